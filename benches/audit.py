@@ -1,13 +1,13 @@
-"""Audit the dependencies: licences, sources, known weaknesses and inventories.
+"""Audit the dependencies: licences, sources, known vulnerabilities and SBOMs.
 
     python benches/audit.py [--offline] [--python INTERPRETER]
 
-Each check is printed with its result. Inventories (CycloneDX) are written to target/audit. The exit status is 1 if a
-check fails, and 2 if a check could not run because its database is unreachable. `--offline` skips and lists the checks
-that need a database.
+Each check is printed with its result. SBOMs (CycloneDX) are written to target/audit. The exit status is 1 if a check
+fails, and 2 if a check could not run because its database is unreachable. `--offline` skips and lists the checks that
+need a database.
 
-`tox -e audit` has the programs, and an environment of requirements/run.txt whose interpreter it passes; deny.toml and
-`tool.pip-licenses` in pyproject.toml list the permitted licences and sources.
+`tox -e audit` provides the programs and the interpreter of an environment built from requirements/run.txt; deny.toml
+and `tool.pip-licenses` in pyproject.toml list the permitted licences and sources.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ OUT_OF_REACH = re.compile(
 )
 """Messages of the programs if a database is unreachable."""
 NOT_HERE = "--offline was specified"
-"""Message of cargo if it would have to download a crate; the lock file also names those of other systems."""
+"""Message of cargo if it would have to download a crate; the lock file also names crates for other systems."""
 
 
 @dataclass(frozen=True)
 class AuditCheck:
-    """Something that is examined, by a program whose status is 0 if all is well."""
+    """One check: a program whose exit status is 0 if it finds no problem."""
 
     about: str
     command: tuple[str, ...]
     database: str = ""
-    """The database that it asks over the network; empty if it needs none."""
+    """Database that the check queries over the network; empty if it needs none."""
 
 
 def checks(python: Path) -> tuple[AuditCheck, ...]:
-    """All of them; `python` is the interpreter that has the packages of the lock file."""
+    """Return all checks; `python` is the interpreter with the packages of the lock file."""
     deny = ("cargo", "deny", "--locked", "--log-level", "error")
     here = ("--offline", "check", "licenses", "sources", "bans")
 
@@ -97,7 +97,7 @@ def run(look: AuditCheck, offline: bool) -> tuple[int, str]:
 
 
 def gather() -> None:
-    """Move the inventories of the crates to the common folder."""
+    """Move the SBOMs of the crates to the common folder."""
     for file in ROOT.glob("crates/*/*.cdx.json"):
         shutil.move(file, MADE / file.name)
 

@@ -2,8 +2,8 @@
 
     python benches/captures.py [--packets 388000] [--write]
 
-The capture is the recorded one over and over, which tshark is asked for the same fields of. Both read a file that is in
-memory; shown are the least of three runs of the reader and of tshark's only one. "To IO graph" is what a report does:
+The capture repeats the recorded one many times; tshark is asked for the same fields. Both read a file in memory. The
+table shows the fastest of three runs of the reader and the only run of tshark. "To IO graph" is the work of a report:
 read, and bin by flow.
 
 Needs `cargo build --release -p qos-pcap` and tshark.
@@ -30,7 +30,7 @@ FIELDS = ("frame.time_epoch", "frame.len", "ip.src", "ip.dst", "ip.proto", "tcp.
 
 
 def make(file: Path, packets: int) -> int:
-    """A capture of about so many packets, each section the recorded one; the number that it has."""
+    """Write a capture of about so many packets by repeating the recorded one; return the exact number."""
     times = max(1, packets // PACKETS_OF_IT)
     file.write_bytes(RECORDED.read_bytes() * times)
     return times * PACKETS_OF_IT
@@ -44,7 +44,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measure(packets: int) -> list[str]:
-    """The section."""
+    """Return the section."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "x.pcapng"
         count = make(file, packets)
@@ -62,7 +62,7 @@ def measure(packets: int) -> list[str]:
 
 
 def main() -> None:
-    """Reads the arguments and prints or writes the section."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--packets", type=int, default=388_000)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")

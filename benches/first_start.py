@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure a new user's first start: one command in a fresh clone, on a machine if nothing is installed.
+"""Measure a new user's first start: one command in a fresh clone, on a machine without the tools.
 
     python benches/first_start.py --write \\
         --machine 'Debian 13, as a user' 'COMMAND THAT RUNS WHAT FOLLOWS IT IN A FRESH CLONE ON SUCH A MACHINE' \\
@@ -40,7 +40,7 @@ STARTED = re.compile(r"^[\d.]+ (?:.*: lab up|\d+ cells? at a time)")
 
 @dataclass(frozen=True)
 class First:
-    """A first start in one kind of lab; seconds."""
+    """First start in one kind of lab; times in seconds."""
 
     machine: str
     lab: str
@@ -94,7 +94,7 @@ def section(rows: list[First]) -> str:
 
 
 def main() -> None:
-    """The command line."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--machine", nargs=2, action="append", required=True, metavar=("NAME", "COMMAND"))
     parser.add_argument("--write", action="store_true", help="into docs/internals/performance.md")

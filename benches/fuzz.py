@@ -25,7 +25,7 @@ FUZZ = ROOT / "fuzz"
 TARGET = ROOT / "target" / "fuzz"
 IN_PYTHON = ROOT / "tests" / "fuzz"
 REACHED = ROOT / "target" / "fuzz-reached"
-"""Inputs that reached a new part of a program; the next run starts with them."""
+"""Inputs that reached new code; the next run starts with them."""
 EXECUTED = re.compile(r"^stat::number_of_executed_units: *(\d+)", re.MULTILINE)
 COVERED = re.compile(r"cov: (\d+)")
 MEGABYTES = 2048
@@ -56,9 +56,9 @@ LENGTHS = {
 }
 """Maximum length of an input in bytes by target: short inputs run a thousand times as often as long ones."""
 OPTIONS = {"program": ("-entropic=0",)}
-"""Further options of libFuzzer by target; choosing inputs by rare features takes longer than all programs."""
+"""Further options of libFuzzer by target; entropic scheduling takes longer than the programs themselves."""
 PATIENCE_S = 25
-"""Time limit of one input; longer is a failure."""
+"""Time limit of one input; a longer run is a failure."""
 
 
 class TargetFailedError(Exception):

@@ -2,8 +2,8 @@
 
     python benches/imports.py [--runs 5] [--write]
 
-The processor time of each command includes all processes that it starts, and is the least of the runs; the time of its
-own imports is that of `python -X importtime`, with the slowest packages of others. Byte code is cached.
+The processor time of each command includes all processes that it starts, and is the minimum of the runs; import time is
+that of `python -X importtime`, with the slowest third-party packages. Byte code is cached.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 LINE = re.compile(r"^import time:\s+(\d+) \|\s+\d+ \| +(\S+)$")
 SHOWN = 4
-"""Packages of others that are named."""
+"""Number of third-party packages to list."""
 
 
 def run(folder: Path, arguments: tuple[str, ...], *options: str) -> str:
-    """Run the command once; what it said on standard error."""
+    """Run the command once and return its standard error."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, *options, "-m", "qoslab", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -46,7 +46,7 @@ def run(folder: Path, arguments: tuple[str, ...], *options: str) -> str:
 
 
 def processor_s(folder: Path, arguments: tuple[str, ...]) -> float:
-    """Processor time of the command and of what it starts and waits for."""
+    """Return the processor time of the command and its child processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run(folder, arguments)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -63,7 +63,7 @@ def imports_s(folder: Path, arguments: tuple[str, ...]) -> dict[str, float]:
 
 
 def row(name: str, arguments: tuple[str, ...], runs: int, folder: Path) -> str:
-    """The command's row."""
+    """Return the row of the command."""
     run(folder, arguments)  # writes byte code
     used = min(processor_s(folder, arguments) for _ in range(runs))
     each = min((imports_s(folder, arguments) for _ in range(runs)), key=lambda found: sum(found.values()))
@@ -73,7 +73,7 @@ def row(name: str, arguments: tuple[str, ...], runs: int, folder: Path) -> str:
 
 
 def main() -> None:
-    """Print the section, and write it when asked to."""
+    """Print the section; write it if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")

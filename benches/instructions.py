@@ -1,12 +1,12 @@
-"""Counts the instructions that a packet takes in the engine; prints a Markdown section for internals/performance.md.
+"""Count the instructions per packet in the engine; print a Markdown section for internals/performance.md.
 
     python benches/instructions.py [--write] [--compare PRINTED --before COMMIT] [--printed PRINTED] [--of COMMIT]
 
 The load is that of benches/rust/benches/instructions.rs: 20 000 packets after a warm-up, counted by Callgrind. The
-figures do not depend on how busy the machine is. `--compare` takes what `cargo bench -p benches --bench instructions`
-has printed of another commit, which `--before` names, and prints how far each row has moved since; with `--write` that
-becomes a section too. `--printed` takes the same of this commit and runs nothing, and `--of` says which commit that
-was, if it is not the one that is checked out.
+values do not depend on the load of the machine. `--compare` takes the output of `cargo bench -p benches --bench
+instructions` at another commit, which `--before` names, and prints the change of each row; with `--write` that becomes
+a section too. `--printed` takes the output at this commit instead of running the benchmark, and `--of` names that
+commit if it is not the one that is checked out.
 
 Needs valgrind from the distribution, and `cargo install gungraun-runner --version 0.18.2`.
 """
@@ -31,7 +31,7 @@ PACKETS = 20_000
 """Number of packets of a benchmark, and of frames of `parse`."""
 WIDTH = 120
 MOST_PER_CENT = 1.0
-"""Greatest excess of a row over that of the compared commit."""
+"""Greatest increase of a row over the compared commit."""
 
 CLASSES_WAIT = (
     "Classes with waiting packets, class by class in turn; the flows are divided among the classes, at least one for",
@@ -61,18 +61,18 @@ MOVED = {
 }
 
 Counts = dict[tuple[str, str, int], float]
-"""Instructions a packet, by group, benchmark and the number of its arguments."""
+"""Instructions per packet, by group, benchmark and the number of its arguments."""
 
 
 def counted(printed: str) -> Counts:
-    """Read what the benchmark has printed."""
+    """Parse the output of the benchmark."""
     return {
         (group, name, int(number or 0)): int(count) / PACKETS for group, name, number, count in ROW.findall(printed)
     }
 
 
 def table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]]) -> Iterator[str]:
-    """Yield a table's lines; each row begins with its name."""
+    """Yield the lines of a table; each row begins with its name."""
     yield "| " + " | ".join(columns) + " |"
     yield "|" + "---|" * len(columns)
     for name, figures in rows:
@@ -106,7 +106,7 @@ def tables(counts: Counts) -> Iterator[str]:
 
 
 def section(counts: Counts, of: str) -> str:
-    """Return the section; `of` is what was measured."""
+    """Return the section; `of` names the measured commit."""
     shown = ["git", "log", "-1", "--format=%h of %cs"]
     commit = of or subprocess.run(shown, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     compiler = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
@@ -115,7 +115,7 @@ def section(counts: Counts, of: str) -> str:
 
 
 def against(counts: Counts, before: Counts, of: str) -> str:
-    """Return the section on how far the rows have moved since another commit, which is `of`."""
+    """Return the section on the change of each row since another commit, `of`."""
     per_cents: dict[str, list[float]] = {name: [] for name in MOVED}
     for row, now in counts.items():
         per_cents[row[1]].append(100 * (now / before[row] - 1))
@@ -125,7 +125,7 @@ def against(counts: Counts, before: Counts, of: str) -> str:
 
 
 def moved(counts: Counts, before: Counts) -> bool:
-    """Print how far each row has moved; whether one has more than it may."""
+    """Print the change of each row; return whether one exceeds its limit."""
     beyond = False
     for row, now in counts.items():
         per_cent = 100 * (now / before[row] - 1)
@@ -135,7 +135,7 @@ def moved(counts: Counts, before: Counts) -> bool:
 
 
 def main() -> int:
-    """Reads the arguments, counts, and prints or writes the section."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     parser.add_argument("--compare", type=Path, help="output of the benchmark of another commit")

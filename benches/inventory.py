@@ -1,11 +1,11 @@
 """Compare the results of experiments on an inventory with those in the virtual lab, expectation by expectation.
 
-    python benches/inventory.py                                        # the published ones, whole: a night
+    python benches/inventory.py                                        # all experiments with published values: a night
     python benches/inventory.py hqf-nested --write                     # one of them; its section of the report
-    python benches/inventory.py srr-3750 -- --arm srr --duration 8s    # options after -- are for all runs
+    python benches/inventory.py srr-3750 -- --arm srr --duration 8s    # options after -- apply to all runs
 
-Each experiment runs in the virtual lab, one cell at a time as on a rack, and in the same lab behind SSH (`lab up
---expose`), reached only by command lines and agents. A sweep over links runs one lab at a time. Runs are saved in
+Each experiment runs in the virtual lab, one cell at a time like on real devices, and in the same lab behind SSH (`lab
+up --expose`), reached only by command lines and agents. A sweep over links runs one lab at a time. Runs are saved in
 --folder and not repeated. The table has both results of each expectation; the exit status is 1 if a verdict differs or
 a value of the virtual lab is missing, and 3 if only a cell was invalid.
 
@@ -13,7 +13,8 @@ With --control the virtual lab is measured twice. The share of its medians that 
 effect of chance: independent samples of a few repetitions do not always agree.
 
 With --again invalid cells of saved runs are measured once more; the runs record each attempt. With --at-once several
-runs go on at a time: for slow links, whose labs leave processors idle. Late and stalled cells are reported as always.
+runs execute in parallel: for slow links, whose labs leave processors idle. Late and stalled cells are reported as
+always.
 """
 
 from __future__ import annotations
@@ -57,15 +58,15 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "tx-ring-limit": (),
     "tcp-friendly-policer": ("--arm", "size"),
 }
-"""The experiments with published values, and the part of each to run."""
+"""Experiments with published values, and the part of each to run."""
 VIRTUAL, INVENTORY, CONTROL = "virtual", "inventory", "control"
-"""Kinds of runs: in the virtual lab, through an inventory of it, in the virtual lab once more."""
+"""Kinds of runs: in the virtual lab, through its inventory, in the virtual lab a second time."""
 ALONE = ("--jobs", "1")
-"""Options of the virtual lab. A rack runs one cell at a time; in parallel a cell has fewer processors."""
+"""Options of the virtual lab. Real devices run one cell at a time; in parallel a cell has fewer processors."""
 INFORMATIVE = "informative"
-"""The verdict on figures of which no repetition is valid."""
+"""Verdict on values without a valid repetition."""
 MEASURED = (0, 1, 3)
-"""Exit statuses of a run that came to its end."""
+"""Exit statuses of a finished run."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +79,17 @@ class Lab:
     topology: str
     """Topology file."""
     only: tuple[str, ...]
-    """The options that choose its cells."""
+    """Options that select its cells."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """An expectation in both labs."""
+    """Results of an expectation in both labs."""
 
     virtual: dict[str, Any]
     inventory: dict[str, Any]
     error: float = 0.0
-    """Greatest error of the inventory's value, which comes from show commands."""
+    """Greatest error of the value measured through the inventory, which comes from show commands."""
     control: dict[str, Any] | None = None
     """Value of the second run in the virtual lab."""
 
@@ -99,13 +100,13 @@ class Pair:
 
     @property
     def place(self) -> str:
-        """Return its subject."""
+        """Return the place of the expectation."""
         where = f" ({self.virtual['where']})" if self.virtual.get("where") else ""
         return f"{self.virtual['arm']}{where} {self.virtual['metric']}"
 
     @property
     def verdict(self) -> str:
-        """Return its verdict."""
+        """Return the verdict of the expectation."""
         one, other = self.virtual, self.inventory
         if INFORMATIVE in (one["verdict"], other["verdict"]) and one["verdict"] != other["verdict"]:
             return "not judged: a cell was invalid"
@@ -117,7 +118,7 @@ class Pair:
 
     @property
     def within(self) -> bool:
-        """Return whether each median is in the other's interval plus the error of the readings, or they are equal."""
+        """Return whether each median is in the other's interval plus the reading error, or both are equal."""
         return near(self.virtual, self.inventory, self.error)
 
     @property
@@ -155,7 +156,7 @@ def errors(folder: Path) -> dict[tuple[str, str], float]:
 
 
 def labs_of(name: str, chosen: Sequence[str]) -> Iterator[Lab]:
-    """The labs that an experiment needs, one after the other."""
+    """Return the labs that an experiment needs, in the order in which they run."""
     arms = tuple(value for word, value in pairwise(chosen) if word == "--arm")
     sweep = load_sweep(TOP / "experiments" / f"{name}.yml", {})
     names = sweep.names_of("topology")
@@ -171,14 +172,14 @@ def labs_of(name: str, chosen: Sequence[str]) -> Iterator[Lab]:
 
 
 numbers = count()
-"""Numbers of the running labs, whose names differ."""
+"""Numbers of the running labs, which make their names unique."""
 broken = Event()
-"""True if no further run may begin."""
+"""True if no further run may start."""
 started: list[subprocess.Popen[bytes]] = []
 
 
 def qoslab(folder: Path, *words: str) -> int:
-    """Run `qoslab` in a folder; what it says of its progress is kept there."""
+    """Run `qoslab` in a folder; its progress output is saved there."""
     if broken.is_set() and words[0] == "run":
         raise RuntimeError("another run did not come to its end")
     with (folder / "log.txt").open("a", encoding="utf-8") as log:
@@ -191,7 +192,7 @@ def qoslab(folder: Path, *words: str) -> int:
 
 
 def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) -> Path:
-    """The run folder of one part: in the virtual lab (or there once more), or through an inventory."""
+    """Return the run folder of one part: in the virtual lab (first or second run), or through an inventory."""
     place = folder / title(lab.experiment, options) / lab.name / kind
     newest = place / "runs" / lab.experiment / "latest"
     lacking = again and newest.exists() and bool(invalid(newest))
@@ -212,7 +213,7 @@ def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) 
 
 
 def _exposed(lab: Lab, place: Path, words: Sequence[str]) -> int:
-    """The same through an inventory of the same lab."""
+    """Run the part through an inventory of the same lab."""
     topology, inventory = place / "topology.yml", place / "here.yml"
     topology.write_text(lab.topology, encoding="utf-8")
     name = f"inventory-{lab.experiment}-{os.getpid()}-{next(numbers)}"
@@ -227,7 +228,7 @@ def _exposed(lab: Lab, place: Path, words: Sequence[str]) -> int:
 
 @contextmanager
 def pool_of(at_once: int) -> Iterator[ThreadPoolExecutor]:
-    """Run a pool of runs; if one of them or this command fails, end the others."""
+    """Execute a pool of runs; if one of them or this command fails, end the others."""
     with ThreadPoolExecutor(at_once) as pool:
         try:
             yield pool
@@ -240,7 +241,7 @@ def pool_of(at_once: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def pairs(virtual: Path, inventory: Path, control: Path | None = None) -> Iterator[Pair]:
-    """The expectations that were measured in this part."""
+    """Return the expectations that were measured in this part."""
     wrong = errors(inventory)
     there, again = _rows(inventory), _rows(control) if control else {}
     for key, row in _rows(virtual).items():
@@ -262,7 +263,7 @@ def _key(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def invalid(folder: Path) -> list[str]:
-    """The cells whose figures count for nothing, with the reasons."""
+    """Return the invalid cells with the reasons."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return [
         f"{cell['arm']}/{cell['repetition']}: {'; '.join(cell['reasons'])}"
@@ -272,7 +273,7 @@ def invalid(folder: Path) -> list[str]:
 
 
 def shown(row: dict[str, Any]) -> str:
-    """A measured figure with its interval."""
+    """Return a measured value with its interval."""
     value = _measured(row)
     if value is None:
         return "–"
@@ -282,7 +283,7 @@ def shown(row: dict[str, Any]) -> str:
 
 
 def title(name: str, words: Sequence[str]) -> str:
-    """An experiment; with arms other than those that are run if none is named, which have a section of their own."""
+    """Return the title of an experiment; a selection of arms other than the default has a separate section."""
     arms, usual = (
         [arm for option, arm in pairwise(each) if option == "--arm"] for each in (words, EXPERIMENTS.get(name, ()))
     )
@@ -321,7 +322,7 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
 
 
 def main() -> None:
-    """See the module."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=f"{', '.join(EXPERIMENTS)} [default: all]")
     parser.add_argument("--folder", type=Path, default=TOP / "runs" / "inventory", help="folder of the runs")

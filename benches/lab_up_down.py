@@ -1,11 +1,11 @@
-"""Measures time and memory of virtual labs; prints a Markdown section for docs/internals/performance.md.
+"""Measure the time and memory of virtual labs; print a Markdown section for docs/internals/performance.md.
 
     python benches/lab_up_down.py [--runs 9] [--write]
 
-Four labs: three hosts and ninety hosts, each in a ring, so with as many links as nodes; and two and a hundred hosts on
-one router, whose data plane is started and ended too. Up is until every node can be used, down until every process of
-the lab has ended. Memory is the sum of the resident memory (RSS) of the lab's processes when it is up; receive rings
-are in it.
+Four labs: three and ninety hosts in a ring, with as many links as nodes; and two and a hundred hosts on one router,
+whose data plane is started and ended too. "Up" is the time until every node can be used, "down" the time until every
+process of the lab has ended. Memory is the sum of the resident memory (RSS) of all processes while the lab is up,
+including receive rings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ measured here.
 
 
 def hosts(count: int) -> Topology:
-    """A ring of hosts: as many links as nodes, so two interfaces a node."""
+    """Return a ring of hosts: as many links as nodes, so two interfaces per node."""
     links: list[dict[str, Any]] = []
     for number in range(count):
         following = (number + 1) % count
@@ -57,7 +57,7 @@ def hosts(count: int) -> Topology:
 
 
 def routed(count: int) -> Topology:
-    """Hosts on one router, each by a link of its own."""
+    """Return hosts on one router, each with a separate link."""
     hosts = [f"h{number}" for number in range(count)]
     links = [
         {
@@ -75,7 +75,7 @@ def routed(count: int) -> Topology:
 
 
 def resident_mib(lab: Lab) -> int:
-    """Resident memory of all processes of a lab, MiB."""
+    """Return the resident memory of all processes of a lab, MiB."""
     pages, space = 0, Path(f"/proc/{lab.pid}/ns/pid_for_children").readlink()
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -94,7 +94,7 @@ class Measured:
 
 
 def measure(topology: Topology, runs: int) -> Measured:
-    """Bring a lab up and down so many times."""
+    """Bring a lab up and down so many times; return the measurements."""
     up, down, memory = [], [], []
     for run in range(runs):
         started = time.perf_counter()
@@ -115,7 +115,7 @@ def verdict(what: str, measured: float, goal: float, unit: str) -> str:
 
 
 def table(runs: int) -> list[str]:
-    """Return the table, and below it the comparison with the goals."""
+    """Return the table, followed by the comparison with the goals."""
     lines = ["| lab | up | down | up and down | memory, MiB |", "|---|---|---|---|---|"]
     small, large = "2 hosts, 1 router with its data plane", "100 hosts on 1 router with its data plane"
     labs = {
@@ -141,7 +141,7 @@ def table(runs: int) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print, and write if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")

@@ -1,13 +1,13 @@
-"""Measure the effect of a busy machine on values that a run calls valid; print a section for performance.md.
+"""Measure how a busy machine changes values that a run calls valid; print a section for performance.md.
 
     python benches/load.py [--repetitions 4] [--duration 27s] [--busy 4] [--only ring=1] [--write]
 
-The longest round trip of the constant flood of `tx-ring-limit` follows from arithmetic: a whole ring before the probe,
+The longest round trip of the constant flood of `tx-ring-limit` follows from arithmetic: a full ring before the probe,
 and the rest of a packet on the line. Quiet cells also differ by up to half a packet, because it depends on the dozen
-operations of a cell. So each cell is measured equally often on an idle machine and next to busy processes, where no
-cell is retried. Two stamps of whole milliseconds may differ by one without a cause, so a maximum may lie 1 ms beyond
-those of quiet cells. Maxima of random sizes depend on chance and are left out. The exit status is 1 if a maximum of a
-valid cell lies further away, or if fewer than three cells of four are valid.
+operations of a cell. So each cell is measured equally often on an idle machine and next to busy processes, without
+retries. Two stamps of whole milliseconds may differ by one without a cause, so a maximum may lie 1 ms beyond those of
+quiet cells. Maxima of random sizes depend on chance and are left out. The exit status is 1 if a maximum of a valid cell
+lies further away, or if fewer than three of four cells are valid.
 
 It takes half an hour. It needs the programs of `crates/` (`cargo build --locked --release`) and an otherwise idle
 machine.
@@ -35,7 +35,7 @@ EXPERIMENT = ROOT / "experiments" / "tx-ring-limit.yml"
 HEADING = "## Load during a run"
 METRIC = "rtt.max"
 MOVED_MS = 1.0
-"""Greatest distance of a maximum from those of quiet cells: IP SLA's stamps are whole milliseconds."""
+"""Greatest distance of a maximum from those of quiet cells: IP SLA stamps whole milliseconds."""
 LEAST_VALID = 15 / 20
 QUIET_ATTEMPTS = "3"
 """Attempts at each reference cell; next to busy processes no cell is retried."""
@@ -65,7 +65,7 @@ def busy(count: int) -> Iterator[None]:
 
 
 def run(folder: Path, options: Sequence[str]) -> Maxima:
-    """Run the experiment, cell by cell; what it found."""
+    """Run the experiment cell by cell and return its maxima."""
     command = [str(Path(sys.executable).with_name("qoslab")), "run", str(EXPERIMENT), "--arm", "cbr", "--jobs", "1"]
     done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 3):
@@ -74,7 +74,7 @@ def run(folder: Path, options: Sequence[str]) -> Maxima:
 
 
 def maxima(made: RunFolder) -> Maxima:
-    """The figures of all cells of a run."""
+    """Return the maxima of all cells of a run."""
     outcome = analyse(made)
     found = tables.read_table(made, "metrics")
     kept: tuple[dict[tuple[float, float], list[float]], ...] = ({}, {})
@@ -98,7 +98,7 @@ def rows(quiet: Maxima, loaded: Maxima) -> tuple[list[str], int, int, float]:
 
 
 def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
-    """The section's body, and whether the figures stay."""
+    """Return the body of the section, and whether all values are within the limit."""
     chosen = [word for each in arguments.only for word in ("--only", each)]
     options = [*(["--duration", arguments.duration] if arguments.duration else []), *chosen]
     with tempfile.TemporaryDirectory(prefix="qoslab-load-") as place:
@@ -119,7 +119,7 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
 
 
 def main() -> None:
-    """Reads the arguments and prints or writes the section."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=4, help="runs of each cell on either machine")
     parser.add_argument("--duration", help="traffic time of each cell, such as 27s [default: that of the experiment]")

@@ -1,4 +1,4 @@
-"""The page of the benchmarks in the documents, and the line that names the machine."""
+"""Sections of the benchmark page, and the line that names the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "internals" / "performance
 
 
 def machine() -> str:
-    """Date, processor, kernel and load: what a section begins with."""
+    """Return date, processor, kernel and load: the first line of a section."""
     text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"model name\s*:\s*(.*)", text)
     name = model[1] if model else platform.machine()
@@ -26,19 +26,19 @@ def machine() -> str:
 
 
 def head(made: str) -> str:
-    """The paragraph under a heading: the machine, and what the section was made by."""
+    """Return the paragraph below a heading: the machine, and the command that made the section."""
     return textwrap.fill(f"{machine()}. {made}", WIDTH)
 
 
 def tell(section: str, *, write_it: bool, to: Path = PAGE) -> None:
-    """Print a section, and write it when asked to."""
+    """Print a section; write it if requested."""
     print(section)
     if write_it:
         write(section, to)
 
 
 def write(section: str, to: Path = PAGE) -> None:
-    """Put a section in the place of the one with the same heading, which is its first line; a new one comes last."""
+    """Replace the section with the same heading (the first line); append a new one."""
     heading = section.partition("\n")[0]
     level = heading.partition(" ")[0]
     text = to.read_text(encoding="utf-8")

@@ -1,9 +1,9 @@
 """Measure the time until a run on real devices is refused: `python benches/refusals.py [--write] [--repetitions N]`.
 
-A virtual lab behind SSH on loopback stands for a rack. One fault of a rack after another is made in it, and `qoslab
-run` is started on it, as a user does: the time includes the start of Python. The named device must be the faulty one.
-Then a run begins, and a second user wants the same lab; after the first run is killed, the time until the hosts are
-free for others is measured.
+A virtual lab behind SSH on loopback stands for real devices. One fault after another is set up, and `qoslab run` is
+started on it like a user does: the time includes the start of Python. The message must name the faulty device. Then a
+run starts, and a second user requests the same lab; after the first run is killed, the time until the hosts are free
+for others is measured.
 
 `--write` writes the section of internals/performance.md. The exit status is 1 if the longest time exceeds its limit.
 It needs an otherwise idle machine.
@@ -44,9 +44,9 @@ PATIENCE_S = 120.0
 FREE = "hosts free after SIGKILL"
 SECOND = "a second user"
 WRONG_S = 15.0
-"""Greatest time of a check of all nodes, with the start of its programs."""
+"""Greatest time of a check of all nodes, including the start of its programs."""
 AT_MOST_S = {SECOND: 5.0, FREE: 5.0}
-"""Greatest further time: no login, and no more than the timeout of a host."""
+"""Greatest additional time: no login, and at most the timeout of a host."""
 
 LAN = "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24"
 WAN = "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24"
@@ -61,11 +61,11 @@ class Wrong:
     expected: str
     links: Sequence[str] = (LAN, WAN)
     lines: Sequence[str] = ()
-    """Entered in a router."""
+    """Configuration lines of a router."""
     router: str = "R1"
     model: str = "3725"
     on_client: str = ""
-    """A command."""
+    """Command on the client."""
 
 
 WRONG = (
@@ -113,7 +113,7 @@ WRONG = (
 
 
 def made(links: Sequence[str], model: str) -> Topology:
-    """The nodes and links of a lab, each at 100 Mb/s."""
+    """Return the nodes and links of a lab, each at 100 Mb/s."""
     kinds: dict[str, Any] = {
         "client": {"platform": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "192.168.10.1"}]},
         "R1": {"platform": "ios", "model": model},
@@ -135,7 +135,7 @@ def made(links: Sequence[str], model: str) -> Topology:
 
 @contextmanager
 def rack(folder: Path, wrong: Wrong) -> Iterator[tuple[Lab, Path]]:
-    """A lab in which that is wrong, and its inventory."""
+    """Yield a lab with this fault, and its inventory."""
     inventory = folder / "rack.yml"
     with Lab.up(made(wrong.links, wrong.model), name=f"refusals-{os.getpid()}") as lab:
         expose(lab, inventory)
@@ -150,12 +150,12 @@ def rack(folder: Path, wrong: Wrong) -> Iterator[tuple[Lab, Path]]:
 
 
 def command(inventory: Path, duration: str) -> list[str]:
-    """A run there."""
+    """Return the command that runs an experiment on an inventory."""
     return [QOSLAB, "run", str(FILE), "--lab", str(inventory), "--duration", duration, "--arm", "policed"]
 
 
 def refused(inventory: Path, folder: Path, expected: str) -> float:
-    """Start a run that has to be refused so; how long that took."""
+    """Start a run that must be refused with this message; return the duration."""
     began = time.monotonic()
     done = subprocess.run(
         command(inventory, "2s"), capture_output=True, text=True, cwd=folder, timeout=PATIENCE_S, check=False
@@ -205,7 +205,7 @@ def too_long(found: dict[str, list[float]]) -> list[str]:
 
 
 def section(found: dict[str, list[float]], machine: str) -> str:
-    """The section of the page."""
+    """Return the section of the page."""
     text = (
         "Time from the start of `qoslab run NAME --lab INVENTORY` to its end with the list of errors, before any "
         "change; the lab is a virtual one behind SSH on loopback. Seconds, median and longest. A second user "
@@ -232,7 +232,7 @@ def section(found: dict[str, list[float]], machine: str) -> str:
 
 
 def main() -> int:
-    """See the module."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=5, metavar="N")
     parser.add_argument("--write", action="store_true", help="write the section of docs/internals/performance.md")

@@ -1,15 +1,15 @@
-"""Measures round trips over an emulated link and through many routers; prints a section for internals/performance.md.
+"""Measure round trips over an emulated link and through many routers; print a section for internals/performance.md.
 
     python benches/round_trips.py [--pings 200] [--write]
 
-Two hosts, two Linux routers with a 10 Mb/s link between them that has half the round trip as its delay: how far the
-median, the 90th percentile and the longest are above what is configured plus the line times, and how late the routers
-were. A round trip ends with the kernel's stamp of the reply, as ping(8) has it; what is above is system calls, and what
-the delay cannot hide of the time that the kernel takes to wake up the routers.
-Then chains of Linux routers with links of 100 Mb/s between two hosts: round trips, and a TCP transfer from end to end
-with the processor time that the routers' process takes for each frame that one of them receives.
+Two hosts, two Linux routers with a 10 Mb/s link between them whose delay is half the round trip: the difference of
+median, 90th percentile and maximum from the configured delay plus line times, and the lateness of the routers. A round
+trip ends with the kernel's time stamp of the reply, like in ping(8); the excess is system calls, and the part of the
+kernel's wake-up time of the routers that the delay cannot hide. Then chains of Linux routers with links of 100 Mb/s
+between two hosts: round trips, and a TCP transfer from end to end with the processor time of the routers' process per
+received frame.
 
-Meaningful on a quiet machine only. Figures before and after a change are to be taken in turns.
+Meaningful on a quiet machine only. Alternate the measurements before and after a change.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def chain(routers: int) -> tuple[Topology, str]:
 
 
 def processor_s(lab: Lab) -> float:
-    """Processor time that the data planes of a lab have taken so far."""
+    """Return the processor time that the data planes of a lab have used so far."""
     ticks, space = 0, Path(f"/proc/{lab.pid}/ns/pid_for_children").readlink()
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -103,7 +103,7 @@ def processor_s(lab: Lab) -> float:
 
 
 def measure_chain(routers: int, pings: int, seconds: int = 5) -> str:
-    """A row of the table."""
+    """Return a row of the table of chains."""
     described, server = chain(routers)
     with Lab.up(described, name=f"round-trips-{os.getpid()}") as lab:
         times_ms = echoed(lab, server, pings)
@@ -129,7 +129,7 @@ def measure_chain(routers: int, pings: int, seconds: int = 5) -> str:
 
 
 def measure(round_trip_ms: int, pings: int) -> str:
-    """A row of the table."""
+    """Return a row of the table of round-trip times."""
     with Lab.up(topology(round_trip_ms), name=f"round-trips-{os.getpid()}") as lab:
         times_ms = echoed(lab, "10.3.0.2", pings)
         watched = VirtualLab(lab)
@@ -140,13 +140,13 @@ def measure(round_trip_ms: int, pings: int) -> str:
 
 
 def echoed(lab: Lab, server: str, pings: int) -> list[float]:
-    """Round trips, in ms, of the echo requests that were answered."""
+    """Return the round trips, in ms, of the answered echo requests."""
     output = lab.run("client", ["python3", str(PING), server, str(pings), "0.01", "1"], check=True).stdout.split()
     return [float(each) * 1000 for each in output[1:]]
 
 
 def spread(times_ms: list[float], pings: int) -> str:
-    """Return the number of answers, and their least, median, 90 % and greatest value."""
+    """Return the number of answers, and their minimum, median, 90th percentile and maximum."""
     ordered = sorted(times_ms)
     figures = ordered[0], statistics.median(ordered), ordered[len(ordered) * 9 // 10], ordered[-1]
     return f"{len(ordered)} of {pings} | {' | '.join(f'{each:.3f}' for each in figures)}"

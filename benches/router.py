@@ -4,13 +4,13 @@
 
 Throughput: a UDP flood from the client, counted at the server's interface, alternately through `qos-router` (links of
 10 Gb/s, so that they do not limit) and through the kernel with HTB on the outgoing interface. The flood comes from
-iperf3, as in an experiment, and from `flood`, with one datagram or 32 ("batches") in a system call; each with its
+iperf3, like in an experiment, and from `flood`, with one or 32 ("batches") datagrams per system call; each with its
 shortest packets and with full ones. The kernel forwards within the sender's system call, `qos-router` in the daemon on
 another core. So with free cores the ratio tends to the quotient of the sender's and the daemon's processor time per
 packet; with competing work the daemon loses a second share. Offloads are off.
 
-Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with TBF, of the same rate; arrival
-times are those of the kernel at the server, which runs nothing else during the test.
+Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with TBF of the same rate; the
+kernel stamps arrivals at the server, which runs nothing else during the test.
 
 Needs `cargo build --release -p qos-router -p flood`, ethtool, iperf3, tc and an otherwise idle machine.
 """
@@ -92,7 +92,7 @@ else:
 
 
 def received(lab: Lab) -> int:
-    """Packets that the server's interface has received."""
+    """Return the number of packets that the server's interface has received."""
     line = next(line for line in lab.run("server", "cat /proc/net/dev").splitlines() if "eth0:" in line)
     return int(line.split(":")[1].split()[1])
 
@@ -100,18 +100,18 @@ def received(lab: Lab) -> int:
 def flood(
     lab: Lab, size: int, seconds: float, packets_per_second: float = 10e6, *, batch: int = 1, spin_us: int = 30
 ) -> None:
-    """A flood from `flood`, at a rate that it does not reach if none is given: it leaves out what is overdue."""
+    """Send a flood with `flood`, by default at a rate beyond its capacity; it skips overdue datagrams."""
     words = f"send {SERVER} --port {SINK} --size {size} --duration {seconds:g} --delay {1000 / packets_per_second:.6f}"
     lab.run("client", [str(FLOOD), *words.split(), *f"--batch {batch} --spin {spin_us}".split()])
 
 
 def batches(lab: Lab, size: int, seconds: float) -> None:
-    """The same with many datagrams in a system call."""
+    """Send the same flood with many datagrams per system call."""
     flood(lab, size, seconds, batch=BATCH)
 
 
 def iperf3(lab: Lab, size: int, seconds: float) -> None:
-    """A flood from iperf3."""
+    """Send a flood with iperf3."""
     server = lab.spawn("server", ["iperf3", "--server", "--one-off", "--forceflush"])
     assert server.stdout is not None
     while b"listening" not in server.stdout.readline():
@@ -122,16 +122,17 @@ def iperf3(lab: Lab, size: int, seconds: float) -> None:
 
 
 def throughput(lab: Lab, tool: Callable[[Lab, int, float], None], size: int, seconds: float) -> float:
-    """Packets per second that reach the server."""
+    """Return the packets per second that reach the server."""
     before = received(lab)
     tool(lab, size, seconds)
     return (received(lab) - before) / seconds
 
 
 def spacing(lab: Lab, rate: float, seconds: float, framing: int) -> tuple[float, float, float, float]:
-    """Rate reached over the rate asked for, and errors of the gaps: median, 99 % and greatest, in microseconds.
+    """Return the achieved rate relative to the requested one, and errors of the gaps: median, 99th percentile and
+    maximum, in microseconds.
 
-    `framing` is what the limiter counts beyond the frame.
+    `framing` is the number of bytes that the limiter counts beyond the frame.
     """
     size = 1500
     per_second = 2 * rate / 8 / (FRAME + size)
@@ -165,19 +166,19 @@ FLOODS: dict[str, tuple[Tool, dict[str, int]]] = {
 
 
 def children() -> float:
-    """Seconds that commands which have ended have run, system calls included."""
+    """Return the processor time of finished commands in seconds, including system calls."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def cpu(lab: Lab) -> float:
-    """Seconds that the daemon has run, system calls included."""
+    """Return the processor time of the daemon in seconds, including system calls."""
     assert lab.process is not None
     return int(Path(f"/proc/{lab.process.pid}/schedstat").read_text(encoding="utf-8").split()[0]) / 1e9
 
 
 def kernel_lab() -> Lab:
-    """The same nodes with the kernel forwarding between its own links."""
+    """Yield the same nodes with the kernel forwarding between its links."""
     lab = Lab(daemon=False)
     spawn_sink(lab)
     ping(lab, "client", SERVER, 2)
@@ -185,7 +186,7 @@ def kernel_lab() -> Lab:
 
 
 def router_lab(rate_bps: int) -> Lab:
-    """The lab with `qos-router` and a link of this rate to the server."""
+    """Yield the lab with `qos-router` and a link of this rate to the server."""
     lab = Lab(rates_bps=(FAST_BPS, rate_bps))
     spawn_sink(lab)
     lab.ask("configure", config=configuration())
@@ -194,7 +195,7 @@ def router_lab(rate_bps: int) -> Lab:
 
 
 def compare_throughput(seconds: float, pairs: int) -> list[str]:
-    """Rows of the table of throughput."""
+    """Return the rows of the throughput table."""
     rows = [
         "| flood from | packets | qos-router, packets/s | kernel with HTB, packets/s | ratio, median of pairs "
         "| least, greatest | daemon's time a packet, µs | kernel path's with sender, µs | quotient |",
@@ -229,7 +230,7 @@ def compare_throughput(seconds: float, pairs: int) -> list[str]:
 
 
 def compare_spacing(seconds: float) -> list[str]:
-    """Rows of the table of rate and spacing."""
+    """Return the rows of the table of rate and spacing."""
     rows = [
         "| limiter | rate, Mb/s | measured ÷ configured | gap error: median, µs | 99 %, µs | greatest, µs |",
         "|---|---|---|---|---|---|",
@@ -249,7 +250,7 @@ def compare_spacing(seconds: float) -> list[str]:
 
 
 def main() -> None:
-    """Measures, prints and, when asked, writes."""
+    """Measure, print, and write if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--pairs", type=int, default=5)

@@ -8,8 +8,8 @@ virtual time: wall time of the whole command. Processor time includes all child 
 section, since it determines the Python, and so the ansible-core, of a run.
 
 With `--inventory` it measures the additional time of a run and of each cell if the same lab is reached only by SSH,
-like real devices: of three arms and of one, so that the difference is two cells. Once like an exposed lab, whose
-routers end with it, and once with the rollback timer that real routers have by default.
+like real devices: of three arms and of one, so that the difference is two cells. One measurement is without a rollback
+timer, like an exposed lab, whose routers end with it, and one with the timer that real routers have by default.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Costs:
     """Wall time in addition to the traffic, in seconds."""
 
     run: float
-    """Once in a run, however many cells it has."""
+    """Time per run, independent of the number of cells."""
     cell: float
 
 

@@ -1,10 +1,10 @@
-"""Measures what a simulated cell costs, and where; prints a Markdown section for docs/internals/performance.md.
+"""Measure the cost of a simulated cell and its parts; print a Markdown section for docs/internals/performance.md.
 
     python benches/simulated_cells.py [--cells 1000] [--write]
 
-Processor time, since the machine may be busy: of `qoslab run --lab simulated` with all that it starts, of `qoslab
-report` of the same run, and per cell of the parts of these: a worker's own time, the programs that it starts, and the
-reading of the cell with its metrics.
+Processor time, since the machine may be busy: of `qoslab run --lab simulated` with its child processes, of `qoslab
+report` of the same run, and per cell of their parts: a worker, the programs that it starts, and the reading of the cell
+with its metrics.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ it has. Of a run of one cell the imports are a large part, those of pandas and p
 """
 AGAIN = ["To measure again:", "", "    python benches/simulated_cells.py --write"]
 SAMPLE = 50
-"""Cells whose parts are measured one by one."""
+"""Number of cells whose parts are measured one by one."""
 
 
 @dataclass(frozen=True)
 class Took:
-    """Processor seconds of a command with all that it starts, and the memory of its largest process in MiB."""
+    """Processor seconds of a command with its child processes, and the memory of its largest process in MiB."""
 
     processor_s: float
     memory_mib: float
@@ -72,7 +72,9 @@ def took(folder: Path, *arguments: str) -> Took:
 
 
 def worker_ms(file: Path) -> tuple[float, float]:
-    """Processor time of a cell in a worker, in ms: its own, and that of the programs that it starts."""
+    """Return the processor time of a cell in a worker, in ms: of the worker itself, and of the programs that it
+    starts.
+    """
     plan = make_plan(load_sweep(file), Options(lab="simulated"))
     tasks = [plain_task(make_task(planned, {})) for planned in list(plan.cells)[:SAMPLE]]
     remote_worker.run_cell(tasks[0])
@@ -85,7 +87,7 @@ def worker_ms(file: Path) -> tuple[float, float]:
 
 
 def reading_ms(run: RunFolder) -> float:
-    """Processor time of reading a cell and computing its metrics, in ms: the median."""
+    """Return the median processor time of reading a cell and computing its metrics, in ms."""
     opened = run.open()
     readings = Readings(references(opened.manifest.experiment, opened.manifest.published))
     each = []

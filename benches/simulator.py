@@ -1,11 +1,11 @@
-"""Measures what a packet costs in the simulator; prints a Markdown section for docs/internals/performance.md.
+"""Measure the cost of a packet in the simulator; print a Markdown section for docs/internals/performance.md.
 
     python benches/simulator.py [--runs 5] [--program target/release/qos-sim] [--write]
 
 One router with a FIFO of 200 packets at 1 Gb/s and four CUBIC flows through it (the scenario is
-`benches/rust/benches/fifo.scenario.json`); a data packet brings half an acknowledgement with it. The processor time
-is the least of some runs, and depends on the machine; the instructions are Callgrind's and do not. Both are of the
-traffic alone: a run of another length is taken off.
+`benches/rust/benches/fifo.scenario.json`); each data packet causes half an acknowledgement. The processor time is the
+minimum of several runs and depends on the machine; the instructions are Callgrind's and do not. Both are of the traffic
+alone: the values of a shorter run are subtracted.
 
 Needs `cargo build --release -p qos-sim`, and valgrind from the distribution.
 """
@@ -33,7 +33,7 @@ TIMED, COUNTED = (1, 11), (1, 2)
 
 @dataclass(frozen=True)
 class Run:
-    """A run's figures."""
+    """Values of a run."""
 
     packets: int
     """Data packets that reached the server."""
@@ -46,7 +46,7 @@ class Run:
 
 
 def of_length(seconds: int) -> dict[str, Any]:
-    """The scenario with so many seconds of traffic."""
+    """Return the scenario with so many seconds of traffic."""
     scenario: dict[str, Any] = json.loads(SCENARIO.read_text(encoding="utf-8"))
     for flow in scenario["flows"]:
         flow["duration_ns"] = seconds * 10**9
@@ -54,7 +54,7 @@ def of_length(seconds: int) -> dict[str, Any]:
 
 
 def run(program: Path, seconds: int, folder: Path, words: tuple[str, ...] = ()) -> tuple[Run, str]:
-    """Run the simulator, behind some words; with its processor time, and what it wrote to standard error."""
+    """Run the simulator behind a command prefix; return its processor time and its standard error."""
     file = folder / "scenario.json"
     file.write_text(json.dumps(of_length(seconds)), encoding="utf-8")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -67,7 +67,7 @@ def run(program: Path, seconds: int, folder: Path, words: tuple[str, ...] = ()) 
 
 
 def timed(program: Path, runs: int, folder: Path) -> Run:
-    """The traffic's processor time, the least of some runs of each length."""
+    """Return the processor time of the traffic, the minimum of several runs of each length."""
     short, long = (
         min((run(program, seconds, folder)[0] for _ in range(runs)), key=lambda each: each.cost) for seconds in TIMED
     )
@@ -75,7 +75,7 @@ def timed(program: Path, runs: int, folder: Path) -> Run:
 
 
 def counted(program: Path, folder: Path) -> Run:
-    """The traffic's instructions."""
+    """Return the instructions of the traffic."""
 
     def one(seconds: int) -> Run:
         words = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'out'}")
@@ -89,7 +89,7 @@ def counted(program: Path, folder: Path) -> Run:
 
 
 def section(time: Run, instructions: Run) -> str:
-    """The section of the document."""
+    """Return the section of the document."""
     rate = time.packets / time.cost
     lines = [
         HEADING,
@@ -109,7 +109,7 @@ def section(time: Run, instructions: Run) -> str:
 
 
 def main() -> None:
-    """Measures, prints and, when asked, writes."""
+    """Measure, print, and write if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--program", type=Path, default=ROOT / "target" / "release" / "qos-sim")

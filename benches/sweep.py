@@ -3,8 +3,8 @@
     python benches/sweep.py [--seconds 20] [--cells 16] [--jobs 1 4] [--write]
 
 Counting cells and the bookkeeping need no lab; the rest runs a grid with two round-trip times (so that labs change) on
-this machine. Two values give the time of a cell in addition to its traffic: of the whole command, from start to report;
-and between the start of the first traffic and the end of the last, which each further cell adds.
+this machine. Two values give the time of a cell in addition to its traffic: one of the whole command, from start to
+report; and one between the start of the first traffic and the end of the last, which each further cell adds.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ arms:
 
 
 def grid(folder: Path, *, platform: str, seconds: int, rtts: int, pirs: int, connections: int) -> Path:
-    """An experiment file with so many values of each parameter."""
+    """Return an experiment file with so many values of each parameter."""
     file = folder / f"bench-{platform}-{rtts * pirs * connections}.yml"
     # An experiment has only files below its own folder.
     shutil.copytree(ROOT / "experiments/templates", folder / "templates", dirs_exist_ok=True)
@@ -93,7 +93,7 @@ def grid(folder: Path, *, platform: str, seconds: int, rtts: int, pirs: int, con
 
 
 def counted(folder: Path, pirs: int) -> tuple[int, float]:
-    """Cells, and seconds of a dry run."""
+    """Return the number of cells, and the seconds of a dry run."""
     file = grid(folder, platform="engine", seconds=20, rtts=20, pirs=pirs, connections=100)
     began = time.monotonic()
     done = subprocess.run(
@@ -103,7 +103,9 @@ def counted(folder: Path, pirs: int) -> tuple[int, float]:
 
 
 def bookkept(folder: Path) -> tuple[int, float]:
-    """Cells, and seconds that the scheduler needs for one: leasing it, its turn, entering and writing its record."""
+    """Return the number of cells, and the seconds per cell of the scheduler: leasing it, and creating and writing its
+    record.
+    """
     file = grid(folder, platform="engine", seconds=20, rtts=4, pirs=10, connections=25)
     plan = make_plan(load_sweep(file))
     cells = RunCells(RunFolder.create(folder / "book", "bench"), plan.cells, {})
@@ -129,10 +131,10 @@ def bookkept(folder: Path) -> tuple[int, float]:
 
 class _Silent:
     def cell_done(self, cell: str, *, counts: bool = True) -> None:
-        """Nobody listens."""
+        """Ignore the event."""
 
     def note(self, text: str) -> None:
-        """Nobody listens."""
+        """Ignore the note."""
 
 
 def swept(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> dict[str, float]:
@@ -168,7 +170,7 @@ def swept(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> d
 
 
 def grids(folder: Path, seconds: int, count: int, jobs: list[int]) -> list[str]:
-    """The table of grids that were run."""
+    """Return the table of the measured grids."""
     lines = [
         "| platform | labs | wall, s | in addition to the traffic, s per cell | first to last traffic, s per cell | "
         "configuring, median s | processor time, s a cell | invalid |",

@@ -34,7 +34,7 @@ CASES = (
 
 
 def measure(seconds: float) -> list[str]:
-    """The section."""
+    """Return the section."""
     columns = ("machine", "offered, Mb/s", "voice: came, left", "voice: dropped", "best effort: dropped")
     own = ("ring overflow", "refused by the kernel", "late arrivals", "greatest lateness, ms")
     rows = ["| " + " | ".join(columns + own) + " |", "|" + "---|" * len(columns + own)]
@@ -59,7 +59,7 @@ def measure(seconds: float) -> list[str]:
 
 
 def main() -> None:
-    """Reads the arguments and prints or writes the section."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0, help="traffic time of each row")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")

@@ -1,12 +1,12 @@
-"""Traces what TCP of 2008 does behind a policer, simulated and on this machine's kernel; for internals/simulator.md.
+"""Trace TCP of 2008 behind a policer, simulated and on this machine's kernel; for internals/simulator.md.
 
     python benches/timeouts.py [--repetitions 5] [--write]
 
-The arm `policed` of `policing-vs-shaping`, with a capture at the sender. Four connections lose most of what they send
-in bursts and are silent until their timeouts, so these decide who gets what. Of each capture are counted: the silences
-of more than 200 ms that a segment ends which was sent before; how many of them end within 2 ms of another connection's;
-and how often the first report of a segment that has overtaken others makes one of these be sent again at once, before
-any further report. It is simulated with the profile's counting of reports (three), and with RACK.
+The arm `policed` of `policing-vs-shaping`, with a capture at the sender. Four connections lose most segments of each
+burst and are silent until their timeouts, so these determine the shares. The counts of each capture: silences of more
+than 200 ms that end with a retransmission; how many of them end within 2 ms of another connection's; and how often the
+first SACK of a reordered segment triggers an immediate retransmission, before any further SACK. The simulation uses the
+duplicate-ACK threshold of the profile (three), and RACK.
 
 Needs the programs of `crates/` (`cargo build --locked --release`), tshark, and a quiet machine for some minutes.
 """
@@ -39,7 +39,7 @@ DOCUMENT = ROOT / "docs" / "internals" / "simulator.md"
 HEADING = "### Timeouts behind a policer"
 SILENCE_S, TOGETHER_S, AT_ONCE_S = 0.2, 0.002, 0.0005
 LIMIT = 14
-"""Lines of a trace."""
+"""Number of lines of a trace."""
 FIELDS = ("frame.time_relative", "tcp.stream", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.options.sack_le")
 SAYS = (
     "The last column shows whether a kernel repairs by RACK: from Linux 6.17 on it does, although the profile asks "
@@ -54,7 +54,7 @@ PORT = "5201"
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment as the sender's capture has it."""
+    """Segment in the capture of the sender."""
 
     time_s: float
     stream: str
@@ -63,10 +63,10 @@ class Segment:
     length: int
     acknowledged: int
     reported: tuple[int, ...]
-    """Starts of blocks received beyond a gap."""
+    """Starts of the SACK blocks beyond a gap."""
 
-    def reported(self, since_s: float, first: int) -> str:
-        """A line of a trace; bytes are counted from `first`."""
+    def line(self, since_s: float, first: int) -> str:
+        """Return a line of a trace; bytes are counted from `first`."""
         at = f"{(self.time_s - since_s) * 1e3:9.3f} ms"
         if self.sent:
             return f"{at}  sends {self.sequence - first}"
@@ -115,9 +115,9 @@ class Trace:
 
 
 def shown(segments: Sequence[Segment]) -> list[str]:
-    """A trace."""
+    """Return a trace as text."""
     first = min(each.sequence for each in segments if each.sent)
-    return [each.interval_from(segments[0].time_s, first) for each in segments]
+    return [each.line(segments[0].time_s, first) for each in segments]
 
 
 def silences(segments: Sequence[Segment]) -> Iterator[tuple[float, float]]:
@@ -134,7 +134,7 @@ def silences(segments: Sequence[Segment]) -> Iterator[tuple[float, float]]:
 
 
 def read(capture: Path) -> Iterator[Segment]:
-    """The segments of the connections that carry the load."""
+    """Return the segments of the connections that carry the load."""
     words = [word for name in FIELDS for word in ("-e", name)]
     command = ["tshark", "-r", str(capture), "-o", "tcp.relative_sequence_numbers:TRUE", "-T", "fields", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -150,7 +150,7 @@ def read(capture: Path) -> Iterator[Segment]:
 
 
 def experiment(folder: Path, name: str, recovery: int) -> Path:
-    """The shipped experiment's arm with a capture at the sender and this setting."""
+    """Return the arm of the shipped experiment with a capture at the sender and this setting."""
     document: dict[str, Any] = YAML(typ="safe").load(EXPERIMENTS / f"{NAME}.yml")
     profile = TCP_PROFILES["legacy-2008"].model_dump(mode="json") | {"recovery": recovery}
     document |= {"name": name, "tcp": profile, "arms": [arm for arm in document["arms"] if arm["name"] == ARM]}
@@ -163,7 +163,7 @@ def experiment(folder: Path, name: str, recovery: int) -> Path:
 
 
 def run(folder: Path, file: Path, lab: str, repetitions: int) -> RunFolder:
-    """Run it."""
+    """Run the experiment."""
     options = ["--lab", lab, "--repetitions", str(repetitions), "--attempts", "3"]
     command = [str(Path(sys.executable).with_name("qoslab")), "run", str(file), *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -188,12 +188,12 @@ def traced(folder: Path, name: str, recovery: int, lab: str, repetitions: int) -
 
 
 def middle(values: Sequence[float], digits: int) -> str:
-    """Median and range."""
+    """Return median and range."""
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def row(name: str, trace: Trace) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     count = len(trace.silences_s)
     milliseconds = statistics.median(trace.silences_s) * 1e3
     cells = (
@@ -209,7 +209,7 @@ def row(name: str, trace: Trace) -> str:
 
 
 def main() -> None:
-    """Reads the arguments and prints or writes the section."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=5, help="runs of each variant")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/simulator.md")

@@ -1,4 +1,4 @@
-"""Measures what each experiment takes in virtual time; prints a Markdown section for docs/internals/performance.md.
+"""Measure the duration of each experiment in virtual time; print a Markdown section for docs/internals/performance.md.
 
     python benches/virtual_time.py [NAME …] [--write]
 
@@ -37,7 +37,7 @@ NINE = frozenset(
 
 @dataclass(frozen=True)
 class Took:
-    """One run: its cells, and seconds."""
+    """Duration of a run: its cells, and seconds."""
 
     cells: int
     wall: float
@@ -61,7 +61,7 @@ def simulated(name: str, folder: Path) -> Took:
 
 
 def table(took: dict[str, Took]) -> list[str]:
-    """A row for each, and the sums of the nine and of all."""
+    """Return a row for each experiment, and the sums of the nine and of all."""
     lines = ["| experiment | cells | s | processor s |", "|---|---|---|---|"]
     sums = {"the nine": [*NINE & took.keys()], "all": [*took]}
     for name, each in took.items():

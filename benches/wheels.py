@@ -6,7 +6,7 @@
 Targets have the names of cargo-zigbuild; rustup installs the standard library (`rustup target add`), zig links.
 Programs of another processor run under qemu's user emulation if it is installed (Debian: qemu-user-static, and the C
 library in libc6-arm64-cross, named by QEMU_LD_PREFIX=/usr/aarch64-linux-gnu): each prints its version, and the
-simulator's results and the columns of a capture must equal those of the repository and of its own build, byte for byte.
+simulator's results and the columns of a capture must equal those of the native build, byte for byte.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ INSIDE = "qoslab/data/bin/"
 
 
 class WheelError(Exception):
-    """A wheel cannot be built, or is not what its name says."""
+    """Wheel that cannot be built, or does not match its name."""
 
 
 def standard_library(triple: str) -> None:
-    """`WheelError` if rustc has none for the target."""
+    """Check the standard library of the target; `WheelError` if rustc has none."""
     asked = ["rustc", "--print", "target-libdir", "--target", triple]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -44,14 +44,14 @@ def standard_library(triple: str) -> None:
 
 
 def zig() -> Path:
-    """The compiler in the package `ziglang`; a build in an environment of its own would not find it."""
+    """Return the compiler in the package `ziglang`; a build in an isolated environment would not find it."""
     import ziglang
 
     return Path(ziglang.__file__).parent / "zig"
 
 
 def build(target: str, to: Path) -> Path:
-    """A wheel for a target in the folder `to`."""
+    """Build a wheel for a target in the folder `to`."""
     with tempfile.TemporaryDirectory() as made:
         command = ["uv", "build", "-q", "--wheel", "--build-constraints", "requirements/build.txt", "-o", made]
         environment = {**os.environ, "QOSLAB_TARGET": target, "CARGO_ZIGBUILD_ZIG_PATH": str(zig())}
@@ -63,7 +63,7 @@ def build(target: str, to: Path) -> Path:
 
 
 def judge(wheel: Path) -> str:
-    """The oldest platform that auditwheel finds the programs to run on; `WheelError` if the name says another."""
+    """Return the oldest platform on which auditwheel lets the programs run; `WheelError` if the name differs."""
     done = subprocess.run(["auditwheel", "show", str(wheel)], capture_output=True, text=True, check=False)
     output = " ".join(done.stdout.split())
     found = re.search(r'consistent with the following platform tag: "(\w+)"', output)

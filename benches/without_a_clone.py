@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measure the wheel: installed by uvx and by pipx, and a simulated run in an empty folder.
+"""Measure the wheel: installation by uvx and by pipx, and a simulated run in an empty folder.
 
     python benches/without_a_clone.py --write
 
-Builds the wheel of this working copy, with uv and cargo. What is downloaded comes once before the clock starts, into a
-cache of its own; each of the two then installs from what is there and runs.
+Builds the wheel of this working copy, with uv and cargo. Downloads happen before the clock starts, into a separate
+cache; each of the two then installs from that cache and runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Step:
 
 
 def timed(words: list[str], shown: str, folder: Path, environment: dict[str, str]) -> Step:
-    """Run it. `SystemExit` if it fails; status 1, figures outside their tolerance, is no failure."""
+    """Run the command and return its duration.
+
+    `SystemExit` if it fails; status 1, values out of tolerance, is no failure.
+    """
     begin = time.monotonic()
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
@@ -45,7 +48,7 @@ def timed(words: list[str], shown: str, folder: Path, environment: dict[str, str
 
 
 def steps(uv: str, scratch: Path) -> list[Step]:
-    """All of them, the downloads first."""
+    """Return all steps, the downloads first."""
     subprocess.run([uv, "build", "-q", "--wheel", "-o", scratch, TOP], check=True)
     (wheel,) = scratch.glob("*.whl")
     environment = os.environ | {
@@ -95,7 +98,7 @@ def section(found: list[Step]) -> str:
 
 
 def main() -> None:
-    """The command line."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="into docs/internals/performance.md")
     arguments = parser.parse_args()

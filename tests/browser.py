@@ -1,4 +1,4 @@
-"""Drives a headless Chromium through its debugging pipe: one start for many pages, widths, colour schemes and media."""
+"""Headless Chromium, driven through its debugging pipe: one start for many pages, widths, colour schemes and media."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 PATIENCE_S = 60.0
 """Greatest time of an answer on a busy machine."""
 _KEYS = {"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
-"""Keys that can be pressed, with the codes that they have in Windows."""
+"""Supported keys, with their Windows key codes."""
 _TEXTS = {"Enter": "\r", " ": " "}
-"""Text of some keys."""
+"""Text of keys that produce a character."""
 
 
 class Browser:
-    """A tab. Scripts that are evaluated here are the debugger's: the page's policy does not hold for them."""
+    """Browser tab.
+
+    Scripts that are evaluated here are the debugger's: the page's content security policy does not apply to them.
+    """
 
     def __init__(self, to: int, answers: int) -> None:
         self._to, self._answers = to, answers
@@ -52,14 +55,14 @@ class Browser:
         return result
 
     def open(self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Load a page, to the end of its scripts."""
+        """Load a page and wait until its scripts have run."""
         self.look(width=width, height=height, dark=dark)
         self.do("Page.navigate", url=url)
         while self._message().get("method") != "Page.loadEventFired":
             pass
 
     def look(self, *, width: int = 1280, height: int = 900, dark: bool = False, media: str = "") -> None:
-        """Give the window a size and what it shows a colour scheme and a medium, and wait until it is drawn so."""
+        """Set the window size, colour scheme and medium, and wait until the page is drawn."""
         self.do(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
@@ -68,11 +71,11 @@ class Browser:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until what has changed is drawn."""
+        """Wait until all changes are drawn."""
         self.tell("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def tell(self, expression: str) -> Any:
-        """Return the value of an expression of JavaScript; wait for a promise."""
+        """Return the value of a JavaScript expression; wait for a promise."""
         text = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in text, text["exceptionDetails"]
         return text["result"].get("value")
@@ -92,12 +95,12 @@ class Browser:
         self.do("Input.dispatchKeyEvent", type="keyUp", **named)
 
     def across(self) -> float:
-        """Return the width of the page with overflowing parts, in pixels: on a phone they widen its window."""
+        """Return the width of the page including overflowing parts, in pixels: on a phone they widen its window."""
         width: float = self.tell("Math.max(document.scrollingElement.scrollWidth, document.body.scrollWidth)")
         return width
 
     def print(self) -> bytes:
-        """The page as PDF, on A4, as a window prints it."""
+        """Return the page as PDF, on A4, as a print dialog would."""
         made = self.do("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, printBackground=False)
         return b64decode(made["data"])
 
@@ -116,7 +119,7 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
-    """A Chromium with a fresh profile, which ends with the block; without one on this machine the test is left out."""
+    """Yield a Chromium with a fresh profile; skip the test if this machine has none."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
     # What it leaves where it is killed; a short path, in which its socket has room.

@@ -38,7 +38,7 @@ for ending in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
 
 
 MADE_UNTIL_COLLECTED = 100_000
-"""Number of objects before a collection; the default of Python is 700."""
+"""Number of allocations before a collection; Python's default is 700."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what belongs to the long level."""
+    """Deselect the tests of the long level."""
     chosen = list(levels.select(items))
     if left_out := [item for item, runs in chosen if not runs]:
         config.hook.pytest_deselected(items=left_out)
@@ -65,7 +65,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Have the garbage collector go over what tests make, not over modules again and again: an eighth of the time."""
+    """Freeze the imported modules, so that the garbage collector visits only objects of tests: saves an eighth of the
+    time.
+    """
     gc.freeze()
     gc.set_threshold(MADE_UNTIL_COLLECTED, 10, 10)
     gc.enable()
@@ -73,7 +75,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def priority_stays() -> Iterator[None]:
-    """A test that lowers its process's priority, which nobody but root can raise again, meets all that come after."""
+    """Check that no test lowers the priority of its process: only root can raise it again, so all later tests would be
+    affected.
+    """
     before = os.getpriority(os.PRIO_PROCESS, 0)
     yield
     assert os.getpriority(os.PRIO_PROCESS, 0) == before, "this test changed the priority of its process"
@@ -81,14 +85,16 @@ def priority_stays() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def secrets_are_forgotten() -> Iterator[None]:
-    """A process hides what it has read of secrets until its end, also in what later tests print."""
+    """Forget the secrets of a test: a process hides every secret that it has read, also in the output of later
+    tests.
+    """
     before = dict(vars(KNOWN))
     yield
     vars(KNOWN).update(before)
 
 
 def _inherited_signals() -> list[str]:
-    """Return the masks of blocked and ignored signals, as in proc_pid_status(5)."""
+    """Return the masks of blocked and ignored signals, see proc_pid_status(5)."""
     with open("/proc/thread-self/status", encoding="utf-8") as status:  # noqa: PTH123 (twice for each test)
         return [line for line in status if line.startswith(("SigBlk", "SigIgn"))]
 
@@ -120,7 +126,7 @@ MEMORY = 500 * 2**20
 
 @pytest.fixture
 def small_machine() -> Iterator[None]:
-    """No more memory than `MEMORY` besides what the process has."""
+    """Limit the process to `MEMORY` more than it already has."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, before[1]))

@@ -16,7 +16,7 @@ def experiment_file(folder: Path, name: str, text: str) -> Path:
 
 
 def simulated_experiments() -> list[Path]:
-    """Return the shipped experiments without routers of platform tc, whose kernel no simulation has."""
+    """Return the shipped experiments without routers of platform tc, whose kernel cannot be simulated."""
     return [
         file for file in sorted(EXPERIMENTS.glob("*.yml")) if "platform: tc" not in file.read_text(encoding="utf-8")
     ]

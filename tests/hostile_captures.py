@@ -1,4 +1,4 @@
-"""Hostile captures and their error messages: none gives a value, none takes time or memory."""
+"""Hostile captures and their error messages: none gives a value, none takes much time or memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 
 
 def block(kind: int, body: bytes, length: int | None = None, order: str = "<") -> bytes:
-    """A block of pcapng, whose length may be said otherwise than it is."""
+    """Return a block of pcapng, whose length field may be wrong."""
     body += bytes(-len(body) % 4)
     text = struct.pack(order + "I", 12 + len(body) if length is None else length)
     return struct.pack(order + "I", kind) + text + body + text

@@ -1,6 +1,6 @@
-"""Experiments of somebody who means harm: each must give findings, quickly and in little memory.
+"""Malicious experiments: each must give findings, quickly and in little memory.
 
-A case is the files of a folder with `e.yml`; `BASE` is one that holds, which most cases change in one place.
+A case is the files of a folder with `e.yml`; `BASE` is a valid one, which most cases change in one place.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ OBSERVED = {
     "no expression": '"show version | include ("',
     "help": '"show ?"',
 }
-"""Commands."""
+"""Show commands under `observe`."""
 
 FIGURES = {
     "no text": b"arm,metric,unit,value,source\n\xff\n",
@@ -232,11 +232,11 @@ FIGURES = {
     "too long": "arm,metric,unit,value,source\n" * 20000,
     "nothing": "",
 }
-"""Published."""
+"""Published values."""
 
 
 def experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
-    """Every case: its name, and its files by their paths."""
+    """Yield every case: its name, and its files by path."""
     for name, text in {**ESCAPES, **TOO_MUCH}.items():
         yield f"template: {name}", {"e.yml": TEMPLATED, "t.j2": text}
     yield "template: not UTF-8", {"e.yml": TEMPLATED, "t.j2": b"interface \xff\n"}

@@ -1,7 +1,7 @@
 """Run folders of an attacker, who reseals the changed files.
 
 Each is the sample run of the tests with a change of its first cell, or of its records, the exit status of its report,
-and words that say what is wrong.
+and the words of its message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Change = Callable[[Path], None]
 
 
 def written(name: str, content: str | bytes) -> Change:
-    """A file of the cell is this."""
+    """Return a change that writes a file of the cell."""
 
     def change(run: Path) -> None:
         path = run / CELL / name
@@ -32,7 +32,7 @@ def written(name: str, content: str | bytes) -> Change:
 
 
 def changed(name: str, how: Callable[[Any], object]) -> Change:
-    """A file of the run with JSON is changed."""
+    """Return a change of a JSON file of the run."""
 
     def change(run: Path) -> None:
         path = run / name
@@ -44,7 +44,7 @@ def changed(name: str, how: Callable[[Any], object]) -> Change:
 
 
 def counted(how: Callable[[Any], object]) -> Change:
-    """Each reply of the router's counters is changed."""
+    """Return a change of each reply of the router's counters."""
 
     def change(run: Path) -> None:
         path = run / CELL / "counters/R1.jsonl"
@@ -57,29 +57,29 @@ def counted(how: Callable[[Any], object]) -> Change:
 
 
 def interface(reply: Any) -> Any:
-    """The counters of the interface with the policy."""
+    """Return a change of the counters of the interface with the policy."""
     return reply["interfaces"]["FastEthernet0/1"]
 
 
 def classes(reply: Any) -> Any:
-    """Change the rows of the class."""
+    """Return a change of the rows of the class."""
     policy = interface(reply)["policy_output"]
     return policy["classes"][0]
 
 
 def stranger(run: Path) -> None:
-    """Counters of a router that is nowhere in the topology."""
+    """Add counters of a router outside the topology."""
     written("counters/R99.jsonl", (run / CELL / "counters/R1.jsonl").read_bytes())(run)
 
 
 def misunderstood(run: Path) -> None:
-    """A print, of a router without counters, of which something was understood that no parser says."""
+    """Add show output, of a router without counters, with a parsed value that no parser gives."""
     (run / CELL / "counters/R1.jsonl").unlink()
     written("observations/R1/during.show-policy-map-interface.json", '{"FastEthernet0/1": "x"}')(run)
 
 
 def received(how: Callable[[Any], object]) -> Change:
-    """Each interval of each stream, as the receiver says, is changed."""
+    """Return a change of each interval of each stream in the report of the receiver."""
     return changed(
         f"{CELL}/traffic/transfer.server.json",
         lambda text: [how(stream) for each in text["intervals"] for stream in each["streams"]],
@@ -321,12 +321,12 @@ RUNS: dict[str, tuple[Change, int, str]] = {
 
 
 def large(run: Path) -> None:
-    """A configuration that fills a report."""
+    """Return a configuration that fills a report."""
     written("config/R1.ios", "x" * 60_000_000)(run)
 
 
 def many(run: Path) -> None:
-    """Configurations of unknown routers."""
+    """Return configurations of unknown routers."""
     for number in range(2000):
         written(f"config/D{number}.ios", "x")(run)
 
@@ -340,7 +340,7 @@ TEXTS: dict[str, Change] = {
     "a title with keys": changed(MANIFEST, lambda run: run["experiment"].update(title=f"\x1b]0;x\x07{SCRIPT}")),
     "a machine without end": changed(MANIFEST, lambda run: run.update(machine={"kernel": "x" * 5_000_000})),
 }
-"""Texts that are shown and decide nothing: the report is unchanged, and no terminal obeys them."""
+"""Texts that are shown without effect on the verdict: the report is unchanged, and no terminal executes them."""
 
 
 STEP = {"event": "step", "name": "policed/1", "step": "traffic", "time": "", "seconds": 1}
@@ -351,7 +351,7 @@ NONE_OF_OURS = r"progress\.jsonl: found a line that is not in format 1: "
 
 
 def line(event: dict[str, Any], value: str, **more: object) -> str:
-    """A line of progress in which `$` is a value that `json.dumps` does not write."""
+    """Return a line of progress in which `$` is a value that `json.dumps` does not write."""
     return json.dumps(event | more).replace('"$"', value)
 
 
@@ -393,7 +393,7 @@ def figures(rows: int, **columns: pa.Array) -> pa.Table:
 
 
 def table(content: Callable[[], pa.Table], times: int = 1) -> Change:
-    """The table `metrics` is this, so many times."""
+    """Return a change that replaces the table `metrics` by so many copies of a table."""
 
     def change(run: Path) -> None:
         made = content()
@@ -405,12 +405,12 @@ def table(content: Callable[[], pa.Table], times: int = 1) -> Change:
 
 
 def no_table(run: Path) -> None:
-    """A text where a table is expected."""
+    """Write a text in place of a table."""
     (run / "tables/metrics.parquet").write_text("x")
 
 
 def hole(run: Path) -> None:
-    """A table of five gigabytes, most of them a hole, with its end in place."""
+    """Write a table of five gigabytes, a sparse file with a valid end."""
     path = run / "tables/metrics.parquet"
     content = path.read_bytes()
     with path.open("r+b") as file:

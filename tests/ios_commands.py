@@ -35,7 +35,7 @@ MOST_WORDS = 15
 
 
 def typed_line(random: Random, session: ConfigSession) -> str:
-    """A line of the session's mode or of global configuration; the end of a banner while one is being typed."""
+    """Return a line of the session's mode or of global configuration; the end of a banner while one is being typed."""
     if session.collecting:
         return "@"
     mode = session.position.mode if random.random() < 0.6 else "config"
@@ -74,11 +74,11 @@ ENTERED = {
 }
 """Lines that enter each mode."""
 OBJECT_GROUPS = ("network-group", "service-group")
-"""Modes that later routers have."""
+"""Modes for object groups of later routers."""
 
 
 def lines_of_each_command(random: Random, capabilities: frozenset[str], ports: Sequence[str]) -> list[str]:
-    """A line or two of each command that a device has, each behind those that lead to where it is."""
+    """Yield one or two lines of each command of a device, each after those that enter its mode."""
     lines: list[str] = []
     for mode, entered in ENTERED.items():
         if mode in OBJECT_GROUPS and "object-groups" not in capabilities:

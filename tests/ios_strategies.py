@@ -1,7 +1,7 @@
 """Hypothesis strategies for the device model.
 
-What is drawn from often is made once: what Hypothesis finds out of a strategy (whether it is empty, what it draws) it
-keeps with that, and it knows one of its own again by its arguments where these are hashable, hence tuples.
+Frequently used strategies are cached: Hypothesis stores the properties of a strategy (whether it is empty, its draws)
+with the object, and recognises equal strategies only by hashable arguments, hence tuples.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def hardware(generation: Generation = "classic") -> Hardware:
 
 
 def composite(function: Callable[..., T]) -> Callable[..., SearchStrategy[T]]:
-    """Decorator like `st.composite` that caches the strategy of the same arguments, and with it what Hypothesis
-    learnt."""
+    """Return a decorator like `st.composite` that caches the strategy of the same arguments, including the properties
+    that Hypothesis has computed.
+    """
     make = st.composite(function)
     made_before = lru_cache(256)(make)
 
@@ -393,7 +394,7 @@ def policy_maps(draw: DrawFn, generation: Generation, classes: tuple[str, ...]) 
 
 
 def _carried(generation: Generation, interface: Interface, maps: dict[str, PolicyMap], direction: str) -> list[str]:
-    """The policy-maps that the interface can carry."""
+    """Return the policy-maps that the interface can carry."""
     device, found = Device(hardware(generation), policy_maps=maps), []
     for policy in maps.values():
         try:

@@ -1,8 +1,8 @@
-"""Two levels of tests: the short level gates every change, the long level (`pytest --all`) adds everything else.
+"""Levels of tests: the short level gates every change, the long level (`pytest --all`) adds everything else.
 
-The short level is the same set of tests, cases and Hypothesis examples each time. Only the long level has the tests and
-cases marked `long`, every case of a test marked `sample(N)` (the short level has every Nth), every step of a sweep
-that asks `every(N)`, and random examples.
+The short level always has the same tests, cases and Hypothesis examples. Only the long level has the tests and cases
+marked `long`, every case of a test marked `sample(N)` (the short level has every Nth), every step of a sweep that calls
+`every(N)`, and random examples.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 VARIABLE = "QOSLAB_TEST_ALL"
-"""Set by `pytest --all`, so that the workers of pytest-xdist and test helpers know the level."""
+"""Variable set by `pytest --all`, from which the workers of pytest-xdist and test helpers read the level."""
 
 
 def everything() -> bool:
@@ -34,7 +34,7 @@ def every(number: int) -> int:
 
 
 def examples(number: int) -> int:
-    """Return how many Hypothesis examples to draw: `number` in the long level, a tenth in the short one, at least 5."""
+    """Return the number of Hypothesis examples: `number` in the long level, a tenth in the short one, at least 5."""
     return by_level(short=max(5, number // 10), long=number)
 
 
@@ -55,7 +55,7 @@ def load_hypothesis_profile() -> None:
 
 
 def select(items: Iterable[pytest.Item]) -> Iterator[tuple[pytest.Item, bool]]:
-    """Yield each test with whether this level runs it."""
+    """Yield each test, and whether this level runs it."""
     cases = Counter[str]()
     for item in items:
         chosen = item.get_closest_marker("long") is None

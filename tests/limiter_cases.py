@@ -1,8 +1,8 @@
 """Captures before and after known devices, to measure how often `qoslab infer` is right.
 
-The models here are exact (integers of nanoseconds and of bits x 10^9) and share no code with the package. Each device
-takes packets in the order of their arrival and returns when a packet leaves, or None if it is dropped.
-`python tests/limiter_cases.py FIRST LAST` prints the results by path.
+These models are exact (integers of nanoseconds and of bits x 10^9) and share no code with the package. Each device
+takes packets in the order of their arrival and returns when a packet leaves, or None if it is dropped. `python
+tests/limiter_cases.py FIRST LAST` prints the results by path.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from qoslab.analysis.limiter_inference import Limiter, infer, join
 
 SECOND = 10**9
 BITS = 8 * SECOND
-"""Units of a byte: tokens are counted in bits x 10^9, of which a rate of 1 b/s gives one each nanosecond."""
+"""Units of a byte: tokens are counted in bits x 10^9; at 1 b/s one token arrives per nanosecond."""
 START_NS = 1_700_000_000 * SECOND
 PACKETS = 4000
 LIMITERS = frozenset({"policer", "marker", "shaper", "line"})
 
 
 class Device(Protocol):
-    """A device that packets cross in order."""
+    """Device that packets cross in order."""
 
     def offer(self, now: int, size: int) -> int | None:
         """Return when a packet that arrives now has left, in ns; None if it is dropped."""
@@ -36,7 +36,7 @@ class Device(Protocol):
 
 @dataclass
 class Policer:
-    """A token bucket that drops (single rate)."""
+    """Token bucket that drops (single rate)."""
 
     rate: int
     burst: int
@@ -57,7 +57,7 @@ class Policer:
 
 @dataclass
 class TwoBuckets:
-    """RFC 2697 with violating packets dropped: the second bucket takes tokens that the first has no room for."""
+    """Policer of RFC 2697 that drops violating packets: the second bucket takes the overflow of the first."""
 
     rate: int
     first: int
@@ -82,7 +82,9 @@ class TwoBuckets:
 
 @dataclass
 class TwoRates:
-    """RFC 2698 with violating packets dropped: the bucket of the peak rate decides, that of the CIR only colours."""
+    """Policer of RFC 2698 that drops violating packets: the bucket of the peak rate decides, that of the CIR only
+    colours.
+    """
 
     cir: int
     committed: int
@@ -111,7 +113,7 @@ class TwoRates:
 
 @dataclass
 class Line:
-    """A FIFO queue with a limit of packets in front of a line; `others` share it, as (arrival, size), in order."""
+    """FIFO queue with a limit of packets in front of a line; `others` share it, as (arrival, size), in order."""
 
     rate: int
     limit: int
@@ -140,7 +142,7 @@ class Line:
 
 @dataclass
 class Red(Line):
-    """A line whose queue drops at random by its average length (RED)."""
+    """Line whose queue drops at random by its average length (RED)."""
 
     random: np.random.Generator = field(default_factory=np.random.default_rng)
     average: float = 0.0
@@ -154,7 +156,7 @@ class Red(Line):
 
 @dataclass
 class TokenShaper:
-    """A token bucket that delays; tokens come continuously (as Linux tbf)."""
+    """Token bucket that delays; tokens arrive continuously (like Linux tbf)."""
 
     rate: int
     burst: int
@@ -183,7 +185,7 @@ class TokenShaper:
 
 @dataclass
 class TickShaper:
-    """A token bucket that delays; Bc comes each Tc, and it holds Bc and Be (as IOS)."""
+    """Token bucket that delays; Bc arrives each Tc, and the bucket holds Bc and Be (like IOS)."""
 
     rate: int
     tc: int
@@ -193,7 +195,7 @@ class TickShaper:
     tokens: int = field(init=False)
     last: int = 0
     ticks: int = 0
-    """Number of ticks that have given tokens."""
+    """Number of ticks that have added tokens."""
     inside: deque[int] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
@@ -233,7 +235,7 @@ class Loss:
 
 @dataclass
 class Jitter:
-    """A delay that varies, uniform or exponential around `mean` ns; order is preserved or not."""
+    """Variable delay, uniform or exponential around `mean` ns; order is preserved or not."""
 
     mean: int
     uniform: bool
@@ -250,7 +252,7 @@ class Jitter:
 
 @dataclass
 class Drift:
-    """A clock behind the device that drifts, and is 10 ms ahead."""
+    """Drifting clock behind the device, 10 ms ahead."""
 
     drift: float
 
@@ -260,7 +262,7 @@ class Drift:
 
 @dataclass
 class Delay:
-    """A constant delay."""
+    """Constant delay."""
 
     ns: int
 
@@ -270,11 +272,11 @@ class Delay:
 
 @dataclass(frozen=True)
 class Truth:
-    """The right answers: a kind of those given, and the values of the limiter, if one is to be found."""
+    """Right answer: one of the given kinds, and the values of the limiter, if there is one to find."""
 
     kinds: frozenset[str]
     rates: tuple[float, ...] = ()
-    """The rate must be one of them."""
+    """Permitted rates."""
     burst: float | None = None
     two_buckets: bool = False
     tc_s: float | None = None
@@ -282,7 +284,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Case:
-    """Packets before and after a path: times in ns, of `out_ns` -1 if the packet was lost."""
+    """Packets before and after a path: times in ns; `out_ns` is -1 if the packet was lost."""
 
     path: str
     arrivals: str
@@ -292,7 +294,7 @@ class Case:
     size: np.ndarray
 
     def captures(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The two captures, as `load` reads them."""
+        """Return both captures, like `load`."""
         constant = {"version": 4, "source_high": 0, "source": 1, "destination_high": 0, "destination": 2, "tos": 0}
         ports = {"protocol": 17, "source_port": 7, "destination_port": 8, "behind": -1}
         number = np.arange(len(self.size)) + 1000
@@ -317,14 +319,14 @@ def through(devices: Iterable[Device], now: int, size: int) -> int | None:
 
 
 def sizes(random: np.random.Generator) -> list[int]:
-    """Packet size, or the possible sizes of a packet."""
+    """Return a packet size, or the possible sizes of a packet."""
     count = 1 if random.random() < 0.5 else int(random.integers(2, 6))
     found: list[int] = random.integers(100, 1515, count).tolist()
     return found
 
 
 def open_loop(kind: str, rate: float, mixed: list[int], random: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Arrivals and sizes of a mean rate."""
+    """Return arrivals and sizes of packets at a mean rate."""
     size = random.choice(mixed, PACKETS)
     gap = 8 * float(np.mean(mixed)) / rate
     if kind == "constant-rate":
@@ -344,7 +346,7 @@ def open_loop(kind: str, rate: float, mixed: list[int], random: np.random.Genera
 
 
 def closed_loop(devices: list[Device], random: np.random.Generator, size: int) -> Iterator[tuple[int, int, int | None]]:
-    """A TCP sender that halves its window when a packet is lost (AIMD): arrival, size and departure."""
+    """Simulate a TCP sender that halves its window when a packet is lost (AIMD); return arrival, size and departure."""
     back = int(random.integers(2, 40)) * SECOND // 1000
     window, flying, recovering = 10.0, 0, 0
     events: list[tuple[int, int, bool]] = [(SECOND // 100, 0, True)]
@@ -372,13 +374,13 @@ def closed_loop(devices: list[Device], random: np.random.Generator, size: int) -
 
 
 def bytes_of(random: np.random.Generator, rate: int, largest: int, least_ms: float = 20) -> int:
-    """A burst between 20 and 300 ms of the rate, and at least three packets."""
+    """Return a burst between 20 and 300 ms of the rate, and at least three packets."""
     return max(3 * largest, int(rate * random.uniform(least_ms, 300) / 8000))
 
 
 @dataclass
 class Draw:
-    """The choices of one case."""
+    """Random choices of one case."""
 
     random: np.random.Generator
     rate: int
@@ -537,20 +539,22 @@ PATHS = {
     two_lines: 2,
     cross_traffic: 2,
 }
-"""The paths, and of 100 cases how many have each."""
+"""Paths, and the number of cases with each among 100."""
 ARRIVALS = ("constant-rate", "Poisson", "on-off", "TCP")
 NO_LIMITER = ("random_loss", "jitter", "jitter_and_loss", "nothing")
 FEWEST = 30
-"""Packets that a limiter has dropped or delayed, in a case in which it is to be found, and those that it has not."""
+"""Least number of packets that a limiter drops or delays, and passes without delay, in a case in which it must be
+found.
+"""
 
 
 def path_of(seed: int):  # type: ignore[no-untyped-def]
-    """The path of a seed's case."""
+    """Return the path of a seed's case."""
     return [path for path, share in PATHS.items() for _ in range(share)][seed * 37 % 100]
 
 
 def make(seed: int) -> Case:
-    """The case of a seed: the first draw in which the limiter, if there is one, acts on enough packets."""
+    """Return the case of a seed: the first draw in which the limiter, if there is one, acts on enough packets."""
     path = path_of(seed)
     for attempt in range(200):
         found = _drawn(path, np.random.default_rng([seed, attempt]))
@@ -592,7 +596,7 @@ def acts(case: Case) -> bool:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Comparison of an answer with the truth; a value that is missing or unknown counts in neither of the two."""
+    """Comparison of an answer with the truth; a missing or unknown value counts as neither right nor wrong."""
 
     case: Case
     answer: Limiter
@@ -639,7 +643,7 @@ class Score:
         return sum(each.invented for each in without) / max(1, len(without))
 
     def lines(self) -> Iterator[str]:
-        """A table by path, and the totals."""
+        """Yield a table by path, and the totals."""
         by_path: dict[str, list[Verdict]] = {}
         for each in self.verdicts:
             by_path.setdefault(each.case.path, []).append(each)

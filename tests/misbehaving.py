@@ -1,4 +1,4 @@
-"""Relays and servers on loopback that misbehave as networks, slow devices and hostile routers do."""
+"""Relays and servers on loopback that misbehave like networks, slow devices and hostile routers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Self
 
 
 class Misbehaving:
-    """A context manager. `port` takes connections and carries them to `target`."""
+    """Relay as a context manager. `port` accepts connections and relays them to `target`."""
 
     def __init__(
         self,
@@ -24,7 +24,10 @@ class Misbehaving:
         piece: int | None = None,
         pause_s: float = 0.0,
     ) -> None:
-        """Questions arrive `asked_s` later; answers `delay_s`, in pieces of so many bytes with pauses between them."""
+        """Start the relay.
+
+        Requests arrive `asked_s` later; answers `delay_s`, in pieces of so many bytes with pauses between them.
+        """
         self._target = target
         self._delay_s = delay_s
         self._asked_s = asked_s
@@ -53,7 +56,7 @@ class Misbehaving:
         self.cut()
 
     def cut(self) -> None:
-        """End every connection that there is."""
+        """End every open connection."""
         sockets, self._sockets = self._sockets, []
         for each in sockets:
             with contextlib.suppress(OSError):
@@ -61,11 +64,11 @@ class Misbehaving:
             each.close()
 
     def stall(self) -> None:
-        """Let nothing through from now on, while connections stay."""
+        """Relay nothing from now on, while connections stay open."""
         self._flows.clear()
 
     def flow(self) -> None:
-        """Let everything through again."""
+        """Relay everything again."""
         self._flows.set()
 
     def _accept(self) -> None:
@@ -112,7 +115,7 @@ class Misbehaving:
 
 @contextlib.contextmanager
 def telnet_server(serve: Callable[[socket.socket], object]) -> Iterator[int]:
-    """The port of a server that talks so to each client, in a thread of its own."""
+    """Return the port of a server that answers each client like this, in a separate thread."""
 
     def take() -> None:
         with contextlib.suppress(OSError):

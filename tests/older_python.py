@@ -1,4 +1,4 @@
-"""The oldest Python that a host may have, where this machine has it."""
+"""Oldest supported Python of hosts, if this machine has it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _found() -> str | None:
 
 
 def oldest_python() -> str:
-    """Path of the oldest supported Python; the test is skipped without it."""
+    """Return the path of the oldest supported Python; skip the test without it."""
     found = _found()
     if found is None:
         pytest.skip(f"needs Python {OLDEST}")

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 LOOP_S = 0.02
 """Time of the loop below on an idle core of 2.5 to 3 GHz with Python 3.11."""
 MUTATION = 5.0 if "MUTANT_UNDER_TEST" in os.environ else 1.0
-"""The calls that mutmut puts between those of a program take some times as long as they do."""
+"""Factor of the calls that mutmut inserts between those of a program."""
 
 
 def slowness() -> float:
-    """Return how many times as long as there this machine takes now, which shares its cores with others; at least 1."""
+    """Return how many times slower than the reference this shared machine is now; at least 1."""
     taken = []
     for _ in range(3):
         began = time.process_time()
@@ -27,8 +27,9 @@ def slowness() -> float:
 
 @contextmanager
 def at_most(seconds: float, children: bool = False) -> Iterator[None]:
-    """Fail if the block takes more processor time than `seconds` of a core like that of `LOOP_S`; with `children` also
-    their time counts."""
+    """Fail if the block takes more processor time than `seconds` of a core like that of `LOOP_S`; with `children`,
+    child processes count too.
+    """
     began = os.times()
     yield
     taken = os.times()

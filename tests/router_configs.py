@@ -11,7 +11,7 @@ SECRETS = (
     "chapWord",
     "ospfWord",
 )
-"""Secrets in the configurations; none may be written."""
+"""Secrets in the configurations; no output may have one."""
 
 HEAD = """Building configuration...
 
@@ -255,7 +255,7 @@ WEB_ACL = """ip access-list extended WEB
 
 
 def config(version: str, name: str, *parts: str, head: str = HEAD, tail: str = TAIL) -> str:
-    """Return a running configuration with its usual other lines."""
+    """Return a running configuration with its usual further lines."""
     return f"{head}version {version}\n{MANAGEMENT}hostname {name}\n!\n" + "!\n".join(parts) + "!\n" + tail
 
 

@@ -1,4 +1,4 @@
-"""Running configurations as people paste them: prompts, pagers, wrapped lines, banners; and features of few labs."""
+"""Running configurations as people paste them, with prompts, pagers, wrapped lines and banners; and rare features."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAIN = f"version 15.1\nhostname BR1\n!\nenable secret 5 $1$mERg$mERgrCBPVYqK.8
 
 
 def _paged(text: str) -> str:
-    """Output with the echo of the command, a pager's prompts and backspaces, and CRLF."""
+    """Return output with the echo of the command, a pager's prompts and backspaces, and CRLF."""
     lines = text.splitlines()
     pages = [lines[at : at + 22] for at in range(0, len(lines), 22)]
     pager = " --More-- " + "\b" * 10 + " " * 10 + "\b" * 10

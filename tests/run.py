@@ -1,4 +1,4 @@
-"""Run the checks of tox.ini: check first that they can run, and leave nothing behind.
+"""Runner of the checks in tox.ini: it checks their requirements first, and leaves nothing behind.
 
     ./qoslab test [--all] [TOX ARGUMENTS]
 
@@ -24,10 +24,10 @@ from types import FrameType
 TOP = Path(__file__).resolve().parents[1]
 TOX = [sys.executable, "-m", "tox", "run"]
 VARIABLE = "QOSLAB_TEST_RUN"
-"""Names this run in the environment of each of its processes, and in the names of its temporary folders."""
+"""Variable in the environment of each process of this run, also used in the names of its temporary folders."""
 NOT_RUN = 2
 ENDING_S = 60.0
-"""Time that an interrupted run has to end by itself: tests take their labs down."""
+"""Time for an interrupted run to end: tests stop their labs."""
 LAB = ["unshare", "--user", "--map-root-user", "--net", "--mount", "true"]
 LAB_HINT = (
     "this user may not create user namespaces, which the virtual lab needs; see `qoslab doctor`"

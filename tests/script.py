@@ -1,4 +1,4 @@
-"""Scripts that stand in no package, such as those of `benches/`, for tests of what they do."""
+"""Scripts outside packages, such as those of `benches/`, as modules for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOP = Path(__file__).parents[1]
 
 
 def script(path: str) -> ModuleType:
-    """The script at a path of the repository as a module, which its dataclasses find by its name."""
+    """Return the script at a path of the repository as a module, registered under its name for its dataclasses."""
     file = TOP / path
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None

@@ -52,13 +52,13 @@ def switch_hardware() -> Hardware:
 
 
 def changed(default: tuple[int, ...], top: int) -> SearchStrategy[tuple[int, ...]]:
-    """A map in which some codes differ from the default."""
+    """Return a map in which some codes differ from the default."""
     changes = st.dictionaries(st.integers(0, len(default) - 1), st.integers(0, top), max_size=12)
     return changes.map(lambda some: tuple(some.get(code, value) for code, value in enumerate(default)))
 
 
 def moved(default: tuple[tuple[int, int], ...], queues: int) -> SearchStrategy[tuple[tuple[int, int], ...]]:
-    """A map of queues and thresholds in which some codes differ from the default."""
+    """Return a map of queues and thresholds in which some codes differ from the default."""
     place = st.tuples(st.integers(1, queues), st.integers(1, 3))
     changes = st.dictionaries(st.integers(0, len(default) - 1), place, max_size=12)
     return changes.map(lambda some: tuple(some.get(code, value) for code, value in enumerate(default)))
@@ -110,7 +110,7 @@ def qos(draw: DrawFn) -> SwitchQos:
 
 @st.composite
 def ports(draw: DrawFn, *, policy: bool, auto_qos: AutoQos | None = None) -> SwitchPort:
-    """One port; with a policy of its own it is not VLAN-based."""
+    """Return one port; with a policy of its own it is not VLAN-based."""
     weights = st.tuples(*[st.integers(1, 255)] * 4)
     return SwitchPort(
         switched=draw(st.booleans()),
@@ -153,7 +153,9 @@ port_ranges = st.sampled_from([(PORTS[0], PORTS[0]), (PORTS[0], PORTS[1]), (PORT
 
 @st.composite
 def hierarchies(draw: DrawFn, classes: dict[str, ClassMap]) -> dict[str, PolicyMap]:
-    """A policy-map for VLAN interfaces and one of ports below it; the class-maps of both are added to `classes`."""
+    """Return a policy-map for VLAN interfaces and one for ports below it; the class-maps of both are added to
+    `classes`.
+    """
     below = draw(st.lists(st.sampled_from(PORT_CLASSES), unique=True, min_size=1))
     for name in below:
         ranges = tuple(draw(st.lists(port_ranges, unique=True, min_size=1)))

@@ -17,14 +17,15 @@ def runs_of(folder: Path) -> list[Path]:
 
 
 def newest_run(folder: Path) -> Path:
-    """The last of them."""
+    """Return the newest run."""
     return runs_of(folder)[-1]
 
 
 def status_of(run: Path) -> int:
-    """The exit status that `reference/statistics.md` and the manual page promise, from the files of a finished run.
+    """Return the exit status that `reference/statistics.md` and the manual page promise, from the files of a finished
+    run.
 
-    3 with a cell that does not count or a figure that cannot be, else 1 with a figure outside of what is expected.
+    It is 3 with an invalid cell or an impossible value, else 1 with a value out of tolerance.
     """
     cells = json.loads((run / "manifest.json").read_text())["cells"]
     verdicts = set()
@@ -38,5 +39,5 @@ def status_of(run: Path) -> int:
 
 
 def reasons_except_lateness(record: Mapping[str, Any]) -> list[str]:
-    """The reasons of a `cell.json` but those that the machine had no time, of which a test does not ask."""
+    """Return the reasons of a `cell.json` without lateness of the machine, which tests ignore."""
     return [reason for reason in record["reasons"] if reason not in record["lateness"]]

@@ -1,4 +1,4 @@
-"""One way to wait: for a condition, which the failure names."""
+"""Helper that waits for a condition, which the failure names."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TypeVar
 
 T = TypeVar("T")
 PATIENCE_S = 60.0
-"""Far above what any condition takes on a busy machine."""
+"""Longer than any condition takes on a busy machine."""
 STEP_S = 0.05
 
 
 def wait_until(
     condition: Callable[[], T], what: str, seconds: float = PATIENCE_S, report: Callable[[], str] = str
 ) -> T:
-    """Return the first true value of a condition; `what` names it, and `report` adds details, if that never comes.
+    """Return the first true value of a condition; `what` names it in the failure, and `report` adds details.
 
-    A condition that reads a file which another process is still writing may raise `ValueError` (as JSON does) or
-    `OSError`: it is not true yet.
+    A condition that reads a file still being written by another process may raise `ValueError` (like JSON) or
+    `OSError`: it counts as false.
     """
     deadline = time.monotonic() + seconds
     failure: Exception | None = None
@@ -38,7 +38,10 @@ def wait_until(
 
 
 def listens(path: Path) -> bool:
-    """Return whether a process takes connections on a Unix socket; the file exists before. `OSError` if none does."""
+    """Return whether a process accepts connections on a Unix socket; the file exists earlier.
+
+    `OSError` if none does.
+    """
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
     return True

@@ -1,4 +1,6 @@
-"""Lets a fuzzer choose the input of a target of `targets`: `runner.py TARGET [options and corpora of libFuzzer]`."""
+"""Runner that lets a fuzzer choose the input of a target of `targets`: `runner.py TARGET [options and corpora of
+libFuzzer]`.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ with atheris.instrument_imports(include=["qoslab", "ruamel", "jinja2"]):
     from targets import TARGETS
 
 OF_BYTES = 0.3
-"""So often an input is changed as bytes, as libFuzzer does, and not by what it says."""
+"""Share of inputs that are changed as bytes, as libFuzzer does, and not by their structure."""
 CONFIGURATION = [
     line
     for file in sorted((Path(__file__).parents[1] / "fragments").glob("*.ios"))
     for line in file.read_text(encoding="utf-8").splitlines()
     if not line.startswith("===")
 ]
-"""Lines that belong together stand together."""
+"""Configuration blocks; related lines are adjacent."""
 EXEC = re.findall(
     r"^(?:show|clear|configure|copy|delete|dir|erase|more|reload|terminal|ping|end|exit|enable|disable)\b.*$",
     (Path(__file__).parents[2] / "docs" / "reference" / "router.md").read_text(encoding="utf-8"),
@@ -35,7 +37,7 @@ EXEC = re.findall(
 
 
 def another_value(data: bytes, longest: int, seed: int) -> bytes:
-    """A document of which one value is gone, another one, or that of another place."""
+    """Return a document with one value removed, replaced, or copied from another place."""
     by_chance = random.Random(seed)
     if by_chance.random() > OF_BYTES and (content := _document(data)) is not None:
         around, key = by_chance.choice(list(places(content)))
@@ -49,7 +51,7 @@ def another_value(data: bytes, longest: int, seed: int) -> bytes:
 
 
 def another_line(data: bytes, longest: int, seed: int) -> bytes:
-    """Return the typed lines with an inserted or replaced line of configuration, command or word, or without a line."""
+    """Return the typed lines with one line of configuration, command or word inserted, replaced or removed."""
     by_chance = random.Random(seed)
     if by_chance.random() > OF_BYTES:
         lines = data.decode(errors="replace").split("\r")
@@ -89,7 +91,7 @@ def _document(data: bytes) -> Any:
 
 
 def main() -> None:
-    """Run from the command line, which libFuzzer never returns from."""
+    """Run from the command line; libFuzzer does not return."""
     name = sys.argv.pop(1)
     atheris.Setup(sys.argv, TARGETS[name], custom_mutator=MUTATORS.get(name))
     atheris.Fuzz()

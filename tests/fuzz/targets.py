@@ -1,5 +1,7 @@
-"""Fuzz targets in Python: each is a function of bytes that raises if a property is violated. `runner.py` runs them in a
-fuzzer, `tests/unit/test_fuzz_corpus.py` replays the corpora."""
+"""Fuzz targets in Python: functions of bytes that raise if a property is violated.
+
+`runner.py` runs them in a fuzzer, `tests/unit/test_fuzz_corpus.py` replays the corpora.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ SHOWN = "terminal length 0\rshow running-config\r"
 
 @cache
 def scratch() -> Path:
-    """A folder of this process, in memory if there is one."""
+    """Return a folder of this process, in memory if possible."""
     memory = Path("/dev/shm")
     kept = tempfile.TemporaryDirectory(prefix="qoslab-fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
     _KEPT.append(kept)
@@ -48,7 +50,7 @@ _KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def experiment(data: bytes) -> None:
-    """YAML to plan: an experiment file is planned, or has findings that name it"""
+    """Plan an experiment file: it is valid, or its findings name it."""
     file = scratch() / "e.yml"
     file.write_bytes(data)
     try:
@@ -88,7 +90,7 @@ def shell(data: bytes) -> None:
 
 @cache
 def whole() -> Path:
-    """A run folder that is changed in one file at a time, and put right again."""
+    """Return a run folder in which one file at a time is changed and restored."""
     return sample_run.make_run_of_one_arm(scratch()).path
 
 

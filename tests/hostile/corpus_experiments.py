@@ -1,4 +1,4 @@
-"""Experiment files, templates, capture filters and folders of somebody else."""
+"""Malicious experiment files, templates, capture filters and folders."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ FILTERS: dict[str, str] = {
     "networks": " or ".join(f"net 10.{n}.0.0/16" for n in range(60)),
 }
 FILES = r"e\.yml|t\.j2|p\.csv|/etc/passwd"
-"""Every message names the file."""
+"""Files by name; every message names the file."""
 VALID = {"byte offsets", "portranges", "networks", "protochain", "vlan", "arithmetic", "conjunctions of disjunctions"}
 """Filters that may be valid."""
 TITLES: dict[str, str] = {

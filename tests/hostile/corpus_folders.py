@@ -1,4 +1,4 @@
-"""Commands in a folder with modules and settings that somebody else left there."""
+"""Commands in a folder with malicious modules and settings."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 def executes_nothing(place: Path, found: Ended) -> None:
-    """Check that no code of the folder ran."""
+    """Check that no code of the folder was executed."""
     assert not list(place.rglob("executed"))
 
 
 def left(files: dict[str, str], *, with_run: bool) -> Make:
-    """Write the files of somebody else next to an experiment, a policy, and a run."""
+    """Write malicious files next to an experiment, a policy, and a run."""
 
     def make(place: Path) -> None:
         folder({"e.yml": BASE, "policy.txt": POLICY, **files})(place)

@@ -1,4 +1,4 @@
-"""Files of other tools: what `import`, `infer` and `new topology` do with them."""
+"""Files of other tools as input of `import`, `infer` and `new topology`."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def import_cases() -> Iterator[Case]:
 
 
 def infer_cases() -> Iterator[Case]:
-    """Yield the cases of `infer`, of which the second capture is whole."""
+    """Yield the cases of `infer`; the second capture is intact."""
     whole = files()["a.pcapng"]
     made: dict[str, Bytes] = {name: lambda _, made=made: made for name, (made, _) in CAPTURES.items()}  # type: ignore[misc]
     for name, change in (made | BYTES).items():

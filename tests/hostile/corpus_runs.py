@@ -1,4 +1,4 @@
-"""Run folders of somebody else: what each command does with them."""
+"""Malicious run folders as input of each command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DAMAGED = (
     *("manifest.json", "run.json", "experiment.yml", f"{CELL}/cell.json", f"{CELL}/experiment.json"),
     *(f"{CELL}/counters/R1.jsonl", f"{CELL}/traffic/transfer.server.json", f"{CELL}/captures/server.pcapng"),
 )
-"""Files of each of which all kinds of damage are tried."""
+"""Files that are tested with all kinds of damage."""
 
 
 @functools.cache
@@ -66,7 +66,7 @@ def reported() -> Path:
 
 
 def run(change: Change | None = None, *, options: str = "", seal: bool = True, of: Callable[[], Path] = whole) -> Make:
-    """Copy a finished run, change it, and have it say that this is what was written."""
+    """Copy a finished run, change it, and reseal it."""
 
     def make(folder: Path) -> None:
         place = folder / "run"
@@ -100,7 +100,7 @@ def keeps_secrets(folder: Path, found: Ended) -> None:
 
 
 def progress(line: str) -> Change:
-    """Have a run print a line of progress after its first lines and before its last."""
+    """Make a run print a line of progress after its first lines and before its last."""
 
     def change(place: Path) -> None:
         (place / "run.json").write_bytes(sealed(asked().encode()))
@@ -112,7 +112,7 @@ def progress(line: str) -> Change:
 
 
 def put(name: str, place: str) -> Change:
-    """Put something else in the place of a file of a run."""
+    """Replace a file of a run."""
 
     def change(folder: Path) -> None:
         path = folder / name

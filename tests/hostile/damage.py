@@ -1,4 +1,4 @@
-"""Kinds of damage: of the bytes of any file, and of the place if a file is expected."""
+"""Kinds of damage: of the bytes of any file, and of the place of an expected file."""
 
 from __future__ import annotations
 
@@ -179,8 +179,8 @@ NAMES: dict[str, bytes] = {
     "a percent sign": b"a%s%n{0}{{x}}",
     "a comma": b"=1+1,a;b\tc",
 }
-"""Names of files, without their ends."""
+"""Names of files, without their extensions."""
 UNPRINTABLE = {
     *("not UTF-8", "a line end", "a carriage return", "escape sequences", "order of writing", "a line separator"),
 }
-"""Names that no output shows as they are."""
+"""Names that no output shows unchanged."""

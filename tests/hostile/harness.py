@@ -1,4 +1,4 @@
-"""A case of the hostile corpus, and the rules that hold for each of them."""
+"""Cases of the hostile corpus, and the rules for each of them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from processor import slowness
 
 SANDBOX = Path(__file__).with_name("sandbox.py")
 FORGED = "FORGED"
-"""Text that a hostile name puts at the start of a line of its own."""
+"""Text that a hostile name puts at the start of a separate line."""
 NAMESPACES = """
 mount --bind "$1" /etc/resolv.conf && ip link set lo up && shift || exit 99
 exec setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search "$@"
 """
-"""Root may read any file; without these capabilities an unreadable file is unreadable for root, too."""
+"""Namespaces without these capabilities, in which an unreadable file is unreadable for root, too."""
 OBEYED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 Make = Callable[[Path], object]
@@ -34,15 +34,15 @@ Make = Callable[[Path], object]
 
 @dataclass(frozen=True)
 class Case:
-    """A command in a folder that somebody else has prepared."""
+    """Command in a folder with malicious content."""
 
     name: str
     make: Make
-    """Writes the files of the folder."""
+    """Function that writes the files of the folder."""
     words: tuple[str, ...]
     statuses: tuple[int, ...] = (2,)
     says: str = ""
-    """Regular expression of what is printed."""
+    """Regular expression of the output."""
     writes: tuple[str, ...] = ()
     """Patterns of paths in the folder that the command may write."""
     spares: tuple[str, ...] = ()
@@ -57,28 +57,28 @@ class Ended:
     """Result of a command."""
 
     status: int | None
-    """None: it did not end before the deadline of the sandbox."""
+    """Exit status; None if the command did not end before the deadline of the sandbox."""
     processor_s: float
     took_s: float
     peak_mib: float
     """Largest resident set of the command or one of its children."""
     left: list[str]
-    """Processes that still ran."""
+    """Processes that were still running."""
     queries: int
-    """Queries for names."""
+    """Number of DNS queries."""
     stdout: str
     stderr: str
     temporary: list[str]
-    """Names that it left in the folder for temporary files and in the home folder."""
+    """Names of files left in the folder for temporary files and in the home folder."""
 
     @property
     def text(self) -> str:
-        """Return all that it printed."""
+        """Return the whole output."""
         return self.stdout + self.stderr
 
 
 class Sandbox:
-    """The server of `sandbox.py`."""
+    """Client of the server `sandbox.py`."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))
@@ -112,7 +112,7 @@ class Sandbox:
         return Ended(**answer, **printed, temporary=left)
 
     def close(self) -> None:
-        """End it."""
+        """End the server."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -121,7 +121,7 @@ class Sandbox:
 
 @contextmanager
 def sandbox() -> Iterator[Sandbox]:
-    """A sandbox that ends with the block."""
+    """Yield a sandbox that ends with the block."""
     server = Sandbox()
     try:
         yield server
@@ -130,7 +130,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def state(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """Return kind and mode, size, and time of the last change of everything in a folder, by its path."""
+    """State of everything in a folder by path: kind and mode, size, and modification time."""
     found, waiting = {}, [os.fsencode(folder)]
     while waiting:
         place = waiting.pop()
@@ -150,7 +150,7 @@ def state(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def changes(case: Case, before: dict[str, tuple[int, int, int]], folder: Path) -> list[str]:
-    """Return the paths that were written although the case does not allow it."""
+    """Return the paths that were written without permission of the case."""
     after = state(folder)
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
 

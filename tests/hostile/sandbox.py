@@ -3,8 +3,8 @@
     python sandbox.py
 
 A request is a line of JSON on standard input: `words`, `folder`, `temporary`, `home`. The answer is a line of JSON on
-standard output with the fields of `harness.Ended`. The caller starts the server in network and mount namespaces where
-`/etc/resolv.conf` names 127.0.0.1: the server receives each query for a name and counts it.
+standard output with the fields of `harness.Ended`. The caller starts the server in network and mount namespaces in
+which `/etc/resolv.conf` names 127.0.0.1: the server receives each DNS query and counts it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ MODULES = (
     "qoslab.run.runner",
     "pyarrow.parquet",
 )
-"""Imported once, before the first fork."""
+"""Modules that are imported once, before the first fork."""
 DEADLINE_S = 90.0
-"""Wall-clock time of a command, much longer than its limit of processor time: the machine may be busy."""
+"""Wall-clock limit of a command, much longer than its limit of processor time: the machine may be busy."""
 PROCESSOR_S = 60
 ADDRESS_SPACE = 4 * 2**30
 SIZE = 2**30
@@ -44,7 +44,7 @@ SIZE = 2**30
 
 
 def named() -> socket.socket:
-    """Return the socket that receives queries for names."""
+    """Return the socket that receives DNS queries."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", 53))
     server.setblocking(False)
@@ -117,7 +117,7 @@ def of_session(pid: int) -> list[str]:
 
 
 def main() -> None:
-    """Import, then fork for each request."""
+    """Import the modules, then fork for each request."""
     # The servers of pytest's workers have no part in what a command may read.
     sys.path = [each for each in sys.path if each != str(Path(__file__).parent)]
     for module in MODULES:

@@ -1,7 +1,7 @@
-"""Input of somebody who means harm, and damaged input: each command ends soon, with a verdict or a message.
+"""Malicious and damaged input: each command ends soon, with a verdict or a message.
 
-The rules for every case are in `harness.assert_held`: processor time, memory, exit status, no line of output that a
-name has forged, no query for a name, no change outside the output, nothing left in temporary folders.
+The rules for every case are in `harness.assert_held`: processor time, memory, exit status, no line of output forged by
+a name, no DNS query, no change outside the output, nothing left in temporary folders.
 """
 
 from __future__ import annotations

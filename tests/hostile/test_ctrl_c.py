@@ -90,7 +90,7 @@ def mute_tool(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def nothing(folder: Path) -> Iterator[None]:
-    """Prepare nothing."""
+    """Prepare an empty folder."""
     yield
 
 
@@ -103,9 +103,9 @@ class Wait:
     output: str = ""
     """Regular expression of a line on standard error that comes before the wait."""
     after_s: float = 1.0
-    """Seconds from there, or from the start, to Ctrl-C."""
+    """Seconds from that line, or from the start, to Ctrl-C."""
     then: str = ""
-    """Text of a line after Ctrl-C, by which work goes on; there Ctrl-C is pressed again."""
+    """Text of a line after Ctrl-C that announces further work; then Ctrl-C is pressed again."""
 
 
 WAITS: dict[str, Wait] = {
@@ -136,7 +136,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def crowded() -> float:
-    """Return how many times as long as on an idle machine a command takes: others wait for the same cores."""
+    """Return the factor by which a command is slower than on an idle machine: others use the same cores."""
     # With as many others as cores, each gets half of one.
     return max(1.0, 2 * os.getloadavg()[0] / (os.cpu_count() or 1)) * slowness()
 

@@ -1,4 +1,4 @@
-"""Routers of somebody else: each is abandoned after a stated time and size, with the reason."""
+"""Malicious routers: each is abandoned after a stated time and size, with the reason."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def repeats(text: bytes, pause_s: float = 0.0) -> Serve:
 
 
 def answers(*texts: bytes, then: bytes | None = None) -> Serve:
-    """Print one text after another, each after the client has typed something; `then` to all that follows."""
+    """Print one text after each input of the client; `then` answers all further input."""
 
     def serve(client: socket.socket) -> None:
         for text in itertools.chain(texts, itertools.repeat(then) if then is not None else ()):
@@ -83,7 +83,7 @@ HOSTILE: dict[str, tuple[Serve, float, Kind, str]] = {
 
 @dataclass(frozen=True)
 class Reached:
-    """Routers behind one access proxy, each of which does what its name says."""
+    """Routers behind one access proxy; the name of each describes its fault."""
 
     proxies: AccessProxies
     ports: Mapping[str, int]

@@ -1,6 +1,6 @@
-"""Commands on a machine that lacks something: status 2 with the name of what is lacking, or the usual result.
+"""Commands on a machine that lacks something: status 2 with the name of the missing thing, or the usual result.
 
-Never the 1 of a verdict that the command without the shortage does not have, never a defect of qoslab, and nothing
+The status is never 1, a verdict, unless the command without the shortage has it, and never a defect of qoslab; nothing
 stays in the folder for temporary files.
 """
 
@@ -38,7 +38,7 @@ exec unshare --user --map-root-user --mount sh -c 'mount -t tmpfs -o size=16k tm
 
 @dataclass(frozen=True)
 class Shortage:
-    """Something that is lacking."""
+    """Missing thing on a machine."""
 
     shell: str
     """Script that starts the command `"$@"`."""

@@ -1,7 +1,7 @@
-"""Listeners on this machine answer only their own user, and close the connections of others without a word.
+"""Listeners on this machine answer only the user who started them, and close the connections of others silently.
 
-As root the tests connect as another user. Without root, the server is made to believe that it belongs to another user:
-it then gets a connection of a different user from the kernel.
+As root the tests connect as another user. Without root, the server is given another user id as its owner, so that the
+kernel reports a different user for each connection.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from qoslab.run.real.access import proxy_process
 proxy_process.main()
 """,
 }
-"""Servers, each as a program that says its port on its output, and ends with its input."""
+"""Servers, each a program that prints its port and ends with its input."""
 CALL = """
 import encodings.idna, os, socket, sys
 port, user = int(sys.argv[1]), int(sys.argv[2])
@@ -68,14 +68,14 @@ except ConnectionResetError:
 
 
 def called(port: int, user: int) -> str:
-    """Return the first output to a caller of this user id."""
+    """Return the first output to a caller with this user id."""
     argv = [sys.executable, "-I", "-c", CALL, str(port), str(user)]
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
 @contextmanager
 def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[int]:
-    """A server's port; `before` is what its program does first."""
+    """Yield the port of a server; `before` is the first code of its program."""
     argument = way
     if name == "host":
         argument = asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip()

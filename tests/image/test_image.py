@@ -1,6 +1,6 @@
-"""The image, built and tried with Podman (`tox -e image`).
+"""Tests of the image, built and run with Podman (`tox -e image`).
 
-`QOSLAB_IMAGE_BASE` names another base image, `QOSLAB_IMAGE_MOUNTS` files of this machine that the build has to see, as
+`QOSLAB_IMAGE_BASE` names another base image, `QOSLAB_IMAGE_MOUNTS` files of this machine that the build needs, such as
 those that name a mirror: `/etc/pip.conf /etc/apt/apt.conf.d`.
 """
 

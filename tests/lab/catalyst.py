@@ -13,11 +13,11 @@ from dataplane import PORTS, ROOT, SERVER, Lab, stopped
 IN, OUT = "FastEthernet0/0", "FastEthernet0/1"
 FLOOD = ROOT / "target" / "release" / "flood"
 ARTICLE = {"shape": [0, 0, 0, 0], "share": [30, 70, 1, 1], "limit": 70}
-"""The egress port of the article's last phase."""
+"""Configuration of the egress port in the article's last phase."""
 
 
 def switch(**changes: Any) -> dict[str, Any]:
-    """The global part with the platform's defaults and QoS on."""
+    """Return the global configuration with the platform's defaults and QoS enabled."""
     output = [[2, 1]] * 16 + [[3, 1]] * 16 + [[4, 1]] * 8 + [[1, 1]] * 8 + [[4, 1]] * 16
     percents = ({"t1": t, "t2": t, "reserved": 50, "maximum": 400} for t in (100, 200, 100, 100))
     queue_set = {"buffers": [25, 25, 25, 25], "thresholds": list(percents)}
@@ -48,7 +48,9 @@ def switch(**changes: Any) -> dict[str, Any]:
 
 
 def configuration(switch: dict[str, Any], **ports: dict[str, Any]) -> dict[str, Any]:
-    """A complete configuration; `ports` are the switch's part of interfaces, such as `Fa0_1={"trust": "dscp"}`."""
+    """Return a complete configuration; `ports` are the switch's part of interfaces, such as `Fa0_1={"trust":
+    "dscp"}`.
+    """
     interfaces = {
         name: {"enabled": True, "bandwidth_kbps": 100_000, "switch": ports.get(short.replace("-", "_"), {})}
         for name, short in PORTS.items()
@@ -57,20 +59,22 @@ def configuration(switch: dict[str, Any], **ports: dict[str, Any]) -> dict[str, 
 
 
 def set_up(lab: Lab, switch: dict[str, Any], **ports: dict[str, Any]) -> None:
-    """Configures the switch and zeroes its counters."""
+    """Configure the switch and clear its counters."""
     lab.ask("configure", config=configuration(switch, **ports))
     lab.ask("clear")
 
 
 def counters(lab: Lab, port: str) -> dict[str, Any]:
-    """The switch's counters of a port."""
+    """Return the counters of a switch port."""
     counted = lab.ask("counters")["interfaces"][port]["switch"]
     assert isinstance(counted, dict)
     return counted
 
 
 def spawn_flood(lab: Lab, dscp: int, kbps: int, size: int, seconds: float) -> subprocess.Popen[bytes]:
-    """Sends packets of `size` bytes from the client to the server; what was sent is printed at the end."""
+    """Send packets of `size` bytes from the client to the server in the background; the sent number is printed at the
+    end.
+    """
     options = f"--port {6000 + dscp} --dscp {dscp} --bandwidth {kbps} --size {size} --duration {seconds}"
     return lab.spawn("client", [str(FLOOD), "send", SERVER, *options.split()])
 

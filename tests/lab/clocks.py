@@ -1,10 +1,9 @@
-"""Clocks that can be set, and a machine that sleeps, for the processes of one test.
+"""Clocks that can be set, and simulated suspends, for the processes of one test.
 
-A real step would be one for everybody on the machine, and needs its rights; a time namespace has no wall clock of its
-own (time_namespaces(7)) and cannot be moved once somebody is in it. So `clock_gettime` is replaced in the processes
-that are started with `environment`. What the kernel itself stamps, as captured packets, and who does not load the C
-library dynamically goes by the kernel's clocks, and no timer fires earlier or later: it is what a process sees of its
-clocks, no whole machine.
+A real step would affect everyone on the machine, and needs permission; a time namespace has no separate wall clock
+(time_namespaces(7)) and its offset is fixed once a process is in it. So `clock_gettime` is replaced in the processes
+that are started with `environment`. Kernel time stamps, such as those of captured packets, and statically linked
+programs use the real clocks, and timers are unaffected: the library changes only the clocks that a process reads.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Clocks:
 
     @classmethod
     def made(cls, folder: Path) -> Self:
-        """New ones, which run as the machine's do; `folder` takes what is built."""
+        """Return clocks that run like those of the machine; `folder` takes the built library."""
         library = folder / "clocks.so"
         source = Path(__file__).with_suffix(".c")
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)

@@ -1,4 +1,4 @@
-"""`qoslab` as a process: started, watched, interrupted; and whether it left anything behind."""
+"""`qoslab` as a process: start it, watch it, interrupt it, and check for remains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUN_S = 600.0
 
 
 class Command:
-    """A `qoslab` that is running."""
+    """Running `qoslab` process."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Command:
     ) -> None:
         """Start the command; `terminal` is the descriptor of its controlling terminal.
 
-        It is forked from a process with its modules, unless it has `prefix`, `terminal` or `started`.
+        It is forked from a process with preloaded modules, unless it has `prefix`, `terminal` or `started`.
         """
         self.folder = folder
         self.stderr = ""
@@ -63,7 +63,7 @@ class Command:
         raise AssertionError(f"{text!r} was never said:\n{self.stderr}")
 
     def end(self) -> tuple[int, str, str]:
-        """Exit status, standard output, standard error."""
+        """Return exit status, standard output and standard error."""
         try:
             output, errors = self.process.communicate(timeout=RUN_S)
         except subprocess.TimeoutExpired:
@@ -73,19 +73,20 @@ class Command:
         return self.process.returncode, output, self.stderr + errors
 
     def labs(self) -> list[Lab]:
-        """The labs of this run."""
+        """Return the labs of this run."""
         return [lab for lab in Lab.all() if f"-{self.process.pid}-" in lab.name]
 
 
 def run(folder: Path, *arguments: str, started: bool = False) -> tuple[int, str, str]:
-    """Run `qoslab` to its end; `started` as of `Command`."""
+    """Run `qoslab` to its end; `started` as in `Command`."""
     return Command(folder, *arguments, started=started).end()
 
 
 def temporary_folder(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    """A folder for temporary files of what runs in `folder`, there as `tmp`; both are in the environment from now on.
+    """Create the folder `tmp` in `folder` for temporary files of commands there; the environment names both from now
+    on.
 
-    Its path is short, so that sockets have room there and nothing goes elsewhere.
+    Its path is short enough for sockets, so that no file goes elsewhere.
     """
     temporary = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
     patch.setenv("TMPDIR", str(temporary))

@@ -1,4 +1,4 @@
-"""A lab of two hosts; a folder in which a command leaves nothing behind."""
+"""Fixtures: a lab of two hosts, and a folder in which a command must leave nothing behind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The long ones first, so that none of them is left in the end to run alone; and groups stay together."""
+    """Run the long tests first, so that none of them remains alone at the end; keep groups together."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if getattr(config.option, "loadgroup", False):
         lost = [item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
@@ -43,14 +43,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Succeed if the chosen files have no test of the chosen mark: tox asks twice, with and without `quiet`."""
+    """Succeed if the chosen files have no test of the chosen mark: tox calls pytest twice, with and without `quiet`."""
     if session.config.option.markexpr and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.fixture(scope="session", autouse=True)
 def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A folder for temporary files which no other process of pytest has: tests examine what is left there."""
+    """Provide a folder for temporary files that no other pytest process has: tests check it for remains."""
     # First, as it is found from the same variable.
     tmp_path_factory.getbasetemp()
     # A short path, in which sockets have room, so that nothing goes elsewhere; tests/run.py removes what is left.
@@ -62,20 +62,20 @@ def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    """A lab name that no other test has, also with several pytest processes."""
+    """Return a unique lab name, also with several pytest processes."""
     return f"test-{os.getpid()}-{abs(hash(request.node.nodeid)) % 10**8}"
 
 
 @pytest.fixture
 def lab(name: str) -> Iterator[Lab]:
-    """Two hosts on one link."""
+    """Provide two hosts on one link."""
     with Lab.up(TWO_HOSTS, name=name) as lab:
         yield lab
 
 
 @pytest.fixture
 def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
-    """The lab of policing and shaping, and its inventory."""
+    """Provide the lab of policing and shaping, and its inventory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     # As a user may call it.
     file = tmp_path / "a rack" / "here.yml"
@@ -87,7 +87,7 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working folder; afterwards no process, lab or temporary file of what ran there is left."""
+    """Provide a working folder; afterwards check that no process, lab or temporary file is left."""
     temporary = temporary_folder(tmp_path, monkeypatch)
     yield tmp_path
     wait_until(

@@ -1,6 +1,6 @@
-"""A router with a client and a server in network namespaces, driving the real `qos-router`.
+"""Router with a client and a server in network namespaces, driving the real `qos-router`.
 
-Works as root and as an ordinary user: everything lives in a new user namespace that ends with its processes.
+Works as root and as an ordinary user: everything is in a new user namespace that ends with its processes.
 
     client eth0 ── Fa0-0 [qos-router] Fa0-0.in ── Fa0-0 [kernel] Fa0-1 ── Fa0-1.in [qos-router] Fa0-1 ── eth0 server
     10.0.10.10          R1.dp                10.0.10.1   R1   10.0.20.1             R1.dp                10.0.20.10
@@ -45,10 +45,10 @@ class Lab:
         options: Sequence[str] = (),
         follow: bool = True,
     ) -> None:
-        """Builds everything; `rates_bps` are those of the client's and the server's link.
+        """Build everything; `rates_bps` are those of the client's and the server's link.
 
-        With `daemon=False` the kernel of R1 has the links itself (to compare with). With `follow=False` the daemon does
-        not know that kernel, which then forwards all packets.
+        With `daemon=False` the kernel of R1 has the links directly (for comparison). With `follow=False` the daemon
+        does not follow that kernel's routes, so the kernel forwards all packets.
         """
         self._stack = contextlib.ExitStack()
         self._follow = follow
@@ -71,13 +71,13 @@ class Lab:
         self.close()
 
     def close(self) -> None:
-        """Ends every process; the namespaces go with them."""
+        """End every process; the namespaces end with them."""
         self._stack.close()
 
     # Building
 
     def _hold(self, command: list[str]) -> int:
-        """Starts a process that only holds its namespaces; its id once it has entered them."""
+        """Start a process that only holds its namespaces; return its id once it has entered them."""
         process = subprocess.Popen([*command, "sh", "-c", "echo; exec sleep infinity"], stdout=subprocess.PIPE)
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
@@ -126,7 +126,7 @@ class Lab:
         return ["nsenter", "-t", str(self._nodes[node]), "-U", "-m", "-n", "--preserve-credentials"]
 
     def run(self, node: str, command: str | Sequence[str]) -> str:
-        """Runs a command in a node to its end; its output. Raises when it fails."""
+        """Run a command in a node to its end and return its output; raise if it fails."""
         words = command.split() if isinstance(command, str) else list(command)
         done = subprocess.run([*self._enter(node), *words], capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
@@ -134,20 +134,20 @@ class Lab:
         return done.stdout
 
     def spawn(self, node: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Starts a command in a node; it is killed with the lab."""
+        """Start a command in a node; it is killed with the lab."""
         process = subprocess.Popen([*self._enter(node), *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
         return process
 
     def python(self, node: str, code: str, *arguments: str) -> str:
-        """Runs Python code in a node; what it prints."""
+        """Run Python code in a node and return its output."""
         return self.run(node, [sys.executable, "-c", code, *arguments])
 
     # The daemon
 
     def start(self, options: Sequence[str] = ()) -> None:
-        """Starts the daemon and waits until it answers."""
+        """Start the daemon and wait until it answers."""
         ports = self.folder / "ports.json"
         files = ["--ports", str(ports), "--control", str(self.control)]
         if self._follow:
@@ -163,19 +163,19 @@ class Lab:
         return listens(self.control)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends the daemon a signal."""
+        """Send a signal to the daemon."""
         assert self.process is not None
         os.kill(self.process.pid, number)
 
     def ask(self, op: str, **keys: Any) -> dict[str, Any]:
-        """One request; the reply, which must not be a refusal."""
+        """Send one request and return the reply, which must not be a refusal."""
         reply = json.loads(self.talk(json.dumps({"op": op, **keys}).encode() + b"\n"))
         assert reply["ok"], reply
         assert isinstance(reply, dict)
         return reply
 
     def talk(self, data: bytes) -> bytes:
-        """Sends bytes on a new connection, closes that direction and returns all that comes back."""
+        """Send bytes on a new connection, close that direction, and return the whole answer."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(PATIENCE)
             connection.connect(str(self.control))
@@ -187,7 +187,9 @@ class Lab:
 def configuration(
     policy_maps: dict[str, Any] | None = None, *, generation: str = "classic", **ports: dict[str, Any]
 ) -> dict[str, Any]:
-    """A complete configuration; `ports` are keys of interfaces, such as `Fa0_1={"service_policy_output": "P"}`."""
+    """Return a complete configuration; `ports` are keys of interfaces, such as `Fa0_1={"service_policy_output":
+    "P"}`.
+    """
     interfaces = {}
     for name, short in PORTS.items():
         keys = ports.get(short.replace("-", "_"), {})
@@ -202,13 +204,13 @@ def configuration(
 
 
 def policy(**actions: Any) -> dict[str, Any]:
-    """A policy-map with these actions in class-default."""
+    """Return a policy-map with these actions in class-default."""
     return {"classes": [{"name": "class-default", **actions}]}
 
 
 @contextlib.contextmanager
 def stopped(lab: Lab) -> Iterator[None]:
-    """Stops the daemon for the length of the block."""
+    """Stop the daemon for the length of the block."""
     lab.signal(signal.SIGSTOP)
     try:
         yield
@@ -217,14 +219,14 @@ def stopped(lab: Lab) -> Iterator[None]:
 
 
 def missing_tools() -> list[str]:
-    """Commands that the lab needs and this machine lacks."""
+    """Return the missing commands that the lab needs."""
     return [tool for tool in ("unshare", "nsenter", "ip", "ethtool", "sysctl") if shutil.which(tool) is None]
 
 
 def ping(
     lab: Lab, node: str, address: str, count: int = 5, interval: float = 0.02, wait: float = PATIENCE
 ) -> list[float]:
-    """Round-trip times in seconds of the echo requests that were answered; `wait`: seconds for each."""
+    """Return the round-trip times in seconds of the answered echo requests; `wait`: seconds for each."""
     script = Path(__file__).with_name("ping.py")
     answered, *times = lab.run(
         node, [sys.executable, str(script), address, str(count), str(interval), str(wait)]
@@ -239,17 +241,17 @@ def _udp(size: int, count: int, rate_bps: float) -> list[str]:
 
 
 def send_udp(lab: Lab, size: int, count: int, rate_bps: float) -> list[float]:
-    """Sends datagrams from the client to the sink; the times of their departures in seconds."""
+    """Send datagrams from the client to the sink; return their departure times in seconds."""
     return [float(word) for word in lab.run("client", _udp(size, count, rate_bps)).split()]
 
 
 def spawn_udp(lab: Lab, size: int, count: int, rate_bps: float) -> subprocess.Popen[bytes]:
-    """Like `send_udp`, in the background: prints the times when it ends."""
+    """Send datagrams like `send_udp`, in the background; print the times at the end."""
     return lab.spawn("client", _udp(size, count, rate_bps))
 
 
 def conforming(times: Sequence[float], size: int, cir_bps: float, bc: int) -> int:
-    """Bytes of packets of one size at these times that a single-rate policer lets pass."""
+    """Return the bytes of packets of one size at these times that conform to a single-rate policer."""
     tokens, last, passed = float(bc), times[0], 0
     for moment in times:
         tokens, last = min(bc, tokens + (moment - last) * cir_bps / 8), moment
@@ -260,7 +262,7 @@ def conforming(times: Sequence[float], size: int, cir_bps: float, bc: int) -> in
 
 
 def spawn_sink(lab: Lab) -> None:
-    """Binds the port that `send_udp` sends to, so that the server does not answer with ICMP."""
+    """Bind the destination port of `send_udp`, so that the server does not answer with ICMP."""
     code = f"""import socket, time
 s = socket.socket(type=socket.SOCK_DGRAM)
 s.bind(("", {SINK}))
@@ -273,7 +275,7 @@ time.sleep(3600)"""
 
 @contextlib.contextmanager
 def with_sink() -> Iterator[Lab]:
-    """A lab whose server takes what it is sent."""
+    """Yield a lab whose server receives the datagrams."""
     assert BINARY.exists(), f"{BINARY} is missing: run cargo build --release -p qos-router"
     assert not missing_tools(), f"install {missing_tools()}"
     with Lab() as lab:

@@ -1,4 +1,4 @@
-"""A process with the imports of `qoslab`, which forks a `qoslab` process for each command.
+"""Process with the imports of `qoslab`, which forks a `qoslab` process for each command.
 
     python fork_server.py DESCRIPTOR QOSLAB PADDING
 
@@ -54,7 +54,7 @@ STREAMS = 3
 
 @dataclass(frozen=True)
 class Job:
-    """A command to become."""
+    """Command to run in a forked process."""
 
     arguments: list[str]
     folder: str
@@ -66,7 +66,7 @@ class Job:
 
 
 def serve(control: socket.socket) -> Job | None:
-    """Fork for each request; a job in what was forked, None in this process, when nobody asks any more."""
+    """Fork for each request; return a job in the forked process, None in this process when the last client has gone."""
     poll = select.poll()
     poll.register(control, select.POLLIN)
     running: dict[int, tuple[int, socket.socket]] = {}
@@ -118,7 +118,7 @@ def _send(channel: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def become(job: Job, program: str, added: Mapping[str, str]) -> None:
-    """Have folder, streams, session, environment and names of a process that was started for the job.
+    """Take on the folder, streams, session, environment and names of a process that was started for the job.
 
     `added` are the variables that imports have set.
     """
@@ -147,7 +147,7 @@ def become(job: Job, program: str, added: Mapping[str, str]) -> None:
 
 
 def _stream(descriptor: int, name: str, before: io.TextIOWrapper) -> TextIO:
-    """A standard stream as Python makes it at its start; `before` is this process's own."""
+    """Return a standard stream like Python makes it at its start; `before` is the current one."""
     at_once = before.write_through
     kind, buffering = ("r", -1) if name == "stdin" else ("w", 0 if at_once else -1)
     raw = open(descriptor, f"{kind}b", buffering=buffering, closefd=False)  # noqa: SIM115 (as long as the process)
@@ -165,7 +165,7 @@ def _overwrite(start: int, end: int, texts: list[str]) -> None:
 
 
 def main() -> None:
-    """Import, serve, and in what is forked run the program."""
+    """Import, serve, and run the program in each forked process."""
     control, program = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
     control.set_inheritable(False)
     sys.path[0] = str(Path(program).parent)

@@ -1,4 +1,4 @@
-"""`qoslab` forked from a process that has imported it already: the start of a command without its imports."""
+"""`qoslab` forked from a process that has imported it already: a start without the imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import TextIO
 
 PROGRAM = Path(__file__).with_name("fork_server.py")
 ROOM = 100_000
-"""Bytes for a command line, and for an environment; the kernel takes no more than 131072 in one piece."""
+"""Bytes for a command line, and for an environment; the kernel limits one string to 131072."""
 INHERITED = ("PATH", "HOME", "LANG", "LC_", "PYTHON")
 """Prefixes of variables that change Python itself."""
 START_S = 120.0
@@ -27,7 +27,7 @@ START_S = 120.0
 
 
 class Forked:
-    """A command that was forked, with what tests ask of a `subprocess.Popen`."""
+    """Forked command, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, message: socket.socket, stdout: TextIO, stderr: TextIO, arguments: tuple[str, ...]) -> None:
         self.stdout, self.stderr = stdout, stderr
@@ -36,29 +36,29 @@ class Forked:
         self.pid = int(self._hear(START_S)["pid"])
 
     def poll(self) -> int | None:
-        """The exit status; None while it runs."""
+        """Return the exit status; None while it runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit status, when it has ended."""
+        """Wait for the exit status."""
         if self.returncode is None:
             self.returncode = self._hear(timeout)["status"]
             self._channel.close()
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal; nothing if it has ended."""
+        """Send a signal; ignore it if the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float) -> tuple[str, str]:
-        """Return its output until it has ended."""
+        """Return the output until the end of the process."""
         deadline = time.monotonic() + timeout
         read: dict[TextIO, str] = {}
 
@@ -87,10 +87,10 @@ class Forked:
 
 
 class ForkServer:
-    """The process from which commands are forked."""
+    """Process from which commands are forked."""
 
     def __init__(self, program: str) -> None:
-        """`program`: `qoslab` as it is installed."""
+        """Start the process; `program` is the installed `qoslab`."""
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # No variable that a test has set, so that this is none of the processes that a test has started.
         inherited = {name: value for name, value in os.environ.items() if name.startswith(INHERITED)}
@@ -105,7 +105,7 @@ class ForkServer:
             )
 
     def start(self, folder: Path, arguments: tuple[str, ...]) -> Forked:
-        """A command in a folder, with this process's environment."""
+        """Start a command in a folder, with this process's environment."""
         request = {"arguments": arguments, "folder": str(folder), "environment": dict(os.environ)}
         reported, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         output, error = os.pipe(), os.pipe()
@@ -118,14 +118,14 @@ class ForkServer:
         return Forked(reported, os.fdopen(output[0]), os.fdopen(error[0]), arguments)
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._control.close()
         self._process.wait()
 
 
 @functools.cache
 def fork_server(program: str) -> ForkServer:
-    """The one of this process, which ends with it."""
+    """Return the fork server of this process, which ends with it."""
     server = ForkServer(program)
     atexit.register(server.close)
     return server

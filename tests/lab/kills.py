@@ -1,4 +1,4 @@
-"""A run in a real lab that is killed, or cut off from hosts or routers, at a time drawn from a seed."""
+"""Runs in a real lab that are killed, or cut off from hosts or routers, at a time drawn from a seed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from verdicts import newest_run, status_of
 from waiting import wait_until
 
 MODEL = {"R1.model": "2811"}
-"""A router with flash for the copy of an applet."""
+"""Router model with flash for the copy of an applet."""
 ARGUMENTS = ("--duration", "4s", "--arm", "policed", "--attempts", "1", "--set", "R1.model=2811")
 SUSPENDED_S = 6.0
-"""Longer than hosts wait for a word."""
+"""Time of a suspend, longer than the agents' timeout."""
 TRIES = 3
 """Attempts to hit a run before its end."""
 HOSTS = ("client", "server")
@@ -41,16 +41,16 @@ GUARDS: tuple[tuple[str, int], ...] = (("archive", 2), ("eem", 1), ("none", 1))
 PATIENT = 0.3
 """Share of the runs with a rollback timer that are left alone until it expires."""
 COUNTS_S = 60.0
-"""Timeout of the router: a minute is the minimum."""
+"""Rollback timer of the router: a minute is the minimum."""
 LATE_S = 60.0
 """Allowed delay on a busy machine."""
 WAITING = ("show archive config rollback timer", "show event manager policy registered")
-"""Commands that show what counts."""
+"""Commands that show active timers."""
 
 
 @dataclass(frozen=True)
 class Rack:
-    """A lab as others see it, and what everything in it was like before the first run."""
+    """Lab as seen from outside, with its original state before the first run."""
 
     lab: Lab
     inventory: Path
@@ -90,7 +90,9 @@ class Rack:
         return session(self.lab, *WAITING)
 
     def guarded(self, guard: str) -> Rack:
-        """The same, with an inventory in which the router has this countdown, of a minute."""
+        """Return the same lab with an inventory in which the router has this rollback method, with a timer of a
+        minute.
+        """
         inventory = self.inventory.with_stem(guard)
         text, found = re.subn(
             r"^( +)qoslab_rollback: none$",
@@ -103,7 +105,7 @@ class Rack:
         return replace(self, inventory=inventory)
 
     def wait_until_clean(self, since: float, *hosts: str) -> float:
-        """Fail where one of these hosts, or of all, is not as it was in time; how long it took."""
+        """Wait until these hosts, or all, are restored, and return the time; fail if it takes too long."""
         wanted = {host: self.hosts[host] for host in hosts or HOSTS}
         wait_until(
             lambda: not self.running(*hosts) and not self.left(*hosts) and self.shown(*hosts) == wanted,
@@ -114,7 +116,7 @@ class Rack:
         return time.monotonic() - since
 
     def held(self) -> dict[str, str]:
-        """Interfaces of hosts that somebody has."""
+        """Return the locked interfaces of hosts."""
         found = {}
         for host in HOSTS:
             channel = Channel(host, read_lab(self.inventory).hosts[host], "a test")
@@ -127,7 +129,7 @@ class Rack:
 
 @contextmanager
 def rack(name: str, folder: Path) -> Iterator[Rack]:
-    """A lab with an inventory in `folder`, in which one run came to its end; other tests have other labs."""
+    """Return a lab with an inventory in `folder`, after one finished run; other tests have other labs."""
     inventory = folder / "rack.yml"
     with tempfile.TemporaryDirectory(prefix="k", dir="/tmp") as temporary:
         with pytest.MonkeyPatch.context() as patch:
@@ -152,7 +154,7 @@ def rack(name: str, folder: Path) -> Iterator[Rack]:
 
 
 def of_the_run(command: Command, words: tuple[str, ...]) -> list[int]:
-    """The processes of a run that were started with these words."""
+    """Return the processes of a run that were started with these words."""
     mark = f"QOSLAB_TEST_FOLDER={command.folder}".encode()
     found = []
     for process in Path("/proc").iterdir():
@@ -167,7 +169,7 @@ def of_the_run(command: Command, words: tuple[str, ...]) -> list[int]:
 
 
 def _namespaces(pid: int) -> Iterator[str]:
-    """The network namespaces of a process, of what started it, and so on."""
+    """Return the network namespaces of a process and of its ancestors."""
     with suppress(OSError):
         while pid > 1:
             yield str(Path(f"/proc/{pid}/ns/net").readlink())
@@ -175,13 +177,13 @@ def _namespaces(pid: int) -> Iterator[str]:
 
 
 def kill_the_run(command: Command, made: Rack, draw: random.Random) -> float:
-    """Without a word."""
+    """Kill the run with SIGKILL."""
     command.process.kill()
     return made.wait_until_clean(time.monotonic())
 
 
 def suspend_the_run(command: Command, made: Rack, draw: random.Random) -> float:
-    """Suspend the run like a closed lid; hosts hear nothing and are left alone during that time."""
+    """Suspend the run like a closed lid; the hosts receive nothing during that time."""
     running = [command.process.pid, *of_the_run(command, ("ssh",))]
     for pid in running:
         _signal(pid, signal.SIGSTOP)
@@ -233,9 +235,9 @@ def drawn(draw: random.Random) -> tuple[Cut, str]:
 
 
 def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str = "") -> str:
-    """One run that is cut, as drawn if it is not said how, or with which countdown; what was done, in words.
+    """Run once with a fault, by default a drawn fault and rollback method; return a description.
 
-    Fails if something is left, or another than it was.
+    Fails if something is left or changed.
     """
     draw = random.Random(seed)
     drawn_cut, drawn_guard = drawn(draw)
@@ -265,7 +267,7 @@ def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str
 
 
 def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]:
-    """A run at a moment drawn; where it was over before, as on a machine that was busy with the first, an earlier."""
+    """Return a run, and interrupt it at a random time; if it was over before, retry with an earlier time."""
     moment = draw.uniform(0.0, made.lasts_s)
     for _ in range(TRIES):
         command = Command(clean, "run", str(EXPERIMENT), "--lab", str(made.inventory), *ARGUMENTS)

@@ -1,4 +1,4 @@
-"""Labs for tests, and what a lab leaves on the machine."""
+"""Labs for tests, and their remains on the machine."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as s:
             sys.exit(0)
 sys.exit(1)
 """
-"""One echo request; prints the reply's TTL. Without the ping program, which wants a file capability."""
+"""Program that sends one echo request and prints the reply's TTL. The program ping would need a file capability."""
 
 
 def topology(**nodes: Any) -> Callable[..., Topology]:
-    """`topology(a="host")("a eth0 10.0.0.1/24 - b eth0 10.0.0.2/24")`: nodes, then links at 100 Mb/s."""
+    """Return a topology: `topology(a="host")("a eth0 10.0.0.1/24 - b eth0 10.0.0.2/24")`: nodes, then links at 100
+    Mb/s.
+    """
 
     def links(*texts: str, rate: str = "100 Mb/s") -> Topology:
         made = []
@@ -73,14 +75,14 @@ interface FastEthernet0/1
 
 
 def ping(lab: Lab, node: str, address: str, seconds: float = 30.0) -> int | None:
-    """The TTL of the reply; None without a reply in time."""
+    """Return the TTL of the reply; None without a reply in time."""
     done = lab.run(node, ["python3", "-c", PING, address, str(seconds)])
     assert done.returncode in (0, 1), done.stderr
     return int(done.stdout) if done.returncode == 0 else None
 
 
 class Traces:
-    """Everything of a lab that a process can see from outside, taken while it is up."""
+    """Objects of a running lab that are visible from outside."""
 
     def __init__(self, lab: Lab) -> None:
         # The kernel gives the number of a namespace that is gone to the next one, which may be of a lab that another
@@ -118,7 +120,7 @@ class Traces:
         return found
 
     def wait_until_gone(self) -> None:
-        """Fail if something stays there."""
+        """Wait until the lab has no remaining objects; fail if one stays."""
         wait_until(lambda: not self.found(), "nothing of the lab is left", report=lambda: str(self.found()))
 
 
@@ -142,7 +144,7 @@ def inside(lab: Lab) -> list[int]:
 
 
 def command_line(pid: int) -> bytes:
-    """Return the command line of a process as the kernel has it; empty if it has ended."""
+    """Return the command line of a process according to the kernel; empty if it has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b""
@@ -158,5 +160,5 @@ def agents_folder(lab: Lab) -> Path:
 
 
 def data_planes(lab: Lab) -> list[int]:
-    """The processes `qos-router` of a lab."""
+    """Return the `qos-router` processes of a lab."""
     return [pid for pid in inside(lab) if b"qos-router\0--lab" in command_line(pid)]

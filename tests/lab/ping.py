@@ -1,8 +1,9 @@
-"""Sends ICMP echo requests: `ping.py ADDRESS COUNT INTERVAL_S WAIT_S`. Prints how many were answered within
-WAIT_S and the round-trip times.
+"""Program that sends ICMP echo requests:
 
-Machines that run the tests need no `ping` then. It needs CAP_NET_RAW. As with ping(8) a reply's time is the kernel's
-stamp of it, so that it does not matter when this process was woken up.
+`ping.py ADDRESS COUNT INTERVAL_S WAIT_S`. Prints the number of replies within WAIT_S and the round-trip times.
+
+So test machines need no `ping`. It needs CAP_NET_RAW. Like in ping(8) the time of a reply is its kernel time stamp,
+independent of the scheduling of this process.
 """
 
 import select
@@ -12,11 +13,11 @@ import sys
 import time
 
 SO_TIMESTAMPNS = 35
-"""asm-generic/socket.h; the module does not know it."""
+"""Socket option from asm-generic/socket.h; Python's module lacks it."""
 
 
 def checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071)."""
+    """Return the Internet checksum (RFC 1071)."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
@@ -24,7 +25,7 @@ def checksum(data: bytes) -> int:
 
 
 def main(address: str, count: int, interval: float, wait: float) -> None:
-    """Pings and prints one JSON-like line."""
+    """Send the requests and print one line of JSON."""
     times = []
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as connection:
         connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)

@@ -1,4 +1,4 @@
-"""Experiments with plans in a kernel that has the qdiscs: run as a script there, prints JSON.
+"""Experiments with plans in a kernel that has the qdiscs: runs as a script there, prints JSON.
 
 Packets leave and arrive by packet sockets on both ends of pairs of virtual devices: eth0 and far0, eth1 and far1.
 """
@@ -84,7 +84,7 @@ def rows(plan: Plan, made: Qdiscs) -> list[dict[str, Any]]:
 
 
 def left(plan: Plan) -> list[str]:
-    """Return the qdiscs of the devices of a plan that are not the kernel's default ones."""
+    """Return the qdiscs of the devices of a plan that are not the kernel's default."""
     shown = [run(["tc", "qdisc", "show", "dev", each.port.device], "")[1] for each in plan.interfaces]
     return [line for each in shown for line in each.splitlines() if " 0: root" not in line]
 
@@ -137,7 +137,7 @@ def opened(device: str, protocol: int) -> socket.socket:
 
 
 def received(sockets: list[socket.socket], quiet_s: float) -> Iterator[tuple[int, int, bytes]]:
-    """Yield socket number, time in ns and frame of what comes, until nothing comes for a time."""
+    """Yield socket number, time in ns and frame of each received packet, until none arrives for a time."""
     while True:
         ready, _, _ = select.select(sockets, [], [], quiet_s)
         if not ready:
@@ -151,7 +151,7 @@ def received(sockets: list[socket.socket], quiet_s: float) -> Iterator[tuple[int
 
 
 def send(device: str, frames: Iterator[tuple[float, bytes]]) -> None:
-    """Send frames at their times, in seconds from now; a frame that is late is sent at once."""
+    """Send frames at their times, in seconds from now; send late frames at once."""
     out = opened(device, 0)
     start = time.monotonic()
     for at, data in frames:
@@ -213,7 +213,7 @@ interface GigabitEthernet0/1
 
 
 def changes() -> dict[str, Any]:
-    """Change one value, then the tree, then back to nothing."""
+    """Change one value, then the tree, then remove everything."""
     names = {"GigabitEthernet0/1": "eth1"}
     first = planned(SHAPER.format(gold=30, default="queue-limit 64", rate=2_000_000), **names)
     weights = planned(SHAPER.format(gold=40, default="queue-limit 64", rate=2_000_000), **names)
@@ -234,7 +234,7 @@ def changes() -> dict[str, Any]:
 
 
 def errors() -> dict[str, Any]:
-    """Refusal of a parameter by tc."""
+    """Return the refusal of a parameter by tc."""
     plan = planned(SHAPER.format(gold=30, default="queue-limit 64", rate=2_000_000))
     wrong = [[*each, "limit", "-1"] if "pfifo" in each else each for each in commands(plan)]
     try:
@@ -245,7 +245,7 @@ def errors() -> dict[str, Any]:
 
 
 def classification(text: str) -> list[dict[str, Any]]:
-    """Send packets through the egress filters; the code point on the other end shows the class."""
+    """Send packets through the egress filters; the code point at the other end shows the class."""
     packets: list[dict[str, Any]] = json.loads(text)
     plan = planned(Path(sys.argv[2]).read_text(encoding="utf-8"), **{"FastEthernet0/1": "eth1"})
     with applied(plan):
@@ -318,7 +318,7 @@ def flows(policy: str, flows_text: str, seconds: float) -> dict[str, Any]:
 
 
 def configurations() -> list[str]:
-    """Apply the plans of engine configurations in /run/job/configurations.json; return what went wrong."""
+    """Apply the plans of engine configurations in /run/job/configurations.json; return the errors."""
     wrong = []
     for config in json.loads(Path("/run/job/configurations.json").read_text(encoding="utf-8")):
         ports = [

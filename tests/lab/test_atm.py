@@ -1,4 +1,4 @@
-"""An ATM line between two IOS routers in the virtual lab: its circuit on the port, and moved to a subinterface."""
+"""ATM line between two IOS routers in the virtual lab: its circuit on the port, and moved to a subinterface."""
 
 from __future__ import annotations
 

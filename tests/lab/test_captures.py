@@ -1,4 +1,4 @@
-"""Captures at hosts of a lab: they have every packet up to the last."""
+"""Captures at hosts of a lab: they have every packet, including the last."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("catalyst")]
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Lab]:
-    """Rate of the shared queues, from 1 Gb/s to 100 Mb/s."""
+    """Return the rate of the shared queues, from 1 Gb/s to 100 Mb/s."""
     for program in (BINARY, FLOOD):
         assert program.exists(), f"{program} is missing: run cargo build --release"
     assert not missing_tools(), f"install {missing_tools()}"
@@ -89,7 +89,7 @@ def test_a_trunks_frames_lose_their_tag_on_an_access_port(shared: Lab) -> None:
 
 
 def flood(lab: Lab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
-    """Sends and waits until it has passed."""
+    """Send a flood and wait until it has passed."""
     spawn_flood(lab, dscp, kbps, size, seconds).wait(10)
     time.sleep(0.3)
 

@@ -1,4 +1,4 @@
-"""Cells on a Dask cluster: several workers, one of them killed in mid-run; and a cluster of the run's own."""
+"""Cells on a Dask cluster: several workers, one of them killed during the run; and a cluster that the run starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ START_S = 60.0
 
 
 class Cluster:
-    """A scheduler and workers of it, each a process."""
+    """Cluster of a scheduler and workers, each a process."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
@@ -107,7 +107,7 @@ def test_a_worker_is_killed(grid: Path, clean: Path, cluster: Cluster) -> None:
 
 
 def children(pid: int) -> list[str]:
-    """The command lines of what runs below a process."""
+    """Return the command lines of the child processes of a run."""
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

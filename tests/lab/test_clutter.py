@@ -1,4 +1,4 @@
-"""A run on routers whose configurations are full of lines that our model of them does not have."""
+"""Runs on routers whose configurations are full of lines that the model lacks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IN_BLOCKS = {
     "interface FastEthernet0/0": ["ip nat inside", "ip wccp web-cache redirect in", "crypto map TUNNELS"],
     "interface FastEthernet0/1": ["ip nat outside", "ip inspect OUT out"],
 }
-"""Lines of the virtual router's interfaces."""
+"""Lines in interface blocks of the virtual router."""
 OF_ITS_OWN = """\
 crypto isakmp policy 10
  encr aes 256
@@ -43,7 +43,7 @@ interface wlan-controller1/0
  service-policy output Theirs
 ip nat pool P 10.0.0.1 10.0.0.2 prefix-length 24
 """
-"""Lines that begin with a word known in another mode: none may join the preceding block."""
+"""Global lines that begin with a word known in another mode: none may join the preceding block."""
 CLUTTER = OF_ITS_OWN + "".join(
     f"{head}\n description not this one\n" + "".join(f" {line}\n" for line in lines)
     for head, lines in IN_BLOCKS.items()
@@ -53,7 +53,7 @@ VOLATILE = re.compile(r"Current configuration|Using \d+ out of|ntp clock-period|
 
 @pytest.fixture
 def cluttered(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
-    """The lab of an experiment as `lab up` makes it, and its inventory."""
+    """Provide the lab of an experiment with `lab up`, and its inventory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
     file, inventory = clean / "rack.txt", clean / "here.yml"
     file.write_text(CLUTTER)
@@ -115,6 +115,6 @@ def test_a_router_that_restarts_has_its_clutter_again(cluttered: tuple[Lab, Path
 
 
 def configuration(lab: Lab, which: str) -> str:
-    """Between the heading and the prompt."""
+    """Return the text between the heading and the prompt."""
     text = "\n".join(shown(lab, f"show {which}-config"))
     return text[text.index("\n!") : text.index("\nend")]

@@ -65,7 +65,7 @@ with socket.create_connection(("10.2.0.2", 9001), 30) as s:
     print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), s.recv(99).decode())
 """
 TIMESTAMPS = 12
-"""Bytes of each segment that TCP's timestamps take (RFC 7323)."""
+"""Size of TCP timestamps in each segment, in bytes (RFC 7323)."""
 
 
 def await_listener(lab: Lab, option: str, port: str) -> None:
@@ -87,7 +87,7 @@ def edges() -> Iterator[Lab]:
 
 
 async def denied(lab: Lab) -> int:
-    """Packets that lists did not let out of the router towards the server."""
+    """Return the number of packets towards the server that access lists of the router denied."""
     async with lab.control("R1") as client:
         counters = await client.counters()
     return counters["interfaces"]["FastEthernet0/1"]["denied_output"]["packets"]

@@ -1,4 +1,4 @@
-"""A lab that is exposed: its hosts behind SSH on loopback, as the system's `ssh` finds them."""
+"""Exposed lab: its hosts behind SSH on loopback, used with the system's `ssh`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture
 def file(lab: Lab, tmp_path: Path) -> Iterator[Path]:
-    """The inventory of two hosts."""
+    """Return the inventory of two hosts."""
     path = tmp_path / "here.yml"
     expose(lab, path)
     yield path
 
 
 def ssh(file: Path, host: str, command: str, *options: str) -> list[str]:
-    """The command line that an ordinary ssh needs, from what the inventory says."""
+    """Return the command line of an ordinary ssh, according to the inventory."""
     group = YAML(typ="safe").load(file)["all"]["children"]["host"]
     known, key = group["vars"]["qoslab_known_hosts"], group["vars"]["ansible_ssh_private_key_file"]
     way = group["hosts"][host]

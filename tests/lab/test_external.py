@@ -1,4 +1,4 @@
-"""Runs in a lab that is reached by SSH alone, and what its hosts are left with, however such a run ends."""
+"""Runs in a lab that is reached by SSH alone, and the remains on its hosts, for every end of a run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from waiting import wait_until
 pytestmark = pytest.mark.lab
 
 UNSEEN = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
-"""Starts what sees no process of the lab."""
+"""Command prefix that hides the processes of the lab."""
 CLEAN_S = 60.0
 """Time until a host is restored after its connection is lost: seconds, and far more on a busy machine."""
 EXPERIMENT_OF_IT = load_sweep(EXPERIMENT, {}).experiment
@@ -54,7 +54,7 @@ LOOK = {"others": ["192.168.20.1"], "count": 2, "burst": 0, "within_s": 1.0}
 
 @pytest.fixture
 def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path]]:
-    """The lab of an experiment, and its inventory."""
+    """Provide the lab of an experiment, and its inventory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
     # Whose SSH Ansible does not speak.
@@ -64,12 +64,12 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def state(lab: Lab, host: str) -> str:
-    """Return the settings that a run may change on a host, and its files, also of the lab's other hosts."""
+    """Return the settings that a run may change on a host, and its files, including those of the lab's other hosts."""
     return "\n".join([settings(lab, host), *agents_folders(lab)])
 
 
 def agents_folders(lab: Lab) -> list[str]:
-    """The folders of agents on all hosts, which have one place for them."""
+    """Return the folders of agents on all hosts, which share one place for them."""
     return sorted(map(str, agents_folder(lab).glob("qoslab-agent-*")))
 
 
@@ -104,7 +104,7 @@ def programs(lab: Lab) -> dict[int, str]:
 
 
 def wait_until_clean(lab: Lab, before: dict[str, str]) -> None:
-    """Fail if a host is not as it was in time."""
+    """Wait until a host is restored; fail if it takes too long."""
 
     def clean() -> bool:
         return not programs(lab) and all(state(lab, host) == shown for host, shown in before.items())
@@ -254,7 +254,7 @@ def _words(process: Path) -> list[str]:
 
 
 def _running(lab: Lab, file: Path) -> str:
-    """The configuration of R1."""
+    """Return the configuration of R1."""
 
     async def ask() -> str:
         login = lab.ssh("R1")
@@ -328,7 +328,7 @@ def test_a_program_that_a_host_lacks_is_named(clean: Path, exposed: tuple[Lab, P
 
 
 def _without_iperf3(folder: Path) -> Path:
-    """Return a Python with the programs of a host in its path, except iperf3."""
+    """Return a Python whose path has the programs of a host, except iperf3."""
     there = folder / "bin"
     there.mkdir()
     for name in ("ip", "tc", "nsenter", "dumpcap"):
@@ -342,7 +342,7 @@ def _without_iperf3(folder: Path) -> Path:
 
 
 def agent(file: Path, host: str, isolate: Isolation, who: str = "a test", python: str = "") -> ExternalHost:
-    """A host of the experiment with an agent on it, run by this Python, or by the inventory's."""
+    """Return a host of the experiment with an agent, which runs in this Python, or in the inventory's."""
     access = read_lab(file).hosts[host]
     place = Place(EXPERIMENT_OF_IT.topology, host, HostSettings(isolate=isolate))
     return ExternalHost(Channel(host, replace(access, python=python or access.python), who), place)
@@ -405,7 +405,7 @@ def _isolated(host: ExternalHost) -> None:
 
 
 def _kill(lab: Lab, word: str, *, keepers: bool) -> None:
-    """Kill agents; with `keepers` also the processes that would put back after them."""
+    """Kill agents; with `keepers` also the processes that would restore the host after them."""
     found = [pid for pid in inside(lab) if word in " ".join(_words(Path(f"/proc/{pid}")))]
     # A keeper has a session of its own, in which it is the first.
     chosen = [pid for pid in found if keepers or os.getsid(pid) != pid or _parent(pid) not in found]

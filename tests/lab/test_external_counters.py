@@ -1,4 +1,6 @@
-"""One run where only SSH leads: counters from show commands against the data plane's, hosts whose clocks go wrong."""
+"""Run in a lab that only SSH reaches: counters from show commands against the data plane's, hosts whose clocks are
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -97,17 +99,17 @@ class Ran:
 
     folder: Path
     arm: str
-    """The only one."""
+    """Only arm of the run."""
     replies: list[dict[str, Any]]
     """Replies of R1's data plane, twenty a second."""
     unshifted: Path
-    """The capture as it was before its stamps were moved."""
+    """Capture with its original time stamps."""
     seen: dict[ClassKey, list[ClassPoint]]
-    """The rates of classes that one who watched the run saw while its traffic went on."""
+    """Class rates that a watcher of the run saw during its traffic."""
 
     @property
     def cell(self) -> Path:
-        """The only one."""
+        """Return the only cell."""
         return self.folder / f"cells/{self.arm}/1"
 
     @property
@@ -116,25 +118,27 @@ class Ran:
         return Cell(self.cell, CellIdentity(self.arm, (), 1)).files().record()
 
     def table(self, name: str) -> pd.DataFrame:
-        """One of the run's tables."""
+        """Return one of the run's tables."""
         return pd.read_parquet(self.folder / f"tables/{name}.parquet")
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """Run on the exposed lab with a reading every 3 s, on hosts with wrong and drifting clocks."""
+    """Provide a run on the exposed lab with a reading every 3 s, on hosts with wrong and drifting clocks."""
     yield from _made(tmp_path_factory.mktemp("ran"), SHORT_S, "policed")
 
 
 @pytest.fixture(scope="module")
 def ran_long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """Run a longer, shaped test: with smooth traffic no burst falls between a request and its reply."""
+    """Provide a longer, shaped run: with smooth traffic no burst falls between a request and its reply."""
     yield from _made(tmp_path_factory.mktemp("long"), LONG_S, "shaped")
 
 
 @pytest.fixture(scope="module")
 def ran_even(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """Run as long, with a class that drops two of three packets at a constant rate instead of TCP with its bursts."""
+    """Provide a run of the same length, with a class that drops two of three packets at a constant rate instead of TCP
+    with its bursts.
+    """
     folder = tmp_path_factory.mktemp("even")
     yaml = YAML(typ="safe")
     experiment = yaml.load(EXPERIMENT.read_text())
@@ -173,7 +177,7 @@ def _ran(folder: Path, experiment: Path, topology: Topology, length_s: int, arm:
 
 
 def _skewed(folder: Path) -> Path:
-    """A Python for agents whose clock is wrong, with a dumpcap that stamps by it."""
+    """Return a Python for agents whose clock is wrong, with a dumpcap that uses that clock."""
     there = folder / "bin"
     there.mkdir()
     dumpcap = shutil.which("dumpcap", path=os.environ["PATH"] + ":/usr/sbin:/usr/bin")
@@ -191,7 +195,7 @@ def _skewed(folder: Path) -> Path:
 
 @contextmanager
 def data_plane(lab: Lab, router: str) -> Iterator[list[dict[str, Any]]]:
-    """The replies of a router's data plane while the block runs."""
+    """Collect the replies of a router's data plane while the block runs."""
     found: list[dict[str, Any]] = []
     over = threading.Event()
 
@@ -249,7 +253,7 @@ def test_cost_of_reading_counters_is_reported(ran: Ran) -> None:
 @pytest.mark.long
 @pytest.mark.quiet
 def test_metrics_at_a_trigger_are_measured(ran_long: Ran) -> None:
-    """Readings each 3 s alone are too far apart."""
+    """Measure values at a trigger: readings every 3 s alone are too far apart."""
     found = ran_long.table("metrics").set_index("metric")
     moment = [name for name in found.index if name.endswith("@ time 5.7 s")]
     assert len(moment) >= 8 and found.loc[moment, "value"].notna().all(), found.loc[moment]
@@ -280,11 +284,11 @@ COUNTED: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("interfaces", {"interface": "FastEthernet0/1"}, ("output_packets", "output_bytes")),
     ("interfaces", {"interface": "FastEthernet0/0"}, ("input_packets", "input_bytes")),
 )
-"""The compared tables, rows and columns."""
+"""Compared tables, rows and columns."""
 
 
 def both(ran: Ran, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of the data plane, and of what show commands said of the same, in order of time."""
+    """Return the rows of the data plane and of show commands with the same subject, in order of time."""
     started = ran.record.traffic_started
     assert started is not None
     rows_of = raw.class_rows if table == "classes" else raw.interface_rows
@@ -342,7 +346,7 @@ def test_so_are_those_of_a_class_that_drops_evenly(
 
 
 def _near(ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
-    """Return whether rates between the readings at the ends of the window are those of the data plane."""
+    """Return whether rates between the readings at the ends of the window equal those of the data plane."""
     truth, read = both(ran, table, place)
     inside = read[(read["time_s"] >= LONG_S / 3) & (read["time_s"] <= LONG_S)]
     ends = inside.iloc[[0, -1]]["time_s"].astype(float).to_numpy()

@@ -1,4 +1,4 @@
-"""Hosts of a lab that is reached by SSH alone: what runs do with those that are not as the virtual lab makes them."""
+"""Runs on hosts of a lab reached by SSH alone whose settings differ from those of the virtual lab."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ IPV6 = Path(__file__).parents[2] / "experiments/ipv6-policing.yml"
 
 
 def settled(lab: Lab, host: str) -> str:
-    """The state of a host whose kernel has given each card its link-local address, which it does a moment later.
+    """Return the state of a host whose kernel has given each NIC its link-local address, which takes a short time.
 
-    The address itself is looked for: its route may be there already when it was not yet.
+    The address itself is checked: its route may exist earlier.
     """
 
     def found() -> str:
@@ -91,8 +91,9 @@ ip -6 route add 2001:db8:10::/64 dev eth0 proto ra metric 100 expires 3000
 ip -6 route add 2001:db8:20::/64 via 2001:db8:10::1 proto static metric 101
 tc qdisc del dev eth0 root
 """
-"""A card as NetworkManager keeps one: addresses whose routes it makes itself, of a metric of its own, some of them for
-a while."""
+"""State of a NIC managed by NetworkManager: addresses with separate routes and a separate metric, some with a
+lifetime.
+"""
 
 
 @pytest.mark.parametrize("way", ["in place", "namespace"])
@@ -130,7 +131,7 @@ def test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was(
 
 
 def behind_sudo(folder: Path, connection: str = "") -> str:
-    """A Python that is started as sudo would, by a login of that SSH_CONNECTION or the one that there is."""
+    """Return a Python that is started like sudo would, by a login with the given SSH_CONNECTION or the current one."""
     login, sudo = folder / "login", folder / "sudo"
     given = f'SSH_CONNECTION="{connection}" ' if connection else ""
     login.write_text(f'#!/bin/sh\n{given}exec {shlex.quote(str(sudo))} "$@"\n')

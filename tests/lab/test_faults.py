@@ -1,4 +1,4 @@
-"""Dead processes under a run, and the dead run itself: each is named correctly, and nothing is left behind."""
+"""Dead processes during a run, and a dead run: each is named correctly, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.lab
 
 
 def program(lab: Lab, word: str) -> int:
-    """The process of a lab with this in its command line."""
+    """Return the process of a lab with these words in its command line."""
     for pid in inside(lab):
         if word in command_line(pid).replace(b"\0", b" ").decode():
             return pid
@@ -44,7 +44,7 @@ VICTIMS: dict[str, tuple[Callable[[Lab], int], str]] = {
 
 
 def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path) -> None:
-    """Another process of the lab dies in each arm of a run; the next arm has a new lab."""
+    """Kill another process of the lab in each arm of a run; the next arm has a new lab."""
     arms = [f"--arm={arm}" for arm in VICTIMS]
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms)
     killed = {}
@@ -72,7 +72,7 @@ def _client_in(lab: Lab) -> int | None:
 
 
 def client_of(command: Command) -> int:
-    """The sending iperf3 of a run whose traffic has begun."""
+    """Return the sending iperf3 of a run whose traffic has started."""
     command.wait_for(": traffic (")
     (lab,) = command.labs()
     try:
@@ -121,7 +121,7 @@ def test_ctrl_c_ends_a_run_with_a_stopped_client(clean: Path) -> None:
 
 
 def helper(command: Command, word: str) -> int:
-    """A process that a run has started, outside its lab."""
+    """Return a process that a run has started outside its lab."""
     mark = f"QOSLAB_TEST_FOLDER={command.folder}".encode()
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != command.process.pid:
@@ -175,7 +175,7 @@ MOVED: dict[str, tuple[dict[str, float], str]] = {
     "policed": ({"asleep_s": 10.0}, "the machine was suspended for 10 s within the cell"),
     "shaped": ({"asleep_s": 10.0, "set_s": -3600.0}, "the machine's clock was set by -3.6e+06 ms within the cell"),
 }
-"""The change of the machine's clocks since the run began, by arm, and its message."""
+"""Change of the machine's clocks since the start of the run, by arm, and its message."""
 
 
 @pytest.mark.long

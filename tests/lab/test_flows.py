@@ -1,4 +1,4 @@
-"""Traffic in a lab: what is kept of when it ran."""
+"""Start and end times of traffic in a lab."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from qoslab.virtual_lab.expose import expose
 pytestmark = pytest.mark.lab
 
 LATE_S = 1.0
-"""A SYN that was lost is sent again after that (RFC 6298, 2.1)."""
+"""Retransmission time of a lost SYN (RFC 6298, 2.1)."""
 TOLERANCE_S = 0.05
-"""Between the plan and a start: a third of the way to the host, which must not count."""
+"""Greatest difference between the plan and a start: a third of the delay to the host, which must not count."""
 SHELL_S = 0.5
 """Time until a started shell prints the time."""
 WAY_S = 0.15
-"""Time to a host, and the same back."""
+"""One-way delay to a host, the same in both directions."""
 STAMPED = """echo $EPOCHREALTIME >"$0"; exec "$@\""""
 
 
@@ -85,7 +85,7 @@ def test_a_client_that_stays_stopped_fails_at_its_deadline(lab: Lab, tmp_path: P
 
 @pytest.fixture
 def far(lab: Lab, tmp_path: Path) -> Iterator[ExternalLab]:
-    """The lab behind SSH, and a network that takes 300 ms to the client and back."""
+    """Provide the lab behind SSH, with a round-trip time of 300 ms to the client."""
     file = tmp_path / "here.yml"
     expose(lab, file)
     ways = dict(read_lab(file).hosts)

@@ -1,6 +1,6 @@
-"""FRR, which others have written: it is logged in to, found not to be IOS, and left alone.
+"""FRR as a foreign router: after a login it is recognised as no IOS and left unchanged.
 
-`test_foreign_packages` has those of the package index.
+`test_foreign_packages` has the devices of the package index.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ pytestmark = [
 
 
 def vtysh(folder: Path) -> list[str]:
-    """The command line of FRR with the files of a folder; its configuration on this machine is readable only by
-    root."""
+    """Return the command line of FRR with the files of a folder; its configuration on this machine is readable only by
+    root.
+    """
     return [str(VTYSH), "--config_dir", str(folder), "--vty_socket", str(folder)]
 
 
 @pytest.fixture
 def frr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, Path]]:
-    """FRR behind `vtysh`, as a router that one logs in to with a key: the port, and its sockets' folder."""
+    """Yield the port of FRR behind `vtysh`, as a router with a key login, and the folder of its sockets."""
     # A socket's path has room for 107 characters.
     folder = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
     options = ["-u", "root", "-g", "root", "--vty_socket", str(folder), "-i", f"{folder}/pid", "-z", f"{folder}/api"]

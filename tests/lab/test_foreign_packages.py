@@ -1,8 +1,8 @@
-"""Emulated devices by others, from the package index, each in its own environment.
+"""Emulated devices of other projects, from the package index, each in a separate environment.
 
 fakenos has answers and no state: a login works, and its show version is refused. fake-switches has switches with a
-state, by SSH and by telnet. Neither knows QoS. Their dependencies conflict with the locked ones: fakenos needs an older
-paramiko, fake-switches a Twisted of 2016. simnos needs Python 3.13.
+state, by SSH and by telnet. Neither implements QoS. Their dependencies conflict with the locked ones: fakenos needs an
+older paramiko, fake-switches a Twisted of 2016. simnos needs Python 3.13.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ interface FastEthernet0/2
 
 
 def python(package: str) -> Path:
-    """The interpreter of an environment with this package and what it needs, as it is locked."""
+    """Return the interpreter of an environment with this package and its locked dependencies."""
     lock = TOP / f"requirements/{package}.txt"
     kept = KEPT / f"{package}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
     if not (kept / "whole").exists():
@@ -105,7 +105,7 @@ def free_ports(number: int) -> list[int]:
 
 @contextmanager
 def served(package: str, program: str, ports: int) -> Iterator[list[int]]:
-    """A device while the block runs: its ports."""
+    """Yield the ports of a device while the block runs."""
     chosen = free_ports(ports)
     argv = [str(python(package)), "-W", "ignore", "-c", program, *map(str, chosen)]
     device = subprocess.Popen(
@@ -185,7 +185,7 @@ def test_a_switch_of_others_is_configured_and_brought_back(by: str, tmp_path: Pa
 
 
 def configured(proxies: AccessProxies, lines: Sequence[str]) -> str:
-    """The running configuration after these. The switch has no `end`, without which Ansible does not come back."""
+    """Return the running configuration after these lines. The switch has no `end`; without it Ansible never returns."""
     *reply, running = proxies.ask("R1", "configure terminal", *lines, "exit", "exit", "show running-config")
     assert not [each for each in reply if "No such command" in each or "% " in each], reply
     return running

@@ -1,4 +1,4 @@
-"""A command that is forked is what one that is started would be."""
+"""Forked commands behave like started ones."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ match sys.argv[1]:
 
 @pytest.fixture(scope="module")
 def says(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program that says what it is."""
+    """Return a program that prints its properties."""
     file = tmp_path_factory.mktemp("says") / "says"
     file.write_text(f"#!{sys.executable}\n{SAYS}")
     file.chmod(0o755)
@@ -75,14 +75,14 @@ def says(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(says: Path) -> Iterator[ForkServer]:
-    """The fork server."""
+    """Provide the fork server."""
     server = ForkServer(str(says))
     yield server
     server.close()
 
 
 def started(program: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """The command as an ordinary process."""
+    """Start the command as an ordinary process."""
     return subprocess.Popen(
         [str(program), *arguments],
         cwd=folder,
@@ -122,7 +122,7 @@ def test_it_has_all_that_a_started_one_has(
 
 
 def waiting(server: ForkServer, folder: Path) -> Forked:
-    """One that waits."""
+    """Return a command that waits."""
     process = server.start(folder, ("wait",))
     assert process.stdout.readline().startswith("{")
     assert process.poll() is None and alive(process.pid)

@@ -33,7 +33,7 @@ def shared() -> Iterator[Lab]:
 
 @pytest.fixture
 def lab(shared: Lab) -> Lab:
-    """The shared lab with default configuration and zero counters, and address resolution done."""
+    """Provide the shared lab with default configuration, cleared counters and resolved addresses."""
     shared.ask("configure", config=configuration())
     wait_for(shared, lambda forwarding: forwarding["through_kernel"] is None)
     assert len(ping(shared, "client", SERVER, 3)) == 3
@@ -90,7 +90,7 @@ def test_a_group_of_the_input_policy_goes_with_the_frame(lab: Lab) -> None:
 
 
 def nothing() -> dict[str, Any]:
-    """A policer that drops all."""
+    """Return a policer that drops all packets."""
     drop = [{"action": "drop"}]
     return {"cir": {"bps": 8000}, "bc": None, "pir": None, "be": None, "conform": drop, "exceed": drop, "violate": None}
 
@@ -134,7 +134,9 @@ def test_nftables_are_seen(lab: Lab) -> None:
 
 
 def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
-    """Other routes come and go, and one to the server that says the same as the shorter one."""
+    """Add and remove other routes during a flood, including a more specific one to the server with the same next
+    hop.
+    """
 
     def sent() -> int:
         return int(lab.ask("counters")["interfaces"][OUT]["output"]["packets"])
@@ -162,7 +164,7 @@ def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
 
 
 def test_a_neighbour_that_disappears_under_load_costs_no_packet(lab: Lab) -> None:
-    """The kernel asks for it again, and keeps the packets during that time."""
+    """Remove a neighbour during a flood: the kernel resolves it again, and queues the packets during that time."""
     before = counted(lab, "server", "InReceives")
     sender = spawn_udp(lab, 500, 2000, 4e6)
     times = 5

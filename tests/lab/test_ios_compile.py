@@ -1,4 +1,4 @@
-"""Every line accepted by the configuration model is accepted by the real `qos-router`, line by line."""
+"""Lines accepted by the configuration model: the real `qos-router` accepts each of them, line by line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIGURES = re.compile("per cent of .* a rate that is not possible|ms of .* gives 
 
 
 class Bench(Lab):
-    """The daemon with two Ethernet and two serial ports that lead nowhere."""
+    """Daemon with two Ethernet and two serial ports without links."""
 
     def _build(self, rates_bps: tuple[int, int], daemon: bool) -> None:
         owner = self._hold(["unshare", "--user", "--map-root-user", "--net", "--mount"])
@@ -55,7 +55,7 @@ def bench() -> Iterator[Bench]:
 
 
 def put_in_force(bench: Bench, device: Device) -> None:
-    """Configure the daemon with what the device says; a refusal fails the test."""
+    """Configure the daemon like the device; a refusal fails the test."""
     request = {"op": "configure", "config": {**compile_device(device), "router": "R1"}}
     reply = json.loads(bench.talk(json.dumps(request).encode() + b"\n"))
     if not reply["ok"] and FIGURES.search(reply["error"]["message"]):
@@ -64,7 +64,7 @@ def put_in_force(bench: Bench, device: Device) -> None:
 
 
 def enter(bench: Bench, device: Device, lines: list[str]) -> None:
-    """Carry out lines of configuration, each of which takes effect at once as it does on the command line."""
+    """Enter lines of configuration, each of which takes effect at once like on the command line."""
     session = ConfigSession(device)
     for line in lines:
         before = device.copy()

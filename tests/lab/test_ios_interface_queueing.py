@@ -1,9 +1,9 @@
-"""Queueing of an interface without policy-maps, pasted into a virtual router: what of real floods gets through a line.
+"""Queueing of an interface without policy-maps, pasted into a virtual router: throughput of real floods.
 
-Committed access rate, generic traffic shaping, priority and custom queueing. The expected figures are arithmetic; the
-tolerances are what may begin or end with the traffic (bursts, queues that drain after it) and no more, since the data
-plane decides in event time. The sender's own lateness moves no packet out of the traffic's time: what a machine that is
-busy keeps from being sent is not among what was sent.
+Committed access rate, generic traffic shaping, priority and custom queueing. The expected values are arithmetic; the
+tolerances cover only the start and end of the traffic (bursts, queues that drain after it), since the data plane
+decides in event time. A late sender moves no packet out of the traffic's time: packets that a busy machine could not
+send do not count as sent.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
 SECONDS = 5
 COUNTED = 1000
-"""Bytes that a router counts of a packet of 996 bytes of IP on a line with PPP: its header has four."""
+"""Counted bytes of a packet of 996 bytes of IP on a line with PPP: its header has four."""
 ON_WIRE = 1003
-"""Bytes of line time of the same packet: flag and check sequence on top."""
+"""Bytes of the same packet on the line: in addition a flag and a check sequence."""
 LINE_BPS = 2_000_000
 CAR = f"""\
 interface {LINE}
@@ -68,12 +68,12 @@ CASES = {
     "priority": (PRIORITY, {"high": 150, "low": 200}),
     "custom": (CUSTOM, {"first": 220, "second": 220}),
 }
-"""Lines for R1, and floods in packets a second: a thousand of all cases together."""
+"""Configuration lines for R1, and floods in packets per second: a thousand for all cases together."""
 
 
 @dataclass(frozen=True)
 class Flooded:
-    """A lab after its floods, and by name what was sent and received."""
+    """Lab after its floods, with the sent and received packets by name."""
 
     lab: Lab
     counted: dict[str, tuple[int, int]]
@@ -81,9 +81,9 @@ class Flooded:
 
 @pytest.fixture(scope="module")
 def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Flooded]]:
-    """Flood every case in its own lab in the same seconds; remove its lines one by one in the end.
+    """Flood every case in a separate lab in the same seconds; remove its lines one by one at the end.
 
-    They share the seconds and nothing else, and what a thousand packets need of a machine in a second is a hundredth.
+    They share only the time: a thousand packets use a hundredth of a second of the machine.
     """
     with ExitStack() as up:
         labs = {
@@ -111,7 +111,9 @@ def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Floo
 
 
 def flood(lab: Lab, folder: Path, packets_per_second: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Floods of packets of 996 bytes, each to a port of its own from 6001 on: by name what was sent and received."""
+    """Send floods of packets of 996 bytes, each to a separate port from 6001 on; return sent and received packets by
+    name.
+    """
     cell = Cell(folder, CellIdentity("flooded", (), 1))
     flows = []
     for number, (name, rate) in enumerate(packets_per_second.items(), 1):

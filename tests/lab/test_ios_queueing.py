@@ -1,4 +1,4 @@
-"""Queueing on a virtual router's serial line: typed over SSH, met by packets, printed, and read back by the parsers."""
+"""Queueing on a virtual router's serial line: typed over SSH, applied to packets, printed, and parsed again."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def lab(generation: Generation) -> Iterator[Lab]:
 
 
 def policy(generation: Generation) -> list[str]:
-    """The lines of a policy of queues."""
+    """Return the lines of a policy with queues."""
     return TEXT.format(more=MORE[generation]).splitlines()
 
 

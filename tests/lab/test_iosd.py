@@ -1,4 +1,4 @@
-"""Virtual IOS routers over SSH, as a person, Ansible and Unicon see them."""
+"""Virtual IOS routers over SSH, as seen by a person, Ansible and Unicon."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def connection(lab: Lab, router: str = "R1", **options: Any) -> Any:
 
 
 class HungUpError(Exception):
-    """The router has ended the connection, as one does that restarts."""
+    """Connection closed by the router, like at a restart."""
 
 
 class Login:
-    """A login that sends a line and reads up to the next prompt."""
+    """Login that sends a line and reads up to the next prompt."""
 
     def __init__(self, process: Any) -> None:
         self._process = process
@@ -74,7 +74,7 @@ class Login:
 
 
 def session(lab: Lab, *lines: str, router: str = "R1") -> str:
-    """Send lines one after the other at the privileged prompt; return all that was printed."""
+    """Send lines one after the other at the privileged prompt; return the whole output."""
 
     async def run() -> str:
         async with connection(lab, router) as client:
@@ -241,7 +241,7 @@ def test_a_data_plane_that_does_not_answer(routed: Lab) -> None:
 
 
 def _outside(lab: Lab, inside: int) -> int:
-    """The process id, as this test sees it, of a process of the lab."""
+    """Return the process id, in this process's namespace, of a process of the lab."""
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
@@ -254,7 +254,7 @@ def _outside(lab: Lab, inside: int) -> int:
 
 
 def inventory(lab: Lab) -> str:
-    """R1 as Ansible reaches it."""
+    """Return the Ansible inventory of R1."""
     ssh = lab.ssh("R1")
     return (
         f"R1 ansible_host={ssh.host} ansible_port={ssh.port} ansible_user={ssh.user} ansible_password={ssh.password}"
@@ -266,7 +266,7 @@ def inventory(lab: Lab) -> str:
 @pytest.mark.long
 @pytest.mark.slow
 def test_ansible_pushes_once(routed: Lab, tmp_path: Path) -> None:
-    """become, a push that changes, the same push that does not, saving, a refused line."""
+    """Configure with Ansible: become, a push that changes, the same push without a change, saving, a refused line."""
     (tmp_path / "hosts").write_text(inventory(routed))
     (tmp_path / "police.ios").write_text(POLICE)
     (tmp_path / "unpolice.ios").write_text(UNPOLICE)
@@ -310,7 +310,7 @@ def play(folder: Path) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_ansible_gathers_all_facts(routed: Lab, tmp_path: Path) -> None:
-    """The facts that inventories are made of, and what resource modules read of the configuration."""
+    """Gather all facts with Ansible: the facts of inventories, and the configuration parsed by resource modules."""
     session(
         routed,
         *("configure terminal", "ip access-list extended EDGE", "permit tcp any host 10.2.0.2 eq www", "exit"),
@@ -497,7 +497,7 @@ sys.stdin.read()
 
 
 def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
-    """A process, of another user if one is given, that opens 2000 connections to R1.
+    """Start a process, as another user if one is given, that opens 2000 connections to R1.
 
     It prints the answer to the last one, and the number of open ones after 20 seconds, or once they are at most 100.
     """

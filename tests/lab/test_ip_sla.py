@@ -1,4 +1,4 @@
-"""IP SLA between two routers of a lab: real probes over the data plane, the responder, and what happens without one."""
+"""IP SLA between two routers of a lab: real probes over the data plane, the responder, and probes without one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def _configure(lab: Lab, router: str, ip_sla: dict[str, Any], process_ns: 
 
 
 async def _ended(lab: Lab) -> dict[str, Any]:
-    """The report once every operation has had a run."""
+    """Return the report once every operation has run."""
     deadline = time.monotonic() + PATIENCE_S
     async with lab.control("R1") as client:
         while True:
@@ -92,7 +92,7 @@ def test_without_a_responder_there_is_no_connection(name: str) -> None:
 
 
 async def _taken_port(lab: Lab) -> None:
-    """A responder whose port something else has: the configuration stays as it was, and so do its operations."""
+    """Yield a responder whose port is in use: the configuration and its operations are unchanged."""
     wanted = {"format": 1, "router": "R1", "generation": "hqf", "ip_sla": {"responder": True, "responder_ports": [7]}}
     with lab.popen("R1", ["python3", "-c", OCCUPY], stdout=subprocess.PIPE, text=True) as taken:
         assert taken.stdout is not None

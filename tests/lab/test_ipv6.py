@@ -87,7 +87,7 @@ sys.exit(1)
 
 
 def ping6(lab: Lab, node: str, address: str, *, dscp: int = 0, timeout: float = 2) -> int | None:
-    """The hop limit with which the answer to an echo request comes; None without one."""
+    """Return the hop limit of the answer to an echo request; None without one."""
     done = lab.run(node, ["python3", "-c", ECHO, address, str(dscp), str(timeout)])
     return int(done.stdout) if done.returncode == 0 else None
 
@@ -219,7 +219,7 @@ with socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, so
 """
 """200 datagrams of 200 bytes at once, which takes 4 ms at 100 Mb/s."""
 OWN = 150
-"""Bytes at most of what a host says by itself (RFC 3810, RFC 4861): reports of groups, solicitations."""
+"""Greatest number of bytes that an idle host sends (RFC 3810, RFC 4861): group reports, solicitations."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Each fault of the nemesis of runs in the lab of an inventory, once; `tests/nemesis/test_inventory.py` draws them."""
+"""Faults of runs in the lab of an inventory, each injected once; `tests/nemesis/test_inventory.py` draws them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow, pytest.mark.x
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
-    """One lab for all: each must leave it as it was."""
+    """Provide one lab for all faults: each must leave it unchanged."""
     with rack(f"test-kills-{os.getpid()}", tmp_path_factory.mktemp("rack")) as made:
         yield made
 

@@ -1,4 +1,4 @@
-"""Labs of hosts: coming up, staying apart, and leaving nothing behind."""
+"""Labs of hosts: start, isolation and complete removal."""
 
 from __future__ import annotations
 
@@ -400,7 +400,9 @@ for _ in range(120):
 
 
 def test_the_token_bucket_keeps_the_line_rate(name: str) -> None:
-    """No interval has more than the burst and the line's rate allow, framing counted; nor is the line much slower."""
+    """Check the token bucket: no interval has more than the burst and the line rate allow, framing counted; nor is the
+    line much slower.
+    """
     hosts = topology(a="host", b="host")("a eth0 10.1.0.1/24 - b eth0 10.1.0.2/24", rate="10 Mb/s")
     bucket = next(each.shaper for each in wire(hosts).interfaces() if each.shaper is not None)
     with Lab.up(hosts, name=name) as lab:
@@ -431,7 +433,7 @@ def test_topologies_that_the_virtual_lab_cannot_do_are_refused(name: str) -> Non
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
 def test_an_ordinary_user_can_do_it(name: str) -> None:
-    """The same as an unprivileged user, with an interpreter that such a user may run."""
+    """Run the same as an unprivileged user, with an interpreter that such a user may execute."""
     paths = [str(Path(__file__).parent), *sys.path]
     drop = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
     program = (
@@ -458,7 +460,7 @@ def test_an_ordinary_user_can_do_it(name: str) -> None:
 
 
 NO_USER_NAMESPACES = ("unshare", "--user", "--map-root-user", "sh", "-c")
-"""A shell whose descendants may not make user namespaces, once it has written the limit of its own namespace."""
+"""Shell whose descendants may not create user namespaces, once it has written the limit of its namespace."""
 
 
 def test_root_does_without_a_user_namespace(name: str) -> None:

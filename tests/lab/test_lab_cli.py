@@ -1,4 +1,4 @@
-"""`qoslab lab` and `qoslab doctor` as a user types them."""
+"""`qoslab lab` and `qoslab doctor` on the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def qoslab(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]
 
 
 def forked(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same without its imports, if nothing is typed."""
+    """Run the same without its imports, if nothing is typed."""
     return subprocess.CompletedProcess(arguments, *run(Path.cwd(), *arguments))
 
 

@@ -1,4 +1,4 @@
-"""Labs with routers: their daemons come up, are watched, and go with the lab."""
+"""Labs with routers: their daemons start, are supervised, and end with the lab."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_no_data_plane_no_lab(name: str, monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 ARP_TIMEOUT_MS = 14_400_000
-"""`arp timeout 14400`, IOS' default."""
+"""Default of IOS: `arp timeout 14400`."""
 
 
 def neighbours(lab: Lab, node: str) -> dict[str, tuple[str, list[str], float]]:

@@ -1,4 +1,4 @@
-"""The curves of a report's first graph, from whole runs: their means are the values of the table."""
+"""Curves of the first graph of a report, from whole runs: their means are the values of the table."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FLOOD = (
 
 
 def impaired() -> Topology:
-    """Two hosts with a router between them and a link of their own."""
+    """Yield two hosts with a router between them and an impaired link."""
     client = {"platform": "host", "routes": [{"prefix": "10.2.0.0/24", "via": "10.1.0.1"}]}
     server = {"platform": "host", "routes": [{"prefix": "10.1.0.0/24", "via": "10.2.0.1"}]}
     plain = topology(client=client, R1="engine", server=server)(
@@ -72,12 +72,12 @@ def test_delay_is_there_both_ways_and_loss_is_counted(name: str) -> None:
 
 
 def _passed(interface: dict[str, Any]) -> int:
-    """Frames from the link, those that it lost included."""
+    """Return the frames of the link, including those that it lost."""
     return int(interface["input"]["packets"] + interface["link"]["input"]["lost"]["packets"])
 
 
 async def _counters(lab: Lab, name: str, sent: Callable[[dict[str, Any]], int]) -> dict[str, Any]:
-    """The counters of a node when it has sent 400 packets."""
+    """Return the counters of a node after it has sent 400 packets."""
     async with lab.control(name) as client, asyncio.timeout(PATIENCE_S):
         while sent(interfaces := (await client.counters())["interfaces"]) < 400:
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A run in the virtual lab is watched in a browser while its traffic goes on."""
+"""Runs in the virtual lab, watched in a browser during their traffic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.lab
 
 EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments/policing-vs-shaping.yml"
 SEEN = 3
-"""Readings that are there when the browser looks."""
+"""Number of readings when the browser loads the page."""
 
 
 def asked(url: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def asked(url: str) -> dict[str, Any]:
 
 
 def drawn(page: dict[str, Any]) -> int:
-    """Readings that the first graph shows."""
+    """Return the readings in the first graph."""
     return max((len(graph["data"][0]["x"]) for cell in page["cells"] for graph in cell["graphs"]), default=0)
 
 

@@ -34,8 +34,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LEAVES_S = 5.0
 """Time until a run ends that its user has interrupted twice."""
 SILENT_S = 400.0
-"""Time until a run ends after a router went silent: a command, a login and the rollback each wait as long as a slow
-router may take."""
+"""Time until a run ends after a router stops answering: a command, a login and the rollback each wait as long as a slow
+router may take.
+"""
 AHEAD_NS = 250_000_000
 CLOCK = """
 import os, sys, time
@@ -43,16 +44,16 @@ wall = time.time_ns
 time.time_ns = lambda: wall() + ({ahead} if os.path.exists("{mark}") else 0)
 exec(sys.argv[-1])
 """
-"""A Python for agents: the host's clock is set while a file is there."""
+"""Python for agents that sets the host's clock while a file exists."""
 BANNER = "banner motd ^Authorised>^"
-"""A banner that looks like a prompt."""
+"""Banner that looks like a prompt."""
 PUSHED = "> policy-map Police\n", "> service-policy output Police\n"
-"""One of the first lines of a push in a transcript, and the last."""
+"""First and last lines of a push in a transcript."""
 
 
 @pytest.fixture(scope="module")
 def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]:
-    """A lab and its inventory; each test leaves it as it was."""
+    """Provide a lab and its inventory; each test leaves it unchanged."""
     file = tmp_path_factory.mktemp("rack") / "here.yml"
     with Lab.up(EXPERIMENT_OF_IT.topology, name=f"mishaps-{os.getpid()}") as lab:
         expose(lab, file)
@@ -65,14 +66,14 @@ def no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def running(lab: Lab) -> list[str]:
-    """R1's configuration."""
+    """Return the configuration of R1."""
     text = session(lab, "terminal length 0", "show running-config", "show startup-config")
     return [line for line in text.splitlines() if "show " not in line and "Current configuration" not in line]
 
 
 @contextmanager
 def behind(lab: Lab, file: Path, folder: Path) -> Iterator[tuple[Misbehaving, Path]]:
-    """An inventory in which R1 is reached through a relay."""
+    """Return an inventory in which R1 is reached through a relay."""
     login = lab.ssh("R1")
     with Misbehaving(login.port) as relay:
         known = folder / "known_hosts"
@@ -85,7 +86,7 @@ def behind(lab: Lab, file: Path, folder: Path) -> Iterator[tuple[Misbehaving, Pa
 
 
 async def ended_under_another_name(lab: Lab, command: Command) -> tuple[int, str, str]:
-    """The end of a run, until when R1 is called otherwise."""
+    """Return the end of a run during which R1 has another hostname."""
     async with connection(lab) as client:
         login = await Login.enabled(lab, client)
         for line in ("configure terminal", "hostname elsewhere", "end"):
@@ -98,7 +99,7 @@ async def ended_under_another_name(lab: Lab, command: Command) -> tuple[int, str
 
 
 async def restart(lab: Lab) -> None:
-    """R1 restarts, and nothing is saved."""
+    """Restart R1 without saving."""
     async with connection(lab) as client:
         login = await Login.enabled(lab, client)
         await login.send("reload", "[yes/no]: ")
@@ -114,7 +115,7 @@ def arguments(file: Path, *more: str) -> tuple[str, ...]:
 
 @contextmanager
 def begun(clean: Path, *words: str, started: bool = False) -> Iterator[Command]:
-    """A run, which ends with the block also if a test fails."""
+    """Yield a run, which ends with the block also if a test fails."""
     command = Command(clean, *words, started=started)
     try:
         yield command
@@ -134,7 +135,7 @@ def transcripts(clean: Path) -> list[str]:
 
 
 def wait_until_sent(clean: Path, words: str) -> None:
-    """Wait until the words are sent to R1, or by it."""
+    """Wait until these words are sent to R1, or by it."""
     deadline = time.monotonic() + RUN_S
     # No wait of the usual length: a push takes a moment only.
     while not any(words in each for each in transcripts(clean)):
@@ -143,7 +144,7 @@ def wait_until_sent(clean: Path, words: str) -> None:
 
 
 def borne(clean: Path, ended: tuple[int, str, str], attempt: str = "1") -> dict[str, Any]:
-    """The record of a cell with which all is well."""
+    """Return the record of a cell without faults."""
     status, output, errors = ended
     assert status == status_of(newest_run(clean)), errors + output
     record = cell(clean, "policed", attempt)
@@ -254,7 +255,7 @@ def test_a_router_that_restarts_costs_its_cell(rack: tuple[Lab, Path], clean: Pa
 
 
 def mounts(lab: Lab, *argv: str) -> None:
-    """Run a command in the lab's mount namespace, with a right that no program of a lab has by itself."""
+    """Run a command in the lab's mount namespace, with a capability that no program of a lab has."""
     own = Path(f"/proc/{lab.pid}/ns/user").samefile("/proc/self/ns/user")
     user = [] if own else ["--user", "--preserve-credentials"]
     subprocess.run(["nsenter", f"--target={lab.pid}", "--mount", "--pid", *user, "--", *argv], check=True)

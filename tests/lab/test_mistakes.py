@@ -1,4 +1,4 @@
-"""Programs contain no mistake on purpose."""
+"""Released programs contain no deliberate mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notebooks show a simulated run as a real one."""
+"""Notebooks show a simulated run like a real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many routers in one process: each is its own, and what becomes of one leaves the others alone."""
+"""Several routers in one process: each is independent, and a fault of one leaves the others unaffected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEAR, FAR = "FastEthernet0/0", "FastEthernet0/1"
 
 
 def router(*routes: str) -> dict[str, Any]:
-    """An engine router with routes `PREFIX VIA`."""
+    """Return an engine router with routes `PREFIX VIA`."""
     pairs = (route.split() for route in routes)
     return {"platform": "engine", "routes": [{"prefix": prefix, "via": via} for prefix, via in pairs]}
 
@@ -142,7 +142,7 @@ def test_a_link_in_memory_goes_down_and_comes_back(chain: Lab) -> None:
     ("node", "interface", "kind"), [("R2.dp", "Fa0-0", 8), pytest.param("R1.dp", "Fa0-1", 0, marks=pytest.mark.long)]
 )
 def test_a_link_in_memory_can_be_captured(chain: Lab, tmp_path: Path, node: str, interface: str, kind: int) -> None:
-    """At either end what comes in there is seen, from the moment at which the capture runs until it ends."""
+    """Capture at a link in memory: each end shows its received packets, from the start of the capture to its end."""
     assert ping(chain, "client", SERVER) == 61
     before = frames_sent(chain)
     file = tmp_path / "link.pcapng"
@@ -165,6 +165,6 @@ def test_a_link_in_memory_can_be_captured(chain: Lab, tmp_path: Path, node: str,
 
 
 def frames_sent(lab: Lab) -> int:
-    """Frames that have crossed the pair of interfaces between R1 and R2, both ways."""
+    """Return the frames that have crossed the pair of interfaces between R1 and R2, in both directions."""
     (shown,) = json.loads(lab.run("R1.dp", ["ip", "-j", "-s", "link", "show", "Fa0-1"], check=True).stdout)
     return int(shown["stats64"]["rx"]["packets"]) + int(shown["stats64"]["tx"]["packets"])

@@ -1,6 +1,6 @@
-"""OpenSSH's own server in front of the hosts, and as jump host of the routers' proxies.
+"""OpenSSH's server in front of the hosts, and as jump host of the routers' proxies.
 
-What is sent to hosts must not depend on the manners of one implementation.
+The requests to hosts must not depend on the behaviour of one implementation.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ def free_port() -> int:
 
 
 def identified(port: int) -> bool:
-    """Return whether an SSH server answers: its port listens before."""
+    """Return whether an SSH server answers: its port listens earlier."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
         return client.recv(4) == b"SSH-"
 
 
 @contextmanager
 def sshd(folder: Path, key: Path, enter: list[str] | None, *, words: bool = True) -> Iterator[int]:
-    """Port of a server that lets this user in with a key and runs `enter` for every command.
+    """Return the port of a server that lets this user in with a key and runs `enter` for every command.
 
-    It has the client's command as its last word, unless it takes none (`words`).
+    Its last word is the client's command, unless it takes none (`words`).
     """
     assert SSHD is not None
     folder.mkdir()
@@ -94,7 +94,7 @@ def sshd(folder: Path, key: Path, enter: list[str] | None, *, words: bool = True
 
 
 def known(port: int, folder: Path) -> str:
-    """A line of known_hosts."""
+    """Return a line of known_hosts."""
     return f"[127.0.0.1]:{port} {(folder / 'host_key.pub').read_text().rsplit(' ', 1)[0]}\n"
 
 

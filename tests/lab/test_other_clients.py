@@ -1,6 +1,6 @@
-"""Clients of others at virtual routers with IOS-XE and HQF: NAPALM and Netmiko, and Unicon as for IOS-XE.
+"""Third-party clients at virtual routers with IOS-XE and HQF: NAPALM and Netmiko, and Unicon for IOS-XE.
 
-NAPALM and Netmiko are in an environment of their own: what they want is not what is locked here.
+NAPALM and Netmiko have a separate environment: their dependencies conflict with the locked ones.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ LISTENING = "0A"
 
 
 def family(pid: int) -> Iterator[int]:
-    """A process and all below it."""
+    """Return a process and all its descendants."""
     yield pid
     for task in Path(f"/proc/{pid}/task").glob("*"):
         try:
@@ -36,7 +36,7 @@ def family(pid: int) -> Iterator[int]:
 
 
 def sockets(pid: int) -> set[str]:
-    """The inode numbers of a process's sockets."""
+    """Return the inode numbers of a process's sockets."""
     found = set()
     for each in Path(f"/proc/{pid}/fd").glob("*"):
         try:

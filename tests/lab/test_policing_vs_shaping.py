@@ -23,14 +23,14 @@ ROOT = Path(__file__).parents[2]
 EXPERIMENT = ROOT / "experiments/policing-vs-shaping.yml"
 RUN = "import sys; from qoslab.cli import main; sys.exit(main())"
 SECONDS = 8
-"""Seconds of traffic: a value of the report is at 5.7 s."""
+"""Duration of the traffic in seconds: a value of the report is at 5.7 s."""
 ATTEMPTS = 3
 """Runs of which one must be valid."""
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A valid run with eight seconds of traffic in each arm: its folder, and what was printed."""
+    """Provide a valid run with eight seconds of traffic in each arm: its folder, and its output."""
     folder = tmp_path_factory.mktemp("run")
     for _ in range(ATTEMPTS):
         run = subprocess.run(

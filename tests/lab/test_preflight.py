@@ -40,7 +40,7 @@ ROUTER = {"platform": "ios", "model": "3725"}
 
 @contextmanager
 def exposed(folder: Path, name: str, made: Topology) -> Iterator[tuple[Lab, Path]]:
-    """A lab and its inventory."""
+    """Provide a lab and its inventory."""
     file = folder / "here.yml"
     with Lab.up(made, name=f"looks-{name}-{os.getpid()}") as lab:
         expose(lab, file)
@@ -49,14 +49,14 @@ def exposed(folder: Path, name: str, made: Topology) -> Iterator[tuple[Lab, Path
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]:
-    """The experiment's own."""
+    """Change to a folder with the experiment."""
     with exposed(tmp_path_factory.mktemp("here"), "own", EXPERIMENT.topology) as lab:
         yield lab
 
 
 @pytest.fixture(scope="module")
 def collector() -> Iterator[Collector]:
-    """Starts once."""
+    """Provide one collector for all tests."""
     with Collector() as collector:
         yield collector
 
@@ -257,7 +257,7 @@ def test_a_run_with_other_interface_names_on_the_router(tmp_path: Path, clean: P
 
 @pytest.mark.long
 def test_a_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Path) -> None:
-    """On a port that no link of the experiment leads to."""
+    """Configure a port without a link of the experiment."""
     model = {"platform": "ios", "model": "2811", "generation": "classic"}
     made = topology(client="host", R1=model, server="host", R2=model)(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
@@ -286,7 +286,7 @@ def test_a_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Pa
 
 @pytest.mark.long
 def test_a_run_in_a_project_with_custom_names(tmp_path: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The inventory of the documents has another model, other interface names and hosts in place."""
+    """Run with the inventory of the documents, with another model, interface names and host names."""
     project = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
         "client eth1 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth1 192.168.20.2/24",
@@ -351,7 +351,7 @@ VARIES = {"delay": "30 ms", "jitter": "{size: 20 ms}", "loss": "{model: random, 
 @pytest.mark.quiet
 @pytest.mark.parametrize("link", ["wan", *long_cases("second")])
 def test_the_jitter_and_loss_of_a_line_are_compared(tmp_path: Path, collector: Collector, link: str) -> None:
-    """At a host, which asks for addresses, and between two routers, which ping."""
+    """Compare jitter and loss of a line: at a host, which queries addresses, and between two routers, which ping."""
     source = FILE if link == "wan" else FILE.with_name("bucket-truth.yml")
     wanted = make_plan(load_sweep(source, {f"topology.links.{link}.{key}": value for key, value in VARIES.items()}))
     only_delayed = load_sweep(source, {f"topology.links.{link}.delay": VARIES["delay"]}).experiment

@@ -1,4 +1,4 @@
-"""Ansible and Unicon against virtual routers: push, read back, restore, and what goes wrong."""
+"""Ansible and Unicon against virtual routers: push, read back, restore, and faults."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ COMMAND = "show policy-map interface"
 
 
 class Rig:
-    """A lab with a session of Ansible, and what a run does around it."""
+    """Lab with a session of Ansible, and the steps of a run around it."""
 
     def __init__(self, lab: Lab, session: AnsibleSession, before: Path, folder: Path) -> None:
         self.lab, self.session, self.before, self.folder = lab, session, before, folder
@@ -87,7 +87,7 @@ class Rig:
         return answers["show running-config"]
 
     def intend(self, name: str, text: str) -> Path:
-        """A folder with both routers' configuration."""
+        """Write a folder with both routers' configuration."""
         folder = self.folder / name
         folder.mkdir(parents=True)
         (folder / "R1.ios").write_text(text)
@@ -95,13 +95,13 @@ class Rig:
         return folder
 
     def compiled(self, text: str) -> dict[str, object]:
-        """The data plane's configuration of an engine router with this text."""
+        """Return the data plane's configuration of an engine router with this text."""
         device = parse_config(self.text_before(), HARDWARE)
         apply(device, text)
         return compile_device(device) | {"router": "R2"}
 
     def undo(self, name: str) -> Path:
-        """A folder with the lines that take away what R1 has more than before."""
+        """Write a folder with the lines that remove R1's additional configuration."""
         folder = self.folder / name
         folder.mkdir(parents=True)
         lines = undo_lines(self.text_before(), self.running(), HARDWARE)
@@ -220,7 +220,7 @@ def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_
 
 
 def routers_of_a_run(rig: Rig, message: list[str]) -> Routers:
-    """The routers as a run of its own has them."""
+    """Return the routers of a second run."""
     login = {"user": "lab", "password": "unused", "enable": "unused"}
     base = partial(startup_config, TOPOLOGY, login=login)
     return Routers(TOPOLOGY, rig.session, RestoreState(rig.before), base, message.append)
@@ -376,9 +376,9 @@ def test_an_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) ->
 @pytest.mark.long
 @pytest.mark.quiet
 def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
-    """A router answers nothing, and it is seen elsewhere that it is gone.
+    """Cancel tasks: a router does not answer, and another process detects that it is gone.
 
-    Ansible's connections have a second to say goodbye; ansible-runner would wait 3 to 5 s for the end of the task.
+    Ansible's connections have a second to close; ansible-runner would wait 3 to 5 s for the end of the task.
     """
     access = lab_routers(routers)["R1"]
     assert isinstance(access, IosAccess)
@@ -468,20 +468,20 @@ def probing(*described: dict[str, str | int]) -> Experiment:
 
 
 class CommandLineOnly(VirtualLab):
-    """A lab whose routers are reached by their command lines alone, as real ones are."""
+    """Lab whose routers are reached by their command lines alone, like real ones."""
 
     data_planes = ()
 
 
 @pytest.fixture
 def cell(tmp_path: Path) -> Cell:
-    """An empty folder."""
+    """Provide an empty folder."""
     return Cell(tmp_path, CellIdentity("a", (), 1))
 
 
 @pytest.fixture
 def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[..., Probes]]:
-    """Makes probes; R1 is reached by its command line alone, as a real router is."""
+    """Yield a function that makes probes; R1 is reached by its command line alone, like a real router."""
     made: list[Probes] = []
 
     def make(*described: dict[str, str | int]) -> Probes:
@@ -554,7 +554,7 @@ def test_a_probe_refused_by_the_router_is_reported_with_its_message(probes: Call
 
 
 def test_a_responder_that_cannot_listen_is_reported(probes: Callable[..., Probes], routers: Lab) -> None:
-    """Something else has the port at which it is asked."""
+    """Occupy the control port of the responder with another process."""
     occupy = "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 1967))"
     taken = routers.popen(
         "server", ["python3", "-c", f"{occupy}; print(flush=True); time.sleep(60)"], stdout=subprocess.PIPE
@@ -609,7 +609,7 @@ def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -
 
 
 def processes_with(mark: bytes) -> list[tuple[int, bytes]]:
-    """Processes that have `mark` in their command line or environment, apart from this one."""
+    """Return the processes that have `mark` in their command line or environment, except this one."""
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():

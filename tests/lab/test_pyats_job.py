@@ -1,4 +1,4 @@
-"""A run as a job of pyATS: its own log, results and exit status."""
+"""Runs as pyATS jobs: log, results and exit status."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from qoslab.virtual_lab.expose import expose
 pytestmark = pytest.mark.lab
 
 BIN = Path(sys.executable).parent
-"""pyATS wants to be found, as in an environment that is activated."""
+"""Folder that pyATS searches for, like in an activated environment."""
 
 
 def job(folder: Path, *options: str) -> tuple[int, dict[str, Any], str]:
-    """Exit status, results by testcase (of a step too), and what was printed."""
+    """Return exit status, results by testcase (also by step), and output."""
     path = subprocess.run([str(BIN / "qoslab"), "job"], capture_output=True, text=True, check=True).stdout.strip()
     argv = [str(BIN / "pyats"), "run", "job", path, "--no-mail", "--no-archive", "--runinfo-dir", str(folder / "info")]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A run on routers of an inventory is killed; they are brought back later, and nothing secret is left about."""
+"""Killed runs on routers of an inventory: a later rescue restores them, and no secret remains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Capabilities and open files of the processes of a lab: no more than they need."""
+"""Capabilities and open files of the processes of a lab: only the necessary ones."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def lab() -> Iterator[Lab]:
 
 
 def status(pid: int, thread: str | None = None) -> dict[str, str]:
-    """Return the status of a process in /proc, of its first or of another thread."""
+    """Return the status of a process in /proc, or of another of its threads."""
     lines = Path(f"/proc/{pid}/task/{thread or pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def open_files(pid: int) -> dict[int, str]:
-    """Return its descriptors."""
+    """Return the descriptors of a process."""
     found = {}
     for each in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed in the meantime
@@ -44,7 +44,7 @@ def open_files(pid: int) -> dict[int, str]:
 
 
 def below(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """Return the child processes of a process."""
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
@@ -53,9 +53,7 @@ def below(pid: int) -> list[int]:
 
 
 def sets(message: dict[str, str]) -> tuple[frozenset[str], ...]:
-    """A thread's bounding, permitted, effective and inheritable set by their names; a number where it is none of a
-    lab's.
-    """
+    """Return a thread's bounding, permitted, effective and inheritable sets by name; an unexpected set as a number."""
     names = {number: name for name, number in CAPABILITIES.items()}
     return tuple(
         frozenset(names.get(number, str(number)) for number in range(64) if int(message[kind], 16) >> number & 1)
@@ -64,7 +62,7 @@ def sets(message: dict[str, str]) -> tuple[frozenset[str], ...]:
 
 
 def started(process: LabProcess, name: str) -> dict[str, str]:
-    """Return the status of the program of that name, after `env` and `setpriv` have become it."""
+    """Return the status of the program of that name, after `env` and `setpriv` have executed it."""
 
     def text() -> dict[str, str] | None:
         pid = process.command_pid()
@@ -83,7 +81,7 @@ RUN = {
     "sla": ["respond", "--allow", "127.0.0.0/8"],
     "sleep": ["60"],
 }
-"""Programs, each with arguments with which it goes on until it is killed."""
+"""Programs, each with arguments that keep it running until it is killed."""
 MAY = {
     "cat": set(),
     "dumpcap": {"dac_override", "net_admin", "net_raw"},
@@ -95,7 +93,7 @@ MAY = {
     "sleep": {"dac_override", "net_admin", "net_bind_service", "net_raw"},
 }
 GIVES_UP = {"dumpcap", "ping"}
-"""Programs that give up by themselves what they do not need any more."""
+"""Programs that drop their capabilities when they no longer need them."""
 
 
 @pytest.mark.parametrize("name", RUN)

@@ -65,14 +65,16 @@ WAYS = {"R1": "archive", "R2": "eem", "R3": "reload"}
 LOOKING = re.compile(r"show |dir |term(inal)? |enable$|<|exit$|ping ")
 """Commands of login and reading."""
 COUNTS_S = 60.0
-"""The least that routers count."""
+"""Minimum of the rollback timer."""
 LATE_S = 60.0
 """Allowed delay of timers and of this test on a busy machine."""
 
 
 @pytest.fixture
 def rack(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lab, Path, Path]]:
-    """The lab, its inventory and the experiment: each router in another way, none of them saved yet."""
+    """Provide the lab, its inventory and the experiment: each router has another method, and none has saved its
+    configuration.
+    """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     experiment, inventory = tmp_path / "three-ways-back.yml", tmp_path / "rack.yml"
     experiment.write_text(EXPERIMENT)
@@ -148,7 +150,7 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
 
 
 def _is_policed(lab: Lab, router: str) -> bool:
-    """Return whether it still has the policy; a router that restarts during the question is not back yet."""
+    """Return whether the router still has the policy; False while it restarts."""
     try:
         return any("service-policy" in line for line in _of(lab, router))
     except (HungUpError, asyncssh.Error, OSError):
@@ -156,7 +158,7 @@ def _is_policed(lab: Lab, router: str) -> bool:
 
 
 def _steady(routers: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Without what is of the login: the prompt's bytes, and how much flash is free."""
+    """Return the output without parts that depend on the login: the prompt's bytes, and the free flash."""
     return {name: [line for line in lines if "bytes free" not in line] for name, lines in routers.items()}
 
 

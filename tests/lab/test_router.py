@@ -51,7 +51,7 @@ def shared() -> Iterator[Lab]:
 
 @pytest.fixture
 def lab(shared: Lab) -> Lab:
-    """The shared lab with default configuration and zero counters, and address resolution done."""
+    """Provide the shared lab with default configuration, cleared counters and resolved addresses."""
     shared.ask("configure", config=configuration())
     assert len(ping(shared, "client", SERVER, 2)) == 2
     shared.ask("clear")
@@ -235,7 +235,7 @@ def test_a_checksum_left_to_the_hardware_is_completed(lab: Lab) -> None:
 
 
 def taken(lab: Lab) -> int:
-    """Packets that the daemon has received or lost."""
+    """Return the packets that the daemon has received or lost."""
     health = lab.ask("health")
     return int(health["received"] + health["lost_input"])
 
@@ -328,7 +328,7 @@ def test_many_connections_may_be_open(lab: Lab) -> None:
 
 
 def busy(lab: Lab) -> float:
-    """The part of a second that the daemon runs."""
+    """Return the share of a second in which the daemon runs."""
     assert lab.process is not None
     file = Path(f"/proc/{lab.process.pid}/schedstat")
     before = int(file.read_text().split()[0])

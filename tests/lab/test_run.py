@@ -1,4 +1,4 @@
-"""`qoslab run` as a user types it: good runs, and every bad ending, each of which must leave a clean machine."""
+"""`qoslab run` on the command line: valid runs, and every failure; each must leave a clean machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def variant(folder: Path, change: Callable[[str], str], templates: dict[str, str
 
 
 def latest(folder: Path) -> Path:
-    """The newest run."""
+    """Return the newest run."""
     return (folder / "runs/policing-vs-shaping/latest").resolve()
 
 
@@ -102,7 +102,9 @@ def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(cl
 def test_a_locale_without_umlauts_and_a_home_that_cannot_be_written(
     clean: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Text of files is UTF-8 for every program of a run; nothing of it needs a home."""
+    """Run in a locale without umlauts and with a read-only home: every program of a run writes UTF-8, and none needs a
+    home.
+    """
     for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "HOME": "/proc"}.items():
         monkeypatch.setenv(name, value)
     title, description = "Zürich → 10 µs", " description Zürich → Bern"
@@ -168,7 +170,7 @@ def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("jobs", [(), ("--jobs", "1")], ids=["side by side", "one by one"])
 def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jobs: tuple[str, ...]) -> None:
-    """On a machine with one processor they run one by one in any case."""
+    """Run arms in parallel; with one processor they run one by one in any case."""
     arms = ("--arm", "policed", "--arm", "shaped")
     status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "4s", *arms, *jobs)
     assert status == status_of(newest_run(clean)), errors + output
@@ -186,7 +188,7 @@ def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jo
 
 
 def test_something_is_killed_in_mid_test(clean: Path) -> None:
-    """A server in the traffic of one arm, the router in that of the next: each cell names its own."""
+    """Kill the server during the traffic of one arm, and the router in the next: each cell names its dead program."""
     victims = {
         "unrestricted": ("iperf3 -4 --server", "iperf3 server"),
         "policed": ("qos-router --lab", "its daemon was killed by SIGKILL"),
@@ -227,7 +229,7 @@ KILLED = {
     "sla respond": "the responder on server was killed by SIGKILL: it gave no reason",
     "dumpcap": 'capture "server" at server eth0: dumpcap was killed by SIGKILL',
 }
-"""A program of a cell, and what is said of its end."""
+"""Program of a cell, and the message about its end."""
 
 
 @pytest.mark.long
@@ -258,7 +260,7 @@ def test_each_program_of_a_cell_may_be_killed(clean: Path) -> None:
 
 
 def kill_inside(lab: Lab, victim: str) -> None:
-    """Kill the first process of a lab whose command line begins with this."""
+    """Kill the first process of a lab whose command line begins with these words."""
     for pid in inside(lab):
         program, _, arguments = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().partition(" ")
         if f"{Path(program).name} {arguments}".startswith(victim):
@@ -271,7 +273,7 @@ def kill_inside(lab: Lab, victim: str) -> None:
     "moment", ["traffic", *long_cases("lab up", "configure the routers", "capture on", "observe after")]
 )
 def test_ctrl_c_at_any_time_leaves_nothing(clean: Path, moment: str) -> None:
-    """The kill may also come during its imports, so it must be started."""
+    """Press Ctrl-C at a random time, also during the imports, so the command is started, not forked."""
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed", started=True)
     command.wait_for(moment)
     os.kill(command.process.pid, signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Secrets of many kinds are planted in an inventory and on a router, and looked for wherever a run may leave them."""
+"""Secrets of many kinds in an inventory and on a router: no output or file of a run has them."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ ON_ROUTER = {
 }
 FROM_ENVIRONMENT = "login password, from the environment"
 READERS = re.compile(r"environ of (?:.*/ansible(?:-inventory)? -i |\S+ \S+/qoslab run )")
-"""Ansible's programs that read the inventory: only from the environment they know what it takes from there. And what
-the run has forked and has not become a program yet: until then it is the run.
+"""Programs of Ansible that read the inventory: only their environment has its secrets.
+
+A process that the run has forked also has them until it executes its program.
 """
 OF_A_PROXY = "password of a proxy"
 OWN_INVENTORY = re.compile(r"file \S+/inventory\.json 100600")
-"""The inventory of Ansible, which reaches routers through their proxies."""
+"""Inventory of Ansible, which reaches routers through their proxies."""
 LEAST = 12
-"""Kinds of secrets; with those of the inventory there are more."""
+"""Number of kinds of secrets; the inventory adds more."""
 OBSERVED = "observe:\n  - {node: R1, command: show running-config, when: [before, after]}\n"
 
 
@@ -60,7 +61,7 @@ class Watch:
         self._folder = folder
         self._stop = threading.Event()
         self._read: dict[Path, tuple[int, int]] = {}
-        """Time of the last change and length of each file."""
+        """Modification time and length of each file."""
         self.seen: dict[bytes, str] = {}
         """Start arguments of processes; contents and modes of files."""
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -100,7 +101,7 @@ class Watch:
 
 
 def _line(process: Path) -> str:
-    """Return its command line; empty if it has ended."""
+    """Return the command line of a process; empty if it has ended."""
     try:
         return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
@@ -108,7 +109,7 @@ def _line(process: Path) -> str:
 
 
 def vaulted(value: str, password: Path) -> str:
-    """An encrypted value as an inventory has it."""
+    """Return an encrypted value in the form of an inventory."""
     program = str(Path(sys.executable).with_name("ansible-vault"))
     # A generated password may begin as an option does.
     argv = [program, "encrypt_string", "--vault-password-file", str(password), "--name", "x", "--", value]
@@ -119,7 +120,7 @@ def vaulted(value: str, password: Path) -> str:
 
 @contextmanager
 def planted(lab: Lab, folder: Path, inventory: Path, patch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """Secrets by their kind, where they belong; taken off the router afterwards."""
+    """Write secrets of each kind to their places; remove them from the router afterwards."""
     login = lab.ssh("R1")
     kinds = {kind: f"PLANTED-{number:02}-xyz" for number, kind in enumerate(ON_ROUTER)}
     lines = [line for kind, text in ON_ROUTER.items() for line in text.format(kinds[kind]).splitlines()]
@@ -194,7 +195,7 @@ def _allowed(kind: str, place: str) -> bool:
 
 
 def _passwords(listed: object) -> Iterator[str]:
-    """All values of an inventory under `ansible_password`."""
+    """Return all values of an inventory under `ansible_password`."""
     if isinstance(listed, dict):
         for key, value in listed.items():
             if key == "ansible_password":
@@ -209,7 +210,7 @@ def login_is_not_among(proxy_passwords: set[str], secrets: dict[str, str]) -> bo
 
 
 def typed(folder: Path, answers: dict[str, str], *arguments: str, until: str = "") -> tuple[int, str]:
-    """Exit status and screen of a `qoslab` on a terminal, where its questions are answered; killed at `until`."""
+    """Return exit status and screen of a `qoslab` on a terminal that answers its questions; kill it at `until`."""
     ours, theirs = os.openpty()
     command = Command(folder, *arguments, terminal=theirs)
     os.close(theirs)

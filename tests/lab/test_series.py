@@ -76,7 +76,7 @@ ATTEMPTS = 3
 
 
 def stop_now_and_then(pid: int) -> None:
-    """Stalls of less than the data plane's budget, spread over the traffic."""
+    """Pause the data plane for less than its budget, spread over the traffic."""
     for _ in range(STOPS):
         os.kill(pid, signal.SIGSTOP)
         time.sleep(STOP_S)
@@ -85,7 +85,7 @@ def stop_now_and_then(pid: int) -> None:
 
 
 def measure(folder: Path, *, stops: bool) -> dict[str, Any]:
-    """The record of a run's cell."""
+    """Return the record of a run's cell."""
     command = Command(folder, "run", "series.yml", "--attempts", "1")
     command.wait_for("traffic")
     if stops:
@@ -141,7 +141,7 @@ def test_a_stalled_process_changes_no_decision_between_its_routers(series: Path)
 
 @pytest.mark.long
 def test_a_router_that_ends_alone_is_named_and_costs_the_cell(series: Path) -> None:
-    """After a panic the process goes on for the other router, which stays as it was."""
+    """Let a router panic: the process continues with the other router, which is unaffected."""
     command = Command(series, "run", "series.yml", "--duration", "3s", "--attempts", "1")
     command.wait_for(": traffic (")
     (lab,) = command.labs()

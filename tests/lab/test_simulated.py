@@ -1,4 +1,4 @@
-"""Cells in virtual time, by the real simulator: one as a worker runs it, a sweep in worker processes."""
+"""Cells in virtual time, by the real simulator: one in a worker, a sweep in worker processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.lab
 FLOOD = GRID.replace(
     "{name: transfer, tool: iperf3,", "{name: transfer, tool: iperf3, protocol: udp, rate: 90 Mb/s,"
 ).replace("rate: 10 Mb/s", "rate: 100 Mb/s")
-"""Each cell has packets enough to be met while it is computed."""
+"""Flood that gives each cell enough packets to be observed during its computation."""
 OBSERVED = """\
 observe:
   - {node: R1, command: show policy-map interface, when: [before, during, after]}
@@ -45,7 +45,7 @@ captures:
 
 
 def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
-    """Two attempts as a worker of a cluster makes them: all files alike, and where the virtual lab has them."""
+    """Run a cell twice in a worker of a cluster: all files are identical, and in the places of the virtual lab."""
     file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: engine", "platform: ios") + OBSERVED)
     kind = lab_kind(Simulated.name)
     cell = make_plan(load_sweep(file, {"duration": "3s"}, kind.check), Options(lab=Simulated.name)).cells[0]
@@ -167,7 +167,7 @@ def test_traffic_that_starts_later_has_one_zero_in_all_tables(clean: Path) -> No
 
 
 def simulators(pid: int) -> dict[int, int]:
-    """The simulators below a process, with their parents."""
+    """Return the simulators below a process, with their parents."""
     parents: dict[int, int] = {}
     simulating = []
     for process in Path("/proc").iterdir():
@@ -188,7 +188,7 @@ def simulators(pid: int) -> dict[int, int]:
 
 
 def wait_for_simulator(command: Command) -> int:
-    """The process that has a cell computed: the run, or a worker of it."""
+    """Return the process that computes a cell: the run, or one of its workers."""
     deadline = time.monotonic() + RUN_S
     while not (found := list(simulators(command.process.pid).values())):
         assert time.monotonic() < deadline and command.process.poll() is None
@@ -197,7 +197,7 @@ def wait_for_simulator(command: Command) -> int:
 
 
 def wait_for_counters(clean: Path) -> WatchedCell:
-    """A cell of the newest run that is computed, as one who watches sees it, with two seconds counted."""
+    """Return a cell of the newest run during its computation, as a watcher sees it, with two seconds counted."""
     deadline = time.monotonic() + RUN_S
     run = WatchedRun(RunFolder(newest_run(clean)))
     while True:
@@ -211,7 +211,7 @@ def wait_for_counters(clean: Path) -> WatchedCell:
 
 @pytest.mark.long
 def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
-    """Two processors, and four cells: they are computed in the run, which can be interrupted and goes on."""
+    """Compute four cells on two processors: within the run itself, which can be interrupted and resumed."""
     file = experiment_file(clean, "grid.yml", FLOOD)
     command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2")
     command.wait_for("2 cells at a time")
@@ -291,7 +291,9 @@ def test_a_cell_that_takes_too_long_is_ended_and_invalid(tmp_path: Path, monkeyp
 
 @pytest.mark.long
 def test_a_simulator_that_begins_late_gets_its_whole_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is longer than a pipe holds; the run looks whether it was interrupted before any of it is read."""
+    """Start the simulator late with a scenario longer than a pipe holds; the run checks for an interrupt before any of
+    it is read.
+    """
     late = tmp_path / "late"
     late.write_text(f'#!/bin/sh\nsleep 1\nexec "{own_program(SIMULATOR)}" "$@"\n')
     late.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The simulator's captures, as tshark and our own reader see them."""
+"""Captures of the simulator, read by tshark and by qoslab's reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ CHECKS = ("ip.check_checksum", "tcp.check_checksum", "udp.check_checksum")
 
 
 def simulate(folder: Path) -> tuple[dict[str, int], dict[str, Path]]:
-    """Run a small scenario with a capture at each host and at the router; the network's packet counts and the files."""
+    """Run a small scenario with a capture at each host and at the router; return the network's packet counts and the
+    files.
+    """
     scenario = json.loads(SCENARIO.read_text())
     places = {"client": ("client", "eth0"), "router": ("R1", "FastEthernet0/1"), "server": ("server", "eth0")}
     files = {name: folder / f"{name}.pcapng" for name in places}

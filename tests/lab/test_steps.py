@@ -25,7 +25,7 @@ EXPERIMENTS = simulated_experiments()
 
 
 def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tuple[str, ...]]:
-    """The record of an experiment's first configured cell with little traffic, and the keys of its plan."""
+    """Run an experiment's first configured cell with little traffic; return its record and the keys of its plan."""
     kind = lab_kind(lab)
     sweep = load_sweep(file, {}, kind.check)
     # Probes wait until queues are full.
@@ -60,7 +60,7 @@ def test_simulated(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["srr-3750", *long_cases("policing-vs-shaping")])
 def test_virtual(name: str, tmp_path: Path) -> None:
-    """The cells have captures, and observations at all triggers; the switch lacks some."""
+    """Run cells with captures, and observations at all triggers; the switch lacks some."""
     (file,) = [file for file in EXPERIMENTS if file.stem == name]
     record, planned = run_first_cell("virtual", file, tmp_path)
     assert tuple(step.name for step in record.steps) == planned

@@ -34,7 +34,7 @@ SWITCH = (
     *("mls qos", "interface Gi1/0/1", "switchport mode access", "switchport access vlan 100"),
     *("interface Gi1/0/24", "switchport trunk encapsulation dot1q", "switchport mode trunk", "mls qos trust cos"),
 )
-"""Gi1/0/2 is in VLAN 1, the trunk's native one."""
+"""Switch configuration; Gi1/0/2 is in VLAN 1, the trunk's native one."""
 ROUTER = (
     *("policy-map MARK", "class class-default", "set cos 5"),
     *("interface Fa0/0.100", "encapsulation dot1Q 100", "ip address 10.1.0.1 255.255.255.0"),

@@ -1,4 +1,4 @@
-"""Sweeps as a user runs them: a small grid, interrupted, resumed, with a full disk, with a router that was late."""
+"""Sweeps as a user runs them: a small grid, interrupted, resumed, with a full disk, with a late router."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ arms:
       R1: {template: templates/police.ios.j2, variables: {interface: FastEthernet0/1, cir: $(pir in b/s)}}
 """
 UNDER_WAY = 100
-"""Packets that a router has sent when the traffic runs: what comes before it is less."""
+"""Number of packets that a router has sent if the traffic runs; setup traffic is less."""
 JOBS = ("--jobs", "2", "--attempts", "1")
 
 
@@ -69,7 +69,7 @@ def manifest(folder: Path) -> dict[str, Any]:
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
-    """Every record that there is, by its place."""
+    """Return every record by its path."""
     cells = newest_run(folder) / "cells"
     return {str(file.parent.relative_to(cells)): json.loads(file.read_text()) for file in cells.rglob("cell.json")}
 
@@ -113,7 +113,7 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
 
 @pytest.mark.slow
 def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A data plane that the machine gives no time: its processes are stopped for a moment in the first attempt."""
+    """Stop the processes of a data plane for a short time in the first attempt."""
     one = ("--only", "rtt=10 ms", "--only", "pir=1 Mb/s", "--duration", "2s")
     command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "2", *one)
     command.wait_for("traffic")
@@ -137,7 +137,7 @@ def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, mo
 @pytest.mark.long
 @pytest.mark.slow
 def test_a_full_disk_in_mid_sweep_and_resumed(grid: Path, clean: Path) -> None:
-    """The run folder is on a disk that has room for a cell or two; then it gets more."""
+    """Put the run folder on a disk with space for one or two cells, then enlarge it."""
     small = (
         "unshare",
         "--user",

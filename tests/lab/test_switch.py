@@ -1,4 +1,4 @@
-"""A virtual Catalyst 3750G in a lab: real Ansible, Unicon and Genie; marks, VLANs and statistics of its data plane."""
+"""Virtual Catalyst 3750G in a lab: real Ansible, Unicon and Genie; marks, VLANs and statistics of its data plane."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ print(s.recvmsg(200, 64)[1][0][2][0] >> 2)
 
 
 def received_dscp(lab: Lab, dscp: int) -> int:
-    """The code point with which a datagram of the client arrives at the server."""
+    """Return the code point of a datagram of the client when it arrives at the server."""
     with lab.popen("server", ["python3", "-c", RECEIVE], text=True, stdout=subprocess.PIPE) as receiver:
         assert receiver.stdout is not None
         assert receiver.stdout.readline() == "ready\n"
@@ -107,7 +107,7 @@ def received_dscp(lab: Lab, dscp: int) -> int:
 
 
 def put_back(session: tuple[AnsibleSession, Path], outcome: Outcome) -> None:
-    """Leave the switch as the session found it; `outcome` is of the push before."""
+    """Leave the switch as the session found it; `outcome` is that of the push before."""
     ansible, folder = session
     before = (folder / "before" / "SW.before.ios").read_text()
     lines = undo_lines(before, outcome.answers("SW")["show running-config"], MODELS["3750G"].hardware())

@@ -1,4 +1,4 @@
-"""Policies of VLANs on a virtual Catalyst 3750, pasted over SSH: what a burst meets at each port, screens parsed."""
+"""VLAN policies on a virtual Catalyst 3750, pasted over SSH: treatment of a burst at each port, and parsed output."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def shown(lab: Lab, command: str) -> object:
 
 
 def profile(lab: Lab, port: int, *, frames: int) -> tuple[int, int]:
-    """Frames in and out of the profile of a port's policers, once all have come: a sender is done before that."""
+    """Return the in-profile and out-of-profile frames of a port's policers once all have arrived: the sender finishes
+    earlier.
+    """
     name = f"GigabitEthernet1/0/{port}"
     deadline = time.monotonic() + PATIENCE_S
     while True:

@@ -1,4 +1,4 @@
-"""Plans in a real kernel, in user mode: applied, read back and measured."""
+"""Plans in a real user-mode kernel: applied, read back and measured."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
     configurations: list[Any] | None = None,
     virtual: bool = False,
 ) -> Any:
-    """Run an experiment of tc_guest.py in a new kernel; in virtual time no load of the machine moves a decision."""
+    """Run an experiment of tc_guest.py in a new kernel; in virtual time the machine's load changes no decision."""
     with virtual_kernel() if virtual else Kernel(memory="384M") as kernel:
         if configurations is not None:
             (kernel.folder / "configurations.json").write_text(json.dumps(configurations), encoding="utf-8")
@@ -68,11 +68,11 @@ def test_change_sends_the_difference_and_foreign_qdiscs_are_refused() -> None:
 
 
 ROUNDING = 2.0
-"""Bytes: tc cuts buckets to a microsecond of the rate."""
+"""Rounding error in bytes: tc rounds buckets to a microsecond of the rate."""
 
 
 class Bucket:
-    """A token bucket as a router has it (RFC 2698), which follows the kernel's decisions and judges them."""
+    """Token bucket of a router (RFC 2698), which follows the kernel's decisions and judges them."""
 
     def __init__(self, rate_bps: float, burst: float) -> None:
         self.bytes_a_ns, self.burst = rate_bps / 8e9, burst

@@ -1,4 +1,4 @@
-"""Qdiscs of this kernel: tried before they are applied, read back, counted, and removed."""
+"""Qdiscs of this kernel: checked before they are applied, read back, counted, and removed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shell(text: str) -> str:
 
 @pytest.fixture
 def space() -> Iterator[str]:
-    """A network namespace with the interfaces eth0 and eth1, without offloads."""
+    """Yield a network namespace with the interfaces eth0 and eth1, without offloads."""
     name = f"tc{os.getpid()}"
     shell(f"ip netns add {name}")
     try:

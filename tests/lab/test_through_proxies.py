@@ -39,8 +39,9 @@ def old() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def collector() -> Iterator[Collector]:
-    """The collector takes seconds to start, and is connected to a router again in each test, as to each lab of a
-    run."""
+    """Provide one collector: it takes seconds to start, and connects to a router again in each test, as in each lab of
+    a run.
+    """
     with Collector() as collector:
         yield collector
 
@@ -60,7 +61,7 @@ def significant(text: str) -> list[str]:
 
 
 def carried_through(proxies: AccessProxies, collector: Collector, folder: Path) -> None:
-    """Prepare, apply, verify, observe, restore, with the connections that the proxy gives Ansible and Unicon."""
+    """Prepare, apply, verify, observe and restore, with the connections that the proxy gives Ansible and Unicon."""
     inventory = folder / "inventory.json"
     (folder / "config").mkdir()
     (folder / "config/R1.ios").write_text(POLICE)

@@ -1,4 +1,4 @@
-"""A kernel in user mode: it forwards between interfaces of this machine, and is gone afterwards."""
+"""User-mode kernel: it forwards between interfaces of this machine, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def shell(text: str) -> str:
 
 @pytest.fixture
 def spaces() -> Iterator[str]:
-    """Three network namespaces in a row; the name of the middle one, which has the interfaces k0 and k1."""
+    """Yield three network namespaces in a row; return the name of the middle one, which has the interfaces k0 and
+    k1.
+    """
     mark = f"uml{os.getpid()}"
     names = [f"{mark}{letter}" for letter in "akb"]
     a, k, b = names

@@ -1,7 +1,7 @@
-"""Sends UDP datagrams at an even pace: `udp.py ADDRESS PORT PAYLOAD_BYTES COUNT BITS_PER_SECOND`.
+"""Program that sends UDP datagrams at an even pace: `udp.py ADDRESS PORT PAYLOAD_BYTES COUNT BITS_PER_SECOND`.
 
-The rate counts frames (payload + 42 bytes). Prints the time of each departure in
-seconds, one a line. It catches up when it was held up.
+The rate counts frames (payload + 42 bytes). Prints each departure time in seconds, one per line. After a delay it
+catches up.
 """
 
 import socket
@@ -12,7 +12,7 @@ HEADERS = 42
 
 
 def main(address: str, port: int, size: int, count: int, rate: float) -> None:
-    """Program that sends datagrams and prints the answers."""
+    """Send the datagrams and print their departure times."""
     gap = (size + HEADERS) * 8 / rate
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
         connection.connect((address, port))

@@ -20,7 +20,7 @@ from qoslab.model.metrics import METRICS
 
 TOP = Path(__file__).parents[2]
 SHORTEST = 100
-"""Bytes of a page that has text of its own, and not only an include."""
+"""Bytes of a page with more text than an include."""
 
 PRIVATE = re.compile(
     r"\b(mend(s|ed)?|told|anew|beside|but for|way back|taken back|dead man|one's own|likewise|meanwhile|who(m|so)?ever"
@@ -69,17 +69,17 @@ FRAGMENT = re.compile(
 """First words of a text that neither names its subject nor gives an instruction."""
 
 USER_PAGES = 12
-"""Greatest number of user pages, the index of the reference included."""
+"""Greatest number of user pages, including the index of the reference."""
 
 PER_THOUSAND = 8
 """Greatest number of relative words in a thousand words of a page."""
 
 PER_THOUSAND_IN_MESSAGES = 6
-"""The same, of messages and hints."""
+"""Greatest number of relative words in a thousand words of messages and hints."""
 
 
 def commands(command: click.Command, name: str = "qoslab") -> Iterator[tuple[str, click.Command]]:
-    """Every command below one, with its full name."""
+    """Yield every command below one, with its full name."""
     yield name, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -90,7 +90,7 @@ def commands(command: click.Command, name: str = "qoslab") -> Iterator[tuple[str
 
 
 def helps() -> Iterator[tuple[str, str]]:
-    """The help of every command and option, with its place."""
+    """Yield the help of every command and option, with its place."""
     for name, command in commands(group):
         yield name, (command.help or "").strip()
         for option in command.params:
@@ -99,13 +99,13 @@ def helps() -> Iterator[tuple[str, str]]:
 
 
 def prose(page: str) -> str:
-    """The text of a Markdown page without code, tables and comments."""
+    """Return the text of a Markdown page without code, tables and comments."""
     text = re.sub(r"```.*?```|<!--.*?-->|`[^`]*`", " ", page, flags=re.DOTALL)
     return "\n".join(line for line in text.splitlines() if not line.startswith(("    ", "|")))
 
 
 def shown(value: Any, key: str = "") -> Iterator[str]:
-    """The texts of an experiment file that reports print."""
+    """Yield the texts of an experiment file that reports print."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield from shown(each, name)
@@ -117,13 +117,13 @@ def shown(value: Any, key: str = "") -> Iterator[str]:
 
 
 def sources(*packages: str) -> Iterator[Path]:
-    """The modules of these packages; of all packages without an argument."""
+    """Yield the modules of these packages; of all packages without an argument."""
     for package in packages or ("",):
         yield from sorted((TOP / "src/qoslab" / package).rglob("*.py"))
 
 
 def texts(node: ast.AST) -> Iterator[str]:
-    """The text literals below a node, with `{}` for each value in them."""
+    """Yield the text literals below a node, with `{}` for each value in them."""
     if isinstance(node, ast.JoinedStr):
         yield "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -134,7 +134,7 @@ def texts(node: ast.AST) -> Iterator[str]:
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """The texts of errors, hints and yielded findings, with their module."""
+    """Yield the texts of errors, hints and yielded findings, with their module."""
     for path in sources():
         for node in ast.walk(tree_of(path)):
             found: ast.AST | None = None
@@ -147,7 +147,7 @@ def messages() -> Iterator[tuple[str, str]]:
 
 
 def docstrings(path: Path) -> Iterator[str]:
-    """The docstrings of a module: its own, and those of classes, functions, constants and fields."""
+    """Yield the docstrings of a module: of the module, and of its classes, functions, constants and fields."""
     for node in ast.walk(tree_of(path)):
         body = getattr(node, "body", None)
         for before, each in zip([None, *body], body, strict=False) if isinstance(body, list) else ():
@@ -162,7 +162,7 @@ def docstrings(path: Path) -> Iterator[str]:
 
 @functools.cache
 def python_files() -> tuple[str, ...]:
-    """Return the Python files of the checkout, as paths in it; goldens and recordings are those of others."""
+    """Return the Python files of the repository, as paths in it, except goldens and recordings of other projects."""
     done = subprocess.run(["git", "ls-files", *CODE], cwd=TOP, capture_output=True, text=True, check=True)
     return tuple(file for file in done.stdout.splitlines() if file.endswith(".py") and "/goldens/" not in file)
 
@@ -174,7 +174,7 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def literals() -> Iterator[tuple[str, str]]:
-    """Yield the text literals of the package that are no docstrings, with their file."""
+    """Yield the text literals of the package except docstrings, with their file."""
     for path in sources():
         tree = tree_of(path)
         bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

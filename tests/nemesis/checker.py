@@ -21,14 +21,16 @@ LEFT_S = 20.0
 """Time until the cleanup after a killed process is complete."""
 BUCKET_B = 31_250
 LEAST_BPS, MOST_BPS = 400_000, 1_150_000
-"""Goodput of two seconds: the CIR and the credit of a full bucket above (31 250 bytes in 2 s), slow start below."""
+"""Bounds of goodput over two seconds: at most the CIR plus the credit of a full bucket (31 250 bytes in 2 s), at least
+slow start.
+"""
 PAGE_B = 4096
 """Size of a file of one byte on a file system in memory."""
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A run in whose way nothing came."""
+    """Run without a fault."""
 
     lasts_s: float
     figures: dict[str, Any]
@@ -43,7 +45,7 @@ def figures(newest: Path) -> dict[str, Any]:
 
 
 class Undisturbeds(dict[str, Undisturbed]):
-    """A run of each kind of lab, made when it is asked for first."""
+    """Runs without a fault in each kind of lab, made on the first request."""
 
     def __init__(self, scratch: Path) -> None:
         super().__init__()
@@ -75,8 +77,9 @@ def nothing_left(clean: Path, pid: int) -> None:
 
 
 def check_cells(folder: Path, lab: str, expected: Undisturbed, message: str) -> None:
-    """Check that the folder has only what was written before it is resumed; each attempt at a cell is right, or invalid
-    with a reason."""
+    """Check the folder before it is resumed: only written files, and each attempt at a cell is right, or invalid with a
+    reason.
+    """
     if (folder / "run.json").exists():
         status, output, errors = run(folder.parents[2], "verify", str(folder))
         assert status == 0, errors + output + message
@@ -101,7 +104,7 @@ def assert_right(found: dict[str, Any], lab: str, expected: Undisturbed) -> None
 
 
 def resumed(clean: Path, lab: str, expected: Undisturbed) -> None:
-    """Resume a begun run; verify the existing cells."""
+    """Resume an interrupted run; verify the existing cells."""
     unfinished = [each for each in runs_of(clean) if (each / "manifest.json").exists()]
     arguments = ("run", "--resume") if unfinished else (*ARGUMENTS, "--lab", lab)
     # The kernel's stamps of frames are by its own clock, of which a run that begins again would be apart.

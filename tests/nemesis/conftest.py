@@ -31,7 +31,7 @@ def undisturbed() -> Iterator[Undisturbeds]:
 
 @pytest.fixture
 def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working folder, a folder for temporary files next to it, and clocks that can be set."""
+    """Provide a working folder, a folder for temporary files next to it, and clocks that can be set."""
     for name, value in Clocks.made(tmp_path_factory.mktemp("clocks")).environment.items():
         monkeypatch.setenv(name, value)
     temporary = temporary_folder(tmp_path, monkeypatch)

@@ -16,7 +16,7 @@ from clocks import Clocks
 from commands import QOSLAB, Command
 
 ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask a process to end."""
+"""Signals that request the end of a process."""
 STOPPED_S = 3.0
 """Longest stop among other faults."""
 STOP_S = (0.1, 10.0)
@@ -38,14 +38,16 @@ class Struck:
 
     @property
     def kind(self) -> str:
-        """Without moment and victim."""
+        """Return the kind of the fault, without time and victim."""
         return f"{self.fault.replace('_', ' ')}, {'the run itself' if self.main else 'another of its processes'}"
 
 
 def of_the_run(command: Command) -> dict[int, str]:
-    """The processes of a run with their command lines: those that have its environment, and what they are the root of.
+    """Return the processes of a run with their command lines: those with its environment, and their descendants in
+    other root folders.
 
-    What runs in a namespace of processes of its own has it too: it is seen from here by a number of here.
+    A process in a separate PID namespace also has that environment and is visible here under a number of this
+    namespace.
     """
     mark = f"QOSLAB_TEST_FOLDER={command.folder}".encode()
     found = {}
@@ -63,17 +65,17 @@ def of_the_run(command: Command) -> dict[int, str]:
 
 
 def kill(pid: int, draw: random.Random) -> None:
-    """Without a word, as the kernel does where memory is short."""
+    """Kill the process with SIGKILL, like the kernel if memory is short."""
     os.kill(pid, signal.SIGKILL)
 
 
 def stop(pid: int, draw: random.Random) -> None:
-    """Stop it for a while, like a suspended or overloaded machine."""
+    """Stop the process for a while, like on a suspended or overloaded machine."""
     _stopped(pid, draw.uniform(0.05, STOPPED_S))
 
 
 def stop_for_long(pid: int, draw: random.Random) -> None:
-    """Keep it from running for up to ten seconds; short stops are as frequent as long ones."""
+    """Stop the process for up to ten seconds; short stops are as frequent as long ones."""
     _stopped(pid, math.exp(draw.uniform(*map(math.log, STOP_S))))
 
 
@@ -86,30 +88,32 @@ def _stopped(pid: int, seconds: float) -> None:
 
 
 def no_room(pid: int, draw: random.Random) -> None:
-    """No file grows beyond some kilobytes, as on a disk that is full."""
+    """Limit files to some kilobytes, like on a full disk."""
     most = draw.choice((0, 4096, 65_536))
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
 
 def no_descriptors(pid: int, draw: random.Random) -> None:
-    """Leave it no free descriptor."""
+    """Leave the process no free descriptor."""
     opened = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (opened, resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]))
 
 
 def ask_to_end(pid: int, draw: random.Random) -> None:
-    """Send the signal of a user, a terminal or a service manager."""
+    """Send the process the signal of a user, a terminal or a service manager."""
     os.kill(pid, draw.choice(ASKED))
 
 
 def set_clock(pid: int, draw: random.Random) -> None:
-    """The clocks of all processes of the run, as far as `clocks` can set them: wrong, or as after a sleep."""
+    """Change the clocks of all processes of the run, as far as `clocks` can set them: to a wrong time, or like after a
+    sleep.
+    """
     far = draw.choice((0.005, 1.5, 60.0, 3600.0))
     Clocks.of_the_environment().move(**draw.choice(({"set_s": far}, {"set_s": -far}, {"asleep_s": far})))
 
 
 Choice = tuple[Callable[[int, random.Random], None], int]
-"""A fault, and how often it is drawn compared with others."""
+"""Fault with its relative frequency."""
 FAULTS: tuple[Choice, ...] = (
     (kill, 5),
     (stop, 2),
@@ -124,7 +128,7 @@ OF_THE_RUN = (ask_to_end, set_clock)
 
 
 def strike(command: Command, draw: random.Random, lasts_s: float, faults: tuple[Choice, ...] = FAULTS) -> Struck | None:
-    """Wait for the moment and do it; None if the run was over before, or the victim gone."""
+    """Wait for the time and apply the fault; return None if the run was over before, or the victim gone."""
     moment = draw.uniform(0.0, lasts_s)
     fault = draw.choices([each for each, _ in faults], [often for _, often in faults])[0]
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Run something, do something to it at a random instant, and check how it ended and what is left."""
+"""Check of a run after a fault at a random instant: its end and its remains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S = 90.0
 TRIES = 3
 """Attempts to hit a run before its end."""
 STATUSES = {0, 1, 2, 3, 130}
-"""All but 4, which is a defect; a signal's where the run itself was killed."""
+"""Permitted exit statuses: all except 4, which is a defect; a signal's if the run itself was killed."""
 
 
 def assert_survived(
@@ -48,7 +48,7 @@ def assert_survived(
 def struck_by(
     seed: int, clean: Path, undisturbed: Undisturbeds, faults: tuple[Choice, ...]
 ) -> tuple[str, Command, Struck | None]:
-    """A run with its lab, and what was done to it; where it was over before that, another one, and earlier."""
+    """Return a run with its lab and the applied fault; if the run was over before, retry with an earlier time."""
     for attempt in range(TRIES):
         draw = random.Random(seed)
         lab = draw.choice(LABS)

@@ -1,8 +1,8 @@
-"""A run with a full disk, its own or that of temporary files, which is enlarged afterwards.
+"""Runs with a full disk, for the run folder or for temporary files, which is enlarged afterwards.
 
     pytest tests/nemesis/test_full_disk.py --seeds 1-40
 
-A seed determines lab, disk and room. Any writing process of the run meets the full disk: the run, a router, or a
+A seed determines lab, disk and free space. Any writing process of the run meets the full disk: the run, a router, or a
 capturing program. The rules of the checker are those of the other trials.
 """
 

@@ -1,8 +1,9 @@
-"""A run on the nodes of an inventory is killed or cut off at any moment: hosts and routers are examined from outside.
+"""Runs on the nodes of an inventory that are killed or cut off at any time: hosts and routers are examined from
+outside.
 
     pytest tests/nemesis/test_inventory.py --seeds 1-100
 
-A seed decides what happens and when; what the run is doing then is the machine's.
+A seed determines the fault and its time; the state of the run at that time depends on the machine.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
-    """One lab for all seeds: each must leave it as it was."""
+    """Provide one lab for all seeds: each must leave it unchanged."""
     with rack(f"test-nemesis-inventory-{os.getpid()}", tmp_path_factory.mktemp("rack")) as made:
         yield made
 
 
 @pytest.fixture
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working folder, next to a folder for temporary files."""
+    """Provide a working folder, next to a folder for temporary files."""
     temporary = temporary_folder(tmp_path, monkeypatch)
     yield tmp_path
     shutil.rmtree(temporary, ignore_errors=True)

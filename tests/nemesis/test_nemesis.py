@@ -1,7 +1,7 @@
 """Faults of a run at any time, and an independent checker of the remains.
 
-The run ends in time and without a bug of its own; each cell is valid and right, or invalid with a reason; damaged files
-are detected; no process, lab or file is left; and the same run continues with `--resume` to a correct result.
+The run ends in time and without a defect of qoslab; each cell is valid and right, or invalid with a reason; damaged
+files are detected; no process, lab or file is left; and the same run continues with `--resume` to a correct result.
 
     pytest tests/nemesis --seeds 1-200
 

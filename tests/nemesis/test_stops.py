@@ -1,4 +1,4 @@
-"""A process of a run stands still for 0.1 to 10 s, as under a debugger, `cpulimit` or job control.
+"""Processes of a run that stop for 0.1 to 10 s, like under a debugger, `cpulimit` or job control.
 
     pytest tests/nemesis/test_stops.py --seeds 1-200
 

@@ -1,6 +1,7 @@
 """Notebooks on simulated runs.
 
-No kernel is started: what their cells end in is made and shown here. The others are in tests/lab/test_notebooks.py.
+No kernel is started: the test makes and shows the results of their cells. The others are in
+tests/lab/test_notebooks.py.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def sets(**given: str) -> tuple[str, ...]:
-    """Options that set keys of the experiment."""
+    """Return options that set keys of the experiment."""
     return tuple(word for key, value in given.items() for word in ("--set", f"{key}={value}"))
 
 
@@ -53,10 +54,11 @@ STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
     "token-arithmetic": (2, ("--duration", "4s")),
     "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
 }
-"""Number of graphs of each, and options that shorten the run as far as possible."""
+"""Number of graphs of each notebook, and options that shorten the run as far as possible."""
 KINDS = ("srr-3750", "tx-ring-limit")
-"""A switch, and figures of probes; the others belong to the long level. That of a router is run by a kernel in
-tests/lab/test_policing_vs_shaping.py.
+"""Notebooks of the short level: a switch, and values of probes; the others belong to the long level.
+
+A kernel runs that of a router in tests/lab/test_policing_vs_shaping.py.
 """
 
 

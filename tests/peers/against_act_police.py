@@ -1,4 +1,4 @@
-"""The engine's policers against the kernel's `act_police`, packet by packet, on layer-2 bytes."""
+"""Engine policers against the kernel's `act_police`, packet by packet, on layer-2 bytes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ SEED = 4115
 METERS = 100
 PACKETS = 1_000_000
 MEAN_BYTES = 791
-"""Mean of 64 to 1518."""
+"""Mean packet size: 64 to 1518 bytes."""
 ETHERNET_HEADER_BYTES = 14
 TICK_NS = 64
 MICROSECOND_NS = 1000
 """`tc` rounds the time of a burst down to a microsecond, then to ticks of 64 ns."""
 WHOLE_BURST_NS = 8000
-"""Least common multiple of both."""
+"""Least common multiple of both periods."""
 TOGETHER = 20
-"""Packets that are sent at the same time."""
+"""Number of packets that are sent at the same time."""
 GAP_NS = 1_000_000
-"""Mean time between those."""
+"""Mean time between those groups."""
 
 
 def _exact_burst(random: np.random.Generator, period_ns: int) -> int:
@@ -73,7 +73,7 @@ def tc_lines(meters: Sequence[Meter]) -> list[str]:
 
 @dataclass(frozen=True)
 class PoliceResult:
-    """Decisions of all policers, and those that differ."""
+    """Decisions of all policers, and the differing ones."""
 
     policers: int
     packets: int

@@ -1,4 +1,4 @@
-"""The engine's policers against DPDK's `rte_meter`, packet by packet."""
+"""Engine policers against DPDK's `rte_meter`, packet by packet."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ BITS = 8
 EXACT_PERIODS_NS = [
     2**twos * 5**fives for twos in range(10) for fives in range(10) if 100 <= 2**twos * 5**fives <= 10**6
 ]
-"""Whole nanoseconds a byte, of which a second has a whole number: such rates are exact in both programs."""
+"""Byte times in whole nanoseconds that divide a second: such rates are exact in both programs."""
 
 ONE_BYTE_A_TICK_BPS = BITS * SECOND
-"""Rate of the engine at which a byte comes each tick, if arrivals are given in ticks in place of nanoseconds."""
+"""Rate of the engine at which one byte arrives per tick, if arrivals are given in ticks instead of nanoseconds."""
 TICK_CYCLES = 100
 """Shortest period of `rte_meter` (RTE_METER_TB_PERIOD_MIN), in cycles."""
 
@@ -93,7 +93,7 @@ def _in_bits(meter: Meter) -> tuple[int, int, int, int]:
 
 
 def any_rates(count: int = METERS, packets: int = PACKETS_A_METER) -> tuple[list[Difference], list[Difference]]:
-    """Compare the decisions on any rates and arrivals: as they are, and with the peer's quantum in the engine, too.
+    """Compare the decisions on any rates and arrivals: unchanged, and with the peer's quantum in the engine.
 
     `rte_meter` adds tokens in whole periods. With its quantum the engine gets arrivals in whole periods, and the bytes
     of a period as its rate.
@@ -130,7 +130,7 @@ def _with_one_rate(random: np.random.Generator, excess: bool) -> Meter:
 
 
 def _with_two_rates(random: np.random.Generator, hertz: int) -> Meter:
-    """Return a meter of which both rates have periods of `TICK_CYCLES`: one to eight bytes each."""
+    """Return a meter whose rates both have periods of `TICK_CYCLES`: one to eight bytes each."""
     committed, peak = sorted(int(each) for each in random.choice([1, 2, 4, 5, 8], 2))
     rates = committed * hertz // TICK_CYCLES, peak * hertz // TICK_CYCLES
     return Meter(rates[0], random_burst(random), rates[1], random_burst(random))

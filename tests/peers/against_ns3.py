@@ -1,4 +1,4 @@
-"""The simulator's TCP against ns-3 and the Linux kernel on random paths."""
+"""TCP of the simulator against ns-3 and the Linux kernel on random paths."""
 
 from __future__ import annotations
 
@@ -25,32 +25,35 @@ LINUX_RUNS = 3
 SECONDS = 75
 WARM_UP_S = 15
 START_SPREAD_S = 5
-"""Connections start at random within this time, so that runs meet the window at any phase of a sawtooth."""
+"""Range of the random start times of connections, so that the measurement starts at any phase of a sawtooth."""
 MS = 1_000_000
 SECOND = 1_000_000_000
 RING = 1
-"""Packets in the router's transmit ring in addition to the one on the line; ns-3 has them in its queue."""
+"""Packets in the router's transmit ring in addition to the one on the line; ns-3 counts them in its queue."""
 LIBRARIES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
 FRAME, NS3_FRAME = 1538, 1502
-"""Bytes on the line of a full packet, here with Ethernet's framing, in ns-3 with its PPP header."""
+"""Bytes on the line of a full packet, here with Ethernet framing, in ns-3 with its PPP header."""
 ACKNOWLEDGEMENT, NS3_ACKNOWLEDGEMENT = 90, 54
-"""The same of an acknowledgement with timestamps."""
+"""Bytes on the line of an acknowledgement with timestamps."""
 LAN_NS = (FRAME + ACKNOWLEDGEMENT) * 8
 """Time of a packet and its acknowledgement on the fast line of 1 Gb/s."""
 CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
-"""The simulator's congestion controls, and those of ns-3."""
+"""Congestion controls of the simulator, and their names in ns-3."""
 METRICS = ("goodput_bps", "loss", "delay_s")
 LEAST_LISTED = 0.01
-"""Relative difference from Linux from which a finding is listed and Linux runs a second time."""
+"""Relative difference from Linux above which a finding is listed and Linux runs a second time."""
 TICK_NS = 10 * MS
 """Tick of user-mode Linux (CONFIG_HZ 100)."""
 LEAST_TIMEOUT_S = 0.2
-"""Linux adds it to the round trip; ns-3 (RFC 6298) compares it with the sum, so that ns-3 gets a longer one."""
+"""Minimum of the retransmission timeout.
+
+Linux adds it to the round trip; ns-3 (RFC 6298) compares it with the sum, so that ns-3 gets a longer one.
+"""
 
 
 @dataclass(frozen=True)
 class PathCase:
-    """A path: rate of its slow line (b/s), delay of each direction (ns), packets of its queue, connections."""
+    """Path: rate of its slow line (b/s), delay of each direction (ns), packets of its queue, connections."""
 
     rate_bps: int
     delay_ns: int
@@ -60,7 +63,7 @@ class PathCase:
 
     @property
     def acknowledgement_ns(self) -> float:
-        """Return the time of an acknowledgement on the slow line, which the path of Linux does not have."""
+        """Return the time of an acknowledgement on the slow line, which the path of Linux lacks."""
         return ACKNOWLEDGEMENT * 8 / self.rate_bps * SECOND
 
     @property
@@ -71,7 +74,7 @@ class PathCase:
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference of means, the simulator's minus ns-3's, with its 95 % confidence interval."""
+    """Difference of means, the simulator's minus ns-3's, with its 95 % confidence interval."""
 
     ours: float
     theirs: float
@@ -98,7 +101,7 @@ def random_path(random: Random, number: int) -> PathCase:
 def scenario(case: PathCase, seed: int) -> dict[str, object]:
     """Return the scenario of a path for `qos-sim`.
 
-    TCP is without the mechanisms that ns-3 lacks, and hosts without random delays, as in both peers.
+    TCP lacks the mechanisms that ns-3 lacks, and hosts have no random delays, like in both peers.
     """
     tcp = {"congestion_control": case.control, "recovery": 0, "early_retrans": 0, "frto": 0}
     interface = {"enabled": True, "bandwidth_kbps": case.rate_bps // 1000, "hold_queue_out": case.hold_queue}
@@ -150,7 +153,7 @@ def _link(name: str, rate_bps: int, delay_ns: int, *ends: tuple[str, str, str]) 
 
 
 def simulated(case: PathCase, seed: int) -> dict[str, float]:
-    """Return goodput, loss and mean wait in the queue after the warm-up, as `qos-sim` has them."""
+    """Return goodput, loss and mean queueing delay after the warm-up, from `qos-sim`."""
     program = TOP / "target/release/qos-sim"
     text = json.dumps(scenario(case, seed))
     ended = subprocess.run([program, "run"], input=text, capture_output=True, text=True, check=True)
@@ -175,7 +178,7 @@ def ns3_program() -> Path:
 
 
 def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
-    """Return the same values as `simulated`, from ns-3."""
+    """Return the same values from ns-3."""
     arguments: Mapping[str, object] = {
         "rate": round(case.rate_bps * NS3_FRAME / FRAME),
         "delay": round(case.delay_ns + case.acknowledgement_ns * (1 - NS3_ACKNOWLEDGEMENT / ACKNOWLEDGEMENT) / 2),
@@ -222,7 +225,7 @@ def in_linux(case: PathCase, seeds: Sequence[int], *, push: bool = True) -> list
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Return the difference of the means of pairs with its interval (Student)."""
+    """Return the mean difference of pairs with its interval (Student)."""
     differences = [mine - other for mine, other in zip(ours, theirs, strict=True)]
     error = sqrt(variance(differences) / len(differences))
     return Interval(fmean(ours), fmean(theirs), float(stats.t.ppf(0.975, len(differences) - 1)) * error)

@@ -1,4 +1,4 @@
-"""The engine's shapers and schedulers against the kernel's queueing disciplines: mean rates of random policies."""
+"""Engine shapers and schedulers against the kernel's queueing disciplines: mean rates of random policies."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ POLICIES = 50
 LINE_BPS = 1_000_000_000
 SECOND = 1_000_000_000
 MEAN_BYTES = 789
-"""Mean of 64 to 1514."""
+"""Mean packet size: 64 to 1514 bytes."""
 WARM_UP_S, WINDOW_S = 5, 40
 KERNELS = os.cpu_count() or 1
 KINDS = ("TBF", "HTB", "HTB and DRR", "HTB and PRIO", "HTB and SFQ")
 QUEUE_LIMIT = 64
 BURST_BYTES = 3028
-"""Two full frames."""
+"""Burst of two full frames."""
 
 
 @dataclass(frozen=True)
 class TrafficClass:
-    """A class or flow: its weight, and the rate of layer-2 bytes that it is offered (b/s)."""
+    """Class or flow: its weight, and its offered rate of layer-2 bytes (b/s)."""
 
     weight: int
     offered_bps: float
@@ -36,7 +36,7 @@ class TrafficClass:
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy: a shaper, and below it classes, flows, or a priority class with a policer ahead of a default class."""
+    """Policy: a shaper, and below it classes, flows, or a priority class with a policer before a default class."""
 
     kind: str
     rate_bps: int
@@ -155,8 +155,8 @@ def random_stream(random: np.random.Generator, policy: Policy) -> npt.NDArray[np
 def mean_rates(policy: Policy, packets: npt.NDArray[np.void], times: npt.NDArray[np.uint64]) -> list[float]:
     """Return the rates of the classes after the warm-up.
 
-    A rate is the slope of the straight line of least squares through the bytes that have arrived: bursts at the edges
-    of the window hardly matter.
+    A rate is the slope of the least-squares line through the arrived bytes: bursts at the edges of the window hardly
+    matter.
     """
     begin, end = WARM_UP_S * SECOND, (WARM_UP_S + WINDOW_S) * SECOND
     rates = []

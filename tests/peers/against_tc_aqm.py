@@ -1,9 +1,9 @@
-"""The engine's active queue management against the kernel's: CoDel, FQ-CoDel, PIE, CAKE.
+"""Active queue management of the engine against the kernel's: CoDel, FQ-CoDel, PIE, CAKE.
 
 The same packets pass through both: two flows that exceed the rate for some seconds, pause, and start again, and a
-sparse flow. Each policy is HTB with the discipline below it, or CAKE with its own shaper. The kernel computes 1/√n by
+sparse flow. Each policy is HTB with the discipline below it, or CAKE with its shaper. The kernel computes 1/√n by
 Newton's method and counts the times of CoDel in units of 1024 ns, and PIE drops at random; single decisions therefore
-differ. The comparison covers the parts of the packets that were dropped, and the delays of the others.
+differ. The comparison covers the drop ratios and the delays of the other packets.
 
 Remaining difference: after a restart the probability of PIE grows more slowly in the kernel, with its timer in steps of
 10 ms, so that the 95th percentile of its delays is up to a third longer.
@@ -25,7 +25,7 @@ SECOND = 1_000_000_000
 LINE_BPS = 1_000_000_000
 RATES_BPS = (1_000_000, 4_000_000, 20_000_000)
 FLOWS = 3
-"""Two that flood, and one of a packet each 20 ms."""
+"""Two flooding flows, and one with a packet every 20 ms."""
 DISCIPLINES = {
     "CoDel": "codel",
     "FQ-CoDel": "fq_codel",
@@ -37,15 +37,15 @@ DISCIPLINES = {
 
 @dataclass(frozen=True)
 class AqmResult:
-    """A flow of a policy, in the engine and in the kernel."""
+    """Results of a flow of a policy, in the engine and in the kernel."""
 
     discipline: str
     rate_bps: int
     flow: int
-    """1 and 2 flood; 3 is sparse."""
+    """Number of the flow: 1 and 2 flood; 3 is sparse."""
     packets: int
     engine_dropped: float
-    """Part of the packets."""
+    """Share of dropped packets."""
     kernel_dropped: float
     engine_p50_ms: float
     """Median delay of the packets that left."""
@@ -119,12 +119,12 @@ def compare() -> list[AqmResult]:
 
 
 def _delays(sent: npt.NDArray[np.uint64], arrived: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Return the delays in ms; not a number for packets that were dropped."""
+    """Return the delays in ms; not a number for dropped packets."""
     return np.where(arrived > 0, (arrived.astype(np.int64) - sent.astype(np.int64)) / 1e6, np.nan)
 
 
 def _pairs(own: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> list[float]:
-    """Return the part dropped, the median and the 95th percentile of the delay (ms), of the engine and the kernel."""
+    """Return the drop ratio, and the median and 95th percentile of the delay (ms), of the engine and the kernel."""
     dropped = [float(np.isnan(each).mean()) for each in (own, theirs)]
     delays = [np.nanpercentile(each, (50, 95)) for each in (own, theirs)]
     return [*dropped, *(float(each[0]) for each in delays), *(float(each[1]) for each in delays)]

@@ -28,13 +28,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def note() -> Callable[[str, Comparison], None]:
-    """Note the result of a comparison for the page."""
+    """Record the result of a comparison for the page."""
     return FOUND.__setitem__
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
-    """A test whose peer is missing is not run; its marker `comparison` has its title."""
+    """Skip a test whose peer is missing; its marker `comparison` has its title."""
     try:
         return (yield)
     except MissingPeerError as missing:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from peer_programs import FOLDER, engine_program
 
 PACKET = np.dtype([("time", "<u8"), ("bytes", "<u4"), ("class", "<u4")])
-"""A packet: arrival (ns), bytes, and its class, which is its code point and its flow in the engine."""
+"""Packet: arrival (ns), bytes, and its class: its code point, and its flow in the engine."""
 LINE_OVERHEAD_BYTES = 24
-"""Ethernet on the line, in addition to the layer-2 bytes: frame check sequence 4, preamble 8, gap 12."""
+"""Ethernet overhead on the line, in addition to the layer-2 bytes: frame check sequence 4, preamble 8, gap 12."""
 INTERFACE = "Fa0/0"
 
 Times = npt.NDArray[np.uint64]
@@ -29,7 +29,7 @@ def router(interface: Mapping[str, object], **rest: object) -> dict[str, object]
 def departures(
     configuration: Mapping[str, object], rate_bps: int, packets: npt.NDArray[np.void], seed: int = 0
 ) -> Times:
-    """Return when the last bit of each packet left (ns); 0 if it was dropped. Bytes are those of layer 2."""
+    """Return the departure time of each packet's last bit (ns); 0 if it was dropped. Bytes are those of layer 2."""
     path = FOLDER / "port.json"
     FOLDER.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(configuration), encoding="utf-8")

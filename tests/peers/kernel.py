@@ -20,11 +20,11 @@ from qoslab.tc.user_mode_linux import MODULES, Kernel
 PACKET = np.dtype([("time", "<u8"), ("bytes", "<u4"), ("class", "<u4")])
 TIMES = np.dtype([("sent", "<u8"), ("arrived", "<u8")])
 LONGEST_S = 900
-"""Time of the machine for a guest."""
+"""Longest time of a guest, on the clock of the machine."""
 WITHOUT_IPV6 = ("kernel/net/sched/", "kernel/drivers/net/veth.ko")
-"""Modules of the peers' guests: neighbour discovery would add packets to the stream."""
+"""Modules of the peers' guests without IPv6: neighbour discovery would add packets to the stream."""
 JOB = "/run/job"
-"""The folder of a kernel, in its guest."""
+"""Folder of a kernel, in its guest."""
 LINKS = """link add out0 mtu {mtu} type veth peer name in0 mtu {mtu}
 link set out0 up
 link set in0 up
@@ -49,7 +49,7 @@ def virtual_clock() -> Path:
 
 @contextmanager
 def virtual_kernel(modules: Sequence[str] = MODULES, memory: str = "384M") -> Iterator[Kernel]:
-    """A user-mode kernel in virtual time."""
+    """Yield a user-mode kernel in virtual time."""
     with tempfile.TemporaryDirectory(prefix="qoslab-clock-") as folder:
         clock = Path(folder) / "clock"
         clock.write_bytes(b"0")

@@ -32,10 +32,10 @@ BYTES_RECEIVED, BYTES_RECEIVED_AT = struct.Struct("=Q"), 128
 LINE_OVERHEAD_BYTES = 24
 SAMPLE_S = 0.1
 SYSCTLS = {"tcp_recovery": 0, "tcp_early_retrans": 0, "tcp_frto": 0, "tcp_no_metrics_save": 1}
-"""Without the mechanisms that `against_ns3` leaves out, too."""
+"""Settings that disable the mechanisms that `against_ns3` leaves out."""
 
 WITHOUT_PUSH = "pedit munge offset 33 u8 set 0 retain 0x08"
-"""Clears PSH in the TCP header after an IPv4 header without options."""
+"""Rule that clears PSH in the TCP header after an IPv4 header without options."""
 
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -117,7 +117,7 @@ def received(accepted: Sequence[socket.socket]) -> int:
 
 
 def send(sender: socket.socket, at: float) -> None:
-    """Connect at a time, and send for ever."""
+    """Connect at a time, and send forever."""
     time.sleep(max(0, at - time.monotonic()))
     sender.connect(("10.0.2.2", PORT))
     data = bytes(1 << 16)
@@ -133,7 +133,7 @@ class SlowLine:
         self.index = self.route.link_lookup(ifname="server")[0]
 
     def counters(self) -> tuple[int, int, int]:
-        """Return packets sent and dropped, and packets in its queue."""
+        """Return the packets sent, dropped, and in the queue."""
         (found,) = self.route.get_qdiscs(index=self.index)
         stats = found.get_attr("TCA_STATS2")
         basic, queue = stats.get_attr("TCA_STATS_BASIC"), stats.get_attr("TCA_STATS_QUEUE")

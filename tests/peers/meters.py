@@ -12,7 +12,7 @@ import numpy.typing as npt
 from peer_programs import FOLDER, compiled, engine_program, package_version, pkg_config
 
 PACKET = np.dtype([("arrival", "<u8"), ("bytes", "<u4")])
-"""A packet as the programs read it."""
+"""Packet in the form that the programs read."""
 
 Packets = npt.NDArray[np.void]
 Colours = npt.NDArray[np.uint8]
@@ -20,7 +20,7 @@ Colours = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Meter:
-    """A meter: rates in bytes a second, bursts in bytes; without a peak rate it has one rate.
+    """Meter: rates in bytes per second, bursts in bytes; without a peak rate it has one rate.
 
     Without an excess burst it has one bucket.
     """
@@ -38,7 +38,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Quantum:
-    """The periods of a peer's rates, in ticks of its clock, and the bytes that each period brings."""
+    """Periods of a peer's rates, in ticks of its clock, and the bytes per period."""
 
     cir_period: int
     cir_bytes: int
@@ -52,9 +52,9 @@ def random_burst(random: np.random.Generator) -> int:
 
 
 def random_packets(random: np.random.Generator, count: int, rate_bytes: int, grid: int, per_second: int) -> Packets:
-    """Return packets of 64 to 1518 bytes that offer 0.5 to 3 times a rate (bytes a second), in bursts too.
+    """Return packets of 64 to 1518 bytes that offer 0.5 to 3 times a rate (bytes per second), partly in bursts.
 
-    Arrivals are multiples of `grid`, in ticks of a clock of `per_second` ticks a second.
+    Arrivals are multiples of `grid`, in ticks of a clock of `per_second` ticks per second.
     """
     packets = np.zeros(count, PACKET)
     packets["bytes"] = random.integers(64, 1519, count)
@@ -75,7 +75,7 @@ def write_packets(path: Path, streams: Iterable[Packets]) -> Path:
 
 
 def engine_colours(name: str, meters: Sequence[tuple[int, int, int, int]], streams: Sequence[Packets]) -> Colours:
-    """Return the engine's decisions; of each meter CIR (b/s), bc (bytes), PIR (b/s), be (bytes)."""
+    """Return the engine's decisions; each meter has CIR (b/s), bc (bytes), PIR (b/s), be (bytes)."""
     lines = [f"{' '.join(map(str, meter))} {len(packets)}\n" for meter, packets in zip(meters, streams, strict=True)]
     return _colours(engine_program("meter"), f"engine-{name}", lines, streams)
 
@@ -93,7 +93,7 @@ def rte_lines(per_second: int, meter: Meter, count: int) -> str:
 
 
 def rte_quantum(per_second: int, meter: Meter) -> Quantum:
-    """Ask `rte_meter` for the quantum of a meter."""
+    """Return the quantum of a meter, from `rte_meter`."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / "quantum.meters"
     path.write_text(rte_lines(per_second, meter, 0), encoding="ascii")
@@ -102,7 +102,7 @@ def rte_quantum(per_second: int, meter: Meter) -> Quantum:
 
 
 def rte_colours(name: str, meters: Sequence[tuple[int, Meter]], streams: Sequence[Packets]) -> Colours:
-    """Return the decisions of `rte_meter`; each meter comes with the ticks a second of its clock."""
+    """Return the decisions of `rte_meter`; each meter is given with the ticks per second of its clock."""
     lines = [rte_lines(*meter, len(packets)) for meter, packets in zip(meters, streams, strict=True)]
     return _colours(rte_meter(), f"rte-{name}", lines, streams)
 

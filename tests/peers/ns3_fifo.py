@@ -1,4 +1,4 @@
-"""The engine's FIFO queue and line against a network device of ns-3, packet by packet."""
+"""FIFO queue and line of the engine against a network device of ns-3, packet by packet."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PACKETS = 50_000
 RING = 1
 SECOND = 1_000_000_000
 BYTE_TIMES_NS = [each for each in range(80, 8001) if 8 * SECOND % each == 0]
-"""Times of a byte of 1 to 100 Mb/s that are whole nanoseconds: exact in both programs."""
+"""Byte times at 1 to 100 Mb/s in whole nanoseconds: exact in both programs."""
 MEAN_BYTES = 791
 
 
 @dataclass(frozen=True)
 class FifoResult:
-    """A path: its line, its queue, its load, and the differences."""
+    """Result of a path: its line, its queue, its load, and the differences."""
 
     rate_bps: int
     hold_queue: int

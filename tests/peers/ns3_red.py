@@ -1,8 +1,8 @@
-"""The engine's random early detection against that of ns-3, on the same packets.
+"""Random early detection of the engine against that of ns-3, on the same packets.
 
 The engine drops each packet with the probability p of the mean queue. ns-3 counts the packets since the last drop
-(Floyd and Jacobson, 1993, section VII): the distance of drops is uniform from 1 to 1/p, its mean (1/p + 1)/2, so that
-it drops 2p/(1 + p) of all packets. Traffic that does not react loses the same share, but with a shorter queue.
+(Floyd and Jacobson, 1993, section VII): the distance between drops is uniform from 1 to 1/p, its mean (1/p + 1)/2, so
+that it drops 2p/(1 + p) of all packets. Unresponsive traffic loses the same share, but with a shorter queue.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ DENOMINATOR = 10
 
 @dataclass(frozen=True)
 class RedResult:
-    """A path, and the differences of loss and of the mean wait, in s, from ns-3 as it is and with its rule in p."""
+    """Result of a path, and the differences of loss and of the mean wait, in s, from unmodified ns-3 and with its rule
+    applied to p.
+    """
 
     rate_bps: int
     thresholds: tuple[int, int]
@@ -41,7 +43,7 @@ class RedResult:
 
 
 def _measured(packets: npt.NDArray[np.void], times: npt.NDArray[np.uint64], rate_bps: int) -> tuple[float, float]:
-    """Return loss and mean wait behind the warm-up; the wait is all time but that on the line."""
+    """Return loss and mean wait after the warm-up; the wait excludes the time on the line."""
     packets, times = packets[WARM_UP:], times[WARM_UP:]
     passed = times > 0
     on_line = (packets["bytes"][passed] + LINE_OVERHEAD_BYTES) * 8 / rate_bps

@@ -1,4 +1,4 @@
-"""Build and start the programs that the comparisons with independent peers need."""
+"""Programs that the comparisons with independent peers build and start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VALUES = FOLDER / "values"
 
 
 class MissingPeerError(Exception):
-    """A peer that is not installed here; the message is the reason."""
+    """Peer that is not installed here; the message is the reason."""
 
 
 def package_version(package: str) -> str:
@@ -52,7 +52,7 @@ def pkg_config(option: str, *packages: str) -> list[str]:
 
 
 def compiled(source: str, compiler: str, arguments: Sequence[str]) -> Path:
-    """Compile a source file of this folder, unless the program is newer, and return the program."""
+    """Compile a source file of this folder, unless the program is newer; return the program."""
     require_programs(compiler)
     path = Path(__file__).parent / source
     program = FOLDER / path.stem

@@ -1,4 +1,4 @@
-"""The section of docs/internals/proof.md with the comparisons with independent peers. Pure."""
+"""Section of docs/internals/proof.md with the comparisons with independent peers. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TITLES = (
     "Random early detection and ns-3",
     "TCP, ns-3 and Linux",
 )
-"""The comparisons, in the order of the page."""
+"""Titles of the comparisons, in the order of the page."""
 INTRODUCTION = """Programs of others decide on the same packets, or carry the same traffic, as the engine. A difference
 follows from the stated quantum of the peer, or from a mechanism that only one of the two has, or it is listed as a
 finding (`tests/peers`). `./qoslab test -e peers -- --write` writes this section, and the values of each policy, line
@@ -26,7 +26,7 @@ and path to `target/peers/values`."""
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison: the peer with its version, the result in a phrase, the text below it, and the day."""
+    """Comparison: the peer with its version, the result in a phrase, the text below it, and the day."""
 
     peer: str
     result: str
@@ -77,7 +77,7 @@ def file_name(title: str) -> str:
 
 
 def paragraph(text: str) -> list[str]:
-    """Return a text in lines of at most `WIDTH` characters."""
+    """Wrap a text at `WIDTH` characters."""
     return textwrap.wrap(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 

@@ -1,4 +1,4 @@
-"""The engine's policers decide as those of DPDK and of the Linux kernel."""
+"""Policers of the engine decide like those of DPDK and of the Linux kernel."""
 
 from __future__ import annotations
 

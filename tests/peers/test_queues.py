@@ -1,4 +1,4 @@
-"""The engine's queues, shapers and schedulers behave as those of the Linux kernel and of ns-3."""
+"""Queues, shapers and schedulers of the engine behave like those of the Linux kernel and of ns-3."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from peers_section import Comparison, paragraph, table
 
 Note = Callable[[str, Comparison], None]
 LARGEST_DIFFERENCE = 0.005
-"""Relative difference of mean rates."""
+"""Greatest relative difference of mean rates."""
 SHAPER_DIFFERENCE = 0.0001
 """Greatest difference of the rate of a single shaper."""
 
@@ -106,7 +106,9 @@ def _outside(intervals: Sequence[Interval]) -> int:
 
 
 def _unexplained(each: RedResult) -> float:
-    """Return how far a corrected difference is from its interval, relative to the value, beyond half of the loss."""
+    """Return the distance of a corrected difference from its interval, relative to the value, beyond half of the
+    loss.
+    """
     pairs = (each.loss_corrected, each.wait_corrected)
     return max((abs(one.difference) - one.half_width) / one.ours - each.loss.ours / 2 for one in pairs)
 

@@ -1,4 +1,4 @@
-"""The TCP of the simulator behaves as that of Linux, and its differences from ns-3 are explained."""
+"""TCP of the simulator behaves like that of Linux, and its differences from ns-3 are explained."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _cell(result: PathResult, metric: str) -> str:
 
 
 def judged_for_the_simulator(result: PathResult, metric: str) -> bool:
-    """Return whether Linux is with the simulator, or at least nearer to it than to ns-3."""
+    """Return whether the simulator agrees with Linux, or is at least closer to it than to ns-3."""
     linux, ns3 = result.against("linux", metric), result.against("ns3", metric)
     return linux.contains_zero or abs(linux.difference) < abs(linux.theirs - ns3.theirs)
 
 
 def explanation(result: PathResult) -> str:
-    """Return why the simulator differs from ns-3 on a path; nothing if it does not."""
+    """Return why the simulator differs from ns-3 on a path; empty if it does not."""
     different = [metric for metric in METRICS if not result.against("ns3", metric).contains_zero]
     if not different:
         return ""
@@ -62,7 +62,7 @@ def findings(results: Sequence[PathResult]) -> Iterator[tuple[str, float]]:
 
 
 def beyond(result: PathResult, metric: str) -> float:
-    """Return the relative difference from Linux beyond its interval, from Linux without PSH if it was run so."""
+    """Return the relative difference from Linux beyond its interval, from Linux without PSH if available."""
     linux = result.against("linux_without_push" if result.linux_without_push else "linux", metric)
     return max(0.0, abs(linux.difference) - linux.half_width) / linux.theirs
 

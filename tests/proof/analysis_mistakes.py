@@ -1,6 +1,6 @@
-"""Mistakes of the analysis, made on purpose by patches: name, what it does, what makes it.
+"""Deliberate mistakes of the analysis, made by patches: name, description, patch.
 
-Most of them change the tables from which metrics are computed, as a wrong reader of raw results would.
+Most of them change the tables from which metrics are computed, like a faulty reader of raw results would.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Change = Callable[[pd.DataFrame], pd.DataFrame]
 
 
 def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None]]:
-    """A table is another one."""
+    """Return a patch that replaces a table."""
 
     @contextmanager
     def made() -> Iterator[None]:
@@ -66,7 +66,7 @@ def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None
 
 
 def flows(factor: float) -> Change:
-    """Payload and rates times a factor."""
+    """Multiply payload and rates by a factor."""
     return lambda rows: rows.assign(bytes=rows["bytes"] * factor, goodput_bps=rows["goodput_bps"] * factor)
 
 
@@ -83,26 +83,26 @@ def whole_reads(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def longer(rows: pd.DataFrame) -> pd.DataFrame:
-    """A second more than it was."""
+    """Make the flow a second longer."""
     seconds = rows["seconds"] + 1
     return rows.assign(seconds=seconds, goodput_bps=rows["goodput_bps"] * rows["seconds"] / seconds)
 
 
 def other_direction(rows: pd.DataFrame) -> pd.DataFrame:
-    """Input for output, and the reverse."""
+    """Exchange input and output."""
     prefixes = {"input_": "output_", "output_": "input_"}
     names = {name: other + name[len(own) :] for name in rows for own, other in prefixes.items() if name.startswith(own)}
     return rows.rename(columns=names)
 
 
 def swapped(one: str, other: str) -> Change:
-    """Two columns for each other."""
+    """Exchange two columns."""
     return lambda rows: rows.rename(columns={one: other, other: one})
 
 
 @contextmanager
 def with_warm_up() -> Iterator[None]:
-    """Nothing is warm-up."""
+    """Count the warm-up as measurement."""
     found = steady.warm_up
 
     def none(series: Values, known: int = 0) -> WarmUp:
@@ -151,7 +151,7 @@ ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
 
 @contextmanager
 def replaced(module: object, name: str, other: Callable[..., object]) -> Iterator[None]:
-    """A function is another one, which is given the right one first."""
+    """Return a patch that replaces a function; the replacement gets the original first."""
     with patch.object(module, name, partial(other, getattr(module, name))):
         yield
 
@@ -175,17 +175,17 @@ def _longest(_: Callable[..., object], flows: Columns) -> float:
 
 
 def _without_gaps(right: Callable[..., object], found: object, start: float, end: float) -> list[object]:
-    """Time without a report has no bytes."""
+    """Count time without a report as time without bytes."""
     return []
 
 
 def _all_cells(_: Callable[..., object], sides: list[list[object]], names: object) -> list[list[object]]:
-    """Cells are not paired."""
+    """Leave cells unpaired."""
     return sides
 
 
 def _method(owner: type, name: str, other: Callable[..., object]) -> Callable[[], AbstractContextManager[None]]:
-    """A method is another one."""
+    """Return a patch that replaces a method."""
 
     @contextmanager
     def made() -> Iterator[None]:
@@ -196,7 +196,7 @@ def _method(owner: type, name: str, other: Callable[..., object]) -> Callable[[]
 
 
 def _certain_alone(right: Callable[..., tuple[statistics._Uncertain, str]], *given: object) -> tuple[object, str]:
-    """A single value is certain."""
+    """Treat a single value as certain."""
     found, over = right(*given)
     return (found if found.variance >= 0 else statistics._Uncertain(0.0, 1)), over
 
@@ -233,23 +233,23 @@ def _no_gaps(
     step: float,
     own: object,
 ) -> object:
-    """The values of a sparse series follow one another without gaps."""
+    """Join the values of a sparse series without gaps."""
     return right(found, number, name, [(place * step, value) for place, (_, value) in enumerate(points)], step, own)
 
 
 def _as_utf8(right: Callable[..., object], head: bytes) -> tuple[bytes, str]:
-    """A byte order mark is part of the first name in a text."""
+    """Keep a byte order mark as part of the first name in a text."""
     return b"", "utf-8"
 
 
 def _no_circuits(right: Callable[..., str | None], line: str, indent: int) -> str | None:
-    """A heading of a DLCI is a line like any other."""
+    """Treat the heading of a DLCI like any other line."""
     return None if "DLCI" in line else right(line, indent)
 
 
 @contextmanager
 def _any_departures() -> Iterator[None]:
-    """Departures of any times are those of a limiter, which is not replayed."""
+    """Accept departures at any times as those of a limiter, without a replay."""
 
     def paced(gaps: np.ndarray, sizes: np.ndarray) -> tuple[float, float, np.ndarray]:
         return float(np.median(gaps / sizes)), 0.0, np.ones(len(gaps), dtype=bool)
@@ -451,4 +451,4 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         ),
     ),
 ]
-"""Mistakes of calculation, which no experiment has to notice: `tests/unit/test_calculation.py` does."""
+"""Mistakes of calculation that no experiment has to detect: `tests/unit/test_calculation.py` does."""

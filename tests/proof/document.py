@@ -12,15 +12,15 @@ from typing import Any, Self
 
 WIDTH = 120
 BEGIN, END = "<!-- written by: tox -e peers -- --write -->", "<!-- written until here -->"
-"""The section of the independent peers."""
+"""Marks of the section of the independent peers."""
 
 Row = tuple[str, str]
-"""An expectation: its place (arm, cells) and its metric."""
+"""Expectation: its place (arm, cells) and its metric."""
 
 
 @dataclass(frozen=True)
 class FileProof:
-    """An experiment file."""
+    """Results of an experiment file."""
 
     name: str
     digest: str
@@ -38,11 +38,11 @@ class FileProof:
     noticed: Mapping[str, Sequence[Row] | None]
     """Rows that detect each tried mistake; None if no cell executes its switch."""
     spared: Sequence[str] = ()
-    """Mistakes that were not made in further cells after a row had detected them; more rows may detect these."""
+    """Mistakes that were not tried in further cells after a row had detected them; more rows may detect these."""
 
     @classmethod
     def of(cls, read: Mapping[str, Any]) -> Self:
-        """Read from JSON, in which rows are lists."""
+        """Return the value from JSON, in which rows are lists."""
 
         def rows(found: Iterable[Sequence[str]]) -> list[Row]:
             return [(place, metric) for place, metric in found]
@@ -52,7 +52,7 @@ class FileProof:
 
 
 def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], missing: Sequence[str] = ()) -> str:
-    """Return the document; `mistakes` are names and descriptions, `missing` the files that were not simulated."""
+    """Return the document; `mistakes` are names and descriptions, `missing` the files without a simulation."""
     caught = [name for name, _ in mistakes if any(file.noticed.get(name) for file in files)]
     lines = [
         "# Deliberate mistakes and independent implementations",
@@ -183,7 +183,7 @@ def _wrapped(lines: Sequence[str]) -> Iterator[str]:
 
 
 def section_of(page: str) -> str:
-    """Return the section that a page has; nothing if it has none."""
+    """Return the section of a page; empty if it has none."""
     found = re.search(rf"{re.escape(BEGIN)}.*{re.escape(END)}\n", page, re.DOTALL)
     return found[0] if found else ""
 

@@ -1,4 +1,4 @@
-"""Expectations that detect each deliberate mistake: the experiment files in virtual time, with each mistake.
+"""Proof that expectations detect each deliberate mistake: the experiment files in virtual time, with each mistake.
 
     tox -e prove                        all mistakes
     tox -e prove -- ring-longer         these mistakes only
@@ -7,9 +7,9 @@
     PROVE_UNNOTICED=1 tox -e prove      so, and only mistakes that nothing is known to notice yet
 
 A mistake of a router is a switch in a build of `qos-sim` with the feature `mistakes` (crates/mistakes), one of the
-analysis a patch (`analysis_mistakes`). A cell is simulated again with a mistake if it has come by its switch, and
-computed again if something else came of it. What was simulated is kept (`kept`). An expectation notices where it holds
-without the mistake and not with it. Mistakes are made side by side, each in a process of its own.
+analysis is a patch (`analysis_mistakes`). A cell is simulated again with a mistake if it has executed the mistake's
+switch, and computed again if its results differ. Simulations are cached (`simulation_cache`). An expectation detects a
+mistake if it passes without the mistake and fails with it. Mistakes are tried in parallel, each in a separate process.
 """
 
 from __future__ import annotations
@@ -67,25 +67,25 @@ RESULTS = TARGET / "kept"
 FORMAT = b"2"
 """Format of the stored results."""
 FILES = "PROVE_FILES"
-"""Variable that picks experiment files by a pattern; of the others the document has what was found before."""
+"""Variable that selects experiment files by a pattern; the document has the earlier results of the others."""
 UNNOTICED = "PROVE_UNNOTICED"
-"""Variable that says that only mistakes are made which no row is known to notice yet, file by file, cell by cell."""
+"""Variable for a run with only the mistakes that no row is known to detect yet, file by file, cell by cell."""
 SPARING = "PROVE_SPARING"
-"""Variable that says that a mistake is made cell by cell until a row notices."""
+"""Variable for a run in which a mistake is tried cell by cell until a row detects it."""
 BUILT = "PROVE_BUILT"
-"""Variable that says that the simulator is built already."""
+"""Variable for a run with an existing simulator."""
 PICKED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "tcp-friendly-policer": (("connections", "1"), ("link", "10 Mb/s")),
     "tcp-friendly-policer-more": (("connections", "1"), ("pir", "1 Mb/s")),
 }
 """Selected cells of sweeps by file, as with `--only`."""
 CAPTURED: Mapping[str, str] = {"policing-vs-shaping": "shaped"}
-"""Arm of each file that is simulated with captures, to compare the reports of traffic tools with."""
+"""Arm of each file that is simulated with captures, to compare them with the reports of traffic tools."""
 LIMITERS = "limiter."
 """Prefix of metrics that need captures."""
 WITHIN, OUTSIDE = "within", "outside"
 AT_ONCE = 2
-"""Cells that are simulated at once, or mistakes that are made at once."""
+"""Number of cells or mistakes that are simulated in parallel."""
 
 Patch = Callable[[], AbstractContextManager[None]]
 Verdicts = Mapping[Row, str]
@@ -94,7 +94,7 @@ Verdicts = Mapping[Row, str]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake of a router or of the analysis."""
+    """Deliberate mistake of a router or of the analysis."""
 
     name: str
     what: str
@@ -104,7 +104,7 @@ class Mistake:
 
 @dataclass
 class File:
-    """An experiment file with what came of it without a mistake."""
+    """Experiment file with its results without a mistake."""
 
     name: str
     experiment: Experiment
@@ -119,12 +119,12 @@ class File:
     held: list[tuple[Any, ...]] = field(default_factory=list)
     """Comparisons of each cell with captures."""
     captures: bool = False
-    """Expectations are of what captures say."""
+    """True if expectations depend on captures."""
     verdicts: Verdicts = field(default_factory=dict)
 
 
 def build() -> list[Mistake]:
-    """Build the simulator with the switches; returns the mistakes that it can make."""
+    """Build the simulator with the switches; return the mistakes that it can make."""
     if BUILT not in os.environ:
         cargo = ["cargo", "build", "--release", "-q", "--locked", "-p", SIMULATOR, "--features", "mistakes"]
         run([*cargo, "--target-dir", str(TARGET)], cwd=TOP, check=True)
@@ -133,9 +133,9 @@ def build() -> list[Mistake]:
 
 
 def load(path: Path) -> File:
-    """An experiment file with its cells: of arms of which something is expected, and of sweeps what is `PICKED`.
+    """Return an experiment file with its cells: of arms with expectations, and of sweeps the `PICKED` ones.
 
-    Captures, unless an expectation is of what they say, shows, graphs and notes decide none, and are left out.
+    Captures without expectations, shows, graphs and notes affect no verdict, and are left out.
     """
     sweep = load_sweep(path, {}, lab_kind(Simulated.name).check)
     compare = as_proven(sweep.experiment.compare)
@@ -160,7 +160,7 @@ def load(path: Path) -> File:
 
 
 def as_proven(compare: Comparison | None) -> Comparison | None:
-    """The comparison without the labels of rows that notice no mistake: they may notice one now."""
+    """Return the comparison without the labels of rows that detect no mistake: they may detect one now."""
     if compare is None:
         return None
     expectations = tuple(each.model_copy(update={"unproven": False}) for each in compare.expectations)
@@ -212,7 +212,7 @@ def _place(row: Mapping[str, Any]) -> str:
 
 @contextmanager
 def recorded(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
-    """Record the arguments of a function of the reading."""
+    """Record the arguments of a function of the analysis."""
     compute = getattr(readings, name)
 
     def record(*given: Any) -> Any:
@@ -224,7 +224,7 @@ def recorded(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
 
 
 def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
-    """Compare the cells of a file's `CAPTURED` arm with captures; they are simulated for that."""
+    """Compare the cells of a file's `CAPTURED` arm, simulated for this purpose, with captures."""
     if path.stem not in CAPTURED:
         return []
     sweep = load_sweep(path, {"observe": "[]"}, lab_kind(Simulated.name).check)
@@ -257,7 +257,7 @@ def begin(file: File, folder: Path) -> None:
 
 
 def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
-    """The cells that come by a mistake's switch: all at once, or those of little traffic first, one by one."""
+    """Yield the cells that execute a mistake's switch: all together, or one by one from the least traffic."""
     kept = SimulationCache.of(PROGRAM, RESULTS)
     reaching = [number for number, cell in enumerate(file.cells) if mistake.name in kept.reached(cell)]
     if not is_sparing():
@@ -285,7 +285,7 @@ def is_sparing() -> bool:
 
 
 def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
-    """The expectations that notice; None if no cell comes by the switch."""
+    """Return the expectations that detect a mistake; None if no cell executes the switch."""
     if mistake.patch is not None:
         with mistake.patch():
             parameters = {cell.name: cell.parameters for cell in file.cells}
@@ -302,7 +302,7 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
 
 
 def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Path) -> list[Row]:
-    """The expectations that notice a mistake in some cells."""
+    """Return the expectations that detect a mistake in some cells."""
     if not numbers:
         return []
     try:
@@ -316,17 +316,17 @@ def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Pat
 
 
 def changed(file: File, found: Verdicts) -> list[Row]:
-    """The rows that hold without a mistake and not with it."""
+    """Return the rows that pass without a mistake and fail with it."""
     return [row for row in rows_that_are(file, WITHIN) if found.get(row) != WITHIN]
 
 
 def rows_that_are(file: File, verdict: str) -> list[Row]:
-    """The rows that have a verdict without a mistake."""
+    """Return the rows with this verdict without a mistake."""
     return [row for row, found in file.verdicts.items() if found == verdict]
 
 
 def processor_s() -> float:
-    """Processor time of this process and of those that it has started, in seconds."""
+    """Return the processor time of this process and of its finished children, in seconds."""
     used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
@@ -360,7 +360,7 @@ def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
 def each_noticed(file: File, mistakes: Sequence[Mistake]) -> Iterator[tuple[Mistake, list[Row] | None, float]]:
     """Yield the detecting rows of each mistake as they are found, and the processor time of the others.
 
-    Several are made side by side, in processes that have the file as it came without a mistake.
+    Several run in parallel, in processes that inherit the file's results without a mistake.
     """
     if len(mistakes) == 1:
         yield mistakes[0], _noticed_of(file, mistakes[0])[0], 0.0
@@ -376,8 +376,7 @@ def each_noticed(file: File, mistakes: Sequence[Mistake]) -> Iterator[tuple[Mist
 
 
 _GIVEN: list[tuple[File, Sequence[Mistake]]] = []
-"""Common data of the processes that make mistakes: file and mistakes cannot be sent, so they are there before the
-fork."""
+"""Common data of the processes that try mistakes: file and mistakes cannot be sent, so they are set before the fork."""
 
 
 def _one_at_a_time() -> None:
@@ -400,7 +399,7 @@ def _noticed_of(file: File, mistake: Mistake) -> tuple[list[Row] | None, float]:
 
 
 def digest(path: Path) -> str:
-    """Return the digest of an experiment file and the simulator: results of others are obsolete."""
+    """Return the digest of an experiment file and the simulator: results with another digest are obsolete."""
     return sha256(FORMAT + path.read_bytes() + PROGRAM.read_bytes()).hexdigest()[:16]
 
 
@@ -414,13 +413,13 @@ def kept_proof(path: Path) -> FileProof | None:
 
 
 def noticed_by(paths: Sequence[Path]) -> set[str]:
-    """The mistakes that a row of one of these files is known to notice."""
+    """Return the mistakes that a row of one of these files is known to detect."""
     proofs = [proof for path in paths if (proof := kept_proof(path)) is not None]
     return {name for proof in proofs for name, rows in proof.noticed.items() if rows}
 
 
 def main(names: Sequence[str]) -> int:
-    """Prove, and write the document from all that was found; the status is 1 if a mistake passes unnoticed."""
+    """Try the mistakes, and write the document from all results; the status is 1 if a mistake is undetected."""
     every = build() + [Mistake(name, what, patch) for name, what, patch in ANALYSIS]
     if unknown := sorted(set(names) - {each.name for each in every}):
         print(f"no such mistake: {', '.join(unknown)}; docs/internals/proof.md lists them", file=sys.stderr)

@@ -17,7 +17,7 @@ from qoslab.results import Cell
 from qoslab.system.programs import SIMULATOR, variable_of
 
 SCENARIO = "config/scenario.json"
-"""File of the scenario in the folder of a cell, in which the simulator runs."""
+"""Name of the scenario's file in the folder of a cell, in which the simulator runs."""
 CAPTURES = "captures"
 """Folder of the simulator's captures, if the scenario has some."""
 SCRIPT = """#!/bin/sh
@@ -48,7 +48,7 @@ class SimulationCache:
 
     @classmethod
     def of(cls, program: Path, folder: Path, mistake: str = "") -> SimulationCache:
-        """Return the cache below `folder`; each build of the simulator has its own."""
+        """Return the cache below `folder`; each build of the simulator has a separate one."""
         build = sha256(program.read_bytes()).hexdigest()[:16]
         found = cls(program, folder / build / (mistake or "none"))
         found.folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ import console
 
 @pytest.fixture(autouse=True)
 def warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Warnings of a build whose pages work in a folder of the test."""
+    """Return the warnings of a build whose pages use a folder of the test."""
     notes: list[str] = []
     monkeypatch.setattr(console, "WORK", tmp_path)
     monkeypatch.setattr(console, "_sources", lambda: "")

@@ -1,4 +1,4 @@
-"""The site as it was built (`tox -e site`): its links, how far each page is, that nothing comes from elsewhere."""
+"""Built site (`tox -e site`): its links, the distance of each page, and the absence of external resources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 def links(page: Path, within: Tag | None = None) -> Iterator[tuple[str, Path, str]]:
-    """Links of a page to files of the site: as written, the file, the anchor."""
+    """Return the links of a page to files of the site: text, file, anchor."""
     for tag in (within or soup(page)).find_all(["a", "link", "img", "script", "iframe"]):
         written = str(tag.get("href") or tag.get("src") or "")
         parts = urlsplit(written)
@@ -69,7 +69,7 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_every_page_is_two_clicks_away() -> None:
-    """Only visible links count: those of the text and the sections in its head, without an opened menu."""
+    """Count visible links only: those of the text and the sections in its head, without an opened menu."""
     reached, edge = {Path("index.html")}, {Path("index.html")}
     for _ in range(CLICKS):
         edge = {

@@ -1,4 +1,4 @@
-"""Tables as a run has them."""
+"""Tables in the form of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qoslab.results.columns import Columns
 
 
 def flows_table(*streams: tuple[str, float, int]) -> pd.DataFrame:
-    """Rows of (traffic, seconds, bytes)."""
+    """Return the table for rows of (traffic, seconds, bytes)."""
     return tables.frame(
         "flows",
         [

@@ -23,7 +23,7 @@ class ParserOfThisProcess:
 
 @pytest.fixture(scope="session", autouse=True)
 def prints_are_parsed_here() -> Iterator[None]:
-    """Simulated runs that a test starts in this process parse in it; a `qoslab` of its own has its collector."""
+    """Parse the output of simulated runs in the test process; a separate `qoslab` process has its collector."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GenieParser, "_started", lambda self: ParserOfThisProcess())
         yield

@@ -28,18 +28,18 @@ def passes(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def dies(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell that takes its worker with it."""
+    """Kill the worker."""
     os.kill(os.getpid(), signal.SIGKILL)
     return {}
 
 
 def dies_once(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell whose first attempt takes its worker with it."""
+    """Kill the worker in the first attempt of the cell."""
     return dies(task) if task["attempt"] == 1 else passes(task)
 
 
 def shows_what_comes(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell that lets others watch it; its first attempt takes its worker with it."""
+    """Show progress to watchers; kill the worker in the first attempt."""
     counters = Path(task["coming"]) / "counters"
     counters.mkdir(parents=True)
     (counters / "R1.jsonl").write_text("{}\n")
@@ -61,7 +61,7 @@ def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def sends(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:
-    """A cell with these files."""
+    """Return these files of a cell."""
     import io
     import zipfile
 
@@ -73,21 +73,21 @@ def sends(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:
 
 
 def sends_too_many_files(task: dict[str, Any]) -> dict[str, Any]:
-    """More files than a cell has."""
+    """Return more files than a cell has."""
     return sends({f"{number}": b"" for number in range(101)}, task)
 
 
 def sends_a_large_file(task: dict[str, Any]) -> dict[str, Any]:
-    """A file that is large once it is unpacked."""
+    """Return a file that is large once it is unpacked."""
     return sends({"large": bytes(2 * 10**6)}, task)
 
 
 def sends_no_archive(task: dict[str, Any]) -> dict[str, Any]:
-    """Bytes that are none."""
+    """Return bytes that are no archive."""
     return {"record": passes(task)["record"], "files": b"no archive"}
 
 
 def takes_its_time(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell that is not over when its scheduler ends."""
+    """Run longer than the scheduler."""
     time.sleep(2)
     return passes(task)

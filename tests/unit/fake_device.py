@@ -1,4 +1,4 @@
-"""A device for tests of what talks to devices: the SSH and telnet ports of virtual routers, in front of a model."""
+"""Device for tests of clients: the SSH and telnet ports of virtual routers, in front of a model."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class _Jump(asyncssh.SSHServer):
 
 
 class FakeDevice:
-    """A device as a context manager. Logins have privilege level 1; the enable secret is `ENABLE`."""
+    """Device as a context manager. Logins have privilege level 1; the enable secret is `ENABLE`."""
 
     def __init__(self, folder: Path, age: str = "modern") -> None:
         self.router = FakeRouter()
         self.asked = 0
-        """Passwords that were tried."""
+        """Tried passwords."""
         self._folder = folder
         self._age = age
         self._loop = asyncio.new_event_loop()

@@ -1,4 +1,4 @@
-"""A router for tests of the command line: the device model is real, what lies behind it is given by the test."""
+"""Router for tests of the command line: the device model is real, the test supplies the rest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from qoslab.virtual_lab.virtual_router import load_configuration
 
 
 def interface_counters(**replace: Any) -> InterfaceCounters:
-    """An idle interface's counters."""
+    """Return the counters of an idle interface."""
     idle: dict[str, Any] = {
         "enabled": True,
         "load_interval_s": 300,
@@ -70,7 +70,7 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
 
 
 def class_counters(name: str = "class-default", **replace: Any) -> dict[str, Any]:
-    """A class that has seen nothing."""
+    """Return the counters of a class without packets."""
     none = {"packets": 0, "bytes": 0}
     return {
         "name": name,
@@ -96,7 +96,7 @@ def class_counters(name: str = "class-default", **replace: Any) -> dict[str, Any
 
 
 class FakeRouter:
-    """An Environment with fixed answers; `refuse` makes the data plane refuse the next configuration."""
+    """Environment with fixed answers; `refuse` makes the data plane refuse the next configuration."""
 
     def __init__(self, model: str = "3725") -> None:
         self.model = MODELS[model]
@@ -239,13 +239,13 @@ class FakeRouter:
 
 
 def with_soldered_flash(router: FakeRouter) -> None:
-    """Have it be one that offers to erase its flash before a file is copied there."""
+    """Make the router one that offers to erase its flash before a file is copied there."""
     line = "32768K bytes of processor board System flash (Read/Write)"
     router.chassis = replace(router.chassis, memory_lines=(line,))
 
 
 def typed(router: FakeRouter, text: str, *, privilege: int = 15) -> str:
-    """Everything that a login prints when the client sends `text` and hangs up; line ends as `\\n`."""
+    """Return the whole output of a login in which the client sends `text` and disconnects; line ends as `\\n`."""
 
     async def run() -> str:
         printed: list[str] = []

@@ -1,4 +1,4 @@
-"""A router with a small configuration, for tests of what is typed next."""
+"""Router with a small configuration, for tests of later lines."""
 
 from __future__ import annotations
 

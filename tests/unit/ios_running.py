@@ -1,4 +1,4 @@
-"""Running configurations as routers and switches of several ages print them; written for these tests, of no device."""
+"""Running configurations as routers and switches of several releases print them; written for these tests."""
 
 from __future__ import annotations
 

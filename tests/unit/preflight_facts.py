@@ -103,4 +103,4 @@ def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **chan
 
 
 UP = {"FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24"), "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24")}
-"""R1's interfaces as they ought to be."""
+"""Correct state of R1's interfaces."""

@@ -1,4 +1,4 @@
-"""Builds a run folder for tests: real outputs of real tools in their places, with made-up router counters."""
+"""Builder of a run folder for tests: real outputs of real tools in their places, with made-up router counters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from qoslab.traffic import tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 STARTED = datetime.fromtimestamp(1795226020, UTC)
-"""The second in which the recorded capture begins."""
+"""Second in which the recorded capture begins."""
 
 EXPERIMENT: dict[str, Any] = {
     "name": "policing-vs-shaping",
@@ -91,7 +91,7 @@ AVERAGED: dict[str, Any] = EXPERIMENT | {
     "compare": EXPERIMENT["compare"]
     | {"averages": [{"title": "All transfers", "arm": "policed", "metric": "goodput.sum", "at_least": "2 Mb/s"}]}
 }
-"""The experiment with an average that fails."""
+"""Experiment with an average that fails."""
 
 PUBLISHED = (
     PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "Iperf, [SUM]"),
@@ -119,7 +119,7 @@ def counted(packets: int = 0) -> dict[str, int]:
 
 
 def policer_counters(sent: int, exceeded: int) -> dict[str, Any]:
-    """A policer of 1 Mb/s that has let through so many packets and dropped so many."""
+    """Return the counters of a policer of 1 Mb/s that has passed and dropped so many packets."""
     return {
         "form": "cir",
         "cir_bps": 1_000_000,
@@ -137,7 +137,7 @@ def policer_counters(sent: int, exceeded: int) -> dict[str, Any]:
 
 
 def shaper_counters(sent: int, waiting: int) -> dict[str, Any]:
-    """A shaper of 1 Mb/s that has sent so many packets, with so many behind it."""
+    """Return the counters of a shaper of 1 Mb/s that has sent and queued so many packets."""
     return {
         "mode": "average",
         "cir_bps": 1_000_000,
@@ -155,7 +155,7 @@ def shaper_counters(sent: int, waiting: int) -> dict[str, Any]:
 
 
 def queue_counters(sent: int, waiting: int) -> dict[str, Any]:
-    """A weighted fair queue that so many packets have left, and in which so many wait."""
+    """Return the counters of a weighted fair queue with so many sent and waiting packets."""
     return {
         "discipline": "weighted_fair",
         "limit_packets": 1000,
@@ -170,7 +170,7 @@ def queue_counters(sent: int, waiting: int) -> dict[str, Any]:
 
 
 def class_counters(second: float, *, police: bool = False, shape: bool = False) -> dict[str, Any]:
-    """Counters of a class after some seconds: 125 packets a second offered, a third of them too many."""
+    """Return the counters of a class after some seconds: 125 packets a second offered, a third of them exceeding."""
     offered = round(125 * max(second, 0))
     exceeded = offered // 3 if police else 0
     waiting = min(offered, 40) if shape else 0
@@ -193,7 +193,7 @@ def class_counters(second: float, *, police: bool = False, shape: bool = False) 
 
 
 def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
-    """A reply of the control socket, `second` seconds after the traffic's start."""
+    """Return a reply of the control socket, `second` seconds after the traffic's start."""
     port = {"packets": 10, "bytes": 15140, "rate_bps": 1e6, "rate_pps": 83.0, "drops": 0}
     queue = {"strategy": "fifo", "depth": 0, "limit": 40, "drops": 0, "conversations": None, "max_conversations": None}
     return {
@@ -231,7 +231,7 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
 
 
 def write_traffic(cell: Cell, model: Experiment, arm: Arm, *, traffic: Path | None, capture: Path | None) -> None:
-    """Write the output of the tools, in the folder `traffic` or recorded, and a capture."""
+    """Write the output of the tools, from the folder `traffic` or recorded, and a capture."""
     for flow in model.flows_of(arm):
         suffix = tool(flow.tool).suffix
         for side in ("client", "server"):
@@ -242,7 +242,7 @@ def write_traffic(cell: Cell, model: Experiment, arm: Arm, *, traffic: Path | No
 
 
 def write_router(cell: Cell, arm: Arm, seconds: float, begun: datetime) -> None:
-    """Counters each half second from before the traffic until after it, and the router's configuration."""
+    """Write counters for each half second from before the traffic until after it, and the router's configuration."""
     kind = {word: True for word in ("police", "shape") if word in arm.name}
     late = (begun - STARTED).total_seconds()
     for half in range(-2, int(seconds * 2) + 3):
@@ -307,7 +307,10 @@ def make_run(
     started: Mapping[str, datetime] | None = None,
     published: tuple[PublishedFigure, ...] = PUBLISHED,
 ) -> RunFolder:
-    """A run of two (or more) arms. By arm: a folder with client.json and server.json, a pcapng, the traffic's start."""
+    """Make a run of two (or more) arms.
+
+    Each arm has a folder with client.json and server.json, a pcapng, and the traffic's start.
+    """
     model = Experiment.model_validate_json(json.dumps(experiment))
     run = RunFolder.create(root, model.name, STARTED)
     run.write_experiment(json.dumps(experiment, indent=1))
@@ -344,7 +347,7 @@ def make_run(
 
 
 def make_run_of_one_arm(root: Path) -> RunFolder:
-    """Half of it, for those who read a run again and again."""
+    """Make a run of one arm, for tests that read a run repeatedly."""
     compare = EXPERIMENT["compare"]
     expected = [each for each in compare["expectations"] if each["arm"] == "policed"]
     experiment = EXPERIMENT | {"arms": EXPERIMENT["arms"][:1], "compare": compare | {"expectations": expected}}
@@ -365,7 +368,7 @@ def change_json(path: Path, change: Callable[[Any], None]) -> None:
 
 
 def reseal(run: Path) -> None:
-    """Have a changed run say that it is what was written: its cells, and its manifest where it can be read."""
+    """Reseal a changed run: its cells, and its manifest if it can be read."""
     records = {}
     for path in run.glob("cells/**/cell.json"):
         files = {name: seal.model_dump() for name, seal in seals(path.parent).items()}

@@ -1,7 +1,7 @@
-"""A fresh clone of a very small qoslab, in which tests start the script `qoslab`.
+"""Fresh clone of a very small qoslab, in which tests start the script `qoslab`.
 
-The lock file and pip are real. Environments with pip are copies of one. In place of uv there is a script that makes an
-environment with one package and logs its calls.
+The lock file and pip are real. Environments with pip are copies of one. A script replaces uv: it makes an environment
+with one package and logs its calls.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ elif [ "$2" = install ]; then
     for site in "${python%/bin/python}"/lib/python3*/site-packages; do echo "$word/src" >"$site/it.pth"; done
 fi
 """
-"""Script in place of uv; an environment takes STUB_TAKES seconds, so that another start finds it unfinished."""
+"""Script that replaces uv; an environment takes STUB_TAKES seconds, so that another start finds it unfinished."""
 
 
 def wheel(folder: Path) -> str:
-    """A package with that script, and its line in a lock file."""
+    """Build a package with that script; return its line in a lock file."""
     info = "uv-1.dist-info"
     files = {
         "uv-1.data/scripts/uv": UV,
@@ -94,7 +94,9 @@ def write_program(path: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a Python that makes an environment with pip by copying one: pip takes seconds to install."""
+    """Provide a folder with a Python that makes an environment with pip by copying one: pip takes seconds to
+    install.
+    """
     folder, python = tmp_path_factory.mktemp("quick"), Path(sys.executable).resolve()
     made = folder / "made"
     subprocess.run([python, "-m", "venv", "--without-pip", made], check=True)
@@ -110,7 +112,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Path:
-    """A fresh clone of a very small qoslab, on a machine that has all system packages and the built programs."""
+    """Provide a fresh clone of a very small qoslab, on a machine with all system packages and the built programs."""
     made = tmp_path / "a clone"
     for folder in ("requirements", "src/qoslab", "target/release", "crates", ".qoslab"):
         (made / folder).mkdir(parents=True)
@@ -129,7 +131,7 @@ def fresh(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def clone(fresh: Path, tmp_path: Path) -> Path:
-    """The same with the tools."""
+    """Provide the clone with the tools."""
     tools = fresh / ".qoslab/tools"
     (tools / "bin").mkdir(parents=True)
     (tools / "bin/python").symlink_to(Path(sys.executable).resolve())
@@ -140,7 +142,7 @@ def clone(fresh: Path, tmp_path: Path) -> Path:
 
 
 def path_with(folder: Path) -> str:
-    """The search path on which what is in this folder comes first."""
+    """Return the search path with this folder first."""
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 

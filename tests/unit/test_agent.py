@@ -1,4 +1,4 @@
-"""The agent of a host, on this machine: what can be tried without another network."""
+"""Agent of a host, on this machine: the parts that need no other network."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FOLDER = Path(agent.__file__).parent
 
 @pytest.fixture
 def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostAccess:
-    """A host that is this machine: `ssh` runs the command here."""
+    """Provide this machine as a host: `ssh` runs the command here."""
     ssh = tmp_path / "bin" / "ssh"
     ssh.parent.mkdir()
     ssh.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "exec $last"\n')
@@ -51,7 +51,7 @@ def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostAccess:
 
 @pytest.fixture(params=["of this Python", "of the oldest"])
 def either(way: HostAccess, request: pytest.FixtureRequest) -> HostAccess:
-    """The host of the lab, also with its oldest supported Python."""
+    """Provide the host of the lab, also with its oldest supported Python."""
     return way if request.param == "of this Python" else replace(way, python=oldest_python())
 
 

@@ -25,7 +25,7 @@ time.sleep(600)
 
 
 def held(device: str, who: str) -> subprocess.Popen[str]:
-    """An interface that another process has; of another user where this one may become such."""
+    """Provide an interface locked by another process, of another user if possible."""
     text = Path(lock.__file__).read_text()
     argv = [sys.executable, "-I", "-S", "-c", HOLDER, text, device, who]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)

@@ -228,7 +228,7 @@ def test_a_metric_function_yields_its_registered_metrics() -> None:
 
 
 def test_goodput_while_all_traffic_runs() -> None:
-    """The entry is alone for 5 s and for half of an interval; only its bytes next to the other count."""
+    """Start the entry 5.5 s earlier than the other flow; only its bytes during the other's time count."""
     alone = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 1000, "offset_s": 0.0} for n in range(5)]
     overlapping = [
         {"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 100, "offset_s": 0.0} for n in range(5, 9)
@@ -256,7 +256,7 @@ def test_goodput_while_all_traffic_runs() -> None:
 
 
 def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
-    """A sender that finds its rate late uses 1.5 s of credit late; after that no more than the rate can arrive."""
+    """Use 1.5 s of credit late, as a sender that reaches its rate late; after that no more than the rate can arrive."""
     bits = [300_000.0, 500_000.0, 900_000.0, 1_600_000.0, 1_500_000.0, *[963_000.0] * 15]
     table = pd.DataFrame({"start_s": [float(second) for second in range(20)], "bytes": [each / 8 for each in bits]})
     table = table.assign(traffic="x", stream=1, offset_s=0.0, end_s=table["start_s"] + 1.0)

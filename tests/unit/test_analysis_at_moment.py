@@ -1,4 +1,4 @@
-"""Figures of classes at a moment of time or of a counter."""
+"""Values of classes at a time or at the value of a counter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ERRORS = Path(__file__).parents[1] / "goldens" / "errors"
 
 
 def readings(*rows: tuple[float, int, int]) -> pd.DataFrame:
-    """Time, conformed packets of 1000 bytes and exceeded ones of a policed class."""
+    """Return time, conformed packets of 1000 bytes and exceeded ones of a policed class."""
     return tables.frame(
         "classes",
         [
@@ -73,7 +73,7 @@ def test_counters_are_those_at_the_trigger() -> None:
 
 
 def test_rates_during_traffic_are_those_at_the_trigger() -> None:
-    """Also of one after two thirds of the traffic, which is when it is without a moment."""
+    """Compute rates at a trigger, also at two thirds of the traffic, the default time of `during`."""
     depths = CELL.assign(queue_depth_packets=[0, 10, 20, 40], queue_discipline="fifo")
     early, late, plain = (f"class.queue_depth.during{at}" for at in (" @ time 1.5 s", " @ time 2.5 s", ""))
     assert figures(early, late, plain, cell=depths) == {early: 15, late: 30, plain: 20}
@@ -108,7 +108,9 @@ def known(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, floa
 
 @pytest.mark.long
 def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
-    """The class has 100 packets a second until 2 s, then 50, read by show commands that took 20, 40 and 20 ms."""
+    """Compute the error of a class with 100 packets a second until 2 s, then 50, read by show commands that took 20, 40
+    and 20 ms.
+    """
     output = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 250, 0)).assign(time_error_s=[0.01, 0.02, 0.01])
     early, at, late = (f"police.conformed_packets @ time {seconds} s" for seconds in ("1.5", "2", "2.5"))
     counted, cir = "police.conformed_packets @ conformed_bytes 150 kB", "police.bc @ time 1.5 s"
@@ -126,7 +128,7 @@ def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
 
 
 def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
-    """Wherever between question and answer the router counted 100 packets a second."""
+    """Move the time at which the router counted, between request and answer, at 100 packets a second."""
     name, error_s = "police.conformed_packets @ time 5.7 s", 0.05
     for late in (-1.0, -0.4, 0.0, 0.7, 1.0):
         counts = ((at, round(100 * (at + late * error_s)), 0) for at in (5.2, 6.2))
@@ -135,7 +137,7 @@ def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
 
 
 def test_a_value_of_a_single_reading_is_taken_at_its_time() -> None:
-    """The value a little earlier or later is unknown, so that nothing bounds its error."""
+    """Read a class once: values shortly before and after are unknown, so the error is unbounded."""
     output = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 300, 0)).assign(time_error_s=0.01)
     name = "class.packets @ time 2 s"
     once = output.assign(packets=[float("nan"), 200, float("nan")])

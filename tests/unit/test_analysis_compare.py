@@ -42,7 +42,8 @@ NAN = pytest.approx(math.nan, nan_ok=True)
 
 def cells_table(*rows: tuple[str, int, int | None, float | None, bool, str | None]) -> pd.DataFrame:
     """Return cells of `rtt.max`: arm, repetition, the parameter `ring` or none, value, validity, reason of a missing
-    value."""
+    value.
+    """
     table = tables.frame(
         "metrics",
         [
@@ -56,7 +57,7 @@ def cells_table(*rows: tuple[str, int, int | None, float | None, bool, str | Non
 
 
 class TestMeasured:
-    """A figure of an arm, or of one over another."""
+    """Tests of values of an arm, or of one over another."""
 
     rings = cells_table(
         ("a", 1, 2, 20.0, True, None),
@@ -316,7 +317,7 @@ class TestCompare:
 
 
 class TestPredictions:
-    """Predicted, published and measured, with a verdict on each of the last two."""
+    """Tests of predicted, published and measured values, with a verdict on each of the last two."""
 
     cells = [summary("cbr", line="128 kb/s", ring=ring) for ring in (1, 2)] + [summary("other")]
     measured = tables.with_parameters(

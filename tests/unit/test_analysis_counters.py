@@ -1,4 +1,4 @@
-"""Counters of classes to metrics: a data plane's, and those of a router's prints."""
+"""Counters of classes to metrics: a data plane's, and those in a router's output."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ class TestCounters:
 
 
 def scheduled(second: float, **rates: tuple[float, float, int]) -> dict[str, Any]:
-    """Counters of a policy whose classes are offered and drop so many packets a second, with so many waiting."""
+    """Return the counters of a policy whose classes are offered and drop so many packets per second, with so many
+    waiting.
+    """
     reply = sample_run.counters_reply(second, "P", police=True)
     classes = []
     for name, (offered, lost, waiting) in rates.items():
@@ -124,7 +126,7 @@ def scheduled(second: float, **rates: tuple[float, float, int]) -> dict[str, Any
 
 
 class TestClasses:
-    """Figures of classes: rates from counters over a window, and as the router prints them."""
+    """Tests of class values: rates from counters over a window, and as the router prints them."""
 
     table = classes_table(
         *(
@@ -176,7 +178,9 @@ class TestClasses:
             assert self.figures(selector) == {}
 
     def test_each_class_is_computed_once_for_any_selection(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Every class has a share of all classes of its policy: their values are not computed again for each."""
+        """Compute shares: every class has a share of all classes of its policy, which are not computed again for
+        each.
+        """
         own, computed = class_metrics._over_window, []
 
         def counted(readings: Columns, *rest: Any) -> dict[str, Any]:
@@ -223,7 +227,7 @@ class TestClasses:
 
 
 class TestObserved:
-    """A router without counters over time: its parsed show output gives the same metrics."""
+    """Tests of a router without counters over time: its parsed show output gives the same metrics."""
 
     @staticmethod
     def table(arm: str, time_s: float = 6.0) -> pd.DataFrame:

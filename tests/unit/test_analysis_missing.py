@@ -1,4 +1,4 @@
-"""Missing output leaves every dependent value missing, with the reason; it never counts as 0."""
+"""Missing output: every dependent value is missing, with the reason; it never counts as 0."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TRAFFIC_S = 9.0
 
 
 def printed(time_s: float, entry: dict[str, Any], **policy: Any) -> list[dict[str, object]]:
-    """A reading of class A, as a router's show output was parsed."""
+    """Return a reading of class A, parsed from a router's show output."""
     classes = {"class_map": {"A": entry, **policy.pop("others", {})}, **policy}
     parsed = {"Serial0/0": {"service_policy": {"output": {"policy_name": {"P": classes}}}}}
     return [CELL | row for row in observed_class_rows("R1", parsed, time_s)]

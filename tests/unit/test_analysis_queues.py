@@ -1,4 +1,4 @@
-"""Counters of interfaces and egress queues to metrics; datagrams that were lost."""
+"""Counters of interfaces and egress queues to metrics; lost datagrams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CELL = {"arm": "srr", "repetition": 1, "cell": "srr/1"}
 
 
 def reply(second: float, ef: int, best_effort: int, enqueued: int = 1000) -> dict[str, Any]:
-    """Counters of a switch of two ports; drops of queue 1 and 2 at threshold 1 of one of them."""
+    """Return a reply of a switch of two ports, with drops of queue 1 and 2 at threshold 1 of one of them."""
 
     def switch(*dropped: int) -> dict[str, Any]:
         rows = [[count, 0, 0] for count in dropped]
@@ -104,7 +104,7 @@ def test_datagrams() -> None:
 
 
 def counted(*rows: tuple[float, str, int, int, int | None, int | None]) -> Any:
-    """Time, port, queue, threshold, enqueued and dropped of a switch."""
+    """Return time, port, queue, threshold, enqueued and dropped packets of a switch."""
     names = ("time_s", "interface", "queue", "threshold", "enqueued", "dropped")
     return tables.frame("queues", [CELL | {"device": "SW"} | dict(zip(names, row, strict=True)) for row in rows])
 

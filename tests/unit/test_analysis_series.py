@@ -125,7 +125,7 @@ def throughput(sample: RunFolder, policed: dict[str, pd.DataFrame]) -> pd.DataFr
 
 
 class TestSeries:
-    """The IO graph and the counters over time, from one real capture and its own tool output."""
+    """Tests of the IO graph and the counters over time, from a real capture and the output of its tool."""
 
     def test_each_stream_has_its_line_and_the_aggregate_holds_them(self, throughput: pd.DataFrame) -> None:
         assert list(throughput.columns) == ["all", "stream 1", "stream 2", "stream 3", "stream 4"]

@@ -16,7 +16,7 @@ RTTS = ("10 ms", "50 ms", "100 ms")
 def run(
     value: Callable[[str, int, int], float], *, invalid: tuple[str, ...] = ()
 ) -> tuple[pd.DataFrame, list[CellSummary]]:
-    """Three round-trip times, two numbers of connections, two repetitions; cells in no particular order."""
+    """Return three round-trip times, two numbers of connections, two repetitions; cells in no particular order."""
     cells, rows = [], []
     for rtt in ("100 ms", "10 ms", "50 ms"):
         for connections in (10, 1):

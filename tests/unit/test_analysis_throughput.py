@@ -1,4 +1,4 @@
-"""Goodput against policer and path, RFC 6349's metrics, and what the hosts' kernels counted."""
+"""Goodput against policer and path, metrics of RFC 6349, and counters of the hosts' kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work with Ansible, as far as it can be tested without a router."""
+"""Ansible sessions, as far as they can be tested without a router."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_other_connections_use_the_helper_of_ansible(tmp_path: Path, data: bytes
 
 
 def test_arguments_of_ios_config_may_be_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The module renders `src` as a template of Ansible if it is trusted; some releases render everything."""
+    """Push a file with `{{`: the module renders a trusted `src` as a template; some releases render everything."""
     from ansible._internal._datatag._tags import TrustedAsTemplate
     from ansible.parsing.dataloader import DataLoader
     from ansible.template import Templar
@@ -342,7 +342,7 @@ def test_so_text_that_could_be_rendered_is_never_sent(tmp_path: Path, text: str,
 
 
 def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
-    """The roles take the file through a filter, which is where Ansible would begin to send."""
+    """Call a playbook by hand: the roles load the file with a filter, the earliest place before Ansible sends."""
     (tmp_path / "inventory.ini").write_text("[ios]\nR1 ansible_connection=local\n")
     (tmp_path / "R1.restore.ios").write_text("no banner motd\nhostname {{ lookup('pipe', 'id') }}\n")
     play = {
@@ -370,7 +370,7 @@ def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*ALWAYS, *IOS_MODULES])
 def test_preloaded_modules_of_a_session_exist(name: str) -> None:
-    """If a release has moved a module, each task would load it again without any other sign."""
+    """Import the preloaded modules: if a release has moved one, each task would load it again unnoticed."""
     assert importlib.util.find_spec(name) is not None
 
 
@@ -470,7 +470,7 @@ def test_saved_output_of_ansible_has_no_secrets(tmp_path: Path) -> None:
 
 
 def test_ansible_takes_its_settings_from_the_session(tmp_path: Path) -> None:
-    """Ansible itself reports them: the number of routers that it configures at a time."""
+    """Let Ansible report its settings: the number of routers that it configures at a time."""
     own = environment(tmp_path, shipped("playbooks"), helper_choice.choose())
     done = subprocess.run(
         [Path(sys.executable).with_name("ansible-config"), "dump", "--only-changed"],

@@ -1,4 +1,4 @@
-"""The Python interface, and the promise of its page."""
+"""Python interface, and the promise of its page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLAIN = {
 }
 """Columns with plain numbers."""
 OF_METRIC = {"metrics", "averages", "pairs"}
-"""Tables whose values have the unit that stands in their column `unit`."""
+"""Tables whose values have the unit in their column `unit`."""
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
 
 
 def test_help_loads_nothing_but_click() -> None:
-    """Fast start of `qoslab --help`, checked by its imports instead of a clock."""
+    """Check the imports of `qoslab --help` instead of its duration."""
     code = (
         "import sys; before = set(sys.modules); from qoslab.cli import main; main(['--help']); "
         "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)), "

@@ -38,7 +38,7 @@ START_NS = int(ENDS.started.timestamp()) * 10**9
 
 
 def arrived(*segments: tuple[int, int], tcp: bool = True, times: Sequence[int] | None = None) -> Arrived:
-    """Segments of (sequence number, bytes of payload), one each nanosecond."""
+    """Return segments of (sequence number, bytes of payload), one each nanosecond."""
     sequence, payload = (np.array(column, dtype=np.int64) for column in zip(*segments, strict=True))
     stamps = np.arange(len(segments)) if times is None else np.array(times)
     return Arrived.of({"time_ns": stamps, "sequence": sequence, "payload": payload}, tcp=tcp)
@@ -72,7 +72,7 @@ def test_any_order_of_segments_is_read_as_a_receiver_does(data: st.DataObject, f
 
 
 def packets(*rows: dict[str, int], destination: int = int(ENDS.destination), high: int = 0) -> pa.RecordBatch:
-    """Packets that have what the rows say, to port 5201 of the server where they do not."""
+    """Return packets with the values of the rows, by default to port 5201 of the server."""
     usual = dict.fromkeys(SCHEMA.names, 0)
     usual |= {"version": 6 if high else 4, "destination": destination, "destination_high": high}
     usual |= {"protocol": TCP, "destination_port": 5201}
@@ -97,7 +97,7 @@ def held(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int |
 
 
 def every_second(count: int, **row: int) -> pa.RecordBatch:
-    """A segment of 1000 bytes each second."""
+    """Return a segment of 1000 bytes each second."""
     return packets(
         *({"time_ns": START_NS + n * 10**9, "sequence": n * 1000, "payload": 1000} | row for n in range(count))
     )
@@ -160,7 +160,7 @@ def test_addresses_of_ipv6_are_whole() -> None:
 
 
 def test_real_streams_agree_with_a_real_capture() -> None:
-    """Recorded together: the capture is of the streams that iperf3 reports."""
+    """Compare a recorded capture with the streams that iperf3 reported at the same time."""
     outputs = [
         Output((RECORDED / f"traffic/iperf3-tcp.{side}.json").read_text(), "", 0) for side in ("client", "server")
     ]

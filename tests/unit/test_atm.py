@@ -1,4 +1,4 @@
-"""ATM interfaces and overhead accounting: what is taken, printed, refused and compiled."""
+"""ATM interfaces and overhead accounting: accepted, printed, refused and compiled lines."""
 
 from __future__ import annotations
 

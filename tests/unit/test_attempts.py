@@ -56,7 +56,7 @@ def cells(folder: RunFolder, plan: Plan) -> RunCells:
 
 
 def run_cell(found: RunCells, folder: RunFolder, name: str, *, valid: bool = True, late: bool = False) -> None:
-    """Enter an outcome as a worker would."""
+    """Record an outcome like a worker."""
     task = found.next_task(name)
     cell = folder.cell_of(task.identity, task.attempt)
     record = CellRecord(
@@ -142,9 +142,9 @@ def test_two_cannot_work_on_one_run(tmp_path: Path) -> None:
 
 
 def test_the_lock_is_one_that_servers_of_files_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux asks a server of NFS for a lock on a regular file that is open for writing only; one on a folder is local.
+    """Lock a regular file that is open for writing: Linux asks an NFS server for such a lock; one on a folder is local.
 
-    There is no such server here: what is held is examined, and what one says that keeps no locks.
+    No such server is available here: the test examines the locked file, and the message for a server without locks.
     """
     folder = RunFolder.create(tmp_path, "grid")
     held: list[int] = []
@@ -185,7 +185,7 @@ def test_the_run_to_resume(tmp_path: Path) -> None:
 
 
 class Quiet:
-    """An idle machine with two processors."""
+    """Idle machine with two processors."""
 
     processors = 2
     load = 0.2

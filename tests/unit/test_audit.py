@@ -1,4 +1,4 @@
-"""The audit passes nothing that it has not examined."""
+"""The dependency audit passes only examined packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Averages over some of a sweep's cells, and two values of a parameter against each other: figures, text, report."""
+"""Averages over some cells of a sweep, and two values of a parameter against each other: values, text, report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIGURES = {"dynamic": 0.95, "default": 0.9}
 
 
 def sweep(*, repetitions: int = 1, invalid: str = "") -> tuple[pd.DataFrame, list[CellSummary]]:
-    """Six scenarios for each of two policers; the dynamic one is worse where the PIR is 1 Mb/s."""
+    """Return six scenarios for each of two policers; the dynamic one is worse if the PIR is 1 Mb/s."""
     cells, rows = [], []
     for policer, share in FIGURES.items():
         for link in LINKS:
@@ -240,7 +240,9 @@ def test_a_published_claim_is_judged_by_the_majority(winners: tuple[str, ...], h
 
 
 def static_sizes() -> tuple[pd.DataFrame, list[CellSummary]]:
-    """A bucket of 12 kB that finds its size, of three round trips, and static ones of four sizes for the first two."""
+    """Return a bucket of 12 kB that adapts its size, with three round trips, and static ones of four sizes for the
+    first two.
+    """
     cells, rows = [], []
     for rtt, goodput in (("10 ms", 0.95), ("50 ms", 0.97), ("90 ms", 0.97)):
         found = [("grid", "12 kB", goodput, 12000.0)]
@@ -323,7 +325,7 @@ def outcome(tmp_path: Path) -> Outcome:
 
 
 def two(first: list[float], second: list[float], links: int = 1) -> tuple[pd.DataFrame, list[CellSummary]]:
-    """Repetitions of a dynamic and a default policer, on each of some links."""
+    """Return repetitions of a dynamic and a default policer, on each of some links."""
     cells, rows = [], []
     for policer, values in (("dynamic", first), ("default", second)):
         for link in LINKS[:links]:

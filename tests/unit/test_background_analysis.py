@@ -62,7 +62,7 @@ def test_a_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None
 
 
 def ignore(figures: object) -> None:
-    """Nobody watches."""
+    """Ignore the event."""
 
 
 def cell(number: int) -> Cell:

@@ -1,4 +1,4 @@
-"""Runs that are kept, what another run has otherwise, and the document that is written from them."""
+"""Saved baselines, differences of another run, and the document that is written from them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_every_change_is_reported() -> None:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run like the one that is kept, in a folder that has no others."""
+    """Provide a run like the baseline, in a folder without others."""
     monkeypatch.chdir(tmp_path)
     return Path(shutil.copytree(KEPT, tmp_path / "runs/policing-vs-shaping/20261122T000000Z"))
 
@@ -236,7 +236,7 @@ def test_an_experiment_without_a_baseline_is_reported(tmp_path: Path) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A checkout with one experiment and its baseline, as they are kept."""
+    """Provide a checkout with one experiment and its baseline."""
     shutil.copytree(KEPT, tmp_path / BASELINES / "policing-vs-shaping/simulated")
     shutil.copytree(TOP / "experiments", tmp_path / "experiments")
     shutil.copytree(TOP / "reports/published", tmp_path / "reports/published")

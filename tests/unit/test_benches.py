@@ -1,4 +1,4 @@
-"""Benchmarks are run by hand, and rarely: here they show that they would start."""
+"""Benchmarks, which are run rarely and by hand: each of them starts."""
 
 from __future__ import annotations
 

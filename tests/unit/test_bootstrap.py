@@ -1,4 +1,4 @@
-"""The script `qoslab`: first starts, also two at once, interrupted, or offline; copied or moved clones."""
+"""Script `qoslab`: first starts, also two at once, interrupted, or offline; copied or moved clones."""
 
 from __future__ import annotations
 
@@ -151,14 +151,14 @@ def test_a_full_disk_is_no_lack_of_a_network(clone: Path, message: str) -> None:
     ("message", "expected"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk or a quota is full")]
 )
 def test_the_reason_is_found_before_much_else(clone: Path, message: str, expected: str) -> None:
-    """A compiler that goes on with what it has begun writes more than a pipe takes."""
+    """Let a compiler continue after an error and write more than a pipe holds."""
     failed = start(clone, STUB_SAYS=f"error: {message}", STUB_GOES_ON="40000")
     assert failed.returncode == 2 and expected in failed.stderr
 
 
 @pytest.mark.parametrize("before", ["", "WARNING: Retrying (Retry(total=0)) after connection broken by 'Timeout()'\n"])
 def test_a_version_that_an_index_has_not_is_no_lack_of_a_network(clone: Path, before: str) -> None:
-    """pip says the same of both, without a connection something before it."""
+    """Request a missing version: pip prints the same as without a connection, except for an earlier line."""
     failed = start(clone, STUB_SAYS=f"{before}ERROR: Could not find a version that satisfies the requirement uv==0.1")
     assert failed.returncode == 2
     assert ("HTTPS_PROXY" in failed.stderr) == bool(before)
@@ -174,7 +174,7 @@ def test_a_hash_that_is_not_the_locked_one(fresh: Path, quick: Path) -> None:
 
 
 def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
-    """The real pip, with an index on a closed port."""
+    """Run the real pip, with an index on a closed port."""
     (fresh / "requirements/tools.txt").write_text(f"uv==0.1 --hash=sha256:{'0' * 64}\n")
     failed = start(fresh, PATH=path_with(quick), PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_CONFIG_FILE=os.devnull)
     assert failed.returncode == 2
@@ -183,7 +183,7 @@ def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
 
 
 def cargo_that(clone: Path, does: str) -> dict[str, str]:
-    """The environment in which `cargo` is a script of the shell; what it was asked for is among the calls."""
+    """Return the environment in which `cargo` is this shell script; its calls are logged."""
     (clone / "bin").mkdir()
     write_program(clone / "bin/cargo", f'echo cargo "$@" >>"$STUB_CALLS"\n{does}')
     return {"PATH": path_with(clone / "bin")}
@@ -276,7 +276,7 @@ STEPS = ("venv", "pip", "uv venv", "uv pip", "uv pip", "cargo")
 
 
 def stepping(clone: Path) -> dict[str, str]:
-    """The environment of a first start each of whose steps is a script that says so, and none of which takes long."""
+    """Return the environment of a first start whose steps are short scripts that print their names."""
     folder, python = clone.parent / "stepping", Path(sys.executable).resolve()
     folder.mkdir()
 
@@ -399,7 +399,9 @@ def test_another_s_clone_is_not_set_up_by_sudo(clone: Path) -> None:
 
 
 def test_precompiled_modules_exist() -> None:
-    """Nobody sees that the list names something else: what is not compiled then is where it is imported."""
+    """Check the list of precompiled modules: a wrong name goes unnoticed, since the module is then compiled at its
+    first import.
+    """
     text = (TOP / "qoslab").read_text(encoding="utf-8")
     chosen = re.search(r"^imported=\(.*?\)$", text, re.MULTILINE | re.DOTALL)
     assert chosen is not None

@@ -1,4 +1,4 @@
-"""The script `qoslab`: system packages that are missing, on Debian and elsewhere, and whether it may install them."""
+"""Script `qoslab`: missing system packages, on Debian and elsewhere, and the permission to install them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_doctor_knows_packages_by_the_same_names() -> None:
 
 
 def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[int, bytes]:
-    """The status of a start that somebody answers, and all that it said."""
+    """Return the status of a start that is answered at a terminal, and its output."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [str(clone / "qoslab"), *words],

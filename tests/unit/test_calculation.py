@@ -1,4 +1,4 @@
-"""Calculations of metrics and verdicts: each of the catalogue's mistakes of calculation is noticed."""
+"""Calculations of metrics and verdicts: each of the catalogue's mistakes of calculation is detected."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LAN += [{"node": "R", "interface": "FastEthernet0/0", "address": "10.0.1.1/24"}]
 WAN = [{"node": "R", "interface": "FastEthernet0/1", "address": "10.0.2.1/24"}]
 WAN += [{"node": "B", "interface": "eth0", "address": "10.0.2.2/24"}]
 LINE_BPS = 10e6 * 972 / 1038
-"""Payload of datagrams of 1000 bytes that a line of 10 Mb/s carries."""
+"""Payload rate of datagrams of 1000 bytes on a line of 10 Mb/s."""
 
 
 def experiment(*names: str) -> Experiment:
@@ -66,7 +66,7 @@ def experiment(*names: str) -> Experiment:
 
 
 def flows(*rows: tuple[str, float, float, float]) -> pd.DataFrame:
-    """Traffic, start, seconds and bits per second."""
+    """Return flows by traffic, start, seconds and bits per second."""
     return tables.frame(
         "flows",
         [
@@ -155,7 +155,7 @@ def check_gaps() -> None:
 
 
 def check_fairness() -> None:
-    """Both have the same while both run."""
+    """Check fairness: both flows have the same rate while both run."""
     table = flows(("long", 0, 10, 9e6), ("short", 0, 2, 5e6))
     intervals = reports(table)
     intervals.loc[intervals["traffic"] == "long", "bytes"] = [625_000] * 2 + [1_250_000] * 8
@@ -207,7 +207,7 @@ def check_averages() -> None:
 
 
 def check_pairs() -> None:
-    """The second repetition of one value against the first of the other is no pair."""
+    """Check pairs: the second repetition of one value and the first of the other are no pair."""
     pair = Pair.model_validate_json(
         json.dumps({"title": "T", "arm": "a", "metric": "goodput.sum", "parameter": "load", "values": [1, 2]})
     )
@@ -218,7 +218,9 @@ def check_pairs() -> None:
 
 
 def check_arms_that_differ() -> None:
-    """A parameter with one value in each arm is their difference, and pairs no cells; one that varies does."""
+    """Check arms: a parameter with one value in each arm is their difference, and pairs no cells; a varying one
+    does.
+    """
     table, summaries = cells(("a", 1, 1, 4e6, True), ("a", 1, 2, 6e6, True), ("b", 9, 1, 2e6, True))
     assert (
         expected_comparison.measured_figure(
@@ -248,7 +250,7 @@ def check_coverage() -> None:
 
 
 def check_reports() -> None:
-    """A flow that starts later received all in the first of its reported seconds."""
+    """Check reports: a flow that starts later received everything in the first of its reported seconds."""
     table = flows(("late", 4, 6, 4e6))
     intervals = reports(table)
     intervals["bytes"] = [3_000_000] + [0] * 5
@@ -262,7 +264,7 @@ def check_shares() -> None:
 
 
 def check_intervals() -> None:
-    """Student's t of one degree of freedom at 97.5 % is 12.706."""
+    """Check intervals: Student's t with one degree of freedom at 97.5 % is 12.706."""
     found = statistics.estimate([9.0, 11.0])
     assert found.high - found.value == pytest.approx(12.706, rel=1e-3)
     alone = statistics.estimate([9.0])
@@ -327,7 +329,7 @@ def check_negative_losses() -> None:
 
 
 def check_flent() -> None:
-    """One stream with a gap, and the delivery rate that the kernel reports of it."""
+    """Check flent: one stream with a gap, and the delivery rate that the kernel reports."""
     document = {
         "metadata": {"NAME": "tcp_nup", "STEP_SIZE": 1.0},
         "x_values": [0.0, 1.0, 2.0, 3.0],
@@ -390,7 +392,7 @@ def test_calculations_hold(check: Callable[[], None]) -> None:
 
 
 def noticed() -> Iterator[str]:
-    """Checks that do not hold."""
+    """Return the failed checks."""
     for check in CHECKS:
         try:
             check()

@@ -1,4 +1,4 @@
-"""dumpcap's command and messages, and filters."""
+"""Command and messages of dumpcap, and filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures with several interfaces or with packets that stand twice: separated, or refused with the choice to make."""
+"""Captures with several interfaces or duplicate packets: separated, or refused with the choice to make."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ START_NS = 10**18
 
 
 def both_sides(file: Path, *, names: tuple[str, str] = ("eth0", "eth1")) -> Path:
-    """Packets that a router receives on one interface and sends on the other."""
+    """Return packets that a router receives on one interface and sends on the other."""
     blocks = [described([(names[0], 1), (names[1], 1)])]
     for number in range(COUNT):
         now = START_NS + number * GAP_NS
@@ -33,7 +33,7 @@ def both_sides(file: Path, *, names: tuple[str, str] = ("eth0", "eth1")) -> Path
 
 
 def one_side(file: Path, *, ttl: int = 63, copies: int = 1, each: int = 1, size: int = 514) -> Path:
-    """The packets behind the router; one of `each` stands in the capture several times."""
+    """Return the packets behind the router; one of `each` is in the capture several times."""
     frames = []
     for number in range(COUNT):
         seconds, rest = divmod(START_NS + number * GAP_NS + LATER_NS, 10**9)
@@ -128,7 +128,7 @@ def test_import_refuses_packets_that_stand_twice(tmp_path: Path, capsys: pytest.
 
 @pytest.mark.parametrize("command", ["infer", "import"])
 def test_copies_of_some_packets_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    """Copies would count as lost, or twice."""
+    """Refuse copies: they would count as lost, or twice."""
     file, after = one_side(tmp_path / "mirror.pcap", copies=2, each=10), one_side(tmp_path / "after.pcap")
     others = [str(after)] if command == "infer" else ["--to", str(tmp_path / "to")]
     assert main([command, str(file), *others]) == 2
@@ -143,7 +143,7 @@ def test_identical_acknowledgements_are_no_copies(tmp_path: Path) -> None:
 def test_interfaces_of_one_name_are_named_by_their_numbers_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Merged captures of two machines are an example."""
+    """Name interfaces by number too, for example in merged captures of two machines."""
     file = both_sides(tmp_path / "both.pcapng", names=("eth0", "eth0"))
     packets = read(file).packets
     assert packets is not None and set(packets["capture"]) == {"both-eth0#0", "both-eth0#1"}

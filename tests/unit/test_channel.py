@@ -1,4 +1,4 @@
-"""Messages of hosts that are none of the agent."""
+"""Messages of hosts that no agent has sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def message(head: object, body: bytes = b"") -> bytes:
 
 
 def says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes) -> None:
-    """Have each host send `data` and stay connected until it is killed."""
+    """Make each host send `data` and stay connected until it is killed."""
     (tmp_path / "data").write_bytes(data)
     program = (
         "import sys, time\nsys.stdout.buffer.write(open(sys.argv[1], 'rb').read()); sys.stdout.flush()\ntime.sleep(600)"

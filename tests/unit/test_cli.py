@@ -1,4 +1,4 @@
-"""The command line: exit status, and what goes to stdout and stderr."""
+"""Command line: exit status, and the content of stdout and stderr."""
 
 from __future__ import annotations
 

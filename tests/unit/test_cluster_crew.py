@@ -1,4 +1,4 @@
-"""Workers with cells that are none, in processes of this machine and on clusters: they die, or will not do."""
+"""Workers with replaced cells, in processes of this machine and on clusters: they die, or refuse."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
 
 @pytest.fixture(autouse=True)
 def sent_by_value() -> Iterator[None]:
-    """Workers cannot import these files. Nor is a cell worth four workers here."""
+    """Pickle these functions by value, since workers cannot import them; give a cell one worker."""
     for module in (crew_cells, sys.modules[__name__]):
         cloudpickle.register_pickle_by_value(module)
     with dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "2s"}):
@@ -53,7 +53,7 @@ def sent_by_value() -> Iterator[None]:
 
 @pytest.fixture
 def threads() -> Iterator[Any]:
-    """A cluster in this process."""
+    """Provide a cluster in this process."""
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
     ) as made:
@@ -82,7 +82,7 @@ def crew(
 
 
 def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
-    """Have the processes of a pool run a function of `crew_cells` in place of a cell."""
+    """Make the processes of a pool run a function of `crew_cells` in place of a cell."""
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import crew_cells; "
         "from qoslab.run.cluster import pool_worker, remote_worker; "
@@ -92,7 +92,7 @@ def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
 
 
 def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first attempt at each cell kills its worker, in whose place another one is started."""
+    """Kill the worker at the first attempt of each cell; a new worker replaces it."""
     fake = Fake(tmp_path, 1, TWO_CELLS, attempts=2)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
@@ -148,7 +148,7 @@ def test_nothing_is_left_of_a_cell_that_is_given_up(tmp_path: Path, monkeypatch:
 
 
 def children() -> list[str]:
-    """Command lines of this process's children."""
+    """Return the command lines of this process's children."""
     found = []
     for task in Path("/proc/self/task").iterdir():
         for pid in (task / "children").read_text().split():
@@ -174,7 +174,7 @@ def test_a_cell_is_retried_a_limited_number_of_times_if_workers_die(
 
 @pytest.mark.long
 def test_a_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask restarts its workers, but the cell of the first one is lost."""
+    """Kill every worker: Dask restarts its workers, but the cell of the first one is lost."""
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
     with distributed.LocalCluster(
         n_workers=1,
@@ -190,7 +190,7 @@ def test_a_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypa
 
 
 def test_leaving_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process sees the end of its connection, as after Ctrl-C, and ends by itself."""
+    """Leave a pool: the process sees the end of its connection, like after Ctrl-C, and ends by itself."""
     fake = Fake(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, "waits_for_the_end")
     threading.Timer(1.0, fake.interrupted.set).start()
@@ -244,7 +244,9 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 def test_one_that_comes_in_mid_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
-    """The version of the first was checked before; one that is given a cell also reports it."""
+    """Start a worker during the run: only the first one's version was checked before; with a cell a worker also reports
+    its version.
+    """
     fake = Fake(tmp_path, 1, TWO_CELLS)
     with pytest.raises(VersionError, match=f"has qoslab 0.0.9, this is qoslab {__version__}"):
         crew(fake, threads.scheduler_address, monkeypatch, lambda task: {"version": "0.0.9"})
@@ -262,7 +264,7 @@ def test_a_failing_worker_reports_an_error_for_the_user_to_fix(
 
 
 def authority(folder: Path) -> dict[str, Path]:
-    """An authority and a certificate that it signed, for everyone of a cluster."""
+    """Provide an authority and its signed certificate, shared by all members of a cluster."""
     folder.mkdir()
     now = datetime.now(UTC)
     keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("ca", "cluster")}
@@ -289,7 +291,7 @@ def authority(folder: Path) -> dict[str, Path]:
 
 
 def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only holders of a certificate of its authority may use it."""
+    """Use a cluster with certificates: only holders of a certificate of its authority have access."""
     tls, others = authority(tmp_path / "ours"), authority(tmp_path / "others")
     security = distributed.Security(
         require_encryption=True,

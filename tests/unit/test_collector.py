@@ -1,4 +1,4 @@
-"""The process that observes routers, without a router."""
+"""Process that observes routers, without a router."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_process_is_killed() -> None:
 
 
 def test_nothing_in_that_process_writes_all_disks() -> None:
-    """Unicon calls `os.sync` with each line that it sends."""
+    """Run without `os.sync`, which Unicon calls with each line that it sends."""
     script = (
         "import os; from qoslab.run.devices import collector_process; collector_process.main(); "
         "os.write(2, repr(os.sync()).encode() + os.sync.__module__.encode())"
@@ -121,7 +121,7 @@ def test_nothing_in_that_process_writes_all_disks() -> None:
 
 
 def test_a_silent_router_reveals_neither_input_nor_expected_prompt() -> None:
-    """Unicon says both: a password, and the words of every refusal."""
+    """Query a silent router: Unicon's message would contain a password and every refusal pattern."""
     waited = "['^.*% (Bad secrets|Access denied)', '^.*[Pp]assword( for )?: ?$', '^.*[Pp]ermission denied']"
     silent = TimeoutError(
         f"timeout occurred:\n timeout value: 20\n last_command: 'xEDNv0s60FQe\\r'\n pattern: {waited}\n"

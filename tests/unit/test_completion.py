@@ -1,4 +1,4 @@
-"""Completions of the shell."""
+"""Shell completions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_runs_and_experiments_wherever_they_are_taken(tmp_path: Path, monkeypatc
 
 
 def test_arms_and_parameters_are_completed_from_invalid_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is checked for them, which takes seconds of a sweep."""
+    """Complete names from unchecked files: a check takes seconds for a sweep."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweep, "make_sweep", None)
     assert offered("run", "tcp-friendly-policer", "--arm", "") == ["size", "grid"]
@@ -118,7 +118,7 @@ def test_a_line_is_split_as_in_bash(line: str, words: tuple[str, ...], rest: tup
 
 
 class Terminal:
-    """An interactive bash with a key that prints the current line."""
+    """Interactive bash with a key that prints the current line."""
 
     def __init__(self, folder: Path) -> None:
         self._end, follower = pty.openpty()
@@ -142,7 +142,7 @@ class Terminal:
         self._shown = ""
 
     def tab(self, line: str) -> tuple[str, list[str]]:
-        """Type it with a tab behind it: the line, and what is offered if there are several."""
+        """Type a line and a tab; return the line, and the choices if there are several."""
         self._type(f"{line}\t\x07\x15")
         found = re.search(r"\n<(.*)>\r\n", self._until(">\r\n"))
         assert found is not None
@@ -168,7 +168,7 @@ class Terminal:
 
 @pytest.mark.long
 def test_bash_completes_values_after_an_equals_sign(tmp_path: Path) -> None:
-    """A real one, which takes words apart at that sign and adds a blank behind what it completed."""
+    """Use a real bash, which splits words at `=` and adds a blank after the completion."""
     bash = Terminal(tmp_path)
     try:
         run = "qoslab run tcp-friendly-policer --only"

@@ -1,4 +1,4 @@
-"""The journal of a cell: what it keeps of routers' words, and whether what was counted adds up when it ends."""
+"""Journal of a cell: stored output of routers, and the packet balance at its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qoslab.run.task import CellTask
 
 @pytest.fixture
 def cell(tmp_path: Path) -> Cell:
-    """One that came to its end, without its record."""
+    """Provide a finished cell without its record."""
     folder = sample_run.make_run(tmp_path)
     return next(each for each in sample_run.cells_of(folder) if each.arm == "policed")
 

@@ -1,4 +1,4 @@
-"""Lines of real configurations: each is accepted, or refused by name with the reason, never as a typing error."""
+"""Lines of real configurations: each is accepted, or refused by name with the reason, never as a syntax error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def hardware(generation: Generation) -> Hardware:
 
 
 def lines(name: str) -> Iterator[tuple[list[str], str, str]]:
-    """Yield every line with its blocks and its mark: `-` if refused by name, `~` if not a QoS command either."""
+    """Yield every line with its blocks and its mark: `-` if refused by name, `~` if also no QoS command."""
     block: list[str] = []
     for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
         if line.startswith("=== "):

@@ -26,7 +26,9 @@ BEFORE = 1_000_000
 
 
 def counted(**changes: dict[str, int | None]) -> Any:
-    """The interfaces of R1: 4000 packets came from the client and 3000 of them went on, 2000 came back."""
+    """Return the counters of R1's interfaces: 4000 packets came from the client and 3000 of them went on, 2000 came
+    back.
+    """
     grown: dict[str, dict[str, int | None]] = {
         LAN: {"input_packets": 4000, "output_packets": 2000, "output_drops": 0},
         WAN: {"input_packets": 2000, "output_packets": 3000, "output_drops": 1000},
@@ -50,7 +52,7 @@ def policy(direction: str, **drops: int | None) -> Any:
 
 
 def classes(drops: dict[str, dict[str, int | None]], direction: str = "output") -> Any:
-    """Classes by name, which have dropped something before the run, too."""
+    """Return classes by name, with earlier drops from before the run."""
     rows = []
     for name, counts in drops.items():
         place = {**CELL, "interface": WAN, "direction": direction, "policy": "P", "class": name}
@@ -71,7 +73,7 @@ HOSTS = {
 
 
 def rows_of(table: Any) -> list[Row]:
-    """Rows as the files of a cell give them."""
+    """Return rows as the files of a cell give them."""
     return [
         {name: value for name, value in row.items() if pd.notna(value)}
         for row in table.astype(object).to_dict("records")
@@ -121,7 +123,7 @@ def test_drops_of_several_classes_are_added_up_and_those_inside_are_in_them() ->
 
 
 def test_a_port_counts_queue_drops_and_its_policer_the_rest() -> None:
-    """A class with its policed packets, and without other drops."""
+    """Return a class with its policed packets, and without other drops."""
     interfaces = counted(**{WAN: {"output_drops": 600}})
     assert found(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
     (reported,) = found(interfaces, classes({"A": {"tail": None, "police": 250}}))
@@ -276,7 +278,7 @@ def test_cards_are_read_from_the_kernel() -> None:
 
 
 class TestCell:
-    """A whole cell: the counters of its router over 6 s, with only WAN counted, and the NICs of its hosts."""
+    """Tests of a whole cell: the counters of its router over 6 s, with only WAN counted, and the NICs of its hosts."""
 
     @pytest.fixture
     def cell(self, tmp_path: Path) -> Cell:
@@ -288,7 +290,7 @@ class TestCell:
 
     @staticmethod
     def count(cell: Cell, **ports: dict[str, int]) -> None:
-        """Have the interfaces count so many packets in the end, and nothing in the beginning."""
+        """Make the interfaces count so many packets at the end, and none at the start."""
         lines = [json.loads(line) for line in cell.counters("R1").read_text().splitlines()]
         template = json.dumps(lines[0]["interfaces"][WAN] | {"policy_output": None})
         for number, line in enumerate(lines):
@@ -300,7 +302,7 @@ class TestCell:
 
     @staticmethod
     def card(cell: Cell, host: str, sent: int, received: int) -> None:
-        """Have a host's card count so many."""
+        """Make a host's NIC count so many packets."""
         none = dict.fromkeys(("received_bytes", "received_packets", "sent_bytes", "sent_packets"), 11)
         after = {"sent_packets": sent + 11, "received_packets": received + 11, "sent_bytes": 11, "received_bytes": 11}
         cell.host_cards(host).parent.mkdir(exist_ok=True)
@@ -308,7 +310,7 @@ class TestCell:
 
     @staticmethod
     def read(cell: Cell, *at_s: float, lost: int = 0) -> None:
-        """Turn R1 into a real router whose show commands report that no received packet is forwarded."""
+        """Turn R1 into a real router whose show commands report no forwarding of received packets."""
         readings = []
         for each in at_s:
             asked_ns = int((sample_run.STARTED.timestamp() + each) * 1e9)
@@ -356,7 +358,7 @@ class TestCell:
 
     @pytest.mark.parametrize(("begun_s", "disagreements"), [(-1, 1), (-595, 0)])
     def test_own_packets_of_a_real_router_are_tolerated(self, cell: Cell, begun_s: int, disagreements: int) -> None:
-        """On each of its two lines, for six seconds and for ten minutes."""
+        """Allow the packets of a real router itself, on each of its two lines, for six seconds and for ten minutes."""
         self.read(cell, begun_s, 5, lost=600)
         assert len(self.reported(cell)) == disagreements
 

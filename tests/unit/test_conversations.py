@@ -1,4 +1,4 @@
-"""Conversations of weighted fair queueing: from the counters of routers to rows and figures."""
+"""Conversations of weighted fair queueing: from the counters of routers to rows and values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def conversation(number: int, depth: int, weight: int, port: int | None) -> dict
 
 
 def replies() -> Iterator[Mapping[str, Any]]:
-    """A reading a second: a flood with 57 packets from the fourth on, a session, and what is not IP."""
+    """Return a reading per second: a flood with 57 packets from the fourth on, a session, and a non-IP conversation."""
     for second in range(-1, 11):
         flood = conversation(10, 57 if second > 3 else 3, 32384, 5002)
         others = [conversation(3, 7, 5397, 5001), conversation(4, 1, 32384, None)] if second % 2 else []

@@ -1,4 +1,4 @@
-"""Counter names in Python exist in the data plane."""
+"""Counter names of Python exist in the data plane."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qoslab.system import program_formats
 
 
 def flattened(counters: type, prefix: str = "", seen: tuple[type, ...] = ()) -> Iterator[str]:
-    """Names of all counters, nested ones joined by `_`."""
+    """Return the names of all counters, nested ones joined by `_`."""
     for name, hint in get_type_hints(counters).items():
         kinds = list(parts(hint))
         for kind in kinds:

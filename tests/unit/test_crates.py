@@ -1,4 +1,4 @@
-"""The crates have layers: no cycle of files, and the folders of the engine in the order of its guide."""
+"""Crates have layers: no cycle of files, and the folders of the engine in the order of its guide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INLINE = re.compile(r"\b(?:crate|super|self)(?:::\w+)+")
 DEFINITION = r"\b(?:struct|enum|fn|trait|type|const|static|mod|macro_rules!)\s+{}\b"
 
 Module: TypeAlias = tuple[str, ...]
-"""A module by its path from the root of the crate; the root is the empty one."""
+"""Module as its path from the root of the crate; the root is the empty one."""
 
 
 def text_of(file: Path) -> str:
@@ -29,7 +29,7 @@ def text_of(file: Path) -> str:
 
 
 def branches(tree: str) -> Iterator[Module]:
-    """The paths of a `use` tree, each with the name in the last place; `a as b` keeps `a`."""
+    """Return the paths of a `use` tree, each with the name in the last place; `a as b` keeps `a`."""
     tree = tree.strip()
     opening = tree.find("{")
     if opening < 0:
@@ -46,7 +46,7 @@ def branches(tree: str) -> Iterator[Module]:
 
 
 class Crate:
-    """The modules of a crate with what they import from one another, through re-exports to where a thing is defined."""
+    """Modules of a crate and their imports from each other, resolved through re-exports to the definition."""
 
     def __init__(self, source: Path) -> None:
         self.texts: dict[Module, str] = {}
@@ -92,7 +92,7 @@ class Crate:
         yield from ((path[-1], path) for public, path in self.uses[module] if public)
 
     def defining(self, path: Module, hops: int = 0) -> Module | None:
-        """The module in which the thing at a path is defined."""
+        """Return the module that defines the item at a path."""
         assert hops < 20, f"the re-exports of {'::'.join(path)} go in a circle"
         if path in self.texts:
             return path
@@ -115,7 +115,7 @@ class Crate:
 
 
 def circles(graph: dict[Module, set[Module]]) -> list[list[Module]]:
-    """The strongly connected components of more than one node (Tarjan, 1972)."""
+    """Return the strongly connected components of more than one node (Tarjan, 1972)."""
     index: dict[Module, int] = {}
     low: dict[Module, int] = {}
     stack: list[Module] = []
@@ -151,7 +151,7 @@ def test_no_circle_between_files(source: Path) -> None:
 
 
 def floors() -> list[list[str]]:
-    """The floors of the engine, bottom up: the numbered lines below the heading in `lib.rs`."""
+    """Return the layers of the engine, bottom up: the numbered lines below the heading in `lib.rs`."""
     text = (ENGINE / "lib.rs").read_text(encoding="utf-8").split(HEADING, 1)[1].split("\n\n", 1)[0]
     lines = [line for line in text.splitlines() if line.startswith("//! 1. ")]
     return [re.findall(r"`(\w+)`", line.split(":", 1)[0]) for line in lines]

@@ -1,4 +1,6 @@
-"""Any cut, emptied, changed, removed or added file of a run is detected and named; its cell decides nothing."""
+"""Damaged runs: any truncated, emptied, changed, removed or added file is detected and named; its cell decides
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ MESSAGES: dict[Callable[[Path], None], str] = {
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A simulated run of two cells."""
+    """Provide a simulated run of two cells."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -178,7 +180,7 @@ def test_damage_outside_the_cells_is_named(
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics", "flows", "classes"])
 def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -> None:
-    """A table has no seal: it is reported as unreadable, or read."""
+    """Flip bytes of a table, which has no seal: it is reported as unreadable, or read."""
     path = run / "tables" / f"{name}.parquet"
     content = path.read_bytes()
     unreadable = 0

@@ -1,4 +1,4 @@
-"""Every qoslab command that a document shows is one, and is run when the site is built, or excused for a reason."""
+"""qoslab commands in documents: each is valid, and is run when the site is built, or excused with a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXCUSED = {
     "docs/real-routers.md": "needs a rack, or namespaces in its place",
     "docs/labs.md": "needs namespaces",
 }
-"""Pages of which some commands are not run, with what the build of the site has not."""
+"""Pages with commands that are not run, with the missing requirement of the site's build."""
 EXCUSED_COMMANDS = {
     ("docs/index.md", "run policing-vs-shaping --lab simulated"): "stands behind the installation of a wheel",
     ("docs/index.md", "policy"): "reads a file of the reader",
@@ -28,15 +28,15 @@ EXCUSED_COMMANDS = {
     ("docs/reference/pyats.md", "testbed -o testbed.yml"): "needs namespaces",
     ("docs/sweeps.md", "run tcp-friendly-policer --scheduler tls://192.0.2.1:8786"): "needs a cluster",
 }
-"""The same, of pages of which everything else is run; by how a command begins."""
+"""Commands that are not run, of pages whose other commands are; by their first words."""
 _COMMAND = re.compile(r"^(?:    |\$ )\s*(?:\w+=\S+ )*(?:\./)?qoslab (?P<words>.*)$")
 _FENCE = re.compile(r"^\s*```(?P<language>\w*)")
 _LEFT_OUT = re.compile(r"…|\.\.\.|\[|^test\b")
-"""Words that stand for others, and what the script of a checkout does itself."""
+"""Placeholders, and commands of the script of a checkout."""
 
 
 def shown(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Line numbers of a page's commands, what follows `qoslab`, and whether the site runs it."""
+    """Return the line numbers of a page's commands, their arguments after `qoslab`, and whether the site runs them."""
     lines = iter(enumerate(text.splitlines(), 1))
     language: str | None = None
     for number, line in lines:
@@ -50,21 +50,21 @@ def shown(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def words_of(command: str) -> list[str]:
-    """Return its words, without other shell syntax."""
+    """Return the words of a command, without other shell syntax."""
     words = shlex.split(command, comments=True)
     ends = [place for place, word in enumerate(words) if word in ("|", "||", "&&", "<", ">", ">>", "2>&1", "&")]
     return words[: min(ends, default=len(words))]
 
 
 def commands(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and words of the commands of which every word is meant."""
+    """Yield line numbers and words of the commands without placeholders."""
     for number, command, _ in shown(text):
         if not _LEFT_OUT.search(command.partition("  ")[0]):
             yield number, words_of(command)
 
 
 def complaint(words: list[str]) -> str:
-    """Return the error of the command line for the words alone; files need not exist."""
+    """Return the usage error of the command line for these words; files need not exist."""
     context, command = click.Context(group), group
     try:
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
@@ -82,7 +82,7 @@ def complaint(words: list[str]) -> str:
 
 
 def not_run(page: str, text: str) -> list[str]:
-    """The commands of a page that the site does not run, and for which there is no excuse."""
+    """Return the commands of a page that the site does not run without an excuse."""
     if page in EXCUSED:
         return []
     left = [command for _, command, runs in shown(text) if not (runs and page.startswith("docs/"))]

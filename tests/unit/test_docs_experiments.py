@@ -1,4 +1,4 @@
-"""The pages on experiments explain every key, and their example and values are those of the model."""
+"""Pages on experiments: they explain every key, and their example and values are those of the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLE = next(block for block in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTA
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """The document's example as a file among templates."""
+    """Write the document's example as a file among templates."""
     shutil.copytree(TOP / "experiments" / "templates", tmp_path / "templates")
     file = tmp_path / "small.yml"
     file.write_text(EXAMPLE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Equivalence of two labs by their repetitions and a margin."""
+"""Equivalence of two labs, from their repetitions and a margin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error bounds of a value that is read now and then."""
+"""Error bounds of a value that is read at intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exit statuses of the program where the machine lacks something: 2 and its name, never the 1 of a verdict."""
+"""Exit statuses of the program if the machine lacks something: 2 and its name, never the 1 of a verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qoslab.errors import shortage_behind
 
 
 def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess.CompletedProcess[str]:
-    """A `qoslab` that has ended; `shell` redirects and limits it."""
+    """Return a finished `qoslab`; `shell` redirects and limits it."""
     command = ["bash", "-c", shell, "bash", sys.executable, "-P", "-m", "qoslab", *arguments]
     # Buffered, regardless of the caller's environment: buffered output that cannot be written fails last.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -26,7 +26,7 @@ def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the package without compiled files, which `ended` starts."""
+    """Provide a copy of the package without compiled files, which `ended` starts."""
     package = Path(errors.__file__).parent
     shutil.copytree(package, tmp_path / "qoslab", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

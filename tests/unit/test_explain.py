@@ -1,4 +1,4 @@
-"""The command `explain`: the way of one packet through a router."""
+"""Command `explain`: the path of one packet through a router."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from qoslab.traffic.endpoints import ends_of
 
 TOP = Path(__file__).parents[2]
 BEHIND_SWITCHES = ("bucket-truth", "carrier-policer", "srr-3750")
-"""Experiments whose hosts are at a switch."""
+"""Experiments whose hosts are connected to a switch."""
 EXPERIMENTS = [file for file in simulated_experiments() if file.stem not in BEHIND_SWITCHES]
 
 LOADED = """\
@@ -101,7 +101,7 @@ interface FastEthernet0/1
 
 
 def texts_of(file: Path) -> tuple[Experiment, dict[str, str]]:
-    """The first cell of an experiment file and its configurations."""
+    """Return the first cell of an experiment file and its configurations."""
     sweep = load_sweep(file)
     experiment = make_plan(sweep).cells[0].experiment
     return experiment, sweep.configuration_text(experiment, experiment.arms[0])
@@ -203,7 +203,7 @@ def test_same_question_has_the_same_answer(loaded: CellFiles) -> None:
 
 @cache
 def shipped(file: Path) -> tuple[Experiment, Mapping[str, str], str, Subject]:
-    """An experiment with its first router next to a host that sends."""
+    """Return an experiment with the first router next to a sending host."""
     experiment, texts = texts_of(file)
     routers = set(routers_of(experiment.topology))
     sources = {flow.source for flow in experiment.flows_of(experiment.arms[0])}
@@ -267,7 +267,7 @@ def test_class_and_verdict_are_those_of_the_packet_sent_alone(file: Path, data: 
 
 
 def counted_classes(ports: Any, direction: str) -> list[str]:
-    """The classes with a packet, outermost first."""
+    """Return the classes with a packet, outermost first."""
     parts = [each for port in ports.values() for each in (port, *port["subinterfaces"].values())]
     policy = next((each for part in parts if counted(each := part[f"policy_{direction}"])), None)
     found = []

@@ -1,4 +1,4 @@
-"""Expressions, by hand: what each form means, where its bounds are, and what is said of those that have no value."""
+"""Expressions, checked by hand: meaning and limits of each form, and messages about expressions without a value."""
 
 from __future__ import annotations
 

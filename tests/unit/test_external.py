@@ -1,4 +1,4 @@
-"""`--lab PATH`: what is refused before anything is reached."""
+"""`--lab PATH`: refusals before anything is reached."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from qoslab.schema import load_sweep
 TOP = Path(__file__).parents[2]
 EXPERIMENT = TOP / "experiments/policing-vs-shaping.yml"
 RACK = re.sub(r'"{{.*}}"', "kim", (TOP / "inventory/hardware.example.yml").read_text())
-"""The example with plain text in place of its templates, which Ansible would have to render for a second."""
+"""Example inventory with plain text in place of its templates, which Ansible would render for a second."""
 PUBLISHED = TOP / "reports/published/policing-vs-shaping.csv"
 
 
 @pytest.fixture
 def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that nothing here reads; the working folder is that of the experiments."""
+    """Provide an inventory that the tests do not read; the working folder is that of the experiments."""
     monkeypatch.chdir(TOP)
     file = tmp_path / "rack.yml"
     file.write_text("all: {}\n")

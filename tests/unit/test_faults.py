@@ -20,7 +20,7 @@ from qoslab.virtual_lab.lab import DaemonFailure
 
 
 class Dying:
-    """A lab that returns its next state at each reading."""
+    """Lab that returns its next state at each reading."""
 
     def __init__(self, *states: list[DaemonFailure] | LabError) -> None:
         self.states = list(states)

@@ -32,10 +32,12 @@ from verdicts import newest_run, runs_of, status_of
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
 RUN = ["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--arm=policed", "--scheduler", "local"]
 HERE = [word for word in RUN if word not in ("--scheduler", "local")]
-"""The same in this process, which writes the cell where it stays."""
+"""Command prefix for this process, which writes the cell in its final place."""
 CHANGING = ("create", "append", "sync", "rename")
 RESUMED = 13
-"""Resume the run after every 13th failure (long level); odd, which meets each of the four steps of a file."""
+"""Interval of failures after which the run is resumed (long level); odd, so that it meets each of the four steps of a
+file.
+"""
 
 
 class Workers:
@@ -85,7 +87,7 @@ def newest(folder: Path) -> Path | None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run in whose way nothing came."""
+    """Provide a run without a fault."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -97,7 +99,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def raw_of(run: Path) -> dict[str, str]:
-    """The hashes of everything that the cells measured; `cell.json` has times of day and the machine's name."""
+    """Return the hashes of all measurements of the cells; `cell.json` has times of day and the machine's name."""
     found = {}
     for record in (run / "cells").rglob(CELL_RECORD):
         if record.parent.name.startswith("."):
@@ -108,7 +110,7 @@ def raw_of(run: Path) -> dict[str, str]:
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
-    """Have the `number`-th change of the disk fail, and all after it; a file is half written then."""
+    """Make the `number`-th change of the disk fail, and all later ones; a file is half written then."""
     made: list[str] = []
 
     def failing(name: str, own: Callable[..., None]) -> Callable[..., None]:
@@ -186,7 +188,7 @@ def test_every_write_of_a_run_may_fail(
 
 
 def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The process that simulates a cell returns the error that the user has to fix, and no cell."""
+    """Let a write fail: the process that simulates a cell returns the error that the user has to fix, and no cell."""
     (key,) = {key for key in Workers.known if key[1] == 1}
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(Workers, "_outcome", lambda self, task: sent.append(plain_task(task)) or Workers.known[key])
@@ -217,7 +219,7 @@ class _Folder:
 
 
 class PowerLoss:
-    """A file system that keeps what was synced: of a file its content, of a folder its names."""
+    """File system that keeps synced data: the content of a file, the names of a folder."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
@@ -257,7 +259,7 @@ class PowerLoss:
         self._folder(new.parent).entries[new.name] = self._folder(old.parent).entries.pop(old.name)
 
     def after(self, folder: Path, *, names: bool) -> None:
-        """Write what there is after a loss of power. `names`: also names that were not synced, of empty files."""
+        """Write the state after a power loss. `names`: include unsynced names, of empty files."""
         self._write(self._tree, folder, names)
 
     def _write(self, tree: _Folder, folder: Path, names: bool) -> None:
@@ -332,8 +334,9 @@ def test_a_power_loss_at_any_time_leaves_a_readable_run(
 
 
 def killed_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int) -> None:
-    """Keep what a kill would leave at every `some`-th moment, and at all of a cell's record: after a change of the
-    disk, synced or not, and in the middle of each write."""
+    """Save the state that a kill would leave at every `some`-th instant, and at all of a cell's record: after a change
+    of the disk, synced or not, and in the middle of each write.
+    """
     moments, one = itertools.count(), threading.RLock()
 
     def keep(path: Path) -> None:
@@ -363,7 +366,7 @@ def killed_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int)
 def test_a_run_may_be_killed_at_any_write(
     whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
 ) -> None:
-    """Nothing is lost then of what was written, but a file may be half there, under its own name."""
+    """Kill a run at any write: no written data is lost, but a file may be truncated, under its final name."""
     left = tmp_path / "left"
     some = every(61)
     with monkeypatch.context() as patch:
@@ -391,7 +394,7 @@ def test_a_run_may_be_killed_at_any_write(
 
 
 def test_a_truncated_record_is_no_valid_cell(whole: Path, tmp_path: Path) -> None:
-    """Counters of a lab in real time are appended to a file that has its name already."""
+    """Truncate a record: counters of a lab in real time are appended to a file that already has its name."""
     run = Path(shutil.copytree(whole, tmp_path / whole.name))
     (cell,) = cells_of(RunFolder(run))
     cell.append_counters("R1", {"ok": True})

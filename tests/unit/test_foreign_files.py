@@ -464,7 +464,7 @@ def test_the_arm_of_a_compressed_file_is_that_of_the_plain_one(tmp_path: Path, f
 
 
 def test_every_file_is_a_separate_arm(tmp_path: Path) -> None:
-    """Also if a file has the name that a duplicate would get."""
+    """Import several files, also if a file has the name that a duplicate would get."""
     files = [tmp_path / name for name in ("x/a.csv", "y/a.csv", "a (2).csv", "z/a.csv")]
     for number, file in enumerate(files):
         file.parent.mkdir(exist_ok=True)

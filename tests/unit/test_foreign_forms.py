@@ -29,7 +29,7 @@ UDP_SERVER = RECORDED / "traffic/iperf3-udp.server.json"
 def flent_file(
     path: Path, results: dict[str, Sequence[float | None]], meta: dict[str, Any] | None = None, step: float = 0.2
 ) -> Path:
-    """A data file with these series."""
+    """Return a data file of flent with these series."""
     count = len(next(iter(results.values())))
     about = {"NAME": "rrul", "TITLE": "", "STEP_SIZE": step, "FLENT_VERSION": "2.1.1"}
     document = {
@@ -94,7 +94,7 @@ def test_a_value_after_a_gap_counts_for_the_gap(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_starts_later_keeps_its_times(tmp_path: Path) -> None:
-    """At the start it would add to a stream that had ended, and the sum would be flat."""
+    """Import a late stream: at the start it would add to a stream that had ended, and the sum would be flat."""
     series: dict[str, Sequence[float | None]] = {
         "TCP upload::1": [4.0] * 10 + [None] * 10,
         "TCP upload::2": [None] * 10 + [6.0] * 10,
@@ -108,7 +108,7 @@ def test_a_stream_that_starts_later_keeps_its_times(tmp_path: Path) -> None:
 
 
 def test_curve_of_a_constant_rate_is_constant(tmp_path: Path) -> None:
-    """The first value of flent is at time 0, so that half of its step would be before the beginning."""
+    """Import a constant rate: flent's first value is at time 0, so that half of its step would be before the start."""
     found = read_foreign(flent_file(tmp_path / "a.flent.gz", {"TCP upload": [1.0] * 20}, step=0.2))
     flows, intervals = (pd.DataFrame(found.rows[name]) for name in ("flows", "intervals"))
     assert reported_throughput(intervals, flows)["all"].to_numpy() == pytest.approx(1e6)
@@ -250,7 +250,7 @@ def test_a_byte_order_mark_changes_nothing(tmp_path: Path, mark: bytes, encoding
 
 
 def negative(text: str, *, end: bool, interval: bool) -> str:
-    """A JSON of iperf3 with negative losses."""
+    """Return a JSON of iperf3 with negative losses."""
     document = json.loads(text)
     if end:
         document["end"]["streams"][0]["udp"]["lost_packets"] = -5

@@ -1,4 +1,4 @@
-"""Topology files of containerlab and netlab become ours, or are refused with the place of what has no counterpart."""
+"""Topology files of containerlab and netlab: converted, or refused with the place of an unsupported part."""
 
 from __future__ import annotations
 

@@ -35,13 +35,13 @@ CHASSIS = {
 
 @dataclass(frozen=True)
 class Fragment:
-    """A few lines as somebody would paste them."""
+    """Configuration lines as somebody would paste them."""
 
     device: str
     source: str
-    """The document or lab whose facts it was written after."""
+    """Document or lab on whose facts the fragment is based."""
     lacks: str | None
-    """The unmodelled part; such a fragment is refused, with a message of the device."""
+    """Unmodelled part; such a fragment is refused, with a message of the device."""
     text: str
     file: str
 
@@ -60,7 +60,7 @@ FRAGMENTS = [fragment for path in sorted(FOLDER.glob("*.ios")) for fragment in _
 
 
 def _pasted(fragment: Fragment) -> tuple[Device, str | None]:
-    """The device that the fragment was pasted into, and how it refused a line."""
+    """Return the device that the fragment was pasted into, and its refusals."""
     device = Device(CHASSIS[fragment.device])
     try:
         apply(device, fragment.text, source=fragment.source)

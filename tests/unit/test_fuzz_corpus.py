@@ -1,4 +1,4 @@
-"""Every file of their corpora passes the fuzz targets in Python."""
+"""Fuzz targets in Python: every file of their corpora passes."""
 
 from __future__ import annotations
 

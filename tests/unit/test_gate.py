@@ -29,7 +29,7 @@ OF_PROJECTS = ["project/.gitlab-ci.yml", "project/.github/workflows/qos.yml", "p
 
 @pytest.fixture(scope="module")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was analysed, below the folder of all runs."""
+    """Provide an analysed run, below the folder of all runs."""
     folder = sample_run.make_run(tmp_path_factory.mktemp("analysed"))
     analyse(folder)
     return folder.path

@@ -1,4 +1,4 @@
-"""Files that are made from others are those that `./qoslab generate` would write."""
+"""Generated files equal the output of `./qoslab generate`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOP = Path(__file__).parents[2]
 
 
 RESULTS = "docs/reference/results.md"
-"""Judges every published run again, which takes seconds."""
+"""Generator that judges every published run again, which takes seconds."""
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path != RESULTS] + long_cases(RESULTS))
@@ -37,7 +37,7 @@ def test_the_command_reports_that_no_file_is_stale(capsys: pytest.CaptureFixture
 
 @pytest.fixture
 def schemas(tmp_path: Path) -> Path:
-    """A checkout with the schemas alone."""
+    """Provide a checkout with only the schemas."""
     shutil.copytree(TOP / "docs" / "schema", tmp_path / "docs" / "schema")
     return tmp_path
 
@@ -50,7 +50,7 @@ def change(top: Path, schema: str, edit: Callable[[dict[str, Any]], object]) -> 
 
 
 def of(name: str, text: str) -> str:
-    """The class or alias of that name, without its docstring."""
+    """Return the class or alias of that name, without its docstring."""
     found = re.search(
         rf"^(?:class {name}\(TypedDict\):.*?\"\"\"\n\n(.*?)\n(?:\n|\Z)|({name}: .*?)$)", text, re.M | re.S
     )
@@ -89,7 +89,7 @@ def test_a_type_that_differs_between_schemas_is_refused(schemas: Path) -> None:
 
 
 def test_the_types_can_be_imported() -> None:
-    """Nothing else does: they are for annotations."""
+    """Import the types, which are otherwise used in annotations only."""
     made = importlib.import_module("qoslab.system.program_formats")
     assert made.ShapeMode == Literal["average", "peak"]
 

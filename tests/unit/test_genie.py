@@ -1,4 +1,4 @@
-"""Parsers of what IOS prints, on the article's own prints and against Genie's parser for IOS XE."""
+"""Parsers of IOS output, on the article's output and against Genie's parser for IOS XE."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_lines_in_any_order_never_raise(lines: list[str]) -> None:
 
 
 def subset(part: Any, whole: Any, path: str = "") -> None:
-    """Everything in `part` is in `whole`, with the same value."""
+    """Return whether everything in `part` is in `whole`, with the same value."""
     if isinstance(part, dict):
         for name, value in part.items():
             assert name in whole, f"{path}/{name} is missing"

@@ -1,4 +1,4 @@
-"""`show interfaces` of simulated routers is parsed without Genie, with Genie's result."""
+"""`show interfaces` of simulated routers: parsed without Genie, with Genie's result."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ def flow(traffic: str, start: float, seconds: float, bps: float, stream: int = 1
 
 
 def reports(row: dict[str, object], step: float) -> list[dict[str, object]]:
-    """Intervals of a flow with a constant rate; a last one is shorter, or as long and goes beyond the end."""
+    """Return intervals of a flow with a constant rate; the last one is shorter, or as long and extends beyond the
+    end.
+    """
     seconds, size = float(str(row["seconds"])), float(str(row["bytes"]))
     edges = np.append(np.arange(0, seconds, step), seconds)
     own = {name: row[name] for name in ("traffic", "stream", "offset_s")}
@@ -37,7 +39,7 @@ def reports(row: dict[str, object], step: float) -> list[dict[str, object]]:
 
 
 def cell(*rows: tuple[dict[str, object], float]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Flows and intervals of flows, each with the length of its reports."""
+    """Return flows and intervals of flows, each with the length of its reports."""
     return pd.DataFrame([row for row, _ in rows]), pd.DataFrame([each for row in rows for each in reports(*row)])
 
 
@@ -94,7 +96,7 @@ def test_shares_of_flows_of_other_times_add_up_to_all() -> None:
 
 
 def test_fairness_is_of_the_time_with_all_flows() -> None:
-    """The long flow has the line for itself for eight seconds, and shares it evenly for two."""
+    """Compute fairness: the long flow has the line for itself for eight seconds, and shares it evenly for two."""
     flows, intervals = cell((flow("long", 0, 10, 9e6), 1), (flow("short", 0, 2, 5e6), 1))
     intervals.loc[intervals["traffic"] == "long", "bytes"] = [5e6 / 8] * 2 + [10e6 / 8] * 8
     assert fairness(columns(flows), columns(intervals)) == pytest.approx(1)

@@ -26,7 +26,7 @@ for name in qos-router qos-sim qos-pcap flood sla; do cp {program} {built}/$name
 
 
 def elf(machine: int) -> bytes:
-    """The header of a program that is linked statically: 64 bits, little-endian, no segments, no sections."""
+    """Return the header of a statically linked program: 64 bits, little-endian, no segments, no sections."""
     return b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + struct.pack(
         "<HHIQQQIHHHHHH", 2, machine, 1, 0, 0, 0, 0, 64, 56, 0, 64, 0, 0
     )

@@ -1,4 +1,4 @@
-"""Reading untrusted files runs no code, opens no other files, and ends quickly with a finding."""
+"""Untrusted files: reading them runs no code, opens no other files, and ends quickly with a finding."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_combinations_are_counted_before_they_are_made(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("small_machine")
 def test_as_many_cells_as_promised_are_planned(tmp_path: Path) -> None:
-    """docs/sweeps.md promises a hundred thousand."""
+    """Plan a hundred thousand cells, the number that docs/sweeps.md promises."""
     numbers = list(range(1, 318))
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
     plan = make_plan(load_sweep(written(tmp_path, {"e.yml": text})))
@@ -242,7 +242,9 @@ PIECES = st.sampled_from(["a", "b", ".", "(", ")", "|", "*", "+", "?", "^", "$",
 
 
 def _as_python_has_it(expression: str) -> str:
-    """Each sign repeats all that is before it, `a+?` is `(a+)?`; Python takes the second for lazy or possessive."""
+    """Translate an expression for Python: each sign repeats everything before it, `a+?` is `(a+)?`; Python reads the
+    second one as lazy or possessive.
+    """
     return re.sub(r"[*+?]{2,}", lambda signs: signs[0][0] if len(set(signs[0])) == 1 else "*", expression)
 
 

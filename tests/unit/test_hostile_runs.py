@@ -1,4 +1,4 @@
-"""Run folders of others: damaged or made to harm, they show nothing of the reader's files and never end in a fault."""
+"""Foreign run folders, damaged or malicious: they show none of the reader's files and never cause an internal error."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ DAMAGE = {
 
 @pytest.fixture(autouse=True)
 def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`watch` looks again if nothing comes of a run; here without waiting, and at this process's priority."""
+    """Make `watch` read again without waiting, and at this process's priority."""
     monkeypatch.setattr("qoslab.cli.watch.EVERY_S", 0)
     monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0)
     monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
@@ -74,7 +74,7 @@ def two_arms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(whole: Path, tmp_path: Path) -> Path:
-    """A copy of a finished run of one cell, and a secret outside it."""
+    """Provide a copy of a finished run of one cell, and a secret outside it."""
     (tmp_path / "secret").write_text(SECRET)
     return Path(shutil.copytree(whole, tmp_path / "received" / whole.name))
 

@@ -1,4 +1,4 @@
-"""Results are those of the very programs and sources that made them."""
+"""Results belong to the exact programs and sources that made them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def planned(tmp_path: Path) -> Cell:
 
 @pytest.fixture
 def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A simulator that says the same of its version and has other bytes."""
+    """Provide a simulator with the same version and other bytes."""
     program = Path(shutil.copy(own_program("qos-sim"), tmp_path / "qos-sim"))
     with program.open("ab") as handle:
         handle.write(b"\0")
@@ -83,14 +83,14 @@ def test_sources_are_those_that_have_a_part_in_results(monkeypatch: pytest.Monke
 
 
 def module_file(name: str) -> Path | None:
-    """The file of a module of ours; None if it is none."""
+    """Return the file of a module of qoslab; None for another module."""
     path = SOURCES.joinpath(*name.split("."))
     found = (path / "__init__.py", path.with_suffix(".py"))
     return next((each for each in found if each.exists()), None)
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Return the modules of ours that a module imports, except for annotations."""
+    """Return the modules of qoslab that a module imports, except for annotations."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body.clear()
@@ -103,7 +103,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def test_nothing_that_decides_whether_a_cell_is_valid_is_left_out() -> None:
-    """All modules that `run` imports belong to the sources; those imported only by readers do not."""
+    """Compare the imports of `run` with the sources: those imported only by readers do not belong to them."""
     inner = (path.relative_to(SOURCES).with_suffix("") for path in (SOURCES / "qoslab/run").rglob("*.py"))
     left = {".".join(each.parts).removesuffix(".__init__") for each in inner}
     reached: set[str] = set()
@@ -135,7 +135,7 @@ def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: py
 
 
 def test_demands_of_expectations_reach_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The experiment has no expectations, here and at a remote worker."""
+    """Remove the expectations of the experiment, here and at a remote worker."""
     reported: dict[str, Demand] = {}
 
     class Worker:

@@ -1,4 +1,4 @@
-"""Warnings about what does nothing: found by validate, shown by the run, the report, JUnit and Markdown."""
+"""Warnings about settings without effect: found by validate, shown by the run, the report, JUnit and Markdown."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_the_image_meets_every_check_of_doctor() -> None:
 
 
 def test_the_development_container_has_every_requirement_of_the_checks() -> None:
-    """The bootstrap finds them; it could not keep anything that it installs."""
+    """Check the container: the bootstrap finds the requirements; anything that it installed would be lost."""
     bootstrap = (TOP / "qoslab").read_text()
     missing = bootstrap[bootstrap.index("missing() {") : bootstrap.index("python_packages() {")]
     named = re.findall(r'\|\| echo "\S+ ([^"$]+)"', missing)
@@ -84,7 +84,7 @@ def steps() -> list[str]:
 
 
 def in_build(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProcess[str]:
-    """Run a step with package managers that record their calls; `qoslab` is a script in place of the clone's."""
+    """Run a step with package managers that record their calls; a script replaces the clone's `qoslab`."""
     programs = {"bin/dnf": RECORDS, "bin/pacman": RECORDS, "qoslab": qoslab}
     for name, script in programs.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -129,7 +129,7 @@ def test_a_forge_tries_the_image_the_development_container_and_a_clone_elsewhere
 
 
 def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path) -> None:
-    """The step runs as on a forge; Podman refuses such names."""
+    """Run the step like on a forge; Podman refuses such names."""
     jobs = YAML(typ="safe").load(TOP / ".github/workflows/image.yml")["jobs"]
     (step,) = (step for step in jobs["image"]["steps"] if "podman push" in step.get("run", ""))
     given = {"github.repository": "Acme/QoSLab", "github.ref_name": "v1.0", "github.actor": "me"}
@@ -152,7 +152,7 @@ def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path)
 
 
 def test_a_short_run_passes_with_figures_outside() -> None:
-    """The tolerances are those of the whole experiment."""
+    """Shorten a run: the tolerances are those of the whole experiment."""
     steps = [
         step["run"]
         for name in ("image", "wheels")

@@ -1,6 +1,6 @@
 """Imports point one way: a module imports only from those above it in the tables of docs/internals/architecture.md.
 
-No file imports from one that imports from it, over however many files, inside functions or not.
+No import cycle exists between files, of any length, inside functions or not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PURE = (
     "plan",
     "analysis",
 )
-"""No subprocess, socket, clock or event loop; files are read by `schema` and `analysis` only."""
+"""Modules without subprocess, socket, clock or event loop; only `schema` and `analysis` read files."""
 IMPURE = {"subprocess", "socket", "asyncio", "threading", "time", "random", "signal"}
 ALLOWED = {
     # The command line waits for keys and for answers, in any event loop.
@@ -51,7 +51,7 @@ ALLOWED = {
 
 
 def order() -> list[str]:
-    """The modules of the tables, from the bottom layer up; those of one row from left to right."""
+    """Return the modules of the tables, from the bottom layer up; those of one row from left to right."""
     page = (TOP / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     return [name for layer in reversed(layers(page)) for name in layer.packages]
 
@@ -60,13 +60,13 @@ ORDER = order()
 
 
 def module_of(file: Path) -> str:
-    """The module of the table to which a file belongs."""
+    """Return the module of the table to which a file belongs."""
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 @cache
 def imports(file: Path) -> list[tuple[int, str]]:
-    """Line and full name of everything that the file imports, inside functions too."""
+    """Return line and full name of every import of the file, also inside functions."""
     return list(_imports(file))
 
 
@@ -149,7 +149,7 @@ RUN_FLOORS = (
 
 
 def full_name(file: Path) -> str:
-    """The module's name, as it is imported."""
+    """Return the full name of the module in imports."""
     parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -216,7 +216,7 @@ def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
 
 
 def test_nobody_imports_a_kind_of_lab_by_name() -> None:
-    """The workers of a kind are found by its name (`qoslab.run.workers.machinery`)."""
+    """Check the registry: the workers of a kind of lab are found by its name (`qoslab.run.workers.machinery`)."""
     allowed = {"qoslab.run.workers", "qoslab.run.workers.base", "qoslab.run.workers.virtual.access"}
     imported = graph(FILES)
     found = {
@@ -249,7 +249,7 @@ def test_parts_of_a_package_import_in_one_direction(package: str) -> None:
 
 
 TOP_MODULES = {"__init__.py", "__main__.py", "api.py", "conformance.py", "errors.py"}
-"""Entry points, and the exceptions of all packages; everything else has a package."""
+"""Entry points, and the exceptions of all packages; every other file belongs to a package."""
 ONE_SUBJECT = re.findall(
     r"\w+",
     """

@@ -321,7 +321,7 @@ def test_a_switch() -> None:
 
 
 def shipped_configurations() -> list[tuple[str, str, Topology, str]]:
-    """Every configuration of the experiments, once for each arm: name, router, topology, text."""
+    """Return every configuration of the experiments, once for each arm: name, router, topology, text."""
     found = []
     for file in sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))[:: every(4)]:
         arms = {cell.arm: cell for cell in make_plan(load_sweep(file, {}), Options()).cells}
@@ -350,9 +350,9 @@ def test_shipped_configurations_are_missing_before_and_verify_after() -> None:
 
 
 def policy_text(device: Device, classes: Sequence[str] = ()) -> str:
-    """The lines of a device that make its policies, as the running configuration prints them.
+    """Return the lines of a device that define its policies, in the form of the running configuration.
 
-    `classes` are the class-maps in another order than its own.
+    `classes` are the class-maps in a different order.
     """
     blocks = [
         ipv6_access_list_block(each) if each.kind == "ipv6" else access_list_block(each)
@@ -389,12 +389,12 @@ ABBREVIATED = (
     (r"^ +", ""),
     (r"^( *)(\S+) ", r"\1\2    "),
 )
-"""Beginnings of lines, and other ways to type them."""
+"""Abbreviations of lines, and other spellings."""
 
 
 @st.composite
 def spelled(draw: DrawFn, device: Device) -> str:
-    """The policies of a device as some engineer types them: any abbreviations, class-maps in any order."""
+    """Return the policies of a device as an engineer types them: any abbreviations, class-maps in any order."""
     text = policy_text(device, draw(st.permutations(list(device.class_maps))))
     if draw(st.booleans()):
         # The actions of a policer on its own line.
@@ -444,7 +444,7 @@ def test_any_spelling_that_a_router_takes_verifies(data: DataObject) -> None:
 
 
 def changes(policy: PolicyMap, each: PolicyClass) -> list[PolicyClass | None]:
-    """The class with one value changed, in each way that there is; None: without the class."""
+    """Yield the class with each possible change of one value; None: without the class."""
     found: list[PolicyClass | None] = [None]
     if each.police is not None:
         police = each.police
@@ -476,7 +476,7 @@ def changes(policy: PolicyMap, each: PolicyClass) -> list[PolicyClass | None]:
 
 
 def changed_devices(device: Device) -> list[Device]:
-    """A device with one value changed, in each way that there is."""
+    """Yield a device with each possible change of one value."""
     found = []
     for policy in device.policy_maps.values():
         for each in policy.classes:

@@ -57,7 +57,7 @@ def test_an_inert_block_is_stored_with_its_indentation() -> None:
 
 
 def test_a_block_ends_at_the_next_command() -> None:
-    """Typed without indentation, a line belongs to the block unless a command begins like it."""
+    """Type a block without indentation: a line belongs to the block unless a command begins like it."""
     device = parse_config("ip dhcp pool P\nnetwork 10.0.0.0 255.0.0.0\nhostname R9\n", HARDWARE)
     assert device.hostname == "R9"
     assert "ip dhcp pool P\n network 10.0.0.0 255.0.0.0\n" in render(device)

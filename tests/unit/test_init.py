@@ -65,7 +65,7 @@ def test_its_values_are_shown_next_to_published_ones(project: Path, capsys: pyte
 
 
 def test_playbooks_of_a_folder_are_not_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An experiment folder of others is data; a playbook is a program."""
+    """Put a playbook into an experiment folder: the folder is data, a playbook is a program."""
     played: list[dict[str, Any]] = []
     monkeypatch.setattr(ansible_runner, "run", lambda **given: played.append(given))
     (project / "playbooks").mkdir()

@@ -1,4 +1,4 @@
-"""Interfaces that a device calls otherwise: names in what is sent, and in what was parsed."""
+"""Different interface names of a device: in commands sent, and in parsed output."""
 
 from __future__ import annotations
 

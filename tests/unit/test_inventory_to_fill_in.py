@@ -1,4 +1,4 @@
-"""`qoslab draw --format inventory`: what an experiment knows of a lab, as an inventory that is read as any other."""
+"""`qoslab draw --format inventory`: the known facts of a lab as an inventory, which is read like any other."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ all:
 
 
 def of_groups(name: str, group: Mapping[str, Any], above: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Group, node and variables of all nodes in a group and those below."""
+    """Return group, node and variables of all nodes in a group and its subgroups."""
     variables = {**above, **group.get("vars", {})}
     for node, own in group.get("hosts", {}).items():
         yield name, node, {**variables, **own}
@@ -75,7 +75,7 @@ def of_groups(name: str, group: Mapping[str, Any], above: Mapping[str, Any]) -> 
 
 
 def parsed(text: str, file: Path) -> LabInventory:
-    """Return the parsed inventory with Ansible's part done by hand, because that takes seconds for each."""
+    """Return the parsed inventory without Ansible's part, which takes seconds for each."""
     file.write_text(text, encoding="utf-8")
     nodes = list(of_groups("all", YAML(typ="safe").load(text)["all"], {}))
     groups: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Access lists that filter interfaces on the command line: what is printed, given to the data plane and shown."""
+"""Access lists that filter interfaces on the command line: printed lines, data-plane configuration and show output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applets of the event manager that wait for the end of a countdown: how they are read, shown, and when they act."""
+"""Applets of the event manager that wait for the end of a countdown: parsing, show output, and time of action."""
 
 from __future__ import annotations
 

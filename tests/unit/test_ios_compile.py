@@ -1,4 +1,4 @@
-"""The compiler to the data plane's configuration."""
+"""Compiler to the data plane's configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configuration commands: what they do."""
+"""Configuration commands and their effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Default values of a router in Python are those of the engine."""
+"""Default values of a router in Python equal those of the engine."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ from qoslab.system.programs import SIMULATOR, own_program
 
 TOP = Path(__file__).parents[2]
 LEAST_SHAPE_BURST = 256
-"""Bits."""
+"""Minimum burst of a shaper in bits."""
 PORT, OTHER = "FastEthernet0/0", "FastEthernet0/1"
 
 
 def in_force(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
     """Return the engine's counters at the port with the active values: before the start, or in the last sample (-1),
-    after a flow of that code point."""
+    after a flow of that code point.
+    """
     config = compile_device(device)
     config["interfaces"] = {name: config["interfaces"][name] for name in (PORT, OTHER)}
     wires = ((PORT, "A", "10.0.1"), (OTHER, "B", "10.0.2"))
@@ -89,14 +90,14 @@ def in_force(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
 
 
 def without_form(value: Any) -> Any:
-    """Return the value without the form in which a policer was typed, which affects only show output."""
+    """Return the value without the spelling of a policer, which affects only show output."""
     if isinstance(value, dict):
         return {key: without_form(each) for key, each in value.items() if key != "form"}
     return [without_form(each) for each in value] if isinstance(value, list) else value
 
 
 def device_with(generation: Generation, each: PolicyClass, percent: int | None = None) -> Device:
-    """A router whose port has a policy with one class; `RejectedError` if a router refuses that."""
+    """Return a router whose port has a policy with one class; `RejectedError` if a router refuses it."""
     made = Device(hardware(generation))
     made.class_maps = {"A": ClassMap("A", "any", (Criterion("any"),))}
     policy = PolicyMap("P", (each,))
@@ -154,7 +155,7 @@ def test_an_operations_defaults_are_the_programs() -> None:
 
 
 def with_bases(device: Device) -> Device:
-    """The device with the percentages of its policy as rates, and its defaults."""
+    """Return the device with its defaults and the percentages of its policy as rates."""
     kbps = interface_bandwidth_kbps(device.interfaces[PORT])
     made = device.copy()
     policy = made.policy_maps["P"]
@@ -164,7 +165,7 @@ def with_bases(device: Device) -> Device:
 
 
 def without_shares(value: Any) -> Any:
-    """The same without the percentages that were typed."""
+    """Return the device without the typed percentages."""
     if isinstance(value, dict):
         left = ("form", "percent", "cir_percent", "pir_percent", "unit")
         return {key: without_shares(each) for key, each in value.items() if key not in left}

@@ -1,4 +1,4 @@
-"""Lines that lead from one running configuration back to another."""
+"""Lines that change one running configuration back to another."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ UNPRINTED = {"ip sla monitor <number:1-2147483647>"}
 
 
 def typed(random: Random, device: Device) -> Device:
-    """The device after lines of all its commands, of which it refuses some."""
+    """Return the device after lines of all its commands, some of which it refuses."""
     session = ConfigSession(device)
     for line in lines_of_each_command(random, session.capabilities, device.hardware.interfaces):
         with suppress(CliError):
@@ -106,12 +106,16 @@ def test_the_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
 
 
 LEAST_DRAWS, MOST_DRAWS = by_level(short=2, long=20), by_level(short=4, long=200)
-"""Devices that are drawn until each line was printed once; the short level ends with a few of the lines."""
+"""Bounds of the number of drawn devices until each line was printed once; the short level ends with a few of the
+lines.
+"""
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_printed_line_has_its_own_key(family: str) -> None:
-    """Two lines in one place with one key would be two values of one setting, of which one would be lost."""
+    """Compare keys of lines: two lines in one place with one key would be two values of one setting, and one would be
+    lost.
+    """
     chassis = FAMILIES[family]
     found: set[str] = set()
     modes = {"config"}
@@ -151,7 +155,7 @@ def test_each_printed_line_has_its_own_key(family: str) -> None:
 
 
 def undone(before: str, after: str, base: str = "", generation: Generation = "classic") -> list[str]:
-    """The lines from the configuration `base` + `after` to `base` + `before`."""
+    """Return the lines from the configuration `base` + `after` to `base` + `before`."""
     chassis = hardware(generation)
     one, other = (render(parse_config(base + text, chassis)) for text in (before, after))
     lines = undo_lines(one, other, chassis)
@@ -276,7 +280,9 @@ ROUTED = "ip route 10.9.0.0 255.255.0.0 10.0.1.1\ninterface Fa0/1\n ip address 1
 
 
 def test_a_route_to_a_later_address_of_the_router_is_removed() -> None:
-    """The router accepted both in this order, so its output is parsed, and both are written again in this order."""
+    """Enter both in this order: the router accepts them, so its output is parsed, and both are written again in this
+    order.
+    """
     assert undone(ROUTED, "") == [
         "ip route 10.9.0.0 255.255.0.0 10.0.1.1",
         "interface FastEthernet0/1",
@@ -294,7 +300,9 @@ def test_a_timeout_above_the_default_frequency() -> None:
 
 @pytest.mark.parametrize("kind", ["trust", "cisco-phone", "cisco-softphone"])
 def test_a_macro_overwrites_and_takes_away_more_than_its_line(kind: str) -> None:
-    """The removal also takes `queue-set 2`; entered again it replaces restored values by the default."""
+    """Remove a macro: the removal also takes `queue-set 2`; entered again it replaces restored values by the
+    default.
+    """
     own, macro = "interface gi1/0/15\n queue-set 2\n", f"interface gi1/0/15\n auto qos voip {kind}\n"
     reduced = macro + "no mls qos map cos-dscp\ninterface gi1/0/15\n no priority-queue out\n"
     instead = "policy-map P\n" + macro + " no service-policy input\n service-policy input P\n"

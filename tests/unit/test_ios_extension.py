@@ -1,4 +1,4 @@
-"""The line of no IOS: a policer whose bucket finds its own size, from the command line to Genie."""
+"""Extension that no IOS has: a policer whose bucket adapts its size, from the command line to Genie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command grammar: matching, abbreviations, error columns, help."""
+"""Command grammar: matching, abbreviations, error columns, help."""
 
 from __future__ import annotations
 
@@ -281,13 +281,13 @@ def test_leading_words_of_a_syntax(text: str, words: tuple[str, ...]) -> None:
 
 
 def beginnings(threads: list[Any]) -> set[str]:
-    """Return typed abbreviations of each first word, and one that fits none."""
+    """Return abbreviations of each first word, and one that matches none."""
     words = {word for thread in threads for word in first_words(thread) if word} | {"10", "NO", "x"}
     return {word[:length] for word in words for length in range(1, len(word) + 1)}
 
 
 def begins(word: str | None, typed: str) -> bool:
-    """Return whether that may be typed for the word; None is an argument."""
+    """Return whether this may be typed for the word; None is an argument."""
     return word is None or word.startswith(typed.lower())
 
 
@@ -298,13 +298,13 @@ def assert_none_is_lost(fit: list[Any], found: list[Any]) -> None:
 
 
 def first_words(thread: Any) -> list[str | None]:
-    """Keywords with which a command may begin; None for an argument."""
+    """Return the possible first keywords of a command; None for an argument."""
     edges = thread.compiled.automaton.edges(thread.state)
     return [edge.symbol if isinstance(edge.symbol, str) else None for edge in edges]
 
 
 def second_words(thread: Any, first: str) -> list[str | None]:
-    """Keywords that may stand behind a first word; None for an argument."""
+    """Return the possible keywords after a first word; None for an argument."""
     automaton = thread.compiled.automaton
     edges = (edge for edge in automaton.edges(thread.state) if edge.symbol == first or not isinstance(edge.symbol, str))
     following = [each.symbol for edge in edges for each in automaton.edges(edge.target)]

@@ -1,4 +1,4 @@
-"""IPv6 on the command line: what is taken, printed, refused, undone, compiled and shown; Genie reads the shows."""
+"""IPv6 on the command line: accepted, printed, refused, removed, compiled and shown; Genie reads the show output."""
 
 from __future__ import annotations
 

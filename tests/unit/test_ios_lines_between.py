@@ -1,4 +1,4 @@
-"""The very lines that lead from one configuration to another: no line too many, each in its place."""
+"""Exact lines between two configurations: no unnecessary line, each in its place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ATM = Hardware("7206VXR", ("FastEthernet0/0", "ATM1/0"), "classic", "12.4")
 
 
 def lines(before: str, after: str, chassis: Hardware | None = None, rewrite: Rewrite = "all") -> list[str]:
-    """The lines from `after` to `before`, which are seen to lead there."""
+    """Return the lines from `after` to `before`, after a check that they lead there."""
     wanted, device = (parse_config(text, chassis or hardware()) for text in (before, after))
     found = lines_between(wanted, device, rewrite=rewrite)
     apply(device, "\n".join(found))
@@ -35,7 +35,7 @@ SHARED = (
 
 
 def test_only_a_policy_that_cannot_change_in_place_is_rewrite() -> None:
-    """The first of two shares to be entered would exceed the total with the other that is still there."""
+    """Exchange two shares: the first one to be entered would exceed the total with the other that is still there."""
     before, after = SHARED.format(60, 10), SHARED.format(10, 60)
     for rewrite in ("differing", "all"):
         assert lines(before, after, rewrite=rewrite) == [
@@ -53,7 +53,7 @@ def test_only_a_policy_that_cannot_change_in_place_is_rewrite() -> None:
 
 
 def test_addresses_are_removed_with_rewrite_policies() -> None:
-    """One that is to go is taken off once, and one that stays is left alone."""
+    """Remove and keep addresses: a removed one is removed once, and a remaining one is unchanged."""
     first, second = "interface Fa0/0\n ip address 10.0.{}.1 255.255.255.0\n", "interface Fa0/1\n ip address {}\n"
     serial = "interface Serial0/0\n ip address 10.0.5.1 255.255.255.0\n"
     before = SHARED.format(60, 10) + first.format(0) + serial
@@ -84,8 +84,9 @@ ROUTED_PORTS = (
 
 
 def test_lines_of_a_macro_are_entered_after_a_second_comparison() -> None:
-    """The first comparison rewrote everything: addresses were exchanged, and a class gets the settings of another
-    policy."""
+    """Enter a macro: the first comparison rewrites everything, since addresses were exchanged and a class gets the
+    settings of another policy.
+    """
     port = "interface gi1/0/15\n queue-set 2\n"
     before, after = (
         ROUTED_PORTS.format("ef", 1, 2) + port,
@@ -184,7 +185,9 @@ DETAIL = "  random-detect dscp ef {} 40 10\n"
     ],
 )
 def test_thresholds_go_with_random_detect(before: str, after: str, sent: list[str]) -> None:
-    """Without it they have no effect, so it is removed alone, and the rest of it is entered again."""
+    """Remove random-detect: without it thresholds have no effect, so it is removed alone, and its other lines are
+    entered again.
+    """
     assert lines(RED + before, RED + after) == ["policy-map P", " class class-default", "  no random-detect", *sent]
 
 
@@ -197,7 +200,7 @@ def test_thresholds_go_with_random_detect(before: str, after: str, sent: list[st
     ],
 )
 def test_a_user_is_removed_first_if_a_part_would_remain(before: str, after: str, sent: list[str]) -> None:
-    """A password replaces another one; next to a level it would stay."""
+    """Replace a user: a password replaces another one; in addition to a level it would stay."""
     assert lines(f"username u {before}\n", f"username u {after}\n") == sent
 
 

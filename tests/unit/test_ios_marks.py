@@ -1,4 +1,4 @@
-"""Marks by another field, table-maps, the discard class, early detection of interfaces, accounting of policers."""
+"""Marking by another field, table-maps, the discard class, early detection of interfaces, accounting of policers."""
 
 from __future__ import annotations
 

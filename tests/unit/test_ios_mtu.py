@@ -1,4 +1,4 @@
-"""The longest packets of an interface, and of TCP's segments, on the command line."""
+"""Maximum packet size of an interface, and TCP's maximum segment size, on the command line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_figures_are_printed_in_their_places() -> None:
 
 
 def test_protocol_mtus_follow_the_interface_if_they_were_equal() -> None:
-    """Cisco, "mtu": a change alters the MTU of IP where that had the same value."""
+    """Change the MTU: by Cisco's reference "mtu" a change alters the MTU of IP if both had the same value."""
     device = configured(f"{PORT} mtu 1400\n")
     assert sizes(device) == (1400, 1400)
     apply(device, f"{PORT} ip mtu 1300\n mtu 1450\n")

@@ -1,4 +1,4 @@
-"""Object groups: what is printed, what the data plane is given, what is refused."""
+"""Object groups: printed lines, data-plane configuration, refusals."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_lines_leave_a_group_before_lines_that_would_exceed_its_limit() -> None:
 
 @st.composite
 def grouped_devices(draw: DrawFn) -> Device:
-    """Return the groups and lists of a device by which an entry is expanded, with defaults for everything else."""
+    """Return the groups and lists of a device that expand an entry, with defaults for everything else."""
     groups = draw(object_groups())
     lists = draw(access_lists()) | draw(ipv6_access_lists()) | draw(grouped_lists(groups))
     return Device(hardware("hqf"), object_groups=groups, access_lists=lists)

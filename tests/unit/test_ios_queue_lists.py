@@ -59,7 +59,9 @@ def test_lists_are_printed_as_typed() -> None:
 
 
 def test_shapers_are_printed_with_their_figures() -> None:
-    """Published values: 8000 and 64000 b/s with bursts of 8000, 128000 with 7936, and 1000 buffers."""
+    """Print shapers with published values: 8000 and 64000 b/s with bursts of 8000, 128000 with 7936, and 1000
+    buffers.
+    """
     assert of_lists(SHAPED) == [
         "traffic-shape group 101 64000 8000 8000 1000",
         "traffic-shape rate 8000 8000 8000 1000",
@@ -100,7 +102,7 @@ def queueing(text: str) -> Any:
 
 
 def test_the_data_plane_is_given_a_priority_list() -> None:
-    """A protocol that it does not carry is left out."""
+    """Compile a priority list: a protocol that the data plane does not carry is left out."""
     assert queueing(PRIORITY) == {
         "type": "priority",
         "rules": [
@@ -183,7 +185,7 @@ def lines_about_queues(text: str, strategy: str, limits: list[int]) -> list[str]
 
 
 def test_queues_of_lists_in_show_interfaces() -> None:
-    """Public notes show both, except for the blanks in the lines of a queue list."""
+    """Show queues of lists: public notes have both outputs, except for the blanks in the lines of a queue list."""
     assert lines_about_queues(PRIORITY, "priority", [10, 20, 30, 40]) == [
         "Queueing strategy: priority-list 2",
         "Output queue (queue priority: size/max/drops):",
@@ -242,7 +244,7 @@ def shaper_counters() -> dict[str, Any]:
 
 
 def test_show_traffic_shape() -> None:
-    """The prints of a router, from public notes."""
+    """Compare with output of a router in public notes."""
     device = configured("interface FastEthernet0/0\n no service-policy output Edge\n traffic-shape rate 8000\n")
     counters = {"FastEthernet0/0": interface_counters(shapers=[shaper_counters()])}
     assert show_traffic_shape(device, counters) == (
@@ -299,7 +301,8 @@ CONVERSATIONS = [
     {"number": 4, "depth_packets": 1, "weight": 32384, "drops": 0, "head": {"bytes": 20, "ip": None}},
 ]
 """Conversations in the form of `counters`: a flood as printed by a router of 2009, one whose next packet has no ports,
-and one that is not IP."""
+and a non-IP one.
+"""
 
 
 def test_a_queues_conversations_are_printed_and_parsed() -> None:

@@ -1,4 +1,4 @@
-"""Committed access rate on the command line: `rate-limit`, its lists, what is printed and given to the data plane."""
+"""Committed access rate on the command line: `rate-limit`, its lists, printed lines and data-plane configuration."""
 
 from __future__ import annotations
 

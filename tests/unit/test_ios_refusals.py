@@ -194,7 +194,7 @@ def test_refusals(text: str, message: str) -> None:
 
 
 def check_refusal(device: Device, text: str, message: str) -> None:
-    """The last line of `text` is refused in these words, or at this column, and changes nothing."""
+    """Check that the last line of `text` is refused with these words, or at this column, without effect."""
     session = ConfigSession(device)
     *before, last = text.split("\n")
     for line in before:

@@ -148,14 +148,16 @@ def test_lines_added_to_an_object_of_the_run_go_with_it() -> None:
 
 
 def test_a_line_of_the_runs_that_the_model_does_not_take_as_it_stands() -> None:
-    """Somebody has put a shaper into the policy, which is none for input then, if the model is right."""
+    """Put a shaper into the policy of the run, which the model does not accept for input then."""
     others = changed(AFTER, ("police 1000000", "shape average 500000\n  police 1000000"))
     found = restoration(BEFORE, others, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
 
 def test_a_policy_of_the_runs_that_others_use_is_no_line_away() -> None:
-    """The router would refuse to remove it; the user who attached it has to decide."""
+    """Attach the policy of the run elsewhere: the router would refuse to remove it; the user who attached it has to
+    decide.
+    """
     others = changed(AFTER, ("  bandwidth 100\n", "  bandwidth 100\n  service-policy Police\n"))
     with pytest.raises(QoslabError, match="no configuration lines are known"):
         restoration(BEFORE, others, [PUSHED], HARDWARE)
@@ -209,7 +211,7 @@ def test_existing_objects_of_the_device_are_not_overwritten(asked: str, found: l
 
 
 WORK = "permit tcp any host 10.9.9.9 eq 22 time-range work"
-"""A line of an access list that the model does not accept, nor the rest of it."""
+"""Line of an access list that the model does not accept, not even in part."""
 CONTENT = {
     "access-list 102": ("access-list 102 permit udp any any eq 5001\n", f"access-list 102 {WORK}\n"),
     "access-list Mine": ("ip access-list extended Mine\n permit udp any any eq 5001\n", f" {WORK}\n"),
@@ -218,7 +220,7 @@ CONTENT = {
     "class-map Video": ("class-map match-any Video\n match dscp af41\n", " match ip tos 4\n"),
     "policy-map Mark": ("policy-map Mark\n class class-default\n  set dscp ef\n", "  police aggregate A\n"),
 }
-"""Configuration of the experiment, and one more line of the device that the model does not accept."""
+"""Configuration of the experiment, and one additional line of the device that the model does not accept."""
 
 
 @pytest.mark.parametrize("name", CONTENT)
@@ -325,11 +327,14 @@ OTHERWISE = {
     "no ip route-cache",
     "no ip domain-lookup",
 }
-"""Defaults of one release or the other, which the model leaves out or words as its own release does."""
+"""Defaults of some releases, which the model leaves out or words like its release."""
 
 
 def lines_of(text: str) -> set[tuple[str, ...]]:
-    """Each with those above it. Terminal lines, which are printed in ranges, are one block, and so is a class."""
+    """Return each line with its parents.
+
+    Terminal lines, which are printed in ranges, are one block, and so is a class.
+    """
     found, above = set(), list[tuple[int, str]]()
     for line in text.splitlines():
         if not line.strip() or line.lstrip().startswith(("!", "Building", "Current")):
@@ -374,12 +379,12 @@ def test_configurations_as_devices_print_them_are_read_and_given_back(name: str)
 
 @dataclass(frozen=True)
 class Clutter:
-    """Lines of running configurations that the model does not know."""
+    """Lines of running configurations that the model lacks."""
 
     blocks: tuple[str, ...]
-    """Blocks of the whole device, each with those below it."""
+    """Blocks of the whole device, each with its children."""
     lines: tuple[str, ...]
-    """Lines of interfaces."""
+    """Lines of interface blocks."""
 
     @staticmethod
     @cache
@@ -437,9 +442,9 @@ def interfaces_of(text: str) -> set[str]:
 
 
 def cluttered(text: str, seed: int, family: str, interfaces: set[str]) -> str:
-    """A running configuration with lines that the model does not know, the same ones each time for a seed.
+    """Return a running configuration with unmodelled lines, the same ones each time for a seed.
 
-    `interfaces` may have some, too: with one that is taken away they would go, and nobody could bring them back.
+    `interfaces` adds lines to interfaces, too: with a removed one they would be lost for good.
     """
     clutter, lines = Clutter.of(family), []
     for line in text.splitlines():
@@ -454,14 +459,14 @@ def cluttered(text: str, seed: int, family: str, interfaces: set[str]) -> str:
 
 @st.composite
 def pushes(draw: DrawFn) -> tuple[Device, str]:
-    """A device and a configuration for it: what makes it another one in its policies."""
+    """Return a device and a configuration that changes its policies."""
     generation: Generation = draw(st.sampled_from(("classic", "hqf")))  # type: ignore[assignment]
     before, other = draw(devices(generation)), draw(devices(generation))
     return before, "\n".join(lines_between(other, before))
 
 
 def touched_heads(before: Device, after: Device) -> Iterator[str]:
-    """Lines that begin blocks which are not in both devices as they are, and those that take such a block off."""
+    """Return the first lines of blocks that differ between both devices, and the lines that remove such blocks."""
     was, now = tree(before).children, tree(after).children
     for key in {*was, *now}:
         mine, theirs = was.get(key), now.get(key)
@@ -474,13 +479,13 @@ def touched_heads(before: Device, after: Device) -> Iterator[str]:
 
 
 def each_of(head: str) -> list[str]:
-    """A line of configuration; several terminal lines may stand in one."""
+    """Yield the configuration lines; several terminal lines may stand in one."""
     match = re.fullmatch(r"line (\w+) (\d+) (\d+)", head)
     return [f"line {match[1]} {number}" for number in range(int(match[2]), int(match[3]) + 1)] if match else [head]
 
 
 def filled(text: str, names: Collection[str]) -> str:
-    """A running configuration with lines that the model does not know in these blocks and tables."""
+    """Return a running configuration with unmodelled lines in these blocks and tables."""
     lines, name = [], ""
     for line in text.splitlines():
         lines.append(line)
@@ -495,13 +500,13 @@ def filled(text: str, names: Collection[str]) -> str:
 
 
 STRANGE = {"access-list": WORK, "class-map": "match ip tos 4", "policy-map": "compression header ip"}
-"""Further line by kind of block or table; the others have another line."""
+"""Unmodelled line by kind of block or table; the others have another line."""
 
 
 def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set[str]:
-    """Names of blocks and tables that have lines that the model does not know, and that no run may touch.
+    """Check the named blocks and tables with unmodelled lines, which no run may touch.
 
-    Of those that it would, it is seen that it refuses to.
+    A run that would touch one must be refused.
     """
     was, now = tree(before).children, tree(after).children
     names = sorted(name for name, block in was.items() if block.how.referred is not None or block.how.table)

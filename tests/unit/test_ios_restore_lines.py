@@ -1,4 +1,4 @@
-"""The very lines and sentences of what takes a run's configuration back while others work on the device."""
+"""Exact lines and messages of the removal of a run's configuration while others work on the device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ hello
 ^C
 """
 STRANGE = "police aggregate A"
-"""An unmodelled line of a policy class."""
+"""Unmodelled line of a policy class."""
 
 
 def changed(text: str, *changes: tuple[str, str]) -> str:
@@ -114,7 +114,7 @@ def test_attachments_by_others_are_parsed_after_their_targets() -> None:
 
 
 def test_a_line_that_cannot_be_removed_alone_has_a_reason() -> None:
-    """Somebody attached what the run had made."""
+    """Attach a policy of the run elsewhere."""
     attached = (" description lan\n", " description lan\n service-policy input Police\n")
     after = changed(BEFORE, ("policy-map Own\n", f"{POLICY}policy-map Own\n"), attached)
     with pytest.raises(QoslabError) as raised:
@@ -147,7 +147,9 @@ interface FastEthernet0/1
 
 
 def test_a_policy_unchanged_by_the_run_is_not_rewritten() -> None:
-    """Shares cannot change in place, and a class used by another, unchanged policy cannot be removed."""
+    """Leave a policy unchanged: shares cannot change in place, and a class used by another, unchanged policy cannot be
+    removed.
+    """
     after = changed(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
     was, now = (parse_config(text, HARDWARE) for text in (SHARES, after))
     assert "no policy-map Others" in lines_between(was, now)

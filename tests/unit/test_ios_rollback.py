@@ -1,4 +1,4 @@
-"""Files on flash, whole configurations put in force, and what happens unless somebody confirms."""
+"""Files on flash, configure replace, and rollback without a confirmation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The running configuration and the parser: each undoes the other."""
+"""Running configuration and parser: each is the inverse of the other."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ line vty 0 4
 !
 end
 """
-"""A configuration with routing process, sampler, translation and tunnel, which the model does not know."""
+"""Configuration with a routing process, sampler, translation and tunnel, which the model lacks."""
 
 
 def test_unmodelled_lines_keep_their_place() -> None:

@@ -1,4 +1,4 @@
-"""No secret of a router is kept in a run."""
+"""Run folders contain no secret of a router."""
 
 from __future__ import annotations
 

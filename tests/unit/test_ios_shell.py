@@ -1,4 +1,4 @@
-"""The command line: what clients rely on and what a person at the keyboard sees."""
+"""Command line: the behaviour that clients rely on and the display at the keyboard."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_history() -> None:
 @given(st.lists(st.sampled_from([*"ab c", "\x7f", "\x02", "\x06", "\x01", "\x05", "\x17", "\x15", "\x0b", "\x04"])))
 @settings(max_examples=examples(200), deadline=None)
 def test_the_terminal_shows_the_edited_line(keys: list[str]) -> None:
-    """A terminal that obeys backspaces shows exactly the line that is executed, for any input."""
+    """Compare with a terminal that obeys backspaces: it shows exactly the executed line, for any input."""
     screen, cursor = "", 0
     printed: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Show renderers: the article's printed blocks, both generations, and Genie's own parsers."""
+"""Show output: the article's printed blocks, both generations, and Genie's parsers."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ def test_uptime(uptime: timedelta, text: str) -> None:
 
 
 class Genie:
-    """The parsers that clients use, without a connection."""
+    """Parsers of clients, without a connection."""
 
     @staticmethod
     def parse(parser: Any, output: str, **keys: Any) -> dict[str, Any]:

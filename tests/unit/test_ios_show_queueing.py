@@ -1,4 +1,4 @@
-"""Show output about queues: the reference's prints, both generations, Genie's own parsers and ours."""
+"""Show output about queues: the reference's output, both generations, Genie's parsers and qoslab's."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def printed(
 
 
 def hqf_print() -> str:
-    """Reference figures of a 2 Mb/s line with a class for each of two flows and one for echoes."""
+    """Provide the reference values of a 2 Mb/s line with a class for each of two flows and one for echoes."""
     echo = class_counters("Echo", match="all", packets=870, bytes=38280, offered_rate_bps=1000.0, priority=priority())
     tcp = class_counters(
         "P5001",
@@ -113,7 +113,7 @@ def hqf_print() -> str:
 
 
 def classic_print() -> str:
-    """Reference figures of a 256 kb/s line with a priority class and one of 50 %."""
+    """Provide the reference values of a 256 kb/s line with a priority class and one of 50 %."""
     echo = class_counters(
         "Echo", match="all", priority=priority(conversation=136), queue=queue(), packets=10, bytes=640
     )
@@ -139,7 +139,9 @@ def test_the_later_generation(golden: Callable[[Path, str], None]) -> None:
 
 
 def test_the_later_generation_through_a_filter() -> None:
-    """The article's print, by `show policy-map interface serial 0/1/0 | include map|bps`, with its figures."""
+    """Compare with the article's output of `show policy-map interface serial 0/1/0 | include map|bps`, with its
+    values.
+    """
     rates = {"P5001": (394, 0, 20), "P5003": (2073, 1479, 30), "class-default": (1780, 790, None)}
     classes = [
         class_counters(
@@ -265,7 +267,7 @@ def test_early_detection(generation: Generation, red: dict[str, Any], names: lis
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 def test_marks_of_early_detection(generation: Generation) -> None:
-    """The figures are those of the print in Cisco's guide "WRED: Explicit Congestion Notification"."""
+    """Compare with the values of the output in Cisco's guide "WRED: Explicit Congestion Notification"."""
     text = f"{CLASSES}policy-map WAN\n class High\n  bandwidth 500\n  random-detect\n  random-detect ecn\n"
     high = class_counters(
         "High",
@@ -290,7 +292,7 @@ def test_marks_of_early_detection(generation: Generation) -> None:
 
 
 def test_limits_in_bytes() -> None:
-    """The figures are those of prints of IOS XE; how thresholds by code point are printed is not known."""
+    """Compare with values of IOS XE output; how it prints thresholds by code point is unknown."""
     text = (
         f"{CLASSES}policy-map WAN\n class High\n  bandwidth 300\n  queue-limit 10 ms\n  queue-limit dscp af12 5 ms\n"
         "  random-detect dscp-based\n  random-detect dscp ef 5 ms 9 ms\n"

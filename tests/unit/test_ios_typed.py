@@ -1,4 +1,4 @@
-"""Any typed line is executed or refused."""
+"""Typed lines: each is executed or refused."""
 
 from __future__ import annotations
 

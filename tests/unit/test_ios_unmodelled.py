@@ -1,4 +1,4 @@
-"""Lines of IOS 12.4 and 15.x that the model does not have: taken, or refused with a reason, never as typing errors."""
+"""Lines of IOS 12.4 and 15.x outside the model: accepted, or refused with a reason, never as syntax errors."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ ip sla monitor 3
 
 
 def session(family: str = "router", generation: Generation = "classic") -> ConfigSession:
-    """A session on a device with a few interfaces."""
+    """Return a session on a device with a few interfaces."""
     names = ("FastEthernet0/0", "FastEthernet0/1", "Serial0/0")
     if family == "switch":
         names = ("GigabitEthernet1/0/1", "GigabitEthernet1/0/2", "GigabitEthernet1/0/3")

@@ -1,4 +1,4 @@
-"""Deliberate faults in the rules of IOS-XE: each changes an answer that the other tests hold."""
+"""Deliberate faults in the rules of IOS-XE: each changes an answer that the other tests check."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ interface GigabitEthernet0/0/3
 
 
 def reported() -> list[str]:
-    """All that this package says of a router with IOS-XE."""
+    """Return all output of this package on a router with IOS-XE."""
     interface = Interface("GigabitEthernet0/0/0")
     counters = interface_counters()
     counters["queue"] |= {"strategy": "class_based", "threshold": None}

@@ -1,6 +1,6 @@
 """Show commands of IOS-XE: from the configurations behind its recordings, Genie parses the values of the recordings.
 
-Counters and rates aside. The reasons of other differences are in `docs/reference/router.md`.
+Counters and rates are excluded. The reasons of other differences are in `docs/reference/router.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""QoS lines of IOS-XE: each is taken, or refused by name and with the reason."""
+"""QoS lines of IOS-XE: each is accepted, or refused by name with the reason."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NOT_ALONE = ("queue-limit", "random-detect", "fair-queue")
 
 
 def lines() -> Iterator[tuple[str, str, bool]]:
-    """Each line with its block, and whether it is refused by name."""
+    """Yield each line with its block, and whether it is refused by name."""
     block = ""
     for line in LINES.read_text(encoding="utf-8").splitlines():
         if line.startswith("=== "):

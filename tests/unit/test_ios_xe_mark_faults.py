@@ -1,4 +1,4 @@
-"""Deliberate faults in the compiled rules of marks, early detection and accounting: each changes a known result."""
+"""Deliberate faults in the compiled rules of marking, early detection and accounting: each changes a known result."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def policy_class(config: dict[str, Any], policy: str, name: str) -> dict[str, An
 
 
 def counters(text: str, mutation: Mutation | None, interface: str | None = None) -> dict[str, Any]:
-    """The counters of the tried router after twenty calls of three seconds."""
+    """Return the counters of the tried router after twenty calls of three seconds."""
     edge = find_edge(read_configuration(text), interface, None)
     scenario: Any = traffic_scenario(edge, edge.device, parse_traffic(CALLS), seconds=3, rtt_s=0.01)
     if mutation is not None:

@@ -1,4 +1,4 @@
-"""`show policy-map interface` of IOS-XE, as its prints have it and as Genie's parser for it reads them."""
+"""`show policy-map interface` of IOS-XE, as in its output and as Genie's parser reads it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ RED_ROW = {
 
 
 def edge() -> tuple[dict[str, Any], dict[str, Any]]:
-    """The configuration and the counters of a WAN edge: parent shaper, priority, `bandwidth remaining` and WRED."""
+    """Provide the configuration and the counters of a WAN edge: parent shaper, priority, `bandwidth remaining` and
+    WRED.
+    """
     rate = {"bps": 50_000_000}
     config = {
         "generation": "ios-xe",

@@ -20,7 +20,7 @@ RATES_BPS = (128_000, 512_000, 1_000_000, 2_000_000, 5_000_000, 8_000_000, 10_00
 RATES_BPS += (42_500_000, 50_000_000, 100_000_000, 200_000_000, 500_000_000, 1_000_000_000, 2_000_000_000)
 PAYLOAD = 1000
 COUNTED = PAYLOAD + 28 + 14
-"""Bytes of a packet that a router counts: headers of UDP, IP and Ethernet."""
+"""Counted bytes of a packet on a router: headers of UDP, IP and Ethernet in addition to the payload."""
 SECONDS = 10
 
 
@@ -42,7 +42,7 @@ def test_the_screen_has_the_defaults_of_the_rate(rate_bps: int) -> None:
 
 
 def offered(shares: dict[str, float]) -> list[Demand]:
-    """UDP at rates in kb/s as a router counts them, by DSCP."""
+    """Return UDP traffic at rates in kb/s as a router counts them, by DSCP."""
     demands = []
     for number, (dscp, kbps) in enumerate(shares.items()):
         interval_s = COUNTED * 8 / (kbps * 1000)

@@ -1,4 +1,4 @@
-"""IP SLA on the command line: configuration, prints, parsers."""
+"""IP SLA on the command line: configuration, output, parsers."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ from qoslab.schema import load_sweep
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 4001, 23
-"""One of so many changes is tried: primes, so that each kind of change has its turn."""
+"""Share of the tried changes, one of so many: primes, so that each kind of change has its turn."""
 CELLS = 3
-"""Cells of a plan."""
+"""Number of cells of a plan."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ RECORDS = {
     "transfer.server.json": 5003,
     "R1.jsonl": 1499,
 }
-"""Names of files, and of how many changes one is tried."""
+"""Names of files, and the share of tried changes, one of so many."""
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -19,7 +19,7 @@ RECORDED = Path(__file__).parents[1] / "recorded" / "tc"
 
 
 def rows(name: str, interface: str = "eth1") -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The row of the interface and those of its classes by name."""
+    """Return the row of the interface and those of its classes by name."""
     reply = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
     found = [
         (table, row) for table, row in kernel_rows("R1", [reply], reply["time_ns"]) if row["interface"] == interface

@@ -125,7 +125,9 @@ def test_difference_names_the_changed_objects_only() -> None:
 
 
 def reply(config: KernelConfig) -> dict[str, Any]:
-    """Counters of 100 packets of VOICE, of which 30 exceed the policer, and 50 others, of which 5 meet a full queue."""
+    """Return counters of 100 packets of VOICE, of which 30 exceed the policer, and 50 others, of which 5 meet a full
+    queue.
+    """
     classes = json.loads(json.dumps((config.classes or {})["eth1"]))
     voice, rest = (next(each for each in classes if each["path"][-1] == name) for name in ("VOICE", "class-default"))
     stats = {"packets": 0, "bytes": 0, "drops": 0, "overlimits": 0}

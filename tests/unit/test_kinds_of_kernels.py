@@ -42,7 +42,7 @@ def test_kinds_are_refused_without_the_permission_to_try_them() -> None:
 
 @pytest.fixture
 def unpacked(tmp_path: Path) -> Path:
-    """The files of the package as `dpkg -x` leaves them, with two modules."""
+    """Provide the files of the package as `dpkg -x` writes them, with two modules."""
     program = tmp_path / "usr/bin/linux.uml"
     program.parent.mkdir(parents=True)
     program.touch(0o755)

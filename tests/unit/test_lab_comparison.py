@@ -27,7 +27,7 @@ NAME = "policing-vs-shaping"
 
 
 def in_lab(folder: Path, lab: str, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Path:
-    """A run whose manifest says that it is of another lab."""
+    """Return a run whose manifest names another lab."""
 
     def changed(manifest: dict[str, Any]) -> None:
         manifest["lab"] = lab
@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run in the virtual lab and a later one that says to be of real devices."""
+    """Provide a run in the virtual lab and a later one marked as one of real devices."""
     monkeypatch.chdir(tmp_path)
     top = tmp_path / "runs" / NAME
     shutil.copytree(made, top / "20270101T000000Z")
@@ -54,7 +54,7 @@ def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def repeated(found: LabRun, factor: float, spread: float) -> LabRun:
-    """The same run with four repetitions that scatter about so much of its figures."""
+    """Return the same run with four repetitions whose values vary by this much."""
     rows = found.metrics
     parts = []
     for number in range(1, 5):

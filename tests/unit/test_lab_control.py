@@ -1,4 +1,4 @@
-"""The control socket's client, against a server in this process; and a router that stands on both."""
+"""Client of the control socket, against a server in this process; and a router that uses both."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_late_reply_is_not_assigned_to_the_next_request(tmp_path: Path) -> Non
 
 
 class Stack:
-    """An IP stack that can be made to refuse."""
+    """IP stack that can be made to refuse."""
 
     def __init__(self) -> None:
         self.applied: list[Device] = []

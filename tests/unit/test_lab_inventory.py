@@ -1,4 +1,4 @@
-"""Inventories of labs: settings of nodes, and what is refused before anything is reached."""
+"""Inventories of labs: settings of nodes, and refusals before anything is reached."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ all:
 
 
 def listed(text: str) -> dict[str, Any]:
-    """Return Ansible's output for such an inventory, without the second that it takes; `read_lab` is tried once."""
+    """Return Ansible's output for such an inventory, without the second that it takes; one test calls the real
+    `read_lab`.
+    """
     groups = YAML(typ="safe").load(text)["all"]["children"]
     hostvars = {
         node: {**group.get("vars", {}), **variables}
@@ -268,7 +270,7 @@ def test_the_inventory_of_a_project_is_one_for_the_experiment(tmp_path: Path, mo
 
 
 def delayed() -> Experiment:
-    """The experiment with a wan of 5 ms."""
+    """Return the experiment with a wan of 5 ms."""
     written = json.loads(EXPERIMENT.model_dump_json(by_alias=True))
     written["topology"]["links"][1]["delay"] = "5 ms"
     return Experiment.model_validate_json(json.dumps(written))
@@ -350,7 +352,7 @@ def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:
 
 
 def vaulted(folder: Path) -> Path:
-    """An inventory with a password in a vault, next to the vault's password."""
+    """Provide an inventory with a password in a vault, next to the vault's password."""
     password = folder / "password"
     password.write_text("open-sesame-3\n")
     program = str(Path(sys.executable).parent / "ansible-vault")
@@ -418,7 +420,7 @@ def test_passwords_of_hosts_are_hidden_everywhere(tmp_path: Path, monkeypatch: p
 
 
 def in_keyring(folder: Path, patch: pytest.MonkeyPatch, user: str) -> Path:
-    """An inventory with a password in a keyring that knows one of `admin`."""
+    """Provide an inventory with a password in a keyring that has one of `admin`."""
     (folder / "known_keyring.py").write_text(KEYRING)
     patch.setenv("PYTHON_KEYRING_BACKEND", "known_keyring.Known")
     patch.setenv("PYTHONPATH", str(folder))

@@ -24,7 +24,7 @@ def failed(stage: str, number: int) -> Exception:
 
 @pytest.fixture(autouse=True)
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No container, though these tests may run in one."""
+    """Pretend to run outside a container, although these tests may run in one."""
     monkeypatch.setattr(supervision, "CONTAINER_MARKS", ())
     monkeypatch.delenv("container", raising=False)
 
@@ -78,7 +78,7 @@ def test_the_reason_for_unmappable_ids_is_reported(monkeypatch: pytest.MonkeyPat
 
 
 def test_on_ubuntu_a_profile_is_offered_before_the_switch_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only its text: there is no AppArmor here to load it."""
+    """Check only the text: this machine has no AppArmor to load the profile."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     hint = failed("user namespace", errno.EACCES)
     assert isinstance(hint, MachineError)

@@ -1,5 +1,6 @@
 """Pages in a browser: on a phone nothing is wider than the screen or too small to read, paper holds all tables, and a
-keyboard is enough."""
+keyboard is enough.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("plain", "sweep", "index")
 SMALLEST_PX = 11
 PAPER_PX = 717
-"""A sheet of A4 between the margins of a printed page."""
+"""Width between the margins of a printed A4 page."""
 SMALL_LETTERS = """(least) => {
   const found = new Set(), every = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (every.nextNode()) {
@@ -46,7 +47,7 @@ LONG = "the sender's share of the bottleneck's rate while nothing else is sent"
 
 
 def sweep_page(page: Page) -> Page:
-    """The page with what a sweep's has, as wide as the widest sweeps have it."""
+    """Provide the page with the elements of a sweep, as wide as in the widest sweeps."""
     cell = HeatCell("645802 B", 0.4, "one", short="645802")
     names = ["policer", "sender", "rtt", "link"]
     rows = [(["dynamic-rtt", "client", f"{rtt} ms", "50 Mb/s"], [cell] * 20) for rtt in (10, 50, 100)]
@@ -69,18 +70,18 @@ def sweep_page(page: Page) -> Page:
 
 
 GRID = ROOT / "experiments/tcp-friendly-policer.yml"
-"""The shipped experiment with the widest maps."""
+"""Shipped experiment with the widest maps."""
 LIKE = {
     "goodput.of_pir": 0.9475,
     "goodput.of_bottleneck": 0.9475,
     "police.bucket.mean": 645802.0,
     "tcp.timeouts": 123.0,
 }
-"""A value of each experiment with as many digits as those of its runs."""
+"""Value of each experiment with as many digits as those of its runs."""
 
 
 def grid_sections(root: Path) -> list[SweepSection]:
-    """The sections of a whole run of that experiment."""
+    """Provide the sections of a whole run of that experiment."""
     planned = make_plan(load_sweep(GRID, {}), Options(lab="simulated"))
     cells = [
         CellSummary(arm=each.arm, parameters=as_texts(each.parameters), repetition=each.repetition, valid=True)
@@ -104,7 +105,7 @@ def grid_sections(root: Path) -> list[SweepSection]:
 
 @pytest.fixture(scope="module")
 def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The pages as files."""
+    """Provide the pages as files."""
     root = tmp_path_factory.mktemp("runs")
     folder = sample_run.make_run(root)
     page = build_page(folder, analyse(folder))
@@ -118,7 +119,7 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all of them."""
+    """Provide one browser for all pages."""
     with browser(tmp_path_factory.mktemp("browser")) as started:
         yield started
 
@@ -201,7 +202,7 @@ def test_all_that_opens_toggles_leads_or_scrolls_is_reached_by_keyboard(
 
 
 def focus(tab: Browser, selector: str) -> None:
-    """Have the tabulator come to an element."""
+    """Press Tab until an element has the focus."""
     tab.tell("document.activeElement.blur()")
     for _ in range(200):
         tab.press("Tab")

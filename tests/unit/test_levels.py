@@ -1,4 +1,4 @@
-"""The short level leaves out long tests and most cases of a sample; the long level leaves out nothing."""
+"""Short and long level: the short one leaves out long tests and most cases of a sample; the long one has everything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import levels
 
 
 def item(name: str, **marks: Any) -> Any:
-    """A collected test with marks: their arguments by name."""
+    """Return a collected test with marks: their arguments by name."""
     found = {mark: SimpleNamespace(args=args) for mark, args in marks.items()}
     return SimpleNamespace(nodeid=name, get_closest_marker=found.get)
 

@@ -1,4 +1,4 @@
-"""Two captures joined packet by packet, and the limiter between them; simulated ones are inferred within bounds."""
+"""Captures joined packet by packet, and the limiter between them; simulated ones are inferred within bounds."""
 
 from __future__ import annotations
 
@@ -90,8 +90,7 @@ def lined(time_s: Array, size: Array, rate_bps: float, limit: int) -> Array:
 
 
 def ringed(time_s: Array, size: Array, first: npt.NDArray[np.bool_], rate_bps: float, ring: int) -> Array:
-    """Return departure times from a line with a ring in front of it, which takes the packets that are `first` before
-    others."""
+    """Return departure times from a line with a ring in front of it, which takes the `first` packets before others."""
     out, waiting = np.full(len(size), np.nan), (list[int](), list[int]())
     inside: list[int] = []
     free, at = 0.0, 0
@@ -112,7 +111,7 @@ def ringed(time_s: Array, size: Array, first: npt.NDArray[np.bool_], rate_bps: f
 
 @dataclass(frozen=True)
 class Load:
-    """Packets that come: a mean rate with pauses."""
+    """Arriving packets: a mean rate with pauses."""
 
     seed: int
     rate_bps: float
@@ -210,7 +209,7 @@ def test_any_shaper_is_inferred(rate: float, tc_ms: float, over: float, seed: in
 
 
 def captured(time_s: Array, size: Array, out_s: Array, **changes: object) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return two captures of packets that come and leave, like `load`."""
+    """Return two captures of arriving and leaving packets, like `load`."""
     usual = {
         "version": 4,
         "source_high": 0,
@@ -237,7 +236,7 @@ def both_ways(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def answers(time_s: Array, delay_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Packets that go back: seen behind the device first."""
+    """Return packets in the reverse direction: seen behind the device first."""
     size = np.full(len(time_s), 64.0)
     seen_there, seen_here = captured(time_s, size, time_s + delay_s, source=2, destination=1)
     shift = 10**6
@@ -302,7 +301,7 @@ class TestLimiters:
 
     @pytest.mark.parametrize("alone", [True, False])
     def test_a_ring_behind_a_priority_queue(self, alone: bool) -> None:
-        """Also if no packet finds the line idle, so that none shows the shortest time."""
+        """Infer a ring even if no packet finds the line idle, so that none shows the shortest time."""
         rate, ring = 10e6, 3
         time_s = np.sort(np.concatenate([np.arange(2000) * 0.7e-3, 0.1003 + np.arange(250) * 5.11e-3]))
         voice = ~np.isin(time_s, np.arange(2000) * 0.7e-3)
@@ -419,7 +418,7 @@ def files(
     source: int = 0x0A000001,
     dscp: npt.NDArray[np.int_] | None = None,
 ) -> tuple[str, str]:
-    """Two captures of packets of 514 bytes, the second compressed."""
+    """Provide two captures of packets of 514 bytes, the second compressed."""
     marks = np.zeros(len(passed), int) if dscp is None else dscp
     rows = [(int(each), int(each % 1 * 1e9)) for each in time_s + 100]
     marked = list(enumerate(zip(rows, marks.tolist(), strict=True)))

@@ -1,4 +1,4 @@
-"""A run is watched from its folder: what it says, what its cells count, who may ask, and what becomes of bad input."""
+"""Runs watched from their folders: messages, counters of cells, permitted clients, and bad input."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def reply(second: float) -> dict[str, Any]:
 
 
 def printed(times: int) -> list[dict[str, Any]]:
-    """A real router's print each two seconds, in which 250 000 bytes more were offered to the policer."""
+    """Return a real router's output every two seconds, with 250 000 more bytes offered to the policer each time."""
     shown = (sample_run.RECORDED / "ios" / "police.classic.txt").read_text()
     packets = re.search(r"(\d+) packets, (\d+) bytes", shown)
     assert packets is not None
@@ -68,7 +68,7 @@ def printed(times: int) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
-    """A run with a cell that has traffic."""
+    """Provide a run with a cell that has traffic."""
     folder = RunFolder.create(tmp_path, "policing-vs-shaping")
     with folder.working(ASKED):
         text = ProgressFile(folder.path)

@@ -15,7 +15,7 @@ from qoslab.run.real.access.transport import Line
 
 
 class Scripted(Line):
-    """A device that says the next of these to each thing it is sent."""
+    """Device that sends the next of these texts for each input."""
 
     def __init__(self, *message: str) -> None:
         self._output = list(message)

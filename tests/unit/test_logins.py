@@ -1,6 +1,7 @@
-"""Logins of virtual routers that stay idle, that do not read, that type without end: they end, wait, and lose nothing.
+"""Logins of virtual routers that stay idle, that do not read, or that type without end: they end, wait, and lose
+nothing.
 
-By SSH and by telnet, each a client of its own kind.
+Tested by SSH and by telnet, each with a different client.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from qoslab.ios.model.device import Line
 from qoslab.system.telnet import Telnet
 
 WINDOW = 2**15
-"""Bytes that a client has room for."""
+"""Receive window of a client in bytes."""
 OFTEN = 1500
-"""So often a command that answers hundreds of bytes: several times of what buffers of both ends and kernels hold."""
+"""Number of commands with answers of hundreds of bytes: several times the buffers of both ends and kernels."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
 
 
 class Client:
-    """A login: what is sent and what comes back, as long as it is read."""
+    """Login: its input, and its output as far as it is read."""
 
     def __init__(
         self, send: Callable[[str], None], read: Callable[[], Awaitable[str]], close: Callable[[], None]
@@ -39,7 +40,7 @@ class Client:
         self.send, self.read, self.close = send, read, close
 
     async def until(self, end: str) -> str:
-        """All up to where the text ends so, or to the end."""
+        """Return all output up to a text, or to the end."""
         text = ""
         async with asyncio.timeout(30):
             while not text.endswith(end) and (part := await self.read()):
@@ -92,7 +93,7 @@ def test_how_long_a_login_may_be_idle() -> None:
 
 @WAYS
 def test_an_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]]) -> None:
-    """At a prompt, and at a question of the router."""
+    """Wait at a prompt, and at a question of the router."""
 
     async def run() -> list[float]:
         took = []
@@ -118,7 +119,9 @@ def test_an_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awai
 def test_a_client_that_does_not_read_is_waited_for(
     device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands run after the client has read the answers of those before, so that no answers pile up."""
+    """Stop reading: a command runs after the client has read the answers to the earlier ones, so that no answers pile
+    up.
+    """
     written = 0
     write = Terminal.write
 

@@ -25,15 +25,16 @@ ONE_CLOCK = {
     "datagrams.delay.p99": "of virtual time; no other lab measures it",
     "datagrams.delay.max": "of virtual time; no other lab measures it",
 }
-"""Times, and whose clock they are of."""
+"""Times, and the clock that each uses."""
 DIFFERENCES = {
     "datagrams.jitter",
     *(f"jitter.{way}{which}" for way in ("", "back.") for which in ("min", "avg", "max")),
 }
-"""Gaps at one end less gaps at the other: how far the clocks are apart is in none of them, and of a drift of 50 ppm a
-gap of 20 ms has a millionth of a second."""
+"""Gaps at one end minus gaps at the other: independent of the offset of the clocks, and at a drift of 50 ppm a gap of
+20 ms changes by a millionth of a second.
+"""
 OF_TWO_CAPTURES = {"limiter.rate", "limiter.burst", "limiter.interval", "limiter.queue", "limiter.ahead"}
-"""Their clocks are brought together by the packets themselves, see `test_limiter_inference`."""
+"""Values of two captures, whose clocks are aligned by the packets themselves, see `test_limiter_inference`."""
 
 
 def compares_clocks(metric: Metric) -> bool:

@@ -1,4 +1,4 @@
-"""The experiment as values: what applies to an arm, what an expectation means."""
+"""Experiments as values: effective settings of an arm, meaning of an expectation."""
 
 from __future__ import annotations
 

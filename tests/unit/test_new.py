@@ -1,4 +1,4 @@
-"""`qoslab new experiment`: what it writes runs and holds."""
+"""`qoslab new experiment`: the written experiment runs and passes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def test_a_new_experiment_meets_its_expectations(
 def test_an_expectation_of_a_voice_looks_at_the_policy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], policy: str
 ) -> None:
-    """The expectation passes at the least rate, and fails if the policy is too slow for the voice, or missing."""
+    """Check the voice expectation: it passes at the least rate, and fails if the policy is too slow for the voice, or
+    missing.
+    """
     monkeypatch.chdir(tmp_path)
     words = ["--policy", policy, "--traffic", "voice", "--rate", "256 kb/s", "--delay", "5 ms", "--duration", "20 s"]
     assert main(["new", "experiment", "mine", *words]) == 0
@@ -106,7 +108,9 @@ def test_an_expectation_of_a_voice_looks_at_the_policy(
 
 
 def _until_it_waits(pid: int) -> None:
-    """Python's `input` loses a Ctrl-C that comes while it still writes the question: sooner than anybody types."""
+    """Wait until `input` reads: it loses a Ctrl-C that arrives while it still writes the question, faster than a person
+    types.
+    """
     deadline = time.monotonic() + 60
     while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
         assert time.monotonic() < deadline, "it does not wait for an answer"
@@ -114,7 +118,7 @@ def _until_it_waits(pid: int) -> None:
 
 
 def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
-    """Answer what is asked on a terminal, one question after the other; the status, and all that stood there."""
+    """Answer questions on a terminal one after another; return the status and the whole screen text."""
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "qoslab", "new", "experiment", "mine"]
     process = subprocess.Popen(
@@ -168,7 +172,9 @@ def test_missing_options_are_asked_on_a_terminal(tmp_path: Path) -> None:
 
 
 def test_only_relevant_options_are_asked(tmp_path: Path) -> None:
-    """Voice needs no number of connections; a priority queue is not offered traffic without marks."""
+    """Answer the questions: voice needs no number of connections; a priority queue is not offered traffic without
+    marks.
+    """
     status, shown = dialogue(tmp_path, "", "priority", "", "voice", "", "")
     assert status == 0, shown
     assert "TCP connections" not in shown and "Traffic (voice, both)" in shown

@@ -27,7 +27,7 @@ SETS = {
 
 
 def one_stream(side: str) -> str:
-    """The recorded test of four streams as if it had been one."""
+    """Turn the recorded test of four streams into one of one stream."""
     document: dict[str, Any] = json.loads((RECORDED / "traffic" / f"iperf3-tcp.{side}.json").read_text())
     document["start"]["connected"] = document["start"]["connected"][:1]
     for entry in (*document["intervals"], document["end"]):
@@ -36,7 +36,7 @@ def one_stream(side: str) -> str:
 
 
 def measured(cell: Cell, arm: str, parameters: Mapping[str, Any]) -> CellSummary:
-    """Write what was measured in a cell, and its record."""
+    """Write the measurements of a cell, and its record."""
     for side in ("client", "server"):
         cell.write(cell.traffic("transfer", side, "json"), one_stream(side))
     shutil.copyfile(RECORDED / "capture" / "four-streams.pcapng", cell.capture("receiver"))

@@ -1,4 +1,4 @@
-"""The notebooks as they are committed, and `qoslab notebook`'s choice among them."""
+"""Committed notebooks, and the choice of `qoslab notebook` among them."""
 
 from __future__ import annotations
 

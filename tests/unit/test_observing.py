@@ -1,4 +1,4 @@
-"""Show commands of several routers at one moment."""
+"""Show commands of several routers at one time."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_a_settings_file_is_found_by_its_path(tmp_path: Path, name: str) -> None
 
 
 def test_a_percent_sign_stands_for_itself(tmp_path: Path) -> None:
-    """ssh replaces it in the name of a key when it reads the file, after it is connected."""
+    """Use a percent sign in the name of a key: ssh expands it when it reads the file, after it is connected."""
     rack = tmp_path / "100%d"
     rack.mkdir()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", rack / "key"], check=True)

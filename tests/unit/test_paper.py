@@ -1,4 +1,4 @@
-"""Figures for papers have room for what they say."""
+"""Figures for papers have space for their texts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 LONG = "Flood of random sizes to random ports, a packet every 3 ms, as the article has it"
 WIDTHS_MM = [50.0, 60.0, 88.0, 180.0]
 SLACK = 1.0
-"""Pixels: a letter may lean over its box."""
+"""Tolerance in pixels: a letter may extend beyond its box."""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Manifest, Outcome]:
-    """A run of two arms, whose titles are long, with a figure of some cells each."""
+    """Provide a run of two arms with long titles, with a figure of some cells each."""
     folder = sample_run.make_run(tmp_path_factory.mktemp("runs"))
     outcome = analyse(folder)
     manifest = folder.manifest()
@@ -39,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Manifest, 
 
 
 def outside(figure: Figure) -> list[str]:
-    """The texts that are cut off. Numbers at an axis are left out: of those beyond its ends none is drawn."""
+    """Return the cut-off texts. Numbers at an axis are left out: those beyond its ends are not drawn."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
 
@@ -74,7 +74,7 @@ def test_long_names_are_whole(
 
 
 def test_a_text_without_room_is_reported(tmp_path: Path) -> None:
-    """A chart of a plugin may have such a text."""
+    """Draw a text without enough space, as a chart of a plugin may have."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.2, 0.5), layout="constrained")
@@ -96,7 +96,7 @@ def test_curves_of_many_arms_are_distinguishable() -> None:
 
 @pytest.mark.long
 def test_a_style_file_of_the_current_folder_is_ignored(tmp_path: Path) -> None:
-    """A separate process, since matplotlib reads the file when it is imported."""
+    """Start a separate process, since matplotlib reads the file when it is imported."""
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\nlines.linewidth: 20\n")
     code = (
         "import matplotlib; read = matplotlib.rcParams['text.usetex']\n"

@@ -1,4 +1,4 @@
-"""A run of a part of its file does not report the other parts as missing."""
+"""Partial runs: a run of a part of its file does not report the other parts as missing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_parameters_select_the_cells() -> None:
 
 
 def narrowed(folder: Path, kept: Path = BEFORE) -> Path:
-    """A run of one arm, with the figures that are kept."""
+    """Provide a run of one arm, with the stored values."""
     shutil.copytree(kept, folder)
     manifest = json.loads(unsealed((folder / "manifest.json").read_bytes())[0])
     manifest["overrides"] = ["--arm policed"]

@@ -1,4 +1,4 @@
-"""The reader of captures against tshark and against files built here."""
+"""Reader of captures, against tshark and against generated files."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_reads_written_captures(
 
 @pytest.mark.usefixtures("small_machine")
 def test_memory_does_not_grow_with_the_capture(tmp_path: Path) -> None:
-    """Memory of the reader, and of the table made from its packets."""
+    """Measure the memory of the reader, and of the table made from its packets."""
     data = frame(vlan=False, options=0, protocol=17, fragment=0, ports=(1, 2))
     most = []
     for count in (6_000, 60_000):
@@ -133,7 +133,7 @@ def test_memory_does_not_grow_with_the_capture(tmp_path: Path) -> None:
 
 
 def ipv6_frame(headers: list[tuple[int, bytes]], protocol: int, rest: bytes) -> bytes:
-    """A frame with extension headers, each with its number."""
+    """Return a frame with extension headers, each with its number."""
     chain = [kind for kind, _ in headers] + [protocol]
     body = b"".join(bytes([following]) + data for (_, data), following in zip(headers, chain[1:], strict=True)) + rest
     source, destination = IPv6Address("2001:db8::ffff:1"), IPv6Address("fe80::2")
@@ -215,7 +215,7 @@ def test_a_truncated_file_is_read_to_its_end_and_reported(tmp_path: Path) -> Non
 
 
 def pcap(order: str, magic: int, linktype: int, frames: list[tuple[int, int, bytes]], kept: int = 200) -> bytes:
-    """A file of the older form, of frames with seconds and fractions."""
+    """Return a file of the older format, of frames with seconds and fractions."""
     head = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, linktype)
     return head + b"".join(
         struct.pack(order + "IIII", seconds, fraction, min(kept, len(data)), len(data)) + data[:kept]
@@ -235,7 +235,7 @@ def test_pcap_in_both_byte_orders_and_units(tmp_path: Path, order: str, magic: i
 
 
 IP = frame(vlan=False, options=0, protocol=17, fragment=0, ports=(7, 8))[14:]
-"""A packet without its frame."""
+"""Packet without its frame."""
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_an_aborted_program_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def described(interfaces: list[tuple[str, int]]) -> bytes:
-    """A section with interfaces of names and link types, stamped in nanoseconds."""
+    """Return a section with interfaces of these names and link types, with stamps in nanoseconds."""
     found = block("<", 0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     for name, linktype in interfaces:
         padded = name.encode() + b"\0" * (-len(name) % 4)

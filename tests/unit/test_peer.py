@@ -17,7 +17,7 @@ from qoslab.system.peer import is_own, own_listener, owner_of_peer
 
 @pytest.fixture
 def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Both ends of a connection: who called, who was called."""
+    """Yield both ends of a connection: caller and called."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         caller = stack.enter_context(socket.create_connection(listener.getsockname()))

@@ -1,4 +1,4 @@
-"""The section of docs/internals/proof.md with the comparisons with independent peers."""
+"""Section of docs/internals/proof.md with the comparisons with independent peers."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ from qoslab.system.programs import python_module
 
 PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
 ANSIBLES = "run/devices/ansible_inventory.py"
-"""Has Ansible's option of the same letter."""
+"""Executable that has Ansible's option of the same letter."""
 PLANTED = ("subprocess.py", "pandas.py", "pathlib.py", "qoslab/__init__.py")
 CODE = "open(__file__ + '.ran', 'w').close(); raise SystemExit(9)\n"
 
 
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The current folder, of somebody who means harm: none of his modules has run after the test."""
+    """Provide a malicious current folder, and check that none of its modules has run after the test."""
     folder = tmp_path / "received"
     for name in PLANTED:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

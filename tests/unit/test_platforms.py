@@ -1,4 +1,4 @@
-"""Platforms: what an experiment may say about each kind of node."""
+"""Platforms: the permitted settings of each kind of node."""
 
 from __future__ import annotations
 

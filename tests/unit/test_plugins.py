@@ -1,4 +1,4 @@
-"""Additions of another package behind entry points: found, checked, used, and named if they do not load."""
+"""Plugins of another package behind entry points: found, checked, used, and named if they do not load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from verdicts import newest_run, status_of
 
 TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "tests" / "plugin"
-"""An installed package: its modules, and next to them the metadata with its entry points."""
+"""Installed package: its modules, and next to them the metadata with its entry points."""
 EXPERIMENT = (TOP / "experiments" / "policing-vs-shaping.yml").read_text(encoding="utf-8")
 
 
@@ -52,7 +52,7 @@ def acme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose experiment is that of the article, with the router and the tool of the other package."""
+    """Provide a folder whose experiment is that of the article, with the router and the tool of the other package."""
     shutil.copytree(TOP / "experiments" / "templates", tmp_path / "experiments" / "templates")
     shutil.copytree(TOP / "reports" / "published", tmp_path / "reports" / "published")
     text = EXPERIMENT.replace("platform: ios", "platform: bsd").replace("tool: iperf3,", "tool: ramp,")
@@ -135,7 +135,7 @@ def test_commands_that_need_nothing_of_it_go_on(acme: None, project: Path, capsy
 
 
 def test_the_page_shows_this_package() -> None:
-    """docs/internals/extending.md: what of the package holds is there in full, and runs when the site is built."""
+    """Compare with docs/internals/extending.md: it shows the whole package, and runs when the site is built."""
     page = (TOP / "docs" / "internals" / "extending.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^```\w+\n# acme/(\S+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
     for name in ("acme_qos/__init__.py", "acme_qos/figures.py"):

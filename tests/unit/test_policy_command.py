@@ -32,7 +32,7 @@ CONFIGURATIONS = sorted(GOLDENS.glob("*.ios"))
 FRAGMENTS = sorted((TOP / "tests" / "fragments").glob("*.ios"))
 WIDEST = 100
 TIGHT = 90
-"""Columns of the table of classes: readable on a terminal of 80 that is a little wider."""
+"""Columns of the table of classes: readable on a terminal of 80 columns although slightly wider."""
 SECRETS = ("hx5rVt7rPNoS4wqbXKX7m0", "0822455D0A16", "s3cr3t", "045802150C2E", "Topsecret1")
 VERSIONS = {"classic": "version 12.3\n", "hqf": "version 15.1\n"}
 
@@ -99,7 +99,7 @@ BUSY = {
     ),
 }
 ON_THE_LINE = 1514 / 1538
-"""The counted part of a full Ethernet frame with preamble and gap."""
+"""Share of the counted bytes of a full Ethernet frame, including preamble and gap."""
 
 
 def simulated(text: str) -> dict[tuple[str, ...], float]:

@@ -1,6 +1,6 @@
 """`qoslab policy` for IOS-XE: the tables that follow from Cisco's rules, row by row.
 
-Each test fails where a rule of HQF answers instead.
+Each test fails if a rule of HQF is used instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def classes(text: str, rate_bps: int | None = None) -> dict[str, ClassValues]:
 
 
 def below_a_shaper(rate_bps: int, *lines: str) -> dict[str, ClassValues]:
-    """The classes of a child below a shaper."""
+    """Return the classes of a child below a shaper."""
     child = "policy-map CHILD\n" + "".join(f" {line}\n" for line in lines)
     parent = f"policy-map PARENT\n class class-default\n  shape average {rate_bps}\n  service-policy CHILD\n"
     port = "interface GigabitEthernet0/0/0\n service-policy output PARENT\n"

@@ -1,4 +1,4 @@
-"""The IOS command line and the engine refuse the same policies: the rules of both are those of the engine."""
+"""IOS command line and engine: they refuse the same policies, by the rules of the engine."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def priorities(draw: st.DrawFn, unit: str) -> Priority:
 
 @composite
 def classes(draw: st.DrawFn, name: str, unit: str, child: str | None) -> PolicyClass:
-    """A class with one action of queueing, and at times another one that may not go with it."""
+    """Return a class with one action of queueing, and sometimes another one that may conflict with it."""
     actions: dict[str, st.SearchStrategy[object]] = {
         "bandwidth": bandwidths(unit),
         "priority": priorities(unit),
@@ -102,7 +102,7 @@ def classes(draw: st.DrawFn, name: str, unit: str, child: str | None) -> PolicyC
 
 @composite
 def policy_maps(draw: st.DrawFn) -> dict[str, PolicyMap]:
-    """A policy-map, and one below it."""
+    """Return a policy-map, and one below it."""
     found = {}
     for name, child in (("CHILD", None), ("PARENT", "CHILD")):
         unit = draw(st.sampled_from(("kbps", "kbps", "percent", "percent", "remaining_percent", "remaining_ratio")))
@@ -114,7 +114,7 @@ def policy_maps(draw: st.DrawFn) -> dict[str, PolicyMap]:
 
 @composite
 def reserving(draw: st.DrawFn) -> dict[str, PolicyMap]:
-    """A policy-map that only reserves bandwidth, below a shaper or a class with bandwidth."""
+    """Return a policy-map that only reserves bandwidth, below a shaper or a class with bandwidth."""
     found = {}
     for name, child in (("CHILD", None), ("PARENT", "CHILD")):
         unit = draw(st.sampled_from(("kbps", "percent", "remaining_percent")))
@@ -149,7 +149,7 @@ def device_with(maps: dict[str, PolicyMap], generation: Generation, kbps: int) -
 
 
 def refused_by_ios(device: Device) -> str:
-    """The message of the command line; empty without one."""
+    """Return the message of the command line; empty without one."""
     try:
         for policy in device.policy_maps.values():
             check_policy(device, policy)
@@ -161,7 +161,7 @@ def refused_by_ios(device: Device) -> str:
 
 
 def refused_by_engine(device: Device) -> str:
-    """The message of the engine; empty without one, where the simulation ends for want of traffic."""
+    """Return the message of the engine; empty without one: the simulation then ends for lack of traffic."""
     configuration = cast("program_formats.RouterConfig", dict(compile_device(device)))
     ends = [
         {"node": "R1", "interface": PORT, "address": "10.0.0.1/24"},
@@ -206,7 +206,7 @@ HAVING: dict[str, dict[str, Any]] = {
     "queue_limit_unit": {"shape": SHAPE, "queue_limit": QueueLimit(100, "ms")},
     "queue_thresholds": {"shape": SHAPE, "queue_thresholds": (QueueThreshold("dscp", 1, QueueLimit(10)),)},
 }
-"""A class with a fact, and what that needs."""
+"""Class with a property, and the requirements of that property."""
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)

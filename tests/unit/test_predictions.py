@@ -1,4 +1,4 @@
-"""Predictions of experiments follow from their mechanism: recomputed here if no expression in the file could."""
+"""Predictions of experiments follow from their mechanism: recomputed here if no expression in the file can."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ALL = sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
 
 @cache
 def loaded(name: str) -> Experiment:
-    """An experiment of the folder, which nothing can change."""
+    """Return an experiment of the folder, as a constant."""
     return load_experiment(EXPERIMENTS / f"{name}.yml")
 
 
 def expected(experiment: Experiment) -> list[Expectation]:
-    """Every expectation of an experiment, by combination of what it takes."""
+    """Return every expectation of an experiment, by combination of parameter values."""
     assert experiment.compare is not None
     found: list[Expectation] = []
     for each in experiment.compare.expectations:
@@ -42,12 +42,12 @@ def expected(experiment: Experiment) -> list[Expectation]:
 
 
 def rows_of(name: str, experiment: Experiment) -> tuple[PublishedFigure, ...]:
-    """The published table of an experiment."""
+    """Return the rows of the published table of an experiment."""
     return published_figures(EXPERIMENTS / f"{name}.yml", experiment)
 
 
 def published(name: str, experiment: Experiment) -> dict[tuple[str, str, str], PublishedFigure]:
-    """Every published figure that is of something measured, by what it is of."""
+    """Return every published value of a measured quantity, by its metric and place."""
     figures = rows_of(name, experiment)
     return {(each.arm, each.metric, each.selection): each for each in figures if each.metric and each.is_published}
 
@@ -102,7 +102,7 @@ def test_probes_meet_in_the_ring(kbps: int, ring: int) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_values_that_are_not_reproduced_are_explained(name: str) -> None:
-    """The report says of a publication that is not as predicted what would explain it."""
+    """Check that the report explains each published value that differs from the prediction."""
     experiment = loaded(name)
     known = published(name, experiment)
     if experiment.compare is None:
@@ -132,13 +132,15 @@ FIGURES = {
     "tx-ring-limit": 103,
     "tcp-friendly-policer": 17,
 }
-"""The printed, claimed and drawn values of each of the five articles, without products of rate and time. Two are ratios
-of values that are counted too: the spread of ten streams, and a second quotient of drops."""
+"""Printed, claimed and drawn values of each of the five articles, without products of rate and time.
+
+Two are ratios of values that also count separately: the spread of ten streams, and a second quotient of drops.
+"""
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_of_an_article_is_accounted_for(name: str) -> None:
-    """Each is expected of the experiment, or its row says why nothing can be."""
+    """Account for every value: the experiment has an expectation for it, or its row says why none is possible."""
     experiment = loaded(name)
     judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
     rows = rows_of(name, experiment)
@@ -149,8 +151,9 @@ def test_every_figure_of_an_article_is_accounted_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_table_row_has_its_source_and_time(name: str) -> None:
-    """Every value has the time given by the article, or a note that it gives none, and its place, unless it is
-    derived."""
+    """Check every row: it has the time given by the article, or a note that it gives none, and its place, unless it is
+    derived.
+    """
     rows = rows_of(name, loaded(name))
     assert [each.source for each in rows if not each.kind or not each.moment] == []
     assert [each.source for each in rows if not each.place and each.kind != "derived"] == []
@@ -172,15 +175,18 @@ def test_the_grid_has_the_scenarios_of_the_slides() -> None:
 
 UNITS = {"b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "%": 0.01}
 COMPARED_AT_LEAST = 200
-"""Least number of compared values, of the 240 of the five articles. The others are the load of a processor, which is
-not modelled; averages over five minutes that their own counters contradict; pictures and opinions; inputs and triggers
-of a comparison; and counts of a time, or of packets, that the article does not give."""
+"""Minimum number of compared values, of the 240 of the five articles.
+
+The others are processor load, which is not modelled; averages over five minutes that their own counters contradict;
+pictures and opinions; inputs and triggers of a comparison; and counts of a time, or of packets, that the article does
+not give.
+"""
 CLAIM = "claim"
-"""The unit of a sentence without a figure."""
+"""Unit of a claim without a value."""
 
 
 def named(reference: str, own: str) -> list[Expectation]:
-    """The expectations that a reference names: `[EXPERIMENT: ]ARM METRIC[ (CELLS)]`; any cells without."""
+    """Return the expectations that a reference names: `[EXPERIMENT: ]ARM METRIC[ (CELLS)]`; any cells without."""
     before, separator, text = reference.partition(": ")
     found = expected(loaded(before if separator else own))
     text = text or before
@@ -190,8 +196,7 @@ def named(reference: str, own: str) -> list[Expectation]:
 
 
 def is_implied(claim: str, own: str) -> bool:
-    """Return whether `A > B` follows from expectations: every result that meets them has more of the one than of the
-    other.
+    """Return whether `A > B` follows from expectations: every passing result has more of A than of B.
 
     A is a reference, B a reference or a number in the metric's unit.
     """
@@ -206,7 +211,8 @@ def is_implied(claim: str, own: str) -> bool:
 
 def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
     """Return whether the expectation of a reference judges the value: a test of an output, bounds, or an implied
-    claim."""
+    claim.
+    """
     if "::" in reference:
         file, function = reference.split("::")
         begins = "fn" if file.endswith(".rs") else "def"
@@ -225,7 +231,7 @@ def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
 
 
 def test_so_many_figures_are_compared() -> None:
-    """Each with an expectation of its own, or with what its row names in `compared`, which judges it."""
+    """Count the values with an expectation of their own, or with one named by `compared` in their row."""
     compared, unlike = 0, []
     for name in ALL:
         experiment = loaded(name)
@@ -281,7 +287,7 @@ def share_of(queues: list[int], offered_bps: float, class_bps: float) -> float:
 
 @pytest.mark.parametrize("flows", [100, *long_cases(1000)])
 def test_how_evenly_hashed_flows_share(flows: int) -> None:
-    """Counted bytes: 260 for 256 of IP, and 30 % of the counted bytes of the line."""
+    """Hash flows: counted bytes are 260 for 256 of IP, and 30 % of the counted bytes of the line."""
     chance = random.Random(1)
     offered_bps, class_bps = 1_500_000 / flows * 260 / 256, 594.3e3
     every = [hashed(flows, chance) for _ in range(2000)]

@@ -1,4 +1,4 @@
-"""Preflight checks on facts of labs that no virtual lab shows."""
+"""Preflight checks on facts of labs that no virtual lab has."""
 
 from __future__ import annotations
 
@@ -429,7 +429,7 @@ def test_a_card_that_is_down_is_looked_at_once_more() -> None:
 
 
 def emulated(**link: Any) -> Experiment:
-    """The experiment with a wan that delays or loses."""
+    """Return the experiment with a wan that delays or loses packets."""
     written = json.loads(POLICING.model_dump_json(by_alias=True))
     written["topology"]["links"][1] |= link
     return Experiment.model_validate_json(json.dumps(written))

@@ -96,7 +96,7 @@ Vlan ID: - not advertised
 Total entries displayed: 1
 
 """  # noqa: W291
-"""CDP and LLDP in the form of the examples in Cisco's command reference; the devices are none."""
+"""CDP and LLDP output in the form of the examples in Cisco's command reference; the devices are invented."""
 SERIAL = """\
 Serial0/0/0 is up, line protocol is up 
   Hardware is GT96K Serial

@@ -1,4 +1,4 @@
-"""Processes started during a measurement have a lower priority than its packets, with the session that they lead."""
+"""Lower priority of processes started during a measurement, with the session that they lead."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PYTHON = (
     "print(os.getpriority(os.PRIO_PROCESS, 0), group.read_text() if group.exists() else '')"
 )
 OWN = os.getpriority(os.PRIO_PROCESS, 0)
-"""The suite may itself be run under `nice`."""
+"""Priority of the test suite, which may run under `nice`."""
 BEHIND = {"python": max(OWN, BEHIND_TRAFFIC), "sh": min(OWN + BEHIND_TRAFFIC, LEAST_PRIORITY)}
 SHELL = shell_step_behind_traffic() + f"exec nice -n {BEHIND_TRAFFIC} sh -c 'nice; cat /proc/$$/autogroup 2>/dev/null'"
 COMMANDS = {"python": [sys.executable, "-c", PYTHON], "sh": ["sh", "-c", SHELL]}
@@ -39,7 +39,9 @@ def test_a_leader_takes_its_session_with_it(language: str) -> None:
 
 @pytest.mark.parametrize("language", list(BEHIND))
 def test_a_process_without_its_own_session_changes_no_priority(language: str) -> None:
-    """The change would also lower the senders and the user's terminal, and only root can undo that."""
+    """Start a process in a shared session: the change would also lower the senders and the user's terminal, and only
+    root can undo that.
+    """
     before = subprocess.run(["cat", "/proc/self/autogroup"], capture_output=True, text=True, check=False).stdout
     output = subprocess.run(COMMANDS[language], capture_output=True, text=True, check=True)
     own, *group = output.stdout.split()
@@ -47,14 +49,14 @@ def test_a_process_without_its_own_session_changes_no_priority(language: str) ->
 
 
 def test_a_lower_priority_is_not_raised() -> None:
-    """An ordinary user's process under `nice` would be refused more."""
+    """Run at a lower priority: an ordinary user's process under `nice` would be refused more."""
     command = ["nice", "-n", "19", sys.executable, "-c", PYTHON]
     output = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=False)
     assert (output.returncode, output.stdout.split()[:1]) == (0, ["19"]), output.stderr
 
 
 def test_workers_of_ansible_lead_sessions_behind_traffic() -> None:
-    """Each leads a session of its own; the first one to ask within a tenth of a second gets it."""
+    """Start two workers, each leads a session of its own; the first request within a tenth of a second gets it."""
     worker = (
         "import os, pathlib, time, qoslab.run.devices.ansible.worker_priority\n"
         "time.sleep(0.2)\n"

@@ -31,7 +31,7 @@ ADDRESSES = {
 
 
 def experiment(*probes: dict[str, Any], families: tuple[int, ...] = (4,)) -> Experiment:
-    """A router between two hosts, with addresses of these versions of IP."""
+    """Return a router between two hosts, with addresses of these versions of IP."""
     nodes = {"client": {"platform": "host"}, "R1": {"platform": "engine"}, "server": {"platform": "host"}}
     links = []
     for name, (left, near, right, far) in ADDRESSES.items():
@@ -59,12 +59,12 @@ def experiment(*probes: dict[str, Any], families: tuple[int, ...] = (4,)) -> Exp
 
 
 def probe(kind: str, source: str, destination: str, **keys: Any) -> dict[str, Any]:
-    """A probe named by its ends."""
+    """Return a probe named by its ends."""
     return {"name": f"{kind}-{source}-{destination}", "type": kind, "from": source, "to": destination, **keys}
 
 
 class Router:
-    """An IOS router whose echo operation returns the given round trips, one per reading."""
+    """IOS router whose echo operation returns the given round trips, one per reading."""
 
     def __init__(self, folder: Path, *latest: str, successes: int) -> None:
         made = experiment(probe("icmp-echo", "R1", "client", frequency="1 s", timeout="500 ms"))

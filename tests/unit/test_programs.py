@@ -20,7 +20,7 @@ EXPERIMENT = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 
 
 def foreign(name: str, folder: Path) -> Path:
-    """The same program with another processor in its header."""
+    """Return the same program with another processor in its header."""
     content = bytearray(own_program(name).read_bytes())
     content[18:20] = programs._MACHINES[OTHER].to_bytes(2, "little")
     made = folder / name
@@ -30,7 +30,7 @@ def foreign(name: str, folder: Path) -> Path:
 
 
 def test_the_kernel_refuses_such_a_program(tmp_path: Path) -> None:
-    """Without which the rest would assert nothing."""
+    """Run such a program: otherwise the other tests would prove nothing."""
     with pytest.raises(OSError, match="Exec format error"):
         os.posix_spawn(foreign("flood", tmp_path), ["flood", "--version"], os.environ)
 
@@ -91,7 +91,7 @@ def test_a_capture_is_not_read_by_it(
 def test_an_executable_but_unreadable_program_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not by its mode alone, since root reads all."""
+    """Remove the read permission in a way that also applies to root."""
     program = tmp_path / "a simulator"
     program.write_bytes(own_program(SIMULATOR).read_bytes())
     program.chmod(0o111)

@@ -1,4 +1,4 @@
-"""Rules of the repository that no other tool holds."""
+"""Rules of the repository that no other tool checks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ruamel.yaml import YAML
 TOP = Path(__file__).parents[2]
 WIDTH = 120
 LONGEST_FUNCTION = 60
-"""Lines, from `def` to the last one."""
+"""Number of lines, from `def` to the last one."""
 
 
 def tracked(*patterns: str) -> list[Path]:
-    """Files of the repository, seen from its top."""
+    """Return the files of the repository, as paths in it."""
     done = subprocess.run(["git", "ls-files", "-z", "--", *patterns], cwd=TOP, capture_output=True, check=True)
     found = [Path(name) for name in done.stdout.decode().split("\0") if name]
     assert found, patterns
@@ -28,7 +28,9 @@ def tracked(*patterns: str) -> list[Path]:
 
 
 def prose(file: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a document that could be wrapped: no tables, no listings, no images and links alone."""
+    """Yield the numbered lines of a document that could be wrapped: no tables, no listings, no images and links
+    alone.
+    """
     listing = False
     for number, line in enumerate((TOP / file).read_text(encoding="utf-8").splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -42,7 +44,7 @@ def test_documents_are_wrapped() -> None:
 
 
 def test_rust_lines_are_wrapped() -> None:
-    """rustfmt leaves comments, macros and long texts as they are."""
+    """Check comments, macros and long texts, which rustfmt leaves unwrapped."""
     files = {file: enumerate((TOP / file).read_text(encoding="utf-8").splitlines(), 1) for file in tracked("*.rs")}
     assert [f"{file}:{at}" for file, lines in files.items() for at, line in lines if len(line) > WIDTH] == []
 
@@ -53,7 +55,7 @@ def test_the_formatter_is_never_overruled() -> None:
 
 
 def too_long(text: str) -> list[str]:
-    """Functions and methods of a module that are longer than they may be."""
+    """Yield the functions and methods of a module that exceed the limit."""
     functions = (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
     lines = [(each.name, (each.end_lineno or each.lineno) - each.lineno + 1) for each in functions]
     return [f"{name}: {count} lines" for name, count in lines if count > LONGEST_FUNCTION]
@@ -66,7 +68,7 @@ def test_no_function_is_too_long() -> None:
 
 
 def too_long_in_rust(text: str) -> list[str]:
-    """Functions of a Rust file, as rustfmt indents them, that are longer than they may be."""
+    """Yield the functions of a Rust file, as rustfmt indents them, that exceed the limit."""
     lines = text.splitlines()
     found = []
     for start, line in enumerate(lines):
@@ -139,7 +141,7 @@ def test_the_long_level_runs_each_night() -> None:
 
 
 def test_each_night_the_programs_of_others_are_there() -> None:
-    """Without one its tests are left out, and all the same there is nothing red."""
+    """Check the nightly job: without a third-party program its tests are skipped, and the job still passes."""
     tree = ast.parse((TOP / "tests/interchange/other_tools.py").read_text(encoding="utf-8"))
     assigned = {ast.unparse(each.targets[0]): each.value for each in tree.body if isinstance(each, ast.Assign)}
     packages = ast.literal_eval(assigned["PACKAGES"])
@@ -165,7 +167,7 @@ def test_the_image_is_tried_each_week() -> None:
 
 
 def test_the_fuzz_lock_file_has_all_dependencies_of_the_crates() -> None:
-    """The lock file belongs to a separate workspace, which no regular check builds."""
+    """Compare the lock file of the separate fuzz workspace, which no regular check builds."""
     text = (TOP / "fuzz/Cargo.lock").read_text(encoding="utf-8")
     locked = {each["name"]: each for each in tomllib.loads(text)["package"]}
     for file in sorted((TOP / "crates").glob("*/Cargo.toml")):

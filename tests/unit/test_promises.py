@@ -1,6 +1,6 @@
-"""Documented behaviour under faults and fixed weaknesses have tests, which `tests/promises.toml` maps.
+"""Documented behaviour under faults, and fixed weaknesses: `tests/promises.toml` maps them to tests.
 
-A paragraph, list item or table row that speaks of a fault needs an entry there: its first words and its tests.
+A paragraph, list item or table row about a fault needs an entry there: its first words and its tests.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def passages(text: str) -> Iterator[tuple[int, str]]:
 
 
 def without_test(text: str, entries: dict[str, list[str]]) -> list[str]:
-    """Return passages about a fault that no entry begins."""
+    """Return passages about a fault that match no entry."""
     return [
         f"{number}: {passage[:100]}"
         for number, passage in passages(text)
@@ -52,7 +52,7 @@ def without_test(text: str, entries: dict[str, list[str]]) -> list[str]:
 
 
 def without_passage(text: str, entries: dict[str, list[str]]) -> list[str]:
-    """Return entries that begin no passage of a page."""
+    """Return entries that match no passage of a page."""
     found = [passage for _, passage in passages(text)]
     return [words for words in entries if not any(passage.startswith(words) for passage in found)]
 

@@ -1,4 +1,4 @@
-"""The catalogue of mistakes on purpose, and the document that says which expectations notice them."""
+"""Catalogue of deliberate mistakes, and the document of the expectations that detect them."""
 
 from __future__ import annotations
 

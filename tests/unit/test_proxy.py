@@ -47,7 +47,7 @@ def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
 
 @pytest.fixture(scope="module")
 def shared(modern: FakeDevice) -> Iterator[AccessProxies]:
-    """The access proxy of R1 for tests that leave it as it was."""
+    """Provide one access proxy of R1 for tests that leave it unchanged."""
     with AccessProxies({"R1": by_ssh(modern)}) as proxies:
         yield proxies
 
@@ -65,7 +65,7 @@ def by_telnet(device: FakeDevice) -> AccessMethod:
 
 
 def session_output(proxies: AccessProxies, name: str, typed: str, *, until: str, **changes: Any) -> str:
-    """All that a client reads after it typed something, up to where the text ends so."""
+    """Return the output that a client reads after its input, up to a text."""
 
     async def run() -> str:
         access = proxies.access()[name]
@@ -149,7 +149,7 @@ OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/c
 
 
 def troubles(device: FakeDevice) -> dict[str, tuple[AccessMethod, Kind, str]]:
-    """A way each, what is said, and a part of what is proposed."""
+    """Connection problems: the access path, the message, and a part of the hint."""
     ssh, telnet, place = by_ssh(device), by_telnet(device), f"[127.0.0.1]:{device.ssh}"
     return {
         "password": (replace(ssh, password="wrong"), Kind.LOGIN_REFUSED, "Check user and password"),
@@ -180,7 +180,7 @@ def test_the_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path
 
 
 def known_hop(device: FakeDevice, home: Path, patch: pytest.MonkeyPatch) -> Hop:
-    """The jump host before a device, whose key the user has accepted."""
+    """Provide the jump host before a device, whose key the user has accepted."""
     (home / ".ssh").mkdir()
     (home / ".ssh/known_hosts").write_text(f"[127.0.0.1]:{device.jump} {device.jump_key}\n")
     patch.setenv("HOME", str(home))

@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 @pytest.fixture
 def several(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A helper for any number of cells."""
+    """Return a helper for any number of cells."""
     monkeypatch.setattr(parallel, "FEWEST", 1)
 
 
@@ -43,7 +43,7 @@ def results(folder: RunFolder) -> dict[str, bytes]:
 
 
 def of_helper_alone(readings: Readings, cells: Sequence[CellFiles]) -> None:
-    """Have a helper read all; what it does not, is still left."""
+    """Make a helper read all cells; cells that it skips remain."""
     parallel._have_read(readings, deque(cells))
 
 
@@ -129,7 +129,7 @@ def test_a_helper_ends_with_its_other_end() -> None:
 
 
 def test_a_helper_ends_with_a_killed_process(tmp_path: Path) -> None:
-    """If the parent is killed during its work, the helper ends soon after."""
+    """Kill the parent during its work: the helper ends soon after."""
     script = (
         "import time\nfrom qoslab.analysis import parallel\n"
         "with parallel._helper() as connection:\n"

@@ -1,4 +1,4 @@
-"""Secrets that a run knows are hidden wherever they stand."""
+"""Known secrets of a run: they are hidden in every output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions of IOS, by hand: what each form matches and what it does not, and what is none."""
+"""Regular expressions of IOS, checked by hand: matches, non-matches, and invalid forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repetitions: when they are enough, and how many are advised."""
+"""Repetitions: their sufficient and advised numbers."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ ENOUGH = Enough.model_validate_json('{"metric": "goodput.sum", "interval": "5 %"
 
 
 def scaled(content: Any, factor: float) -> Any:
-    """iperf3's JSON with every count of bytes multiplied."""
+    """Return iperf3's JSON with every count of bytes multiplied."""
     if isinstance(content, dict):
         return {
             key: round(value * factor) if key == "bytes" and isinstance(value, int) else scaled(value, factor)
@@ -32,7 +32,7 @@ def scaled(content: Any, factor: float) -> Any:
 
 @pytest.fixture
 def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
-    """A run whose arm `policed` was repeated, with that much more or less goodput each time."""
+    """Return a run whose arm `policed` was repeated, with the given change of goodput each time."""
 
     def make(*factors: float, valid: bool = True, spared: str = "") -> RunFolder:
         # Captures would contradict them.

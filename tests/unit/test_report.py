@@ -1,4 +1,4 @@
-"""The report: what it says, that it stands alone, and that a browser draws it."""
+"""Reports: their content, independence from other files, and rendering in a browser."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def words(page: str) -> str:
-    """The text of a page, without scripts and style."""
+    """Return the text of a page, without scripts and style."""
 
     class Reader(HTMLParser):
         def __init__(self) -> None:
@@ -331,7 +331,7 @@ class TestPage:
 
 @pytest.fixture(scope="module")
 def dom(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The page after a browser has drawn it, a line was switched off and longer bins were chosen."""
+    """Return the page after a browser has drawn it, with a line switched off and longer bins."""
     change = """(() => {
       const place = document.querySelector('.graph[data-binned]');
       const controls = place.previousElementSibling;
@@ -384,7 +384,7 @@ class TestBrowser:
 
 
 class TestReaders:
-    """Readers with a keyboard, a screen reader, a phone or dark mode."""
+    """Tests of readers with a keyboard, a screen reader, a phone or dark mode."""
 
     def test_tables_have_captions_and_scrolling_parts_have_focus(self, run: RunFolder) -> None:
         page = re.sub(r"<script\b.*?</script>", "", run.report.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -419,7 +419,7 @@ class TestReaders:
 
     @given(st.floats(0, 1))
     def test_figures_on_a_map_can_be_read(self, share: float) -> None:
-        """The least contrast of WCAG 2, level AA."""
+        """Compare the contrast with the minimum of WCAG 2, level AA."""
 
         def luminance(colour: str) -> float:
             parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
@@ -501,7 +501,7 @@ def test_a_narrow_terminal_shows_the_verdict_and_verbose_shows_all(
 
 
 class TestLead:
-    """The picture before the tables."""
+    """Tests of the picture before the tables."""
 
     def test_it_shows_all_arms_over_one_another_before_the_figures(self, run: RunFolder) -> None:
         page = run.report.read_text(encoding="utf-8")
@@ -534,7 +534,7 @@ class TestLead:
 
 
 class TestAnswer:
-    """The answer to the title's question, at the top."""
+    """Tests of the answer to the title's question, at the top."""
 
     ANSWER = {  # noqa: RUF012
         "text": "Policed streams got {policed goodput.sum}, shaped ones {shaped goodput.sum}.",

@@ -1,4 +1,4 @@
-"""The index of a folder's runs."""
+"""Index of a folder's runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(made: Path, tmp_path: Path) -> Path:
-    """Two runs, of which the later one found more goodput and another verdict."""
+    """Provide two runs, the later one with more goodput and another verdict."""
     root = tmp_path / "runs"
     before = root / made.parent.name / made.name
     shutil.copytree(made, before)
@@ -115,7 +115,7 @@ def test_rows_of_other_kinds_are_damage(root: Path) -> None:
 
 
 def test_an_average_counts_as_it_does_in_the_run(tmp_path: Path) -> None:
-    """The only figure that is not met is one, and so is the only one that has moved."""
+    """Count averages: the only failed value is one, and so is the only changed one."""
     expectations = [each for each in sample_run.EXPERIMENT["compare"]["expectations"] if "at_most" not in each]
     compare = sample_run.AVERAGED["compare"] | {"expectations": expectations}
     folder = sample_run.make_run(tmp_path, experiment=sample_run.AVERAGED | {"compare": compare})

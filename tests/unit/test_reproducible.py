@@ -1,4 +1,4 @@
-"""The same experiment in virtual time gives the same bytes, on however many workers."""
+"""Reproducible results: an experiment in virtual time gives the same bytes, on any number of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run repeated by a test is reported, and too many fail the call of pytest."""
+"""Repeated runs of tests are reported, and too many fail the call of pytest."""
 
 from __future__ import annotations
 

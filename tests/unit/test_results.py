@@ -1,4 +1,4 @@
-"""The run folder: made once, read back, never mixed up."""
+"""Run folder: made once, read back, never mixed up."""
 
 from __future__ import annotations
 
@@ -159,7 +159,9 @@ def test_records_survive_the_file(tmp_path: Path) -> None:
 
 
 def test_times_count_from_the_planned_start_of_traffic() -> None:
-    """The first flow gives it, although its start is planned two seconds later; the other began as late as planned."""
+    """Compute times: the first flow determines the start, although it is planned two seconds later; the other began as
+    late as planned.
+    """
     (first,) = record().flows
     late = {"traffic": "later", "started": NOW + timedelta(seconds=2.93), "start_after_s": 3.0}
     later = first.model_copy(update=late)

@@ -47,7 +47,7 @@ def proxies(shared_device: FakeDevice, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def device(shared_device: FakeDevice) -> FakeDevice:
-    """A router in its first state behind the ports of `shared_device`, which last, as do logins to them."""
+    """Provide a router in its initial state behind the ports of `shared_device`, which stay open, like its logins."""
     vars(shared_device.router).update(vars(FakeRouter()))
     return shared_device
 
@@ -147,7 +147,7 @@ def test_an_applet_has_maxrun_if_the_release_supports_it(
     router.chassis = MODELS["2811"]
 
     def ask(name: str, *lines: str) -> list[str]:
-        """Answer like an old release, which does not know the word."""
+        """Answer like an old release, which lacks the keyword."""
         taken = [line for line in lines if known or "maxrun" not in line]
         reply = dict(zip(taken, proxies.ask(name, *taken), strict=True))
         return [reply.get(line, "% Invalid input detected at '^' marker.") for line in lines]

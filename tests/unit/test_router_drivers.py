@@ -17,7 +17,7 @@ PUSHED = "policy-map Mine\n class class-default\n  police 64000\n"
 
 
 def test_an_unsent_configuration_leaves_the_active_one_known(tmp_path: Path) -> None:
-    """The disk may be full when the next router's is to be kept: then nothing is sent to any."""
+    """Fill the disk when the next router's configuration is to be saved: then no router gets one."""
     state = RestoreState(tmp_path / "before")
     state.make()
     (state.folder / "R1.before.ios").write_text(BEFORE)

@@ -208,7 +208,7 @@ def test_load_has_the_rates_of_the_classes(tmp_path: Path) -> None:
 
 
 def test_load_that_an_input_policy_marks_otherwise_is_left_out(tmp_path: Path) -> None:
-    """LAN-IN sets DSCP 0 except for voice and web: no packet from there is in VIDEO."""
+    """Import loads: LAN-IN sets DSCP 0 except for voice and web, so no packet from there is in VIDEO."""
     made = imported(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES})
     flows = {each.name: each.dscp for each in made.offered.flows}
     assert flows == {"REALTIME": 46, "class-default": 0}
@@ -334,7 +334,7 @@ def test_one_file_may_have_several_routers(tmp_path: Path, *, prompts: bool) -> 
 
 
 def test_routes_of_the_input_go_before_shortest_paths(tmp_path: Path) -> None:
-    """Two lines join the routers: `show ip route` says which one carries the packets."""
+    """Import two lines between the routers: `show ip route` says which one carries the packets."""
     second = [addressed("GigabitEthernet0/2", f"10.0.13.{number}", "255.255.255.252") for number in (1, 2)]
     texts = {
         "a.txt": ACCESS.replace("interface GigabitEthernet0/1", f"{second[0]}interface GigabitEthernet0/1"),

@@ -1,4 +1,6 @@
-"""Ways of declared traffic through routing tables: what does not arrive is found before a run, with the line to add."""
+"""Paths of declared traffic through routing tables: unreachable destinations are found before a run, with the line to
+add.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ duration: 10 s
 
 
 def links(*ends: str) -> str:
-    """Links of `NODE INTERFACE ADDRESS` at both ends, in the order of their numbers."""
+    """Return links of `NODE INTERFACE ADDRESS` at both ends, in the order of their numbers."""
     lines = []
     for number, each in enumerate(ends, 1):
         sides = ", ".join(

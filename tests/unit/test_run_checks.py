@@ -1,4 +1,4 @@
-"""`./qoslab test`: levels, what is checked before anything is tested, and an end that leaves nothing behind."""
+"""`./qoslab test`: levels, checks before the tests, and an end that leaves nothing behind."""
 
 from __future__ import annotations
 

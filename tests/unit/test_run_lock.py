@@ -115,7 +115,7 @@ def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDev
 
 @pytest.fixture
 def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, RestoreState]:
-    """The inventory of a run of Alice's that was killed, and what it has left."""
+    """Provide the inventory of a killed run of Alice's, and its remains."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     inventory = tmp_path / "rack.json"
     reached: dict[str, Any] = {"ansible_host": "127.0.0.1", "ansible_port": device.telnet, "qoslab_reach": "telnet"}

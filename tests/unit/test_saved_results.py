@@ -1,4 +1,4 @@
-"""Saved results of cells: taken as long as cells, tables and code are the same, else computed again and named."""
+"""Saved results of cells: used while cells, tables and code are the same, else computed again and named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qoslab.results.folder import SAVED_CELLS
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Names of the cells that are read from their files."""
+    """Return the names of the cells that are read from their files."""
     names: list[str] = []
     original = readings.Readings._read
 

@@ -34,14 +34,14 @@ class Reporter:
         self.notes: list[str] = []
 
     def cell_done(self, cell: str, *, counts: bool = True) -> None:
-        """Nothing is shown."""
+        """Ignore the event."""
 
     def note(self, text: str) -> None:
         self.notes.append(text)
 
 
 class Fake:
-    """A sweep with workers whose cells take no time but what a test gives them."""
+    """Sweep with workers whose cells take only the time that a test sets."""
 
     def __init__(
         self, folder: Path, jobs: int | None, options: Options | None = None, attempts: int = 1, **sets: str
@@ -71,7 +71,7 @@ class Fake:
         )
 
     def work(self, number: int, run: Callable[[CellTask], dict[str, Any]], before_s: float) -> None:
-        """Be a worker, as in `qoslab.run.runner`."""
+        """Act as a worker, like `qoslab.run.runner`."""
         try:
             while (task := self.schedule.lease(number)) is not None:
                 time.sleep(before_s)
@@ -214,7 +214,7 @@ def test_an_interrupt_reaches_waiting_workers(tmp_path: Path) -> None:
 
 
 class TestTheLabThatStays:
-    """Cells for which a worker need not make another lab."""
+    """Tests of cells for which a worker can keep its lab."""
 
     def order(self, tmp_path: Path, workers: int, order: str, repetitions: int = 2) -> tuple[Fake, list[str]]:
         fake = Fake(tmp_path, workers, Options(order=order, repetitions=repetitions))  # type: ignore[arg-type]
@@ -332,7 +332,7 @@ def test_faults_now_and_then_do_not_end_the_run(tmp_path: Path) -> None:
 def test_the_last_attempt_of_a_cell_runs_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None
 ) -> None:
-    """Every cell is late next to others; a request for three labs gets three."""
+    """Make every cell late next to others; a request for three labs gets three."""
     fake = Fake(tmp_path, jobs, attempts=2)
     fake.jobs.labs = fake.jobs.most = 3
     monkeypatch.setattr(fake.jobs, "learn", lambda record, experiment: "")

@@ -65,7 +65,7 @@ def test_experiments_hold(file: Path) -> None:
 
 @cache
 def editor() -> jsonschema.Draft202012Validator:
-    """Return what an editor does with the schema, which is checked once."""
+    """Return an editor's findings with the schema, which is checked once."""
     schema = experiment_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)

@@ -109,7 +109,7 @@ def test_folders_of_another_pid_namespace_stay(temporary: Path) -> None:
 
 @pytest.fixture
 def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary folder in which no socket has room."""
+    """Return a temporary folder whose path is too long for sockets."""
     folder = tmp_path / ("t" * 120)
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))

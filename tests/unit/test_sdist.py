@@ -1,4 +1,4 @@
-"""The sources as they are distributed: what is built from them is what is built from a checkout."""
+"""Source distribution: a build from it equals a build from a checkout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOP = Path(__file__).parents[2]
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of what git knows of the working copy: what else lies in it is nobody's sources."""
+    """Provide a copy of the working copy's files known to git; other files belong to no distribution."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
     copy = tmp_path / "checkout"
     for name in filter(None, listed.split("\0")):
@@ -30,7 +30,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def build(kind: str, sources: Path, to: Path) -> Path:
-    """The archive that hatchling makes, without the programs: for a system that has none, so that cargo is not run."""
+    """Return hatchling's archive without the programs: for a system that has none, so that cargo is not run."""
     environment = os.environ | {"CARGO_BUILD_TARGET": "x86_64-pc-windows-gnu"}
     environment.pop("QOSLAB_TARGET", None)
     argv = [sys.executable, "-P", "-m", "hatchling", "build", "-t", kind, "-d", str(to)]
@@ -41,7 +41,7 @@ def build(kind: str, sources: Path, to: Path) -> Path:
 
 
 def contents(wheel: Path) -> dict[str, int]:
-    """Return its files with their checksums."""
+    """Return the files of an archive with their checksums."""
     with zipfile.ZipFile(wheel) as archive:
         return {each.filename: each.CRC for each in archive.infolist()}
 

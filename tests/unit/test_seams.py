@@ -1,4 +1,4 @@
-"""Kinds of nodes and of labs are values that answer; nothing outside their registries compares their names."""
+"""Kinds of nodes and of labs are objects with methods; only their registries compare their names."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
 
 @dataclass(frozen=True)
 class Seam:
-    """A registry, and by what a comparison of its words is recognised."""
+    """Registry, and the pattern of a comparison of its words."""
 
     folder: str
     """Folder in which they may be compared."""
     names: frozenset[str]
-    """Variables, attributes and constants that hold one of the words and are compared with nothing."""
+    """Variables, attributes and constants that hold one of the words and must not be compared."""
     words: frozenset[str]
-    """The words themselves."""
+    """Words of the registry."""
     classes: frozenset[str] = frozenset()
     """Types that no other module uses."""
 
@@ -58,17 +58,19 @@ LAB = Seam(
 
 
 GENERATION = Seam("ios/model", names=frozenset(), words=frozenset(GENERATIONS))
-"""Compared nowhere: commands require capabilities of `qoslab.ios.model.generations`, rules ask for properties."""
+"""Generation names, compared nowhere: commands require capabilities of `qoslab.ios.model.generations`, rules ask for
+properties.
+"""
 RELEASES = {"ios/model/generations.py", "ios/model/engine_rules.py", "platforms/ios_model.py"}
 """Files with a table by generation: its description, and the release that a virtual router reports."""
 
 
 COMPARING = (ast.Compare, ast.Match, ast.MatchValue, ast.Dict, ast.Subscript, ast.Call)
-"""Kinds of nodes of a syntax tree of which `compared_at` knows."""
+"""Kinds of nodes of a syntax tree that `compared_at` recognises."""
 
 
 def comparisons(tree: ast.AST, seam: Seam) -> Iterator[int]:
-    """Return lines that compare, look up, match or distinguish by type."""
+    """Yield the lines that compare, look up, match or distinguish by type."""
     for node in ast.walk(tree):
         if isinstance(node, COMPARING):
             yield from compared_at(node, seam)
@@ -123,7 +125,9 @@ SEAMS = (PLATFORM, LAB, TOOL, GENERATION)
 
 @cache
 def places() -> tuple[list[set[str]], set[str]]:
-    """Return where files of the package compare words of each of `SEAMS` outside its folder, and name models."""
+    """Return the places at which files of the package compare words of each of `SEAMS` outside its folder, and name
+    models.
+    """
     compared: list[set[str]] = [set() for _ in SEAMS]
     naming = set()
     for file in PACKAGE.rglob("*.py"):

@@ -1,4 +1,4 @@
-"""Runs with less traffic than their file asks for: values that they cannot have do not fail without `--strict`."""
+"""Runs with less traffic than their file defines: unreachable values do not fail without `--strict`."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_a_value_beyond_shortened_traffic_is_not_measured(reason: str, verdict: 
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells of one arm with a parameter, the value that each has, and why others have none."""
+    """Cells of one arm with a parameter, with each value, or the reason of its absence."""
 
     values: dict[str, float | str]
 
     def judged(self, wanted: Comparison) -> list[str]:
-        """The verdicts of averages and pairs, as a shortened run has them."""
+        """Return the verdicts of averages and pairs in a shortened run."""
         cells = [CellSummary(arm="a", parameters={"load": load}, repetition=1, valid=True) for load in self.values]
         rows = [
             {
@@ -122,7 +122,7 @@ def test_a_pair_without_its_value_is_not_measured(second: float | str, verdict: 
 
 
 def shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[int, Outcome]:
-    """The exit status and the outcome of a simulated run of 1200 ms."""
+    """Return the exit status and the outcome of a simulated run of 1200 ms."""
     (tmp_path / "e.yml").write_text(FILE + FLOWS)
     (tmp_path / "t.j2").write_text(TEMPLATE)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Questions of inventory and automation tools to every device, parsed by Genie if it has a parser."""
+"""Commands of inventory and automation tools on every device, parsed by Genie if it has a parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters read with show commands: when they are read, what becomes of them, how wrong a figure from them may be."""
+"""Counters read with show commands: reading times, use, and error of a value from them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ class TestWhen:
                 assert apart and max(apart) < APART_S - 1
 
     def test_a_counter_trigger_is_between_near_readings(self) -> None:
-        """Nobody knows it before. What an inventory says comes first, since reading costs the router time."""
+        """Place a counter trigger between readings: its time is unknown beforehand.
+
+        The inventory's interval is used first, since reading costs the router time.
+        """
         often, seldom = Demand(by_counter=True), Demand(times_s=(5.7,))
         assert period_s(None, seldom) == 10 and 0 < period_s(None, often) < APART_S - 0.4
         for stated in ("0 s", "1 s", "30 s"):
@@ -115,7 +118,7 @@ class TestWhen:
 
 
 class Router:
-    """Answers show commands; some it refuses."""
+    """Router that answers show commands and refuses some."""
 
     def __init__(self, answers: Mapping[str, str], *, fails_after: int = 1000) -> None:
         self.answers = answers
@@ -467,7 +470,7 @@ class TestRows:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value as JSON has it."""
+    """Return the value in its JSON form."""
     return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 

@@ -1,4 +1,4 @@
-"""Unknown lines in `show policy-map interface` and its relatives: each is kept, and everything else is parsed."""
+"""Unknown lines in `show policy-map interface` and its relatives: each is stored, and everything else is parsed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def parsed(text: str, command: str = "show policy-map interface") -> dict[str, A
 
 
 def without_unrecognised(values: Any) -> tuple[Any, list[str]]:
-    """The values without `unrecognised`, and all that stood there."""
+    """Return the values without `unrecognised`, and all its lines."""
     lines: list[str] = []
 
     def strip(value: Any) -> Any:

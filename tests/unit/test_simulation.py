@@ -1,4 +1,4 @@
-"""Experiments as scenarios of the simulator, and what cannot be one; without running it."""
+"""Experiments as scenarios of the simulator, and unsupported ones; without running it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SSH port of a virtual router, to who does not log in."""
+"""SSH port of a virtual router, for clients that do not log in."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PLOTTING = {"plotly", "matplotlib"}
 CLUSTER = {"dask", "distributed", "tornado"}
 DEVICES = {"ansible", "ansible_runner", "genie", "pyats", "unicon", "asyncssh", "pyroute2"}
 HEAVY = NUMBERS | STATISTICS | PLOTTING | CLUSTER | DEVICES
-"""Packages of which each takes a tenth of a second to import, or more."""
+"""Packages that take at least a tenth of a second to import."""
 
 COMMAND = """\
 import json, sys
@@ -33,7 +33,7 @@ print("\\n" + json.dumps([status, sorted({name.partition(".")[0] for name in sys
 
 
 def imported(folder: Path, *arguments: str) -> set[str]:
-    """The heavy packages that a command has imported in its own process when it is done."""
+    """Return the heavy packages that a command has imported in its process at its end."""
     done = subprocess.run(
         [sys.executable, "-c", COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=True
     )
@@ -65,14 +65,16 @@ def test_a_tried_policy_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> None:
-    """Genie, which parses the output of the routers, is in another process."""
+    """Check the imports of a run in virtual time: Genie, which parses the output of the routers, is in another
+    process.
+    """
     arguments = ("--lab", "simulated", "--arm", "policed", "--duration", "2s")
     assert imported(tmp_path, "run", EXPERIMENT, *arguments) == NUMBERS
     assert next(tmp_path.glob("runs/*/latest/report.html")).stat().st_size > 10**6, "it has its graphs"
 
 
 def test_help_is_there_at_once(tmp_path: Path) -> None:
-    """Processor time, which others on the machine take none of: 0.15 s is what nobody notices."""
+    """Measure processor time, independent of other processes: nobody notices 0.15 s."""
 
     def taken() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -47,7 +47,7 @@ def test_one_value_has_no_interval() -> None:
 
 SAMPLED = 400
 LEAST_COVERED = 0.92
-"""Least coverage of nominal 95 %; fewer of 400 would come by chance once in a hundred times."""
+"""Least coverage of nominal 95 %; fewer of 400 would occur by chance once in a hundred times."""
 
 
 @pytest.mark.long
@@ -123,7 +123,7 @@ def test_arms_that_do_not_overlap_differ_wholly() -> None:
 
 
 def test_the_interval_of_a_difference_is_that_of_welch() -> None:
-    """The median of two values is their mean: the interval is that of scipy."""
+    """Compare with Welch's interval from scipy: the median of two values is their mean."""
     from scipy import stats
 
     theirs = stats.ttest_ind([10.0, 20.0], [1.0, 3.0], equal_var=False).confidence_interval(0.95)
@@ -188,7 +188,7 @@ def test_burst_before_a_steady_series_is_trimmed() -> None:
 
 @pytest.mark.parametrize("length", [8, 10, 15, 20])
 def test_samples_that_make_up_for_each_other_are_steady(length: int) -> None:
-    """A packet late in one second arrives in the next: the level is constant although the samples are dependent."""
+    """Judge dependent samples: a packet late in one second arrives in the next, but the level is constant."""
     random = np.random.default_rng(7)
     series = [1.0 + np.diff(random.uniform(0, 0.1, length + 1)) for _ in range(40)]
     assert [each for each in map(warm_up, series) if not each.steady] == []
@@ -206,7 +206,9 @@ def test_credit_hidden_in_scatter_may_be_known_from_the_bucket() -> None:
 
 @given(st.integers(0, 2**32), st.floats(0.1, 5.0))
 def test_the_burst_of_a_bucket_is_no_steady_goodput(seed: int, credit: float) -> None:
-    """A cumulated count gives the rate except for movements between seconds at its ends."""
+    """Judge the burst of a bucket: a cumulated count gives the rate except for movements between seconds at its
+    ends.
+    """
     moved = np.diff(np.random.default_rng(seed).uniform(0, 0.1, 41))
     series = 1.0 + moved
     series[0] += credit
@@ -258,8 +260,11 @@ def test_advised_repetitions_grow_with_the_spread_and_shrink_with_the_difference
     [(0.5, 64), (0.8, 26), (1.0, 17), (5.65, 3), (5.66, 2), (6.0, 2), (8.0, 2), (20.0, 2), (1e6, 2)],
 )
 def test_advice_is_the_least_number_that_gives_a_t_test_its_power(effect: float, number: int) -> None:
-    """Differences in standard deviations. J. Cohen, "Statistical power analysis", 1988, table 2.4.1 has the first
-    three; with two in each arm the power is 0.7996 for 5.65 and 0.8007 for 5.66, by the noncentral t distribution."""
+    """Compare with J.
+
+    Cohen, "Statistical power analysis", 1988, table 2.4.1, for the first three differences in standard deviations; with
+    two in each arm the power is 0.7996 for 5.65 and 0.8007 for 5.66, by the noncentral t distribution.
+    """
     assert repetitions_for([-1.0, 0.0, 1.0], effect) == number
 
 
@@ -285,7 +290,7 @@ def test_average_is_the_mean_of_the_cells_medians() -> None:
 
 
 def test_cells_that_were_not_repeated_vary_by_their_choice() -> None:
-    """Like the mean of a sample, with Student's t."""
+    """Compute the interval like that of the mean of a sample, with Student's t."""
     found = average([[90.0], [92.0], [97.0], [85.0]])
     half = T[3] * float(np.std([90, 92, 97, 85], ddof=1)) / 2
     assert (found.value, found.over) == (91.0, "cells")
@@ -336,7 +341,9 @@ def test_a_ratio_over_0_is_none_and_is_not_warned_of() -> None:
 
 
 def test_a_series_with_zero_sum_of_autocovariances_is_judged() -> None:
-    """A simulated flow's: segments of eight at a time, of which the rule for the number of lags divides by zero."""
+    """Judge a simulated flow's series, with segments of eight at a time: the rule for the number of lags divides by
+    zero for it.
+    """
     series = [11584.0 * segments for segments in (41, 42, 37, 47, 42, 35, 47, 42, 38, 44)]
     found = warm_up(series)
     assert found.samples == 0 and found.steady

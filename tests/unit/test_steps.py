@@ -1,4 +1,4 @@
-"""The plan is what runs: the steps that are opened in a cell are those that are planned for it, in the same order.
+"""Plan of a cell: the steps that open in a cell are the planned ones, in the same order.
 
 `tests/lab/test_steps.py` compares with real cells.
 """
@@ -34,7 +34,7 @@ ROOMS = ("qoslab.run.workers.", "qoslab.run.cell.")
 
 
 def carried_out_by(name: str) -> list[ModuleType]:
-    """The modules that open the steps of a cell in a kind of lab, in the order in which they take over."""
+    """Modules that open the steps of a cell in a kind of lab, in their order."""
     found = [import_module(f"{ROOMS[0]}{name}")]
     for module in found:
         statements = (node for node in ast.walk(syntax(module)) if isinstance(node, ast.ImportFrom) and node.module)
@@ -53,7 +53,7 @@ def syntax(module: ModuleType) -> ast.Module:
 
 @cache
 def cells(kind: LabKind, file: Path) -> list[PlannedCell]:
-    """The first cell of each arm of an experiment file, in a kind of lab; none if that cannot run it."""
+    """Return the first cell of each arm of an experiment file, in a kind of lab; none if that cannot run it."""
     try:
         sweep = load_sweep(file, {}, kind.check)
     except ExperimentError:
@@ -67,7 +67,7 @@ def cells_of(kind: LabKind) -> list[PlannedCell]:
 
 
 def opened(module: ModuleType) -> Iterator[str]:
-    """The keys that a module opens, in the order of its lines: `journal.step(KEY)`."""
+    """Return the keys that a module opens, in the order of its lines: `journal.step(KEY)`."""
     calls = [
         node
         for node in ast.walk(syntax(module))

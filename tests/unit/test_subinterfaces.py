@@ -1,4 +1,4 @@
-"""IEEE 802.1Q subinterfaces: what is typed and refused, the data plane's configuration, prints, both ends of a link."""
+"""IEEE 802.1Q subinterfaces: typed and refused lines, the data plane's configuration, output, both ends of a link."""
 
 from __future__ import annotations
 

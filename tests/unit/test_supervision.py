@@ -1,4 +1,4 @@
-"""Messages of the lab's supervisor about what the machine lacks."""
+"""Messages of the lab's supervisor about missing things of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters: expressions, combinations, cells, keys; and everything that is wrong with a matrix."""
+"""Parameters: expressions, combinations, cells, keys; and every error in a matrix."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def test_folders_of_cells_with_different_numbers_differ(one: float, other: float
 
 @pytest.mark.long
 def test_bookkeeping_is_linear(grid: Path) -> None:
-    """Dry run of ten thousand cells; its duration is measured in the benchmark."""
+    """Plan ten thousand cells in a dry run; the benchmark measures its duration."""
     values = ", ".join(f"{number} Mb/s" for number in range(1, 51))
     many = ", ".join(map(str, range(1, 51)))
     sweep = load_sweep(

@@ -1,4 +1,4 @@
-"""The configuration of a Catalyst 3750: commands, refusals, running configuration, rollback, the compiler."""
+"""Configuration of a Catalyst 3750: commands, refusals, running configuration, rollback, the compiler."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ int gigabitethernet1/0/15
  srr-queue  bandwidth share  30  70 1 1
  srr-queue bandwidth limit 70
 """
-"""The article's configuration."""
+"""Configuration of the article."""
 
 
 def configured(text: str, base: str = "") -> Device:

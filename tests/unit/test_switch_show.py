@@ -67,7 +67,7 @@ interface gi1/0/17
 
 
 def counted() -> SwitchPortCounters:
-    """Possible counters after the article's last step: EF without loss, best effort with 276 drops."""
+    """Return possible counters after the article's last step: EF without loss, best effort with 276 drops."""
     counters = switch_counters.idle()
     counters["dscp_in"][0], counters["dscp_in"][46] = 363949, 5532
     counters["dscp_out"][0], counters["dscp_out"][46] = 363673, 5532
@@ -202,7 +202,7 @@ def test_genie_parses_every_screen(switch: FakeRouter, screen: str) -> None:
 
 
 def test_the_printed_limit_is_the_rate_of_the_port() -> None:
-    """One table in the data plane and one in the show command: the same limits, the same figures."""
+    """Compare the limits of the data plane with those of the show command: the same values from two tables."""
     constants = (TESTS.parent / "crates/qos-core/src/config/catalyst_constants.rs").read_text(encoding="utf-8")
     (table,) = re.findall(r"OPERATIONAL_BANDWIDTH: \[\(u32, u32\); \d+\] = \[(.*)\];", constants)
     sent = {int(limit): int(part.replace("_", "")) for limit, part in re.findall(r"\((\d+), ([\d_]+)\)", table)}

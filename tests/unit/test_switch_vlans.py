@@ -1,4 +1,4 @@
-"""`interface Vlan` of a Catalyst 3750: policies of two levels, what they may have, and their screens."""
+"""`interface Vlan` of a Catalyst 3750: policies of two levels, their permitted actions, and their show output."""
 
 from __future__ import annotations
 

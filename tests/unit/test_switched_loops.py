@@ -1,4 +1,4 @@
-"""Circles of switched links, which nothing takes apart here: found where a frame could go round, and nowhere else."""
+"""Loops of switched links, without spanning tree: detected exactly if a frame can loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qoslab.schema.loops import switched_loop
 from qoslab.schema.topology import load_topology
 
 Ends = tuple[tuple[str, int], tuple[str, int]]
-"""A link: at both ends the switch and the number of the port."""
+"""Link: at both ends the switch and the number of the port."""
 
 
 def topology(links: list[Ends]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ PORTS = {
 def goes_round(links: list[Ends], devices: dict[str, Device]) -> bool:
     """Return whether a broadcast is still forwarded after more hops than there are links, by the rules of the bridge.
 
-    By the data plane's configuration, with tags on the wire.
+    Uses the data plane's configuration, with tags on the wire.
     """
     ports = {}
     for name, each in devices.items():

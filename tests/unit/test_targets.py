@@ -1,4 +1,4 @@
-"""Files that a command writes are complete, or unchanged, and the fault is named."""
+"""Output files of commands are complete, or unchanged, and the fault is named."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTHING = Path("/proc/nothing")
 """Folder in which not even root can create a file."""
 ROOT = Path(__file__).parents[2]
 ROOM = 200
-"""Bytes that a file has room for: what is written breaks off amid it, as on a full disk."""
+"""Space for a file in bytes: a write fails in the middle, like on a full disk."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Outco
 
 @pytest.fixture
 def run(analysed: tuple[RunFolder, Outcome], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    """A run with existing files: only the requested files are written next."""
+    """Provide a run with existing files: only the requested files are written next."""
     for name in ("qoslab.analysis.parallel.analyse_by_helpers", "qoslab.report.view.analyse"):
         monkeypatch.setattr(name, lambda folder: analysed[1])
     monkeypatch.setattr("qoslab.report.render", lambda folder, outcome: folder.report)
@@ -47,7 +47,7 @@ def run(analysed: tuple[RunFolder, Outcome], monkeypatch: pytest.MonkeyPatch) ->
 
 
 def words(command: str, run: RunFolder, target: Path) -> list[str]:
-    """A command that writes to `target`."""
+    """Return the words of a command that writes to `target`."""
     recorded = sample_run.RECORDED
     capture = str(recorded / "capture" / "four-streams.pcapng")
     return {
@@ -75,7 +75,7 @@ WRITING = ("junit", "summary", "man", "draw", "figure", *FORMATS, "init", "impor
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A working directory with what commands read."""
+    """Provide a working directory with the input of commands."""
     topology = {"name": "lab", "topology": {"nodes": {"a": {"kind": "linux"}, "b": {"kind": "linux"}}}}
     topology["topology"]["links"] = [{"endpoints": ["a:eth1", "b:eth1"]}]  # type: ignore[index]
     (tmp_path / "lab.clab.yml").write_text(json.dumps(topology))
@@ -84,7 +84,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def left(place: Path) -> dict[str, str]:
-    """Return its contents, with folders."""
+    """Return the contents of a folder, including folders."""
     found = sorted(path for path in place.rglob("*"))
     return {path.relative_to(place).as_posix(): path.read_text() if path.is_file() else "" for path in found}
 
@@ -151,7 +151,7 @@ def test_a_forbidden_target_is_refused(
 
 @contextmanager
 def little_room() -> Iterator[None]:
-    """Files have room for `ROOM` bytes."""
+    """Limit files to `ROOM` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, hard))
     try:

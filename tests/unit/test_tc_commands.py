@@ -1,4 +1,4 @@
-"""Templates of tc commands: their units, mistakes with their places, and the trees of queues that they make."""
+"""Templates of tc commands: their units, mistakes with their places, and the resulting trees of queues."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ PACKETS: list[Packet] = [
 
 
 def permits(packet: Packet) -> bool:
-    """Decide by the access list LIST as a router does."""
+    """Return the decision of the access list LIST, like a router."""
     if packet["network"] != "ip":
         return False
     if packet["protocol"] == 6 and packet["host"] and packet["port"] == 80:
@@ -184,7 +184,7 @@ def permits(packet: Packet) -> bool:
 
 
 def matches(maps: dict[str, Any], name: str, packet: Packet) -> bool:
-    """Decide by a class-map as a router does."""
+    """Return the decision of a class-map, like a router."""
     found = []
     for each in maps[name]["criteria"]:
         match each["type"]:
@@ -205,7 +205,7 @@ def matches(maps: dict[str, Any], name: str, packet: Packet) -> bool:
 
 
 def has(packets: Packets, packet: Packet) -> bool:
-    """Return whether a set has a packet; its destination is 10.0.0.1 or 10.0.0.2, its source port 1024."""
+    """Return whether a set contains a packet; its destination is 10.0.0.1 or 10.0.0.2, its source port 1024."""
     address = 0x0A000001 if packet["host"] else 0x0A000002
     return all(
         (

@@ -1,4 +1,4 @@
-"""Templates of tc commands: accepted lines, refusals without a kernel, kinds that a kernel must have."""
+"""Templates of tc commands: accepted lines, refusals without a kernel, and required kinds of a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The telnet protocol, byte by byte as RFC 854 has it."""
+"""Telnet protocol, byte by byte according to RFC 854."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from qoslab.schema import load_experiment
 VALUE, RANGE, WORK = 65_536, 10_000, 200_000
 """Copies of the limits, so that a change of one is noticed."""
 GROWN = "{% set x = '" + "a" * 8192 + "' %}{% set x = x" + " ~ x" * 7
-"""A value as long as one may be; what follows may make it longer."""
+"""Value of the greatest permitted length; later operations may make it longer."""
 LOOP = "{% for i in range(999) %}"
 WITHIN = {
     "value": GROWN + " %}hostname R9\n",

@@ -1,5 +1,4 @@
-"""The action, the templates and the files of a new project in CI: their scripts, with programs that record their
-calls."""
+"""Action, templates and files of a new project in CI: their scripts, with programs that record their calls."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from qoslab.lab_kinds import LABS
 
 TOP = Path(__file__).parents[2]
 HERE = [name for name, kind in LABS.items() if not kind.placed]
-"""Labs that a runner has by itself."""
+"""Labs that a runner supports by itself."""
 BY_NAME = re.compile(
     r"""(?:\bpipx?|\buv(?: tool| pip)?) (?:install|run|download)\b[^`\n]*?[ '"]qoslab(?=[\[\s`'"=@<>~]|$)"""
 )
@@ -30,7 +29,7 @@ printf '%s' "${0##*/}" >> "$CALLS"
 printf ' <%s>' "$@" >> "$CALLS"
 echo >> "$CALLS"
 """
-"""A program that records its call."""
+"""Program that records its call."""
 
 
 def load(name: str) -> Any:
@@ -51,7 +50,7 @@ class Machine:
             file.chmod(0o755)
 
     def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run as on a forge: with bash, which ends at the first failure. Temporary files are removed afterwards."""
+        """Run like on a forge: with bash, which ends at the first failure. Temporary files are removed afterwards."""
         temporary = self.folder / "temporary"
         temporary.mkdir(exist_ok=True)
         own = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "CALLS": str(self.folder / "calls")}
@@ -96,8 +95,9 @@ elif [ "$1" = install ]; then
     cat "$5" > /dev/null
 fi
 """
-"""A pip that makes a wheel, too: `pip wheel --quiet --no-deps --wheel-dir FOLDER WHAT`, and reads a file of
-requirements: `pip install --quiet --require-hashes -r FILE`."""
+"""Script of pip that makes a wheel, too: `pip wheel --quiet --no-deps --wheel-dir FOLDER WHAT`, and reads a file of
+requirements: `pip install --quiet --require-hashes -r FILE`.
+"""
 VENV = """\
 #!/bin/bash
 if [ "$2" = venv ]; then
@@ -107,7 +107,7 @@ else
     exec /usr/bin/python3 "$@"
 fi
 """
-"""A python3 whose environments have these programs: `python3 -m venv FOLDER`."""
+"""Script of python3 whose environments have these programs: `python3 -m venv FOLDER`."""
 
 
 def script_of(name: str, lab: str = "simulated") -> str:
@@ -126,7 +126,7 @@ FILES = ["project/.github/workflows/qos.yml", "project/.gitlab-ci.yml", "templat
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("variables", [{}, {"QOSLAB": ""}], ids=["unset", "empty"])
 def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, str], machine: Machine) -> None:
-    """No index has qoslab: what a stranger puts there under that name must not be run."""
+    """Install nothing from the index: qoslab is not there, and a stranger's package of that name must not be run."""
     done = machine.run(script_of(name), LAB="simulated", QOSLAB_LAB="simulated", **variables)
     assert done.returncode != 0 and machine.calls() == []
     assert re.search("QOSLAB.*set it to the wheel of qoslab|Set the variable QOSLAB", done.stdout + done.stderr)
@@ -260,7 +260,7 @@ def test_an_installation_by_name_is_known(text: str, count: int) -> None:
 
 
 def step_with(text: str) -> str:
-    """The script of the one step of the action in which that text stands."""
+    """Return the script of the only step of the action that contains this text."""
     (script,) = [step["run"] for step in load("action.yml")["runs"]["steps"] if text in step.get("run", "")]
     return str(script)
 
@@ -393,7 +393,7 @@ RELEASED = [
 
 
 def release() -> tuple[dict[str, Any], str]:
-    """The job that publishes, and its script."""
+    """Return the publishing job, and its script."""
     job = load(".github/workflows/wheels.yml")["jobs"]["release"]
     (script,) = [step["run"] for step in job["steps"] if "run" in step]
     return job, script

@@ -152,7 +152,7 @@ def test_links_of_an_experiment_are_not_those_of_a_virtual_lab(capsys: pytest.Ca
 
 
 def answering(answers: Mapping[str, str], kind: str = "router") -> Any:
-    """A device that answers show commands with these texts, and others with nothing."""
+    """Device that answers show commands with these texts, and others with nothing."""
     from genie.conf.base import Device
 
     from qoslab.genie.show_parser import register

@@ -1,4 +1,4 @@
-"""Files that hold a topology only."""
+"""Files with only a topology."""
 
 from __future__ import annotations
 

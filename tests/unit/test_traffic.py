@@ -1,4 +1,4 @@
-"""The traffic tools' commands and parsers, against recorded outputs of the real tools."""
+"""Commands and parsers of the traffic tools, against recorded outputs of the real tools."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class TestIperf2:
 
 
 class TestHostileOutput:
-    """The parser gives values or its own error for any output of the tools."""
+    """Tests of hostile output: the parser gives values or its own error for any output of the tools."""
 
     @staticmethod
     def parse(name: str, client: str, server: str) -> None:
@@ -378,8 +378,9 @@ class TestFlood:
             tool("flood").parse(noise(), seconds(5), client, server)
 
     def test_a_receiver_that_only_listens_on_has_no_intervals(self) -> None:
-        """The receiver waits for packets still in queues. Empty intervals of that time would count as time without
-        goodput."""
+        """Parse a receiver that waits for packets still in queues: empty intervals of that time would count as time
+        without goodput.
+        """
         client, server = recorded("flood-lossy", "jsonl")
         total = server.stdout.splitlines()[-1]
 

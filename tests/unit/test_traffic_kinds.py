@@ -1,4 +1,4 @@
-"""Kinds of traffic in experiment files: the keys that they stand for, and the labs that send them."""
+"""Kinds of traffic in experiment files: the keys that each replaces, and the labs that send them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def test_a_kind_fills_in_the_keys_of_a_flow(tmp_path: Path) -> None:
 
 
 def test_a_kind_keeps_its_payload_with_ipv6() -> None:
-    """A call has 160 bytes of G.711 and 12 of RTP: 200 with IPv4, 220 with IPv6; full packets stay below 1500."""
+    """Count bytes of a call: 160 of G.711 and 12 of RTP give 200 with IPv4, 220 with IPv6; full packets stay below
+    1500.
+    """
     flows = [{"name": name, "kind": name, "family": 6} for name in ("voice", "imix")]
     voice, imix = with_kinds({"traffic": flows})["traffic"]
     assert (voice["size"], imix["size"]) == ("220 B", "1500 B")

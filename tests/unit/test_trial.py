@@ -1,4 +1,4 @@
-"""The command `try`: traffic in words, changes, and results that arithmetic confirms."""
+"""Command `try`: traffic in words, changes, and results that arithmetic confirms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOP = Path(__file__).parents[2]
 EDGE = (TOP / "tests" / "goldens" / "trial" / "wan-edge.ios").read_text(encoding="utf-8")
 PROPAGATION_MS = 10
 LAN_MS = 1540 * 8 / 10**6 * 2
-"""Two full frames on a line of 1 Gb/s in front of the router, at most."""
+"""Time of two full frames on a line of 1 Gb/s in front of the router, the maximum."""
 
 SHAPED = """\
 version {version}

@@ -29,7 +29,7 @@ SOON = Trigger(time=Duration(10**7))
 
 
 def experiment(*observations: str) -> Experiment:
-    """An experiment with these entries of `observe`."""
+    """Return an experiment with these entries of `observe`."""
     return load_sweep(FILE, {"observe": f"[{', '.join(observations)}]"}).experiment
 
 
@@ -78,7 +78,7 @@ def test_an_invalid_trigger_is_reported_with_its_place(entry: str, message: str)
 
 
 def test_a_router_is_looked_at_so_often_and_no_more() -> None:
-    """The limit is for the entries of one arm together; other routers and other arms have separate limits."""
+    """Count the entries of one arm together; other routers and other arms have separate limits."""
     times = [f"{{time: {number} ms}}" for number in range(1, MOMENTS_LIMIT + 2)]
     most, one_more = f"[before, {', '.join(times[:-1])}]", times[-1]
     assert len(triggers(experiment(observe(most)))) == MOMENTS_LIMIT
@@ -102,7 +102,7 @@ def test_the_plan_shows_the_trigger() -> None:
 
 
 def counters(conformed: int, seconds: float = 0.0) -> Any:
-    """Counters of R1: a policed class with a child, one without a policer, and an input class."""
+    """Return counters of R1: a policed class with a child, one without a policer, and an input class."""
     policed = {"name": "a", "bytes": 2 * conformed, "police": {"conformed": {"bytes": conformed}}}
     inside = {"policy": "Q", "classes": [{**policed, "child": None}]}
     output = {"policy": "P", "classes": [{**policed, "child": inside}, {"name": "b", "bytes": 7, "police": None}]}
@@ -144,7 +144,7 @@ def test_routers_are_looked_at_when_a_print_or_a_figure_is_wanted() -> None:
 
 
 class FakeJournal:
-    """The part of a journal that `Triggered` needs."""
+    """Part of a journal that `Triggered` needs."""
 
     def __init__(self, *wanted: Trigger) -> None:
         self._wanted = Observation(node="R1", command=SHOW, when=wanted)
@@ -169,7 +169,7 @@ class FakeJournal:
 
 
 class FakeLab:
-    """A data plane whose policer has let 1000 bytes more through each time it is asked."""
+    """Data plane whose policer passes 1000 more bytes at each reading."""
 
     def __init__(self) -> None:
         self.asked = 0

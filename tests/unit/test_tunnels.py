@@ -1,4 +1,4 @@
-"""Tunnels of a pasted configuration: the bytes that they add, and what policies below them see."""
+"""Tunnels of a pasted configuration: the bytes that they add, and the packet sizes that policies below them count."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_classes_of_the_port_see_inner_headers_with_pre_classify_only() -> None:
 
 
 def test_a_shaper_passes_fewer_packets_in_a_tunnel() -> None:
-    """At 2 Mb/s a packet of 200 bytes is 214 on Ethernet, 238 below GRE and 280 in GRE and IPsec."""
+    """Shape at 2 Mb/s: a packet of 200 bytes is 214 on Ethernet, 238 below GRE and 280 in GRE and IPsec."""
     esp = tried(text_of(transforms="esp-3des esp-sha-hmac"), "voice 40 dscp default port 4000")
     gre = tried(text_of(below=True), "voice 40 dscp default port 4000")
     for trial, counted in ((esp, 200 + 78), (gre, 238)):

@@ -1,4 +1,4 @@
-"""Expectations of the tutorial, `new experiment` and `init` fail where the policy does nothing."""
+"""Expectations of the tutorial, `new experiment` and `init` fail if the policy does nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ interface FastEthernet0/1
 
 
 def block(language: str, first: str) -> str:
-    """The code of the page that begins so."""
+    """Return the code block of the page that begins with this text."""
     found = re.findall(rf"```{language}\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
     (text,) = (each for each in found if each.startswith(first))
     return str(text)

@@ -1,4 +1,4 @@
-"""The outputs in the tutorial are those of its commands."""
+"""Outputs in the tutorial equal those of its commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOP = Path(__file__).parents[2]
 
 @pytest.fixture
 def outputs() -> ModuleType:
-    """The program that writes the outputs; the folder `site` is no package."""
+    """Return the program that writes the outputs; the folder `site` is no package."""
     spec = importlib.util.spec_from_file_location("outputs", TOP / "site" / "outputs.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -165,7 +165,7 @@ REFUSED = [
     (Percent, "5 x", "unit", ""),
     (Percent, "0.00001 %", 'found "0.00001 %", not a whole number of 0.0001 %', ""),
 ]
-"""Kind, text, what is said of it (`bare`: that it has no unit, `unit`: that it is none of the known ones), proposal."""
+"""Kind, text, its message (`bare`: no unit, `unit`: an unknown unit), proposal."""
 
 
 @pytest.mark.parametrize(("kind", "text", "message", "proposal"), REFUSED, ids=lambda value: str(value)[:20])
@@ -234,7 +234,7 @@ def test_kinds_do_not_mix(name: str) -> None:
 
 
 def test_each_operator_answers_by_itself() -> None:
-    """Not only by the other operand's mirrored one."""
+    """Compare in both orders, not only by the other operand's mirrored operator."""
     answers = [getattr(Rate(6), name)(Rate(4)) for name in OPERATORS if name != "__mul__"]
     assert answers == [False, False, False, True, True, Rate(10), Rate(2), 1, 1.5]
     assert [getattr(Rate(5), name)(Rate(5)) for name in OPERATORS[:5]] == [True, False, True, False, True]
@@ -312,7 +312,7 @@ def test_attributes() -> None:
 
 
 class Holder(pydantic.BaseModel):
-    """A model with each kind."""
+    """Model with a field of each kind."""
 
     rate: Rate
     size: Size = Size(0)

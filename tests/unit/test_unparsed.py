@@ -1,4 +1,4 @@
-"""Lines of routers that no parser took."""
+"""Lines of routers that no parser recognised."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def genie(command: str, text: str) -> tuple[Any, str]:
 
 
 def run_with(root: Path, command: str, text: str, parsed: str) -> RunFolder:
-    """A run in which R1 printed this before each arm's traffic."""
+    """Return a run in which R1 printed these lines before each arm's traffic."""
     run = sample_run.make_run(root)
     for cell in sample_run.cells_of(run):
         base = cell.observation("R1", "before", "show policy-map interface")

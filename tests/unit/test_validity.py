@@ -256,7 +256,7 @@ class TestSenders:
         assert found((100, 10), (None, None)) is found() is None
 
     def test_how_late_the_packets_of_a_probe_left(self) -> None:
-        """Against the most punctual of their run: when a run begins its program alone decides."""
+        """Compare lateness with the most punctual probe of the run: the start of a run depends on its program alone."""
 
         def sample(run: int, packet: int, sent_ns: int) -> program_formats.Sample:
             return {"run": run, "packet": packet, "sent_ns": sent_ns, "arrived_ns": sent_ns + 10**6, "rtt_ms": 1}

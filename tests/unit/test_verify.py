@@ -135,7 +135,7 @@ PRIORITY = {"unit": "percent", "number": 10, "burst_bytes": None, "level": None}
 
 
 def queueing(echo: dict[str, Any], web: dict[str, Any]) -> list[str]:
-    """Differences of the recorded print from a policy with these two classes; places are left out."""
+    """Return the differences of the recorded output from a policy with these two classes, without places."""
     classes = [PLAIN_CLASS | {"name": "Echo"} | echo, PLAIN_CLASS | {"name": "Web"} | web]
     intended = {
         "policy_maps": {"WAN": {"classes": classes}},

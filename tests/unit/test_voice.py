@@ -1,4 +1,4 @@
-"""Voice quality by ITU-T G.107, against published values of it, of G.109 and of G.113."""
+"""Voice quality by ITU-T G.107, against its published values and those of G.109 and G.113."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wheel for another machine is handed out only if it is what its name says."""
+"""Wheels for other machines are delivered only if they match their names."""
 
 from __future__ import annotations
 

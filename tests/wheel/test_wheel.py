@@ -1,4 +1,4 @@
-"""The wheel, installed into an empty environment without extras and used in an empty folder."""
+"""Wheel, installed into an empty environment without extras and used in an empty folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that holds the wheel and what it needs, nothing else."""
+    """Provide the interpreter of an environment with only the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("environment")
     made = call([UV, "venv", "-q", "--python", sys.executable, folder / "v"], folder)
     assert made.returncode == 0, made.stderr

@@ -1,4 +1,4 @@
-"""A traffic tool and a platform of another package: iperf3 under another name, and an engine router under another."""
+"""Traffic tool and platform of another package: iperf3 and an engine router under other names."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from qoslab.traffic.iperf3 import Iperf3
 
 
 class Ramp(Iperf3):
-    """Starts iperf3, and reads what it prints."""
+    """Traffic tool that starts iperf3 and parses its output."""
 
     name = "ramp"
 
     def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
-        """The figures of a flow; `TrafficError` if the output has none."""
+        """Return the values of a flow; `TrafficError` if the output has none."""
         return replace(super().parse(flow, duration, client, server), tool=self.name)
 
 
 @dataclass(frozen=True)
 class Bsd(Engine):
-    """Router that is configured like an engine router, over the control socket of its data plane."""
+    """Router configured like an engine router, over the control socket of its data plane."""
 
     name: str = "bsd"

@@ -1,4 +1,4 @@
-"""A metric and a figure of another package; what is slow to import is imported where it is used."""
+"""Metric and figure of another package; slow modules are imported on use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _slowest(flows: pd.DataFrame) -> float | None:
-    """The rows of one cell that the selector means; None if they have no such figure."""
+    """Return the rows of one cell that match the selector; None if they have no such value."""
     return None if flows.empty else float(flows["goodput_bps"].min())
 
 
@@ -22,12 +22,12 @@ SLOWEST = AddedMetric("acme.slowest", "b/s", "goodput of the slowest stream", "t
 
 
 class Shares:
-    """A bar for each stream of a run."""
+    """Figure with a bar for each stream of a run."""
 
     title = "What each stream got"
 
     def draw(self, run: Run, width_mm: float) -> Figure:
-        """A figure of this width."""
+        """Draw a figure of this width."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width_mm / 25.4, width_mm / 40))
