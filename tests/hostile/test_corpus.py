@@ -31,7 +31,7 @@ def server() -> Iterator[Sandbox]:
 
 @pytest.mark.sample(80)
 @pytest.mark.parametrize("name", CASES)
-def test_hostile_input(server: Sandbox, tmp_path: Path, name: str) -> None:
+def test_hostile_input_ends_soon_with_a_verdict_or_message(server: Sandbox, tmp_path: Path, name: str) -> None:
     case: Case = CASES[name]
     try:
         assert_held(case, server, tmp_path)
@@ -40,5 +40,5 @@ def test_hostile_input(server: Sandbox, tmp_path: Path, name: str) -> None:
         subprocess.run(["rm", "-rf", str(tmp_path)], check=False)
 
 
-def test_the_corpus_is_broad() -> None:
+def test_hostile_corpus_covers_all_commands() -> None:
     assert len(CASES) == len(EVERY) >= 600

@@ -108,7 +108,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_router_that_comes_to_no_end_is_abandoned(name: str, reached: Reached) -> None:
+def test_router_with_endless_output_is_abandoned(name: str, reached: Reached) -> None:
     _, _, kind, text = HOSTILE[name]
     with pytest.raises((ProxyClosed, AccessFault)) as found:
         reached.proxies.open(name)
@@ -128,7 +128,7 @@ ASKS = {
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ASKS)
-def test_a_router_that_lets_nobody_in_is_reported(name: str, reached: Reached) -> None:
+def test_router_that_refuses_all_logins_is_reported(name: str, reached: Reached) -> None:
     began = time.monotonic()
     with pytest.raises((ProxyClosed, AccessFault)) as found:
         reached.proxies.open(name)

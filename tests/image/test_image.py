@@ -47,14 +47,14 @@ def qoslab(image: str, folder: Path, *words: str, options: Sequence[str] = ()) -
     return call([PODMAN, "run", "--rm", f"--volume={folder}:/work", *options, image, *words])
 
 
-def test_a_simulated_run_leaves_its_report_in_the_mounted_folder(image: str, tmp_path: Path) -> None:
+def test_simulated_run_writes_its_report_to_the_mounted_folder(image: str, tmp_path: Path) -> None:
     done = qoslab(image, tmp_path, "run", "policing-vs-shaping", "--lab", "simulated", "--duration", "10s")
     assert done.returncode == status_of(newest_run(tmp_path)) in (0, 1), done.stderr
     (report,) = tmp_path.glob("runs/policing-vs-shaping/2*/report.html")
     assert report.owner() == tmp_path.owner()
 
 
-def test_a_virtual_run_works_with_the_option_that_the_hint_names(image: str, tmp_path: Path) -> None:
+def test_virtual_run_works_with_the_option_in_the_hint(image: str, tmp_path: Path) -> None:
     words = ("run", "policing-vs-shaping", "--duration", "5s", "--arm", "policed", "--attempts", "3")
     refused = qoslab(image, tmp_path, *words)
     assert refused.returncode == 2 and "--security-opt unmask=ALL" in refused.stderr, refused.stderr
@@ -69,7 +69,7 @@ def test_doctor_names_the_option(image: str, tmp_path: Path) -> None:
     assert done.returncode == 2 and "--security-opt unmask=ALL" in done.stdout, done.stdout
 
 
-def test_a_clone_is_set_up_in_the_development_container() -> None:
+def test_clone_installs_in_the_development_container() -> None:
     tag = f"{IMAGE}-devcontainer"
     build("--target", "devcontainer", "--tag", tag, base=os.environ.get("QOSLAB_IMAGE_BASE", ""))
     config = json.loads(
@@ -84,7 +84,7 @@ def test_a_clone_is_set_up_in_the_development_container() -> None:
 
 
 @pytest.mark.parametrize("base", ELSEWHERE)
-def test_a_clone_names_the_commands_of_other_distributions(base: str) -> None:
+def test_clone_prints_the_commands_of_other_distributions(base: str) -> None:
     folder = TOP / "tests/image"
     ignored = folder / "elsewhere.containerignore"
     build("--ignorefile", ignored, "--file", folder / "Containerfile.elsewhere", base=base)

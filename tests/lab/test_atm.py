@@ -62,7 +62,7 @@ def line() -> Iterator[Lab]:
         yield lab
 
 
-def test_a_circuit_carries_packets_wherever_it_is(line: Lab) -> None:
+def test_circuit_carries_packets_on_port_and_subinterface(line: Lab) -> None:
     assert ping(line, "client", "10.3.0.2") == 62
     off = session(line, "configure terminal", "interface ATM1/0", "no pvc 0/33", "no ip address", "end")
     assert "%" not in off

@@ -73,7 +73,7 @@ print(s.recv(2000)[12:16].hex(), flush=True)
 """
 
 
-def test_a_trunks_frames_lose_their_tag_on_an_access_port(shared: Lab) -> None:
+def test_trunk_frames_lose_their_tag_on_an_access_port(shared: Lab) -> None:
     trunk = {"switchport": {"mode": "trunk", "vlan": 1}, "trust": "cos"}
     set_up(shared, switch(), Fa0_0=trunk, Fa0_1={"switchport": {"mode": "access", "vlan": 10}})
     taker = shared.spawn("server", [sys.executable, "-c", TAKE])

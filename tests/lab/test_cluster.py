@@ -80,7 +80,7 @@ def grid(clean: Path) -> Path:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_worker_is_killed(grid: Path, clean: Path, cluster: Cluster) -> None:
+def test_run_survives_a_killed_worker(grid: Path, clean: Path, cluster: Cluster) -> None:
     workers = [cluster.worker(), cluster.worker()]
     # A cell for each worker, and one of them again.
     some = ("--only", "rtt=10 ms", "--duration", "3s", "--attempts", "1")

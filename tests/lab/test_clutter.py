@@ -72,7 +72,7 @@ def shown(lab: Lab, command: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_run_leaves_unknown_lines_in_place_and_sends_none_of_them(clean: Path, cluttered: tuple[Lab, Path]) -> None:
+def test_run_leaves_unknown_lines_unchanged_and_sends_none(clean: Path, cluttered: tuple[Lab, Path]) -> None:
     lab, inventory = cluttered
     running, startup = shown(lab, "show running-config"), shown(lab, "show startup-config")
     for lines in (running, startup):
@@ -102,7 +102,7 @@ def test_a_run_leaves_unknown_lines_in_place_and_sends_none_of_them(clean: Path,
 
 
 @pytest.mark.long
-def test_a_router_that_restarts_has_its_clutter_again(cluttered: tuple[Lab, Path]) -> None:
+def test_restarted_router_has_its_inert_lines_again(cluttered: tuple[Lab, Path]) -> None:
     lab, _ = cluttered
     running = configuration(lab, "running")
     asked = ("configure terminal", "interface FastEthernet0/1", "ip nat inside", "description of a test", "end")

@@ -159,7 +159,7 @@ def test_longer_packets_are_fragmented_or_reported(edges: Lab) -> None:
 
 
 @pytest.mark.parametrize("interface", ["FastEthernet0/0", "FastEthernet0/1"])
-def test_both_ends_of_tcp_take_the_size_that_the_router_names(edges: Lab, interface: str) -> None:
+def test_both_tcp_ends_use_the_segment_size_of_the_router(edges: Lab, interface: str) -> None:
     def sizes() -> tuple[int, ...]:
         output = edges.run("client", ["python3", "-c", CONNECT], check=True).stdout.split()
         return tuple(map(int, output))
@@ -173,7 +173,7 @@ def test_both_ends_of_tcp_take_the_size_that_the_router_names(edges: Lab, interf
 
 
 @pytest.mark.long
-def test_iperf3_sends_segments_of_the_size_that_the_router_names(edges: Lab) -> None:
+def test_iperf3_uses_the_segment_size_of_the_router(edges: Lab) -> None:
     configure(edges, "interface FastEthernet0/1", "ip tcp adjust-mss 1000")
     try:
         with edges.popen("server", ["iperf3", "-s", "-1"]) as server:

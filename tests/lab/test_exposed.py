@@ -50,7 +50,7 @@ def test_commands_run_in_the_hosts_namespace(file: Path) -> None:
     assert done(file, "client", "id -u").stdout == "0\n"
 
 
-def test_input_output_errors_and_status_come_back(file: Path) -> None:
+def test_command_returns_output_errors_and_status(file: Path) -> None:
     text = "line\n" * 200_000
     found = done(file, "client", "cat; echo wrong >&2; exit 7", given=text)
     assert (found.returncode, found.stdout, found.stderr) == (7, text, "wrong\n")
@@ -75,7 +75,7 @@ def test_a_lost_connection_ends_the_input_and_not_the_command(file: Path, lab: L
     assert lab.alive()
 
 
-def test_no_other_key_and_no_password_lets_in(file: Path, tmp_path: Path) -> None:
+def test_other_keys_and_passwords_are_refused(file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     command = ssh(file, "client", "true")
@@ -102,7 +102,7 @@ def test_the_ports_close_with_the_lab(name: str, tmp_path: Path) -> None:
         socket.create_connection(("127.0.0.1", hosts["client"]["ansible_port"]))
 
 
-def test_a_engine_router_cannot_be_exposed(name: str, tmp_path: Path) -> None:
+def test_engine_router_cannot_be_exposed(name: str, tmp_path: Path) -> None:
     with Lab.up(ROUTED, name=name) as lab, pytest.raises(ExperimentError, match="found the engine router R1"):
         expose(lab, tmp_path / "here.yml")
     assert not (tmp_path / "here.yml").exists()

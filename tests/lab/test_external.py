@@ -186,7 +186,7 @@ def test_an_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: t
 
 
 @pytest.mark.long
-def test_two_hosts_are_one_machine_with_a_card_each(
+def test_two_hosts_can_share_a_machine_with_one_nic_each(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -214,7 +214,7 @@ def test_two_hosts_are_one_machine_with_a_card_each(
         lab.down()
 
 
-def test_a_host_with_a_cut_connection_is_cleaned_and_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_host_with_a_cut_connection_is_cleaned_and_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
     command = Command(
@@ -311,7 +311,7 @@ def test_hosts_are_clean_after_sigkill_of_the_run(
     assert "Police" not in _running(lab, file) and "alias exec" not in _running(lab, file)
 
 
-def test_a_program_that_a_host_lacks_is_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_missing_program_of_a_host_is_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
     python = _without_iperf3(clean)
@@ -348,7 +348,7 @@ def agent(file: Path, host: str, isolate: Isolation, who: str = "a test", python
     return ExternalHost(Channel(host, replace(access, python=python or access.python), who), place)
 
 
-def test_the_oldest_python_of_a_host_sets_and_puts_back(exposed: tuple[Lab, Path]) -> None:
+def test_oldest_python_of_a_host_sets_and_restores(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     lab.run("client", ["ip", "route", "del", "default"], check=True)
     lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
@@ -366,7 +366,7 @@ def test_the_oldest_python_of_a_host_sets_and_puts_back(exposed: tuple[Lab, Path
         assert state(lab, "client") == before
 
 
-def test_a_card_in_a_namespace_comes_back_as_it_was(exposed: tuple[Lab, Path]) -> None:
+def test_nic_in_a_namespace_is_restored(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     with pytest.raises(MachineError, match="eth0 has this machine's default route"):
         _isolated(agent(file, "client", "namespace"))
@@ -440,7 +440,7 @@ def test_the_next_agent_restores_settings_that_the_watchdog_left(exposed: tuple[
     assert state(lab, "client") == before
 
 
-def test_an_interface_is_held_by_one_run_and_free_after_its_end(exposed: tuple[Lab, Path]) -> None:
+def test_interface_is_locked_by_one_run_until_its_end(exposed: tuple[Lab, Path]) -> None:
     _, file = exposed
     first = agent(file, "client", "in place", "the run of alice")
     first.isolate()
@@ -451,7 +451,7 @@ def test_an_interface_is_held_by_one_run_and_free_after_its_end(exposed: tuple[L
 
 
 @pytest.mark.long
-def test_a_host_that_is_to_stay_as_it_is_is_held_as_well(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_host_without_changes_is_locked_too(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     first = agent(file, "client", "as it is", "the run of alice, since 10:20")
     first.isolate()
@@ -467,7 +467,7 @@ def test_a_host_that_is_to_stay_as_it_is_is_held_as_well(clean: Path, exposed: t
     first.close()
 
 
-def test_a_host_that_is_to_stay_as_it_is_is_compared_only(exposed: tuple[Lab, Path]) -> None:
+def test_host_without_changes_is_only_compared(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = state(lab, "client")
     host = agent(file, "client", "as it is")

@@ -261,7 +261,7 @@ def test_metrics_at_a_trigger_are_measured(ran_long: Ran) -> None:
     assert all(((times - due).abs() < 0.4).any() for due in (5.2, 6.2)), times.tolist()
 
 
-def test_class_rates_come_while_traffic_runs(ran: Ran) -> None:
+def test_class_rates_arrive_during_the_traffic(ran: Ran) -> None:
     ((key, points),) = ran.seen.items()
     assert key.title == "R1 FastEthernet0/1 output, policy Police, class class-default"
     # A reading each 3 s; the last may come when the traffic is over.
@@ -337,7 +337,7 @@ def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
 @pytest.mark.long
 @pytest.mark.quiet
 @pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
-def test_so_are_those_of_a_class_that_drops_evenly(
+def test_rates_of_an_evenly_dropping_class_are_within_one_percent(
     ran_even: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
     _near(ran_even, table, place, columns)
@@ -360,7 +360,7 @@ def _near(ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...])
         assert true > 0 and abs(rate / true - 1) < NEAR, (name, rate, true)
 
 
-def test_a_rate_from_readings_has_its_error_or_is_withheld(ran: Ran) -> None:
+def test_rate_from_readings_has_an_error_or_is_omitted(ran: Ran) -> None:
     passed = ran.table("metrics").set_index("metric").loc["class.passed(class-default)"]
     read = ran.table("classes").sort_values("time_s")
     ends = read[(read["time_s"] >= 3) & (read["time_s"] <= 9)].iloc[[0, -1]]
@@ -372,7 +372,7 @@ def test_a_rate_from_readings_has_its_error_or_is_withheld(ran: Ran) -> None:
         assert passed["error"] == pytest.approx(apart * passed["value"])
 
 
-def test_clocks_of_hosts_that_are_wrong_and_drift_move_no_series(ran: Ran) -> None:
+def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: Ran) -> None:
     clock = ran.record.host_clocks["server"]
     assert abs(clock.ahead_ns[0] - AHEAD_NS) < 10 * 10**6
     # The capture itself stays as it was stamped there.

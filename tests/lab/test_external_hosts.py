@@ -97,9 +97,7 @@ lifetime.
 
 
 @pytest.mark.parametrize("way", ["in place", "namespace"])
-def test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was(
-    exposed: tuple[Lab, Path], way: Isolation
-) -> None:
+def test_nic_with_metrics_flags_and_lifetimes_is_restored(exposed: tuple[Lab, Path], way: Isolation) -> None:
     lab, file = exposed
     lab.run("client", ["ip", "route", "del", "default"], check=True)
     lab.run("client", ["sh", "-e", "-c", KEPT], check=True)
@@ -160,7 +158,7 @@ def test_the_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) 
 
 
 @pytest.mark.long
-def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_run_works_on_hosts_without_changes(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     file.write_text(file.read_text().replace("qoslab_isolate: in place", "qoslab_isolate: as it is"))
     # As of a PC: the kernel's own values, and no route to the far network but the default one. Which congestion control
@@ -200,7 +198,7 @@ def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, P
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("who", ["host", "router"])
-def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: tuple[Lab, Path], who: str) -> None:
+def test_check_sends_nothing_on_links_of_a_running_run(exposed: tuple[Lab, Path], who: str) -> None:
     lab, file = exposed
 
     def sent() -> list[str]:
@@ -230,7 +228,7 @@ def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: 
 
 
 @pytest.mark.long
-def test_a_card_that_is_down_is_up_for_the_run(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_nic_that_is_down_is_up_during_the_run(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     lab.run("client", ["sh", "-e", "-c", "ip addr flush dev eth0; ip link set eth0 down"], check=True)
     before = {host: state(lab, host) for host in ("client", "server")}

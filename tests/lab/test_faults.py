@@ -16,7 +16,7 @@ from clocks import Clocks
 from commands import RUN_S, Command, wait_until_nothing_is_left
 from labs import Traces, command_line, inside
 from test_run import EXPERIMENT, latest
-from test_simulated import simulators, wait_for_simulator
+from test_steps_of_simulated_cells_match_the_plan import simulators, wait_for_simulator
 
 from alive import alive
 from levels import long_cases
@@ -43,7 +43,7 @@ VICTIMS: dict[str, tuple[Callable[[Lab], int], str]] = {
 """The killed process of each arm, and its message."""
 
 
-def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path) -> None:
+def test_lab_that_dies_during_a_push_is_reported_as_dead(clean: Path) -> None:
     """Kill another process of the lab in each arm of a run; the next arm has a new lab."""
     arms = [f"--arm={arm}" for arm in VICTIMS]
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms)
@@ -94,7 +94,7 @@ def test_a_briefly_stopped_client_ends_in_time(clean: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_client_that_stays_stopped_makes_its_cell_invalid_at_its_deadline(clean: Path) -> None:
+def test_permanently_stopped_client_invalidates_its_cell_at_the_deadline(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "unrestricted", "--attempts", "1")
     os.kill(client_of(command), signal.SIGSTOP)
     status, output, errors = command.end()
@@ -133,7 +133,7 @@ def helper(command: Command, word: str) -> int:
     raise AssertionError(f"no {word}")
 
 
-def test_ansible_that_dies_costs_one_attempt_and_a_collector_none(clean: Path) -> None:
+def test_dead_ansible_costs_one_attempt_and_dead_collector_none(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed", "--attempts", "2")
     command.wait_for("configure the routers")
     os.kill(helper(command, "session.yml"), signal.SIGKILL)
@@ -161,7 +161,7 @@ def record(folder: Path, cell: str) -> dict[str, Any]:
     ("moment", "number"),
     [("lab up", signal.SIGHUP), ("traffic", signal.SIGHUP)],
 )
-def test_a_signal_ends_a_run_as_ctrl_c_does(clean: Path, moment: str, number: signal.Signals) -> None:
+def test_signal_ends_a_run_like_ctrl_c(clean: Path, moment: str, number: signal.Signals) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed")
     command.wait_for(moment)
     os.kill(command.process.pid, number)
@@ -179,7 +179,7 @@ MOVED: dict[str, tuple[dict[str, float], str]] = {
 
 
 @pytest.mark.long
-def test_a_clock_that_does_not_run_on_costs_the_cell(
+def test_stepped_clock_invalidates_the_cell(
     clean: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clocks = Clocks.made(tmp_path_factory.mktemp("clocks"))
@@ -217,7 +217,7 @@ def test_cells_measured_before_a_fault_are_reported(clean: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
+def test_closed_terminal_ends_a_run(clean: Path) -> None:
     ours, theirs = os.openpty()
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed", terminal=theirs)
     os.close(theirs)
@@ -231,7 +231,7 @@ def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["configure the routers", *long_cases("lab up", "traffic")])
-def test_a_run_that_is_killed_leaves_no_password(clean: Path, moment: str) -> None:
+def test_killed_run_leaves_no_password(clean: Path, moment: str) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "20s", "--arm", "policed")
     command.wait_for(moment)
     command.process.kill()

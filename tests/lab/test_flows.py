@@ -43,7 +43,7 @@ STAMPED = """echo $EPOCHREALTIME >"$0"; exec "$@\""""
 
 
 @pytest.mark.parametrize("tool", ["iperf3", "iperf"])
-def test_a_flow_begins_when_its_connections_are_there(lab: Lab, tmp_path: Path, tool: str) -> None:
+def test_flow_starts_when_its_connections_are_established(lab: Lab, tmp_path: Path, tool: str) -> None:
     keys = {"from": "client", "to": "server", "streams": 2}
     flows = []
     for number, name in enumerate(("early", "late")):
@@ -61,7 +61,7 @@ def test_a_flow_begins_when_its_connections_are_there(lab: Lab, tmp_path: Path, 
     assert delays[0] >= 0 and delays[1] >= LATE_S
 
 
-def test_a_client_that_stays_stopped_fails_at_its_deadline(lab: Lab, tmp_path: Path) -> None:
+def test_permanently_stopped_client_fails_at_its_deadline(lab: Lab, tmp_path: Path) -> None:
     described = {
         "name": "stopped",
         "title": "A client that is stopped",
@@ -107,7 +107,7 @@ def far(lab: Lab, tmp_path: Path) -> Iterator[ExternalLab]:
 
 
 @pytest.mark.quiet
-def test_flows_of_a_host_that_is_far_away_start_as_planned(far: ExternalLab, tmp_path: Path) -> None:
+def test_flows_of_a_distant_host_start_as_planned(far: ExternalLab, tmp_path: Path) -> None:
     assert 2 * WAY_S < far.host("client").clock().error_ns * 2 / 1e9 < 2 * WAY_S + TOLERANCE_S
     flows = []
     for number, after in enumerate(("0 s", "500 ms", "500 ms", "1300 ms")):

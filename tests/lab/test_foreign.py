@@ -89,7 +89,7 @@ def test_the_proxy_logs_in_to_frr(frr: tuple[int, Path]) -> None:
 
 
 @pytest.mark.long
-def test_frr_is_no_ios_and_is_left_as_it_was(
+def test_frr_is_recognised_as_no_ios_and_left_unchanged(
     frr: tuple[int, Path], clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

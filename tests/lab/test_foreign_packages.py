@@ -159,7 +159,7 @@ def test_fakenos_is_refused_by_its_show_version(
 
 
 @pytest.mark.parametrize("by", ["ssh", "telnet"])
-def test_a_switch_of_others_is_configured_and_brought_back(by: str, tmp_path: Path) -> None:
+def test_third_party_switch_is_configured_and_restored(by: str, tmp_path: Path) -> None:
     with served("fake-switches", FAKE_SWITCHES, 2) as (ssh, telnet):
         words = {"user": USER, "password": PASSWORD, "enable": ENABLE}
         ways = {

@@ -97,7 +97,7 @@ def started(program: Path, folder: Path, *arguments: str) -> subprocess.Popen[st
 
 
 @pytest.mark.parametrize("how", ["end", "fail"])
-def test_it_has_all_that_a_started_one_has(
+def test_forked_command_has_all_properties_of_a_started_one(
     how: str, says: Path, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -130,7 +130,7 @@ def waiting(server: ForkServer, folder: Path) -> Forked:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_signal_ends_it(number: signal.Signals, server: ForkServer, tmp_path: Path) -> None:
+def test_signal_ends_a_forked_command(number: signal.Signals, server: ForkServer, tmp_path: Path) -> None:
     others = [waiting(server, tmp_path) for _ in range(2)]
     process = waiting(server, tmp_path)
     with pytest.raises(subprocess.TimeoutExpired):
@@ -146,7 +146,7 @@ def test_a_signal_ends_it(number: signal.Signals, server: ForkServer, tmp_path: 
         assert each.returncode == -signal.SIGKILL
 
 
-def test_it_outlives_its_parent(says: Path, tmp_path: Path) -> None:
+def test_forked_command_outlives_its_parent(says: Path, tmp_path: Path) -> None:
     server = ForkServer(str(says))
     process = waiting(server, tmp_path)
     server.close()

@@ -62,7 +62,7 @@ def counted(lab: Lab, node: str, what: str) -> int:
     return int(figures[head.index(what)])
 
 
-def test_packets_in_transit_do_not_see_the_kernel(lab: Lab) -> None:
+def test_transit_packets_bypass_the_kernel(lab: Lab) -> None:
     before = counted(lab, "R1", "ForwDatagrams")
     send_udp(lab, 500, 200, 2e6)
     assert len(ping(lab, "client", SERVER, 5)) == 5
@@ -74,7 +74,7 @@ def test_packets_in_transit_do_not_see_the_kernel(lab: Lab) -> None:
     assert forwarding(lab)["handed_to_kernel"] >= found["handed_to_kernel"] + 5
 
 
-def test_a_group_of_the_input_policy_goes_with_the_frame(lab: Lab) -> None:
+def test_qos_group_of_the_input_policy_stays_with_the_frame(lab: Lab) -> None:
     marked = {"classes": [{"name": "class-default", "set": [{"field": "qos_group", "value": 7}]}]}
     drops = {"classes": [{"name": "SEVEN", "police": nothing()}]}
     config = configuration(
@@ -123,7 +123,7 @@ with NFTables(nfgen_family=2) as nft:
 """
 
 
-def test_nftables_are_seen(lab: Lab) -> None:
+def test_nftables_rules_are_applied(lab: Lab) -> None:
     lab.python("R1", TABLE, "add")
     try:
         assert wait_for(lab, lambda found: found["through_kernel"] is not None)["through_kernel"] == "nftables"
@@ -133,7 +133,7 @@ def test_nftables_are_seen(lab: Lab) -> None:
     wait_for(lab, lambda found: found["through_kernel"] is None)
 
 
-def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
+def test_flapping_routes_under_load_lose_no_packet(lab: Lab) -> None:
     """Add and remove other routes during a flood, including a more specific one to the server with the same next
     hop.
     """
@@ -163,7 +163,7 @@ def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
     assert found["forwarded"] > 3000
 
 
-def test_a_neighbour_that_disappears_under_load_costs_no_packet(lab: Lab) -> None:
+def test_disappearing_neighbour_under_load_loses_no_packet(lab: Lab) -> None:
     """Remove a neighbour during a flood: the kernel resolves it again, and queues the packets during that time."""
     before = counted(lab, "server", "InReceives")
     sender = spawn_udp(lab, 500, 2000, 4e6)
@@ -187,7 +187,7 @@ def test_a_neighbour_that_disappears_under_load_costs_no_packet(lab: Lab) -> Non
     assert found["overruns"] == 0
 
 
-def test_a_neighbour_that_is_gone_is_the_kernels_until_it_comes_back(lab: Lab) -> None:
+def test_kernel_handles_a_missing_neighbour_until_it_returns(lab: Lab) -> None:
     lab.run("server", "ip link set eth0 down")
     try:
         lab.run("R1", f"ip neighbour del {SERVER} dev Fa0-1")
@@ -210,7 +210,7 @@ def wait_until_quiet(lab: Lab) -> None:
         forwarding(lab)
 
 
-def test_a_kernels_interface_goes_down_and_comes_back_under_load(lab: Lab) -> None:
+def test_kernel_interface_recovers_from_down_under_load(lab: Lab) -> None:
     sender = spawn_udp(lab, 500, 3000, 4e6)
     wait_for(lab, lambda found: found["forwarded"] > 50)
     lab.run("R1", "ip link set Fa0-1 down")

@@ -88,7 +88,7 @@ def test_every_device_is_accepted(bench: Bench, device: Device) -> None:
 
 @given(before=devices("hqf"), after=devices("hqf"))
 @ENGINE
-def test_every_step_back_is_accepted(bench: Bench, before: Device, after: Device) -> None:
+def test_data_plane_accepts_every_rollback_step(bench: Bench, before: Device, after: Device) -> None:
     device = after.copy()
     enter(bench, device, undo_lines(render(before), render(after), before.hardware))
     assert device == before
@@ -130,7 +130,7 @@ POLICIES = {
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 @pytest.mark.parametrize("actions", POLICIES.values(), ids=POLICIES)
-def test_actions_typed_under_an_attached_policy(bench: Bench, actions: str, generation: Generation) -> None:
+def test_actions_can_be_typed_under_an_attached_policy(bench: Bench, actions: str, generation: Generation) -> None:
     typed = (
         "class-map Web\n match access-group name Web\n"
         "policy-map P\n class Web\n  police cir 64000\n class class-default\n"
@@ -174,7 +174,7 @@ QUEUEING: dict[str, tuple[tuple[Generation, ...], str]] = {
         for generation in generations
     ],
 )
-def test_queueing_typed_under_an_attached_policy(bench: Bench, generation: Generation, actions: str) -> None:
+def test_queueing_can_be_typed_under_an_attached_policy(bench: Bench, generation: Generation, actions: str) -> None:
     typed = (
         "class-map Web\n match cos 1\nclass-map Voice\n match dscp ef\npolicy-map Leaf\n"
         "policy-map Child\npolicy-map P\ninterface Serial0/0\n bandwidth 2000\n service-policy output P\n"

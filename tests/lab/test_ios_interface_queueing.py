@@ -134,7 +134,7 @@ def shown(lab: Lab, command: str) -> str:
     return session(lab, command).split(command + "\n", 1)[1].rpartition("R1#")[0]
 
 
-def test_committed_access_rate_lets_its_rate_and_its_bursts_through(flooded: dict[str, Flooded]) -> None:
+def test_committed_access_rate_passes_its_rate_and_bursts(flooded: dict[str, Flooded]) -> None:
     case = flooded["car"]
     sent, received = case.counted["load"]
     assert sent > 0.9 * 190 * SECONDS
@@ -151,7 +151,7 @@ def test_committed_access_rate_lets_its_rate_and_its_bursts_through(flooded: dic
     }
 
 
-def test_generic_traffic_shaping_delays_to_the_rate_and_holds_its_buffers(flooded: dict[str, Flooded]) -> None:
+def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded: dict[str, Flooded]) -> None:
     case = flooded["gts"]
     sent, received = case.counted["load"]
     assert sent > 0.9 * 125 * SECONDS
@@ -169,7 +169,7 @@ def test_generic_traffic_shaping_delays_to_the_rate_and_holds_its_buffers(floode
     assert 3 <= received - delayed <= 6
 
 
-def test_priority_queueing_gives_low_the_rest_of_high(flooded: dict[str, Flooded]) -> None:
+def test_low_priority_queue_gets_the_rest_of_the_high_one(flooded: dict[str, Flooded]) -> None:
     case = flooded["priority"]
     (high_sent, high_received), (low_sent, low_received) = case.counted["high"], case.counted["low"]
     assert high_received == high_sent, "the high queue drops nothing below the line's rate"

@@ -97,7 +97,7 @@ def policy(generation: Generation) -> list[str]:
     return TEXT.format(more=MORE[generation]).splitlines()
 
 
-def test_a_queueing_policy_from_the_line_typed_to_the_print_parsed(lab: Lab, generation: Generation) -> None:
+def test_queueing_policy_works_from_typed_line_to_parsed_output(lab: Lab, generation: Generation) -> None:
     typed = session(lab, "configure terminal", *policy(generation), "end")
     assert "%" not in typed, typed
     assert ping(lab, "client", "10.2.0.2") == 63
@@ -149,7 +149,7 @@ def test_a_queueing_policy_from_the_line_typed_to_the_print_parsed(lab: Lab, gen
         assert queueing[LINE]["conversations"]["max_total"] == 256
 
 
-def test_a_flood_is_cut_off_and_the_next_cell_begins_with_empty_queues(lab: Lab, tmp_path: Path) -> None:
+def test_next_cell_starts_with_empty_queues_after_a_flood(lab: Lab, tmp_path: Path) -> None:
     session(lab, "configure terminal", f"interface {LINE}", "clock rate 32000", "end")
     ends = {"from": "client", "to": "server", "protocol": "udp", "rate": "400 kb/s", "size": "500 B"}
     load = Flow.model_validate_json(json.dumps({"name": "load", "tool": "flood", **ends}))
@@ -176,7 +176,7 @@ def test_a_flood_is_cut_off_and_the_next_cell_begins_with_empty_queues(lab: Lab,
     session(lab, "configure terminal", f"interface {LINE}", "clock rate 2000000", "end")
 
 
-def test_more_than_there_is_is_refused_and_changes_nothing(lab: Lab, generation: Generation) -> None:
+def test_excessive_bandwidth_is_refused_without_effect(lab: Lab, generation: Generation) -> None:
     before = session(lab, "show running-config")
     output = session(lab, "configure terminal", "policy-map WAN", "class Big", "bandwidth percent 98", "end")
     words = "Sum total of class bandwidths exceeds 99 percent\n"

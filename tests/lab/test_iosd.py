@@ -93,7 +93,7 @@ def test_the_configuration_takes_effect(routed: Lab) -> None:
     assert ping(routed, "client", "10.2.0.2") == 63
 
 
-def test_static_routes_are_in_the_kernel_s_table(routed: Lab) -> None:
+def test_static_routes_are_in_the_kernel_table(routed: Lab) -> None:
     text = session(
         routed,
         *("configure terminal", "ip route 172.16.0.0 255.255.0.0 10.2.0.2", "do show ip route"),
@@ -118,7 +118,7 @@ def test_a_policy_counts_passing_packets(routed: Lab) -> None:
         session(routed, "configure terminal", *UNPOLICE.splitlines(), "end")
 
 
-def test_arp_and_processor_and_interfaces_are_live(routed: Lab) -> None:
+def test_show_commands_report_live_arp_processor_and_interfaces(routed: Lab) -> None:
     text = session(routed, "ping 10.2.0.2", "show arp", "show processes cpu", "show interfaces fa0/1")
     # Its age is that of what other tests have learnt, too.
     assert re.search(r"^Internet  10\.2\.0\.2 {14,16}\d{1,3}   0200\.", text, re.MULTILINE), text
@@ -127,7 +127,7 @@ def test_arp_and_processor_and_interfaces_are_live(routed: Lab) -> None:
     assert "     5 packets output" in text or "packets output" in text
 
 
-def test_two_logins_see_one_configuration(routed: Lab) -> None:
+def test_two_logins_share_one_configuration(routed: Lab) -> None:
     async def run() -> None:
         async with connection(routed) as first, connection(routed) as second:
             one, two = await asyncio.gather(Login.enabled(routed, first), Login.enabled(routed, second))
@@ -180,7 +180,7 @@ def test_an_unconfirmed_change_is_rolled_back(routed: Lab) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_router_reloads_when_its_time_has_come(routed: Lab) -> None:
+def test_scheduled_reload_restarts_the_router_on_time(routed: Lab) -> None:
     session(routed, "write memory", "configure terminal", *POLICE.splitlines(), "end")
 
     async def run() -> str:
@@ -209,7 +209,7 @@ def test_passwords_are_checked(routed: Lab) -> None:
             asyncio.run(run(**wrong))
 
 
-def test_a_command_may_come_with_the_login(routed: Lab) -> None:
+def test_command_can_be_given_at_login(routed: Lab) -> None:
     async def run() -> str:
         async with connection(routed) as client:
             return str((await client.run("show privilege")).stdout)
@@ -218,7 +218,7 @@ def test_a_command_may_come_with_the_login(routed: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_a_data_plane_that_does_not_answer(routed: Lab) -> None:
+def test_unresponsive_data_plane_is_reported(routed: Lab) -> None:
     async def run() -> None:
         async with connection(routed) as client:
             login = await Login.enabled(routed, client)
@@ -265,7 +265,7 @@ def inventory(lab: Lab) -> str:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_ansible_pushes_once(routed: Lab, tmp_path: Path) -> None:
+def test_ansible_pushes_an_unchanged_configuration_once(routed: Lab, tmp_path: Path) -> None:
     """Configure with Ansible: become, a push that changes, the same push without a change, saving, a refused line."""
     (tmp_path / "hosts").write_text(inventory(routed))
     (tmp_path / "police.ios").write_text(POLICE)
@@ -426,7 +426,7 @@ def test_unicon_connects_configures_and_parses(routed: Lab) -> None:
     assert [log for log in logs if f"ssh -l {ssh.user} {ssh.host} -p {ssh.port} " in log.read_text()] == []
 
 
-def test_a_client_that_vanishes_leaves_nothing_behind(routed: Lab) -> None:
+def test_vanished_client_leaves_nothing_behind(routed: Lab) -> None:
     async def run() -> None:
         async with connection(routed) as client:
             login = await Login.enabled(routed, client)
@@ -442,7 +442,7 @@ def test_a_client_that_vanishes_leaves_nothing_behind(routed: Lab) -> None:
     assert log.read_text() == before
 
 
-def test_host_key_and_identification(routed: Lab) -> None:
+def test_server_has_a_host_key_and_an_identification(routed: Lab) -> None:
     async def run() -> tuple[str, str]:
         async with connection(routed) as client:
             key = client.get_server_host_key().export_public_key().decode()
@@ -511,7 +511,7 @@ def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.long
-def test_idle_connections_do_not_stop_a_login(routed: Lab) -> None:
+def test_idle_connections_do_not_block_a_login(routed: Lab) -> None:
     with knocking(routed) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "SSH-\n"
@@ -521,7 +521,7 @@ def test_idle_connections_do_not_stop_a_login(routed: Lab) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
-def test_no_other_user_is_answered(routed: Lab) -> None:
+def test_other_users_get_no_answer(routed: Lab) -> None:
     with knocking(routed, "65534") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "nothing\n"
@@ -559,7 +559,7 @@ def test_repeated_connections_of_another_user_delay_no_login(routed: Lab) -> Non
             process.kill()
 
 
-def test_three_tries(routed: Lab) -> None:
+def test_login_allows_three_attempts(routed: Lab) -> None:
     tries = 0
 
     class Guesser(asyncssh.SSHClient):

@@ -73,7 +73,7 @@ def test_every_operation_is_answered_by_a_router_with_a_responder(name: str) -> 
         assert all(after - before == 20_000_000 for before, after in pairwise(sent)), sent
 
 
-def test_without_a_responder_there_is_no_connection(name: str) -> None:
+def test_operation_without_a_responder_reports_no_connection(name: str) -> None:
     operations = {
         "1": _operation("udp-jitter", target_port=5002),
         "2": _operation("udp-echo", target_port=5001, control=False),

@@ -97,7 +97,7 @@ BUCKET_BITS = 31_250 * 8
 
 
 @pytest.mark.parametrize("lab", ["simulated", pytest.param("virtual", marks=[pytest.mark.quiet, pytest.mark.long])])
-def test_a_policer_takes_the_longer_header_from_the_goodput(clean: Path, lab: str) -> None:
+def test_longer_ipv6_header_lowers_goodput_through_a_policer(clean: Path, lab: str) -> None:
     # In real time six are enough: a bucket of a quarter of a megabit adds at most 4.2 % to them, and 200 bytes of
     # payload that were counted with the other family's header would be 8 % off.
     seconds = 10 if lab == "simulated" else 6
@@ -124,7 +124,7 @@ def test_both_families_are_routed(dual: Lab) -> None:
     assert ping6(dual, "server", "2001:db8:1::2") == 62
 
 
-def test_no_ipv6_setting_is_learnt_and_set_ones_are_recorded(dual: Lab) -> None:
+def test_ipv6_settings_are_recorded_and_never_learnt(dual: Lab) -> None:
     settings = dual.describe()["sysctls"]
     for node, forwarding in (("client", "0"), ("R1", "1")):
         assert settings[node]["net.ipv6.conf.all.forwarding"] == forwarding
@@ -157,7 +157,7 @@ class _Output:
         return self.text
 
 
-def test_the_shows_are_those_that_genie_reads(dual: Lab) -> None:
+def test_genie_parses_the_ipv6_show_commands(dual: Lab) -> None:
     from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6InterfaceBrief
     from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 
@@ -177,7 +177,7 @@ def test_the_shows_are_those_that_genie_reads(dual: Lab) -> None:
     assert routes["2001:DB8:3::/64"]["next_hop"]["next_hop_list"][1]["next_hop"] == "2001:DB8:2::2"
 
 
-def test_a_list_of_ipv6_and_a_code_point_of_both_families_classify(dual: Lab) -> None:
+def test_ipv6_access_list_and_dscp_of_both_families_classify(dual: Lab) -> None:
     from genie.libs.parser.iosxe.show_acl import ShowIpv6AccessLists
 
     session(
@@ -225,7 +225,7 @@ OWN = 150
 @pytest.mark.parametrize(
     ("address", "counted"), [("10.3.0.2", 200 + 8 + 20 + 14), ("2001:db8:3::2", 200 + 8 + 40 + 14)]
 )
-def test_a_full_bucket_pays_for_fewer_packets_of_the_longer_header(dual: Lab, address: str, counted: int) -> None:
+def test_full_bucket_passes_fewer_packets_with_the_longer_header(dual: Lab, address: str, counted: int) -> None:
     # IP packet and 14 bytes of Ethernet (RFC 791, RFC 8200): 129 packets of 31250 bytes, or 119. New tokens are 1 a ms,
     # and what is left of 31250 bytes lasts until a stall of 200 ms.
     session(
@@ -252,7 +252,7 @@ def test_a_full_bucket_pays_for_fewer_packets_of_the_longer_header(dual: Lab, ad
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("family", [4, 6])
 @pytest.mark.parametrize("random_port", [False, True])
-def test_a_flood_of_a_size_counts_alike_in_both_families(
+def test_equal_packet_sizes_count_equally_in_both_families(
     dual: Lab, tmp_path: Path, family: int, random_port: bool
 ) -> None:
     session(

@@ -26,7 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
         for (cut, _), guard in zip(CUTS, ("archive", "eem", "archive", "none"), strict=True)
     ],
 )
-def test_a_run_that_is_cut_leaves_all_as_it_was(
+def test_interrupted_run_restores_everything(
     cut: Cut, guard: str, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))

@@ -33,14 +33,14 @@ TICK_US = 10_000
 """Longest tick of a kernel's clock (CONFIG_HZ=100)."""
 
 
-def test_hosts_reach_each_other_and_nothing_else(lab: Lab) -> None:
+def test_hosts_reach_only_each_other(lab: Lab) -> None:
     assert ping(lab, "client", "10.1.0.2") == 64
     interfaces = json.loads(lab.run("client", ["ip", "-j", "link"], check=True).stdout)
     assert [each["ifname"] for each in interfaces] == ["lo", "eth0"]
     assert interfaces[1]["mtu"] == 1500
 
 
-def test_unread_output_does_not_stop_a_lab(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_output_does_not_block_a_lab(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "GONE_S", 1.0)
     # Orphans come to this process, which collects none: as a container's first process that is no init.
     assert ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1) == 0
@@ -60,7 +60,7 @@ def test_unread_output_does_not_stop_a_lab(name: str, monkeypatch: pytest.Monkey
         ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 0)
 
 
-def test_two_labs_with_the_same_addresses_do_not_meet(lab: Lab, name: str) -> None:
+def test_labs_with_equal_addresses_are_isolated(lab: Lab, name: str) -> None:
     with Lab.up(TWO_HOSTS, name=name + "b") as other:
         server = other.popen(
             "server",
@@ -76,7 +76,7 @@ def test_two_labs_with_the_same_addresses_do_not_meet(lab: Lab, name: str) -> No
         assert server.wait(PATIENCE_S) == 0
 
 
-def test_a_shortage_of_the_machine_is_no_bug_of_qoslab(lab: Lab) -> None:
+def test_machine_shortage_is_not_reported_as_a_bug(lab: Lab) -> None:
     limits = resource.prlimit(lab.pid, resource.RLIMIT_NOFILE)
     opened = {int(each.name) for each in Path(f"/proc/{lab.pid}/fd").iterdir()}
     free = min(set(range(len(opened) + 1)) - opened)
@@ -88,7 +88,7 @@ def test_a_shortage_of_the_machine_is_no_bug_of_qoslab(lab: Lab) -> None:
     lab.apply_tcp_profile("client", TcpProfile())
 
 
-def test_a_name_is_taken_once(lab: Lab, name: str) -> None:
+def test_lab_name_is_unique(lab: Lab, name: str) -> None:
     with pytest.raises(UserError, match="already"):
         Lab.up(TWO_HOSTS, name=name)
     assert lab.alive()
@@ -103,7 +103,7 @@ def test_the_lab_is_found_by_name(lab: Lab, name: str) -> None:
         Lab.find(name + "x")
 
 
-def test_a_large_environment_is_no_obstacle(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lab_starts_with_a_large_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         monkeypatch.setenv(f"BLOAT_{number}", "x" * 100_000)
     with Lab.up(ROUTED, name=name) as lab:
@@ -112,7 +112,7 @@ def test_a_large_environment_is_no_obstacle(name: str, monkeypatch: pytest.Monke
         assert int(done.stdout.split()[-1]) == 256 * 2**20
 
 
-def test_down_leaves_nothing(name: str) -> None:
+def test_lab_down_leaves_nothing(name: str) -> None:
     lab = Lab.up(TWO_HOSTS, name=name)
     lab.popen("client", ["sleep", "1000"])
     traces = Traces(lab)
@@ -122,7 +122,7 @@ def test_down_leaves_nothing(name: str) -> None:
     assert name not in [each.name for each in Lab.all()]
 
 
-def test_sigkill_of_the_supervisor_leaves_nothing(name: str) -> None:
+def test_sigkill_of_the_supervisor_removes_the_lab(name: str) -> None:
     lab = Lab.up(TWO_HOSTS, name=name)
     inside = lab.popen("client", ["sleep", "1000"])
     daemon = lab.popen("server", ["sh", "-c", "setsid sleep 1000 & echo $!"], stdout=subprocess.PIPE, text=True)
@@ -158,7 +158,7 @@ time.sleep(1000)
 """
 
 
-def test_sigkill_of_the_owner_leaves_nothing(name: str) -> None:
+def test_sigkill_of_the_owner_removes_the_lab(name: str) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, name],
         stdout=subprocess.PIPE,
@@ -190,7 +190,7 @@ def supervisors(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("owned", [True, False])
-def test_sigkill_while_coming_up_leaves_nothing(name: str, owned: bool) -> None:
+def test_sigkill_during_the_start_removes_the_lab(name: str, owned: bool) -> None:
     program = (
         "import sys\nfrom labs import *\nprint(flush=True)\n"
         f"Lab.up(TWO_HOSTS, name=sys.argv[1], owned={owned})\n"
@@ -245,7 +245,7 @@ def test_signals_reach_the_command_and_not_nsenter_alone(lab: Lab) -> None:
     assert other.wait(PATIENCE_S) == -signal.SIGKILL
 
 
-def test_a_command_that_is_stopped_and_continued_is_seen_to_end(lab: Lab) -> None:
+def test_end_of_a_stopped_and_continued_command_is_detected(lab: Lab) -> None:
     process = lab.popen("client", ["sh", "-c", "read line; exit 3"], stdin=subprocess.PIPE, text=True)
     command = process.command_pid()
     assert command is not None
@@ -263,7 +263,7 @@ def test_a_command_that_is_stopped_and_continued_is_seen_to_end(lab: Lab) -> Non
 
 
 @pytest.mark.parametrize("end", ["terminate", "kill"])
-def test_a_stopped_command_is_ended(lab: Lab, end: str) -> None:
+def test_stopped_command_can_be_ended(lab: Lab, end: str) -> None:
     process = lab.popen("client", ["sleep", "1000"])
     command = process.command_pid()
     assert command is not None
@@ -273,7 +273,7 @@ def test_a_stopped_command_is_ended(lab: Lab, end: str) -> None:
     assert process.wait(PATIENCE_S) == -(signal.SIGTERM if end == "terminate" else signal.SIGKILL)
 
 
-def test_kill_ends_the_descendants_of_a_command(lab: Lab) -> None:
+def test_kill_also_ends_child_processes_of_a_command(lab: Lab) -> None:
     process = lab.popen("client", ["sh", "-c", "setsid sleep 1000 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.readline()
@@ -313,7 +313,7 @@ def test_commands_keep_their_directory_and_status(lab: Lab, tmp_path: Path) -> N
         lab.popen("R9", ["true"])
 
 
-def test_offloads_are_off(lab: Lab) -> None:
+def test_interfaces_have_no_offloads(lab: Lab) -> None:
     features = lab.run("client", ["ethtool", "-k", "eth0"], check=True).stdout.splitlines()[1:]
     on = [line.strip() for line in features if ": on" in line and "[fixed]" not in line]
     assert on == ["highdma: on"]
@@ -421,7 +421,7 @@ def test_the_token_bucket_keeps_the_line_rate(name: str) -> None:
     assert stamps[-1] - stamps[0] < 120 * 1538 * 8 / 10e6 * 1e9 + 500_000_000
 
 
-def test_topologies_that_the_virtual_lab_cannot_do_are_refused(name: str) -> None:
+def test_topologies_beyond_the_virtual_lab_are_refused(name: str) -> None:
     twice = TWO_HOSTS.model_dump(mode="json")
     twice["links"].append({**twice["links"][0], "name": "again"})
     with pytest.raises(ExperimentError, match="is used by two links"):
@@ -432,7 +432,7 @@ def test_topologies_that_the_virtual_lab_cannot_do_are_refused(name: str) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
-def test_an_ordinary_user_can_do_it(name: str) -> None:
+def test_ordinary_user_can_run_a_lab(name: str) -> None:
     """Run the same as an unprivileged user, with an interpreter that such a user may execute."""
     paths = [str(Path(__file__).parent), *sys.path]
     drop = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
@@ -463,7 +463,7 @@ NO_USER_NAMESPACES = ("unshare", "--user", "--map-root-user", "sh", "-c")
 """Shell whose descendants may not create user namespaces, once it has written the limit of its namespace."""
 
 
-def test_root_does_without_a_user_namespace(name: str) -> None:
+def test_root_needs_no_user_namespace(name: str) -> None:
     program = (
         "import sys;from labs import *\n"
         "with Lab.up(TWO_HOSTS, name=sys.argv[1]) as lab:\n"
@@ -503,7 +503,7 @@ def test_a_kernel_that_forbids_labs_gives_an_error_with_a_remedy(name: str) -> N
     assert "A container has to allow namespaces" in done.stdout
 
 
-def test_labs_come_up_side_by_side_and_give_everything_back(name: str) -> None:
+def test_parallel_labs_start_and_release_everything(name: str) -> None:
     def one(number: int) -> int | None:
         with Lab.up(TWO_HOSTS, name=f"{name}-{number}") as lab:
             return ping(lab, "client", "10.1.0.2")

@@ -37,7 +37,7 @@ def forked(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(arguments, *run(Path.cwd(), *arguments))
 
 
-def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
+def test_lab_commands_up_list_exec_shell_and_down_work(name: str, tmp_path: Path) -> None:
     file = tmp_path / "two.yml"
     file.write_text(TOPOLOGY)
     up = qoslab("lab", "up", str(file), "--name", name)
@@ -68,7 +68,7 @@ def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_exec_and_shell_log_in_to_an_ios_router_without_a_question(name: str, tmp_path: Path) -> None:
+def test_exec_and_shell_log_in_to_an_ios_router_without_a_prompt(name: str, tmp_path: Path) -> None:
     file = tmp_path / "router.yml"
     router = TOPOLOGY.replace("b: {platform: host}", 'b: {platform: ios, model: "3725"}')
     file.write_text(router.replace("node: b, interface: eth0", "node: b, interface: FastEthernet0/0"))
@@ -83,7 +83,7 @@ def test_exec_and_shell_log_in_to_an_ios_router_without_a_question(name: str, tm
         qoslab("lab", "down", name)
 
 
-def test_a_wrong_topology_names_its_place(tmp_path: Path) -> None:
+def test_error_of_a_topology_names_its_place(tmp_path: Path) -> None:
     file = tmp_path / "two.yml"
     file.write_text(TOPOLOGY.replace("10 Mb/s", "10"))
     done = qoslab("lab", "up", str(file))
@@ -91,7 +91,7 @@ def test_a_wrong_topology_names_its_place(tmp_path: Path) -> None:
     assert f"{file}:6:11: topology.links.link.rate: " in done.stderr
 
 
-def test_doctor_finds_this_machine_well() -> None:
+def test_doctor_finds_no_problem_on_this_machine() -> None:
     done = qoslab("doctor", "--json")
     checks = {each["name"]: each for each in json.loads(done.stdout)["checks"]}
     missing = [name for name, check in checks.items() if check["state"] == "missing"]

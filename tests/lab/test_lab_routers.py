@@ -39,7 +39,7 @@ def wait_for_failure(lab: Lab) -> str:
     return str(wait_until(lab.failures, "the lab reports a failure")[0])
 
 
-def test_a_engine_router_routes_and_is_watched(name: str) -> None:
+def test_engine_router_routes_and_is_supervised(name: str) -> None:
     with Lab.up(ROUTED, name=name) as lab:
         assert ping(lab, "client", "10.2.0.2") == 63
         assert ping(lab, "server", "10.1.0.2") == 63
@@ -68,7 +68,7 @@ def test_a_engine_router_routes_and_is_watched(name: str) -> None:
 
 
 @pytest.mark.parametrize("guests", [(), pytest.param(("R1",), marks=[pytest.mark.long, NEEDS_UML])], ids=["own", "uml"])
-def test_a_tc_router_routes_counts_and_is_watched(name: str, guests: tuple[str, ...]) -> None:
+def test_tc_router_routes_counts_and_is_supervised(name: str, guests: tuple[str, ...]) -> None:
     wires = ("client eth0 10.1.0.2/24 - R1 eth0 10.1.0.1/24", "R1 eth1 10.2.0.1/24 - server eth0 10.2.0.2/24")
     described = topology(client="host", R1="tc", server="host")(*wires, rate="10 Mb/s")
     qdisc = ["cake", "bandwidth", "8mbit"] if guests else ["pfifo", "limit", "20"]
@@ -98,7 +98,7 @@ def test_a_tc_router_routes_counts_and_is_watched(name: str, guests: tuple[str, 
         assert "R1 tc: its daemon was killed by SIGKILL" in wait_for_failure(lab)
 
 
-def test_sigkill_of_the_supervisor_takes_the_router_along(name: str) -> None:
+def test_sigkill_of_the_supervisor_ends_the_router(name: str) -> None:
     lab = Lab.up(ROUTED, name=name)
     traces = Traces(lab)
     assert any("qos-router" in each for each in traces.found())
@@ -107,7 +107,7 @@ def test_sigkill_of_the_supervisor_takes_the_router_along(name: str) -> None:
     lab.down()
 
 
-def test_an_ios_router_routes_takes_logins_and_goes_with_the_lab(name: str) -> None:
+def test_ios_router_routes_accepts_logins_and_ends_with_the_lab(name: str) -> None:
     lab = Lab.up(IOS, name=name)
     try:
         traces = Traces(lab)
@@ -137,7 +137,7 @@ def test_a_router_named_like_a_file_of_the_lab_is_refused(name: str) -> None:
         Lab.up(topology(iosd="engine")(), name=name)
 
 
-def test_no_data_plane_no_lab(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_lab_without_a_data_plane_is_refused(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(tmp_path / "absent"))
     with pytest.raises(MachineError, match="not an executable file"):
         Lab.up(ROUTED, name=name)
@@ -164,7 +164,7 @@ def neighbours(lab: Lab, node: str) -> dict[str, tuple[str, list[str], float]]:
 
 
 @pytest.mark.parametrize("described", [ROUTED, pytest.param(IOS, marks=pytest.mark.long)], ids=["engine", "ios"])
-def test_arp_entries_hold_as_long_as_on_a_router(described: Topology, name: str) -> None:
+def test_arp_entries_last_as_long_as_on_a_router(described: Topology, name: str) -> None:
     with Lab.up(described, name=name) as lab:
         assert ping(lab, "client", "10.2.0.2") == 63
         found = {
@@ -187,7 +187,7 @@ def test_arp_entries_hold_as_long_as_on_a_router(described: Topology, name: str)
             assert int(base) // 2 >= ARP_TIMEOUT_MS
 
 
-def test_an_entry_that_is_learnt_later_holds_too(name: str) -> None:
+def test_later_arp_entries_last_as_long_too(name: str) -> None:
     with Lab.up(IOS, name=name) as lab:
         session(lab, "configure terminal", "interface fa0/1", "shutdown", "no shutdown", "end")
         assert "Fa0-1" not in neighbours(lab, "R1")

@@ -40,7 +40,7 @@ def impaired() -> Topology:
     return Topology.model_validate(plain, strict=False)
 
 
-def test_delay_is_there_both_ways_and_loss_is_counted(name: str) -> None:
+def test_link_delays_both_directions_and_counts_losses(name: str) -> None:
     wired = impaired()
     with Lab.up(wired, name=name) as lab:
         answered, *times = lab.run("client", ["python3", PING, "10.2.0.2", "8", "0", "1"], check=True).stdout.split()

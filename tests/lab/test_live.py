@@ -35,7 +35,7 @@ def drawn(page: dict[str, Any]) -> int:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-def test_a_browser_sees_the_policer_while_it_drops(clean: Path, tmp_path: Path) -> None:
+def test_browser_shows_the_policer_while_it_drops(clean: Path, tmp_path: Path) -> None:
     # Started first: it may take longer than the traffic.
     with browser(tmp_path / "profile") as tab:
         running = Command(

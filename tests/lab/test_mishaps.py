@@ -177,7 +177,7 @@ def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Pa
 
 
 @pytest.mark.long
-def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_logins_lost_during_a_push_delay_no_host(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "3s", "--arm", "policed"), started=True) as command:
@@ -201,7 +201,7 @@ def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Pat
 
 
 @pytest.mark.long
-def test_a_banner_that_ends_as_a_prompt_is_borne(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_banner_that_looks_like_a_prompt_is_accepted(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     session(lab, "configure terminal", BANNER, "end")
     before, kept = running(lab), hosts(lab)
@@ -228,7 +228,7 @@ def test_a_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], cle
     wait_until_clean(lab, kept)
 
 
-def test_a_router_that_restarts_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_router_restart_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     session(lab, "write memory")
     before, kept = running(lab), hosts(lab)
@@ -262,7 +262,7 @@ def mounts(lab: Lab, *argv: str) -> None:
 
 
 @pytest.mark.long
-def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_full_disk_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     small, python = clean / "small", clean / "python"
@@ -324,7 +324,7 @@ def test_a_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], c
 
 
 @pytest.mark.long
-def test_a_router_that_never_answers_is_left_at_the_second_ctrl_c(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_second_ctrl_c_abandons_an_unresponsive_router(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with (
@@ -353,7 +353,7 @@ def test_a_router_that_never_answers_is_left_at_the_second_ctrl_c(rack: tuple[La
 
 
 @pytest.mark.long
-def test_a_router_that_falls_silent_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_silent_router_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with (

@@ -16,7 +16,7 @@ CATALOGUE = Path(__file__).parents[2] / "crates/mistakes/src/lib.rs"
 
 
 @pytest.mark.parametrize("program", OWN_PROGRAMS)
-def test_a_program_has_no_switch_of_a_mistake(program: str) -> None:
+def test_released_program_has_no_mistake_switch(program: str) -> None:
     names = re.findall(r'^    \w+, "([a-z0-9-]+)", "', CATALOGUE.read_text(encoding="utf-8"), re.MULTILINE)
     content = own_program(program).read_bytes()
     assert len(names) >= 50 and not [name for name in names if name.encode() in content]

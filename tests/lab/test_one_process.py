@@ -117,7 +117,7 @@ def test_sigkill_of_the_process_is_reported_for_all_its_routers(name: str) -> No
     traces.wait_until_gone()
 
 
-def test_a_data_plane_that_does_not_end_is_killed_with_its_lab(name: str) -> None:
+def test_unresponsive_data_plane_is_killed_with_its_lab(name: str) -> None:
     lab = Lab.up(CHAIN, name=name)
     traces = Traces(lab)
     (pid,) = data_planes(lab)
@@ -126,7 +126,7 @@ def test_a_data_plane_that_does_not_end_is_killed_with_its_lab(name: str) -> Non
     traces.wait_until_gone()
 
 
-def test_a_link_in_memory_goes_down_and_comes_back(chain: Lab) -> None:
+def test_link_in_memory_recovers_from_down(chain: Lab) -> None:
     assert ping(chain, "client", SERVER) == 61
     for node, interface in (("R1.dp", "Fa0-1"), ("R2.dp", "Fa0-0")):
         before = ask(chain, "R1", "health")["unsent"]

@@ -98,7 +98,7 @@ def known(port: int, folder: Path) -> str:
     return f"[127.0.0.1]:{port} {(folder / 'host_key.pub').read_text().rsplit(' ', 1)[0]}\n"
 
 
-def test_a_run_by_openssh_with_a_jump_host_to_the_router(
+def test_run_works_through_openssh_and_a_jump_host(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -232,7 +232,7 @@ def test_a_run_configures_and_observes_a_router_with_ios_xe(clean: Path) -> None
     assert all(line in running for line in EDGE.splitlines() if not line.startswith("interface"))
 
 
-def test_a_router_with_ios_xe_has_files() -> None:
+def test_ios_xe_router_has_files() -> None:
     described = topology(client="host", R1={"platform": "ios", "model": "C8000V"}, server="host")(
         "client eth0 10.1.0.2/24 - R1 GigabitEthernet1 10.1.0.1/24",
         "R1 GigabitEthernet2 10.2.0.1/24 - server eth0 10.2.0.2/24",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import Command
-from test_simulated import FLOOD, wait_for_simulator
+from test_steps_of_simulated_cells_match_the_plan import FLOOD, wait_for_simulator
 from test_sweep import manifest
 
 from alive import alive
@@ -74,7 +74,7 @@ def reachable(name: str) -> bool:
 @pytest.mark.parametrize(
     "workers", [pytest.param((), marks=pytest.mark.long), ("--scheduler", "local")], ids=["threads", "processes"]
 )
-def test_nothing_of_a_simulated_run_listens(clean: Path, workers: tuple[str, ...]) -> None:
+def test_simulated_run_opens_no_listening_socket(clean: Path, workers: tuple[str, ...]) -> None:
     file = experiment_file(clean, "grid.yml", FLOOD)
     command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2", *workers)
     try:

@@ -78,7 +78,7 @@ def text(checked: CheckResult) -> str:
 
 
 @pytest.mark.long
-def test_a_lab_as_the_experiment_wants_it_is_left_as_it_was(here: tuple[Lab, Path], collector: Collector) -> None:
+def test_correct_lab_is_left_unchanged_by_preflight(here: tuple[Lab, Path], collector: Collector) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")], session(lab, "show running-config", "show arp")
     checked = check_lab(file, PLAN, collector)
@@ -132,7 +132,7 @@ def test_wrong_configuration_is_named(here: tuple[Lab, Path], collector: Collect
 
 
 @pytest.mark.long
-def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], collector: Collector) -> None:
+def test_test_traffic_through_the_management_nic_is_named(here: tuple[Lab, Path], collector: Collector) -> None:
     lab, file = here
     card = "ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up"
     card += "; ip addr add 192.168.20.77/25 dev mgmt0"
@@ -147,7 +147,7 @@ def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], co
 
 
 @pytest.mark.long
-def test_a_program_of_ours_that_no_host_can_run_is_named(
+def test_qoslab_program_that_cannot_run_on_a_host_is_named(
     here: tuple[Lab, Path], collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, file = here
@@ -182,7 +182,7 @@ def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
 
 
 @pytest.mark.long
-def test_a_wrong_vlan_between_is_named(tmp_path: Path, collector: Collector) -> None:
+def test_wrong_vlan_between_devices_is_named(tmp_path: Path, collector: Collector) -> None:
     client = {"platform": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "192.168.10.1"}]}
     between = topology(client=client, SW={"platform": "ios", "model": "3750G"}, R1=ROUTER, server="host")(
         "client eth0 192.168.10.2/24 - SW GigabitEthernet1/0/1",
@@ -227,7 +227,7 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
 
 
 @pytest.mark.long
-def test_a_run_with_other_interface_names_on_the_router(tmp_path: Path, clean: Path) -> None:
+def test_run_works_with_other_interface_names_on_the_router(tmp_path: Path, clean: Path) -> None:
     swapped = topology(client="host", R1=ROUTER, server="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth0 192.168.20.2/24",
@@ -285,7 +285,7 @@ def test_a_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Pa
 
 
 @pytest.mark.long
-def test_a_run_in_a_project_with_custom_names(tmp_path: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_works_in_a_project_with_custom_names(tmp_path: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run with the inventory of the documents, with another model, interface names and host names."""
     project = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
         "client eth1 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
@@ -368,7 +368,7 @@ def test_the_jitter_and_loss_of_a_line_are_compared(tmp_path: Path, collector: C
             ]
 
 
-def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tuple[Lab, Path], clean: Path) -> None:
+def test_run_is_refused_with_all_findings_before_any_change(here: tuple[Lab, Path], clean: Path) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")]
     configured(lab, "R1", "interface Fa0/1", "duplex half", "interface Fa0/0", "shutdown")

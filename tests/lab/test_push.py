@@ -141,7 +141,7 @@ def rig(routers: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]
         yield Rig(routers, session, folder / "before", folder)
 
 
-def test_a_policy_comes_and_goes(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+def test_policy_is_pushed_and_removed(rig: Rig, collector: Collector, tmp_path: Path) -> None:
     intended = rig.intend("police", POLICE)
     outcome = rig.session.carry_out(["apply", "verify"], intended=intended, commands=[COMMAND], keep=tmp_path)
     assert outcome.changed == {"R1", "R2"}
@@ -171,7 +171,7 @@ def test_a_policy_comes_and_goes(rig: Rig, collector: Collector, tmp_path: Path)
 
 
 @pytest.mark.long
-def test_from_one_arm_to_the_next_in_one_order(rig: Rig, collector: Collector) -> None:
+def test_arms_change_in_one_order(rig: Rig, collector: Collector) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("first", POLICE))
     shape = rig.intend("second", SHAPE)
     outcome = rig.session.carry_out(
@@ -186,7 +186,7 @@ def test_from_one_arm_to_the_next_in_one_order(rig: Rig, collector: Collector) -
     rig.restored("second-undo")
 
 
-def test_a_refused_line_is_shown_with_the_routers_words(rig: Rig, tmp_path: Path) -> None:
+def test_refused_line_is_shown_with_the_message_of_the_router(rig: Rig, tmp_path: Path) -> None:
     text = "policy-map Police\n class class-default\n  police cir 1000000\n  police bogus 1\n"
     folder = tmp_path / "intended"
     folder.mkdir()
@@ -204,7 +204,7 @@ def test_a_refused_line_is_shown_with_the_routers_words(rig: Rig, tmp_path: Path
 
 
 @pytest.mark.long
-def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_path: Path) -> None:
+def test_refused_policy_is_shown_with_the_message_of_the_router(rig: Rig, tmp_path: Path) -> None:
     # Ansible does not know this message by default; the playbooks' group_vars define it.
     folder = tmp_path / "intended"
     folder.mkdir()
@@ -294,7 +294,7 @@ def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: Col
 
 
 @pytest.mark.long
-def test_an_operation_that_runs_cannot_be_modified_and_goes_on(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+def test_running_operation_cannot_be_modified_and_continues(rig: Rig, collector: Collector, tmp_path: Path) -> None:
     def running() -> str:
         return collector.observe("R1", "show running-config").raw
 
@@ -411,7 +411,7 @@ def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_router_that_cannot_be_talked_to(routers: Lab, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_unreachable_router_is_reported(routers: Lab, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     access = lab_routers(routers)["R1"]
     assert isinstance(access, IosAccess)
     wrong = replace(access, **changes)
@@ -426,7 +426,7 @@ def test_a_router_that_cannot_be_talked_to(routers: Lab, tmp_path: Path, changes
         collector.connect({"R1": wrong}, known_hosts=routers.known_hosts())
 
 
-def test_observing_a_router_that_had_hung_up(routers: Lab, collector: Collector) -> None:
+def test_observation_reconnects_after_a_disconnect(routers: Lab, collector: Collector) -> None:
     assert collector.observe("R1", "show clock").parsed
     # the ssh clients of the collector, and no others
     ended = [pid for pid, line in processes_with(str(routers.known_hosts()).encode()) if line.startswith(b"ssh\0")]
@@ -503,7 +503,7 @@ def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[
 
 @pytest.mark.quiet
 @pytest.mark.parametrize("kind", ["icmp-jitter", *long_cases("icmp-echo")])
-def test_a_router_that_has_only_its_command_line_is_measured_over_it(
+def test_router_with_only_a_command_line_is_measured_through_it(
     kind: str, routers: Lab, collector: Collector, cell: Cell
 ) -> None:
     experiment = probing({"type": kind, "from": "R1", "to": "client"})
@@ -553,7 +553,7 @@ def test_a_probe_refused_by_the_router_is_reported_with_its_message(probes: Call
         running.prepare()
 
 
-def test_a_responder_that_cannot_listen_is_reported(probes: Callable[..., Probes], routers: Lab) -> None:
+def test_responder_without_its_port_is_reported(probes: Callable[..., Probes], routers: Lab) -> None:
     """Occupy the control port of the responder with another process."""
     occupy = "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 1967))"
     taken = routers.popen(
@@ -572,7 +572,7 @@ def test_a_responder_that_cannot_listen_is_reported(probes: Callable[..., Probes
         taken.wait(PATIENCE_S)
 
 
-def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
+def test_pyats_testbed_connects_to_the_routers(routers: Lab, tmp_path: Path) -> None:
     path = tmp_path / "testbed.yml"
     assert main(["testbed", "--lab", routers.name, "--output", str(path)]) == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -111,7 +111,7 @@ def test_remaining_configuration_fails_the_cleanup(
 
 
 @pytest.mark.long
-def test_without_a_lab_its_cells_are_blocked(tmp_path: Path) -> None:
+def test_pyats_blocks_cells_without_a_lab(tmp_path: Path) -> None:
     rack = tmp_path / "rack.yml"
     rack.write_text("all: {children: {ios: {hosts: {R1: {}}}, host: {hosts: {client: {}}}}}\n")
     options = ("--in-lab", str(rack), "--arm", "policed")
@@ -121,14 +121,14 @@ def test_without_a_lab_its_cells_are_blocked(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_an_option_that_pyats_also_has_is_refused(tmp_path: Path) -> None:
+def test_option_that_conflicts_with_pyats_is_refused(tmp_path: Path) -> None:
     _, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", "--lab", "simulated")
     assert "found --lab (pyATS reads it as --label), expected --in-lab" in printed
     assert not any("/" in name for name in found)
 
 
 @pytest.mark.long
-def test_an_invalid_cell_is_errored_and_one_that_was_not_needed_is_skipped() -> None:
+def test_pyats_errors_invalid_cells_and_skips_unneeded_ones() -> None:
     from pyats.aetest import signals
 
     from qoslab.pyats_job.cell_results import CellResult
@@ -149,7 +149,7 @@ def test_an_invalid_cell_is_errored_and_one_that_was_not_needed_is_skipped() -> 
 
 
 @pytest.mark.long
-def test_an_expectation_is_of_the_cells_that_it_chooses() -> None:
+def test_pyats_assigns_expectations_to_their_selected_cells() -> None:
     import pandas as pd
 
     from qoslab.model.matrix import as_values

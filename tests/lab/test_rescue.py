@@ -70,7 +70,7 @@ def significant(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("by_console", ["", *long_cases("of the inventory", "named")])
-def test_a_run_that_was_killed_is_undone_by_rescue(
+def test_rescue_restores_routers_after_a_killed_run(
     lab: Lab, by_console: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

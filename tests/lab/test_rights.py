@@ -97,7 +97,7 @@ GIVES_UP = {"dumpcap", "ping"}
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_a_program_has_the_capabilities_that_it_needs(lab: Lab, name: str, tmp_path: Path) -> None:
+def test_program_has_exactly_the_necessary_capabilities(lab: Lab, name: str, tmp_path: Path) -> None:
     assert MAY.keys() == RUN.keys() and PROGRAMS.keys() == RUN.keys() - {"sleep"}
     program = str(own_program(name)) if name in OWN_PROGRAMS else name
     argv = [program, *RUN[name], *(["-w", str(tmp_path / "capture")] if name == "dumpcap" else [])]
@@ -120,7 +120,7 @@ def test_a_program_has_the_capabilities_that_it_needs(lab: Lab, name: str, tmp_p
             process.communicate()
 
 
-def test_nothing_of_a_lab_has_files_that_it_does_not_need(lab: Lab) -> None:
+def test_lab_processes_have_no_unnecessary_open_files(lab: Lab) -> None:
     program = lab.popen("client", ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         # What it gives back says that it runs: env and setpriv came before it, and its loader has closed its files.

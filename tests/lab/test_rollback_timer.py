@@ -106,7 +106,7 @@ def _of(lab: Lab, router: str) -> list[str]:
     return [re.sub(r"^ +\d+ .*\d{4} .* ", "file ", line) for line in text.splitlines() if line.strip()]
 
 
-def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
+def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
     lab, inventory, experiment = rack
     before, left = shown(lab), hosts(lab)
     # A restart would take away what is not saved: neither a router nor a host has been touched by then.

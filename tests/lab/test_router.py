@@ -62,7 +62,7 @@ def interfaces(lab: Lab) -> dict:  # type: ignore[type-arg]
     return lab.ask("counters")["interfaces"]
 
 
-def test_packets_pass_both_ways(lab: Lab) -> None:
+def test_packets_pass_in_both_directions(lab: Lab) -> None:
     assert len(ping(lab, "client", SERVER, 10)) == 10
     assert len(ping(lab, "server", CLIENT, 10)) == 10
     assert len(ping(lab, "client", "10.0.10.1", 3)) == 3  # the router itself
@@ -83,7 +83,7 @@ def test_sent_packets_are_counted(lab: Lab) -> None:
 
 @pytest.mark.quiet
 @pytest.mark.long
-def test_an_offered_packet_is_sent_dropped_or_queued(lab: Lab) -> None:
+def test_every_offered_packet_is_sent_dropped_or_queued(lab: Lab) -> None:
     police = {"cir": {"bps": 1_000_000}}
     lab.ask("configure", config=configuration({"P": policy(police=police)}, Fa0_1={"service_policy_output": "P"}))
     send_udp(lab, SIZE, 500, 5e6)
@@ -113,7 +113,7 @@ def test_a_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
 
 
 @pytest.mark.quiet
-def test_a_stopped_daemon_decides_as_if_it_had_not_been_stopped(lab: Lab) -> None:
+def test_stopped_daemon_makes_the_same_decisions(lab: Lab) -> None:
     # The bucket holds 16 ms: a policer that goes by its own clock would lose two thirds of each stop's tokens.
     bc = 2000
     maps = {"P": policy(police={"cir": {"bps": 1_000_000}, "bc": {"bytes": bc}})}
@@ -147,7 +147,7 @@ def test_a_line_keeps_its_rate(lab: Lab) -> None:
     assert time.monotonic() - start == pytest.approx(500 * COUNTED * 8 / 2e6 - 0.05, rel=0.05)
 
 
-def test_hostile_frames_are_survived(lab: Lab) -> None:
+def test_daemon_survives_hostile_frames(lab: Lab) -> None:
     code = f"""
 import random, socket
 random.seed(1)
@@ -173,7 +173,7 @@ print(whole)
     assert health["lost_input"] == 0
 
 
-def test_a_frame_that_is_too_long_is_counted_and_dropped(lab: Lab) -> None:
+def test_oversized_frame_is_counted_and_dropped(lab: Lab) -> None:
     lab.run("client", "ip link set eth0 mtu 9000")
     lab.run("R1.dp", "ip link set Fa0-0 mtu 9000")
     try:
@@ -213,7 +213,7 @@ s.send(bytes.fromhex("0200000000bb0200000000aa8100a00a0800") + bytes(50))
     assert receiver.communicate(timeout=60)[0].decode().strip() == f"0x8100 0xa00a 0800{'00' * 50}"
 
 
-def test_a_checksum_left_to_the_hardware_is_completed(lab: Lab) -> None:
+def test_offloaded_checksum_is_completed(lab: Lab) -> None:
     lab.run("client", "ethtool -K eth0 tx on")
     try:
         receiver = lab.spawn(
@@ -255,7 +255,7 @@ def test_lost_input_is_reported() -> None:
         assert lab.ask("health")["lost_input"] == 0
 
 
-def test_a_shut_down_link_is_counted_and_survived(lab: Lab) -> None:
+def test_daemon_counts_and_survives_a_shut_down_link(lab: Lab) -> None:
     lab.run("server", "ip link set eth0 down")
     send_udp(lab, SIZE, 10, 1e6)
     lab.run("server", "ip link set eth0 up")
@@ -268,7 +268,7 @@ def test_a_shut_down_link_is_counted_and_survived(lab: Lab) -> None:
     assert len(ping(lab, "client", SERVER, 3)) == 3
 
 
-def test_an_interface_that_goes_away_does_not_stop_the_rest() -> None:
+def test_removed_interface_does_not_stop_the_others() -> None:
     with Lab() as lab:
         lab.run("R1.dp", "ip link delete Fa0-1")
         assert len(ping(lab, "client", "10.0.10.1", 3)) == 3
@@ -276,7 +276,7 @@ def test_an_interface_that_goes_away_does_not_stop_the_rest() -> None:
         assert busy(lab) < 0.05
 
 
-def test_a_configuration_is_put_in_force_whole_or_not_at_all(lab: Lab) -> None:
+def test_configuration_is_activated_completely_or_not_at_all(lab: Lab) -> None:
     good = configuration({"P": policy(police={"cir": {"bps": 1_000_000}})}, Fa0_1={"service_policy_output": "P"})
     lab.ask("configure", config=good)
     bad = configuration({"P": policy(police={"cir": {"bps": "fast"}})})
@@ -296,7 +296,7 @@ def test_an_unknown_interface_is_refused_by_name(lab: Lab) -> None:
     assert list(lab.ask("counters", interface=IN)["interfaces"]) == [IN]
 
 
-def test_bad_input_does_not_kill_the_control_socket(lab: Lab) -> None:
+def test_control_socket_survives_bad_input(lab: Lab) -> None:
     replies = [json.loads(line) for line in lab.talk(b'\xff\n{\n[]\n{"op": "x"}\n\n{"op": "hello"}\n').splitlines()]
     codes = [reply.get("error", {}).get("code") for reply in replies]
     assert codes == ["bad_json", "bad_json", "bad_request", "bad_request", None]
@@ -308,7 +308,7 @@ def test_bad_input_does_not_kill_the_control_socket(lab: Lab) -> None:
     assert lab.ask("hello")["router"] == "R1"
 
 
-def test_many_connections_may_be_open(lab: Lab) -> None:
+def test_control_socket_accepts_many_connections(lab: Lab) -> None:
     import socket
 
     connections = []
@@ -341,7 +341,7 @@ def test_an_idle_daemon_sleeps(lab: Lab) -> None:
     assert busy(lab) < 0.01
 
 
-def test_the_client_reports_success_by_its_exit_status(lab: Lab, tmp_path: Path) -> None:
+def test_client_exit_status_reports_success(lab: Lab, tmp_path: Path) -> None:
     def ctl(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([BINARY, "ctl", "--control", lab.control, *words], capture_output=True, text=True)
 
@@ -363,7 +363,7 @@ def test_the_client_reports_success_by_its_exit_status(lab: Lab, tmp_path: Path)
 
 
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "shutdown"])
-def test_the_end_is_clean(end: str) -> None:
+def test_daemon_ends_cleanly(end: str) -> None:
     with Lab() as lab:
         assert lab.process is not None
         if end == "shutdown":
@@ -403,7 +403,7 @@ def test_a_missing_interface_is_named() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests already run as an ordinary user")
-def test_it_works_as_an_ordinary_user() -> None:
+def test_daemon_works_as_an_ordinary_user() -> None:
     # The machine's own Python and a copy in a folder that everybody can read: the checkout may be in root's home.
     python = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin")
     if python is None:

@@ -99,9 +99,7 @@ def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(cl
 
 
 @pytest.mark.long
-def test_a_locale_without_umlauts_and_a_home_that_cannot_be_written(
-    clean: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_works_with_an_ascii_locale_and_a_read_only_home(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in a locale without umlauts and with a read-only home: every program of a run writes UTF-8, and none needs a
     home.
     """
@@ -125,7 +123,7 @@ def test_a_locale_without_umlauts_and_a_home_that_cannot_be_written(
     assert description in running.read_text(encoding="utf-8").splitlines()
 
 
-def test_a_line_that_the_device_would_refuse(clean: Path) -> None:
+def test_line_that_the_device_would_refuse_is_reported(clean: Path) -> None:
     refused = "policy-map Police\n class class-default\n  police cir {{ cir }}\n  polish everything\n"
     refused += "!\ninterface {{ interface }}\n service-policy output Police\n"
     file = variant(clean, lambda text: text, {"police.ios.j2": refused})
@@ -135,7 +133,7 @@ def test_a_line_that_the_device_would_refuse(clean: Path) -> None:
     assert not (clean / "runs").exists()
 
 
-def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
+def test_flood_starves_a_session(clean: Path) -> None:
     common = "from: client, to: server"
     flows = (
         f"  - {{name: load, tool: flood, {common}, protocol: udp, rate: 3 Mb/s, size: 100 B, background: true}}\n"
@@ -169,7 +167,7 @@ def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("jobs", [(), ("--jobs", "1")], ids=["side by side", "one by one"])
-def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jobs: tuple[str, ...]) -> None:
+def test_arms_run_in_parallel_unless_requested_otherwise(clean: Path, jobs: tuple[str, ...]) -> None:
     """Run arms in parallel; with one processor they run one by one in any case."""
     arms = ("--arm", "policed", "--arm", "shaped")
     status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "4s", *arms, *jobs)
@@ -187,7 +185,7 @@ def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jo
         assert reasons_except_lateness(record) == [], "what they do to each other is lateness alone"
 
 
-def test_something_is_killed_in_mid_test(clean: Path) -> None:
+def test_killed_program_is_named_by_its_cell(clean: Path) -> None:
     """Kill the server during the traffic of one arm, and the router in the next: each cell names its dead program."""
     victims = {
         "unrestricted": ("iperf3 -4 --server", "iperf3 server"),
@@ -234,7 +232,7 @@ KILLED = {
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_each_program_of_a_cell_may_be_killed(clean: Path) -> None:
+def test_killed_program_of_a_cell_is_reported(clean: Path) -> None:
     file = variant(clean, lambda text: re.sub(r"(?m)^traffic:\n(?:  .*\n)+", EVERY_PROGRAM, text, count=1))
     cells = ("--arm", "unrestricted", "--repetitions", str(len(KILLED)), "--attempts", "1", "--jobs", "1")
     command = Command(clean, "run", str(file), "--duration", "3s", *cells)
@@ -284,7 +282,7 @@ def test_ctrl_c_at_any_time_leaves_nothing(clean: Path, moment: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_two_runs_of_one_experiment_at_the_same_time(clean: Path) -> None:
+def test_two_runs_of_one_experiment_can_run_at_once(clean: Path) -> None:
     both = [Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--arm", "shaped") for _ in range(2)]
     ends = [command.end() for command in both]
     folders = [path for path in (clean / "runs/policing-vs-shaping").iterdir() if not path.is_symlink()]
@@ -293,7 +291,7 @@ def test_two_runs_of_one_experiment_at_the_same_time(clean: Path) -> None:
     assert all((path / "report.html").exists() for path in folders)
 
 
-def test_disk_full_in_the_run_folder(clean: Path) -> None:
+def test_full_disk_in_the_run_folder_is_reported(clean: Path) -> None:
     (clean / "runs").mkdir()
     small = (
         "unshare",

@@ -150,7 +150,7 @@ def planted(lab: Lab, folder: Path, inventory: Path, patch: pytest.MonkeyPatch) 
     }
 
 
-def test_planted_secrets_are_found_nowhere(
+def test_planted_secrets_appear_nowhere(
     clean: Path, exposed: tuple[Lab, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab, inventory = exposed
@@ -231,7 +231,7 @@ def typed(folder: Path, answers: dict[str, str], *arguments: str, until: str = "
 
 
 @pytest.mark.long
-def test_passwords_that_are_asked_for_let_in_and_are_found_nowhere(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_prompted_passwords_log_in_and_appear_nowhere(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, inventory = exposed
     login = lab.ssh("R1")
     assert login.password is not None and login.enable is not None

@@ -44,7 +44,7 @@ captures:
 """
 
 
-def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
+def test_repeated_cell_has_identical_files(tmp_path: Path) -> None:
     """Run a cell twice in a worker of a cluster: all files are identical, and in the places of the virtual lab."""
     file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: engine", "platform: ios") + OBSERVED)
     kind = lab_kind(Simulated.name)
@@ -94,7 +94,7 @@ sys.exit(main(sys.argv[1:]))
 """Names of Linux that other systems lack: /proc, sets of processors, priorities of threads."""
 
 
-def test_a_simulated_run_takes_nothing_that_linux_alone_has(tmp_path: Path) -> None:
+def test_simulated_run_needs_nothing_specific_to_linux(tmp_path: Path) -> None:
     asked = ("policing-vs-shaping", "--lab", "simulated", "--duration", "2s", "--arm", "policed")
     for words in (("run", *asked), ("watch",), ("report", "policing-vs-shaping")):
         done = subprocess.run(
@@ -114,7 +114,7 @@ observe:
 """
 
 
-def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Path) -> None:
+def test_output_is_parsed_and_a_probe_has_the_printed_values(tmp_path: Path) -> None:
     file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: engine", "platform: ios") + PROBED)
     kind = lab_kind(Simulated.name)
     cell = make_plan(load_sweep(file, {"duration": "4s"}, kind.check), Options(lab=Simulated.name)).cells[0]
@@ -149,7 +149,7 @@ def test_a_metric_at_a_trigger_equals_the_output_at_that_time(clean: Path) -> No
     assert figures == [int(each) for each in printed.groups()] and figures[0] > 0
 
 
-def test_traffic_that_starts_later_has_one_zero_in_all_tables(clean: Path) -> None:
+def test_later_traffic_has_one_time_origin_in_all_tables(clean: Path) -> None:
     text = GRID.replace("to: server}", "to: server, start_after: 2 s}") + OBSERVED
     file = experiment_file(clean, "grid.yml", text.replace("platform: engine", "platform: ios"))
     # The metrics of a second may be without a value, the tables are not.
@@ -210,7 +210,7 @@ def wait_for_counters(clean: Path) -> WatchedCell:
 
 
 @pytest.mark.long
-def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
+def test_few_cells_run_without_worker_processes(clean: Path) -> None:
     """Compute four cells on two processors: within the run itself, which can be interrupted and resumed."""
     file = experiment_file(clean, "grid.yml", FLOOD)
     command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2")
@@ -237,7 +237,7 @@ def test_few_cells_need_no_other_process_of_ours(clean: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
+def test_sweep_survives_interruption_resumption_and_a_killed_worker(clean: Path) -> None:
     file = experiment_file(clean, "grid.yml", FLOOD)
     command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--repetitions", "4")
     command.wait_for("cells at a time")
@@ -266,7 +266,7 @@ def test_a_sweep_interrupted_resumed_and_its_worker_killed(clean: Path) -> None:
     assert set(flows["tool"]) == {"qos-sim"} and len(flows) == 4
 
 
-def test_a_cell_that_takes_too_long_is_ended_and_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cell_beyond_its_time_limit_is_ended_and_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (simulated.LEAST_LIMIT_S, simulated.LIMIT_FACTOR) == (600.0, 60.0)
     endless = tmp_path / "endless"
     others = f'[ "$1" = run ] || exec \'{own_program(SIMULATOR)}\' "$@"'
@@ -290,7 +290,7 @@ def test_a_cell_that_takes_too_long_is_ended_and_invalid(tmp_path: Path, monkeyp
 
 
 @pytest.mark.long
-def test_a_simulator_that_begins_late_gets_its_whole_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_simulator_reads_its_complete_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Start the simulator late with a scenario longer than a pipe holds; the run checks for an interrupt before any of
     it is read.
     """

@@ -52,14 +52,14 @@ def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tupl
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
-def test_simulated(file: Path, tmp_path: Path) -> None:
+def test_steps_of_simulated_cells_match_the_plan(file: Path, tmp_path: Path) -> None:
     record, planned = run_first_cell("simulated", file, tmp_path)
     assert tuple(step.name for step in record.steps) == planned
     assert all(step.ended is not None for step in record.steps)
 
 
 @pytest.mark.parametrize("name", ["srr-3750", *long_cases("policing-vs-shaping")])
-def test_virtual(name: str, tmp_path: Path) -> None:
+def test_steps_of_virtual_cells_match_the_plan(name: str, tmp_path: Path) -> None:
     """Run cells with captures, and observations at all triggers; the switch lacks some."""
     (file,) = [file for file in EXPERIMENTS if file.stem == name]
     record, planned = run_first_cell("virtual", file, tmp_path)

@@ -76,7 +76,7 @@ def records(folder: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
+def test_interrupted_grid_is_resumed(grid: Path, clean: Path) -> None:
     command = Command(clean, "run", str(grid), *JOBS)
     command.wait_for("1 of 4 cells")
     os.kill(command.process.pid, signal.SIGINT)
@@ -112,7 +112,7 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_cell_is_retried_and_recorded(grid: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop the processes of a data plane for a short time in the first attempt."""
     one = ("--only", "rtt=10 ms", "--only", "pir=1 Mb/s", "--duration", "2s")
     command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "2", *one)
@@ -136,7 +136,7 @@ def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, mo
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_full_disk_in_mid_sweep_and_resumed(grid: Path, clean: Path) -> None:
+def test_sweep_resumes_after_a_full_disk(grid: Path, clean: Path) -> None:
     """Put the run folder on a disk with space for one or two cells, then enlarge it."""
     small = (
         "unshare",

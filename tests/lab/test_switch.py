@@ -117,7 +117,9 @@ def put_back(session: tuple[AnsibleSession, Path], outcome: Outcome) -> None:
     ansible.carry_out(["restore"], restore=restore)
 
 
-def test_the_configuration_comes_and_goes(lab: Lab, session: tuple[AnsibleSession, Path], collector: Collector) -> None:
+def test_configuration_is_pushed_and_removed(
+    lab: Lab, session: tuple[AnsibleSession, Path], collector: Collector
+) -> None:
     ansible, folder = session
     assert received_dscp(lab, 46) == 46, "QoS off: marks are left alone"
     intended = intend(folder / "fix", FIX)
@@ -145,7 +147,7 @@ def test_the_configuration_comes_and_goes(lab: Lab, session: tuple[AnsibleSessio
     assert port_numbers(collector, "statistics")["dscp"]["outgoing"]["46"] == 0  # type: ignore[index]
 
 
-def test_an_untrusted_port_forgets_marks(lab: Lab, session: tuple[AnsibleSession, Path]) -> None:
+def test_untrusted_port_clears_marks(lab: Lab, session: tuple[AnsibleSession, Path]) -> None:
     ansible, folder = session
     outcome = ansible.carry_out(["apply", "verify"], intended=intend(folder / "untrusted", "mls qos\n"))
     assert received_dscp(lab, 46) == 0
@@ -159,7 +161,7 @@ def test_lines_that_were_not_pushed_are_reported(session: tuple[AnsibleSession, 
         ansible.carry_out(["verify"], intended=intend(folder / "missing", text))
 
 
-def test_a_refusal_leaves_nothing(session: tuple[AnsibleSession, Path], collector: Collector) -> None:
+def test_refused_command_leaves_nothing(session: tuple[AnsibleSession, Path], collector: Collector) -> None:
     ansible, folder = session
     text = "mls qos queue-set output 2 buffers 30 50 10 20\n"
     with pytest.raises(RouterError, match="Command rejected: buffers sum to 110 percent"):

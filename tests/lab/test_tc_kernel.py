@@ -106,7 +106,7 @@ def test_policer_decides_as_a_token_bucket_over_layer_2_bytes() -> None:
     assert own["bytes"] == sum(size for _, size, _ in found["packets"])
 
 
-def test_two_rate_policer_gives_three_colours() -> None:
+def test_two_rate_policer_marks_three_colours() -> None:
     actions = "conform-action set-dscp-transmit af11|exceed-action set-dscp-transmit af12|violate-action drop"
     police = f"cir 500000 bc 4000 pir 900000 be 7000|{actions}"
     found = run("policer", police, "1500", "1.2e6", "2", virtual=True)
@@ -218,7 +218,7 @@ def shares(flows: list[tuple[int, int, float]]) -> dict[int, float]:
     return totals
 
 
-def test_classes_share_the_rest_of_priority_by_their_bandwidth() -> None:
+def test_classes_share_the_bandwidth_left_by_priority() -> None:
     found = shares([(AF31, 1000, 3e5), (AF21, 600, 2e5), (0, 1400, 2e5), (EF, 200, 3e4)])
     assert found[AF31] / found[AF21] == pytest.approx(2, rel=0.03)
     assert found[AF21] / found[0] == pytest.approx(1, rel=0.03)

@@ -117,7 +117,7 @@ def test_only_the_difference_is_sent(space: str) -> None:
     assert found.is_as_configured()
 
 
-def test_a_parameter_that_cannot_change_has_everything_replaced(space: str) -> None:
+def test_unchangeable_parameter_replaces_the_whole_tree(space: str) -> None:
     found = qdiscs(space)
     found.configure(HTB)
     other = [["10" if each == "20" else each for each in words] for words in HTB]
@@ -125,7 +125,7 @@ def test_a_parameter_that_cannot_change_has_everything_replaced(space: str) -> N
     assert "default 0x10" in found.listing(other)
 
 
-def test_a_qdisc_that_goes_takes_the_tree_along(space: str) -> None:
+def test_removed_qdisc_removes_its_tree(space: str) -> None:
     found = qdiscs(space)
     found.configure(HTB)
     assert found.configure(HTB[-1:]) == HTB[-1:]

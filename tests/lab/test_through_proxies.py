@@ -112,7 +112,7 @@ def test_ansible_and_unicon_log_in_through_a_proxy(old: Lab, collector: Collecto
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("delay_s", "piece"), [(0.3, None), (0.0, 1)])
-def test_ansible_and_unicon_bear_a_slow_line(
+def test_ansible_and_unicon_work_over_a_slow_line(
     old: Lab, collector: Collector, delay_s: float, piece: int | None, tmp_path: Path
 ) -> None:
     telnet = old.ssh("R1").telnet
@@ -125,7 +125,7 @@ def test_ansible_and_unicon_bear_a_slow_line(
 
 
 @pytest.mark.long
-def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
+def test_ansible_logs_in_again_after_a_lost_connection(old: Lab, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.json"
     (tmp_path / "config").mkdir()
     (tmp_path / "config/R1.ios").write_text("interface FastEthernet0/0\n description set by the test\n")
@@ -145,7 +145,9 @@ def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
         assert line.connections >= 2
 
 
-def test_lab_up_makes_routers_of_that_age(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lab_up_makes_routers_of_the_given_release(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "one.yml"
     file.write_text(
         "nodes: {client: {platform: host}, R1: {platform: ios, model: '3725'}}\nlinks:\n  - {name: l0, rate: 10 Mb/s, "

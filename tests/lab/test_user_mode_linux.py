@@ -52,7 +52,7 @@ def spaces() -> Iterator[str]:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
 
 
-def test_kernel_runs_commands_and_scripts_and_leaves_nothing() -> None:
+def test_kernel_runs_commands_and_scripts_without_remains() -> None:
     with Kernel() as kernel:
         folder = kernel.folder
         assert kernel.refused_modules == {}

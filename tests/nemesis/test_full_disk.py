@@ -35,7 +35,7 @@ exit $status
 """
 
 
-def test_however_much_room_there_is(
+def test_run_survives_a_full_disk_of_any_size(
     seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
 ) -> None:
     draw = random.Random(seed)

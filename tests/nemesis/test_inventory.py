@@ -36,7 +36,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def test_whenever_a_run_is_cut_all_is_as_it_was(
+def test_run_cut_at_any_time_restores_everything(
     seed: int,
     clean: Path,
     made: Rack,

@@ -19,7 +19,7 @@ from survival import assert_survived
 pytestmark = pytest.mark.lab
 
 
-def test_a_process_is_stopped(
+def test_run_survives_a_stopped_process(
     seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
 ) -> None:
     assert_survived(seed, clean, undisturbed, tell, STOPS)

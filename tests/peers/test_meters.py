@@ -23,7 +23,7 @@ def _rows(differences: Sequence[Difference]) -> list[Sequence[object]]:
 
 @pytest.mark.long
 @pytest.mark.comparison("Policers and rte_meter")
-def test_policers_decide_as_rte_meter(note: Note) -> None:
+def test_policers_decide_like_rte_meter(note: Note) -> None:
     version = package_version("libdpdk-dev")
     exact = against_dpdk.exact_rates()
     as_they_are, with_quantum = against_dpdk.any_rates()
@@ -66,7 +66,7 @@ def test_policers_decide_as_rte_meter(note: Note) -> None:
 
 @pytest.mark.long
 @pytest.mark.comparison("Policers and act_police")
-def test_policers_decide_as_act_police(note: Note) -> None:
+def test_policers_decide_like_act_police(note: Note) -> None:
     version = kernel.version()
     found = against_act_police.compare()
     lines = paragraph(

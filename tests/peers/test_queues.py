@@ -23,7 +23,7 @@ SHAPER_DIFFERENCE = 0.0001
 
 @pytest.mark.long
 @pytest.mark.comparison("Shapers, schedulers and tc")
-def test_mean_rates_are_those_of_tc(note: Note) -> None:
+def test_mean_rates_equal_those_of_tc(note: Note) -> None:
     version = kernel.version()
     found = against_tc.compare()
     alone = [each for each in found if each.policy.kind in ("TBF", "HTB")]
@@ -70,7 +70,7 @@ def test_mean_rates_are_those_of_tc(note: Note) -> None:
 
 @pytest.mark.long
 @pytest.mark.comparison("FIFO queue and ns-3")
-def test_fifo_drops_and_departures_are_those_of_ns3(note: Note) -> None:
+def test_fifo_drops_and_departures_equal_those_of_ns3(note: Note) -> None:
     version = package_version("libns3-dev")
     found = ns3_fifo.compare()
     rows = [
@@ -115,7 +115,7 @@ def _unexplained(each: RedResult) -> float:
 
 @pytest.mark.long
 @pytest.mark.comparison("Random early detection and ns-3")
-def test_random_early_detection_is_that_of_ns3(note: Note) -> None:
+def test_random_early_detection_equals_that_of_ns3(note: Note) -> None:
     version = package_version("libns3-dev")
     found = ns3_red.compare()
     rows = [

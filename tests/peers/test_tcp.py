@@ -103,7 +103,7 @@ def _limits() -> str:
 
 @pytest.mark.long
 @pytest.mark.comparison("TCP, ns-3 and Linux")
-def test_tcp_of_the_simulator_is_that_of_linux(note: Note) -> None:
+def test_simulated_tcp_behaves_like_linux(note: Note) -> None:
     versions = f"ns-3 {package_version('libns3-dev')}; Linux, user-mode-linux {kernel.version()}"
     results = against_ns3.compare_all()
     rows = [

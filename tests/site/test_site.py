@@ -51,11 +51,11 @@ def links(page: Path, within: Tag | None = None) -> Iterator[tuple[str, Path, st
         yield written, file.resolve(), parts.fragment
 
 
-def test_there_is_a_site() -> None:
+def test_site_is_built() -> None:
     assert len(PAGES) > 70, "build it first: tox -e site"
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_has_a_target() -> None:
     broken = []
     for page in PAGES:
         for written, file, anchor in links(page):
@@ -68,7 +68,7 @@ def test_every_link_leads_somewhere() -> None:
     assert sorted(set(broken)) == []
 
 
-def test_every_page_is_two_clicks_away() -> None:
+def test_every_page_is_reachable_in_two_clicks() -> None:
     """Count visible links only: those of the text and the sections in its head, without an opened menu."""
     reached, edge = {Path("index.html")}, {Path("index.html")}
     for _ in range(CLICKS):
@@ -84,7 +84,7 @@ def test_every_page_is_two_clicks_away() -> None:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *MADE], ids=str)
-def test_nothing_is_fetched_from_elsewhere(page: Path) -> None:
+def test_pages_load_no_external_resource(page: Path) -> None:
     found = soup(page)
     fetched = [
         str(tag.get("src") or tag.get("href"))
@@ -97,7 +97,7 @@ def test_nothing_is_fetched_from_elsewhere(page: Path) -> None:
     assert [each for each in fetched if re.match(r"(?:https?:)?//", each)] == []
 
 
-def test_styles_and_scripts_fetch_nothing() -> None:
+def test_styles_and_scripts_load_no_external_resource() -> None:
     outside = re.compile(r"""(?:@import\s+|url\(\s*)["']?(?:https?:)?//""")
     styles = sorted(SITE.joinpath("_static").rglob("*.css"))
     assert styles

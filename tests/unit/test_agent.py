@@ -66,7 +66,7 @@ def wait(condition: object, seconds: float = 10.0) -> None:
         time.sleep(0.02)
 
 
-def test_output_arrives_in_order_and_whole_before_the_end(either: HostAccess, tmp_path: Path) -> None:
+def test_output_arrives_in_order_and_completely(either: HostAccess, tmp_path: Path) -> None:
     channel = Channel("client", either, "a test")
     text = "import sys\nfor n in range(60000): print(n)\nprint('wrong', file=sys.stderr)\nsys.exit(3)"
     out, err = tmp_path / "out", tmp_path / "err"
@@ -79,7 +79,7 @@ def test_output_arrives_in_order_and_whole_before_the_end(either: HostAccess, tm
     assert folders(tmp_path) == []
 
 
-def test_signals_files_and_programs_of_ours(either: HostAccess, tmp_path: Path) -> None:
+def test_agent_handles_signals_files_and_qoslab_programs(either: HostAccess, tmp_path: Path) -> None:
     channel = Channel("client", either, "a test")
     try:
         err = (tmp_path / "err").open("xb", buffering=0)
@@ -111,7 +111,7 @@ def test_signals_files_and_programs_of_ours(either: HostAccess, tmp_path: Path) 
         channel.close()
 
 
-def test_a_program_begins_at_its_instant_while_all_else_goes_on(either: HostAccess, tmp_path: Path) -> None:
+def test_program_starts_on_time_during_other_operations(either: HostAccess, tmp_path: Path) -> None:
     channel = Channel("client", either, "a test")
 
     def start(name: str, argv: list[str], at_ns: int) -> ExternalProcess:
@@ -180,7 +180,7 @@ def test_a_stall_during_the_program_check_is_reported() -> None:
     assert found["latest_ns"] > 250_000_000 and found["behind_ns"] >= found["latest_ns"]
 
 
-def test_programs_end_with_the_connection(either: HostAccess, tmp_path: Path) -> None:
+def test_programs_end_when_the_connection_is_lost(either: HostAccess, tmp_path: Path) -> None:
     channel = Channel("client", either, "a test")
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
@@ -210,7 +210,7 @@ def test_a_host_is_released_during_any_operation(either: HostAccess, tmp_path: P
     assert channel.lost == "no router is reached any more"
 
 
-def test_silence_of_the_controller_ends_the_agent(way: HostAccess, tmp_path: Path) -> None:
+def test_agent_ends_without_messages_of_the_controller(way: HostAccess, tmp_path: Path) -> None:
     text = agent.source("a test")
     boot = f"import sys; exec(compile(sys.stdin.buffer.read({len(text)}), 'agent', 'exec'))"
     with subprocess.Popen(
@@ -249,7 +249,7 @@ def test_a_host_without_an_agent_gives_the_reason(
     assert hint in caught.value.hint
 
 
-def test_journals_are_read_up_to_a_line_that_was_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journals_are_read_up_to_a_truncated_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "PUT_BACK_S", 0.1)
     path = tmp_path / "journal"
     journal = settings.Journal(str(path), "alice")
@@ -273,7 +273,7 @@ def test_settings_are_restored_in_reverse_order(tmp_path: Path) -> None:
     assert failed == ["false: ended with status 1"]
 
 
-def test_lines_of_ip_route_are_read_and_given_back() -> None:
+def test_lines_of_ip_route_are_parsed_and_printed_equally() -> None:
     line = "192.168.10.0/24 dev eth0 proto kernel scope link src 192.168.10.2 linkdown initcwnd 2 rto_min lock 0.3s "
     assert kernel.metrics_of(line) == {"initcwnd": "2", "rto_min": "300"}
     assert kernel.metrics_of("default via 10.0.0.1 rto_min lock 200ms congctl reno") == {
@@ -315,7 +315,7 @@ def test_the_management_nic_is_not_moved(has: dict[str, str], message: str, monk
         nic.check_movable("eth1")
 
 
-def test_a_program_that_cannot_run_on_a_host_gives_the_reason(either: HostAccess) -> None:
+def test_program_that_cannot_run_on_a_host_is_reported_with_the_reason(either: HostAccess) -> None:
     channel = Channel("client", either, "a test")
     topology = EXPERIMENT.topology
     host = ExternalHost(channel, Place(topology, "client", HostSettings()))
@@ -390,7 +390,7 @@ def test_behind_sudo_the_management_address_is_that_of_the_login(
 
 
 @pytest.mark.parametrize("ipv6", [False, True])
-def test_a_kernel_without_ipv6_has_nothing_to_be_set_for_it(ipv6: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_without_ipv6_gets_no_ipv6_settings(ipv6: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ipv4 = {"net.ipv4.icmp_ratelimit": "1000"}
     there = {**ipv4, "net.ipv6.conf.all.disable_ipv6": "0"} if ipv6 else ipv4
     monkeypatch.setattr(settings, "read_sysctl", there.get)
@@ -493,7 +493,7 @@ def test_missing_capture_rights_are_reported_before_the_run(tmp_path: Path, monk
         assert host_facts.look_around([], [], str(tmp_path))["no_capture"] == ""
 
 
-def test_the_agent_is_of_the_standard_library_and_of_python_3_8() -> None:
+def test_agent_needs_only_the_standard_library_of_python_3_8() -> None:
     sent = [f"{agent.__name__}.{name}" for name in agent.MODULES]
     for name in agent.MODULES:
         text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")

@@ -34,7 +34,7 @@ def held(device: str, who: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_an_interface_is_free_at_once_when_its_holder_is_killed() -> None:
+def test_interface_is_free_once_its_holder_is_killed() -> None:
     device = f"eth-{os.getpid()}"
     assert lock.holder(device) == ""
     process = held(device, WHO)

@@ -37,7 +37,7 @@ class TestGoodput:
         assert figures["goodput.flow.max"] == pytest.approx(1200)
         assert figures["goodput.spread"] == pytest.approx(1.5)
 
-    def test_flows_by_their_order(self) -> None:
+    def test_flows_are_selected_by_order(self) -> None:
         flows = flows_table(*(("x", 10.0, size) for size in (5000, 1250, 3750, 2500)))
         figures = dict(goodput_figures(columns(flows)))
         names = ("min", "second_min", "median", "second_max", "max")
@@ -46,7 +46,7 @@ class TestGoodput:
         assert alone["goodput.flow.median"] == 4000
         assert not {"goodput.flow.second_min", "goodput.flow.second_max"} & alone.keys()
 
-    def test_a_share_is_of_all_traffic(self) -> None:
+    def test_share_is_relative_to_all_traffic(self) -> None:
         flows = flows_table(("x", 10.0, 1000), ("y", 20.0, 6000))
         assert dict(share_figures(columns(flows[flows["traffic"] == "x"]), columns(flows))) == {
             "goodput.share": pytest.approx(1 / 7)
@@ -59,11 +59,11 @@ class TestGoodput:
         figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 1000), ("y", 20.0, 1000)))))
         assert figures["goodput.sum"] == pytest.approx(16_000 / 20)
 
-    def test_traffic_that_comes_and_goes_counts_over_the_time_of_all(self) -> None:
+    def test_intermittent_traffic_counts_over_the_total_time(self) -> None:
         flows = flows_table(("x", 20.0, 2000), ("y", 5.0, 500), ("z", 5.0, 500)).assign(offset_s=[0.0, 5.0, 17.0])
         assert dict(goodput_figures(columns(flows)))["goodput.sum"] == pytest.approx(3000 * 8 / 22)
 
-    def test_its_steady_goodput_is_that_of_all_too(self) -> None:
+    def test_steady_goodput_of_intermittent_traffic_uses_the_total_time(self) -> None:
         rows = [("x", 0.0, second, 1250 if 5 <= second < 10 else 2500) for second in range(20)]
         rows += [("y", 5.0, second, 1250) for second in range(5)]
         table = pd.DataFrame(rows, columns=["traffic", "offset_s", "start_s", "bytes"])
@@ -73,7 +73,7 @@ class TestGoodput:
         ] == pytest.approx(20_000)
 
     @pytest.mark.parametrize(("policed", "steady"), [(False, 777.35), (True, 763.4)])
-    def test_a_full_bucket_is_no_steady_goodput(self, policed: bool, steady: float) -> None:
+    def test_full_bucket_does_not_raise_steady_goodput(self, policed: bool, steady: float) -> None:
         table = pd.DataFrame(
             {"start_s": [float(second) for second in range(10)], "bytes": [each * 125 for each in CREDIT]}
         )
@@ -102,7 +102,7 @@ class TestGoodput:
 
 
 class TestRun:
-    def test_tables_and_comparison_from_a_run(self, tmp_path: Path) -> None:
+    def test_run_gives_tables_and_a_comparison(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)
         outcome = analyse(run)
         assert outcome.valid and outcome.reasons == ()
@@ -127,7 +127,7 @@ class TestRun:
         assert len(tables.read_table(run, "health")) == 2
         assert len(tables.read_table(run, "interfaces")) == 2 * 13
 
-    def test_a_flow_counts_from_when_its_connections_were_there(self, tmp_path: Path) -> None:
+    def test_flow_counts_from_the_time_of_its_connections(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)
         began = {"began": (sample_run.STARTED + timedelta(seconds=1.25)).isoformat()}
         sample_run.change_json(run.cell("policed").record_file, lambda record: record["flows"][0].update(began))
@@ -137,14 +137,14 @@ class TestRun:
             offsets = tables.read_table(run, name).groupby("arm")["offset_s"].unique()
             assert (offsets["policed"].tolist(), offsets["shaped"].tolist()) == ([1.25], [0.0])
 
-    def test_it_can_be_computed_again(self, tmp_path: Path) -> None:
+    def test_analysis_can_be_repeated(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)
         analyse(run)
         before = (run.path / "comparison.csv").read_bytes()
         analyse(run)
         assert (run.path / "comparison.csv").read_bytes() == before
 
-    def test_figures_of_an_invalid_arm_are_shown_and_decide_nothing(self, tmp_path: Path) -> None:
+    def test_values_of_an_invalid_arm_are_shown_without_a_verdict(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path, valid=False)
         outcome = analyse(run)
         assert not outcome.valid and outcome.exit_status == ExitStatus.RUN_INVALID
@@ -155,7 +155,7 @@ class TestRun:
         assert list(ratio["verdict"]) == ["informative"], "one side of it is not to be trusted"
         assert outcome.untrusted == {"policed"} and outcome.outside == 0
 
-    def test_an_invalid_repetition_is_not_averaged_in(self, tmp_path: Path) -> None:
+    def test_invalid_repetition_is_not_averaged(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path, valid=False)
         again = run.cell("policed", 2)
         shutil.copytree(run.cell("policed").path, again.path)
@@ -188,7 +188,7 @@ class TestRun:
         (reason,) = analyse(run).reasons
         assert re.fullmatch(r"shaped/1: cell\.json is missing, \d+ lines \(\d+ bytes\) were written", reason)
 
-    def test_figures_of_arms_that_were_left_out_are_not_compared(self, tmp_path: Path) -> None:
+    def test_values_of_omitted_arms_are_not_compared(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)
         manifest = json.loads((run.path / "manifest.json").read_text())
         manifest["cells"] = manifest["cells"][:1]
@@ -210,7 +210,7 @@ def test_a_flow_with_the_output_of_one_end_has_no_result(side: str, tmp_path: Pa
     assert kind.flow(cell.files(), flow, experiment.duration) is None
 
 
-def test_metrics_are_by_cell() -> None:
+def test_metrics_are_computed_by_cell() -> None:
     flows = pd.concat([flows_table(("x", 1.0, 100)).assign(repetition=number, cell=f"a/{number}") for number in (1, 2)])
     table = metrics({"flows": flows}, 1.0)
     assert list(table[table["metric"] == "goodput.sum"]["repetition"]) == [1, 2]
@@ -299,7 +299,7 @@ def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
     )
 
 
-def test_when_a_policer_first_had_no_tokens() -> None:
+def test_first_time_without_tokens_is_found() -> None:
     def policed(*readings: tuple[float, int, int | None]) -> pd.DataFrame:
         rows = [
             {"time_s": time_s, "police_exceeded_packets": exceeded, "police_violated_packets": violated}

@@ -61,7 +61,7 @@ def figures(*names: str, cell: pd.DataFrame = CELL) -> dict[str, object]:
     return {name: missing if pd.isna(value) else value for name, value, missing in values}
 
 
-def test_counters_are_those_at_the_trigger() -> None:
+def test_counters_are_taken_at_the_trigger() -> None:
     counted = "police.exceeded_packets @ conformed_bytes 150000 B"
     share = "police.exceed_share(class-default) @ conformed_bytes 200 kB"
     timed = "police.conformed_packets @ time 2.5 s"
@@ -72,7 +72,7 @@ def test_counters_are_those_at_the_trigger() -> None:
     }
 
 
-def test_rates_during_traffic_are_those_at_the_trigger() -> None:
+def test_rates_during_traffic_are_taken_at_the_trigger() -> None:
     """Compute rates at a trigger, also at two thirds of the traffic, the default time of `during`."""
     depths = CELL.assign(queue_depth_packets=[0, 10, 20, 40], queue_discipline="fifo")
     early, late, plain = (f"class.queue_depth.during{at}" for at in (" @ time 1.5 s", " @ time 2.5 s", ""))
@@ -107,7 +107,7 @@ def known(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, floa
 
 
 @pytest.mark.long
-def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
+def test_reading_at_an_unknown_time_makes_a_value_uncertain() -> None:
     """Compute the error of a class with 100 packets a second until 2 s, then 50, read by show commands that took 20, 40
     and 20 ms.
     """
@@ -127,7 +127,7 @@ def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
     assert known(early, cell=output.assign(time_error_s=float("nan")))[early] == (pytest.approx(150), None, None)
 
 
-def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
+def test_reading_time_lies_within_the_error_of_a_value() -> None:
     """Move the time at which the router counted, between request and answer, at 100 packets a second."""
     name, error_s = "police.conformed_packets @ time 5.7 s", 0.05
     for late in (-1.0, -0.4, 0.0, 0.7, 1.0):

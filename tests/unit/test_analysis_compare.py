@@ -85,7 +85,7 @@ class TestMeasured:
     def figure(self, arm: str, **where: int | tuple[int, ...]) -> comparing.Measured:
         return comparing.measured_figure(self.rings, arm, "rtt.max", where)
 
-    def test_cells_are_distinguished(self) -> None:
+    def test_value_is_the_mean_of_medians_by_cell(self) -> None:
         groups = [[20.0, 23.1, 21.7], [10.0, 10.2, 19.4], [5.0]]
         assert self.figure("a") == comparing.Measured(
             average(groups), trusted=True, excluded=1, missing="R1 was not read; R2 was not read", effect=NAN
@@ -98,18 +98,18 @@ class TestMeasured:
         found = comparing.measured_figure(cells_table(*rows), "a", "rtt.max").estimate
         assert found == average([late, early]) == average([early, late])
 
-    def test_values_of_parameters_choose_the_cells(self) -> None:
+    def test_parameter_values_select_the_cells(self) -> None:
         assert self.figure("a", ring=1) == comparing.Measured(average([[10.0, 10.2, 19.4]]), True, 0, effect=NAN)
         assert self.figure("a", ring=(1, 2)).value == pytest.approx((21.7 + 10.2) / 2)
         assert self.figure("a", ring=9) == comparing.Measured(None, trusted=False, excluded=0, effect=NAN)
         assert self.figure("a", bucket=1) == comparing.Measured(None, trusted=False, excluded=0, effect=NAN)
         assert math.isnan(self.figure("a", bucket=1).value)
 
-    def test_without_a_valid_cell_invalid_ones_are_shown_and_not_trusted(self) -> None:
+    def test_invalid_cells_are_shown_if_none_is_valid(self) -> None:
         expected = comparing.Measured(average([[8.0]]), False, 0, "R1 was not read", math.nan)
         assert str(self.figure("c")) == str(expected)
 
-    def test_a_table_without_parameters_is_of_one_cell(self) -> None:
+    def test_table_without_parameters_has_one_cell(self) -> None:
         table = self.rings.drop(columns="matrix.ring")
         assert comparing.measured_figure(table, "b", "rtt.max") == comparing.Measured(
             average([[5.0, 4.0]]), trusted=True, excluded=2, effect=NAN
@@ -119,12 +119,12 @@ class TestMeasured:
             None, trusted=False, excluded=0, missing="R1 was not read", effect=NAN
         )
 
-    def test_a_table_without_reasons_gives_none(self) -> None:
+    def test_table_without_reasons_gives_no_reason(self) -> None:
         found = comparing.measured_figure(self.rings.drop(columns="missing"), "c", "rtt.max")
         expected = comparing.Measured(average([[8.0]]), False, 0, "1 of 2 cells lack it", math.nan)
         assert str(found) == str(expected)
 
-    def test_a_ratio_is_of_the_cells_that_both_arms_have(self) -> None:
+    def test_ratio_uses_the_cells_of_both_arms(self) -> None:
         found = self.figure("a/b", ring=(1, 2))
         missing = "2 of 6 pairs of cells have it"
         # As texts: from Python 3.13 on, two estimates with the same nan are not equal.
@@ -142,7 +142,7 @@ class TestMeasured:
         assert self.figure("c/c").missing == "R1 was not read; 1 of 2 pairs of cells have it", "a reason stands once"
         assert (self.figure("a/d").excluded, self.figure("a/a").excluded) == (2, 2)
 
-    def test_a_ratio_with_nothing_on_a_side_or_over_0_is_none(self) -> None:
+    def test_ratio_without_both_values_or_over_zero_is_missing(self) -> None:
         lacking = comparing.Measured(None, False, 2, "0 of 4 pairs of cells have it", NAN)
         assert self.figure("b/none") == lacking
         assert self.figure("none/b") == lacking
@@ -159,7 +159,7 @@ class TestMeasured:
         assert self.figure("c/b", ring=1).effect == NAN
         assert (self.figure("e/b", ring=1).effect, self.figure("b/e", ring=1).effect) == (NAN, NAN)
 
-    def test_its_columns_of_the_comparison(self) -> None:
+    def test_value_has_the_columns_of_the_comparison(self) -> None:
         found = self.figure("b")
         assert found.columns() == {
             "measured": 4.5,
@@ -195,7 +195,7 @@ class TestCompare:
         PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, ""),
     )
 
-    def test_verdicts(self) -> None:
+    def test_verdicts_follow_from_expected_values(self) -> None:
         table = comparing.compare(
             "The article",
             self.measured,
@@ -214,7 +214,7 @@ class TestCompare:
         assert table["tolerance"][0] == "960 kb/s to 970 kb/s"
         assert table.iloc[4][["arm", "verdict", "tolerance"]].tolist() == ["policed", "informative", ""]
 
-    def test_figures_to_show_are_informative_unless_expected_or_published(self) -> None:
+    def test_shown_values_are_informative_unless_expected_or_published(self) -> None:
         table = comparing.compare(
             "The article",
             self.measured,
@@ -277,12 +277,12 @@ class TestCompare:
         (row,) = self.rows([figure], [expectation(arm="policed", metric="goodput.sum", at_least="1 b/s")])
         assert (row["reproduction"], row["explanation"]) == ("as predicted", "")
 
-    def test_the_cells_of_a_published_figure_are_those_it_names(self) -> None:
+    def test_published_value_applies_to_its_named_cells(self) -> None:
         figure = PublishedFigure("b", "rtt.max", "ms", 7.0, "", {"ring": 1})
         table = comparing.compare("", TestMeasured.rings, [figure], [])
         assert table[["where", "measured", "excluded"]].values.tolist() == [["ring = 1", 4.5, 0]]
 
-    def test_an_own_reference_is_reported_and_not_counted_as_published(self) -> None:
+    def test_own_reference_is_reported_but_not_counted_as_published(self) -> None:
         own = PublishedFigure("policed", "goodput.sum", "b/s", 812_000.0, "", kind="own reference")
         (row,) = self.rows([own], [expectation(arm="policed", metric="goodput.sum", at_least="900 kb/s")])
         assert (row["published"], row["verdict"], row["reproduction"]) == (NAN, "outside", "own reference")
@@ -298,7 +298,7 @@ class TestCompare:
         ordered = self.rows([], wanted, arms=["shaped", "policed"])
         assert [row["arm"] for row in ordered] == ["shaped", "policed", "shaped/policed"]
 
-    def test_json_is_indented_and_in_the_letters_of_its_texts(self) -> None:
+    def test_json_is_indented_and_keeps_non_ascii_letters(self) -> None:
         table = pd.DataFrame([{"article": "Größe", "n": 1, "low": math.nan, "high": math.inf, "effect": 0.5}])
         assert comparing.to_json(table) == (
             '[\n  {\n    "article": "Größe",\n    "n": 1,\n    "low": null,\n    "high": null,\n'
@@ -350,7 +350,7 @@ class TestPredictions:
         expectations = comparing.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
         return comparing.compare("", self.measured, published, expectations)
 
-    def test_one_for_each_combination_that_its_expression_takes(self) -> None:
+    def test_expectation_has_a_row_for_each_parameter_combination(self) -> None:
         table = self.table()
         assert list(table["where"]) == ["line = 128 kb/s, ring = 1", "line = 128 kb/s, ring = 2", ""]
         assert list(table["predicted"][:2]) == pytest.approx([32.875, 45.8125])
@@ -367,7 +367,7 @@ class TestPredictions:
         table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 47.0, "", where), fitted="The router's time.")
         assert table.iloc[1][["reproduction", "explanation"]].tolist() == ["fitted", "The router's time."]
 
-    def test_a_print_is_known_to_its_last_digit(self) -> None:
+    def test_printed_value_is_exact_to_its_last_digit(self) -> None:
         where = {"line": "128 kb/s", "ring": 2}
         assert (
             self.table(PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where))["reproduction"][1] == "not reproduced"
@@ -401,7 +401,7 @@ class TestPredictions:
             "cbr: rtt.max came out as 42 ms, an impossible value: an error in the analysis or in a measurement"
         ]
 
-    def test_how_many_are_reproduced(self) -> None:
+    def test_reproduced_values_are_counted(self) -> None:
         figures = [
             PublishedFigure("cbr", "rtt.max", "ms", value, "", {"line": "128 kb/s", "ring": ring})
             for ring, value in ((1, 34.0), (2, 47.0))

@@ -25,7 +25,7 @@ from qoslab.results.columns import Columns
 
 
 class TestCounters:
-    def test_police_figures_are_the_last_counters(self) -> None:
+    def test_police_values_come_from_the_last_counters(self) -> None:
         table = classes_table(*(sample_run.counters_reply(second, "P", police=True) for second in range(5)))
         figures = dict(police_figures(columns(table)))
         assert figures["police.bc"] == 31250
@@ -46,7 +46,7 @@ class TestCounters:
         assert figures["police.exceeded_packets"] == 0
         assert "police.exceed_share" not in figures
 
-    def test_shape_figures_are_read_two_thirds_into_the_traffic(self) -> None:
+    def test_shape_values_are_read_two_thirds_into_the_traffic(self) -> None:
         replies = [sample_run.counters_reply(second, "S", shape=True) for second in range(-1, 10)]
         depth = {4: 17, 6: 23}
         for second, packets in depth.items():
@@ -142,7 +142,7 @@ class TestClasses:
             )
         )
 
-    def test_rates_over_the_last_two_thirds_are_counted_bytes(self) -> None:
+    def test_rates_over_the_last_two_thirds_use_counted_bytes(self) -> None:
         found = self.figures("A")
         assert found["class.offered"] == pytest.approx(40 * 1514 * 8)
         assert found["class.dropped"] == pytest.approx(10 * 1514 * 8)
@@ -167,7 +167,7 @@ class TestClasses:
         assert found["class.queue_depth.during"] == 0
         assert found["class.share.during"] == pytest.approx(848 / (848 + 484 - 121))
 
-    def test_without_a_class_it_is_all_of_the_outermost_policies(self) -> None:
+    def test_selector_without_a_class_covers_the_outermost_policies(self) -> None:
         assert self.figures(None) == self.figures("*") == self.figures("R1 FastEthernet0/1 output *")
         total = self.figures(None)
         assert total["class.passed"] == pytest.approx(self.figures("A")["class.passed"] + 70 * 1514 * 8)
@@ -193,7 +193,7 @@ class TestClasses:
         assert len(shares) == 3 and shares["value"].sum() == pytest.approx(1.0)
         assert sorted(computed) == ["A", "B", "class-default"]
 
-    def test_a_window_with_a_new_policy_in_it_has_no_rates(self) -> None:
+    def test_window_with_a_new_policy_has_no_rates(self) -> None:
         replies = [scheduled(second, A=(40, 10, 0)) for second in (1, 4, 6, 7)]
         replies[-1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["bytes"] = 5
         found = dict(class_figures(EachClass(columns(classes_table(*replies)), 9.0), ClassSelector("A")))
@@ -211,7 +211,7 @@ class TestClasses:
         assert every["class.offered"] == inner["class.offered"] == pytest.approx(40 * 1514 * 8)
         assert inner["class.share"] == 1
 
-    def test_the_table_has_every_class_and_the_wanted_columns(self) -> None:
+    def test_table_has_every_class_and_the_requested_columns(self) -> None:
         flows = flows_table(("x", 1.0, 100), ("y", 1.0, 300))
         wanted = [Reference.parse("class.passed(R1 FastEthernet0/1 A)"), Reference.parse("police.bc(nowhere A)")]
         flows, classes = flows.assign(cell="a/1"), self.table.assign(cell="a/1")
@@ -221,7 +221,7 @@ class TestClasses:
         assert not any("nowhere" in name for name in found.index)
 
     @pytest.mark.parametrize(("text", "word"), [("R2 A", "R2"), ("R1 R1 A", "R1"), ("Serial0/0 A", "Serial0/0")])
-    def test_words_that_mean_nothing(self, text: str, word: str) -> None:
+    def test_unknown_selectors_are_refused(self, text: str, word: str) -> None:
         with pytest.raises(SelectorError, match=word):
             ClassSelector.parse(text, {"R1": ("FastEthernet0/1",)})
 
@@ -292,7 +292,7 @@ class TestObserved:
         assert found.loc["echo", ["priority", "sent"]].tolist() == [4, 46]
         assert table["bandwidth_kbps"].tolist()[0] == 400
 
-    def test_nested_policies_and_the_later_print(self) -> None:
+    def test_nested_policies_are_read_from_the_later_output(self) -> None:
         child = {
             "class_map": {"voice": {"packets": 3, "bytes": 300, "police": {"cir_bps": 8000, "cir_bc_bytes": 1500}}}
         }

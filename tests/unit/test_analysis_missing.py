@@ -55,7 +55,7 @@ class TestPrintedDrops:
         for name in ("class.passed", "class.dropped", "class.share"):
             assert isinstance(found[name], Missing) and "R1 Serial0/0 output A" in str(found[name])
 
-    def test_no_drops_are_no_bytes(self) -> None:
+    def test_zero_drops_mean_zero_dropped_bytes(self) -> None:
         found = figures(
             printed(4.0, queueing(100, total_drops=0)),
             printed(8.0, queueing(500, total_drops=0)),
@@ -63,7 +63,7 @@ class TestPrintedDrops:
         assert found["class.passed"] == found["class.offered"] == 400 * 100 * 8 / 4
         assert found["class.share"] == 1
 
-    def test_bytes_that_are_printed_count(self) -> None:
+    def test_printed_bytes_count(self) -> None:
         found = figures(
             printed(4.0, queueing(100, total_drops=10, bytes_drops=1000)),
             printed(8.0, queueing(500, total_drops=210, bytes_drops=21000)),
@@ -97,13 +97,13 @@ class TestPrintedDrops:
         assert pd.isna(sent[0]["class-default"]) and sent[0]["A"] == 5
         assert sent[1].to_dict() == {"A": 5, "class-default": 7}
 
-    def test_a_priority_class_without_its_shared_queue(self) -> None:
+    def test_priority_class_without_a_shared_queue_has_a_reason(self) -> None:
         urgent = {"packets": 50, "bytes": 500, "priority": {"kbps": 64, "exceed_drops": 4}}
         shared = {"queue_stats_for_all_priority_classes": {"priority_level": {"default": {"total_drops": 0}}}}
         assert isinstance(figures(printed(6.0, urgent))["class.drops"], Missing)
         assert figures(printed(6.0, urgent, **shared))["class.drops"] == 4
 
-    def test_policed_packets_that_are_not_printed(self) -> None:
+    def test_unprinted_policed_packets_are_missing(self) -> None:
         def policer(**exceeded: Any) -> dict[str, Any]:
             conformed = {"packets": 80, "bytes": 8000, "actions": {"transmit": True}}
             entry = {"cir_bps": 8000, "conformed": conformed, "exceeded": {"actions": {"drop": True}, **exceeded}}
@@ -121,7 +121,7 @@ class TestPrintedDrops:
 
 
 @pytest.mark.parametrize("lacking", [f"drops_{reason}_bytes" for reason in DROP_REASONS])
-def test_a_counter_without_one_of_its_reasons(lacking: str) -> None:
+def test_counter_without_one_of_its_drop_reasons_is_missing(lacking: str) -> None:
     whole = {f"drops_{reason}_{unit}": 0 for reason in DROP_REASONS for unit in ("packets", "bytes")}
     place = {"device": "R1", "interface": "Serial0/0", "direction": "output", "policy": "P", "class": "A"}
     rows = [CELL | place | whole | {"time_s": float(n), "packets": 100 * n, "bytes": 1000 * n} for n in (4, 8)]
@@ -169,7 +169,7 @@ def test_losses_and_jitters_missing_from_a_tool_have_reasons() -> None:
     assert (found["datagrams.lost"], found["datagrams.jitter"]) == (11, 0.5)
 
 
-def test_delays_and_voice_scores_are_those_of_the_worst_stream() -> None:
+def test_delay_and_voice_score_come_from_the_worst_stream() -> None:
     delays = {"delay_p50_ms": 10.0, "delay_p99_ms": 20.0, "delay_max_ms": 21.0}
     good = flow(stream=1, datagrams=10, lost=0, voice_r=93.2, **delays)
     bad = flow(stream=2, datagrams=10, lost=0, voice_r=50.0, **{name: 2 * value for name, value in delays.items()})
@@ -182,7 +182,7 @@ def test_delays_and_voice_scores_are_those_of_the_worst_stream() -> None:
     assert "voice.r" not in found
 
 
-def test_hosts_and_shapers() -> None:
+def test_missing_output_of_hosts_and_shapers_has_reasons() -> None:
     hosts = pd.DataFrame({"retransmitted_segments": [3, None], "timeouts": [1, 2]})
     found = dict(host_figures(columns(hosts), 1448.0))
     assert isinstance(found["tcp.retransmitted"], Missing) and found["tcp.timeouts"] == 3
@@ -194,7 +194,7 @@ def test_hosts_and_shapers() -> None:
     assert isinstance(found["shape.active.during"], Missing)
 
 
-def test_the_reason_reaches_the_comparison() -> None:
+def test_reason_appears_in_the_comparison() -> None:
     rows = [*printed(4.0, queueing(100, total_drops=10)), *printed(8.0, queueing(500, total_drops=210))]
     flows = tables.frame("flows", [flow(stream=1)])
     table = metrics({"flows": flows, "classes": tables.frame("classes", rows)}, TRAFFIC_S)

@@ -76,12 +76,12 @@ def test_a_place_that_counted_nothing_has_no_figure() -> None:
 
 
 @pytest.mark.parametrize("text", ["5", "0", "1 4", "1 2 3", "R9 1", f"{PORT} {OTHER} 1"])
-def test_selectors_that_mean_nothing(text: str) -> None:
+def test_unknown_queue_selectors_are_refused(text: str) -> None:
     with pytest.raises(SelectorError):
         QueueSelector.parse(text, {"SW": (PORT, OTHER)})
 
 
-def test_they_are_among_the_metrics() -> None:
+def test_queue_metrics_are_registered() -> None:
     found = metrics(
         {"interfaces": table("interfaces"), "queues": table("queues")},
         30.0,
@@ -92,7 +92,7 @@ def test_they_are_among_the_metrics() -> None:
     assert found["queue.drops"] == 278
 
 
-def test_datagrams() -> None:
+def test_datagrams_sent_and_lost_are_counted() -> None:
     rows = [
         {**CELL, "traffic": "voice", "stream": n, "seconds": 5.0, "bytes": 1, "goodput_bps": 1.6, "datagrams": 5000}
         | {"lost": lost, "jitter_ms": jitter}
@@ -109,7 +109,7 @@ def counted(*rows: tuple[float, str, int, int, int | None, int | None]) -> Any:
     return tables.frame("queues", [CELL | {"device": "SW"} | dict(zip(names, row, strict=True)) for row in rows])
 
 
-def test_a_single_frame_is_one() -> None:
+def test_single_frame_counts_as_one() -> None:
     once = counted(
         *((at, OTHER, 1, 1, 0, count) for at, count in ((0, 7), (9, 8))),
         *((at, PORT, 3, 2, count, 0) for at, count in ((9, 5), (0, 4))),
@@ -162,7 +162,7 @@ def test_counters_outside_the_traffic_time_are_missing() -> None:
     assert dropped((0.0, 5), (9.0, None)) == "the counters (dropped) are not known of 1 of 2"
 
 
-def test_queues_over_time() -> None:
+def test_queue_counters_become_series() -> None:
     queues = table("queues")
     assert busy_ports(queues) == [("SW", PORT)]
     rates = queue_rates(queues, "SW", PORT)

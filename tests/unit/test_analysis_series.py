@@ -30,7 +30,7 @@ def batch(**fields: np.ndarray) -> pa.RecordBatch:
 
 
 class TestPackets:
-    def test_bins_hold_every_packet_once(self) -> None:
+    def test_every_packet_is_in_exactly_one_bin(self) -> None:
         whole = bin_packets(read_packets(PCAPNG))
         every = whole[whole["flow"] == "all"]
         rest = whole[whole["flow"] != "all"]
@@ -46,7 +46,7 @@ class TestPackets:
         )
 
     @pytest.mark.parametrize("piece", [1, 7, 40])
-    def test_pieces_do_not_matter(self, piece: int) -> None:
+    def test_chunk_size_does_not_affect_the_result(self, piece: int) -> None:
         def table(size: int) -> pd.DataFrame:
             return bin_packets(read_packets(PCAPNG, piece=size)).sort_values(["flow", "time_s"]).reset_index(drop=True)
 
@@ -101,7 +101,7 @@ class TestPackets:
             "2001:db8:10::2 > 2001:db8:10:0:ffff:ffff:ffff:fffe protocol 58",
         }
 
-    def test_no_packets_no_rows(self) -> None:
+    def test_empty_capture_has_no_rows(self) -> None:
         assert bin_packets([]).empty
 
 
@@ -127,14 +127,14 @@ def throughput(sample: RunFolder, policed: dict[str, pd.DataFrame]) -> pd.DataFr
 class TestSeries:
     """Tests of the IO graph and the counters over time, from a real capture and the output of its tool."""
 
-    def test_each_stream_has_its_line_and_the_aggregate_holds_them(self, throughput: pd.DataFrame) -> None:
+    def test_aggregate_is_the_sum_of_the_streams(self, throughput: pd.DataFrame) -> None:
         assert list(throughput.columns) == ["all", "stream 1", "stream 2", "stream 3", "stream 4"]
         rest = throughput["all"] - throughput.drop(columns="all").sum(axis=1)
         assert (rest >= -1e-6).all()
         # What remains is the tool's control connection.
         assert 0 < rest.sum() < 0.02 * throughput["all"].sum()
 
-    def test_frames_carry_the_payload_that_the_tool_counted(
+    def test_frames_contain_the_payload_counted_by_the_tool(
         self, throughput: pd.DataFrame, policed: dict[str, pd.DataFrame]
     ) -> None:
         octets = throughput.drop(columns="all").sum() * series.BIN_S / 8
@@ -144,22 +144,22 @@ class TestSeries:
             assert octets[f"stream {stream}"] == pytest.approx(payload * 1514 / 1448, rel=0.12)
             assert octets[f"stream {stream}"] > payload
 
-    def test_time_has_no_gaps(self, throughput: pd.DataFrame) -> None:
+    def test_series_has_no_gaps(self, throughput: pd.DataFrame) -> None:
         assert np.diff(np.array(throughput.index)) == pytest.approx(0.1)
 
-    def test_without_a_known_flow_the_aggregate_is_all_packets(self, policed: dict[str, pd.DataFrame]) -> None:
+    def test_aggregate_has_all_packets_without_a_known_flow(self, policed: dict[str, pd.DataFrame]) -> None:
         table = series.flow_throughput(policed["packets_io"], policed["flows"], ())
         packets = policed["packets_io"]
         assert list(table.columns) == ["all"]
         assert table["all"].sum() * series.BIN_S / 8 == pytest.approx(packets[packets["flow"] == "all"]["bytes"].sum())
 
-    def test_offered_is_sent_and_dropped(self, policed: dict[str, pd.DataFrame]) -> None:
+    def test_offered_packets_are_sent_plus_dropped(self, policed: dict[str, pd.DataFrame]) -> None:
         rates = series.class_rates(policed["classes"])
         assert rates["offered_bps"].to_numpy() == pytest.approx((rates["sent_bps"] + rates["dropped_bps"]).to_numpy())
         assert rates["offered_bps"].max() == pytest.approx(125 * 1514 * 8, rel=0.02)
         assert rates["queue_packets"].isna().all()
 
-    def test_counters_that_start_over_are_no_negative_rate(self) -> None:
+    def test_restarted_counters_give_no_negative_rate(self) -> None:
         seconds = (1, 2, 3, 1, 2)
         replies = [sample_run.counters_reply(second, "P", police=True) for second in seconds]
         for number, reply in enumerate(replies):
@@ -174,7 +174,7 @@ class TestSeries:
         assert list(rates["time_s"]) == [1, 2, 3]
         assert rates["offered_bps"].to_numpy() == pytest.approx(125 * 1514 * 8)
 
-    def test_figures_have_a_line_for_each_column(self, throughput: pd.DataFrame) -> None:
+    def test_chart_has_a_line_for_each_column(self, throughput: pd.DataFrame) -> None:
         figure = charts.io_graph(throughput)
         lines = figure["data"]
         assert [line["name"] for line in lines] == ["all flows", "stream 1", "stream 2", "stream 3", "stream 4"]
@@ -183,7 +183,7 @@ class TestSeries:
         assert figure["layout"]["yaxis"]["title"]["text"] == "frames, kb/s"
         assert not np.isnan([value for line in lines for value in line["y"]]).any()
 
-    def test_plotly_takes_the_figures(self, throughput: pd.DataFrame, sample: RunFolder) -> None:
+    def test_plotly_accepts_the_charts(self, throughput: pd.DataFrame, sample: RunFolder) -> None:
         classes = tables.read_table(sample, "classes")
         shaped = series.class_rates(classes[classes["arm"] == "shaped"])
         assert len(go.Figure(charts.io_graph(throughput)).data) == 5
@@ -194,11 +194,11 @@ class TestSeries:
     @pytest.mark.parametrize(
         ("greatest", "unit"), [(0, "b/s"), (900, "b/s"), (3e6, "kb/s"), (97e6, "Mb/s"), (2e10, "Gb/s")]
     )
-    def test_axis_units(self, greatest: float, unit: str) -> None:
+    def test_axes_have_units(self, greatest: float, unit: str) -> None:
         assert charts.unit_of(greatest)[1] == unit
 
 
-def test_the_last_short_interval_of_a_server_is_no_peak() -> None:
+def test_short_last_interval_of_a_server_makes_no_peak() -> None:
     sizes = [30_000, 31_250, 1_500]
     flows = pd.DataFrame(
         {

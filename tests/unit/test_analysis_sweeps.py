@@ -68,19 +68,19 @@ def test_means_by_parameter_are_in_the_order_of_size() -> None:
     assert [estimate.over for _, estimate in table["rtt"]] == ["cells"] * 3
 
 
-def test_the_worst_come_first() -> None:
+def test_worst_cells_come_first() -> None:
     found = sweeps.points(*run(figure), "dynamic", "goodput.sum", {})
     assert [each.parameters["rtt"] for each in sweeps.extremes(found, 2, lowest=True)] == ["10 ms", "10 ms"]
     assert sweeps.extremes(found, 1, lowest=False)[0].parameters == {"rtt": "100 ms", "connections": 10}
 
 
-def test_a_curve_is_a_combination_of_the_other_parameters() -> None:
+def test_each_combination_of_other_parameters_is_a_curve() -> None:
     lines = sweeps.curves(sweeps.points(*run(figure), "dynamic", "goodput.sum", {}), "rtt")
     assert list(lines) == ["connections 1", "connections 10"]
     assert [point.parameters["rtt"] for point in lines["connections 1"]] == list(RTTS)
 
 
-def test_a_parameter_with_one_value_is_not_in_the_names() -> None:
+def test_constant_parameter_is_not_in_curve_names() -> None:
     found = sweeps.points(*run(figure), "dynamic", "goodput.sum", {"connections": 1})
     assert list(sweeps.curves(found, "rtt")) == ["dynamic"]
 
@@ -95,5 +95,5 @@ def test_a_grid_has_each_point_once() -> None:
     assert [len(points) for points in joined.cells.values()] == [2, 2, 2]
 
 
-def test_nothing_measured_gives_no_points() -> None:
+def test_sweep_without_values_has_no_points() -> None:
     assert sweeps.points(*run(lambda *_: math.nan), "dynamic", "goodput.sum", {}) == []

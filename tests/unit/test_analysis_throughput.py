@@ -55,7 +55,7 @@ def policer(cir: float, interface: str = "Fa0/0", name: str = "class-default") -
 
 
 class TestThroughput:
-    def test_full_segments_through_a_policer_are_all_of_its_ip_bytes(self) -> None:
+    def test_full_segments_fill_the_ip_bytes_of_a_policer(self) -> None:
         # 1000 full frames of 1514 counted bytes in ten seconds are exactly the CIR.
         found = dict(throughput_figures(columns(flows(1_448_000)), columns(policer(1514 * 800)), {"transfer": WAY}, {}))
         assert found["goodput.of_pir"] == pytest.approx(1448 / 1500)
@@ -70,12 +70,12 @@ class TestThroughput:
         assert found["goodput.of_pir"] == pytest.approx(4.8 / 50 * 1514 / 1500)
         assert found["goodput.of_bottleneck"] == pytest.approx(4.8 / 9.75)
 
-    def test_a_policer_off_the_path_or_of_some_packets_does_not_bound_it(self) -> None:
+    def test_policer_off_the_path_or_of_some_packets_is_no_bound(self) -> None:
         for other in (policer(1e6, "Fa0/1"), policer(1e6, name="VOICE")):
             found = dict(throughput_figures(columns(flows(1_000_000)), columns(other), {"transfer": WAY}, {}))
             assert found["goodput.of_bottleneck"] == pytest.approx(0.8 / 9.75)
 
-    def test_the_header_is_that_of_the_line(self) -> None:
+    def test_header_size_is_that_of_the_line(self) -> None:
         lines = {("R1", "Fa0/0"): Line(2e6, 3, 4)}
         found = dict(throughput_figures(columns(flows(1_448_000)), columns(policer(1504 * 800)), {}, lines))
         assert found["goodput.of_pir.ip"] == pytest.approx(1)
@@ -88,7 +88,7 @@ class TestThroughput:
 
 
 class TestPaths:
-    def test_line_time_and_propagation_both_ways(self) -> None:
+    def test_base_delay_is_line_time_and_propagation_in_both_directions(self) -> None:
         topology = {**EXPERIMENT["topology"]}
         lan, wan = topology["links"]
         topology["links"] = [lan, {**wan, "rate": "10 Mb/s", "delay": "5 ms"}]
@@ -99,7 +99,7 @@ class TestPaths:
         assert ("R1", "FastEthernet0/0") in found.inputs and ("R1", "FastEthernet0/1") in found.outputs
         assert find_path(experiment.topology, "client", "nowhere") is None
 
-    def test_two_ways_are_no_known_path(self) -> None:
+    def test_two_possible_paths_give_no_known_path(self) -> None:
         ends = [("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")]
         topology = {
             "nodes": {name: {"platform": "host"} for name in "ABCD"},
@@ -137,7 +137,7 @@ class TestHosts:
         with pytest.raises(UserError, match="found 1 behind Tcp:"):
             read_counters("Tcp: a b\n1 2 3\n", "x")
 
-    def test_they_are_read_from_the_cell(self, tmp_path: Path) -> None:
+    def test_kernel_counters_are_read_from_the_cell(self, tmp_path: Path) -> None:
         run = make_run(tmp_path)
         for cell in cells_of(run):
             for number, file in enumerate(cell.host_counters("client")):
@@ -150,7 +150,7 @@ class TestHosts:
         assert found["policed", "tcp.timeouts"] == found["policed", "tcp.timeouts(client)"] == 0
 
 
-def test_queueing_delay_is_the_last_reading_and_the_greatest_of_several() -> None:
+def test_queueing_delay_is_the_greatest_last_reading() -> None:
     rows: list[dict[str, object]] = [
         {
             "device": "R1",

@@ -57,7 +57,7 @@ def test_a_refusal_is_quoted_from_the_router() -> None:
     )
 
 
-def test_other_messages_stay_whole() -> None:
+def test_other_messages_stay_unchanged() -> None:
     message = "unable to elevate privilege to enable mode, at prompt [b'\\r\\nPassword: '] with error: wrong"
     assert device_message({"msg": message}) == message
     message = "ssh connection failed: ssh connect failed: Connection refused"
@@ -91,7 +91,7 @@ def test_a_refusal_is_quoted_from_the_data_plane() -> None:
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_an_error_of_the_proxy_is_no_refused_configuration(kind: Kind) -> None:
+def test_proxy_error_is_no_refused_configuration(kind: Kind) -> None:
     reported = Trouble(kind, "the connection to R1 was lost")
     text = f"Task failed: b'class class-default\\r\\n% Error: {reported}\\r\\nR1#'"
     error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
@@ -100,7 +100,7 @@ def test_an_error_of_the_proxy_is_no_refused_configuration(kind: Kind) -> None:
     assert isinstance(error, PassingFault) is (kind in PASSING)
 
 
-def test_a_router_message_like_one_of_the_proxy_is_the_routers() -> None:
+def test_router_message_that_resembles_a_proxy_message_is_quoted() -> None:
     text = "Task failed: b'police bogus\\r\\n% Error: of some kind: bogus\\r\\nR1(config)#'"
     error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
     assert error.message.startswith("R1 refused the configuration (apply):\n") and not isinstance(error, PassingFault)
@@ -118,7 +118,7 @@ def task(**values: Any) -> TaskResult:
     return TaskResult(**given | values)
 
 
-def test_answers_by_command() -> None:
+def test_answers_are_assigned_by_command() -> None:
     outcome = Outcome(
         ("verify",),
         (
@@ -132,12 +132,12 @@ def test_answers_by_command() -> None:
     assert [failed.host for failed in outcome.failures] == ["R2"]
 
 
-def test_reading_and_keeping_change_no_router() -> None:
+def test_reading_and_saving_change_no_router() -> None:
     tasks = (task(intent="prepare", changed=True), task(host="R2", changed=True), task(intent="verify", changed=True))
     assert Outcome(("prepare", "apply", "verify"), tasks).changed == {"R2"}
 
 
-def test_every_intent_is_a_playbook_of_both_roles() -> None:
+def test_every_intent_has_a_playbook_in_both_roles() -> None:
     for intent in ("prepare", "apply", "verify", "restore"):
         assert (shipped("playbooks") / f"{intent}.yml").exists()
         for role in ("ios", "engine_router"):
@@ -331,7 +331,7 @@ def test_arguments_of_ios_config_may_be_templates(tmp_path: Path, monkeypatch: p
         ("hostname a{#b\n", "R1.ios:1:11: found '{#'"),
     ],
 )
-def test_so_text_that_could_be_rendered_is_never_sent(tmp_path: Path, text: str, place: str) -> None:
+def test_text_with_template_syntax_is_never_sent(tmp_path: Path, text: str, place: str) -> None:
     (tmp_path / "R1.ios").write_text(text)
     with AnsibleSession(tmp_path / "inventory.json", before=tmp_path / "before") as session:
         with pytest.raises(IosError, match=re.escape(place)):
@@ -341,7 +341,7 @@ def test_so_text_that_could_be_rendered_is_never_sent(tmp_path: Path, text: str,
             session.carry_out(["restore"], restore=tmp_path)
 
 
-def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
+def test_text_with_template_syntax_is_never_sent_by_hand(tmp_path: Path) -> None:
     """Call a playbook by hand: the roles load the file with a filter, the earliest place before Ansible sends."""
     (tmp_path / "inventory.ini").write_text("[ios]\nR1 ansible_connection=local\n")
     (tmp_path / "R1.restore.ios").write_text("no banner motd\nhostname {{ lookup('pipe', 'id') }}\n")
@@ -402,7 +402,7 @@ def test_a_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path)
 
 
 @pytest.mark.parametrize("playbook", ["prepare.yml", "apply.yml", "verify.yml", "restore.yml", "session.yml"])
-def test_playbooks_ask_for_such_an_ansible(playbook: str) -> None:
+def test_playbooks_require_a_supported_ansible(playbook: str) -> None:
     for play in yaml.safe_load((shipped("playbooks") / playbook).read_text()):
         first = play["tasks"][0]
         if play["hosts"] != "ios:engine_router":  # the session's second play: its first has asked
@@ -432,7 +432,7 @@ def by_hand(playbook: str, inventory: Path, **variables: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("there", [False, True])
-def test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed(tmp_path: Path, there: bool) -> None:
+def test_playbook_by_hand_saves_configuration_privately_and_prints_none(tmp_path: Path, there: bool) -> None:
     (tmp_path / "device").mkdir()
     before, kept = tmp_path / "before", tmp_path / "before/R1.before.ios"
     if there:

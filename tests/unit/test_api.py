@@ -91,7 +91,7 @@ def test_every_number_has_a_unit_or_needs_none(name: str) -> None:
 
 
 @pytest.mark.long
-def test_every_graph_of_the_report_is_there(run: api.Run) -> None:
+def test_api_has_every_graph_of_the_report(run: api.Run) -> None:
     page = build_page(run.folder, analyse(run.folder))
     assert list(run.graphs()) == [graph.id for graph in page.graphs]
     assert [line.name for line in run.graph("lead").data] == [arm["title"] for arm in sample_run.EXPERIMENT["arms"]]

@@ -58,7 +58,7 @@ def test_bytes_are_counted_once_and_given_in_order() -> None:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), first=st.sampled_from([0, 1000, 2**32 - 40, 2**31]), total=st.integers(1, 60))
-def test_any_order_of_segments_is_read_as_a_receiver_does(data: st.DataObject, first: int, total: int) -> None:
+def test_segments_in_any_order_are_reassembled(data: st.DataObject, first: int, total: int) -> None:
     pieces = data.draw(st.lists(st.tuples(st.integers(0, total - 1), st.integers(1, 20)), min_size=1, max_size=30))
     pieces = [(begin, min(count, total - begin)) for begin, count in pieces]
     stream = arrived(*(((first + begin) % 2**32, count) for begin, count in pieces))
@@ -127,7 +127,7 @@ def test_packets_near_the_end_may_be_uncounted() -> None:
     assert held(report(last_s=1.5), [later], (40000, 9_000)) == []
 
 
-def test_one_that_may_fail_ends_by_the_clock() -> None:
+def test_tool_that_may_fail_ends_by_time() -> None:
     failing = FLOW.model_copy(update={"may_fail": True})
     late = ENDS.model_copy(update={"started": ENDS.started - timedelta(seconds=5)})
     stream = every_second(10, source_port=40000)
@@ -136,7 +136,7 @@ def test_one_that_may_fail_ends_by_the_clock() -> None:
     assert held(report(FLOW, late), [stream], (40000, 5_000)) != []
 
 
-def test_other_packets_are_not_of_the_flow() -> None:
+def test_packets_of_other_flows_are_ignored() -> None:
     stream = every_second(10, source_port=40000)
     others = [
         packets({"source_port": 40000, "payload": 700, "time_ns": START_NS}, destination=1),
@@ -150,7 +150,7 @@ def test_other_packets_are_not_of_the_flow() -> None:
     assert held(report(random), ports, (40000, 3_000)) != []
 
 
-def test_addresses_of_ipv6_are_whole() -> None:
+def test_ipv6_addresses_are_complete() -> None:
     address = IPv6Address("2001:db8:20::ffff:ffff:ffff:2")
     ends = ENDS.model_copy(update={"destination": address})
     low, high = (int(np.uint64(half).astype(np.int64)) for half in (int(address) & 2**64 - 1, int(address) >> 64))

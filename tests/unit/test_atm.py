@@ -60,7 +60,7 @@ def test_a_circuit_is_printed_below_its_interface_and_compiled_into_the_port() -
     assert port["enabled"] is True
 
 
-def test_a_circuit_of_a_subinterface_is_the_ports() -> None:
+def test_circuit_of_a_subinterface_belongs_to_the_port() -> None:
     text = CIRCUIT.replace("interface ATM1/0\n", "interface ATM1/0.1 point-to-point\n")
     device = router(text)
     port = compile_device(device)["interfaces"]["ATM1/0"]
@@ -84,7 +84,7 @@ def test_a_port_without_a_circuit_sends_nothing() -> None:
         ("vbr-nrt 512 256\nno vbr-nrt", None),
     ],
 )
-def test_contracts(typed: str, contract: object) -> None:
+def test_circuit_contracts_are_compiled(typed: str, contract: object) -> None:
     lines = "\n  ".join(typed.splitlines())
     device = router(f"interface ATM1/0\n pvc 0/33\n  {lines}")
     assert compile_device(device)["interfaces"]["ATM1/0"]["virtual_circuit"] == contract
@@ -116,7 +116,7 @@ def test_invalid_atm_configuration_is_refused(text: str, refusal: str) -> None:
     assert refusal in refused.value.message
 
 
-def test_a_model_without_atm_has_no_such_interface() -> None:
+def test_model_without_atm_refuses_atm_interfaces() -> None:
     with pytest.raises(IosError, match="Invalid input"):
         parse_config("interface ATM1/0", MODELS["2811"].hardware())
     assert (
@@ -127,7 +127,7 @@ def test_a_model_without_atm_has_no_such_interface() -> None:
     )
 
 
-def test_a_circuit_that_moves_is_taken_off_first() -> None:
+def test_moved_circuit_is_removed_first() -> None:
     hardware = MODELS["7206VXR"].hardware()
     on_port = render(router(CIRCUIT))
     on_subinterface = render(router(CIRCUIT.replace("interface ATM1/0\n", "interface ATM1/0.1 point-to-point\n")))
@@ -146,7 +146,7 @@ def typed_in(text: str) -> FakeRouter:
     return router
 
 
-def test_show_interfaces_of_an_atm_port() -> None:
+def test_show_interfaces_prints_an_atm_port() -> None:
     router = typed_in("interface ATM1/0\nip address 10.0.0.1 255.255.255.252\npvc 0/33")
     printed = typed(router, "show interfaces ATM1/0\n")
     assert (
@@ -219,7 +219,7 @@ def linked(framing: Framing, **address: IPv4Interface) -> Topology:
 
 
 @pytest.mark.parametrize("framing", [framing for framing, medium in MEDIUM.items() if medium == "atm"])
-def test_a_router_boots_with_a_circuit_that_speaks_the_links_framing(framing: Framing) -> None:
+def test_startup_circuit_uses_the_framing_of_the_link(framing: Framing) -> None:
     topology = linked(framing, address=IPv4Interface("10.0.0.1/30"))
     device = router(startup_config(topology, "R1", LOGIN))
     port = compile_device(device)["interfaces"]["ATM1/0"]
@@ -227,7 +227,7 @@ def test_a_router_boots_with_a_circuit_that_speaks_the_links_framing(framing: Fr
     assert port["encapsulation"] == (framing if framing in ("aal5mux", "pppoa-mux") else "aal5snap")
 
 
-def test_an_end_without_an_address_has_its_circuit_from_the_configuration() -> None:
+def test_end_without_an_address_uses_the_configured_circuit() -> None:
     assert "pvc" not in startup_config(linked("aal5snap"), "R1", LOGIN)
 
 
@@ -247,7 +247,7 @@ def test_an_end_without_an_address_has_its_circuit_from_the_configuration() -> N
         ("pppoeoa-snap", 1497, 1533, 33 * 53),
     ],
 )
-def test_bytes_of_a_packet(framing: Framing, ip_bytes: int, counted: int, line: int) -> None:
+def test_packet_has_counted_and_line_bytes_by_framing(framing: Framing, ip_bytes: int, counted: int, line: int) -> None:
     assert (ip_bytes + COUNTED_HEADER[framing], line_bytes(framing, ip_bytes)) == (counted, line)
 
 
@@ -303,7 +303,7 @@ def test_accounting_is_printed_and_compiled(text: str, config: object) -> None:
         ("policy-map P\n class class-default\n  shape average 1m account user-defined 64", "% Invalid input"),
     ],
 )
-def test_accounting_that_is_refused(text: str, refusal: str) -> None:
+def test_invalid_overhead_accounting_is_refused(text: str, refusal: str) -> None:
     with pytest.raises(IosError) as refused:
         router(text, "hqf")
     assert refusal in refused.value.message

@@ -131,7 +131,7 @@ def test_the_key_of_a_cell_depends_on_its_tools(grid: Path) -> None:
     assert key != cell_key(cell, TOOLS | {"iperf3": "iperf 3.13"})
 
 
-def test_two_cannot_work_on_one_run(tmp_path: Path) -> None:
+def test_run_is_locked_against_a_second_process(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "grid")
     with folder.working(ASKED):
         assert folder.options().file == "grid.yml"
@@ -141,7 +141,7 @@ def test_two_cannot_work_on_one_run(tmp_path: Path) -> None:
         assert folder.options().file == "other.yml"
 
 
-def test_the_lock_is_one_that_servers_of_files_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_lock_works_on_nfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lock a regular file that is open for writing: Linux asks an NFS server for such a lock; one on a folder is local.
 
     No such server is available here: the test examines the locked file, and the message for a server without locks.
@@ -169,7 +169,7 @@ def test_the_lock_is_one_that_servers_of_files_keep(tmp_path: Path, monkeypatch:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_the_run_to_resume(tmp_path: Path) -> None:
+def test_run_to_resume_is_found(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="found no run"):
         find_unfinished(tmp_path)
     one = RunFolder.create(tmp_path, "grid")
@@ -230,11 +230,11 @@ class TestJobs:
         experiment = planned(grid).cells[0].experiment  # 2 s of traffic
         return jobs, experiment
 
-    def test_a_fixed_number_stays(self, grid: Path) -> None:
+    def test_fixed_number_of_labs_never_changes(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid, 3)
         assert jobs.learn(record(9.0, late=True), experiment) == "" and jobs.labs == jobs.most == 3  # type: ignore[arg-type]
 
-    def test_cheap_cells_get_company_and_dear_ones_none(self, grid: Path) -> None:
+    def test_only_cheap_cells_run_in_parallel(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         assert (jobs.labs, jobs.most) == (2, 8)
         assert "2 to 3 labs" in jobs.learn(record(0.8), experiment)  # type: ignore[arg-type]
@@ -244,7 +244,7 @@ class TestJobs:
         jobs.learn(record(3.0), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
-    def test_lateness_takes_labs_away_and_patience_brings_them_back(self, grid: Path) -> None:
+    def test_late_cells_remove_labs_and_punctual_ones_add_them(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         for _ in range(7):
             jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
@@ -261,7 +261,7 @@ class TestJobs:
         jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 7
 
-    def test_never_below_one_and_none_added_on_a_busy_machine(self, grid: Path) -> None:
+    def test_labs_are_at_least_one_and_none_is_added_on_a_busy_machine(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         jobs._machine.load = 0.95  # type: ignore[attr-defined]
         jobs.learn(record(0.1), experiment)  # type: ignore[arg-type]
@@ -289,7 +289,7 @@ class TestJobs:
         jobs.learn(record(3.0, began=after), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
-    def test_a_check_during_the_run_adds_a_lab_if_there_is_room(self, grid: Path) -> None:
+    def test_check_during_the_run_adds_a_lab_if_processors_are_idle(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         assert jobs.look() == "2 to 3 labs side by side: the machine is busy for 20% of the time"
         jobs._machine.load = 0.38  # type: ignore[attr-defined]
@@ -323,7 +323,7 @@ class TestWhere:
         cells = {str(row["cell"]): {"pir": load_value(str(row["pir"]))} for row in rows}
         return tables.with_parameters(table, cells).assign(valid=[True, False, True])
 
-    def test_a_figure_is_of_the_chosen_valid_cells(self) -> None:
+    def test_value_uses_the_selected_valid_cells(self) -> None:
         metrics = self.metrics()
         assert list(metrics["matrix.pir"]) == [1e6, 1e6, 2e6]
 
@@ -356,7 +356,7 @@ class TestWhere:
         assert not Planned(cells).has(["policed"], {"pir": "2 Mb/s"})
         assert not Planned(cells).has(["policed", "shaped"], {})
 
-    def test_a_published_table_with_parameters(self, tmp_path: Path) -> None:
+    def test_published_table_applies_by_parameters(self, tmp_path: Path) -> None:
         file = tmp_path / "figures.csv"
         file.write_text(
             "arm,metric,unit,value,source,pir\na,goodput.sum,b/s,1,text,1 Mb/s\na,goodput.sum,b/s,2,text,\n"

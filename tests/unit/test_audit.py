@@ -73,7 +73,7 @@ def test_a_package_without_a_known_licence_is_named() -> None:
     assert "qoslab" not in json.dumps(options["ignore-packages"])
 
 
-def test_a_release_has_its_inventories(audit: ModuleType) -> None:
+def test_release_has_its_sboms(audit: ModuleType) -> None:
     jobs = YAML(typ="safe").load(TOP / ".github/workflows/wheels.yml")["jobs"]
     steps = jobs["linux"]["steps"]
     made = next(number for number, step in enumerate(steps) if "-e audit" in step.get("run", ""))

@@ -74,7 +74,7 @@ def pair_of(**keys: object) -> Pair:
 
 
 class TestAverages:
-    def test_a_condition_chooses_cells_and_each_keeps_policers_apart(self) -> None:
+    def test_condition_selects_cells_and_each_separates_policers(self) -> None:
         wanted = [average_of(each=["policer"]), average_of(condition="pir <= link", each=["policer"])]
         found = averages_table(wanted, *sweep())
         assert list(found["each"]) == ["policer = dynamic", "policer = default"] * 2
@@ -115,7 +115,7 @@ class TestAverages:
         found = averages_table([average_of(**keys)], *sweep()).iloc[0]
         assert (found["reproduction"], found["explanation"]) == message
 
-    def test_cells_that_are_not_valid_are_left_out_and_counted(self) -> None:
+    def test_invalid_cells_are_omitted_and_counted(self) -> None:
         metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=5Mbps")
         found = averages_table([average_of(condition="policer == 'default'", at_least="90 %")], metrics, cells)
         assert (found["cells"].iloc[0], found["excluded"].iloc[0]) == (5, 1)
@@ -133,7 +133,7 @@ class TestAverages:
         assert found["low"] <= found["value"] <= found["high"] and found["high"] - found["low"] < 0.003
 
     @pytest.mark.parametrize("statistic", ["mean", "median"])
-    def test_the_median_is_another_average(self, statistic: str) -> None:
+    def test_average_can_be_the_median(self, statistic: str) -> None:
         found = averages_table([average_of(statistic=statistic, condition="policer == 'default'")], *sweep()).iloc[0]
         assert found["value"] == pytest.approx({"mean": (0.901 * 5 + 0.3) / 6, "median": 0.901}[statistic])
         assert found["low"] <= found["value"] <= found["high"]
@@ -146,7 +146,7 @@ class TestAverages:
 
 
 class TestPairs:
-    def test_cells_that_differ_in_nothing_else_are_compared(self) -> None:
+    def test_cells_with_only_one_difference_are_compared(self) -> None:
         found = pairs_table([pair_of(condition="pir < link")], *sweep())
         assert list(found["cell"]) == [
             f"link = {link}, pir = {pir}"
@@ -169,7 +169,7 @@ class TestPairs:
         assert found.loc["link = 10 Mb/s, pir = 2 Mb/s", "winner"] == "equal"
         assert found.loc["link = 10 Mb/s, pir = 5 Mb/s", "winner"] == "first"
 
-    def test_without_a_counterpart_there_is_nothing(self) -> None:
+    def test_cell_without_a_counterpart_has_no_pair(self) -> None:
         metrics, cells = sweep()
         assert pairs_table([pair_of()], metrics, [cell for cell in cells if "dynamic" in cell.name]).empty
         assert len(pairs_table([pair_of()], *sweep(invalid="policer=default,link=2Mbps"))) == 3
@@ -186,12 +186,12 @@ class TestJudgedPairs:
             ({"better_at_least": "30 %", "better": "lower"}, 2 / 6, "within"),
         ],
     )
-    def test_a_part_of_the_pairs_decides(self, keys: dict[str, str], value: float, verdict: str) -> None:
+    def test_share_of_the_pairs_can_decide(self, keys: dict[str, str], value: float, verdict: str) -> None:
         row = averages_table((), *sweep(), [pair_of(**keys, reason="R")]).iloc[0]
         assert (row["value"], row["verdict"]) == (pytest.approx(value), verdict)
         assert (row["cells"], row["excluded"], row["unit"], row["reason"]) == (6, 0, "fraction", "R")
 
-    def test_each_bound_has_a_row_and_none_has_none(self) -> None:
+    def test_each_bound_has_a_row(self) -> None:
         both = pair_of(not_worse_at_least="60 %", better_at_least="60 %")
         found = averages_table((), *sweep(), [both, pair_of()])
         assert list(found["title"]) == ["Static or dynamic: share not worse", "Static or dynamic: share better"]
@@ -216,7 +216,7 @@ class TestJudgedPairs:
             (None, ""),
         ],
     )
-    def test_the_published_value_is_shown(self, published: str | None, message: str) -> None:
+    def test_published_average_is_shown(self, published: str | None, message: str) -> None:
         assert claim(pairs_table([pair_of(published=published)], *sweep())) == message
 
 
@@ -267,7 +267,7 @@ def over_least(**keys: object) -> Average:
 
 
 class TestLeast:
-    def test_the_smallest_equivalent_parameter_counts(self) -> None:
+    def test_smallest_equivalent_parameter_is_the_result(self) -> None:
         found = averages_table([over_least()], *static_sizes())
         assert list(found["each"]) == ["rtt = 10 ms", "rtt = 50 ms", "rtt = 90 ms"]
         # 6 kB are within a hundredth of 0.95, 24 kB of 0.97, since 8 kB are not; of 90 ms nothing is known.
@@ -277,7 +277,7 @@ class TestLeast:
         assert list(found["excluded"]) == [0, 0, 0] and list(found["unmeasured"]) == [0, 0, 1]
         assert cells_counted(found.iloc[2]) == "0, 1 without the value"
 
-    def test_without_the_other_arm_there_is_no_verdict(self) -> None:
+    def test_comparison_without_the_other_arm_has_no_verdict(self) -> None:
         metrics, cells = static_sizes()
         alone = [cell for cell in cells if cell.arm != "size"]
         found = averages_table([over_least()], metrics, alone)
@@ -337,7 +337,7 @@ def two(first: list[float], second: list[float], links: int = 1) -> tuple[pd.Dat
     return pd.DataFrame(rows), cells
 
 
-def test_all_of_a_pair() -> None:
+def test_pair_can_require_all_cells() -> None:
     first, second = [1.0, 1.2, 1.1], [0.5, 0.65, 0.6]
     (row,) = pairs_table([pair_of(published="first")], *two(first, second)).to_dict("records")
     apart = difference(first, second)
@@ -395,12 +395,12 @@ def test_the_winner_of_a_pair_is_found(first: list[float], second: list[float], 
         ([1.2, 1.4], [1.0, 1.2], "equal"),
     ],
 )
-def test_a_difference_that_may_be_none_is_a_draw(first: list[float], second: list[float], winner: str) -> None:
+def test_insignificant_difference_is_a_draw(first: list[float], second: list[float], winner: str) -> None:
     (row,) = pairs_table([pair_of()], *two(first, second)).to_dict("records")
     assert row["winner"] == winner and row["low"] <= row["high"]
 
 
-def test_all_of_a_bound_on_pairs() -> None:
+def test_bound_on_pairs_can_require_all_pairs() -> None:
     metrics, cells = two([1.0], [0.5], links=2)
     metrics = metrics[metrics["cell"] != "grid/policer=dynamic,link=10Mbps/1"]
     wanted = pair_of(better_at_least="60 %", not_worse_at_least="30 %", reason="Why.", fitted="Ours.")
@@ -427,7 +427,7 @@ def test_all_of_a_bound_on_pairs() -> None:
     ]
 
 
-def test_pairs_that_are_judged_are_those_of_the_condition() -> None:
+def test_condition_selects_the_judged_pairs() -> None:
     metrics, cells = two([1.0], [0.5], links=2)
     others = [cell.model_copy(update={"arm": "other"}) for cell in cells]
     metrics = metrics[~metrics["cell"].str.contains("10Mbps")]
@@ -436,7 +436,7 @@ def test_pairs_that_are_judged_are_those_of_the_condition() -> None:
     assert (row["cells"], row["excluded"], row["unmeasured"], row["verdict"]) == (1, 0, 0, "within")
 
 
-def test_how_often_each_value_of_a_pair_won() -> None:
+def test_wins_of_each_value_are_counted() -> None:
     first, second = pair_of(title="B"), pair_of(title="A", better="lower")
     pairs = pairs_table([first, second], *two([1.0], [0.5], links=2))
     common = {"arm": "grid", "metric": "goodput.of_pir", "parameter": "policer", "first": "dynamic"}
@@ -447,7 +447,7 @@ def test_how_often_each_value_of_a_pair_won() -> None:
     assert list(scores_table(pairs.iloc[:1])["won"]) == [1]
 
 
-def test_an_average_that_nothing_measured_is_outside_of_any_bound() -> None:
+def test_average_without_measurements_fails_any_bound() -> None:
     metrics, cells = two([1.0], [0.5])
     bounds = ({"worst_at_least": "90 %"}, {"worst_at_most": "99 %"}, {"at_least": "1 %"})
     wanted = [average_of(**each) for each in bounds]
@@ -465,7 +465,7 @@ def test_an_average_shows_its_reason_and_its_worst_cells() -> None:
     assert averages_table([average_of(condition="arm == 'other'")], *two([1.0], [0.5])).empty
 
 
-def test_the_terminal_shows_them(
+def test_terminal_shows_averages(
     outcome: Outcome,
     tmp_path: Path,
     golden: Callable[[Path, str], None],
@@ -479,7 +479,7 @@ def test_the_terminal_shows_them(
     golden(Path(__file__).parents[1] / "goldens" / "averages.txt", shown)
 
 
-def test_the_report_shows_them(outcome: Outcome, tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
+def test_report_shows_averages(outcome: Outcome, tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
     run = make_run(tmp_path)
     page = build_page(run, analyse(run))
     _, cells = sweep()
@@ -519,7 +519,7 @@ def test_notes_show_values_of_selected_cells() -> None:
     assert found.rows[1][1] == ["80.1\u00a0%"]
 
 
-def test_mistakes_are_reported(tmp_path: Path) -> None:
+def test_invalid_averages_are_reported(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "experiments"
     shutil.copytree(source / "templates", tmp_path / "templates")
     text = (source / "tcp-friendly-policer-more.yml").read_text()

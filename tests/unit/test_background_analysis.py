@@ -34,7 +34,7 @@ def readings_of(folder: RunFolder) -> Readings:
     return Readings(references(manifest.experiment, published))
 
 
-def test_cells_that_were_read_before_give_the_same_bytes(tmp_path: Path) -> None:
+def test_previously_read_cells_give_the_same_bytes(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
     analyse(folder)
     at_once = results(folder)
@@ -69,7 +69,7 @@ def cell(number: int) -> Cell:
     return Cell(Path("cells", "a", str(number)), CellIdentity("a", (), number))
 
 
-def test_cells_are_taken_in_order_with_least_priority() -> None:
+def test_cells_are_analysed_in_order_at_the_lowest_priority() -> None:
     before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
     seen: list[tuple[int, int]] = []
     both = threading.Event()
@@ -91,7 +91,7 @@ def test_cells_are_taken_in_order_with_least_priority() -> None:
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
 
-def test_an_analysis_that_did_not_begin_is_skipped() -> None:
+def test_unstarted_analysis_is_skipped() -> None:
     seen: list[int] = []
     begun, go_on = threading.Event(), threading.Event()
 
@@ -112,7 +112,7 @@ def test_an_analysis_that_did_not_begin_is_skipped() -> None:
 
 
 @pytest.mark.parametrize("where", ["begin", "each"])
-def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> None:
+def test_error_ends_background_analysis_and_is_left_to_the_final_one(where: str) -> None:
     met = threading.Event()
 
     def fail(*_: object) -> Any:
@@ -163,6 +163,6 @@ assert analysis.readings is not None
 
 
 @pytest.mark.long
-def test_a_cell_may_end_while_the_analysis_is_loaded() -> None:
+def test_cell_can_end_while_the_analysis_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", MEETING], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

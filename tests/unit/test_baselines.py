@@ -69,7 +69,7 @@ def test_a_run_is_compared_with_the_saved_baseline(run: Path, capsys: pytest.Cap
     assert capsys.readouterr().out == f"{text}{rows} values, 1 different from {KEPT}\n"
 
 
-def test_a_baseline_that_is_none_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_baseline_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(run), "nowhere"]) == ExitStatus.USER_MISTAKE
     assert "nowhere: found no manifest.json" in capsys.readouterr().err
     other = TOP / BASELINES / "wfq-precedence/simulated"
@@ -83,7 +83,7 @@ def test_a_baseline_that_is_none_is_named(run: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("wheel", [False, True])
-def test_a_run_is_compared_with_the_one_that_a_project_keeps(
+def test_run_is_compared_with_the_baseline_of_its_project(
     wheel: bool, run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if wheel:
@@ -101,7 +101,7 @@ def test_a_run_is_compared_with_the_one_that_a_project_keeps(
     assert capsys.readouterr().out.endswith(f" values, 0 different from {kept}\n")
 
 
-def test_without_a_baseline_the_hint_can_be_followed(
+def test_hint_without_a_baseline_can_be_followed(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run.parent / "latest").symlink_to(run.name)
@@ -196,7 +196,7 @@ def test_averages_are_saved_counted_and_compared(
 
 
 @pytest.mark.long
-def test_how_often_one_of_two_values_was_better_is_in_the_document() -> None:
+def test_document_has_the_wins_of_each_value() -> None:
     text = results_document("<!-- baseline: tcp-friendly-policer-more -->\n<!-- end of baseline -->\n", TOP)
     score = read(TOP / BASELINES / "tcp-friendly-policer-more/simulated").scores[0]
     counts = f"{score.won}, {score.equal}, {score.lost}"
@@ -271,7 +271,7 @@ def test_a_baseline_of_another_version_of_the_file_is_reported(
     assert list(outdated(baseline, file)) == message
 
 
-def test_document_has_the_present_explanations_of_unchanged_expectations(tree: Path) -> None:
+def test_document_has_current_explanations_of_unchanged_expectations(tree: Path) -> None:
     file = tree / "experiments/policing-vs-shaping.yml"
     file.write_text(file.read_text().replace("explained: >-\n", "explained: >-\n        As rewritten:\n", 1))
     mark = "<!-- baseline: policing-vs-shaping -->\n<!-- end of baseline -->"

@@ -35,7 +35,7 @@ from waiting import wait_until
 __all__ = ["clone", "fresh", "quick"]
 
 
-def test_a_first_start_and_a_second(fresh: Path, quick: Path) -> None:
+def test_second_start_reuses_the_first_setup(fresh: Path, quick: Path) -> None:
     clone = fresh
     # The real environment with pip takes seconds: in the long level.
     python = {} if everything() else {"PATH": path_with(quick)}
@@ -54,7 +54,7 @@ def test_a_first_start_and_a_second(fresh: Path, quick: Path) -> None:
     assert [call.split()[0] for call in calls(clone)[3:]] == ["pip", "pip"], "packages change in place"
 
 
-def test_checks_use_only_their_own_environment(clone: Path) -> None:
+def test_checks_use_a_separate_environment(clone: Path) -> None:
     (clone / ".qoslab/ready-test").write_text("")
     (clone / "tests").mkdir()
     (clone / "tests/run.py").write_text("import sys\nprint('checks', *sys.argv[1:])\n")
@@ -81,7 +81,7 @@ def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick: Path) -
 
 
 @pytest.mark.long
-def test_an_environment_that_is_half_made_or_without_interpreter_is_made_again(clone: Path, quick: Path) -> None:
+def test_incomplete_environment_is_rebuilt(clone: Path, quick: Path) -> None:
     (clone / ".venv/bin").mkdir(parents=True)
     (clone / ".venv/pyvenv.cfg").write_text("half")
     assert start(clone).stdout == "qoslab 1\n"
@@ -97,7 +97,7 @@ def test_an_environment_that_is_half_made_or_without_interpreter_is_made_again(c
 
 
 @pytest.mark.long
-def test_two_first_starts_at_once(clone: Path) -> None:
+def test_two_simultaneous_first_starts_share_one_setup(clone: Path) -> None:
     both = [
         subprocess.Popen(
             [str(clone / "qoslab")],
@@ -116,7 +116,7 @@ def test_two_first_starts_at_once(clone: Path) -> None:
     assert sum("another start is setting up this clone" in errors for _, errors in text) == 1
 
 
-def test_without_network(clone: Path) -> None:
+def test_first_start_without_network_is_reported(clone: Path) -> None:
     (clone / "requirements/run.txt").write_text("click==8.2.1 \\\n    --hash=sha256:00\nrich==14.0.0 ; x == 'y'\n")
     failed = start(clone, STUB_SAYS="error: error sending request for url (https://pypi.org/simple/click/): dns error")
     assert failed.returncode == 2
@@ -139,7 +139,7 @@ def test_without_network(clone: Path) -> None:
         "error: failed to download from `https://example.net/a`: Disk quota exceeded (os error 122)",
     ],
 )
-def test_a_full_disk_is_no_lack_of_a_network(clone: Path, message: str) -> None:
+def test_full_disk_is_not_reported_as_missing_network(clone: Path, message: str) -> None:
     failed = start(clone, STUB_SAYS=message)
     assert failed.returncode == 2 and message in failed.stderr
     assert "qoslab: a disk or a quota is full" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
@@ -150,21 +150,21 @@ def test_a_full_disk_is_no_lack_of_a_network(clone: Path, message: str) -> None:
 @pytest.mark.parametrize(
     ("message", "expected"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk or a quota is full")]
 )
-def test_the_reason_is_found_before_much_else(clone: Path, message: str, expected: str) -> None:
+def test_reason_is_found_before_long_further_output(clone: Path, message: str, expected: str) -> None:
     """Let a compiler continue after an error and write more than a pipe holds."""
     failed = start(clone, STUB_SAYS=f"error: {message}", STUB_GOES_ON="40000")
     assert failed.returncode == 2 and expected in failed.stderr
 
 
 @pytest.mark.parametrize("before", ["", "WARNING: Retrying (Retry(total=0)) after connection broken by 'Timeout()'\n"])
-def test_a_version_that_an_index_has_not_is_no_lack_of_a_network(clone: Path, before: str) -> None:
+def test_missing_version_is_not_reported_as_missing_network(clone: Path, before: str) -> None:
     """Request a missing version: pip prints the same as without a connection, except for an earlier line."""
     failed = start(clone, STUB_SAYS=f"{before}ERROR: Could not find a version that satisfies the requirement uv==0.1")
     assert failed.returncode == 2
     assert ("HTTPS_PROXY" in failed.stderr) == bool(before)
 
 
-def test_a_hash_that_is_not_the_locked_one(fresh: Path, quick: Path) -> None:
+def test_package_with_a_wrong_hash_is_refused(fresh: Path, quick: Path) -> None:
     clone = fresh
     lock = clone / "requirements/tools.txt"
     lock.write_text(lock.read_text()[:-9] + "00000000\n")
@@ -173,7 +173,7 @@ def test_a_hash_that_is_not_the_locked_one(fresh: Path, quick: Path) -> None:
     assert not (clone / ".qoslab/tools/place").exists()
 
 
-def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
+def test_missing_network_for_tools_is_reported(fresh: Path, quick: Path) -> None:
     """Run the real pip, with an index on a closed port."""
     (fresh / "requirements/tools.txt").write_text(f"uv==0.1 --hash=sha256:{'0' * 64}\n")
     failed = start(fresh, PATH=path_with(quick), PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_CONFIG_FILE=os.devnull)
@@ -190,7 +190,7 @@ def cargo_that(clone: Path, does: str) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_without_network_for_crates(clone: Path) -> None:
+def test_missing_network_for_crates_is_reported(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
     text = "error: failed to download from `https://example.net/a`"
     cargo = cargo_that(clone, f"echo '{text}' >&2; exit 101")
@@ -246,14 +246,14 @@ def test_only_the_programs_of_the_command_are_built(clone: Path) -> None:
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("words", [("--resume",), ("--resume", "it"), ("--resume=it",), ("it.yml", "--resume")])
-def test_a_run_goes_on_in_any_kind_of_lab(clone: Path, words: tuple[str, ...]) -> None:
+def test_first_start_continues_the_run_in_any_kind_of_lab(clone: Path, words: tuple[str, ...]) -> None:
     (clone / "target/release/qos-sim").unlink()
     cargo = cargo_that(clone, BUILDING)
     assert start(clone, "run", *words, **cargo).returncode == 0
     assert (clone / "target/release/qos-sim").exists()
 
 
-def test_a_build_ends_with_its_parallel_work(clone: Path) -> None:
+def test_failed_build_ends_parallel_steps(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
     cargo = cargo_that(clone, 'echo "$$" >"$STUB_CALLS.cargo"; exec sleep 60')
     failed = start(clone, "notebook", STUB_SAYS="error: no space left on device", **cargo)
@@ -339,7 +339,7 @@ def test_every_step_of_a_first_start_has_a_kill_test(fresh: Path) -> None:
     assert sorted(steps_of(how, "before")) == sorted(steps_of(how, "after")) == sorted(STEPS)
 
 
-def test_nothing_of_the_folder_that_it_is_called_in_is_executed_or_obeyed(fresh: Path, quick: Path) -> None:
+def test_code_and_settings_of_the_current_folder_are_ignored(fresh: Path, quick: Path) -> None:
     hostile = fresh.parent / "hostile"
     (hostile / "bin").mkdir(parents=True)
     done = fresh.parent / "executed"
@@ -369,7 +369,7 @@ def test_nothing_of_the_folder_that_it_is_called_in_is_executed_or_obeyed(fresh:
     assert "UV_NO_VERIFY_HASHES" not in log
 
 
-def test_the_command_runs_in_the_folder_that_it_was_called_in(clone: Path, quick: Path) -> None:
+def test_command_runs_in_the_current_folder(clone: Path, quick: Path) -> None:
     (clone / "src/qoslab/__main__.py").write_text("import os\nprint(os.getcwd())\n")
     folder = clone.parent / "where it is called"
     folder.mkdir()
@@ -386,7 +386,7 @@ def test_empty_entries_of_pythonpath_do_not_name_the_current_folder(
     assert started.stdout == f"{expected}\n", started.stderr
 
 
-def test_another_s_clone_is_not_set_up_by_sudo(clone: Path) -> None:
+def test_sudo_does_not_set_up_a_clone_of_another_user(clone: Path) -> None:
     if os.geteuid() != 0:
         # Only root is taken for somebody who came by sudo.
         assert start(clone, SUDO_UID="1000").returncode == 0

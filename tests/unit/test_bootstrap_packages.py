@@ -24,7 +24,7 @@ esac
 """apt with German messages. Some of its C libraries obey LANGUAGE except in the locale C itself."""
 
 
-def test_the_words_of_apt_are_read_in_any_language(clone: Path, bare: dict[str, str]) -> None:
+def test_apt_output_is_parsed_in_any_language(clone: Path, bare: dict[str, str]) -> None:
     folder = clone.parent / "bin"
     for name in ("cargo", "rustc"):
         (folder / name).unlink(missing_ok=True)
@@ -75,7 +75,7 @@ exec "$@"
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
-def test_behind_a_proxy_packages_come_through_it(clone: Path, bare: dict[str, str], name: str) -> None:
+def test_packages_are_installed_through_a_proxy(clone: Path, bare: dict[str, str], name: str) -> None:
     programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$STUB_CALLS"'}
     for program, text in programs.items():
         write_program(clone.parent / "bin" / program, text)
@@ -83,7 +83,7 @@ def test_behind_a_proxy_packages_come_through_it(clone: Path, bare: dict[str, st
     assert "install through proxy.example.net" in calls(clone)
 
 
-def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) -> None:
+def test_missing_network_for_system_packages_is_reported(clone: Path, bare: dict[str, str]) -> None:
     apt = clone.parent / "bin/apt-get"
     apt.write_text("#!/bin/sh\necho 'E: Failed to fetch http://example.net/a  Could not resolve host' >&2; exit 100\n")
     (clone.parent / "bin/iperf").unlink(missing_ok=True)
@@ -128,7 +128,7 @@ def test_other_distributions_get_their_package_commands(
 @pytest.mark.parametrize(
     ("column", "names"), [(2, "gcc iperf iproute iproute-tc rust rustfmt"), (3, "gcc iperf iproute2 rust")]
 )
-def test_a_package_may_be_two_elsewhere_and_two_may_be_one(column: int, names: str) -> None:
+def test_package_names_are_mapped_to_other_distributions(column: int, names: str) -> None:
     text = (TOP / "qoslab").read_text()
     functions = text[text.index("elsewhere='") : text.index("install_system_packages() {")]
     words = ["bash", "-euc", f'{functions}\nother_names "$@"', "bash", str(column)]
@@ -137,7 +137,7 @@ def test_a_package_may_be_two_elsewhere_and_two_may_be_one(column: int, names: s
     assert output.split() == names.split()
 
 
-def test_doctor_knows_packages_by_the_same_names() -> None:
+def test_doctor_uses_the_same_package_names() -> None:
     text = (TOP / "qoslab").read_text()
     rows = text.partition("elsewhere='\n")[2].partition("'\n")[0].splitlines()
     assert {debian: (fedora, arch) for debian, fedora, arch in map(str.split, rows)} == ELSEWHERE
@@ -167,9 +167,7 @@ def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[i
 
 
 @pytest.mark.parametrize("program", ["rustc", "python3"])
-def test_no_package_is_installed_for_a_program_that_is_there_and_fails(
-    clone: Path, bare: dict[str, str], program: str
-) -> None:
+def test_failing_program_installs_no_package(clone: Path, bare: dict[str, str], program: str) -> None:
     for python in Path(bare["PATH"]).glob("python3*"):
         python.unlink() if program == "python3" else None
     for name in ("rustc", "cargo"):
@@ -195,7 +193,7 @@ def test_without_a_terminal_packages_are_installed_only_with_yes(
 
 
 @pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
-def test_it_asks_on_a_terminal(
+def test_packages_need_confirmation_on_a_terminal(
     clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
 ) -> None:
     status, text = at_a_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
@@ -206,7 +204,7 @@ def test_it_asks_on_a_terminal(
     assert (b"still missing after the installation" in text) == installs
 
 
-def test_it_asks_no_question_in_ci_with_a_terminal(clone: Path, bare: dict[str, str]) -> None:
+def test_packages_need_no_confirmation_in_ci(clone: Path, bare: dict[str, str]) -> None:
     status, text = at_a_terminal(clone, "n\n", **{**bare, "CI": "true"})
     assert status == 2 and b"still missing after the installation" in text
     assert b"install with apt-get: " not in text

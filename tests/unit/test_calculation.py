@@ -387,7 +387,7 @@ CHECKS: list[Callable[[], None]] = [
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
-def test_calculations_hold(check: Callable[[], None]) -> None:
+def test_calculations_are_correct(check: Callable[[], None]) -> None:
     check()
 
 
@@ -402,7 +402,7 @@ def noticed() -> Iterator[str]:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("patched", [made for _, _, made in CALCULATION], ids=[name for name, _, _ in CALCULATION])
-def test_a_mistake_of_calculation_is_noticed(patched: Callable[[], object]) -> None:
+def test_each_mistake_of_calculation_is_detected(patched: Callable[[], object]) -> None:
     with patched():  # type: ignore[attr-defined]
         found = next(noticed(), "")
     assert found, "no check notices it"

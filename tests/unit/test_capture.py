@@ -29,7 +29,7 @@ REFUSED = (
 class TestDumpcap:
     tool = TOOLS["dumpcap"]
 
-    def test_command(self) -> None:
+    def test_dumpcap_command_has_all_options(self) -> None:
         argv = self.tool.command("eth0", "out.pcapng", filter="tcp", snaplen=128, comment="policed, server")
         assert argv[0] == "dumpcap"
         for option, value in (("-i", "eth0"), ("-w", "out.pcapng"), ("-s", "128"), ("-f", "tcp")):
@@ -37,7 +37,7 @@ class TestDumpcap:
         assert argv[argv.index("--capture-comment") + 1] == "policed, server"
         assert "-f" not in self.tool.command("eth0", "out.pcapng", snaplen=128)
 
-    def test_runs_once_the_file_is_open(self) -> None:
+    def test_capture_counts_as_running_once_its_file_is_open(self) -> None:
         assert self.tool.is_running(STARTED)
         assert not self.tool.is_running(STARTED.splitlines()[0])
         assert not self.tool.is_running(REFUSED), "it says that it is capturing before it has read the filter"
@@ -46,7 +46,7 @@ class TestDumpcap:
         assert self.tool.failure(ENDED) == ""
         assert self.tool.failure(REFUSED).startswith('Invalid capture filter "tcp porrt"')
 
-    def test_counts(self) -> None:
+    def test_dumpcap_packet_counts_are_parsed(self) -> None:
         assert self.tool.counts(ENDED) == Counts(received=776, dropped=3)
         with pytest.raises(CaptureError, match="killed"):
             self.tool.counts(STARTED)
@@ -54,11 +54,11 @@ class TestDumpcap:
 
 class TestFilters:
     @pytest.mark.parametrize("text", ["tcp", "udp port 5201", "ip[1] & 0xfc == 0xb8", "net 10.0.0.0/8 and not arp"])
-    def test_filters_that_hold(self, text: str) -> None:
+    def test_valid_filters_are_accepted(self, text: str) -> None:
         assert filter_problem(text) == ""
 
     @pytest.mark.parametrize("text", ["tcp porrt", "port 99999999", "ip[", "tcp\0", "(" * 5000])
-    def test_filters_that_do_not(self, text: str) -> None:
+    def test_invalid_filters_are_refused(self, text: str) -> None:
         assert filter_problem(text)
 
     @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ class TestFilters:
             "ether proto 0x88cc and len > 100",
         ],
     )
-    def test_filters_of_addresses_ports_and_bytes_hold(self, text: str) -> None:
+    def test_filters_of_addresses_ports_and_bytes_are_valid(self, text: str) -> None:
         assert filter_text_problem(text) == ("", "")
         assert filter_problem(text) == ""
 
@@ -82,7 +82,7 @@ class TestFilters:
             *("src leak and tcp", "port 80 or leak", "host \\leak", "dst host de.ad", "ip host leak_1"),
         ],
     )
-    def test_no_name_is_looked_up(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_filters_cause_no_dns_query(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("qoslab.capture.filters.subprocess.run", None)
         problem = filter_problem(name)
         assert problem is not None and "expected a word of pcap-filter(7), an address or a number" in problem
@@ -101,10 +101,10 @@ class TestFilters:
             ("(" * 3000, "found a filter of 3000 characters, expected at most 2048"),
         ],
     )
-    def test_size_is_limited(self, text: str, message: str) -> None:
+    def test_filter_size_is_limited(self, text: str, message: str) -> None:
         assert filter_text_problem(text)[0] == message
 
-    def test_compiling_has_a_deadline(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_filter_compilation_has_a_time_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         waits = [sys.executable, "-c", "import time; time.sleep(600)"]
         monkeypatch.setattr("qoslab.capture.filters.python_module", lambda *_: waits)
         monkeypatch.setattr("qoslab.capture.filters.COMPILE_S", 0.1)
@@ -121,11 +121,11 @@ class TestFilters:
         problem = filter_problem("tcp and port 4711")
         assert problem is not None and "PATH" in problem and "Tr0ub4dor" not in problem
 
-    def test_without_libpcap_nothing_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_filters_are_unchecked_without_libpcap(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
         assert filter_problem("tcp and and udp") is None
 
-    def test_compiled_filters_end_with_a_verdict(self) -> None:
+    def test_compiled_filters_end_with_a_return_instruction(self) -> None:
         # jeq of the ether type with IPv6's is in what libpcap makes of "udp"; the last instruction returns.
         program = filter_program("udp")
         assert (21, 0x86DD) in {(code, operand) for code, _, _, operand in program}
@@ -139,7 +139,7 @@ class TestFilters:
         with pytest.raises(CaptureError, match=r"libpcap is missing \(libnone.so.0\)"):
             filter_program("tcp")
 
-    def test_a_run_is_refused_before_there_is_a_lab(
+    def test_invalid_filter_is_refused_before_the_lab_starts(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)

@@ -54,7 +54,7 @@ def test_infer_refuses_both_sides_in_one_capture_and_names_the_interfaces(
 
 
 @pytest.mark.parametrize("name", ["eth0", "0"])
-def test_infer_takes_the_interface_of_the_capture_that_has_several(
+def test_infer_uses_the_chosen_interface_of_a_capture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     before, after = both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
@@ -64,7 +64,7 @@ def test_infer_takes_the_interface_of_the_capture_that_has_several(
     assert found["limiter"]["kind"] == "nothing"
 
 
-def test_infer_takes_both_sides_from_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_infer_reads_both_sides_from_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(both_sides(tmp_path / "both.pcapng"))
     assert main(["infer", file, file, "--interface", "eth0", "--interface", "eth1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["packets"]["both"] == COUNT
@@ -80,14 +80,14 @@ def test_infer_lists_the_interfaces_if_the_wanted_one_has_no_packets(
     assert "found --interface 3 times, expected it once, or twice" in capsys.readouterr().err
 
 
-def test_infer_refuses_packets_that_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_infer_refuses_duplicate_packets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = one_side(tmp_path / "before.pcap", copies=2), one_side(tmp_path / "after.pcap")
     assert main(["infer", str(before), str(after)]) == 2
     output = capsys.readouterr().err
     assert "before.pcap: found 400 packets twice, expected each once" in output and "editcap -d" in output
 
 
-def test_import_keeps_interfaces_apart(tmp_path: Path) -> None:
+def test_import_separates_interfaces(tmp_path: Path) -> None:
     packets = read(both_sides(tmp_path / "both.pcapng")).packets
     assert packets is not None
     totals = packets[packets["flow"] == "all"].groupby("capture")["packets"].sum()
@@ -120,7 +120,7 @@ def test_import_names_an_interface_without_a_name_by_its_number(tmp_path: Path) 
     assert packets is not None and set(packets["capture"]) == {"both-0", "both-1"}
 
 
-def test_import_refuses_packets_that_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_refuses_duplicate_packets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = one_side(tmp_path / "mirror.pcap", copies=2)
     assert main(["import", str(file), "--to", str(tmp_path / "to")]) == 2
     assert "mirror.pcap: found 400 packets twice, expected each once" in capsys.readouterr().err
@@ -135,7 +135,7 @@ def test_copies_of_some_packets_are_refused(tmp_path: Path, capsys: pytest.Captu
     assert "mirror.pcap: found 40 packets twice, expected each once" in capsys.readouterr().err
 
 
-def test_identical_acknowledgements_are_no_copies(tmp_path: Path) -> None:
+def test_identical_acknowledgements_are_no_duplicates(tmp_path: Path) -> None:
     packets = read(one_side(tmp_path / "acks.pcap", copies=2, each=10, size=66)).packets
     assert packets is not None and packets.loc[packets["flow"] == "all", "packets"].sum() == COUNT * 11 // 10
 

@@ -56,7 +56,7 @@ def says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes) -> None:
     ],
     ids=lambda data: repr(data[8:40]),
 )
-def test_a_host_with_a_message_of_another_form_is_given_up(
+def test_host_with_a_malformed_message_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes
 ) -> None:
     says(monkeypatch, tmp_path, data)
@@ -69,7 +69,7 @@ def test_a_host_with_a_message_of_another_form_is_given_up(
     assert "its output is not that of the agent" in str(raised.value)
 
 
-def test_a_host_that_reads_nothing_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_host_that_reads_nothing_is_abandoned_in_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     says(monkeypatch, tmp_path, b"")
     monkeypatch.setattr(channel_module, "START_S", 0.5)
     with pytest.raises(DeviceError, match="no answer within"):

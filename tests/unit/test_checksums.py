@@ -66,7 +66,7 @@ def test_a_seal_has_size_lines_of_a_text_and_digest(
     assert seal_of(put(tmp_path / name, content)) == written(content, lines)
 
 
-def test_a_large_file_is_counted_in_pieces(tmp_path: Path) -> None:
+def test_large_file_is_hashed_in_chunks(tmp_path: Path) -> None:
     content = b"0123456\n" * 2**21
     path = put(tmp_path / "large.txt", content)
     tracemalloc.start()
@@ -111,7 +111,7 @@ def test_a_sealed_text_begins_with_its_digest() -> None:
 
 
 @pytest.mark.parametrize("text", [b"[]", b'{"a": 1}', b""])
-def test_only_an_object_as_pydantic_lays_it_out_is_sealed(text: bytes) -> None:
+def test_only_objects_in_pydantic_layout_are_sealed(text: bytes) -> None:
     with pytest.raises(AssertionError):
         sealed(text)
 

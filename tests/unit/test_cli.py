@@ -88,19 +88,19 @@ def test_every_subcommand_explains_itself(name: str, capsys: pytest.CaptureFixtu
     assert err == ""
 
 
-def test_misspelt_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
+def test_misspelt_subcommand_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validat"]) == ExitStatus.USER_MISTAKE
     assert 'did you mean "validate"?' in capsys.readouterr().err
 
 
-def test_validate(capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_lists_arms_and_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "policing-vs-shaping"]) == ExitStatus.WITHIN
     out, err = capsys.readouterr()
     assert out == ""
     assert "arms: unrestricted, policed, shaped" in err
 
 
-def test_validate_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "policing-vs-shaping", "--json"]) == ExitStatus.WITHIN
     assert json.loads(capsys.readouterr().out) == {
         "valid": True,
@@ -118,7 +118,7 @@ def test_validate_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'did you mean "platform"?' in answer["findings"][0]["hint"]
 
 
-def test_mistakes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "tests/goldens/errors/tool-unknown.yml"]) == ExitStatus.USER_MISTAKE
     out, err = capsys.readouterr()
     assert out == ""
@@ -191,7 +191,7 @@ def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert "goodput.sum" in {row["name"] for row in json.loads(capsys.readouterr().out)}
 
 
-def test_reader_that_goes_away() -> None:
+def test_closed_output_pipe_is_no_error() -> None:
     command = [sys.executable, "-c", "import sys; from qoslab.cli import main; sys.exit(main(['schema']))"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -91,7 +91,7 @@ def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
     monkeypatch.setattr(pool, "WORKER", (sys.executable, "-c", code))
 
 
-def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_pool_replaces_killed_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kill the worker at the first attempt of each cell; a new worker replaces it."""
     fake = Fake(tmp_path, 1, TWO_CELLS, attempts=2)
     (tmp_path / "tmp").mkdir()
@@ -131,7 +131,7 @@ def test_counts_of_a_remote_worker_arrive_in_the_folder_of_the_cell(tmp_path: Pa
     assert [path.name for path in tmp_path.rglob("*.jsonl")] == ["R1.jsonl"] and there.counters("R1").exists()
 
 
-def test_nothing_is_left_of_a_cell_that_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_abandoned_cell_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, "shows_and_waits")
     seen: list[Path] = []
@@ -213,7 +213,7 @@ def test_messages_of_a_worker_are_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["../outside", "/{}/outside", "inside/../../outside"])
-def test_no_file_of_a_worker_leads_out_of_its_cell(tmp_path: Path, name: str) -> None:
+def test_worker_cannot_write_outside_its_cell(tmp_path: Path, name: str) -> None:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("inside/file", "kept with the rest, or not at all")
@@ -225,7 +225,7 @@ def test_no_file_of_a_worker_leads_out_of_its_cell(tmp_path: Path, name: str) ->
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_scheduler_that_is_lost_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
+def test_lost_scheduler_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
     lost = threading.Timer(0.5, lambda: threads.scheduler.loop.add_callback(threads.scheduler.close))
     lost.start()
@@ -243,7 +243,9 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
     assert len(fake.cells.missing) == 2
 
 
-def test_one_that_comes_in_mid_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
+def test_worker_of_another_version_is_refused_during_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any
+) -> None:
     """Start a worker during the run: only the first one's version was checked before; with a cell a worker also reports
     its version.
     """
@@ -290,7 +292,7 @@ def authority(folder: Path) -> dict[str, Path]:
     return {"ca_file": folder / "ca.pem", "cert": folder / "cluster.pem", "key": folder / "cluster.key"}
 
 
-def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_with_certificates_accepts_only_its_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use a cluster with certificates: only holders of a certificate of its authority have access."""
     tls, others = authority(tmp_path / "ours"), authority(tmp_path / "others")
     security = distributed.Security(
@@ -329,7 +331,7 @@ def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyP
             crew(Fake(tmp_path / "e", 1, TWO_CELLS), address, monkeypatch, passes, tls | {"cert": tmp_path / "none"})
 
 
-def test_a_cluster_without_certificates_is_warned_of(
+def test_cluster_without_certificates_causes_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any
 ) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
@@ -345,7 +347,7 @@ def test_a_cluster_without_certificates_is_warned_of(
         )
 
 
-def test_no_worker_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_without_workers_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "WORKERS_S", 1.0)
     monkeypatch.setattr(cluster, "LOOK_S", 0.2)
     with (
@@ -357,7 +359,7 @@ def test_no_worker_for_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         crew(Fake(tmp_path, 1, TWO_CELLS), made.scheduler_address, monkeypatch, passes)
 
 
-def test_no_scheduler_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_scheduler_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
     with pytest.raises(MachineError, match=r"the Dask scheduler at tcp://127\.0\.0\.1:9 cannot be reached"):
         crew(Fake(tmp_path, 1, TWO_CELLS), "tcp://127.0.0.1:9", monkeypatch, passes)

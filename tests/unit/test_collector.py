@@ -26,7 +26,7 @@ def collector() -> Iterator[Collector]:
         yield collector
 
 
-def test_parsing_in_the_other_process(collector: Collector) -> None:
+def test_output_is_parsed_in_the_collector(collector: Collector) -> None:
     observed = collector.parse("show policy-map interface", (RECORDED / "shape.classic.txt").read_text())
     assert observed.reason == ""
     assert observed.data["FastEthernet0/1"]["service_policy"]["output"]["policy_name"].keys() == {"Shape"}
@@ -72,7 +72,7 @@ def test_a_missing_router_is_reported(collector: Collector) -> None:
         collector.observe("R1", "show clock")
 
 
-def test_a_router_that_was_never_named(collector: Collector) -> None:
+def test_unknown_router_is_reported(collector: Collector) -> None:
     with pytest.raises(DeviceError, match="R7 is not a router that was connected to"):
         collector.observe("R7", "show clock")
 
@@ -81,7 +81,7 @@ def test_engine_routers_have_no_command_line(collector: Collector) -> None:
     collector.connect({"R2": EngineAccess("/run/none.sock")})
 
 
-def test_a_shared_one_that_is_killed_is_started_again() -> None:
+def test_killed_shared_collector_is_restarted() -> None:
     shared = SharedCollector()
     try:
         first = shared.get()
@@ -94,7 +94,7 @@ def test_a_shared_one_that_is_killed_is_started_again() -> None:
         shared.close()
 
 
-def test_a_line_that_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_answer_line_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = '{"id": 1, "ok": true, "parsed": {"a": 1}, "reason": ""}'
     program = f"print('a library talks'); print('[1]'); input(); print('{answer}')"
     monkeypatch.setattr("qoslab.run.devices.collector.PROGRAM", (sys.executable, "-c", program))
@@ -102,7 +102,7 @@ def test_a_line_that_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         assert collector.parse("show clock", "").parsed == {"a": 1}
 
 
-def test_the_process_is_killed() -> None:
+def test_killed_collector_is_reported() -> None:
     with Collector() as collector:
         os.kill(collector._helper.process.pid, signal.SIGKILL)
         for _ in range(2):
@@ -110,7 +110,7 @@ def test_the_process_is_killed() -> None:
                 collector.parse("show clock", "")
 
 
-def test_nothing_in_that_process_writes_all_disks() -> None:
+def test_collector_never_syncs_all_disks() -> None:
     """Run without `os.sync`, which Unicon calls with each line that it sends."""
     script = (
         "import os; from qoslab.run.devices import collector_process; collector_process.main(); "

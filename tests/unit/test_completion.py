@@ -27,12 +27,12 @@ def offered(*words: str) -> list[str]:
     return [item.value for item in shell.get_completions(list(before), incomplete)]
 
 
-def test_commands() -> None:
+def test_commands_are_completed() -> None:
     assert offered("ver") == ["verify"]
     assert offered("") == list(SUBCOMMANDS)
 
 
-def test_experiments_here_and_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_and_shipped_experiments_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "polka.yml").touch()
@@ -41,19 +41,19 @@ def test_experiments_here_and_shipped_ones(tmp_path: Path, monkeypatch: pytest.M
     assert offered("run", "./x") == ["./x"]  # a file, which the shell looks for itself
 
 
-def test_arms_of_the_experiment() -> None:
+def test_arms_of_the_experiment_are_completed() -> None:
     assert offered("run", "policing-vs-shaping", "--arm", "pol") == ["policed", "policed-cubic"]
     assert offered("run", "nothing-like-it", "--arm", "") == []
     assert offered("run", "--arm", "") == []
 
 
-def test_parameters_and_their_values() -> None:
+def test_parameters_and_their_values_are_completed() -> None:
     assert offered("run", "tcp-friendly-policer", "--only", "r") == ["rtt=", "receiver="]
     assert set(offered("run", "tcp-friendly-policer", "--only", "rtt=")) == {"rtt=10 ms", "rtt=50 ms", "rtt=100 ms"}
     assert offered("run", "tcp-friendly-policer", "--only", "rtt=5") == ["rtt=50 ms"]
 
 
-def test_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = sample_run.make_run(tmp_path / "runs").path
     monkeypatch.chdir(tmp_path)
     runs = ["policing-vs-shaping", f"runs/policing-vs-shaping/{folder.name}"]
@@ -62,12 +62,12 @@ def test_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert offered("report", "--compare", "p") == runs[:1]
 
 
-def test_kinds_of_labs() -> None:
+def test_kinds_of_labs_are_completed() -> None:
     assert offered("run", "--lab", "si") == ["simulated"]
 
 
 @pytest.mark.long
-def test_figures_and_metrics_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_and_metrics_of_the_run_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = sample_run.make_run(tmp_path / "runs")
     render(folder, analyse(folder))
     monkeypatch.chdir(tmp_path)
@@ -78,7 +78,7 @@ def test_figures_and_metrics_of_the_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert offered("figure", "nothing-like-it", "") == []
 
 
-def test_runs_and_experiments_wherever_they_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_and_experiments_are_completed_for_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample_run.make_run(tmp_path / "runs")
     monkeypatch.chdir(tmp_path)
     assert offered("compare", "pol") == offered("compare", "x", "pol") == ["policing-vs-shaping"]

@@ -55,7 +55,7 @@ def test_with_equal_counts_the_record_is_valid(cell: Cell) -> None:
     assert (record.valid, record.disagreeing, record.reasons) == (True, False, ())
 
 
-def test_counters_that_cannot_be_read_are_no_agreement(cell: Cell) -> None:
+def test_unreadable_counters_are_no_agreement(cell: Cell) -> None:
     cell.counters("R1").write_text('{"ok": true}\nnonsense\n{"ok": true}\n')
     record = concluded(cell, 10)
     assert not record.valid and record.disagreeing
@@ -100,7 +100,9 @@ def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell:
 
 
 @pytest.mark.parametrize(("every_s", "most"), [(0.0, 1.0), (2.0, 2.0)])
-def test_and_so_do_readings_with_show_commands(cell: Cell, every_s: float, most: float) -> None:
+def test_show_readings_without_the_end_of_traffic_make_the_record_invalid(
+    cell: Cell, every_s: float, most: float
+) -> None:
     cell.counters("R1").unlink()
     over_after(cell, 5.0)
     record = cell.files().record()
@@ -159,7 +161,7 @@ def test_saved_configuration_lines_have_no_secrets(cell: Cell, command: str) -> 
     assert data == {"unparsed": "a configuration, with its secrets removed"}
 
 
-def test_unparsed_output_has_no_secrets_either(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unparsed_output_has_no_secrets(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qoslab.run.cell.journal.KNOWN", Redaction(["zebra-crossing-47"]))
     text = "password 7 PLANTED"
     data = {"up": True, "lines": [1, None, text, {"text": "by zebra-crossing-47"}], "rate": 2.5}

@@ -69,7 +69,7 @@ def test_lines_are_accepted_or_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "percent"), [("ios.txt", 95), ("ios_xe.txt", 95), ("match_protocol.txt", 80)])
-def test_nearly_all_lines_of_qos_are_accepted(name: str, percent: int) -> None:
+def test_nearly_all_qos_lines_are_accepted(name: str, percent: int) -> None:
     marks = [mark for _, _, mark in lines(name) if mark != "~"]
     assert 100 * marks.count("") >= percent * len(marks)
 
@@ -82,7 +82,7 @@ def test_nearly_all_lines_of_qos_are_accepted(name: str, percent: int) -> None:
         ("ios-xe", ["bandwidth 1000", "queue-limit dscp af21 percent 80", "no queue-limit dscp af21 percent 80"]),
     ],
 )
-def test_a_limit_is_taken_back_by_the_whole_line(generation: Generation, lines: list[str]) -> None:
+def test_limit_is_removed_by_the_whole_line(generation: Generation, lines: list[str]) -> None:
     session = ConfigSession(parse_config(BEFORE, hardware(generation)))
     for line in ("policy-map X", "class VOICE", *lines):
         session.execute(line)
@@ -110,7 +110,7 @@ class-map match-any C
 """
 
 
-def test_a_criterion_that_no_lab_packet_has_matches_nothing() -> None:
+def test_criterion_of_no_lab_packet_matches_nothing() -> None:
     device = parse_config(CLASS, hardware("ios-xe"))
     config = compile_device(device)
     criteria = config["class_maps"]["C"]["criteria"]
@@ -146,7 +146,7 @@ def test_an_undecided_line_is_reported_with_its_class() -> None:
         ("match ip rtp 16384 16383", "match ip rtp 16384 16383", [(17, [16384, 32767])]),
     ],
 )
-def test_ports_decide(line: str, name: str, entries: list[tuple[int, list[int]]]) -> None:
+def test_port_criteria_match_by_port(line: str, name: str, entries: list[tuple[int, list[int]]]) -> None:
     device = parse_config(f"class-map C\n {line}\n", hardware("hqf"))
     found = compile_device(device)["access_lists"][name]
     to = [(each["protocol"], port["ports"]) for each in found if (port := each.get("destination_port")) is not None]
@@ -154,7 +154,7 @@ def test_ports_decide(line: str, name: str, entries: list[tuple[int, list[int]]]
     assert f" {line}\n" in render(device)
 
 
-def test_protocols_of_ipv6_have_entries_of_ipv6() -> None:
+def test_ipv6_protocols_have_ipv6_entries() -> None:
     device = parse_config("class-map C\n match protocol ipv6-icmp\n match protocol ripng\n", hardware("ios-xe"))
     lists = compile_device(device)["access_lists"]
     assert [each["source"]["address"] for each in lists["protocol ipv6-icmp"]] == ["::"]
@@ -186,14 +186,14 @@ def test_no_route_leads_over_an_interface_without_a_port() -> None:
         parse_config(f"{TUNNEL}ip route 0.0.0.0 0.0.0.0 Tunnel100\n", hardware("hqf"))
 
 
-def test_lines_of_a_class_go_on_behind_a_policer() -> None:
+def test_class_lines_continue_after_a_policer() -> None:
     text = "policy-map X\n class VOICE\n  police cir 1000000\n  set mpls experimental imposition 5\n  priority\n"
     device = parse_config(BEFORE + text, hardware("ios-xe"))
     printed = [line.strip() for line in render(device).splitlines()]
     assert {"police cir 1000000", "set mpls experimental imposition 5", "priority"} <= set(printed)
 
 
-def test_marks_that_no_packet_has_let_it_pass() -> None:
+def test_mark_without_effect_on_packets_transmits() -> None:
     text = "policy-map X\n class VOICE\n  police cir 1000000\n   exceed-action set-mpls-exp-topmost-transmit 3\n"
     device = parse_config(BEFORE + text, hardware("hqf"))
     [voice] = compile_device(device)["policy_maps"]["X"]["classes"]
@@ -216,7 +216,7 @@ def test_a_flow_queue_has_its_own_limit() -> None:
         assert queue.per_flow_packets == 20
 
 
-def test_limits_by_a_field_are_percentages_of_that_of_the_class() -> None:
+def test_field_limits_are_percentages_of_the_class_limit() -> None:
     text = "policy-map X\n class VOICE\n  bandwidth 1000\n  queue-limit dscp values af11 cs1 percent 80\n"
     device = parse_config(BEFORE + text, hardware("ios-xe"))
     [voice] = compile_device(device)["policy_maps"]["X"]["classes"]
@@ -236,7 +236,7 @@ def test_undecided_lines_of_a_pasted_configuration_are_listed() -> None:
     assert (policy.interface, policy.direction, policy.line.bps) == ("Tunnel100", "output", 4_000_000)
 
 
-def test_the_time_of_a_priority_queue_is_of_the_rate_of_its_class() -> None:
+def test_priority_queue_time_refers_to_the_class_rate() -> None:
     text = "version 17.9\npolicy-map X\n class VOICE\n  priority 1000\n  queue-limit 20 ms\n"
     [policy] = answer(text, rate_bps=10_000_000).policies
     queue = next(each.queue for each in policy.classes if each.name == "VOICE")

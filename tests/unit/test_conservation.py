@@ -91,7 +91,7 @@ def test_received_packets_are_sent_or_dropped() -> None:
     assert found(counted(**{WAN: {"output_packets": 3030}})) == []
 
 
-def test_packets_that_are_nowhere() -> None:
+def test_unaccounted_packets_are_reported() -> None:
     (reported,) = found(counted(**{WAN: {"output_drops": 900}}))
     assert reported == (
         "R1 counts 6000 packets that came in, 5000 that left, 900 dropped and 0 that wait: 100 are nowhere, at most 60 "
@@ -111,11 +111,11 @@ def test_packets_that_are_nowhere() -> None:
         (None, {"tail": 600, "police": 400}),
     ],
 )
-def test_drops_of_a_policy(of_port: int | None, drops: dict[str, int]) -> None:
+def test_policy_drops_count_as_dropped(of_port: int | None, drops: dict[str, int]) -> None:
     assert found(counted(**{WAN: {"output_drops": of_port}}), policy("output", **drops)) == []
 
 
-def test_drops_of_several_classes_are_added_up_and_those_inside_are_in_them() -> None:
+def test_drops_of_classes_are_added_up_without_their_children() -> None:
     untold = counted(**{WAN: {"output_drops": None}})
     assert found(untold, classes({"A": {"tail": 600}, "B": {"police": 400}, "B/inner": {"tail": 400}})) == []
     (reported,) = found(untold, classes({"A": {"tail": 600}, "B": {"police": 300}}))
@@ -138,7 +138,7 @@ def test_packets_denied_by_access_lists_count_as_dropped() -> None:
     assert "1600 dropped" in reported and "600 came from nowhere" in reported
 
 
-def test_just_as_much_as_may_differ() -> None:
+def test_tolerance_is_exact() -> None:
     # Half a per cent of 6000 packets, and 30.
     assert found(counted(**{WAN: {"output_drops": 940}})) == []
     assert "61 are nowhere, at most 60 can be trusted" in found(counted(**{WAN: {"output_drops": 939}}))[0]
@@ -191,7 +191,7 @@ def test_packets_in_the_queue_of_a_shaper_count() -> None:
     assert found(interfaces, shaped) == []
 
 
-def test_unknown_counts_are_not_compared() -> None:
+def test_unknown_counts_are_ignored() -> None:
     wrong = {WAN: {"output_drops": 0}}
     assert found(counted(**wrong), uncounted=("R1",)) == []
     assert found(counted(**{WAN: {"output_drops": None}}), policy("output", tail=None)) == []
@@ -201,7 +201,7 @@ def test_unknown_counts_are_not_compared() -> None:
     assert found(of_one_port[of_one_port["interface"] == WAN], hosts={}) == []
 
 
-def test_a_host_and_its_router_that_do_not_count_the_same() -> None:
+def test_disagreement_of_host_and_router_is_reported() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}
     (reported,) = found(counted(), hosts=hosts)
     link = TOPOLOGY.links_of("client")[0][0].name
@@ -220,7 +220,7 @@ def test_a_missing_counter_is_replaced_by_others() -> None:
     assert "client received 2200 packets by eth0" in reported
 
 
-def test_of_two_cards_one_cuts_segments_itself() -> None:
+def test_nic_with_segmentation_offload_among_two_is_ignored() -> None:
     link: Any = SimpleNamespace(name="lan")
     ends = [(SimpleNamespace(interface=card), SimpleNamespace(node="R1", interface=LAN)) for card in ("eth0", "eth1")]
     topology: Any = SimpleNamespace(links_of=lambda name: [(link, *each) for each in ends] if name == "client" else [])
@@ -252,18 +252,18 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
     assert f"{in_router + 20} are nowhere" in reported
 
 
-def test_a_card_that_cuts_segments_itself_is_not_compared() -> None:
+def test_nic_with_segmentation_offload_is_not_compared() -> None:
     assert found(counted(), hosts=HOSTS | {"client": {"eth0": HostCount(400, 2000, 4_000_000)}}) == []
 
 
-def test_loss_on_a_line_is_no_difference() -> None:
+def test_configured_loss_of_a_line_is_no_difference() -> None:
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
     assert found(counted(**{WAN: {"link_output_lost_packets": 200}}), hosts=hosts) == []
     hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}
     assert found(counted(**{LAN: {"link_input_lost_packets": 100}}), hosts=hosts) == []
 
 
-def test_cards_are_read_from_the_kernel() -> None:
+def test_nic_counters_are_read_from_the_kernel() -> None:
     text = """Inter-|   Receive                                             |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed
     lo:       0       1    0    0    0     0          0         0       0       2    0    0    0     0       0      0
@@ -322,14 +322,14 @@ class TestCell:
         cell.readings("R1").parent.mkdir()
         cell.write_readings("R1", readings)
 
-    def test_all_agree(self, cell: Cell) -> None:
+    def test_consistent_cell_has_no_finding(self, cell: Cell) -> None:
         assert self.reported(cell) == []
         self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 500}})
         self.card(cell, "client", 500, 300)
         self.card(cell, "server", 300, 500)
         assert self.reported(cell) == []
 
-    def test_a_host_and_a_router_that_do_not(self, cell: Cell) -> None:
+    def test_disagreeing_host_and_router_of_a_cell_are_reported(self, cell: Cell) -> None:
         self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 400}})
         self.card(cell, "client", 600, 300)
         assert self.reported(cell) == [
@@ -362,7 +362,7 @@ class TestCell:
         self.read(cell, begun_s, 5, lost=600)
         assert len(self.reported(cell)) == disagreements
 
-    def test_counters_that_end_too_early(self, cell: Cell) -> None:
+    def test_counters_that_end_too_early_are_reported(self, cell: Cell) -> None:
         self.read(cell, -1, 2)
         (reported,) = self.reported(cell)
         assert reported.startswith("the last counters of R1 were taken 2.0 s before the end of the traffic")

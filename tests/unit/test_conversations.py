@@ -64,7 +64,7 @@ def test_rows_name_the_traffic_of_the_next_packet() -> None:
     )
 
 
-def test_depth_and_weight_are_those_of_the_last_two_thirds() -> None:
+def test_depth_and_weight_cover_the_last_two_thirds() -> None:
     assert figures("flood") == {"conversation.depth": 57.0, "conversation.weight": 32384.0}
     assert figures("session") == {"conversation.depth": 7.0, "conversation.weight": 5397.0}
 

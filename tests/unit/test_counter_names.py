@@ -44,7 +44,7 @@ KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s", "time_erro
         ("interfaces", program_formats.InterfaceCounters, set()),
     ],
 )
-def test_columns_are_counters(table: str, counters: type, more: set[str]) -> None:
+def test_every_column_is_a_counter(table: str, counters: type, more: set[str]) -> None:
     assert set(tables.columns(table)) - set(flattened(counters)) == KEYS | more
 
 

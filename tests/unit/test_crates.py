@@ -144,7 +144,7 @@ def circles(graph: dict[Module, set[Module]]) -> list[list[Module]]:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.parent.name)
-def test_no_circle_between_files(source: Path) -> None:
+def test_files_have_no_import_cycle(source: Path) -> None:
     crate = Crate(source)
     found = [[crate.files[module] for module in circle] for circle in circles(crate.imports())]
     assert not found, f"files of {source.parent.name} import each other in a circle"

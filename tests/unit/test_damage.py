@@ -179,7 +179,7 @@ def test_damage_outside_the_cells_is_named(
 @pytest.mark.long
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics", "flows", "classes"])
-def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -> None:
+def test_flipped_byte_of_a_table_causes_no_traceback(run: Path, name: str) -> None:
     """Flip bytes of a table, which has no seal: it is reported as unreadable, or read."""
     path = run / "tables" / f"{name}.parquet"
     content = path.read_bytes()
@@ -236,7 +236,7 @@ def test_damage_to_recorded_router_changes_is_named(
     assert read_changes(RunFolder(run)) == {}
 
 
-def test_a_removed_manifest_is_that_of_a_run_that_broke_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removed_manifest_looks_like_an_interrupted_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "manifest.json").unlink()
     status, output = verified(run, capsys)
     assert status == 0 and "manifest.json is missing: the run was interrupted" in output and "2 cells" in output
@@ -264,7 +264,7 @@ def test_resume_measures_damaged_cells_again(
     assert status == 3 and f"{CELL}/counters/R1.jsonl: " in output
 
 
-def test_figures_for_programs(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_has_all_values(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     remove(run / CELL / "experiment.json")
     capsys.readouterr()
     assert main(["verify", str(run), "--json"]) == 3

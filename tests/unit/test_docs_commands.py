@@ -90,7 +90,7 @@ def not_run(page: str, text: str) -> list[str]:
     return [command for command in left if not command.startswith(tuple(excused))]
 
 
-def test_commands_are_commands() -> None:
+def test_documented_commands_exist() -> None:
     found = [(page.name, *each) for page in PAGES for each in commands(page.read_text(encoding="utf-8"))]
     assert [f"{page}:{number}: {text}" for page, number, words in found if (text := complaint(words))] == []
 

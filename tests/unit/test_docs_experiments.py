@@ -28,7 +28,7 @@ def example(tmp_path: Path) -> Path:
     return file
 
 
-def test_example_holds(example: Path) -> None:
+def test_example_is_valid(example: Path) -> None:
     assert [arm.name for arm in load_experiment(example).arms] == ["unrestricted", "policed"]
 
 

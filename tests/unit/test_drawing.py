@@ -19,13 +19,13 @@ EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_formats_of_the_help_are_those_that_there_are() -> None:
+def test_help_lists_the_available_formats() -> None:
     assert (*FORMATS, INVENTORY) == FORMS
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
-def test_every_experiment_is_drawn_whole_and_inside_the_page(file: Path) -> None:
+def test_every_experiment_is_drawn_completely_inside_the_page(file: Path) -> None:
     topology = load_experiment(file).topology
     assert sorted(name for layer in layers(topology) for name in layer) == sorted(topology.nodes)
     drawn = ElementTree.fromstring(svg(topology, file.stem))

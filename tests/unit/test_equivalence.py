@@ -99,7 +99,7 @@ def test_the_reason_for_no_test_is_reported() -> None:
     assert agreement([5.0, 5.2], [6.0], 0.9, 1.0).untested == "2 and 1 repetitions permit no test"
 
 
-def test_labs_that_differ_by_just_the_margin_are_near() -> None:
+def test_labs_that_differ_by_exactly_the_margin_are_equivalent() -> None:
     assert agreement([5.0], [6.0], 1.0, 1.0).word == agreement([6.0], [5.0], -1.0, 1.0).word == NEAR
 
 
@@ -107,7 +107,7 @@ FIVE = [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_lab_that_is_above_or_below_by_more_than_the_margin_is_another(sign: int) -> None:
+def test_lab_beyond_the_margin_differs(sign: int) -> None:
     def reported(difference: float, margin: float, *second: float) -> str:
         return agreement([sign * each for each in FIVE], [sign * each for each in second], difference, margin).word
 
@@ -118,7 +118,7 @@ def test_a_lab_that_is_above_or_below_by_more_than_the_margin_is_another(sign: i
     assert reported(sign * 6, 5, 3, 4, 8, 10, 12) == OPEN
 
 
-def test_the_probability_is_that_of_the_ranks() -> None:
+def test_probability_equals_that_of_the_rank_test() -> None:
     from scipy.stats import mannwhitneyu
 
     # Of 252 orders of five and five values there is one at which all of these are below all of those.
@@ -133,7 +133,7 @@ def test_the_probability_is_that_of_the_ranks() -> None:
 
 
 @pytest.mark.parametrize(("more", "method"), [(0, "exact"), (1, "asymptotic")])
-def test_the_ranks_of_many_are_not_counted_out(more: int, method: str) -> None:
+def test_ranks_of_large_samples_are_approximated(more: int, method: str) -> None:
     from scipy.stats import mannwhitneyu
 
     count = math.isqrt(EXACT_MOST)

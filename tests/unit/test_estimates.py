@@ -26,7 +26,7 @@ from qoslab.analysis.missing import Missing
         (range(1, 61), 30.5, 8.5),
     ],
 )
-def test_the_median_of_a_few_readings_is_as_wrong_as_their_order_allows(
+def test_error_of_the_median_follows_from_the_order_of_readings(
     samples: list[float], median: float, error: float
 ) -> None:
     found = sampled_median(samples)
@@ -34,7 +34,7 @@ def test_the_median_of_a_few_readings_is_as_wrong_as_their_order_allows(
 
 
 @pytest.mark.parametrize("count", [6, 9, 20, 61])
-def test_in_95_of_100_cases_it_is_no_farther_from_the_median_of_all(count: int) -> None:
+def test_median_error_covers_95_percent_of_cases(count: int) -> None:
     chance = random.Random(1)
     everything = [chance.expovariate(1) for _ in range(10_001)]
     middle = statistics.median(everything)
@@ -67,7 +67,7 @@ def test_passed_bytes_are_bounded_by_possible_packet_sizes(
     assert (found, error_of(found)) == pytest.approx((value, error))
 
 
-def test_a_figure_that_is_not_known_well_enough_is_not_given() -> None:
+def test_value_with_a_large_error_is_omitted() -> None:
     assert (
         given(Estimate(-100, 5), lambda: "R1 A") == -100
         and given(7.0, lambda: "R1 A") == 7

@@ -190,7 +190,9 @@ def test_the_same_run_is_the_same_file(request_: ExportRequest, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_nothing_is_written_over_and_nothing_half(request_: ExportRequest, tmp_path: Path, form: str) -> None:
+def test_export_overwrites_nothing_and_leaves_no_partial_file(
+    request_: ExportRequest, tmp_path: Path, form: str
+) -> None:
     (tmp_path / "there").write_text("mine")
     with pytest.raises(UserError, match="found an existing file"):
         write_export(EXPORTS[form], request_, tmp_path / "there")
@@ -198,7 +200,7 @@ def test_nothing_is_written_over_and_nothing_half(request_: ExportRequest, tmp_p
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_licence_or_an_author_that_is_none(request_: ExportRequest, tmp_path: Path, form: str) -> None:
+def test_invalid_licence_or_author_is_refused(request_: ExportRequest, tmp_path: Path, form: str) -> None:
     for bad, text in (
         (ExportRequest(request_.folder, request_.outcome, "do what you like"), "expected an SPDX identifier"),
         (ExportRequest(request_.folder, request_.outcome, "", ("Ada <ada@example.org>",)), 'expected "NAME"'),
@@ -229,7 +231,7 @@ def test_a_licence_is_refused_for_formats_without_one(
 
 
 @pytest.mark.long
-def test_figures_of_all_kinds(
+def test_figures_are_drawn_in_all_formats(
     request_: ExportRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -273,7 +275,7 @@ def test_figures_of_all_kinds(
         (["goodput.sum", "--to", "a.pdf", "--format", "svg"], "expected the ending .svg"),
     ],
 )
-def test_figures_that_cannot_be(
+def test_impossible_figures_are_refused(
     request_: ExportRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

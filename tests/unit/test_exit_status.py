@@ -34,7 +34,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_no_compiled_file_is_cut_off_by_a_limit_of_file_sizes(copied: Path) -> None:
+def test_file_size_limit_truncates_no_compiled_file(copied: Path) -> None:
     assert ended(copied, "list").returncode == 0
     written = {path: path.stat().st_size for path in copied.rglob("cli/__pycache__/*.pyc")}
     assert written
@@ -45,7 +45,7 @@ def test_no_compiled_file_is_cut_off_by_a_limit_of_file_sizes(copied: Path) -> N
     assert ended(copied, "list").returncode == 0
 
 
-def test_a_compiled_file_that_was_cut_off_is_named_and_removed(copied: Path) -> None:
+def test_truncated_compiled_file_is_named_and_removed(copied: Path) -> None:
     assert ended(copied, "list").returncode == 0
     (file,) = copied.rglob("cli/__pycache__/listing.*.pyc")
     os.truncate(file, 600)
@@ -58,7 +58,9 @@ def test_a_compiled_file_that_was_cut_off_is_named_and_removed(copied: Path) -> 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&- >/dev/full", ">/dev/full"])
 @pytest.mark.parametrize("arguments", [("schema",), ("validate", "none.yml"), ("nonsense",)], ids=" ".join)
-def test_unprintable_output_is_no_verdict(tmp_path: Path, redirection: str, arguments: tuple[str, ...]) -> None:
+def test_unprintable_output_is_not_reported_as_a_verdict(
+    tmp_path: Path, redirection: str, arguments: tuple[str, ...]
+) -> None:
     found = ended(tmp_path, *arguments, shell=f'exec "$@" {redirection}')
     stdout_alone_matters = arguments == ("schema",) and redirection == "2>/dev/full"
     assert found.returncode == (0 if stdout_alone_matters else 2), found.stderr
@@ -66,7 +68,7 @@ def test_unprintable_output_is_no_verdict(tmp_path: Path, redirection: str, argu
         assert "No space left on device" in found.stderr
 
 
-def test_a_reader_of_errors_that_is_gone_is_no_verdict(tmp_path: Path) -> None:
+def test_closed_stderr_is_not_reported_as_a_verdict(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-P", "-m", "qoslab", "validate", "none.yml"]
@@ -75,6 +77,6 @@ def test_a_reader_of_errors_that_is_gone_is_no_verdict(tmp_path: Path) -> None:
     assert found.returncode not in (0, 1, 4)
 
 
-def test_lack_of_threads_is_a_shortage() -> None:
+def test_thread_limit_is_reported_as_a_shortage() -> None:
     assert shortage_behind(RuntimeError("can't start new thread")) == "threads, or memory for them"
     assert shortage_behind(RuntimeError("something else")) == ""

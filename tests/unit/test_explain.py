@@ -335,7 +335,7 @@ def test_policy_map_alone_is_assumed_to_be_on_an_interface() -> None:
     assert any("is assumed to be on" in note for note in found.notes)
 
 
-def test_lines_that_are_not_read_are_noted() -> None:
+def test_ignored_lines_are_noted() -> None:
     text = EDGE.replace(" match dscp ef\n", " match dscp ef\n match protocol webex-meeting\n")
     found = traced(text, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B")
     assert any("class VOICE" in note and "match protocol webex-meeting" in note for note in found.notes)

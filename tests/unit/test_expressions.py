@@ -258,7 +258,7 @@ def test_an_expression_without_value_is_refused(text: str, message: str) -> None
         ("0 B - 0.5 B", "-0.5 B, expected a size of whole base units, not below zero", ""),
     ],
 )
-def test_a_quantity_that_cannot_be_is_refused(text: str, message: str, hint: str) -> None:
+def test_impossible_quantity_is_refused(text: str, message: str, hint: str) -> None:
     error = refusal(text)
     assert (error.message, error.hint) == (f"{text}: found {message}", hint)
 
@@ -278,7 +278,7 @@ def test_a_quantity_that_cannot_be_is_refused(text: str, message: str, hint: str
         ("on", True),
     ],
 )
-def test_a_figure_is_the_nearest_whole_quantity_zero_at_least(text: str, value: Value) -> None:
+def test_result_is_rounded_to_a_whole_quantity_of_at_least_zero(text: str, value: Value) -> None:
     found = parse_expression(text).figure(VALUES)
     assert found == value and type(found) is type(value)
 
@@ -291,7 +291,7 @@ def test_a_figure_is_the_nearest_whole_quantity_zero_at_least(text: str, value: 
         ("2 * most", "found a rate of more than 30 digits, expected a lesser one", ""),
     ],
 )
-def test_a_figure_without_a_value_is_refused_with_the_expression(text: str, message: str, hint: str) -> None:
+def test_result_without_a_value_is_refused_with_the_expression(text: str, message: str, hint: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse_expression(f" {text} ").figure({**VALUES, "most": Rate(LARGEST)})
     assert (caught.value.message, caught.value.hint) == (f"{text}: {message}", hint)
@@ -423,7 +423,7 @@ def test_a_text_that_is_a_number_with_a_unit_is_that_quantity(raw: str | int | f
         ("0.5 B", 'found "0.5 B", not a whole number of B'),
     ],
 )
-def test_a_unit_that_is_nearly_one_is_refused(raw: str, message: str) -> None:
+def test_misspelt_unit_is_refused(raw: str, message: str) -> None:
     with pytest.raises(QuantityError) as caught:
         read_value(raw)
     assert str(caught.value) == message
@@ -443,7 +443,7 @@ def test_a_unit_that_is_nearly_one_is_refused(raw: str, message: str) -> None:
         ("2.0", "2.0"),
     ],
 )
-def test_a_value_is_shown_as_a_file_has_it(value: Value, text: str) -> None:
+def test_value_is_printed_like_in_a_file(value: Value, text: str) -> None:
     assert show_value(value) == text
 
 

@@ -33,7 +33,7 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_a_word_is_a_kind_and_all_else_a_place() -> None:
+def test_lab_word_is_a_kind_and_other_text_a_path() -> None:
     named = [kind.name for kind in LABS.values() if not kind.placed]
     assert [kind_at(name).name for name in named] == named
     (placed,) = (kind for kind in LABS.values() if kind.placed)
@@ -65,7 +65,7 @@ def test_an_unknown_lab_has_suggestions(
         (["--scheduler", "local"], "found --scheduler for the lab of an inventory, expected neither"),
     ],
 )
-def test_a_lab_that_is_there_once_has_one_cell_at_a_time(
+def test_single_lab_runs_one_cell_at_a_time(
     inventory: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     status = main(["run", str(EXPERIMENT), "--lab", str(inventory), *options])
@@ -75,7 +75,7 @@ def test_a_lab_that_is_there_once_has_one_cell_at_a_time(
     assert main(["run", str(EXPERIMENT), "--lab", str(inventory), "--jobs", "auto", "--dry-run"]) == ExitStatus.WITHIN
 
 
-def test_a_run_goes_on_in_the_lab_it_began_in(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_is_resumed_in_its_original_lab(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Choice(lab=str(inventory)).recorded(EXPERIMENT, ())
     assert Choice().after(recorded).place == Choice(lab=str(inventory)).after(recorded).place == str(inventory)
     # The path is kept whole: from another folder it leads to the same lab.
@@ -87,7 +87,7 @@ def test_a_run_goes_on_in_the_lab_it_began_in(inventory: Path, monkeypatch: pyte
     assert caught.value.message == f"found --lab {other} for a run with --lab {inventory}, expected the same"
 
 
-def test_nothing_that_reaches_a_device_is_taken_from_a_run(
+def test_inventory_inside_a_run_folder_is_never_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

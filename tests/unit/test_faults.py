@@ -48,7 +48,7 @@ def test_a_dead_process_is_named_with_its_status_and_last_output() -> None:
     assert Dying(gone).death() == "the lab stopped:  its supervisor (process 7) was killed by SIGKILL"
 
 
-def test_a_death_that_is_just_happening_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dying_lab_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Dying([], [], [KILLED]).death(wait=True).startswith("the lab stopped:  R1")
     monkeypatch.setattr(faults, "NOTICED_S", 0.1)
     assert Dying([]).death(wait=True) == ""
@@ -75,7 +75,7 @@ def test_a_dead_lab_is_the_reason_for_all_later_errors(
     assert text.startswith(fault) and bool(text) == bool(fault)
 
 
-def test_how_a_program_ended() -> None:
+def test_end_of_a_program_is_described() -> None:
     assert [how_ended(status) for status in (0, 3, -2, -9, -35)] == [
         "ended with status 0",
         "ended with status 3",

@@ -203,7 +203,7 @@ def test_both_directions_of_iperf3_json_are_named_as_in_its_text(file: str, side
         ("traffic/iperf3-udp.server", [((750 - 54) * 500, None), ((171 - 110) * 500, None)]),
     ],
 )
-def test_bytes_of_iperf3_json_are_those_received(file: str, given: list[tuple[int, int | None]]) -> None:
+def test_iperf3_json_counts_received_bytes(file: str, given: list[tuple[int, int | None]]) -> None:
     found = read_foreign(RECORDED / f"{file}.json")
     flows = [(row["bytes"], row["sender_bps"]) for row in found.rows["flows"]]
     assert flows == [(count, rate and pytest.approx(rate, abs=1)) for count, rate in given]
@@ -219,7 +219,7 @@ IPERF2 = [
 
 
 @pytest.mark.parametrize("name", IPERF2)
-def test_a_text_of_iperf_is_whole_or_refused(tmp_path: Path, name: str) -> None:
+def test_truncated_iperf_text_is_refused(tmp_path: Path, name: str) -> None:
     content = (RECORDED / name).read_bytes()
     whole = read_foreign(RECORDED / name)
     assert not any("stops after an interval" in note for note in whole.notes)
@@ -253,7 +253,7 @@ def test_streams_that_end_with_an_interval_are_refused(tmp_path: Path) -> None:
             read_foreign(file)
 
 
-def test_intervals_and_jitter_of_iperf3_are_as_printed() -> None:
+def test_intervals_and_jitter_of_iperf3_equal_its_output() -> None:
     found = read_foreign(RECORDED / "foreign/iperf3-udp.server.txt")
     parts = [(row["start_s"], row["end_s"], row["bytes"], row["bps"]) for row in found.rows["intervals"]]
     assert parts == [(0.0, 1.0, 209 * MIB, 1.76e9), (1.0, 2.01, 196 * MIB, 1.63e9)]
@@ -264,7 +264,7 @@ def test_intervals_and_jitter_of_iperf3_are_as_printed() -> None:
     assert not any("passed to its kernel" in note for note in found.notes)
 
 
-def test_a_server_that_waited_for_more_may_be_ended(tmp_path: Path) -> None:
+def test_terminated_iperf_server_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "server.txt"
     # Its last test, and the words of Ctrl-C, which come before the output that was kept back.
     file.write_bytes(b"Server listening on 5313 (test #4)" + recorded("iperf3-tests.server.txt").split(b"(test #4)")[1])
@@ -402,7 +402,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value and " " not in value else "",
 )
-def test_foreign_files_that_do_not_hold(
+def test_invalid_foreign_files_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -414,7 +414,7 @@ def test_foreign_files_that_do_not_hold(
 
 
 @pytest.mark.parametrize("text", [CSV, "\n\n" + CSV, CSV.replace("\n", "\r"), "\ufeff" + CSV.replace("\n", "\r\n\r\n")])
-def test_lines_of_a_csv_end_as_they_like(tmp_path: Path, text: str) -> None:
+def test_csv_accepts_any_line_ends(tmp_path: Path, text: str) -> None:
     (tmp_path / "mine.csv").write_bytes(text.encode())
     found = read_foreign(tmp_path / "mine.csv", "csv")
     assert [row["bps"] for row in found.rows["intervals"]] == [800e3, 900e3, 1000e3]
@@ -436,7 +436,7 @@ def test_lines_of_a_csv_end_as_they_like(tmp_path: Path, text: str) -> None:
         ),
     ],
 )
-def test_times_of_a_csv_count_from_any_zero(
+def test_csv_accepts_any_time_origin(
     tmp_path: Path, times: tuple[float, ...], ends: list[float], message: list[str]
 ) -> None:
     rows = [f"{time},{rate},{rate}" for time, rate in zip(times, (800, 900, 1000), strict=True)]
@@ -477,7 +477,7 @@ def test_every_file_is_a_separate_arm(tmp_path: Path) -> None:
     assert values == {("a", 0), ("a (3)", 1), ("a (2)", 2), ("a (4)", 3)}
 
 
-def test_columns_of_a_csv_may_have_different_steps(tmp_path: Path) -> None:
+def test_csv_columns_can_have_different_steps(tmp_path: Path) -> None:
     rows = ["time_s,late_kbps,seldom_kbps", "1,,", "2,,8", "3,80,", "4,80,8", "5,,"]
     (tmp_path / "mine.csv").write_text("\n".join(rows))
     found = read_foreign(tmp_path / "mine.csv")

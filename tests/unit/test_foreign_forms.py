@@ -48,7 +48,7 @@ KEYS = ("tcp_cwnd", "tcp_rtt", "tcp_rtt_var", "tcp_delivery_rate", "tcp_pacing_r
 
 @pytest.mark.parametrize("stream", ["TCP upload", "TCP download BE2", "TCP upload::1", "TCP download EF::12"])
 @pytest.mark.parametrize("units", [{}, MBITS], ids=["no unit", "a rate"])
-def test_sub_series_of_flent_are_samples_and_no_streams(tmp_path: Path, stream: str, units: dict[str, str]) -> None:
+def test_sub_series_of_flent_are_samples(tmp_path: Path, stream: str, units: dict[str, str]) -> None:
     series: dict[str, Sequence[float | None]] = {stream: [2.0] * 5}
     series |= {f"{stream}::{key}": [106.0] * 5 for key in KEYS}
     meta = {stream: MBITS} | ({f"{stream}::{key}": units for key in KEYS} if units else {})
@@ -76,7 +76,7 @@ def test_units_of_sub_series_are_those_of_the_kernel(tmp_path: Path) -> None:
     assert "flows" not in found.rows
 
 
-def test_a_value_after_a_gap_counts_for_the_gap(tmp_path: Path) -> None:
+def test_value_after_a_gap_covers_the_gap(tmp_path: Path) -> None:
     series = {
         "TCP upload::1": [1.0, None, None, None, 1.0, None, None, 1.0, None, None],
         "TCP upload::2": [None, None, 4.0, 4.0, 4.0, 4.0, None, None, None, None],
@@ -93,7 +93,7 @@ def test_a_value_after_a_gap_counts_for_the_gap(tmp_path: Path) -> None:
     assert not any("stream 2 has" in note for note in found.notes)
 
 
-def test_a_stream_that_starts_later_keeps_its_times(tmp_path: Path) -> None:
+def test_late_stream_keeps_its_times(tmp_path: Path) -> None:
     """Import a late stream: at the start it would add to a stream that had ended, and the sum would be flat."""
     series: dict[str, Sequence[float | None]] = {
         "TCP upload::1": [4.0] * 10 + [None] * 10,
@@ -117,7 +117,7 @@ def test_curve_of_a_constant_rate_is_constant(tmp_path: Path) -> None:
     )
 
 
-def test_totals_of_netperf_are_those_of_the_stream(tmp_path: Path) -> None:
+def test_netperf_totals_belong_to_the_stream(tmp_path: Path) -> None:
     meta = {"TCP upload": {**MBITS, "BYTES_RECVD": 1_600_000, "ELAPSED_TIME": 64.0}}
     found = read_foreign(flent_file(tmp_path / "a.flent.gz", {"TCP upload": [0.2, None, None, 0.2]}, meta))
     (flow,) = found.rows["flows"]
@@ -216,7 +216,7 @@ def test_streams_of_both_directions_are_noted(tmp_path: Path, text: str, noted: 
     ],
     ids=["no total", "cut", "two tests", "the same ports", "letters", "points", "rate", "digits"],
 )
-def test_csv_of_iperf_2_that_does_not_hold_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_csv_of_iperf_2_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(UserError) as refused:
         read_foreign(tmp_path / "a.csv")
@@ -347,7 +347,7 @@ def many_columns(count: int, rows: int = 2) -> str:
     ],
     ids=["values", "lines", "columns", "streams", "characters", "rows"],
 )
-def test_a_file_with_too_much_is_refused_with_the_limit(
+def test_oversized_file_is_refused_with_the_limit(
     tmp_path: Path, name: str, make_text: Callable[[], str], limit: str
 ) -> None:
     (tmp_path / name).write_text(make_text())
@@ -356,7 +356,7 @@ def test_a_file_with_too_much_is_refused_with_the_limit(
     assert f"found {limit}, expected at most that" in refused.value.message
 
 
-def test_flent_files_have_so_many_series(tmp_path: Path) -> None:
+def test_number_of_flent_series_is_limited(tmp_path: Path) -> None:
     series: dict[str, Sequence[float | None]] = {f"TCP upload::{place}": [1.0] for place in range(base.MOST_SERIES + 1)}
     with pytest.raises(UserError, match=f"more than {base.MOST_SERIES} series"):
         read_foreign(flent_file(tmp_path / "a.flent.gz", series))

@@ -57,7 +57,7 @@ def made(tmp_path: Path, text: str, *options: str) -> tuple[int, Path]:
     return main(["new", "topology", str(file), "--to", str(to), *options]), to
 
 
-def test_a_topology_of_containerlab_becomes_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_containerlab_topology_is_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, file = made(tmp_path, CONTAINERLAB)
     out = capsys.readouterr().out
     assert status == 0
@@ -84,7 +84,7 @@ def test_a_topology_of_containerlab_becomes_ours(tmp_path: Path, capsys: pytest.
         assert reported in out
 
 
-def test_a_router_with_ios_xe_becomes_the_nearest_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ios_xe_router_becomes_the_closest_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONTAINERLAB.replace("cisco_iol", "cisco_c8000v")
     status, file = made(tmp_path, text)
     assert status == 0
@@ -99,7 +99,7 @@ def test_a_router_with_ios_xe_becomes_the_nearest_model(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("given", "pool"), [("10.1.1", "172.16.0.0/12"), ("172.16.1", "10.64.0.0/10"), ("192.168.1", "10.64.0.0/10")]
 )
-def test_addresses_are_of_a_pool_that_the_file_leaves_room_in(
+def test_addresses_come_from_a_free_pool(
     tmp_path: Path, given: str, pool: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = CONTAINERLAB.replace("192.168.12.2/24", f"{given}.2/8").replace("192.168.12.1/24", f"{given}.1/8")
@@ -113,7 +113,7 @@ def test_addresses_are_of_a_pool_that_the_file_leaves_room_in(
     ]
 
 
-def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
+def test_netlab_topology_is_converted(tmp_path: Path) -> None:
     status, file = made(tmp_path, NETLAB)
     assert status == 0
     _, topology = load_topology(file)
@@ -211,7 +211,7 @@ def test_further_features_of_netlab_are_refused(
     assert not file.exists()
 
 
-def test_a_link_that_leads_nowhere_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unconnected_link_is_ignored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = made(tmp_path, CONTAINERLAB)[1]
     file.unlink()
     file.symlink_to("nowhere")

@@ -16,7 +16,7 @@ FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file())
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("file", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_the_corpus_is_borne(file: Path) -> None:
+def test_targets_pass_the_whole_corpus(file: Path) -> None:
     TARGETS[file.parent.name](file.read_bytes())
 
 

@@ -41,7 +41,7 @@ def run(analysed: Path, tmp_path: Path) -> RunFolder:
     return RunFolder(tmp_path / "runs" / analysed.parent.name / analysed.name)
 
 
-def test_each_expected_figure_is_a_test_case(run: RunFolder) -> None:
+def test_each_expected_value_is_a_test_case(run: RunFolder) -> None:
     top = ElementTree.fromstring(gate.junit(analyse(run), run.manifest()))
     (suite,) = top
     assert (top.get("tests"), top.get("failures"), top.get("errors")) == ("7", "1", "0")
@@ -51,7 +51,7 @@ def test_each_expected_figure_is_a_test_case(run: RunFolder) -> None:
     assert failure is not None and ", expected " in str(failure.get("message"))
 
 
-def test_a_run_that_must_not_be_trusted_is_an_error(tmp_path: Path) -> None:
+def test_untrusted_run_is_an_error(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path, valid=False)
     top = ElementTree.fromstring(gate.junit(analyse(folder), folder.manifest()))
     error = top.find("testsuite/testcase/error")
@@ -94,7 +94,7 @@ def test_the_summary_lists_changed_values(run: RunFolder) -> None:
 
 
 @pytest.mark.long
-def test_the_summary_has_all_figures_that_count(tmp_path: Path) -> None:
+def test_summary_has_all_judged_values(tmp_path: Path) -> None:
     run = sample_run.make_run(tmp_path / "runs", experiment=sample_run.AVERAGED)
     outcome = analyse(run)
     other = run.path.with_name("20260101T000000Z")
@@ -107,7 +107,7 @@ def test_the_summary_has_all_figures_that_count(tmp_path: Path) -> None:
     assert "| policed | All transfers |" in moved and moved.count("| policed |") == 1
 
 
-def test_figures_that_are_gone_or_new_are_named(
+def test_removed_and_new_values_are_named(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     other = run.path.with_name("20260101T000000Z")
@@ -158,7 +158,7 @@ def test_pages_define_a_changed_value(page: str, run: RunFolder) -> None:
     assert "larger value and the two intervals, if any, do not overlap" in words
 
 
-def test_the_summary_obeys_nothing_of_a_run(run: RunFolder) -> None:
+def test_summary_escapes_all_text_of_a_run(run: RunFolder) -> None:
     file = run.path / "comparison.json"
     rows = json.loads(file.read_text())
     rows[0] |= {"where": "<img src=x> | [a](b) `c` @team #1", "verdict": "outside"}
@@ -252,7 +252,7 @@ def test_a_saved_baseline_suffices_for_a_comparison(
 FOR_A_RUN = (["--junit", "out.xml"], ["--summary", "out.md"], ["--live"], ["--metrics", "0"])
 
 
-def test_bad_input_is_found_before_anything_is_run(
+def test_bad_input_is_found_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -266,7 +266,7 @@ def test_bad_input_is_found_before_anything_is_run(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_of_another_experiment_is_refused_before_anything_is_run(
+def test_run_of_another_experiment_is_refused_before_the_run(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept, here = tmp_path / "policing-vs-shaping/simulated", tmp_path / "here"
@@ -285,7 +285,7 @@ def test_a_run_of_another_experiment_is_refused_before_anything_is_run(
     assert list(here.iterdir()) == [] and not report.exists()
 
 
-def test_a_file_that_does_not_hold_is_noted_at_its_line(
+def test_invalid_file_is_annotated_at_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -299,7 +299,7 @@ def test_a_file_that_does_not_hold_is_noted_at_its_line(
     assert "wrong" in output and "\x1b" not in output
 
 
-def test_paths_are_those_of_the_repository(
+def test_annotations_have_paths_in_the_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policies = tmp_path / "policies"
@@ -334,7 +334,7 @@ def test_a_test_case_has_the_file_and_line_of_its_expectation(run: RunFolder) ->
     assert {(case.get("file"), case.get("line")) for case in suite} == {(None, None)}
 
 
-def test_the_forge_is_known_by_its_environment() -> None:
+def test_ci_system_is_recognised_by_its_environment() -> None:
     github = {"GITHUB_ACTIONS": "true", "GITHUB_SERVER_URL": "https://h", "GITHUB_REPOSITORY": "a/b"}
     assert artifacts(github | {"GITHUB_RUN_ID": "3"}) == "https://h/a/b/actions/runs/3"
     assert artifacts({"CI_JOB_URL": "https://g/j/1"}) == "https://g/j/1/artifacts/browse"
@@ -342,7 +342,7 @@ def test_the_forge_is_known_by_its_environment() -> None:
 
 
 @pytest.mark.parametrize("name", ["action.yml", "templates/qoslab.gitlab-ci.yml", *OF_PROJECTS])
-def test_the_templates_call_qoslab_with_options_that_it_has(name: str) -> None:
+def test_templates_use_existing_options(name: str) -> None:
     text = (TOP / name).read_text(encoding="utf-8")
     if not name.endswith(".md"):
         assert YAML(typ="safe").load(text)

@@ -28,7 +28,7 @@ def class_of(parsed: dict[str, Any], interface: str, direction: str, policy: str
 
 
 @pytest.mark.parametrize("form", ["classic", "flattened"])
-def test_the_articles_policer(form: str) -> None:
+def test_policer_of_the_article_is_reproduced(form: str) -> None:
     found = class_of(
         parse_policy_map_interface(read(f"police.{form}")), "FastEthernet0/1", "output", "Police", "class-default"
     )
@@ -48,7 +48,7 @@ def test_the_articles_policer(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["classic", "flattened"])
-def test_the_articles_shaper(form: str) -> None:
+def test_shaper_of_the_article_is_reproduced(form: str) -> None:
     found = class_of(
         parse_policy_map_interface(read(f"shape.{form}")), "FastEthernet0/1", "output", "Shape", "class-default"
     )
@@ -81,7 +81,7 @@ def test_a_peak_shaper_is_recognised_by_its_two_rates() -> None:
     assert (found["shape_type"], found["target_shape_rate"], found["shape_cir_bps"]) == ("peak", 2000000, 1000000)
 
 
-def test_a_policy_of_a_circuit_is_its_interfaces() -> None:
+def test_policy_of_a_circuit_belongs_to_its_interface() -> None:
     text = read("police.classic").replace(" FastEthernet0/1 ", " ATM1/0.1: VC 0/33 - ")
     assert list(parse_policy_map_interface(text)) == ["ATM1/0.1"]
 
@@ -104,7 +104,7 @@ def test_overhead_accounting_is_read_below_shape_and_bandwidth() -> None:
     assert "unrecognised" not in found
 
 
-def test_nested_policies_and_both_directions() -> None:
+def test_nested_policies_are_parsed_in_both_directions() -> None:
     parsed = parse_policy_map_interface(read("nested.classic"))
     voice = class_of(parsed, "Serial0/1/0", "input", "Mark", "Voice")
     assert voice["match_stats"]["access-group 101"] == {
@@ -133,7 +133,7 @@ def test_an_unknown_line_is_shown_not_dropped() -> None:
     assert found["unrecognised"] == ["weighing of anchors 17"]
 
 
-def test_a_print_without_its_interface_line() -> None:
+def test_output_without_its_interface_line_is_parsed() -> None:
     text = "\n".join(read("police.classic").splitlines()[1:])
     assert parse_policy_map_interface(text) == {}
     parsed = parse_policy_map_interface(text, "FastEthernet0/1")
@@ -160,31 +160,31 @@ def subset(part: Any, whole: Any, path: str = "") -> None:
 
 
 @pytest.mark.parametrize("name", ["queueing.hqf", "police.classic"])
-def test_our_parser_returns_everything_that_genie_returns(name: str) -> None:
+def test_qoslab_parser_returns_everything_that_genie_returns(name: str) -> None:
     theirs = parse("iosxe", "show policy-map interface", read(name))
     ours = parse("ios", "show policy-map interface", read(name))
     assert theirs.parsed is not None
     subset(theirs.parsed, ours.parsed)
 
 
-def test_genie_accepts_and_checks_our_structure() -> None:
+def test_genie_accepts_and_checks_the_parsed_structure() -> None:
     for name in ("police.classic", "shape.classic", "nested.classic", "queueing.hqf"):
         assert parse("ios", "show policy-map interface", read(name)).parsed == parse_policy_map_interface(read(name))
 
 
-def test_forms_of_the_command() -> None:
+def test_parser_accepts_all_forms_of_the_command() -> None:
     for command in ("show policy-map interface FastEthernet0/1", "show policy-map interface FastEthernet0/1 output"):
         parsed = parse("ios", command, read("shape.classic")).parsed
         assert parsed is not None
         assert class_of(parsed, "FastEthernet0/1", "output", "Shape", "class-default")["queue_depth"] == 69
 
 
-def test_why_there_is_nothing_parsed() -> None:
+def test_unparsed_output_has_a_reason() -> None:
     assert parse("ios", "show tides", "high\n") == Parsed(None, "there is no parser for 'show tides' of ios")
     assert parse("ios", "show policy-map interface", "\n") == Parsed(None, "nothing in it that the parser knows")
 
 
-def test_commands_that_genie_has_for_ios_xe_only() -> None:
+def test_commands_known_to_genie_for_ios_xe_only_are_parsed() -> None:
     text = " Class Map match-any class-default (id 0)\n   Match any \n"
     assert parse("ios", "show class-map", text).parsed is not None
     text = "  Policy Map Shape\n    Class class-default\n      Average Rate Traffic Shaping\n      cir 1000000 (bps)\n"
@@ -223,7 +223,7 @@ def test_configuration_is_parsed_like_genie_for_ios_xe(name: str) -> None:
         ),
     ],
 )
-def test_forms_of_a_policer(line: str, expected: dict[str, Any]) -> None:
+def test_all_forms_of_a_policer_are_parsed(line: str, expected: dict[str, Any]) -> None:
     # Genie's parser raises for most of these
     parsed = parse_policy_map(f"  Policy Map P\n    Class class-default\n     {line}\n")
     assert parsed == {"policy_map": {"P": {"class": {"class-default": {"police": expected}}}}}
@@ -234,7 +234,7 @@ def test_bandwidth_in_percent_belongs_to_the_class() -> None:
     assert parsed["policy_map"]["P"]["class"]["C"] == {"bandwidth_percent": 20}
 
 
-def test_criteria_that_genie_does_not_know() -> None:
+def test_match_criteria_unknown_to_genie_are_parsed() -> None:
     criteria = ("access-group  101", "not protocol icmp", "packet length min 5")
     text = " Class Map match-all C (id 7)\n" + "".join(f"   Match {criterion}\n" for criterion in criteria)
     assert parse("ios", "show class-map", text).parsed == {
@@ -252,7 +252,7 @@ def test_criteria_that_genie_does_not_know() -> None:
     }
 
 
-def test_the_running_configuration_by_indentation() -> None:
+def test_running_configuration_is_parsed_by_indentation() -> None:
     text = (
         "Building configuration...\n\nCurrent configuration : 9 bytes\n!\nhostname R1\n!\n"
         "policy-map P\n class class-default\n  police cir 8000\n!\n"

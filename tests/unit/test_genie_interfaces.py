@@ -95,9 +95,9 @@ def test_interfaces_parsed_without_genie_equal_those_of_genie(text: str) -> None
 @pytest.mark.parametrize(
     "line", ["  Description: to the branch", "  Encapsulation ATM, loopback not set", "% Invalid input"]
 )
-def test_print_with_another_line_is_left_to_genie(line: str) -> None:
+def test_output_with_an_unknown_line_is_left_to_genie(line: str) -> None:
     assert direct.parse(COMMAND, ETHERNET + line + "\n") is None
 
 
-def test_print_without_interfaces_has_nothing() -> None:
+def test_output_without_interfaces_is_empty() -> None:
     assert direct.parse(COMMAND, "") == parse("ios", COMMAND, "")

@@ -49,7 +49,7 @@ MIXED = cell(
 )
 
 
-def test_flows_with_other_ends_do_not_exceed_the_line() -> None:
+def test_flows_with_different_ends_do_not_exceed_the_line() -> None:
     flows, intervals = ENDS
     assert total_bps(columns(flows)) == pytest.approx((8.67e6 * 10 + 3.37e6 * 2) / 10)
     # The two seconds in which both flows send are warm-up.
@@ -87,7 +87,7 @@ def test_the_mean_of_each_curve_is_the_goodput_of_its_flows(given_cell: tuple[pd
         assert curves[f"{name} 1"].mean() == pytest.approx(float(table["goodput_bps"].iloc[0]))
 
 
-def test_shares_of_flows_of_other_times_add_up_to_all() -> None:
+def test_shares_of_flows_at_different_times_add_up() -> None:
     flows, _ = cell((flow("first", 0, 10, 2e6), 1), (flow("second", 7, 3, 2e6), 1))
     parts = [
         dict(share_figures(columns(table), columns(flows)))["goodput.share"] for _, table in flows.groupby("traffic")
@@ -95,7 +95,7 @@ def test_shares_of_flows_of_other_times_add_up_to_all() -> None:
     assert parts == [pytest.approx(20 / 26), pytest.approx(6 / 26)]
 
 
-def test_fairness_is_of_the_time_with_all_flows() -> None:
+def test_fairness_covers_the_time_with_all_flows() -> None:
     """Compute fairness: the long flow has the line for itself for eight seconds, and shares it evenly for two."""
     flows, intervals = cell((flow("long", 0, 10, 9e6), 1), (flow("short", 0, 2, 5e6), 1))
     intervals.loc[intervals["traffic"] == "long", "bytes"] = [5e6 / 8] * 2 + [10e6 / 8] * 8
@@ -123,7 +123,7 @@ def test_shares_of_flows_add_up_to_the_total() -> None:
         max_size=6,
     )
 )
-def test_all_bits_are_in_some_step(rows: list[tuple[int, int, int, float]]) -> None:
+def test_every_bit_is_in_one_step(rows: list[tuple[int, int, int, float]]) -> None:
     flows, intervals = cell(*((flow(str(place), *row[:3]), row[3]) for place, row in enumerate(rows)))
     timeline = Timeline.of(columns(flows), columns(intervals))
     assert timeline.between(-1, 99) == pytest.approx(float(flows["bytes"].sum()) * 8)

@@ -163,7 +163,7 @@ def test_the_wheel_name_has_the_newest_required_glibc(tmp_path: Path) -> None:
         ((EM_S390,), "is for EM_S390, expected one of EM_X86_64, EM_AARCH64, EM_RISCV"),
     ],
 )
-def test_programs_that_make_no_wheel(tmp_path: Path, machines: tuple[int, ...], message: str) -> None:
+def test_programs_for_another_platform_make_no_wheel(tmp_path: Path, machines: tuple[int, ...], message: str) -> None:
     files = [tmp_path / str(machine) for machine in machines]
     for file, machine in zip(files, machines, strict=True):
         file.write_bytes(elf(machine))
@@ -171,7 +171,7 @@ def test_programs_that_make_no_wheel(tmp_path: Path, machines: tuple[int, ...], 
         hatch_build.platform_tag(files)
 
 
-def test_a_compiler_that_knows_no_macos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_without_macos_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "rustc", "#!/bin/sh\necho unknown target >&2\nexit 1\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(SystemExit, match="does not print a deployment target: unknown target"):

@@ -78,7 +78,7 @@ def test_no_command_runs_code_of_a_template(
 
 
 @pytest.mark.parametrize("what", ["template", "folder of templates", "published", "FIFO"])
-def test_links_lead_nowhere_else(tmp_path: Path, what: str) -> None:
+def test_links_out_of_the_project_are_refused(tmp_path: Path, what: str) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "t.j2").write_text("secret of mine\n")
@@ -102,7 +102,7 @@ def test_links_lead_nowhere_else(tmp_path: Path, what: str) -> None:
     assert "expected a file below" in raised.value.message or "no file" in raised.value.message
 
 
-def test_a_project_has_published_values_next_to_its_experiments(tmp_path: Path) -> None:
+def test_project_finds_published_values_next_to_its_experiments(tmp_path: Path) -> None:
     text = BASE + "compare: {article: A, published: ../reports/published/p.csv}\n"
     figures = {"reports/published/p.csv": "arm,metric,unit,value,source\n"}
     written(tmp_path, figures)
@@ -113,7 +113,7 @@ def test_a_project_has_published_values_next_to_its_experiments(tmp_path: Path) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("repetitions", ["", "200001"])
-def test_no_option_makes_more_cells_than_there_may_be(
+def test_options_cannot_exceed_the_cell_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], repetitions: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -125,7 +125,7 @@ def test_no_option_makes_more_cells_than_there_may_be(
 
 
 @pytest.mark.usefixtures("small_machine")
-def test_combinations_are_counted_before_they_are_made(tmp_path: Path) -> None:
+def test_combinations_are_counted_before_expansion(tmp_path: Path) -> None:
     numbers = list(range(1, 500))  # not so many values that these alone were refused
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
     with at_most(SECONDS), pytest.raises(ExperimentError) as raised:
@@ -137,7 +137,7 @@ def test_combinations_are_counted_before_they_are_made(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("small_machine")
-def test_as_many_cells_as_promised_are_planned(tmp_path: Path) -> None:
+def test_promised_number_of_cells_can_be_planned(tmp_path: Path) -> None:
     """Plan a hundred thousand cells, the number that docs/sweeps.md promises."""
     numbers = list(range(1, 318))
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
@@ -150,7 +150,7 @@ FOREIGN = "A [/x] [red]b[/red] \x1b]0;owned\x07 \u202egnp.exe \x9b31m"
 SHOWN = r"A [/x] [red]b[/red] \x1b]0;owned\x07 \u202egnp.exe \x9b31m"
 
 
-def test_foreign_text_is_shown_and_not_obeyed() -> None:
+def test_foreign_text_is_escaped() -> None:
     assert printable(FOREIGN) == SHOWN
     assert printable("Zürich\t→ 10 µs\n") == "Zürich\t→ 10 µs\n"
 
@@ -176,7 +176,7 @@ def test_list_shows_titles_and_broken_files_safely(
     assert out.count("runs/e/") == 9
 
 
-def test_a_file_too_deep_to_read_is_listed_among_the_others(
+def test_deeply_nested_file_is_listed_like_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -188,7 +188,7 @@ def test_a_file_too_deep_to_read_is_listed_among_the_others(
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("latin-1", "Zürich \\u2192 10 µs"), ("utf-8", "Zürich → 10 µs")])
-def test_a_terminal_that_knows_few_characters(
+def test_text_is_escaped_for_an_ascii_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, shown: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -201,7 +201,7 @@ def test_a_terminal_that_knows_few_characters(
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_progress_shows_foreign_text(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+def test_progress_escapes_foreign_text(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
     stream = io.StringIO()
     stream.isatty = lambda: terminal  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", stream)
@@ -214,7 +214,7 @@ def test_progress_shows_foreign_text(monkeypatch: pytest.MonkeyPatch, terminal: 
     assert "\x1b]0;owned" not in stream.getvalue() and "\u202e" not in stream.getvalue()
 
 
-def test_an_error_of_a_device_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_device_error_is_escaped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise DeviceError(FOREIGN, hint=FOREIGN)
 
@@ -226,14 +226,14 @@ def test_an_error_of_a_device_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: 
 @pytest.mark.parametrize(
     "expression", ["^(.|.)*X$", "(a*)*c", "((a|a)*)*c", "(a|b)*a" + "(a|b)" * 40 + "c", "a{9999999999}"]
 )
-def test_no_expression_hangs_a_filter(expression: str) -> None:
+def test_any_expression_of_a_filter_ends_in_time(expression: str) -> None:
     text = "\n".join(["ab" * 200] * 20)
     with at_most(SECONDS):
         assert output_filters.parse(f"| include {expression}", 1).apply(text) == ""
 
 
 @pytest.mark.parametrize("expression", ["(" * 60 + ")" * 60, "(" * 3000, "[a", "a)", "*", "a\\", "x" * 300, "[z-a]"])
-def test_no_expression_ends_a_filter(expression: str) -> None:
+def test_any_expression_of_a_filter_is_matched_or_refused(expression: str) -> None:
     with pytest.raises(CliError):
         output_filters.parse(f"| include {expression}", 1)
 
@@ -261,6 +261,6 @@ def test_regular_expressions_match_like_those_of_python(expression: str, lines: 
         assert found.search(line) == bool(expected.search(line))
 
 
-def test_a_delimiter_of_an_expression() -> None:
+def test_underscore_matches_any_delimiter() -> None:
     lines = ["65000 100 7", "100", "1001", "(100)", "a,100,b", "a100", "x_100"]
     assert [line for line in lines if Regexp("_100_").search(line)] == [*lines[:2], *lines[3:5], "x_100"]

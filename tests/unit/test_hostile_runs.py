@@ -83,7 +83,7 @@ def first_cell(run: Path) -> Path:
     return sorted(run.glob("cells/**/cell.json"))[0]
 
 
-def test_a_whole_run_is_reported(run: Path) -> None:
+def test_undamaged_run_is_reported(run: Path) -> None:
     assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
     text = (run / "report.html").read_text()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
@@ -128,7 +128,7 @@ def test_an_observation_is_a_file_of_its_cell(run: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("folder", ["javascript:alert(0);x=/cell", "/etc", "../..", "cells/../..", "//example.com/x"])
-def test_a_cell_stands_below_cells(run: Path, capsys: pytest.CaptureFixture[str], folder: str) -> None:
+def test_cell_path_must_be_below_cells(run: Path, capsys: pytest.CaptureFixture[str], folder: str) -> None:
     def change(manifest: Any) -> None:
         manifest["cells"][0]["folder"] = folder
 
@@ -217,7 +217,7 @@ def stamped_later(capture: Path, packets: int, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("years", [10, -10])
-def test_a_packet_of_another_year_costs_nothing(
+def test_packet_of_another_year_takes_no_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, years: int
 ) -> None:
     stamped_later(first_cell(run).parent / "captures" / "server.pcapng", 3, years * 365 * 86400.0)
@@ -238,7 +238,7 @@ def test_a_packet_of_another_year_costs_nothing(
     ],
     ids=["three years", "a year"],
 )
-def test_a_packet_within_the_time_of_an_experiment_of_years_costs_nothing(
+def test_packet_within_an_experiment_of_years_takes_no_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, duration: str, seconds: float, message: str
 ) -> None:
     changed(f"{CELL}/experiment.json", lambda experiment: experiment.update(duration=duration))(run)
@@ -251,7 +251,7 @@ def test_a_packet_within_the_time_of_an_experiment_of_years_costs_nothing(
     assert (run / "report.html").stat().st_size < 40_000_000
 
 
-def test_an_interval_of_another_year_costs_nothing(
+def test_interval_of_another_year_takes_no_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None
 ) -> None:
     def change(text: Any) -> None:
@@ -276,7 +276,7 @@ def test_an_interval_of_another_year_costs_nothing(
         ("counters/R1.jsonl", 5 * 2**30, r"counters/R1\.jsonl: \d+ lines \(\d+ bytes\) were written, 5368709120"),
     ],
 )
-def test_files_without_end_are_not_read(
+def test_endless_files_are_not_read(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, name: str, size: int, message: str
 ) -> None:
     os.truncate(first_cell(run).parent / name, size)  # larger, with a hole
@@ -301,9 +301,7 @@ def test_an_oversized_file_of_changes_is_ignored(run: Path, small_machine: None)
     ],
 )
 @pytest.mark.parametrize("cells", [1, 2], ids=["one", "all"])
-def test_a_record_that_does_not_fit_is_a_problem_of_its_cell(
-    two_arms: Path, tmp_path: Path, name: str, cells: int
-) -> None:
+def test_invalid_record_invalidates_its_cell(two_arms: Path, tmp_path: Path, name: str, cells: int) -> None:
     run = Path(shutil.copytree(two_arms, tmp_path / "received" / two_arms.name))
     RUNS[name][0](run)
     if cells == 2:
@@ -320,7 +318,7 @@ def test_a_record_that_does_not_fit_is_a_problem_of_its_cell(
     )
 
 
-def test_intervals_of_no_length_take_no_memory(small_machine: None) -> None:
+def test_zero_length_intervals_take_no_memory(small_machine: None) -> None:
     starts = [0.0, *([1.0] * 40), 600.0]
     table = pd.DataFrame({"traffic": "x", "stream": 1, "start_s": starts, "end_s": starts, "offset_s": 0.0})
     table = table.assign(bytes=1000)
@@ -330,7 +328,7 @@ def test_intervals_of_no_length_take_no_memory(small_machine: None) -> None:
     assert len(bits) <= STEPS_MOST and seconds.sum() == pytest.approx(600)
 
 
-def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixture[str], small_machine: None) -> None:
+def test_endless_records_are_not_read(run: Path, capsys: pytest.CaptureFixture[str], small_machine: None) -> None:
     os.truncate(run / "manifest.json", 5 * 2**30)
     assert main(["report", str(run)]) == 2
     assert "manifest.json: found 5368709120 bytes, expected at most 536870912" in capsys.readouterr().err
@@ -338,7 +336,7 @@ def test_records_without_end_are_not_read(run: Path, capsys: pytest.CaptureFixtu
 
 @given(st.data())
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_change_of_a_file_is_a_fault_of_qoslab(
+def test_changed_file_causes_no_traceback(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     run = Path(shutil.copytree(whole, tmp_path_factory.mktemp("changed") / whole.name))
@@ -405,7 +403,7 @@ def test_records_of_too_many_values_are_refused(run: Path, capsys: pytest.Captur
             assert "commas and brackets, expected at most 8000000" in captured.out + captured.err
 
 
-def test_a_list_of_runs_leaves_a_comparison_of_too_many_values(
+def test_list_omits_a_comparison_with_too_many_values(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (run / "comparison.json").write_bytes(b"[" + b"[]," * 5_000_000 + b"[]]")
@@ -418,7 +416,7 @@ def test_a_list_of_runs_leaves_a_comparison_of_too_many_values(
     assert f"runs/e/{run.name}  unfinished" in capsys.readouterr().out
 
 
-def test_progress_without_end_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_endless_progress_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "run.json").write_bytes(sealed(record_files.json_of(ASKED)))
     with (run / PROGRESS).open("ab") as file:
         file.truncate(64 * 2**20 + 1)

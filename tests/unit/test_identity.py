@@ -44,7 +44,7 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
-def test_another_program_is_another_result(
+def test_changed_program_changes_the_result_key(
     planned: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     before = cell_key(planned, {})
@@ -58,14 +58,14 @@ def test_another_program_is_another_result(
     assert cell_key(planned, {}) == before
 
 
-def test_other_sources_are_another_result(planned: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_sources_change_the_result_key(planned: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, own = cell_key(planned, {}), identity.made_with(("qos-sim",))
     monkeypatch.setattr(identity, "sources", lambda: "0" * 64)
     assert cell_key(planned, {}) != before
     assert identity.made_with(("qos-sim",)) != own
 
 
-def test_sources_are_those_that_have_a_part_in_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_sources_include_every_module_that_affects_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names = [name for name, _ in identity._sources()]
     assert {"qoslab/run/task.py", "qoslab/simulation/scenario.py", "qoslab/ios/compile.py"} <= set(names)
     assert any(name.startswith("playbooks/") for name in names)
@@ -102,7 +102,7 @@ def imported(path: Path) -> Iterator[str]:
             yield from (each if module_file(each) else node.module for each in inner)
 
 
-def test_nothing_that_decides_whether_a_cell_is_valid_is_left_out() -> None:
+def test_sources_include_every_module_that_affects_validity() -> None:
     """Compare the imports of `run` with the sources: those imported only by readers do not belong to them."""
     inner = (path.relative_to(SOURCES).with_suffix("") for path in (SOURCES / "qoslab/run").rglob("*.py"))
     left = {".".join(each.parts).removesuffix(".__init__") for each in inner}
@@ -134,7 +134,7 @@ def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: py
     assert isinstance(caught.value, UserError) and "same programs" in caught.value.hint
 
 
-def test_demands_of_expectations_reach_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requirements_of_expectations_reach_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the expectations of the experiment, here and at a remote worker."""
     reported: dict[str, Demand] = {}
 
@@ -155,7 +155,7 @@ def test_demands_of_expectations_reach_the_measurement(monkeypatch: pytest.Monke
     assert reported == {"unrestricted": Demand(), **asked}
 
 
-def test_a_value_at_another_trigger_is_another_result(tmp_path: Path) -> None:
+def test_changed_trigger_changes_the_result_key(tmp_path: Path) -> None:
     def keys(file: Path) -> dict[str, str]:
         plan = make_plan(load_sweep(file, {}), Options(lab="simulated"))
         return {cell.identity.arm: cell_key(cell, {}) for cell in plan.cells}
@@ -168,7 +168,7 @@ def test_a_value_at_another_trigger_is_another_result(tmp_path: Path) -> None:
     assert {arm for arm, key in before.items() if after[arm] != key} == {"shaped"}
 
 
-def test_a_run_resumes_only_with_the_version_that_began_it(
+def test_run_resumes_only_with_its_original_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], another: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -77,7 +77,7 @@ def warned(file: Path) -> list[str]:
     return [each.message for each in idle_warnings(load_sweep(file))]
 
 
-def test_a_policy_that_traffic_meets_has_no_warning(tmp_path: Path) -> None:
+def test_policy_with_traffic_has_no_warning(tmp_path: Path) -> None:
     assert warned(written(tmp_path, VOICE + POLICY + OUT)) == []
 
 
@@ -211,7 +211,7 @@ def test_a_run_warns_of_a_policy_without_packets_and_of_output_without_values(
 
 
 @pytest.mark.long
-def test_a_written_class_default_without_packets_is_a_warning_and_an_implied_one_is_none(
+def test_only_a_written_class_default_without_packets_causes_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     template = VOICE + POLICY + OUT
@@ -243,7 +243,7 @@ compare:
         (("--set", "duration=1200ms"), ExitStatus.WITHIN, "; 1 not measured, as the traffic was shortened"),
     ],
 )
-def test_a_shortened_run_does_not_fail_for_values_that_it_did_not_come_to(
+def test_shortened_run_does_not_fail_for_unreached_values(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -269,7 +269,7 @@ def test_a_value_of_an_idle_class_fails_in_a_shortened_run(tmp_path: Path, monke
     assert verdict(outcome, run.manifest().experiment).kind == "outside"
 
 
-def test_traffic_that_waits_for_something_unreachable_names_the_missing_route(tmp_path: Path) -> None:
+def test_traffic_to_an_unreachable_host_names_the_missing_route(tmp_path: Path) -> None:
     routed = load_sweep(written(tmp_path, VOICE + POLICY + OUT)).experiment
     nodes = routed.topology.nodes | {"server": Node(platform="host", routes=(Route.model_validate(ELSEWHERE),))}
     experiment = routed.model_copy(update={"topology": routed.topology.model_copy(update={"nodes": nodes})})

@@ -96,7 +96,9 @@ def in_build(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProces
 
 
 @pytest.mark.parametrize(("line", "called"), LAST_LINES.items())
-def test_other_systems_type_the_last_command_of_the_bootstrap(tmp_path: Path, line: str, called: str | None) -> None:
+def test_other_distributions_use_the_last_command_of_the_bootstrap(
+    tmp_path: Path, line: str, called: str | None
+) -> None:
     for status in (0, 2):
         done = in_build(tmp_path, steps()[1], f"echo '{line}' >&2; exit {status}")
         typed = status == 2 and called is not None
@@ -104,19 +106,19 @@ def test_other_systems_type_the_last_command_of_the_bootstrap(tmp_path: Path, li
 
 
 @pytest.mark.parametrize(("status", "passes"), [(0, True), (1, True), (2, False), (3, False)])
-def test_elsewhere_a_clone_runs_an_experiment(tmp_path: Path, status: int, passes: bool) -> None:
+def test_clone_runs_an_experiment_on_other_distributions(tmp_path: Path, status: int, passes: bool) -> None:
     done = in_build(tmp_path, steps()[2], f"{RECORDS}; exit {status}")
     assert (done.returncode == 0) == passes
     program, run, experiment, *_ = done.stdout.split()
     assert (program, run) == ("qoslab", "<run>") and (TOP / experiment.strip("<>")).is_file()
 
 
-def test_the_bootstrap_ends_with_a_line_that_is_typed_elsewhere() -> None:
+def test_bootstrap_ends_with_the_command_for_other_distributions() -> None:
     words = re.findall('words="(sudo .*?)[$]', (TOP / "qoslab").read_text())
     assert len(words) == 2 and all(f"'    {each}'*)" in steps()[1] for each in words)
 
 
-def test_a_forge_tries_the_image_the_development_container_and_a_clone_elsewhere() -> None:
+def test_ci_tests_the_image_the_container_and_other_distributions() -> None:
     jobs = YAML(typ="safe").load(TOP / ".github/workflows/image.yml")["jobs"]
     (elsewhere,) = (step["run"] for step in jobs["elsewhere"]["steps"] if "run" in step)
     named = re.findall(r"tests/image/\S+", elsewhere)
@@ -128,7 +130,7 @@ def test_a_forge_tries_the_image_the_development_container_and_a_clone_elsewhere
     assert target in STAGES and "./qoslab doctor" in run
 
 
-def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path) -> None:
+def test_image_name_of_an_owner_with_capital_letters_is_lowercased(tmp_path: Path) -> None:
     """Run the step like on a forge; Podman refuses such names."""
     jobs = YAML(typ="safe").load(TOP / ".github/workflows/image.yml")["jobs"]
     (step,) = (step for step in jobs["image"]["steps"] if "podman push" in step.get("run", ""))
@@ -151,7 +153,7 @@ def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path)
     ], done.stderr
 
 
-def test_a_short_run_passes_with_figures_outside() -> None:
+def test_short_run_passes_with_values_out_of_tolerance() -> None:
     """Shorten a run: the tolerances are those of the whole experiment."""
     steps = [
         step["run"]

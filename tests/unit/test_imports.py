@@ -102,7 +102,7 @@ def test_drawing_has_each_package_in_its_layer_and_numbers_the_path_of_a_run() -
         drawing(page.replace("`top` →", "`gone` →"))
 
 
-def test_imports_point_up() -> None:
+def test_imports_follow_the_layers() -> None:
     wrong = [
         f"{file.relative_to(TOP)}:{line}: {name}"
         for file in FILES
@@ -113,7 +113,7 @@ def test_imports_point_up() -> None:
     assert wrong == [], "a module is above what it imports"
 
 
-def test_pure_modules() -> None:
+def test_pure_modules_have_no_side_effects() -> None:
     wrong = [
         f"{file.relative_to(TOP)}:{line}: {name}"
         for file in FILES
@@ -175,7 +175,7 @@ def test_no_files_import_from_each_other() -> None:
         pytest.fail("a circle: " + " -> ".join(error.args[1]))
 
 
-def test_a_circle_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_cycle_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("test_imports.PACKAGE", tmp_path / "qoslab")
     for name, text in (("a", "from qoslab.b import x"), ("b", "def f():\n    from qoslab import a")):
         (tmp_path / "qoslab").mkdir(exist_ok=True)
@@ -186,7 +186,7 @@ def test_a_circle_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         graphlib.TopologicalSorter(found).prepare()
 
 
-def test_floors_of_run() -> None:
+def test_imports_of_run_follow_its_layers() -> None:
     floor = {name: number for number, names in enumerate(RUN_FLOORS) for name in names}
     inside = (file.relative_to(PACKAGE / "run") for file in FILES if file.is_relative_to(PACKAGE / "run"))
     present = {Path(file.parts[0]).stem for file in inside if file.name != "__init__.py"}
@@ -215,7 +215,7 @@ def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
     assert found and all(name.startswith("run/workers/virtual/") for name in found)
 
 
-def test_nobody_imports_a_kind_of_lab_by_name() -> None:
+def test_kinds_of_labs_are_not_imported_by_name() -> None:
     """Check the registry: the workers of a kind of lab are found by its name (`qoslab.run.workers.machinery`)."""
     allowed = {"qoslab.run.workers", "qoslab.run.workers.base", "qoslab.run.workers.virtual.access"}
     imported = graph(FILES)
@@ -264,7 +264,7 @@ ONE_SUBJECT = re.findall(
 """Names of several files with one subject: the same part of sibling packages, such as `commands` and `show`."""
 
 
-def test_top_of_the_package_has_entry_points_only() -> None:
+def test_top_of_the_package_has_only_entry_points() -> None:
     assert {file.name for file in PACKAGE.glob("*.py")} == TOP_MODULES
 
 

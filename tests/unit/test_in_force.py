@@ -126,7 +126,7 @@ end
 """Configuration of a router in service: most lines are not requested, and many are unknown to the model."""
 
 
-def test_a_router_in_service_with_the_wanted_configuration_verifies() -> None:
+def test_router_in_service_with_the_requested_configuration_verifies() -> None:
     assert configuration_differences(ASKED, RUNNING) == []
 
 
@@ -167,7 +167,7 @@ service-p out Edge
     ],
     ids=["short", "default action", "other form", "bursts spelled out", "unknown lines", "nothing there", "nothing"],
 )
-def test_other_words_for_the_same(asked: str) -> None:
+def test_equivalent_spellings_verify(asked: str) -> None:
     assert configuration_differences(asked, RUNNING) == []
 
 
@@ -254,7 +254,7 @@ def test_the_order_of_classes_matters() -> None:
     ]
 
 
-def test_earlier_configuration_may_stay() -> None:
+def test_earlier_configuration_can_stay() -> None:
     before = "version 12.4\naccess-list 10 permit 10.0.0.1\npolicy-map P\n class class-default\n  set dscp ef\nend\n"
     asked = "access-list 10 permit 10.0.0.2\npolicy-map P\n class class-default\n  set cos 1\n"
     now = before.replace("0.1\n", "0.1\naccess-list 10 permit 10.0.0.2\n").replace("ef\n", "ef\n  set cos 1\n")
@@ -269,7 +269,7 @@ def test_earlier_configuration_may_stay() -> None:
     ]
 
 
-def test_lines_that_take_away() -> None:
+def test_removing_lines_are_compared() -> None:
     asked = "interface FastEthernet0/0\n no ip nat inside\n no service-policy output Elsewhere\nno ip cef\n"
     assert configuration_differences(asked, RUNNING) == [
         "interface FastEthernet0/0: configured `no ip nat inside`, but `ip nat inside` is active",
@@ -278,7 +278,7 @@ def test_lines_that_take_away() -> None:
     ]
 
 
-def test_an_interface_that_the_router_does_not_have() -> None:
+def test_missing_interface_is_reported() -> None:
     (found, _) = configuration_differences("interface FastEthernet0/7\n description spare\n", RUNNING)
     assert found.startswith("configured `interface FastEthernet0/7`, but no such line is active")
 
@@ -304,7 +304,7 @@ def test_an_interface_created_by_a_configuration_causes_no_conflict(made: str) -
     assert configuration_differences(other, there) == configuration_differences(other, RUNNING) != []
 
 
-def test_a_switch() -> None:
+def test_switch_configuration_is_verified() -> None:
     router = FakeRouter("3750G")
     apply(router.device, SWITCH)
     printed = typed(router, "terminal length 0\nshow running-config\n")
@@ -423,7 +423,7 @@ CLUTTER = ("no service pad\n", "router ospf 1\n network 10.0.0.0 0.0.0.255 area 
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_any_spelling_that_a_router_takes_verifies(data: DataObject) -> None:
+def test_any_accepted_spelling_verifies(data: DataObject) -> None:
     device = replace(data.draw(devices()), banner_motd=None)
     asked = data.draw(spelled(device))
     router = Device(device.hardware)
@@ -520,7 +520,7 @@ def test_any_single_change_is_found(data: DataObject) -> None:
     assert configuration_differences(asked, render(other)) != []
 
 
-def test_the_models_of_the_virtual_lab() -> None:
+def test_models_of_the_virtual_lab_verify() -> None:
     for name in ("3725", "2811"):
         running = render(parse_config(ASKED, MODELS[name].hardware()))
         assert configuration_differences(ASKED, running) == []

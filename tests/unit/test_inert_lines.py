@@ -22,7 +22,7 @@ def lines(text: str) -> list[str]:
     return [line for line in render(parse_config(text, HARDWARE)).splitlines() if line not in BARE.splitlines()]
 
 
-def test_a_later_value_takes_the_place_of_an_earlier_one() -> None:
+def test_later_value_replaces_the_earlier_one() -> None:
     assert lines("snmp-server location A\nsnmp-server location B") == ["snmp-server location B"]
     assert lines("ntp server 10.0.0.1\nntp server 10.0.0.2 prefer") == [
         "ntp server 10.0.0.1",
@@ -43,7 +43,7 @@ def test_abbreviations_are_printed_in_full() -> None:
     assert lines("line vty 0 4\nsession-t 5") == [" session-timeout 5"]
 
 
-def test_no_takes_a_line_back() -> None:
+def test_no_form_removes_a_line() -> None:
     assert lines("logging host 10.0.0.1\nno logging host 10.0.0.1") == []
     assert lines("snmp-server community public RO\nno snmp-server community public") == []
     assert lines("archive\n log config\n  hidekeys\nno archive") == []

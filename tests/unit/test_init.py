@@ -31,7 +31,7 @@ def published_figures(found: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [tuple(row[key] for key in ("arm", "published", "verdict", "reproduction")) for row in found["comparison"]]
 
 
-def test_the_experiment_of_init_meets_its_expectations(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_experiment_of_init_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["valid"] and published_figures(found) == PUBLISHED
@@ -43,7 +43,7 @@ def test_the_experiment_of_init_meets_its_expectations(project: Path, capsys: py
     assert str(shown["run"]).startswith("A policer and a shaper of 2 Mb/s, run ")
 
 
-def test_all_of_it_stays_in_its_folder(project: Path) -> None:
+def test_project_needs_no_file_outside_its_folder(project: Path) -> None:
     assert [path.name for path in project.parent.iterdir()] == ["mine"]
     made = {path.relative_to(project).as_posix() for path in project.rglob("*") if path.is_file()}
     assert {".gitignore", ".gitlab-ci.yml", ".github/workflows/qos.yml", "README.md"} <= made
@@ -52,7 +52,7 @@ def test_all_of_it_stays_in_its_folder(project: Path) -> None:
 
 
 @pytest.mark.long
-def test_its_values_are_shown_next_to_published_ones(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_shows_values_next_to_published_ones(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
     assert published_figures(json.loads(capsys.readouterr().out)) == PUBLISHED
     page = (project / "runs/first-policy/latest/report.html").read_text()
@@ -79,7 +79,7 @@ def test_playbooks_of_a_folder_are_not_run(project: Path, monkeypatch: pytest.Mo
     assert given["envvars"]["ANSIBLE_ROLES_PATH"] == str(shipped("playbooks") / "roles")
 
 
-def test_existing_files_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_files_are_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     assert main(["init", str(mine)]) == 0  # an empty folder may be taken
@@ -94,7 +94,7 @@ def test_existing_files_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("named", [".", "link", "../mine"])
-def test_an_empty_folder_is_taken_by_any_of_its_names(
+def test_empty_folder_is_accepted_under_any_of_its_names(
     named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = tmp_path / "mine"

@@ -27,12 +27,12 @@ NAMES = InterfaceNames({"FastEthernet0/0": "FastEthernet0/1", "FastEthernet0/1":
         (" bandwidth percent 0", " bandwidth percent 0"),
     ],
 )
-def test_a_line_has_the_devices_names(line: str, sent: str) -> None:
+def test_sent_line_has_the_device_names(line: str, sent: str) -> None:
     assert NAMES.to_device(line) == sent
     assert AS_THEY_ARE.to_device(line) == line
 
 
-def test_an_answer_has_the_experiments_names() -> None:
+def test_parsed_answer_has_the_experiment_names() -> None:
     text = {
         "FastEthernet0/1": {"input": "GigabitEthernet0/1/0.5", "rate": 8000},
         "Se0": [None, "FastEthernet0/1"],
@@ -61,7 +61,7 @@ def test_a_port_outside_the_experiment_is_not_renamed() -> None:
 
 
 @given(st.permutations([f"FastEthernet0/{number}" for number in range(4)]), st.integers(0, 3))
-def test_there_and_back_is_the_same(order: list[str], number: int) -> None:
+def test_renaming_is_reversible(order: list[str], number: int) -> None:
     names = InterfaceNames({f"FastEthernet0/{at}": device for at, device in enumerate(order)})
     here = f"interface FastEthernet0/{number}.7"
     assert names.to_device(here) == f"interface {order[number]}.7"

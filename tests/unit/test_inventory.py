@@ -64,7 +64,7 @@ def test_a_login_at_privilege_15_needs_no_enable() -> None:
     assert "ansible_become" not in variables
 
 
-def test_clients_of_a_near_device_get_its_timeouts() -> None:
+def test_clients_of_a_fast_device_get_its_timeouts() -> None:
     def reported(access: IosAccess) -> tuple[object, object]:
         (variables,) = ansible_inventory({"R1": access})["all"]["children"]["ios"]["hosts"].values()
         cli = make_testbed("lab", {"R1": access})["devices"]["R1"]["connections"]["cli"]
@@ -139,7 +139,7 @@ def test_no_configuration_in_the_current_folder_is_used(tmp_path: Path, monkeypa
         ("ios: {hosts: {R1: {}}}\nengine_router: {hosts: {R1: {}}}", "R1 is in both groups"),
     ],
 )
-def test_unusable_inventories(tmp_path: Path, text: str | None, message: str) -> None:
+def test_unusable_inventories_are_refused(tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "routers.yml"
     if text is not None:
         path.write_text(text)
@@ -220,7 +220,7 @@ def test_genie_loads_the_testbed() -> None:
     assert device.connections["cli"]["arguments"]["init_config_commands"] == []
 
 
-def test_a_password_of_the_environment_is_not_passed_on_and_read_again(
+def test_password_of_the_environment_is_read_once_and_not_inherited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RACK_PASSWORD", "from-outside-9")

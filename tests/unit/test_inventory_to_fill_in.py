@@ -88,7 +88,7 @@ def parsed(text: str, file: Path) -> LabInventory:
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
-def test_every_experiment_has_one_that_lacks_nothing(file: Path, tmp_path: Path) -> None:
+def test_every_experiment_has_a_complete_inventory_template(file: Path, tmp_path: Path) -> None:
     experiment = load_experiment(file)
     found = parsed(inventory(experiment.topology, experiment.name), tmp_path / "mine.yml")
     assert lacking(experiment, found.nodes, found.file) == []
@@ -105,7 +105,7 @@ def test_the_template_has_known_values_and_marks_the_rest(capsys: pytest.Capture
     assert capsys.readouterr().out == INVENTORY
 
 
-def test_ansible_reads_it_with_a_switch_among_the_routers(tmp_path: Path) -> None:
+def test_ansible_reads_a_template_with_a_switch(tmp_path: Path) -> None:
     experiment = load_experiment(SWITCH)
     file = tmp_path / "mine.yml"
     file.write_text(inventory(experiment.topology, experiment.name), encoding="utf-8")
@@ -116,7 +116,7 @@ def test_ansible_reads_it_with_a_switch_among_the_routers(tmp_path: Path) -> Non
     assert lacking(experiment, found.nodes, file) == []
 
 
-def test_names_that_yaml_takes_for_something_else_are_quoted(tmp_path: Path) -> None:
+def test_ambiguous_yaml_names_are_quoted(tmp_path: Path) -> None:
     file = tmp_path / "pair.yml"
     file.write_text(
         'nodes: {"on": {platform: host}, "No": {platform: engine}}\nlinks:\n  - name: "yes"\n    rate: 10 Mb/s\n'

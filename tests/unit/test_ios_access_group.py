@@ -41,7 +41,7 @@ def interface_lines(device: Device, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
-def test_filters_are_printed_behind_the_address(generation: Generation) -> None:
+def test_filters_are_printed_after_the_address(generation: Generation) -> None:
     device = configured(FILTERS, generation)
     assert interface_lines(device, "Serial0/0")[:3] == [
         "no ip address",
@@ -52,7 +52,7 @@ def test_filters_are_printed_behind_the_address(generation: Generation) -> None:
     assert parse_config(render(device), device.hardware) == device
 
 
-def test_the_data_plane_is_given_the_lists_by_direction() -> None:
+def test_data_plane_gets_the_lists_by_direction() -> None:
     found = compile_device(configured(FILTERS))["interfaces"]["Serial0/0"]
     assert (found["access_groups_input"], found["access_groups_output"]) == (["EDGE", "EDGE6"], ["7"])
 
@@ -92,7 +92,7 @@ def test_a_subinterface_has_its_own_access_group() -> None:
     assert part["access_groups_input"] == ["7"]
 
 
-def test_filters_are_replaced_and_taken_back() -> None:
+def test_filters_are_replaced_and_removed() -> None:
     device = configured(FILTERS)
     apply(device, "interface Serial0/0\nip access-group 8 in\nno ip access-group 7 out\n")
     assert device.interfaces["Serial0/0"].filters == AccessGroups(input="8")

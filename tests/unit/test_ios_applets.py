@@ -29,19 +29,19 @@ def router() -> FakeRouter:
     return made
 
 
-def test_commands_follow_the_order_of_their_labels_and_other_events_do_not_count() -> None:
+def test_applet_commands_run_in_label_order() -> None:
     found = applets(router().device)
     assert found == {"back": Applet(90.0, ("enable", "configure replace flash:before.cfg force"))}
 
 
-def test_of_several_events_without_a_tag_the_last_counts() -> None:
+def test_last_of_several_untagged_events_counts() -> None:
     made = FakeRouter("2811")
     lines = ("event manager applet back", " event timer countdown time 90", " event timer countdown time 80 maxrun 300")
     typed(made, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
     assert applets(made.device) == {"back": Applet(80.0, ())}
 
 
-def test_those_that_wait_are_listed() -> None:
+def test_waiting_applets_are_listed() -> None:
     made = router()
     made.registered = {"back": made.moment}
     printed = typed(made, "terminal length 0\rshow event manager policy registered\r").split("registered\n")[1]
@@ -54,7 +54,7 @@ def test_those_that_wait_are_listed() -> None:
     ]
 
 
-def test_an_applet_acts_once_at_its_end_unless_removed_or_entered_again() -> None:
+def test_applet_acts_once_unless_removed_or_re_entered() -> None:
     done: list[Sequence[str]] = []
 
     async def act(commands: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "qos-router
 VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 
-def test_the_articles_policer() -> None:
+def test_policer_of_the_article_is_reproduced() -> None:
     text = (
         "hostname R1\npolicy-map Police\n class class-default\n  police cir 1000000\n"
         "interface FastEthernet0/1\n service-policy output Police\n"
@@ -78,7 +78,7 @@ def test_the_articles_policer() -> None:
     }
 
 
-def test_serial_line_and_bursts() -> None:
+def test_serial_line_and_bursts_are_compiled() -> None:
     text = (
         "policy-map P\nclass class-default\nshape peak percent 20 10 ms\npolice rate percent 5 burst 30 ms\n"
         "interface s0/0\nbandwidth 512\nencapsulation ppp\nclock rate 512000\ntx-ring-limit 3\nno fair-queue\n"
@@ -105,7 +105,7 @@ def test_serial_line_and_bursts() -> None:
     assert compiled["interfaces"]["Serial0/1"]["encapsulation"] == "hdlc"
 
 
-def test_queueing() -> None:
+def test_queueing_is_compiled() -> None:
     text = (
         "class-map Voice\nmatch dscp ef\nclass-map Web\nmatch cos 1\n"
         "policy-map P\nclass Voice\npriority 64 2000\nclass Web\nbandwidth percent 20\nqueue-limit 32\n"
@@ -150,13 +150,13 @@ def test_queueing() -> None:
         ("priority", "priority", {"unit": "strict", "number": None, "burst_bytes": None, "level": None}),
     ],
 )
-def test_forms_of_bandwidth_and_priority(typed: str, field: str, compiled: dict[str, object]) -> None:
+def test_all_forms_of_bandwidth_and_priority_are_compiled(typed: str, field: str, compiled: dict[str, object]) -> None:
     text = f"class-map Web\nmatch cos 1\npolicy-map P\nclass Web\n{typed}\n"
     result = compile_device(parse_config(text, hardware("hqf")))
     assert result["policy_maps"]["P"]["classes"][0][field] == compiled
 
 
-def test_classification() -> None:
+def test_classification_is_compiled() -> None:
     text = (
         "access-list 101 remark web\naccess-list 101 permit tcp any eq 80 host 10.0.0.1 range 5001 5003 established\n"
         "class-map match-any C\nmatch access-group 101\nmatch not ip dscp af11\nmatch packet length max 100\n"
@@ -181,7 +181,7 @@ def test_classification() -> None:
     }
 
 
-def test_the_schema_is_one() -> None:
+def test_schema_is_valid() -> None:
     VALIDATOR.check_schema(SCHEMA)
 
 

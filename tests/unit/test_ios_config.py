@@ -20,7 +20,7 @@ from qoslab.ios.running_config import render
 from qoslab.system.shipped import shipped
 
 
-def test_three_levels_may_queue() -> None:
+def test_three_levels_can_queue() -> None:
     text = (
         "policy-map Leaf\n class Voice\n  priority percent 20\n class Data\n  bandwidth percent 79\n  fair-queue\n"
         "policy-map Middle\n class Data\n  bandwidth 500\n  service-policy Leaf\n"
@@ -107,7 +107,7 @@ def test_a_numbered_list_without_entries_stays() -> None:
         ("queue-limit 20", ["queue-limit 20"]),
     ],
 )
-def test_actions_as_printed(typed: str, printed: list[str]) -> None:
+def test_actions_are_printed_like_ios(typed: str, printed: list[str]) -> None:
     device = configured(f"policy-map P\nclass Data\n{typed}", base="class-map Data\nmatch any")
     lines = lines_of(device)
     start = lines.index("class Data") + 1
@@ -138,7 +138,7 @@ def test_actions_as_printed(typed: str, printed: list[str]) -> None:
         ),
     ],
 )
-def test_limits_as_printed(typed: str, printed: list[str]) -> None:
+def test_limits_are_printed_like_ios(typed: str, printed: list[str]) -> None:
     typed = f"class-map Data\nmatch any\npolicy-map P\nclass Data\n{typed}"
     device = parse_config("", hardware("hqf"))
     for _ in range(2):
@@ -172,11 +172,11 @@ def test_limits_as_printed(typed: str, printed: list[str]) -> None:
         ("access-list 101 remark two  blanks", "access-list 101 remark two  blanks"),
     ],
 )
-def test_access_list_entries_as_printed(typed: str, printed: str) -> None:
+def test_access_list_entries_are_printed_like_ios(typed: str, printed: str) -> None:
     assert printed in lines_of(configured(typed))
 
 
-def test_access_list_entries_by_sequence() -> None:
+def test_access_list_entries_are_ordered_by_sequence() -> None:
     device = configured("ip access-list extended List\n5 deny tcp any any\nremark last\npermit udp any any\nno 10")
     assert device.access_lists["List"].numbers == (5, 10, 20)
     block = lines_of(device)[lines_of(device).index("ip access-list extended List") :]
@@ -199,7 +199,7 @@ def test_class_map_of_another_match_keeps_its_criteria() -> None:
     assert len(device.class_maps["Voice"].criteria) == 1
 
 
-def test_the_lines_that_unicon_types() -> None:
+def test_lines_typed_by_unicon_are_accepted() -> None:
     device = configured("no logging console\nline console 0\nexec-timeout 0\nline vty 0 4\nexec-timeout 0\nend")
     lines = lines_of(device)
     assert "no logging console" in lines
@@ -207,7 +207,7 @@ def test_the_lines_that_unicon_types() -> None:
     assert lines[lines.index("line vty 0 4") + 1] == "exec-timeout 0 0"
 
 
-def test_vty_lines_of_other_settings_are_printed_apart() -> None:
+def test_vty_lines_with_different_settings_are_printed_separately() -> None:
     device = configured("line vty 0 15\nlogin local\nline vty 2\ntransport input ssh telnet\n")
     lines = lines_of(device)
     assert [line for line in lines if line.startswith("line vty")] == ["line vty 0 1", "line vty 2", "line vty 3 15"]
@@ -225,11 +225,11 @@ def test_vty_lines_of_other_settings_are_printed_apart() -> None:
         ("banner motd \x03a\x03", "a"),
     ],
 )
-def test_banner(typed: str, kept: str) -> None:
+def test_banner_is_stored_and_removed(typed: str, kept: str) -> None:
     assert configured(typed).banner_motd == kept
 
 
-def test_ipv4_routes() -> None:
+def test_ipv4_routes_are_added_and_removed() -> None:
     device = configured(
         "ip route 10.9.0.0 255.255.0.0 10.0.0.2 1\nip route 10.9.0.0 255.255.0.0 10.0.0.2 20\n"
         "ip route 0.0.0.0 0.0.0.0 serial 0/0\nip route 10.8.0.0 255.255.0.0 s0/0 10.0.0.2\n"
@@ -241,7 +241,7 @@ def test_ipv4_routes() -> None:
     ]
 
 
-def test_secrets() -> None:
+def test_passwords_are_hashed_and_verified() -> None:
     # Reference: openssl passwd -1 -salt abcd cisco
     assert md5_crypt("cisco", "abcd") == "$1$abcd$2hDGYdE0UrwK2pqoiF6BB1"
     secret = secret_of("a longer password, more than sixteen")
@@ -256,7 +256,7 @@ def test_a_secret_typed_again_keeps_its_salt() -> None:
     assert device == before
 
 
-def test_a_command_further_up_leaves_the_mode() -> None:
+def test_command_of_an_outer_mode_leaves_the_mode() -> None:
     session = ConfigSession(configured(""))
     for line, prompt in [
         ("policy-map Edge", "(config-pmap)"),
@@ -277,7 +277,7 @@ def test_a_command_further_up_leaves_the_mode() -> None:
     assert session.finished
 
 
-def test_a_policy_that_another_session_removes() -> None:
+def test_policy_removed_by_another_session_ends_its_mode() -> None:
     device = configured("")
     session = ConfigSession(device)
     for line in ("policy-map Inner", "class class-default"):
@@ -333,6 +333,6 @@ def test_printed_configuration_can_be_removed(typed: str, taken_back: str) -> No
 
 
 @pytest.mark.parametrize("line", ["no access-list", "no username", "no ip route", "no line vty", "no class-map"])
-def test_no_of_nothing_is_incomplete(line: str) -> None:
+def test_no_alone_is_incomplete(line: str) -> None:
     with pytest.raises(IosError, match="% Incomplete command"):
         configured(line)

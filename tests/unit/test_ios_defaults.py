@@ -115,7 +115,7 @@ def device_with(generation: Generation, each: PolicyClass, percent: int | None =
 @settings(
     max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
-def test_a_default_that_is_typed_changes_nothing(feature: str, data: DataObject, generation: Generation) -> None:
+def test_typed_default_changes_nothing(feature: str, data: DataObject, generation: Generation) -> None:
     each = PolicyClass("A")
     if feature == "police":
         each = PolicyClass("A", police=data.draw(polices()))
@@ -138,7 +138,7 @@ def test_a_default_that_is_typed_changes_nothing(feature: str, data: DataObject,
     assert without_form(in_force(spelled_out(device))) == without_form(in_force(device))
 
 
-def test_an_operations_defaults_are_the_programs() -> None:
+def test_operation_defaults_equal_those_of_the_program() -> None:
     schema = json.loads((TOP / "docs/schema/qos-router-config.schema.json").read_text(encoding="utf-8"))
     reported = {name: each.get("default") for name, each in schema["$defs"]["OperationConfig"]["properties"].items()}
     known = {
@@ -185,7 +185,7 @@ def without_shares(value: Any) -> Any:
     ],
     ids=["police", "two rates", "shape", "shape bc", "bandwidth", "priority"],
 )
-def test_percentages_are_the_rates_that_the_engine_has_in_force(generation: Generation, each: PolicyClass) -> None:
+def test_percentages_give_the_rates_of_the_engine(generation: Generation, each: PolicyClass) -> None:
     device = device_with(generation, each)
     assert without_shares(in_force(with_bases(device))) == without_shares(in_force(device))
 

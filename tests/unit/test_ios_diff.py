@@ -36,7 +36,7 @@ def pairs(draw: DrawFn) -> tuple[Device, Device]:
 @settings(
     max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_the_lines_lead_back(pair: tuple[Device, Device]) -> None:
+def test_rollback_lines_restore_the_configuration(pair: tuple[Device, Device]) -> None:
     before, after = pair
     lines = undo_lines(render(before), render(after), before.hardware)
     device = after.copy()
@@ -243,11 +243,11 @@ POLICED = "policy-map P\n class class-default\n  police cir 1000000\ninterface F
         ("", "banner motd @\nhello\n@\n", ["no banner motd"]),
     ],
 )
-def test_the_lines(before: str, after: str, lines: list[str]) -> None:
+def test_rollback_lines_are_exact(before: str, after: str, lines: list[str]) -> None:
     assert undone(before, after, BASE) == lines
 
 
-def test_addresses_that_changed_places() -> None:
+def test_exchanged_addresses_are_restored() -> None:
     text = (
         "interface Fa0/0\n ip address 10.0.{}.1 255.255.255.0\ninterface Fa0/1\n ip address 10.0.{}.1 255.255.255.0\n"
     )
@@ -255,14 +255,14 @@ def test_addresses_that_changed_places() -> None:
     assert lines[:4] == ["interface FastEthernet0/0", " no ip address", "interface FastEthernet0/1", " no ip address"]
 
 
-def test_a_child_becomes_the_parent() -> None:
+def test_child_policy_can_become_the_parent() -> None:
     text = (
         "policy-map {}\n class class-default\n  set cos 1\npolicy-map {}\n class class-default\n  service-policy {}\n"
     )
     undone(text.format("A", "B", "A"), text.format("B", "A", "B"))
 
 
-def test_configurations_as_a_router_prints_them_are_read() -> None:
+def test_printed_configurations_are_parsed() -> None:
     text = f"Building configuration...\n\nCurrent configuration : 17 bytes\n{render(Device(hardware()))}"
     assert undo_lines(text, text, hardware()) == []
 
@@ -291,7 +291,7 @@ def test_a_route_to_a_later_address_of_the_router_is_removed() -> None:
     assert undone("", ROUTED)[0] == "no ip route 10.9.0.0 255.255.0.0 10.0.1.1"
 
 
-def test_a_timeout_above_the_default_frequency() -> None:
+def test_timeout_above_the_default_frequency_is_restored_in_order() -> None:
     text = "ip sla 1\n icmp-echo 10.0.0.1\n frequency 200\n timeout 100000\n"
     assert undone(text, "") == text.splitlines()
     short = "ip sla 1\n icmp-echo 10.0.0.1\n timeout 500\n frequency 2\n"
@@ -299,7 +299,7 @@ def test_a_timeout_above_the_default_frequency() -> None:
 
 
 @pytest.mark.parametrize("kind", ["trust", "cisco-phone", "cisco-softphone"])
-def test_a_macro_overwrites_and_takes_away_more_than_its_line(kind: str) -> None:
+def test_macro_changes_more_than_its_line(kind: str) -> None:
     """Remove a macro: the removal also takes `queue-set 2`; entered again it replaces restored values by the
     default.
     """

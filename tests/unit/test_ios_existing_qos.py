@@ -37,7 +37,7 @@ def test_existing_qos_that_stays_active_is_named(own: str, asked: str, found: li
     assert own_queueing(before, asked, "Serial0/1/0", HARDWARE) == found
 
 
-def test_of_traffic_shaping_and_of_policies() -> None:
+def test_existing_shaping_and_policies_are_named() -> None:
     (found,) = own_queueing(f"{PLACE} {SHAPE}\n", "", "Serial0/1/0", HARDWARE)
     assert found.startswith(SHAPE)
     policy = "policy-map Own\n class class-default\n  fair-queue\n"

@@ -49,7 +49,7 @@ def test_an_extension_command_is_stored_printed_and_compiled() -> None:
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
-def test_it_stays_with_another_rate_and_goes_with_the_policer(generation: Generation) -> None:
+def test_dynamic_bucket_survives_a_new_rate_and_goes_with_the_policer(generation: Generation) -> None:
     again = DYNAMIC.replace(LINE, f"{LINE}\n  police cir 2000000\n   exceed-action drop")
     found = policer(again, generation)
     assert found is not None
@@ -70,13 +70,13 @@ def test_dynamic_bucket_without_policer_or_out_of_range_is_refused() -> None:
         parse_config(DYNAMIC.replace("initial 3000", "initial 1000"), HARDWARE)
 
 
-def test_it_can_be_undone() -> None:
+def test_dynamic_bucket_can_be_removed() -> None:
     bare = ["policy-map P", " class class-default", "  no qoslab-extension police dynamic-bucket"]
     assert undo_lines(STATIC, DYNAMIC, HARDWARE) == bare
     assert undo_lines(DYNAMIC, STATIC, HARDWARE) == [*bare[:2], f"  {LINE}"]
 
 
-def test_shows_print_it_and_genie_reads_it() -> None:
+def test_show_output_of_a_dynamic_bucket_is_parsed_by_genie() -> None:
     config = compile_device(parse_config(DYNAMIC, HARDWARE))
     figures = {
         "bucket_bytes": 18250,

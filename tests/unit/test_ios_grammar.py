@@ -70,7 +70,7 @@ def test_unique_prefixes_match(table: Table[Handler], line: str, keywords: tuple
 @pytest.mark.parametrize(
     "typed", ["FastEthernet0/1", "fa0/1", "F0/1", "fastethernet 0/1", "FAST 0/1", "fastEthernet  0/1"]
 )
-def test_interface_names_in_any_spelling(table: Table[Handler], typed: str) -> None:
+def test_interface_names_match_in_any_spelling(table: Table[Handler], typed: str) -> None:
     assert table.parse("exec", f"show interfaces {typed}").args.value("port", str) == "FastEthernet0/1"
 
 
@@ -100,13 +100,13 @@ def test_invalid_input_marks_the_first_bad_token(table: Table[Handler], mode: st
 
 
 @pytest.mark.parametrize("line", ["show", "show ip", "show interfaces fast"])
-def test_incomplete(table: Table[Handler], line: str) -> None:
+def test_incomplete_command_is_refused(table: Table[Handler], line: str) -> None:
     with pytest.raises(IncompleteError) as caught:
         table.parse("exec", line)
     assert caught.value.render() == ["% Incomplete command.", ""]
 
 
-def test_ambiguous(table: Table[Handler]) -> None:
+def test_ambiguous_command_is_refused(table: Table[Handler]) -> None:
     with pytest.raises(AmbiguousError) as caught:
         table.parse("inner", " sh 1")
     assert caught.value.render() == ['% Ambiguous command:  "sh 1"']
@@ -133,7 +133,7 @@ def test_an_endless_list_is_refused(table: Table[Handler]) -> None:
     assert table.parse("inner", "description" + 5000 * " x").args.value("text", str) == (5000 * " x").strip()
 
 
-def test_values_and_columns(table: Table[Handler]) -> None:
+def test_values_are_returned_with_their_columns(table: Table[Handler]) -> None:
     args = table.parse("inner", "dscp EF 10 default").args
     assert args.values("values", int) == [46, 10, 0]
     assert args.invalid_repeat("values", 1).column == 8
@@ -155,7 +155,7 @@ def test_the_rest_of_a_line_keeps_its_blanks(table: Table[Handler]) -> None:
         ("shutdown", "set"),
     ],
 )
-def test_forms(table: Table[Handler], line: str, form: str) -> None:
+def test_syntax_forms_match(table: Table[Handler], line: str, form: str) -> None:
     args = table.parse("inner", line).args
     assert args.form == form
     assert "no" not in args.keywords and "default" not in args.keywords
@@ -175,11 +175,11 @@ def test_forms(table: Table[Handler], line: str, form: str) -> None:
         ("inner", "dscp ef ", ["<0-63>", "<cr>"]),
     ],
 )
-def test_help(table: Table[Handler], mode: str, line: str, words: list[str]) -> None:
+def test_help_lists_the_next_words(table: Table[Handler], mode: str, line: str, words: list[str]) -> None:
     assert [item.word for item in table.help(mode, line)] == words
 
 
-def test_capabilities_switch_commands_on(table: Table[Handler]) -> None:
+def test_capabilities_enable_commands(table: Table[Handler]) -> None:
     assert table.parse("exec", "show clock", capabilities={"clock"}).args.keywords == ("show", "clock")
     assert "clock" in [item.word for item in table.help("exec", "show ", capabilities={"clock"})]
 
@@ -191,7 +191,7 @@ def test_tab_completes_one_keyword(table: Table[Handler], line: str, word: str |
     assert table.complete("exec", line) == word
 
 
-def test_a_command_without_help_is_a_mistake_of_its_author() -> None:
+def test_command_definition_requires_help() -> None:
     with pytest.raises(ValueError, match="no help text for 'reload'"):
         Table[Handler]().add("exec", "reload")(lambda args: None)
 
@@ -242,7 +242,7 @@ def test_the_index_of_second_letters_loses_no_command(commands: Table[Any]) -> N
 
 
 @EVERY_TABLE
-def test_facts_of_a_syntax_without_parsing_it(commands: Table[Any]) -> None:
+def test_properties_of_a_syntax_are_known_without_parsing(commands: Table[Any]) -> None:
     for mode in commands._modes:
         for form in commands.forms(mode):
             automaton = form.automaton
@@ -276,7 +276,7 @@ def test_facts_of_a_syntax_without_parsing_it(commands: Table[Any]) -> None:
         ("<text:line>", ()),
     ],
 )
-def test_leading_words_of_a_syntax(text: str, words: tuple[str, ...]) -> None:
+def test_leading_words_of_a_syntax_are_found(text: str, words: tuple[str, ...]) -> None:
     assert syntax.leading(text, 2) == words
 
 

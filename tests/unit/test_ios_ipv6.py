@@ -123,13 +123,13 @@ def test_a_refusal_has_a_reason_and_changes_nothing(line: str, message: str) -> 
     assert made == before
 
 
-def test_an_address_of_a_link_of_two_may_have_no_bits_of_a_host() -> None:
+def test_point_to_point_prefix_can_have_a_zero_host_part() -> None:
     # RFC 6164: /127 has no address for all routers.
     made = configured("interface s0/1/0\nipv6 address 2001:db8::/127")
     assert "ipv6 address 2001:DB8::/127" in render(made)
 
 
-def test_lines_lead_back_from_and_to_ipv6() -> None:
+def test_rollback_lines_restore_ipv6() -> None:
     chassis = device().hardware
     plain, full = render(device()), render(configured())
     for before, after in ((plain, full), (full, plain)):
@@ -157,7 +157,7 @@ def test_configurations_are_compared_by_meaning() -> None:
     assert len(found) == 5 and all(each.endswith("is active, but was not configured") for each in found), found
 
 
-def test_a_list_is_compiled_with_the_bits_that_do_not_matter() -> None:
+def test_access_list_is_compiled_with_wildcard_bits() -> None:
     class_map = "class-map match-all V\nmatch access-group name Voice\nmatch protocol ipv6\n"
     config = compile_device(configured(CONFIGURATION + class_map))
     first, second, third, *_ = config["access_lists"]["Voice"]
@@ -171,7 +171,7 @@ def test_a_list_is_compiled_with_the_bits_that_do_not_matter() -> None:
     ]
 
 
-def test_routes_go_in_by_family_and_link_local_ones_by_their_interface() -> None:
+def test_routes_are_compiled_by_family_and_link_local_ones_by_interface() -> None:
     routes = installable_routes(configured())
     assert routes == [
         (IPv6Network("::/0"), IPv6Address("2001:db8:0:20::2"), None, 1),
@@ -187,7 +187,7 @@ def genie(parser: type, text: str) -> dict[str, object]:
     return found
 
 
-def test_show_ipv6_access_list() -> None:
+def test_show_ipv6_access_list_prints_entries() -> None:
     made = configured(CONFIGURATION + "access-list 1 permit any\n")
     text = show_access_lists(made, COUNTERS, version=6)  # type: ignore[arg-type]
     assert text == (
@@ -214,7 +214,7 @@ def port(link_local: str | None) -> Port:
     return Port("02:00:00:00:00:01", True, 1500, None if link_local is None else IPv6Address(link_local))
 
 
-def test_show_ipv6_interface_brief() -> None:
+def test_show_ipv6_interface_brief_prints_addresses() -> None:
     made = configured()
     text = show_ipv6_interface_brief(made, {"FastEthernet0/0": port("fe80::1"), "Serial0/1/0": port("fe80::5")})
     assert text == (
@@ -234,7 +234,7 @@ ROUTES = [
 ]
 
 
-def test_show_ipv6_route() -> None:
+def test_show_ipv6_route_prints_routes() -> None:
     lines = show_ipv6_route(configured(), ROUTES).splitlines()
     assert lines[0] == "IPv6 Routing Table - default - 7 entries"
     assert lines[6:] == [
@@ -265,7 +265,7 @@ def test_show_ipv6_route() -> None:
     assert early[8:10] == ["C   2001:DB8:0:10::/64 [0/0]", "     via ::, FastEthernet0/0"]
 
 
-def test_the_commands_answer_on_the_command_line() -> None:
+def test_ipv6_show_commands_work_on_the_command_line() -> None:
     router = FakeRouter("2811")
     router.device = configured()
     text = typed(router, "show ipv6 interface brief\nshow ipv6 route\nshow ipv6 access-list Voice\n")

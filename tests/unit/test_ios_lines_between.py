@@ -34,7 +34,7 @@ SHARED = (
 )
 
 
-def test_only_a_policy_that_cannot_change_in_place_is_rewrite() -> None:
+def test_only_a_policy_that_cannot_change_in_place_is_rewritten() -> None:
     """Exchange two shares: the first one to be entered would exceed the total with the other that is still there."""
     before, after = SHARED.format(60, 10), SHARED.format(10, 60)
     for rewrite in ("differing", "all"):
@@ -52,7 +52,7 @@ def test_only_a_policy_that_cannot_change_in_place_is_rewrite() -> None:
         ]
 
 
-def test_addresses_are_removed_with_rewrite_policies() -> None:
+def test_addresses_are_removed_once_during_a_rewrite() -> None:
     """Remove and keep addresses: a removed one is removed once, and a remaining one is unchanged."""
     first, second = "interface Fa0/0\n ip address 10.0.{}.1 255.255.255.0\n", "interface Fa0/1\n ip address {}\n"
     serial = "interface Serial0/0\n ip address 10.0.5.1 255.255.255.0\n"
@@ -126,13 +126,13 @@ def test_changes_in_place_follow_the_order_of_the_running_configuration() -> Non
 # What belongs together.
 
 
-def test_a_banner_that_stays_is_not_sent() -> None:
+def test_unchanged_banner_is_not_sent() -> None:
     banner = "banner motd @\nhello\n@\nbanner login @\n{}\n@\n"
     assert lines(f"hostname A\n{banner.format('x')}", f"hostname B\n{banner.format('x')}") == ["hostname A"]
     assert lines(banner.format("x"), banner.format("y")) == ["banner login ^C", "x", "^C"]
 
 
-def test_a_list_that_stays_is_not_sent() -> None:
+def test_unchanged_list_is_not_sent() -> None:
     lists = "access-list 101 permit ip any any\naccess-list 102 {} ip any any\n"
     assert lines(lists.format("permit"), lists.format("deny")) == [
         "no access-list 102",
@@ -140,7 +140,7 @@ def test_a_list_that_stays_is_not_sent() -> None:
     ]
 
 
-def test_an_operation_goes_with_its_schedule() -> None:
+def test_removed_operation_removes_its_schedule() -> None:
     operation = "ip sla 7\n icmp-echo 10.0.0.1\n frequency {}\n"
     schedule = "ip sla schedule {} life forever start-time now\n"
     other = operation.format(5).replace("sla 7", "sla 8") + schedule.format(8)
@@ -154,7 +154,7 @@ def test_an_operation_goes_with_its_schedule() -> None:
     ]
 
 
-def test_a_schedule_that_goes_with_its_operation_is_not_taken_back_again() -> None:
+def test_schedule_of_a_removed_operation_is_not_removed_separately() -> None:
     operation, schedule = "ip sla 7\n icmp-echo 10.0.0.1\n", "ip sla schedule 7 life 60 start-time now\n"
     assert lines("", operation + schedule) == ["no ip sla 7"]
     assert lines(operation + schedule, f"{operation} timeout 500\n{schedule.replace('60', '90')}") == [
@@ -184,7 +184,7 @@ DETAIL = "  random-detect dscp ef {} 40 10\n"
         ),
     ],
 )
-def test_thresholds_go_with_random_detect(before: str, after: str, sent: list[str]) -> None:
+def test_thresholds_are_removed_with_random_detect(before: str, after: str, sent: list[str]) -> None:
     """Remove random-detect: without it thresholds have no effect, so it is removed alone, and its other lines are
     entered again.
     """
@@ -238,7 +238,7 @@ def test_a_group_keeps_one_object_until_another_is_there(before: str, after: str
     assert lines(old + used, new + used, hardware("hqf")) == ["object-group network N", *sent]
 
 
-def test_a_group_of_the_other_kind_is_taken_off_first() -> None:
+def test_group_of_the_other_kind_is_removed_first() -> None:
     service, network = "object-group service N\n tcp eq 80\n", "object-group network N\n host 10.0.0.1\n"
     assert lines(network, service, hardware("hqf")) == ["no object-group service N", *network.splitlines()]
 
@@ -302,7 +302,7 @@ CIRCUIT = [" pvc 0/33", "  vbr-nrt 2000 1000 100", "  service-policy output P"]
         ),
     ],
 )
-def test_circuits(before: str, after: str, sent: list[str]) -> None:
+def test_changed_circuits_are_rewritten(before: str, after: str, sent: list[str]) -> None:
     assert lines(before, after, ATM) == sent
 
 

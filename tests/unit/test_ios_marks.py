@@ -126,7 +126,7 @@ def test_thresholds_of_several_values_are_entered_at_once() -> None:
     assert parse_config(render(device), hardware("ios-xe")) == device
 
 
-def test_a_policer_with_actions_on_its_line_accounts_for_an_overhead() -> None:
+def test_one_line_policer_accepts_overhead_accounting() -> None:
     text = (
         "policy-map P\n class class-default\n  police cir 1000000 conform-action transmit exceed-action drop\n"
         "   account user-defined 24\n"
@@ -140,7 +140,7 @@ def test_a_policer_with_actions_on_its_line_accounts_for_an_overhead() -> None:
         parse_config("policy-map P\n class class-default\n  account user-defined 24\n", hardware("ios-xe"))
 
 
-def test_a_policer_accounts_for_an_overhead() -> None:
+def test_policer_accepts_overhead_accounting() -> None:
     text = "policy-map P\n class class-default\n  police cir 1000000\n   account user-defined 24\n"
     device = parse_config(text, hardware("ios-xe"))
     [each] = compile_device(device)["policy_maps"]["P"]["classes"]

@@ -22,7 +22,7 @@ def sizes(device: Device, name: str = "FastEthernet0/1") -> tuple[int, int]:
     return ip_mtu(device, interface), ipv6_mtu(device, interface)
 
 
-def test_the_figures_are_printed_in_their_places() -> None:
+def test_mtu_values_are_printed_in_their_places() -> None:
     device = configured(f"{PORT} ipv6 mtu 1280\n ip tcp adjust-mss 1360\n ip mtu 1400\n mtu 1450\n description X\n")
     text = render(device)
     assert [line for line in lines_of(device) if "mtu" in line or "mss" in line] == [
@@ -53,7 +53,7 @@ def test_the_default_is_not_printed() -> None:
     assert not any("mtu" in line for line in lines_of(device))
 
 
-def test_a_subinterface_goes_by_its_port() -> None:
+def test_subinterface_uses_the_mtu_of_its_port() -> None:
     sub = "interface FastEthernet0/1.10\n encapsulation dot1Q 10\n ip mtu 1400\n ip tcp adjust-mss 1300\n"
     device = configured(f"{PORT} mtu 1450\n{sub}")
     assert sizes(device, "FastEthernet0/1.10") == (1400, 1450)
@@ -76,17 +76,17 @@ def test_a_subinterface_goes_by_its_port() -> None:
         ("ip tcp adjust-mss 1461", "% Invalid input"),
     ],
 )
-def test_figures_out_of_range_are_refused(line: str, reason: str) -> None:
+def test_mtu_out_of_range_is_refused(line: str, reason: str) -> None:
     with pytest.raises(IosError, match=reason):
         apply(configured(""), f"{PORT} {line}\n")
 
 
-def test_a_protocol_takes_no_more_than_the_line() -> None:
+def test_protocol_mtu_is_at_most_that_of_the_line() -> None:
     with pytest.raises(IosError, match="% Invalid input"):
         apply(configured(f"{PORT} mtu 1300\n"), f"{PORT} ip mtu 1400\n")
 
 
-def test_the_data_plane_is_given_the_segment_size() -> None:
+def test_data_plane_gets_the_segment_size() -> None:
     device = configured(f"{PORT} ip tcp adjust-mss 1360\n")
     assert compile_device(device)["interfaces"]["FastEthernet0/1"]["tcp_adjust_mss"] == 1360
     apply(device, f"{PORT} no ip tcp adjust-mss\n")

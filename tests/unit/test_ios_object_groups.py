@@ -70,7 +70,7 @@ def test_groups_are_printed_after_their_members() -> None:
     assert parse_config(render(device), device.hardware) == device
 
 
-def test_an_entry_is_one_for_each_combination() -> None:
+def test_entry_expands_to_each_combination() -> None:
     entries = compile_device(groups())["access_lists"]["EDGE"]
     inside = [("10.0.0.1", "0.0.0.0"), ("10.1.0.0", "0.0.255.255"), ("10.2.0.0", "0.0.0.1"), ("10.2.0.2", "0.0.0.0")]
     services = [(1, None, None), (6, None, [25]), (6, [1023], [443]), (6, None, [2000, 2005]), (17, None, [2000, 2005])]
@@ -89,7 +89,7 @@ def test_an_entry_is_one_for_each_combination() -> None:
     assert len(entries) == 25
 
 
-def test_an_entry_counts_all_that_its_groups_stand_for() -> None:
+def test_entry_counts_all_combinations_of_its_groups() -> None:
     counters: Any = {"access_lists": {"EDGE": [{"packets": number} for number in range(25)]}}
     shown = show_access_lists(groups(), counters, name="EDGE")
     assert shown.splitlines()[1:] == [
@@ -99,7 +99,7 @@ def test_an_entry_counts_all_that_its_groups_stand_for() -> None:
     ]
 
 
-def test_the_groups_are_shown() -> None:
+def test_show_object_group_lists_the_groups() -> None:
     router = FakeRouter()
     router.device = groups()
     one = typed(router, "show object-group OTHERS\n")
@@ -131,7 +131,7 @@ def test_invalid_object_groups_are_refused(lines: str, reason: str) -> None:
         apply(groups(), lines)
 
 
-def test_groups_that_stand_for_too_much_are_refused() -> None:
+def test_oversized_object_groups_are_refused() -> None:
     hosts = "".join(f" host 10.7.{number}.1\n" for number in range(64))
     text = f"object-group network MANY\n{hosts}access-list 101 permit ip object-group MANY object-group "
     with pytest.raises(IosError, match="% Object groups of access list 101 stand for 4096 entries, at most 2048"):

@@ -58,7 +58,7 @@ def test_lists_are_printed_as_typed() -> None:
     assert of_lists(CUSTOM) == ["custom-queue-list 1", *CUSTOM.splitlines()[:7]]
 
 
-def test_shapers_are_printed_with_their_figures() -> None:
+def test_shapers_are_printed_with_published_values() -> None:
     """Print shapers with published values: 8000 and 64000 b/s with bursts of 8000, 128000 with 7936, and 1000
     buffers.
     """
@@ -71,14 +71,14 @@ def test_shapers_are_printed_with_their_figures() -> None:
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 @pytest.mark.parametrize("text", [PRIORITY, CUSTOM, SHAPED])
-def test_lines_are_taken_back(text: str, generation: Generation) -> None:
+def test_lines_are_removed(text: str, generation: Generation) -> None:
     before, after = configured("", generation), configured(text, generation)
     lines = undo_lines(render(before), render(after), before.hardware)
     apply(after, "\n".join(lines))
     assert after == before
 
 
-def test_single_lines_are_taken_back() -> None:
+def test_single_lines_are_removed() -> None:
     device = configured(PRIORITY + CUSTOM.partition("interface")[0] + SHAPED.replace("Serial0/0", "Serial0/1"))
     apply(
         device,
@@ -92,7 +92,7 @@ def test_single_lines_are_taken_back() -> None:
     assert found == ["traffic-shape rate 8000 8000 8000 1000", *kept]
 
 
-def test_a_rule_typed_again_changes_its_queue_in_its_place() -> None:
+def test_retyped_rule_changes_its_queue_in_place() -> None:
     device = configured(PRIORITY + "priority-list 2 protocol ip low tcp telnet\n")
     assert [rule.queue for rule in device.priority_lists[2].rules] == [3, 1, 0, 1, 0]
 
@@ -101,7 +101,7 @@ def queueing(text: str) -> Any:
     return compile_device(configured(text))["interfaces"]["Serial0/0"]["queueing"]
 
 
-def test_the_data_plane_is_given_a_priority_list() -> None:
+def test_data_plane_gets_a_priority_list() -> None:
     """Compile a priority list: a protocol that the data plane does not carry is left out."""
     assert queueing(PRIORITY) == {
         "type": "priority",
@@ -117,7 +117,7 @@ def test_the_data_plane_is_given_a_priority_list() -> None:
     assert compile_device(configured(PRIORITY))["access_lists"]["101"] == []
 
 
-def test_the_data_plane_is_given_a_queue_list() -> None:
+def test_data_plane_gets_a_queue_list() -> None:
     assert queueing(CUSTOM) == {
         "type": "custom",
         "rules": [
@@ -132,7 +132,7 @@ def test_the_data_plane_is_given_a_queue_list() -> None:
     assert queueing("interface Serial0/0\n custom-queue-list 7\n") == {"type": "custom", "rules": [], "queues": []}
 
 
-def test_the_data_plane_is_given_shapers() -> None:
+def test_data_plane_gets_shapers() -> None:
     shape = {"mode": "average", "rate": {"bps": 64_000}, "bc": {"bits": 8_000}, "be": {"bits": 8_000}}
     found = queueing(SHAPED)
     assert found["shapers"][0] == {"access_list": "101", "shape": shape, "buffers": 1_000}
@@ -157,7 +157,7 @@ QUEUES = "policy-map Q\nclass class-default\nshape average 64000\ninterface Seri
         ("service-policy output Q", "traffic-shape rate 8000", "service-policy output"),
     ],
 )
-def test_an_interface_queues_in_one_way(first: str, second: str, what: str) -> None:
+def test_interface_accepts_only_one_queueing_method(first: str, second: str, what: str) -> None:
     with pytest.raises(IosError, match=f"Must remove {what} configuration first"):
         configured(f"{QUEUES}{first}\n{second}\n")
 
@@ -184,7 +184,7 @@ def lines_about_queues(text: str, strategy: str, limits: list[int]) -> list[str]
     return list(queue_lines(made.interfaces["Serial0/0"], counters, made.hardware.qos))[1:]
 
 
-def test_queues_of_lists_in_show_interfaces() -> None:
+def test_show_interfaces_prints_queues_of_lists() -> None:
     """Show queues of lists: public notes have both outputs, except for the blanks in the lines of a queue list."""
     assert lines_about_queues(PRIORITY, "priority", [10, 20, 30, 40]) == [
         "Queueing strategy: priority-list 2",
@@ -201,7 +201,7 @@ def test_queues_of_lists_in_show_interfaces() -> None:
     ]
 
 
-def test_show_queueing_of_lists() -> None:
+def test_show_queueing_prints_lists() -> None:
     text = "priority-list 2 default low\npriority-list 2 queue-limit 10 20 30 40\n"
     assert show_queueing_priority(configured(text)) == (
         "Current DLCI priority queue configuration:\nCurrent priority queue configuration:\n\nList   Queue  Args\n"
@@ -243,7 +243,7 @@ def shaper_counters() -> dict[str, Any]:
     }
 
 
-def test_show_traffic_shape() -> None:
+def test_show_traffic_shape_equals_the_published_output() -> None:
     """Compare with output of a router in public notes."""
     device = configured("interface FastEthernet0/0\n no service-policy output Edge\n traffic-shape rate 8000\n")
     counters = {"FastEthernet0/0": interface_counters(shapers=[shaper_counters()])}
@@ -305,7 +305,7 @@ and a non-IP one.
 """
 
 
-def test_a_queues_conversations_are_printed_and_parsed() -> None:
+def test_conversations_of_a_queue_are_printed_and_parsed() -> None:
     router = FakeRouter()
     weighted = interface_counters()["queue"] | {"strategy": "weighted_fair", "threshold": 64}
     counters = interface_counters(queue=weighted, conversations=CONVERSATIONS)
@@ -342,7 +342,7 @@ def test_later_software_prints_conversations_of_an_interface_and_none_of_a_polic
     assert "'Show queue' not supported with HQF." in typed(router, "show queue s0/1/0\r")
 
 
-def test_the_router_has_the_screens() -> None:
+def test_router_answers_the_queueing_show_commands() -> None:
     router = FakeRouter()
     assert "'Show queue' not supported with FIFO queueing." in typed(router, "show queue fa0/0\r")
     assert "Current custom queue configuration:" in typed(router, "show queueing custom\r")

@@ -34,7 +34,7 @@ exceed-action drop
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
-def test_lines_are_printed_in_their_order_with_those_for_input_first(generation: Generation) -> None:
+def test_lines_are_printed_in_order_with_input_first(generation: Generation) -> None:
     found = [line for line in lines_of(configured(LINES, generation)) if "rate-limit" in line]
     assert found == [
         "rate-limit input dscp af11 64000 8000 8000 conform-action transmit exceed-action continue",
@@ -47,7 +47,7 @@ def test_lines_are_printed_in_their_order_with_those_for_input_first(generation:
     ]
 
 
-def test_the_data_plane_is_given_each_line() -> None:
+def test_data_plane_gets_each_line() -> None:
     found = compile_device(configured(LINES))["interfaces"]["Serial0/0"]
     assert [each["match"] for each in found["rate_limit_output"]] == [
         {"type": "access_group", "name": "101"},
@@ -79,7 +79,7 @@ def test_unconfigured_access_lists_match_nothing() -> None:
     assert config["access_lists"]["7"] == []
 
 
-def test_a_line_is_taken_back_by_itself_and_entered_once() -> None:
+def test_line_is_removed_alone_and_entered_once() -> None:
     device = configured(LINES)
     line = "rate-limit output 8000000 16000 24000 conform-action set-qos-continue 9 exceed-action drop"
     apply(device, f"interface Serial0/0\n{line}\n")
@@ -89,7 +89,7 @@ def test_a_line_is_taken_back_by_itself_and_entered_once() -> None:
     assert device.rate_limit_lists == {}
 
 
-def test_a_line_in_another_place_is_entered_again_behind_the_others() -> None:
+def test_moved_line_is_re_entered_after_the_others() -> None:
     before = configured(LINES)
     after = configured(LINES)
     first, second, *rest = after.interfaces["Serial0/0"].rate_limits[1:]
@@ -146,7 +146,7 @@ Serial0/0 To the provider
 """
 
 
-def test_show_interfaces_rate_limit() -> None:
+def test_show_interfaces_rate_limit_prints_each_line() -> None:
     text = (
         "interface Serial0/0\ndescription To the provider\n"
         "rate-limit input 512000 80000 80000 conform-action transmit exceed-action drop\n"
@@ -158,7 +158,7 @@ def test_show_interfaces_rate_limit() -> None:
     assert show_rate_limit(configured(text), every, interface="FastEthernet0/0") == ""
 
 
-def test_genie_reads_the_screen() -> None:
+def test_genie_parses_show_interfaces_rate_limit() -> None:
     found = parse("ios", "show interfaces rate-limit", PRINTED).parsed
     assert found == parse("ios", "show interfaces Serial0/0 rate-limit", PRINTED).parsed
     assert found is not None and list(found) == ["Serial0/0"]
@@ -177,7 +177,7 @@ def test_genie_reads_the_screen() -> None:
     ]
 
 
-def test_the_router_has_the_screen() -> None:
+def test_router_answers_show_interfaces_rate_limit() -> None:
     router = FakeRouter()
     apply(
         router.device,

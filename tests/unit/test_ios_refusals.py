@@ -189,7 +189,7 @@ REFUSALS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
-def test_refusals(text: str, message: str) -> None:
+def test_refused_commands_name_the_reason(text: str, message: str) -> None:
     check_refusal(parse_config(BASE, hardware()), text, message)
 
 
@@ -225,7 +225,7 @@ def marked_as_errors(answer: str) -> list[bool]:
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
-def test_clients_take_refusals_for_errors(text: str, message: str) -> None:
+def test_clients_detect_refusals(text: str, message: str) -> None:
     session = ConfigSession(parse_config(BASE, hardware()))
     *before, last = text.split("\n")
     for line in before:
@@ -258,7 +258,7 @@ LIMITS = "policy-map P\nclass class-default\n"
         ("queue-limit dscp 1 9\nfair-queue", "queue-limit in bytes or ms, or by a field, can not be configured in"),
     ],
 )
-def test_limits_that_no_queue_has(text: str, message: str) -> None:
+def test_impossible_queue_limits_are_refused(text: str, message: str) -> None:
     check_refusal(parse_config("", hardware("hqf")), LIMITS + text, message)
 
 
@@ -270,7 +270,7 @@ def test_limits_that_no_queue_has(text: str, message: str) -> None:
         ("random-detect dscp 1 5 ms 9 ms", CARET),
     ],
 )
-def test_the_classic_generation_counts_packets(line: str, message: str) -> None:
+def test_classic_generation_limits_queues_in_packets(line: str, message: str) -> None:
     device = parse_config("policy-map P\nclass class-default\nrandom-detect dscp-based", hardware("classic"))
     session = ConfigSession(device)
     for each in LIMITS.splitlines():
@@ -281,11 +281,11 @@ def test_the_classic_generation_counts_packets(line: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("message", ["Sum total of class bandwidths exceeds 99 percent", "% Error: bad_config: no"])
-def test_clients_take_the_later_generations_refusals_for_errors(message: str) -> None:
+def test_clients_detect_refusals_of_the_later_generation(message: str) -> None:
     assert marked_as_errors(f"bandwidth percent 60\r\n{message}\r\nR1(config-pmap-c)#") == [True, True, True]
 
 
-def test_clients_take_a_running_operation_for_an_error() -> None:
+def test_clients_detect_a_refused_running_operation() -> None:
     session = ConfigSession(parse_config(BASE, hardware()))
     for line in ("ip sla 1", "icmp-echo 10.0.0.9", "ip sla schedule 1 start-time now"):
         session.execute(line)
@@ -297,13 +297,13 @@ def test_clients_take_a_running_operation_for_an_error() -> None:
     assert "Entry already running" in device_message({"msg": f"Task failed: {answer.encode()!r}"})
 
 
-def test_clients_take_no_notice_for_an_error() -> None:
+def test_clients_detect_no_error_in_notices() -> None:
     answer = "configure terminal\r\nEnter configuration commands, one per line.  End with CNTL/Z.\r\nR1(config)#"
     assert marked_as_errors(answer)[:2] == [False, False]
     assert refusal_in(answer) is None
 
 
-def test_ansible_matches_error_patterns_of_cisco_and_ours() -> None:
+def test_ansible_matches_error_patterns_of_cisco_and_qoslab() -> None:
     theirs = [(each.pattern.decode(), each.flags & re.I) for each in TerminalModule.terminal_stderr_re]
     given = [(each["pattern"], each.get("flags", "")) for each in ansible_words()]
     assert given == [
@@ -320,7 +320,7 @@ def test_hqf_keeps_one_percent_for_class_default() -> None:
         configured(text.format(40), "hqf")
 
 
-def test_hqf_admission_counts_kilobits_of_the_interface() -> None:
+def test_hqf_admission_uses_the_interface_bandwidth_in_kilobits() -> None:
     text = "policy-map Big\nclass Data\nbandwidth {}\ninterface s0/0\nbandwidth 1000\nservice-policy output Big"
     configured(text.format(990), "hqf")
     with pytest.raises(IosError, match="Sum total of class bandwidths exceeds 99 percent"):
@@ -363,7 +363,7 @@ HQF_REFUSALS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "message"), HQF_REFUSALS, ids=[text.replace("\n", "; ") for text, _ in HQF_REFUSALS])
-def test_refusals_of_the_later_generation(text: str, message: str) -> None:
+def test_later_generation_refuses_with_its_messages(text: str, message: str) -> None:
     check_refusal(parse_config(BASE, hardware("hqf")), text, message)
 
 

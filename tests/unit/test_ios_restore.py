@@ -106,7 +106,7 @@ def test_only_pushed_lines_are_rolled_back() -> None:
     assert (found.lines, found.left) == (UNDONE, ())
 
 
-def test_nothing_is_sent_to_a_device_that_is_back() -> None:
+def test_nothing_is_sent_to_a_restored_device() -> None:
     later = changed(BEFORE, ("17180234", "17180999"), ("10:02:11", "12:00:00"))
     found = restoration(BEFORE, later, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == ((), ())
@@ -141,20 +141,20 @@ def test_changes_by_others_stay_and_are_reported_by_restore(old: str, new: str, 
     assert (found.lines, found.left) == (UNDONE, (message,))
 
 
-def test_lines_added_to_an_object_of_the_run_go_with_it() -> None:
+def test_lines_added_to_an_object_of_the_run_are_removed_with_it() -> None:
     others = changed(AFTER, ("police 1000000", "set dscp af11\n  police 1000000"))
     found = restoration(BEFORE, others, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
 
-def test_a_line_of_the_runs_that_the_model_does_not_take_as_it_stands() -> None:
+def test_line_of_the_run_that_no_longer_parses_is_removed() -> None:
     """Put a shaper into the policy of the run, which the model does not accept for input then."""
     others = changed(AFTER, ("police 1000000", "shape average 500000\n  police 1000000"))
     found = restoration(BEFORE, others, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
 
-def test_a_policy_of_the_runs_that_others_use_is_no_line_away() -> None:
+def test_policy_of_the_run_in_use_by_others_is_reported() -> None:
     """Attach the policy of the run elsewhere: the router would refuse to remove it; the user who attached it has to
     decide.
     """
@@ -224,7 +224,7 @@ CONTENT = {
 
 
 @pytest.mark.parametrize("name", CONTENT)
-def test_lines_that_no_model_knows_are_content(name: str) -> None:
+def test_unmodelled_lines_are_preserved(name: str) -> None:
     asked, strange = CONTENT[name]
     its_own = f"{asked}{strange}"
     assert [line.text for line in read_running(its_own, HARDWARE).unread] == [strange.strip()]
@@ -247,7 +247,7 @@ def test_an_unmodelled_line_of_the_run_is_reported_if_it_stays() -> None:
     assert unrestored(BEFORE, after, [pushed], HARDWARE) == ["interface FastEthernet0/0: `ip nat outside` is new"]
 
 
-def test_a_banner_that_looks_like_configuration() -> None:
+def test_banner_that_looks_like_configuration_is_preserved() -> None:
     text = "banner motd ^C\n! not a comment\nend\n  interface x\n^C\n"
     device = Device(HARDWARE)
     apply(device, text)
@@ -349,7 +349,7 @@ def lines_of(text: str) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("name", PUSHED_ON)
-def test_configurations_as_devices_print_them_are_read_and_given_back(name: str) -> None:
+def test_printed_configurations_survive_a_round_trip(name: str) -> None:
     text, pushed = getattr(ios_running, name), PUSHED_ON[name]
     family = "switch" if name.startswith("S") else "router"
     reading = read_running(text, likely_hardware(text, family))
@@ -433,7 +433,7 @@ def _is_strange(text: str, family: str) -> bool:
 GENERATIONS: tuple[Generation, ...] = ("classic", "hqf")
 
 
-def test_there_is_much_that_no_model_knows() -> None:
+def test_test_configurations_have_many_unmodelled_lines() -> None:
     assert all(len(each.blocks) > 30 and len(each.lines) > 20 for each in (Clutter.of("router"), Clutter.of("switch")))
 
 
@@ -552,7 +552,7 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_undo_of_apply_is_nothing(push: tuple[Device, str], seed: int) -> None:
+def test_apply_and_undo_change_nothing(push: tuple[Device, str], seed: int) -> None:
     undone(*push, seed, "router")
 
 
@@ -562,7 +562,7 @@ def test_undo_of_apply_is_nothing(push: tuple[Device, str], seed: int) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_undo_of_apply_on_a_switch_is_nothing(before: Device, other: Device, seed: int) -> None:
+def test_apply_and_undo_on_a_switch_change_nothing(before: Device, other: Device, seed: int) -> None:
     undone(before, "\n".join(lines_between(other, before)), seed, "switch")
 
 

@@ -54,7 +54,7 @@ def test_a_banner_of_the_run_is_restored_and_others_are_reported() -> None:
     )
 
 
-def test_new_and_changed_lines_of_the_runs_are_both_taken_back() -> None:
+def test_new_and_changed_lines_of_the_run_are_removed() -> None:
     pushed = "hostname Lab\nclass-map match-any New\n match dscp cs1\n"
     new = "class-map match-any New\n match dscp cs1\n"
     after = changed(BEFORE, ("hostname R9", "hostname Lab"), ("policy-map", f"{new}policy-map"), ("lan", "LAN"))
@@ -64,7 +64,7 @@ def test_new_and_changed_lines_of_the_runs_are_both_taken_back() -> None:
     )
 
 
-def test_of_two_configurations_the_second_may_have_failed_that_undoes_the_first() -> None:
+def test_failed_second_configuration_is_ignored_in_restore() -> None:
     first = "interface fa0/0\n load-interval 30\n"
     second = "interface fa0/0\n no load-interval\n tx-ring-limit 3\n"
     after = changed(BEFORE, (" description lan\n", " description LAN\n load-interval 30\n"))

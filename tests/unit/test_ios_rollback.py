@@ -21,7 +21,7 @@ def answer(router: FakeRouter, text: str, command: str) -> str:
     return printed.rsplit(f"#{command}\n", 1)[1].rpartition("\n")[0]
 
 
-def test_a_configuration_on_flash_outlasts_a_change() -> None:
+def test_configuration_on_flash_survives_a_change() -> None:
     router = FakeRouter("2811")
     copied = answer(router, COPY, "copy running-config flash:before.cfg")
     size = len(router.flash["before.cfg"])
@@ -35,7 +35,7 @@ def test_a_configuration_on_flash_outlasts_a_change() -> None:
     )
 
 
-def test_a_copy_over_a_file_is_asked_for() -> None:
+def test_copy_over_a_file_needs_confirmation() -> None:
     router = FakeRouter("2811")
     typed(router, COPY)
     router.flash["before.cfg"] = "old\n"
@@ -70,7 +70,7 @@ def test_a_copy_of_a_missing_or_too_large_file_is_refused() -> None:
     assert answer(FakeRouter("3725"), COPY, "copy running-config flash:before.cfg").endswith("(Device not ready)")
 
 
-def test_deleting_is_confirmed() -> None:
+def test_delete_needs_confirmation() -> None:
     router = FakeRouter("2811")
     router.flash["a"] = "x\n"
     typed(router, "delete flash:a\r\rn")
@@ -79,7 +79,7 @@ def test_deleting_is_confirmed() -> None:
     assert "a" not in router.flash
 
 
-def test_a_configuration_replaces_the_present_one() -> None:
+def test_configure_replace_activates_a_file() -> None:
     router = FakeRouter("2811")
     typed(router, COPY)
     before = router.device
@@ -92,7 +92,7 @@ def test_a_configuration_replaces_the_present_one() -> None:
     assert router.device == before
 
 
-def test_a_file_that_is_refused_changes_nothing() -> None:
+def test_refused_file_changes_nothing() -> None:
     router = FakeRouter("2811")
     router.flash["bad"] = "hostname R9\nfrobnicate\n"
     before = router.device
@@ -123,7 +123,7 @@ def test_differences_are_shown_below_their_parent_lines() -> None:
     ]
 
 
-def test_a_change_has_to_be_confirmed() -> None:
+def test_timed_change_needs_confirmation() -> None:
     router = FakeRouter()
     command = "configure terminal revert timer 5"
     assert answer(router, f"{command}\r", command).startswith("%No archive is configured")

@@ -47,7 +47,7 @@ ARTICLES: dict[str, tuple[Hardware, str]] = {
 
 
 @pytest.mark.parametrize("name", ARTICLES)
-def test_articles_configurations(name: str) -> None:
+def test_configurations_of_the_articles_are_parsed(name: str) -> None:
     chassis, text = ARTICLES[name]
     device = parse_config(text, chassis)
     printed = render(device)
@@ -76,7 +76,7 @@ def test_entering_everything_again_changes_nothing(device: Device) -> None:
     assert again == device
 
 
-def test_order_of_entry_does_not_show() -> None:
+def test_order_of_entry_does_not_affect_the_output() -> None:
     parts = [
         "policy-map A\n class class-default\n  police 8000\n",
         "policy-map B\n class class-default\n  shape average 8000\n",
@@ -96,7 +96,7 @@ def test_order_of_entry_does_not_show() -> None:
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
-def test_shape_is_printed_with_the_blanks_of_its_generation(generation: Generation) -> None:
+def test_shape_is_printed_with_the_spacing_of_its_generation(generation: Generation) -> None:
     text = "policy-map P\n class class-default\n  shape average 1000000\n  set dscp ef\n"
     lines = render(parse_config(text, hardware(generation))).splitlines()
     blanks = {"classic": "  ", "hqf": "    "}[generation]
@@ -108,7 +108,7 @@ def test_shape_is_printed_with_the_blanks_of_its_generation(generation: Generati
 @settings(
     max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_indentation_shows_the_blocks_of_a_configuration(device: Device) -> None:
+def test_blocks_follow_the_indentation(device: Device) -> None:
     # `random-detect` is one blank deeper than its neighbours, on routers too; that is all a client has to know.
     text = re.sub(r"(?m)^ {5}random-detect", "    random-detect", render(replace(device, banner_motd=None)))
     items = NetworkConfig(indent=1, contents=text).items
@@ -127,7 +127,7 @@ def test_output_of_show_running_config_is_parsed() -> None:
     assert parse_config(text, hardware()) == device
 
 
-def test_one_interface() -> None:
+def test_configuration_of_one_interface_is_printed() -> None:
     device = parse_config("interface s0/0\n clock rate 64000\n description x  y", hardware())
     assert render_interface(device, "Serial0/0") == (
         "interface Serial0/0\n description x  y\n no ip address\n clock rate 64000\n"
@@ -150,7 +150,7 @@ def test_an_open_banner_is_an_error() -> None:
         parse_config("banner motd @hello\nmore", hardware(), source="x")
 
 
-def test_lines_behind_end_are_an_error() -> None:
+def test_lines_after_end_are_an_error() -> None:
     with pytest.raises(IosError, match="x:3: there is a line after `end`: hostname R2"):
         parse_config("hostname R1\nend\nhostname R2", hardware(), source="x")
 

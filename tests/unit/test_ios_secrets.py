@@ -58,7 +58,7 @@ def test_secrets_are_removed(line: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize("block", ["tacacs server T", "radius server R", "crypto isakmp client configuration group G"])
-def test_the_key_of_a_block_is_removed_and_the_number_in_a_key_chain_stays(block: str) -> None:
+def test_keys_are_removed_and_key_chain_numbers_stay(block: str) -> None:
     chain = "key chain K\n key 1\n  key-string {}\n key 2\n"
     text = f"{chain}{block}\n address ipv4 192.0.2.1\n key {{}}\n{chain}end\n"
     kept = without_secrets(text.format("HIDDEN", "20391", "HIDDEN"))
@@ -67,7 +67,7 @@ def test_the_key_of_a_block_is_removed_and_the_number_in_a_key_chain_stays(block
     assert without_secrets(" key 20391") == " key <removed>"
 
 
-def test_a_value_that_is_no_secret_stays() -> None:
+def test_non_secret_value_stays() -> None:
     text = (
         "service password-encryption\nkey chain K\n key 1\n!\nroute-map M permit 10\n set community 65000:1\n"
         "router bgp 1\n neighbor 192.0.2.1 send-community both\naaa authentication login default local\n"

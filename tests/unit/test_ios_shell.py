@@ -34,7 +34,7 @@ def after(text: str, command: str) -> str:
 # Prompts and modes
 
 
-def test_the_first_prompt_comes_unasked() -> None:
+def test_first_prompt_needs_no_input() -> None:
     assert typed(FakeRouter(), "", privilege=1) == "\nR1>"
     assert typed(FakeRouter(), "") == "\nR1#"
 
@@ -48,7 +48,7 @@ def test_a_long_prompt_of_configuration_mode_is_cut() -> None:
     assert prompts == [f"{name}-42", f"{name}(config)", f"{name}(config-)", f"{name}-42"]
 
 
-def test_a_new_hostname_shows_in_the_next_prompt() -> None:
+def test_new_hostname_appears_in_the_next_prompt() -> None:
     text = typed(FakeRouter(), "conf t\rhostname R-2.lab\rend\r")
     assert text.endswith("R1(config)#hostname R-2.lab\nR-2.lab(config)#end\nR-2.lab#")
 
@@ -67,14 +67,14 @@ def test_sub_modes_are_left_by_commands_of_outer_modes() -> None:
     ]
 
 
-def test_control_z_carries_out_the_line_and_leaves() -> None:
+def test_control_z_executes_the_line_and_leaves() -> None:
     router = FakeRouter()
     text = typed(router, "conf t\rint fa0/1\rdescription here\x1a")
     assert router.device.interfaces["FastEthernet0/1"].description == "here"
     assert text.endswith("^Z\nR1#")
 
 
-def test_control_c_leaves_configuration_without_carrying_out_the_line() -> None:
+def test_control_c_leaves_configuration_without_executing_the_line() -> None:
     router = FakeRouter()
     text = typed(router, "conf t\rint fa0/1\rdescription here\x03")
     assert router.device.interfaces["FastEthernet0/1"].description is None
@@ -99,7 +99,7 @@ def test_enable_takes_the_secret_without_echo() -> None:
     assert text == "\nR1>enable\nPassword: \nR1#show privilege\nCurrent privilege level is 15\nR1#"
 
 
-def test_enable_gives_three_tries() -> None:
+def test_enable_allows_three_attempts() -> None:
     text = typed(FakeRouter(), "enable\ra\rb\rc\rshow privilege\r", privilege=1)
     assert text.count("Password: ") == 3
     assert "% Bad secrets\n" in text
@@ -107,7 +107,7 @@ def test_enable_gives_three_tries() -> None:
     assert "opensesame" not in text
 
 
-def test_disable_and_logout() -> None:
+def test_disable_and_logout_work() -> None:
     assert typed(FakeRouter(), "disable\rlogout\rshow clock\r") == "\nR1#disable\nR1>logout\n"
 
 
@@ -125,11 +125,11 @@ def test_disable_and_logout() -> None:
         ("clear counters | include x", 18, "% Invalid input detected at '^' marker.\n"),
     ],
 )
-def test_the_caret_counts_the_prompt(line: str, caret: int, message: str) -> None:
+def test_caret_position_includes_the_prompt(line: str, caret: int, message: str) -> None:
     assert typed(FakeRouter(), line + "\r") == f"\nR1#{line}\n{'^':>{caret + 1}}\n{message}\nR1#"
 
 
-def test_ambiguous_and_incomplete() -> None:
+def test_ambiguous_and_incomplete_commands_are_refused() -> None:
     assert '% Ambiguous command:  "show p"\n' in typed(FakeRouter(), "show p\r")
     assert "show\n% Incomplete command.\n\nR1#" in typed(FakeRouter(), "show\r")
     assert "% Incomplete command.\n" in typed(FakeRouter(), "show clock | include\r")
@@ -161,7 +161,7 @@ def test_a_dead_data_plane_does_not_end_the_login() -> None:
 
 
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n", "\r\0"])
-def test_every_line_end_is_one(end: str) -> None:
+def test_every_line_ending_is_accepted(end: str) -> None:
     assert typed(FakeRouter(), end.join(["show privilege", "show privilege", ""])).count("level is 15\nR1#") == 2
 
 
@@ -192,11 +192,11 @@ def test_banner_text_is_stored_unchanged() -> None:
         "show clo\t\r",
     ],
 )
-def test_line_editing(keys: str) -> None:
+def test_line_editing_keys_work(keys: str) -> None:
     assert "UTC Mon Mar 2 2026" in typed(FakeRouter(), keys)
 
 
-def test_history() -> None:
+def test_history_keys_work() -> None:
     assert typed(FakeRouter(), "show clock\r\x1b[A\r\x10\x10\r").count("UTC Mon Mar 2 2026") == 3
 
 
@@ -244,13 +244,13 @@ def test_help_completes_words() -> None:
     assert typed(FakeRouter(), "sh?") == "\nR1#sh?\nshow  \n\nR1#sh"
 
 
-def test_help_on_running_config_lists_all_and_the_line_runs() -> None:
+def test_help_on_running_config_lists_options_and_the_line_runs() -> None:
     text = typed(FakeRouter(), LONG + "show running-config ?\r")
     assert "\n  all         Configuration with defaults\n" in text
     assert "\n  <cr>\n\nR1#show running-config \nBuilding configuration...\n" in text
 
 
-def test_help_in_configuration_and_behind_do_and_pipes() -> None:
+def test_help_works_in_configuration_and_after_do_and_pipes() -> None:
     text = typed(FakeRouter(), "conf t\rint fa0/1\rserv?\x15do show cl?\x15do show clock | ?")
     assert "service-policy  \n" in text
     assert "class-map  clock  \n" in text
@@ -265,7 +265,7 @@ def test_help_knows_do() -> None:
     assert "(config-if)#de?\ndefault  delay  description  \n" in text
 
 
-def test_help_on_nonsense() -> None:
+def test_help_on_an_unknown_command_is_refused() -> None:
     assert "% Unrecognized command\nR1#frobnicate " in typed(FakeRouter(), "frobnicate ?")
 
 
@@ -282,7 +282,7 @@ def test_pages_of_24_lines_until_length_0() -> None:
     assert " --More-- " not in typed(FakeRouter(), LONG + "show running-config\r")
 
 
-def test_one_more_line_at_enter() -> None:
+def test_enter_shows_one_more_line() -> None:
     shown = typed(FakeRouter(), "terminal length 5\rshow version\r\r\rq")
     assert shown.count(" --More-- ") == 3
     assert "Compiled" in shown
@@ -304,13 +304,13 @@ def test_one_more_line_at_enter() -> None:
         ),
     ],
 )
-def test_filters(pipe: str, kept: list[str]) -> None:
+def test_output_filters_work(pipe: str, kept: list[str]) -> None:
     command = f"show running-config | {pipe}"
     text = typed(FakeRouter(), f"{LONG}{command}\r")
     assert after(text, command).splitlines() == kept
 
 
-def test_exclude_keeps_the_rest() -> None:
+def test_exclude_prints_the_other_lines() -> None:
     assert output_filters.parse("x | exclude ^ ", 3).apply("a\n b\nc\n") == "a\nc\n"
 
 
@@ -339,7 +339,7 @@ def test_startup_configuration_is_saved_shown_and_erased() -> None:
     assert router.startup is None
 
 
-def test_two_reads_of_the_configuration_are_the_same() -> None:
+def test_configuration_output_is_repeatable() -> None:
     command = "show running-config"
     twice = typed(FakeRouter(), f"{LONG}{command}\r{command}\r").split(command + "\n")
     assert twice[1].removesuffix("R1#") == twice[2].removesuffix("R1#")
@@ -365,7 +365,7 @@ def test_reload_asks_to_save_and_to_confirm() -> None:
     assert router.reloads == 2
 
 
-def test_clear_counters_asks() -> None:
+def test_clear_counters_needs_confirmation() -> None:
     router = FakeRouter()
     typed(router, "clear counters\rn" + "clear counters fa0/1\r\r" + "clear counters\ry")
     assert router.cleared_interfaces == ["FastEthernet0/1", None]
@@ -448,7 +448,7 @@ privilege secret
     )
 )
 @settings(max_examples=examples(150), deadline=None)
-def test_nothing_that_is_typed_breaks_a_login(pieces: list[str]) -> None:
+def test_login_survives_any_input(pieces: list[str]) -> None:
     router = FakeRouter()
     text = typed(router, "terminal length 0\r" + "".join(pieces) + "\r")
     assert text.startswith("\nR1#terminal length 0\n")

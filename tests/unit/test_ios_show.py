@@ -107,17 +107,17 @@ def printed(config: dict[str, Any], classes: list[dict[str, Any]], *, interval: 
 CIR: dict[str, Any] = {"name": "class-default", "police": {"cir": {"bps": 1_000_000}}}
 
 
-def test_the_article_s_policer() -> None:
+def test_printed_policer_equals_that_of_the_article() -> None:
     assert printed(configuration([CIR]), [policed_class()], name="Police") == POLICED
 
 
-def test_the_article_s_shaper() -> None:
+def test_printed_shaper_equals_that_of_the_article() -> None:
     config = configuration([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}}])
     counters = class_counters(packets=783, bytes=1050468, shape=SHAPE, queue=QUEUE)
     assert printed(config, [counters], name="Shape") == SHAPED
 
 
-def test_a_shorter_rate_keeps_the_shaper_s_columns() -> None:
+def test_shorter_rate_keeps_the_shaper_columns() -> None:
     config = configuration([{"name": "class-default", "shape": {"mode": "peak", "rate": {"bps": 512_000}}}])
     shape = {**SHAPE, "cir_bps": 512_000, "target_bps": 1_024_000, "bc_bits": 12800, "byte_limit": 3200}
     text = printed(config, [class_counters(shape=shape, queue=QUEUE)])
@@ -126,7 +126,7 @@ def test_a_shorter_rate_keeps_the_shaper_s_columns() -> None:
     assert row.startswith("          1024000/512000    3200   12800")
 
 
-def test_the_later_generation_s_shaper() -> None:
+def test_shaper_of_the_later_generation_is_printed() -> None:
     config = configuration([{"name": "class-default", "shape": {}}], "hqf")
     shape = {**SHAPE, "bc_bits": 4000, "be_bits": 4000}
     queue = {**QUEUE, "discipline": "fifo", "per_flow_limit": None, "depth_packets": 60}
@@ -142,7 +142,7 @@ def test_the_later_generation_s_shaper() -> None:
     )
 
 
-def test_the_later_generation_s_fair_queue_counts_flow_drops_twice() -> None:
+def test_fair_queue_of_the_later_generation_counts_flow_drops_twice() -> None:
     config = configuration([{"name": "class-default", "fair_queue": {"queues": None}}], "hqf")
     # 18 are 16 in the queue and 2 in the transmit ring.
     waiting = {"depth_packets": 16, "in_ring_packets": 2, "output": volume(3496, 908540)}
@@ -159,7 +159,7 @@ def test_the_later_generation_s_fair_queue_counts_flow_drops_twice() -> None:
     )
 
 
-def test_three_colours_two_rates_and_marks() -> None:
+def test_three_colour_policer_is_printed_with_marks() -> None:
     config = configuration(
         [
             {
@@ -246,7 +246,7 @@ def test_a_nested_policy_is_indented_by_four() -> None:
         ({"type": "protocol", "name": "icmp", "negate": True}, "not protocol icmp", "not protocol icmp"),
     ],
 )
-def test_match_lines(criterion: dict[str, Any], in_policy: str, in_class_map: str) -> None:
+def test_match_lines_are_printed(criterion: dict[str, Any], in_policy: str, in_class_map: str) -> None:
     assert policy_match(criterion) == in_policy
     assert class_map_match(criterion) == in_class_map
 
@@ -299,7 +299,7 @@ def test_show_policy_map_prints_the_chosen_burst_and_the_typed_shape() -> None:
         ({"form": "rate", "cir": {"bps": 8000}}, "police rate 8000 bps burst 1500 bytes peak-burst 1500 bytes"),
     ],
 )
-def test_show_policy_map_s_police_line(typed_police: dict[str, Any], line: str) -> None:
+def test_show_policy_map_prints_the_police_line(typed_police: dict[str, Any], line: str) -> None:
     config = {"generation": "classic", "policy_maps": {"P": {"classes": [{"name": "A", "police": typed_police}]}}}
     percent = "percent" in typed_police["cir"]
     burst = None if percent else 1500
@@ -310,14 +310,14 @@ def test_show_policy_map_s_police_line(typed_police: dict[str, Any], line: str) 
 # Clock and durations
 
 
-def test_clock() -> None:
+def test_show_clock_prints_the_time() -> None:
     assert clock_text(datetime(2025, 1, 6, 10, 20, 30, 123_999, tzinfo=UTC)) == "*10:20:30.123 UTC Mon Jan 6 2025"
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "00:00:00"), (5287, "01:28:07"), (93_600, "1d02h"), (777_600, "1w2d")]
 )
-def test_elapsed(seconds: int, text: str) -> None:
+def test_elapsed_time_is_printed_like_ios(seconds: int, text: str) -> None:
     assert elapsed_text(timedelta(seconds=seconds)) == text
 
 
@@ -330,7 +330,7 @@ def test_elapsed(seconds: int, text: str) -> None:
         (timedelta(days=366, minutes=1), "1 year, 1 day, 1 minute"),
     ],
 )
-def test_uptime(uptime: timedelta, text: str) -> None:
+def test_uptime_is_printed_like_ios(uptime: timedelta, text: str) -> None:
     assert uptime_text(uptime) == text
 
 
@@ -350,7 +350,7 @@ class Genie:
         return cls.parse(ShowPolicyMapInterface, output)
 
 
-def test_genie_reads_the_policer() -> None:
+def test_genie_parses_the_policer() -> None:
     parsed = Genie.policy_interface(POLICED)["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["Police"]
     default = parsed["class_map"]["class-default"]
     assert (default["packets"], default["bytes"], default["rate"]["offered_rate_bps"]) == (2070, 2998927, 83000)
@@ -361,7 +361,7 @@ def test_genie_reads_the_policer() -> None:
     assert default["police"]["exceeded"]["actions"] == {"drop": True}
 
 
-def test_genie_reads_the_later_shaper() -> None:
+def test_genie_parses_the_later_shaper() -> None:
     config = configuration([{"name": "class-default", "shape": {}}], "hqf")
     queue = {**QUEUE, "per_flow_limit": None}
     text = printed(config, [class_counters(shape=SHAPE, queue=queue)])
@@ -371,7 +371,7 @@ def test_genie_reads_the_later_shaper() -> None:
     assert (default["shape_type"], default["shape_cir_bps"], default["queue_depth"]) == ("average", 1000000, 69)
 
 
-def test_genie_reads_policy_maps_and_class_maps() -> None:
+def test_genie_parses_policy_maps_and_class_maps() -> None:
     config = configuration([CIR], VOICE={"match": "any", "criteria": [{"type": "dscp", "values": [46]}]})
     resolved = {
         "P": {"classes": [{"name": "class-default", "police": {"bc_bytes": 31250, "be_bytes": None, "dynamic": None}}]}
@@ -383,7 +383,7 @@ def test_genie_reads_policy_maps_and_class_maps() -> None:
     assert classes["class-default"]["match_criteria"] == "match-any"
 
 
-def test_genie_reads_the_router_as_a_whole() -> None:
+def test_genie_parses_all_output_of_the_router() -> None:
     router = FakeRouter()
     router.device.interfaces["FastEthernet0/1"].shutdown = True
 
@@ -408,7 +408,7 @@ def test_genie_reads_the_router_as_a_whole() -> None:
     assert arp["192.168.10.1"]["link_layer_address"] == "0200.0000.0000"
 
 
-def test_genie_reads_the_routing_table() -> None:
+def test_genie_parses_the_routing_table() -> None:
     networks = ("10.1.1.0/24", "10.1.2.0/30", "192.168.10.0/24", "172.16.1.128/30")
     routes = [RouteEntry(IPv4Network(text), "connected", None, "FastEthernet0/0") for text in networks]
     for text in ("0.0.0.0/0", "10.0.0.0/8"):

@@ -134,11 +134,11 @@ def classes_of(parsed: dict[str, Any], policy: str = "WAN") -> dict[str, Any]:
     return found
 
 
-def test_the_later_generation(golden: Callable[[Path, str], None]) -> None:
+def test_output_of_the_later_generation_equals_the_reference(golden: Callable[[Path, str], None]) -> None:
     golden(GOLDENS / "show_policy-map_interface.hqf.txt", hqf_print())
 
 
-def test_the_later_generation_through_a_filter() -> None:
+def test_filtered_output_of_the_later_generation_equals_the_article() -> None:
     """Compare with the article's output of `show policy-map interface serial 0/1/0 | include map|bps`, with its
     values.
     """
@@ -172,7 +172,7 @@ def test_the_later_generation_through_a_filter() -> None:
     ]
 
 
-def test_the_earlier_generation(golden: Callable[[Path, str], None]) -> None:
+def test_output_of_the_earlier_generation_equals_the_reference(golden: Callable[[Path, str], None]) -> None:
     golden(GOLDENS / "show_policy-map_interface.classic-queueing.txt", classic_print())
 
 
@@ -188,7 +188,7 @@ def test_genie_parses_the_later_generation() -> None:
     assert (tcp["pkts_output"], tcp["rate"]["offered_rate_bps"]) == (303, 409000)
 
 
-def test_ours_reads_all_of_the_later_generation() -> None:
+def test_qoslab_parses_all_output_of_the_later_generation() -> None:
     parsed = parse_policy_map_interface(hqf_print())
     assert "unrecognised" not in str(parsed)
     classes = classes_of(parsed)
@@ -197,7 +197,7 @@ def test_ours_reads_all_of_the_later_generation() -> None:
     assert (default["queue_depth"], default["total_drops"], default["flow_drops"]) == (18, 1605, 1605)
 
 
-def test_ours_reads_all_of_the_earlier_generation() -> None:
+def test_qoslab_parses_all_output_of_the_earlier_generation() -> None:
     text = classic_print()
     parsed = parse_policy_map_interface(text)
     assert "unrecognised" not in str(parsed)
@@ -240,7 +240,7 @@ DSCP = RED | {
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 @pytest.mark.parametrize(("red", "names"), [(RED, [str(n) for n in range(8)]), (DSCP, ["default", "af11", "ef"])])
-def test_early_detection(generation: Generation, red: dict[str, Any], names: list[str]) -> None:
+def test_early_detection_is_printed(generation: Generation, red: dict[str, Any], names: list[str]) -> None:
     based = " dscp-based" if red is DSCP else ""
     text = f"{CLASSES}policy-map WAN\n class High\n  bandwidth 500\n  random-detect{based}\n"
     high = class_counters(
@@ -266,7 +266,7 @@ def test_early_detection(generation: Generation, red: dict[str, Any], names: lis
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
-def test_marks_of_early_detection(generation: Generation) -> None:
+def test_ecn_marks_of_early_detection_are_printed(generation: Generation) -> None:
     """Compare with the values of the output in Cisco's guide "WRED: Explicit Congestion Notification"."""
     text = f"{CLASSES}policy-map WAN\n class High\n  bandwidth 500\n  random-detect\n  random-detect ecn\n"
     high = class_counters(
@@ -291,7 +291,7 @@ def test_marks_of_early_detection(generation: Generation) -> None:
     assert [row["random_detect_ecn_mark_packets"] for row in rows] == [43]
 
 
-def test_limits_in_bytes() -> None:
+def test_queue_limits_in_bytes_are_printed() -> None:
     """Compare with values of IOS XE output; how it prints thresholds by code point is unknown."""
     text = (
         f"{CLASSES}policy-map WAN\n class High\n  bandwidth 300\n  queue-limit 10 ms\n  queue-limit dscp af12 5 ms\n"
@@ -325,7 +325,7 @@ def test_limits_in_bytes() -> None:
     assert listed["random_detect"]["class"]["ef"]["min_threshold"] == "5 ms"
 
 
-def test_early_detection_stands_in_its_columns() -> None:
+def test_early_detection_columns_are_aligned() -> None:
     text = f"{CLASSES}policy-map WAN\n class High\n  bandwidth percent 25\n  random-detect\n"
     one = RED | {"mean_depth": 0.0, "classes": [RED["classes"][0]]}  # type: ignore[index]
     high = class_counters(
@@ -361,7 +361,7 @@ def test_early_detection_stands_in_its_columns() -> None:
         ("bandwidth remaining ratio 10", {"bandwidth": bandwidth(remaining_ratio=10)}, "bandwidth remaining ratio 10"),
     ],
 )
-def test_forms_of_the_later_generation(typed_line: str, counters: dict[str, Any], line: str) -> None:
+def test_variants_of_the_later_generation_are_printed(typed_line: str, counters: dict[str, Any], line: str) -> None:
     text = f"{CLASSES}policy-map WAN\n class High\n  {typed_line}\n"
     high = class_counters("High", match="all", queue=queue(), **counters)
     shown = printed(text, "hqf", [high, class_counters()], [])
@@ -370,7 +370,7 @@ def test_forms_of_the_later_generation(typed_line: str, counters: dict[str, Any]
     assert ShowPolicyMapInterface(device=Mock()).parse(output=shown)
 
 
-def test_priority_levels() -> None:
+def test_priority_levels_are_printed() -> None:
     text = f"{CLASSES}policy-map WAN\n class Echo\n  priority level 1\n class High\n  priority level 2\n"
     classes = [
         class_counters(name, match="all", priority=priority(unit="strict", kbps=None, burst_bytes=None, level=level))
@@ -390,7 +390,7 @@ def test_priority_levels() -> None:
     assert classes_of(parsed)["High"]["priority_level"] == 2
 
 
-def test_three_levels() -> None:
+def test_three_levels_are_printed() -> None:
     text = CLASSES + (
         "policy-map Leaf\n class High\n  bandwidth percent 30\npolicy-map Middle\n class P5001\n  bandwidth 500\n"
         "  service-policy Leaf\npolicy-map WAN\n class class-default\n  shape average 1000000\n"
@@ -430,7 +430,7 @@ def shown_policy_map(text: str, generation: Generation, burst: int | None = 1600
     return show_policy_map(config, resolved)
 
 
-def test_show_policy_map_of_the_later_generation() -> None:
+def test_show_policy_map_is_printed_for_the_later_generation() -> None:
     assert shown_policy_map(HQF, "hqf") == (
         "  Policy Map WAN\n"
         "    Class Echo\n"
@@ -445,7 +445,7 @@ def test_show_policy_map_of_the_later_generation() -> None:
     assert parsed["policy_map"]["WAN"]["class"]["Echo"]["priority_kbps"] == 64
 
 
-def test_show_policy_map_of_the_earlier_generation() -> None:
+def test_show_policy_map_is_printed_for_the_earlier_generation() -> None:
     text = CLASSES + (
         "policy-map WAN\n class Echo\n  priority 100\n class High\n  bandwidth 50\n  set ip dscp ef\n class P5001\n"
         "  bandwidth 10\n  queue-limit 20\n class class-default\n  shape average 64000\n  shape max-buffers 50\n"
@@ -526,7 +526,7 @@ BLOCK = (
 )
 
 
-def test_a_serial_interface_with_conversations() -> None:
+def test_serial_interface_prints_conversations() -> None:
     router = serial_router("bandwidth 512\nencapsulation ppp\nip address 172.16.1.129 255.255.255.252", **CONVERSATIONS)
     shown = answer(router, "show interfaces Serial0/1/0")
     assert BLOCK in shown
@@ -543,7 +543,7 @@ def test_a_serial_interface_with_conversations() -> None:
     assert parsed["bandwidth"] == 512
 
 
-def test_the_later_generation_knows_no_conversations() -> None:
+def test_later_generation_prints_no_conversations() -> None:
     router = serial_router("bandwidth 512", strategy="class_based", limit=1000)
     assert (
         "  Queueing strategy: Class-based queueing\n  Output queue: 0/1000/0 (size/max total/drops)\n  5 minute"
@@ -551,7 +551,7 @@ def test_the_later_generation_knows_no_conversations() -> None:
     )
 
 
-def test_show_queueing_interface() -> None:
+def test_show_queueing_interface_prints_queues() -> None:
     shown = answer(serial_router("bandwidth 512", **CONVERSATIONS), "show queueing interface Serial0/1/0")
     assert shown.startswith("Interface Serial0/1/0 queueing strategy: fair\n  Input queue: 0/75/0/0 (size/max/")
     assert shown.endswith(BLOCK)
@@ -573,7 +573,7 @@ def test_show_queueing_interface() -> None:
     assert "Output queue: 0/40 (size/max)\n" in plain
 
 
-def test_show_queueing_fair() -> None:
+def test_show_queueing_fair_prints_queues() -> None:
     router = serial_router("", **CONVERSATIONS)
     shown = answer(router, "show queueing fair")
     assert shown.startswith("Current fair queue configuration:\n")
@@ -598,7 +598,7 @@ def test_show_queueing_fair() -> None:
         ("tx-ring-limit 128", 128, "tx_limited = 1(128), errata19 count1 - 0, count2 - 0"),
     ],
 )
-def test_show_controllers(text: str, ring: int, line: str) -> None:
+def test_show_controllers_prints_the_ring(text: str, ring: int, line: str) -> None:
     router = serial_router(text)
     router.interfaces["Serial0/1/0"]["tx_ring"] = {"limit": ring, "depth": 0}
     assert answer(router, "show controllers serial 0/1/0 | include tx_limit") == line + "\n"
@@ -614,6 +614,6 @@ def test_only_serial_ports_have_controllers_to_show() -> None:
     assert "% Invalid input" in answer(FakeRouter("2811"), "show controllers FastEthernet0/0")
 
 
-def test_processor_use_through_a_filter() -> None:
+def test_processor_use_can_be_filtered() -> None:
     shown = answer(FakeRouter(), "show proc cpu | inc CPU")
     assert shown == "CPU utilization for five seconds: 8%/6%; one minute: 8%; five minutes: 5%\n"

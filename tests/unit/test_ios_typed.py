@@ -46,7 +46,7 @@ _lines = st.lists(st.sampled_from(_WORDS) | st.sampled_from(_VALUES), max_size=8
 
 @given(st.lists(_lines, max_size=12))
 @settings(max_examples=examples(150), deadline=None)
-def test_any_typed_line_is_carried_out_or_refused(lines: list[str]) -> None:
+def test_any_typed_line_is_executed_or_refused(lines: list[str]) -> None:
     device = parse_config(BASE, hardware())
     session = ConfigSession(device)
     for line in lines:

@@ -204,7 +204,7 @@ def refusal(at: ConfigSession, line: str) -> str:
     [("router", "classic", ROUTER), ("router", "hqf", ROUTER), ("switch", "classic", SWITCH)],
     ids=["classic", "hqf", "switch"],
 )
-def test_unmodelled_lines_are_not_refused_as_typing_errors(family: str, generation: Generation, text: str) -> None:
+def test_unmodelled_lines_are_not_refused_as_syntax_errors(family: str, generation: Generation, text: str) -> None:
     at = session(family, generation)
     refused = {line: refusal(at, line) for line in text.splitlines()}
     typing_errors = ("% Invalid", "% Incomplete", "% Ambiguous")
@@ -258,7 +258,7 @@ def test_no_form_of_an_unmodelled_line_needs_no_values(head: str, line: str, rea
         "bandwidth remaining ratio 5",
     ],
 )
-def test_lines_of_later_queueing_are_refused_as_such_before_it(no: str, line: str) -> None:
+def test_later_queueing_lines_are_refused_on_earlier_releases(no: str, line: str) -> None:
     at = session()
     for each in ("class-map A", "match dscp ef", "policy-map P", "class A"):
         at.execute(each)
@@ -301,7 +301,7 @@ def test_a_line_and_its_no_form_have_one_reason(
         ("queue-limit 40", "no queue-limit 40 packets"),
     ],
 )
-def test_a_line_of_a_queue_is_taken_back_with_its_values(generation: Generation, line: str, no: str) -> None:
+def test_queue_line_is_removed_with_its_values(generation: Generation, line: str, no: str) -> None:
     at = session(generation=generation)
     for each in ("class-map A", "match dscp ef", "policy-map P", "class A", "bandwidth 64"):
         at.execute(each)
@@ -312,7 +312,7 @@ def test_a_line_of_a_queue_is_taken_back_with_its_values(generation: Generation,
     assert render(at.device) == before
 
 
-def test_wred_by_dscp_is_not_taken_back_as_wred_by_precedence() -> None:
+def test_wred_by_dscp_is_not_removed_as_wred_by_precedence() -> None:
     at = session()
     for each in ("class-map A", "match dscp ef", "policy-map P", "class A", "bandwidth 64", "random-detect dscp-based"):
         at.execute(each)
@@ -330,7 +330,7 @@ def test_wred_by_dscp_is_not_taken_back_as_wred_by_precedence() -> None:
         ("class-map A", "match ip tos 4", "TOS bits other than the precedence are matched as a DSCP"),
     ],
 )
-def test_the_reason_is_that_of_the_line(head: str, line: str, reason: str) -> None:
+def test_refusal_gives_the_reason_of_the_line(head: str, line: str, reason: str) -> None:
     at = session()
     at.execute(head)
     assert reason in refusal(at, line)
@@ -353,7 +353,7 @@ def test_the_macro_of_a_switch_is_refused_as_a_macro() -> None:
         ("Serial0/0", ["Serial0/0"]),
     ],
 )
-def test_a_line_for_a_range_is_for_each_of_its_interfaces(range_: str, changed: list[str]) -> None:
+def test_range_line_applies_to_each_interface(range_: str, changed: list[str]) -> None:
     at = session()
     at.execute(f"interface range {range_}")
     assert at.prompt == ("(config-if-range)" if len(changed) > 1 else "(config-if)")
@@ -366,13 +366,13 @@ def test_a_line_for_a_range_is_for_each_of_its_interfaces(range_: str, changed: 
 
 
 @pytest.mark.parametrize("range_", ["FastEthernet0/0 - 7", "FastEthernet0/1 - 0", "Serial0/0 - FastEthernet0/1", "x"])
-def test_a_range_with_an_interface_that_is_not_there_is_refused(range_: str) -> None:
+def test_range_with_a_missing_interface_is_refused(range_: str) -> None:
     at = session()
     assert "Invalid input" in refusal(at, f"interface range {range_}")
     assert refusal(at, " shutdown").endswith("below a line that was refused")
 
 
-def test_a_line_that_one_interface_of_a_range_refuses_changes_none() -> None:
+def test_line_refused_by_one_interface_of_a_range_changes_none() -> None:
     at = session()
     at.execute("interface range FastEthernet0/1 , Serial0/0")
     assert refusal(at, " duplex full")
@@ -381,7 +381,7 @@ def test_a_line_that_one_interface_of_a_range_refuses_changes_none() -> None:
     assert at.device.interfaces["Serial0/0"].load_interval_s == 30
 
 
-def test_bytes_of_a_burst_may_be_named() -> None:
+def test_burst_can_have_the_unit_bytes() -> None:
     lines = "class-map A\n match dscp ef\npolicy-map P\n class A\n  police rate 1000000 bps burst 100000{unit}\n"
     plain, named = (
         parse_config(lines.format(unit=unit), session().device.hardware).policy_maps for unit in ("", " bytes")
@@ -389,7 +389,7 @@ def test_bytes_of_a_burst_may_be_named() -> None:
     assert plain == named
 
 
-def test_the_old_spelling_of_operations_is_that_of_ip_sla() -> None:
+def test_rtr_is_accepted_as_ip_sla() -> None:
     old = """\
 ip sla monitor 8
  type jitter dest-ipaddr 10.0.0.1 dest-port 16384 source-ipaddr 10.0.0.2 num-packets 20 interval 40
@@ -421,7 +421,7 @@ ip sla responder
     assert 8 not in first.ip_sla.operations and 8 not in first.ip_sla.schedules
 
 
-def test_full_duplex_is_printed_and_taken_back_and_has_no_effect() -> None:
+def test_full_duplex_is_printed_removed_and_without_effect() -> None:
     at = session()
     at.execute("interface FastEthernet0/0")
     at.execute(" full-duplex")
@@ -431,6 +431,6 @@ def test_full_duplex_is_printed_and_taken_back_and_has_no_effect() -> None:
     assert "\n full-duplex\n" not in render(at.device)
 
 
-def test_a_subinterface_alone_is_no_port() -> None:
+def test_subinterface_alone_adds_only_its_port() -> None:
     text = "interface FastEthernet0/0.10\n encapsulation dot1Q 10\n"
     assert hardware_of(text, "router", "classic").interfaces == ("FastEthernet0/0",)

@@ -99,7 +99,7 @@ PROPERTIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
-def test_a_wrong_property_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_property_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = reported()
     wrong = replace(generations.GENERATIONS["ios-xe"], **{name: PROPERTIES[name]})
     monkeypatch.setitem(generations.GENERATIONS, "ios-xe", wrong)  # type: ignore[arg-type]
@@ -117,13 +117,13 @@ def test_a_wrong_property_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch)
         ("FLOW_LIMIT_DIVISOR", 2),
     ],
 )
-def test_a_wrong_figure_is_noticed(figure: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_value_is_detected(figure: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
     right = reported()
     monkeypatch.setattr(generations.engine_defaults, figure, wrong)
     assert reported() != right
 
 
-def test_a_wrong_division_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_division_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     right = reported()
     monkeypatch.setattr(shares, "_excess", lambda classes, level, left: shares._separate(classes, level.base, left))
     assert reported() != right

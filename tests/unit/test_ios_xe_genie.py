@@ -267,7 +267,7 @@ def recorded(name: str) -> Any:
     ],
     ids=["strict", "shaped", "levels", "accounted", "policed", "aggregate"],
 )
-def test_genie_reads_the_same(name: str, text: str) -> None:
+def test_genie_parses_the_recorded_values(name: str, text: str) -> None:
     found = ShowPolicyMapInterface(device=None).cli(output=screen(text))
     [policies] = without_counters(found).values()
     [expected] = recorded(name).values()

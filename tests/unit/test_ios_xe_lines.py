@@ -98,7 +98,7 @@ def test_a_line_is_accepted_or_refused_by_name(block: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(("block", "line"), [each for each in ALL if each[0] == "policy-class output"])
-def test_a_line_is_printed_read_and_taken_back(block: str, line: str) -> None:
+def test_line_is_printed_parsed_and_removed(block: str, line: str) -> None:
     made = session(block, line)
     before = render(made.device)
     try:
@@ -127,7 +127,7 @@ def test_a_line_is_printed_read_and_taken_back(block: str, line: str) -> None:
         (["class OTHER", "bandwidth percent 30", "service-policy PARENT"], "child policy queues"),
     ],
 )
-def test_the_platform_refuses(typed: list[str], reason: str) -> None:
+def test_unsupported_ios_xe_lines_are_refused(typed: list[str], reason: str) -> None:
     made = ConfigSession(parse_config(BEFORE, HARDWARE))
     for line in ("policy-map Y", *typed[:-1]):
         made.execute(line)

@@ -159,7 +159,7 @@ def printed() -> str:
     return show_policy_map_interface(config, counters)  # type: ignore[arg-type]
 
 
-def test_genie_reads_the_wan_edge() -> None:
+def test_genie_parses_the_wan_edge() -> None:
     parsed: Any = parse("iosxe", "show policy-map interface", printed()).parsed
     policies = parsed["GigabitEthernet0/0/0"]["service_policy"]["output"]["policy_name"]
     parent = policies["PARENT"]["class_map"]["class-default"]
@@ -189,7 +189,7 @@ def test_genie_reads_the_wan_edge() -> None:
     assert (red["class"]["af21"]["minimum_thresh"], red["class"]["af21"]["maximum_thresh"]) == ("91", "104")
 
 
-def test_rates_are_kilobits_with_three_zeros_behind_them() -> None:
+def test_rates_are_whole_kilobits_in_bits() -> None:
     text = printed()
     assert "5 minute offered rate 900000 bps, drop rate 40000 bps\n" in text
     assert "5 minute offered rate 920000 bps, drop rate 0000 bps\n" in text
@@ -203,7 +203,7 @@ def test_matches_have_no_counters() -> None:
     assert not any(line.endswith("rate 0 bps") for line in lines)
 
 
-def test_limits_in_microseconds() -> None:
+def test_queue_limits_in_microseconds_are_printed() -> None:
     config, counters = edge()
     policy = counters["interfaces"]["GigabitEthernet0/0/0"]["policy_output"]
     data = policy["classes"][0]["child"]["classes"][1]

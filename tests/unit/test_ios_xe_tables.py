@@ -25,7 +25,7 @@ SECONDS = 10
 
 
 @pytest.mark.parametrize("rate_bps", RATES_BPS)
-def test_the_screen_has_the_defaults_of_the_rate(rate_bps: int) -> None:
+def test_output_has_the_defaults_of_the_rate(rate_bps: int) -> None:
     text = (
         f"{VERSION}class-map V\n match dscp ef\nclass-map P\n match dscp 1\npolicy-map X\n"
         f" class V\n  priority {rate_bps // 1000}\n class P\n  police {rate_bps}\n"

@@ -131,7 +131,7 @@ def _refusal(session: ConfigSession, line: str) -> str:
     return caught.value.message
 
 
-def test_the_article_s_configuration_goes_in_and_comes_out() -> None:
+def test_configuration_of_the_article_is_accepted_and_printed() -> None:
     device = Device(HARDWARE)
     before = render(device)
     apply(device, ARTICLE + "ip sla schedule 50000 start-time now life forever\nip sla responder\n", source="article")
@@ -232,7 +232,7 @@ def test_an_option_of_one_ip_version_is_refused_with_the_other() -> None:
     assert "tos of IPv4" in _refusal(session, "traffic-class 184")
 
 
-def test_the_prints_of_an_operation_over_ipv6() -> None:
+def test_operation_over_ipv6_is_printed() -> None:
     device = Device(HQF)
     apply(device, IPV6.replace(" source-interface FastEthernet0/0", ""), source="test")
     text = show_configuration(device.ip_sla, number=7)
@@ -249,7 +249,7 @@ def test_the_prints_of_an_operation_over_ipv6() -> None:
     assert "        2001:DB8::1 [00:00:00.000 UTC Thu Jan 1 1970]\n" in show_responder(report)
 
 
-def test_refusals() -> None:
+def test_refused_commands_name_the_reason() -> None:
     session = ConfigSession(Device(HARDWARE))
     assert "not configured" in _refusal(session, "ip sla schedule 1 start-time now")
     session.execute("ip sla 1")
@@ -265,7 +265,7 @@ def test_refusals() -> None:
     assert "Invalid" in _refusal(session, "ip sla schedule 1 start-time 25:00")
 
 
-def test_the_print_of_2008_is_the_article_s() -> None:
+def test_output_of_2008_equals_that_of_the_article() -> None:
     hour = {
         "start_ns": 1_208_524_522_851_000_000,
         "successes": 39,
@@ -306,7 +306,7 @@ def _latest() -> dict[str, Any]:
     }
 
 
-def test_the_later_print() -> None:
+def test_later_output_is_printed() -> None:
     found = show_statistics(_sla(), {"50000": _latest()}, "later", number=50000, details=False)
     assert found == PRINTED_LATER
     parsed = parse("ios", "show ip sla statistics 50000", found).parsed
@@ -314,21 +314,21 @@ def test_the_later_print() -> None:
     assert parsed["operations"]["50000"]["groups"][0]["jitter_ds_ms"] == {"min": 0, "avg": 12, "max": 19}
 
 
-def test_genie_reads_the_summary() -> None:
+def test_genie_parses_the_summary() -> None:
     now = datetime.fromtimestamp(1_510_667_643, UTC)
     parsed = parse("iosxe", "show ip sla summary", show_summary(_sla(), {"50000": _latest()}, now)).parsed
     assert parsed is not None
     assert parsed["ids"]["50000"]["rtt_stats"] == "RTT=17"
 
 
-def test_genie_reads_the_configuration() -> None:
+def test_genie_parses_the_configuration() -> None:
     sla = IpSla({1: Operation(1, "icmp-echo", target=_sla().operations[50000].target)})
     text = show_configuration(sla, number=None)
     assert "Request size (ARR data bytes): 28\n" in text
     assert "Frequency (seconds): 60\n" in text
 
 
-def test_an_operation_without_schedule_has_done_nothing() -> None:
+def test_operation_without_schedule_has_no_results() -> None:
     text = show_statistics(_sla(), {}, "later", number=None, details=True)
     assert "Latest operation return code: Unknown" in text
     assert "Operational state of entry: Pending" in text
@@ -344,7 +344,7 @@ OPERATION = "ip sla 7\n icmp-echo 10.0.0.1\n timeout 500\n frequency 5\n"
 SCHEDULED = OPERATION + "ip sla schedule 7 life forever start-time now\n"
 
 
-def test_a_schedule_alone_is_taken_back_without_touching_its_operation() -> None:
+def test_schedule_is_removed_without_its_operation() -> None:
     assert undo_lines(_running(OPERATION), _running(SCHEDULED), HARDWARE) == ["no ip sla schedule 7"]
     assert undo_lines(_running(SCHEDULED), _running(OPERATION), HARDWARE) == [
         "ip sla schedule 7 life forever start-time now"

@@ -28,7 +28,7 @@ def rows(name: str, interface: str = "eth1") -> tuple[dict[str, Any], dict[str, 
     return one, {str(row["class"]): row for table, row in found if table == "classes"}
 
 
-def test_classes_of_htb_are_named_by_their_parents_and_count_their_leaves() -> None:
+def test_htb_classes_are_named_by_their_parents_and_count_their_leaves() -> None:
     interface, classes = rows("htb")
     assert set(classes) == {"1:1", "1:1/1:10", "1:1/1:20"}
     assert {row["policy"] for row in classes.values()} == {"htb"}
@@ -40,7 +40,7 @@ def test_classes_of_htb_are_named_by_their_parents_and_count_their_leaves() -> N
     assert (interface["queue_strategy"], rows("htb", "eth0")[0]["queue_strategy"]) == ("htb", None)
 
 
-def test_tins_of_cake_are_below_it_and_add_up() -> None:
+def test_cake_tins_are_its_children_and_add_up() -> None:
     interface, classes = rows("cake")
     assert set(classes) == {"cake", "cake/Bulk", "cake/Best-Effort", "cake/Voice"}
     cake, tins = classes["cake"], [classes[f"cake/{name}"] for name in ("Bulk", "Best-Effort", "Voice")]

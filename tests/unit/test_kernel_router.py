@@ -72,7 +72,7 @@ def test_ios_policy_becomes_commands_with_the_lines_of_its_template() -> None:
     assert degrees["police"] == "exact"
 
 
-def test_tc_commands_stay_as_they_are() -> None:
+def test_tc_commands_are_unchanged() -> None:
     found = kernel_config(TOPOLOGY, "R1", "tc qdisc add dev eth1 root cake bandwidth 20mbit\n")
     assert words(found) == ["qdisc add dev eth1 root cake bandwidth 20mbit"]
     assert (found.classes, found.notes, found.shapes_lines) == (None, (), False)
@@ -98,7 +98,7 @@ def test_action_without_equivalent_is_refused_by_name_and_leaves_no_command(line
     assert found.commands == ()
 
 
-def test_interface_lines_without_effect_are_remarks() -> None:
+def test_interface_lines_without_effect_become_comments() -> None:
     found = kernel_config(TOPOLOGY, "R1", f"{POLICY}interface eth1\n no cdp enable\n")
     assert not found.refused and words(found) == words(kernel_config(TOPOLOGY, "R1", POLICY))
     assert [each.line.text for each in found.remarks] == ["no cdp enable"]

@@ -124,7 +124,7 @@ def test_a_page_and_tables_are_written(runs: Path, capsys: pytest.CaptureFixture
         assert {row["median"] for row in csv.DictReader(file)} == {"0.0"}
 
 
-def test_runs_that_cannot_be_laid_side_by_side_are_named(runs: Path, tmp_path: Path) -> None:
+def test_incomparable_runs_are_named(runs: Path, tmp_path: Path) -> None:
     virtual, external = sorted(path for path in runs.glob("2027*"))
     root = runs.parent
     assert [each.path.name for each in counterparts(root, [str(virtual), str(external)]).runs] == [
@@ -169,7 +169,7 @@ def test_runs_that_cannot_be_laid_side_by_side_are_named(runs: Path, tmp_path: P
         counterparts(root, [str(virtual), str(tmp_path / "elsewhere")])
 
 
-def test_options_that_do_not_go_together_are_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conflicting_options_are_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--compare-labs", "--index"]) == ExitStatus.USER_MISTAKE
     assert main(["report", NAME, NAME]) == ExitStatus.USER_MISTAKE
     assert "--compare-labs takes several" in capsys.readouterr().err

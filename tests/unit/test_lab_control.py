@@ -54,7 +54,7 @@ def run(path: Path, answer: Answer, work: Callable[[ControlClient], Awaitable[No
     asyncio.run(served(path, answer, with_client))
 
 
-def test_requests_and_replies(tmp_path: Path) -> None:
+def test_replies_match_requests(tmp_path: Path) -> None:
     asked: list[dict[str, Any]] = []
 
     def answer(request: dict[str, Any]) -> bytes:
@@ -87,7 +87,7 @@ def test_a_refusal_names_code_and_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, b"{", b"[]\n", b"nonsense\n", b'{"ok"\n'])
-def test_an_invalid_answer_means_a_dead_data_plane(tmp_path: Path, answer: bytes | None) -> None:
+def test_invalid_answer_counts_as_a_dead_data_plane(tmp_path: Path, answer: bytes | None) -> None:
     async def work(client: ControlClient) -> None:
         with pytest.raises(DataPlaneDownError):
             await client.hello()
@@ -95,12 +95,12 @@ def test_an_invalid_answer_means_a_dead_data_plane(tmp_path: Path, answer: bytes
     run(tmp_path / "s", lambda request: answer, work, timeout=0.2)
 
 
-def test_no_socket(tmp_path: Path) -> None:
+def test_missing_socket_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataPlaneDownError, match="none"):
         asyncio.run(ControlClient(tmp_path / "none").hello())
 
 
-def test_it_connects_again_after_the_server_hung_up(tmp_path: Path) -> None:
+def test_client_reconnects_after_a_disconnect(tmp_path: Path) -> None:
     answers = iter([ok(), None, ok()])
 
     async def work(client: ControlClient) -> None:
@@ -184,7 +184,7 @@ def with_router(path: Path, answer: Answer, work: Callable[[VirtualRouter, Stack
     asyncio.run(served(path / "s", answer, inside))
 
 
-def test_only_wired_ports_are_configured_under_the_node_s_name(tmp_path: Path) -> None:
+def test_only_connected_ports_are_configured_under_the_node_name(tmp_path: Path) -> None:
     configs: list[dict[str, Any]] = []
 
     def answer(request: dict[str, Any]) -> bytes:
@@ -203,7 +203,7 @@ def test_only_wired_ports_are_configured_under_the_node_s_name(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("refuser", ["data plane", "kernel"])
-def test_a_refused_edit_leaves_everything(tmp_path: Path, refuser: str) -> None:
+def test_refused_edit_changes_nothing(tmp_path: Path, refuser: str) -> None:
     configs: list[dict[str, Any]] = []
     refusing = False
 
@@ -256,7 +256,7 @@ def test_unchanged_configuration_is_not_sent(tmp_path: Path) -> None:
     with_router(tmp_path, answer, work)
 
 
-def test_secrets_and_users(tmp_path: Path) -> None:
+def test_users_have_passwords_and_privileges(tmp_path: Path) -> None:
     (tmp_path / "startup-config").write_text(
         "username boss privilege 15 secret 0 mine\nusername guest secret 0 theirs\n"
     )
@@ -283,7 +283,7 @@ def test_a_startup_configuration_that_is_refused_names_the_line(tmp_path: Path) 
     asyncio.run(served(tmp_path / "s", lambda request: ok(interfaces={}), inside))
 
 
-def test_a_configuration_that_cannot_be_saved(tmp_path: Path) -> None:
+def test_unsaved_configuration_is_reported(tmp_path: Path) -> None:
     async def work(made: VirtualRouter, stack: Stack) -> None:
         made.save_startup_config("hostname R1\n")
         assert made.startup_config() == "hostname R1\n"
@@ -316,19 +316,19 @@ def static(prefix: str, next_hop: str, distance: int | None = None) -> StaticRou
     return StaticRoute(IPv4Network(prefix), IPv4Address(next_hop), distance=distance)
 
 
-def test_routes_go_in_when_their_next_hop_is_reached() -> None:
+def test_routes_are_installed_when_their_next_hop_is_reachable() -> None:
     assert routed(static("172.16.0.0/16", "10.0.0.2")) == [
         (IPv4Network("172.16.0.0/16"), IPv4Address("10.0.0.2"), None, 1)
     ]
     assert routed(static("172.16.0.0/16", "10.0.1.2")) == []
 
 
-def test_next_hops_are_resolved_through_other_routes_but_not_in_a_circle() -> None:
+def test_next_hops_are_resolved_recursively_without_loops() -> None:
     found = routed(static("172.16.0.0/16", "10.0.0.2"), static("172.17.0.0/16", "172.16.0.9", 5))
     assert found[1] == (IPv4Network("172.17.0.0/16"), IPv4Address("10.0.0.2"), None, 5)
     assert routed(static("172.16.0.0/16", "172.17.0.1"), static("172.17.0.0/16", "172.16.0.1")) == []
 
 
 @given(st.binary(min_size=2, max_size=64).filter(lambda data: len(data) % 2 == 0))
-def test_a_packet_with_its_checksum_sums_to_nothing(data: bytes) -> None:
+def test_checksum_over_a_valid_packet_is_zero(data: bytes) -> None:
     assert checksum(data + checksum(data).to_bytes(2, "big")) == 0

@@ -82,7 +82,7 @@ def write(folder: Path, text: str) -> Path:
     return file
 
 
-def test_an_inventory_has_ways_and_settings(tmp_path: Path) -> None:
+def test_inventory_has_connections_and_settings(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
     found = read_lab(file)
     keys = str(tmp_path / "keys")
@@ -220,7 +220,7 @@ def test_a_group_without_the_node_is_reported_with_its_members(tmp_path: Path) -
     assert lines("ios:\n  hosts:\n    R1:\n") == lines("[host]\nclient\n", ".ini") == [""]
 
 
-def test_two_hosts_may_be_one_machine_with_a_card_each(tmp_path: Path) -> None:
+def test_two_hosts_can_be_one_machine_with_a_nic_each(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
     there = nodes(client="a", server="a")
     (found,) = lacking(EXPERIMENT, there, file)
@@ -251,7 +251,7 @@ def test_only_a_namespace_gets_a_default_route() -> None:
 
 
 @pytest.mark.long
-def test_the_inventory_of_a_project_is_one_for_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_inventory_works_for_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QOSLAB_PASSWORD", "PLANTED-project")
     there = read_lab(write(tmp_path, project_inventory()))
     ways = {"R1": "clab-policing-R1", "client": "clab-policing-client", "server": "clab-policing-server"}
@@ -276,7 +276,7 @@ def delayed() -> Experiment:
     return Experiment.model_validate_json(json.dumps(written))
 
 
-def test_a_link_with_delay_is_refused_until_somebody_makes_it(tmp_path: Path) -> None:
+def test_link_with_delay_is_refused_without_an_emulator(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
     (found,) = lacking(delayed(), nodes(), file)
     assert str(found) == (
@@ -304,7 +304,7 @@ def test_a_link_with_delay_is_refused_until_somebody_makes_it(tmp_path: Path) ->
         ),
     ],
 )
-def test_the_node_that_delays_a_link_is_known(tmp_path: Path, value: str, message: str) -> None:
+def test_inventory_names_the_node_that_delays_a_link(tmp_path: Path, value: str, message: str) -> None:
     text = INVENTORY.replace(
         "qoslab_isolate: namespace", f"qoslab_isolate: namespace\n        qoslab_emulated_by: {value}"
     )
@@ -314,13 +314,13 @@ def test_the_node_that_delays_a_link_is_known(tmp_path: Path, value: str, messag
     assert caught.value.message.startswith(f"{file}{message}")
 
 
-def test_a_variable_of_the_lab_has_near_matches(tmp_path: Path) -> None:
+def test_unknown_lab_variable_gets_a_suggestion(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_isolate: in place", "qoslab_emulate_by: {wan: line}")
     with pytest.raises(UserError, match='did you mean "qoslab_emulated_by"'):
         parse_lab(listed(text), write(tmp_path, text))
 
 
-def test_a_router_may_call_interfaces_otherwise(tmp_path: Path) -> None:
+def test_router_can_have_other_interface_names(tmp_path: Path) -> None:
     plain = "R1: {ansible_host: 192.0.2.1, qoslab_known_hosts: keys}"
     mapped = "R1: {ansible_host: 192.0.2.1, qoslab_interfaces: {Fa0/0: gi0/1}}"
     text = INVENTORY.replace(plain, mapped)
@@ -333,7 +333,7 @@ def test_a_router_may_call_interfaces_otherwise(tmp_path: Path) -> None:
         parse_lab(listed(wrong), write(tmp_path, wrong))
 
 
-def test_another_model_may_stand_for_a_router(tmp_path: Path) -> None:
+def test_another_model_can_replace_a_router(tmp_path: Path) -> None:
     plain = "R1: {ansible_host: 192.0.2.1, qoslab_known_hosts: keys}"
     for written, found in (("2901", "2901"), ("IOSv", "IOSv")):
         text = INVENTORY.replace(plain, f"R1: {{ansible_host: 192.0.2.1, qoslab_model: {written}}}")
@@ -376,7 +376,7 @@ class Known(KeyringBackend):
 """
 
 
-def test_a_slow_router_is_given_its_time_by_all_that_ask_it(tmp_path: Path) -> None:
+def test_all_clients_use_the_timeout_of_a_slow_router(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_known_hosts: keys}", "ansible_command_timeout: 120}", 1)
     router = parse_inventory(listed(text))["R1"]
     assert isinstance(router, IosAccess)
@@ -396,7 +396,7 @@ def test_a_slow_router_is_given_its_time_by_all_that_ask_it(tmp_path: Path) -> N
             parse_inventory(listed(text.replace("120", wrong)))
 
 
-def test_the_key_of_a_router_is_taken(tmp_path: Path) -> None:
+def test_login_key_of_a_router_is_read(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_known_hosts: keys}", "ansible_ssh_private_key_file: /keys/rack}", 1)
     # Of what a host does not do, because it does not become root, nothing is said.
     text = text.replace("ansible_become: true", "ansible_become: false\n          ansible_become_method: enable")

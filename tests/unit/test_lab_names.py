@@ -14,11 +14,11 @@ from qoslab.virtual_lab.linux_names import linux_interface
         ("GigabitEthernet0/1.100", "Gi0-1.100"),
     ],
 )
-def test_two_letters_and_numbers(ios: str, linux: str) -> None:
+def test_short_interface_names_have_two_letters_and_numbers(ios: str, linux: str) -> None:
     assert linux_interface(ios) == linux
 
 
-def test_suffix() -> None:
+def test_kernel_names_can_have_a_suffix() -> None:
     assert linux_interface("FastEthernet0/1", ".in") == "Fa0-1.in"
 
 
@@ -28,6 +28,6 @@ def test_other_names_are_refused(name: str) -> None:
         linux_interface(name)
 
 
-def test_a_name_the_kernel_would_refuse() -> None:
+def test_name_too_long_for_the_kernel_is_refused() -> None:
     with pytest.raises(UserError, match="longer than 15 characters"):
         linux_interface("GigabitEthernet100/200/300.4000")

@@ -77,7 +77,7 @@ def test_the_reason_for_unmappable_ids_is_reported(monkeypatch: pytest.MonkeyPat
     assert "seccomp=unconfined" in reported.value.hint
 
 
-def test_on_ubuntu_a_profile_is_offered_before_the_switch_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hint_on_ubuntu_offers_a_profile_before_the_global_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check only the text: this machine has no AppArmor to load the profile."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     hint = failed("user namespace", errno.EACCES)
@@ -92,7 +92,7 @@ def test_on_ubuntu_a_profile_is_offered_before_the_switch_for_all(monkeypatch: p
     assert all(line.endswith(",") for line in lines[opening + 1 : -1] if not line.lstrip().startswith("include"))
 
 
-def test_a_name_in_use_and_the_unexpected() -> None:
+def test_used_lab_name_and_unexpected_errors_are_reported() -> None:
     taken = failed("name", errno.EADDRINUSE)
     assert isinstance(taken, UserError) and "qoslab lab down x" in taken.hint
     assert isinstance(failed("prctl", errno.EIO), LabError)
@@ -126,7 +126,7 @@ sys.stdin.read()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
-def test_another_user_cannot_take_the_name_of_a_lab(tmp_path: Path) -> None:
+def test_another_user_cannot_occupy_the_name_of_a_lab(tmp_path: Path) -> None:
     name = f"qoslab-test/{tmp_path}"[-60:]
     command = [sys.executable, "-I", "-c", SQUATTER, name, "", "/1", "/2"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

@@ -49,7 +49,7 @@ ROUTED = topology(
 )
 
 
-def test_ports_are_those_of_the_control_protocol() -> None:
+def test_ports_match_the_control_protocol() -> None:
     wiring = wire(ROUTED)
     plain = {"jitter": None, "loss": None}
     lan, wan = (wiring.ports["R1"][port]["link"].pop("seed") for port in ("FastEthernet0/0", "Serial0/1/0"))
@@ -93,7 +93,7 @@ def test_a_host_on_one_link_has_the_router_as_its_gateway() -> None:
     ]
 
 
-def test_arp_entries_name_the_far_end_that_has_the_address() -> None:
+def test_arp_entries_name_the_remote_end_with_the_address() -> None:
     wiring = wire(ROUTED)
     macs = {(each.namespace, each.name): each.mac for each in wiring.interfaces()}
     assert all(int(mac[:2], 16) & 0b11 == 0b10 for mac in macs.values())  # unicast, locally administered
@@ -169,7 +169,7 @@ def test_the_token_bucket_holds_two_frames_and_five_milliseconds(rate: int) -> N
     assert bucket.burst_bytes <= max(2 * 1538, rate * 0.005 / 8)
 
 
-def test_jitter_and_loss_are_those_of_the_control_protocol() -> None:
+def test_jitter_and_loss_match_the_control_protocol() -> None:
     impaired = topology(
         {"client": {"platform": "host"}, "R1": {"platform": "engine"}},
         {
@@ -237,7 +237,7 @@ def test_impossible_wiring_is_refused(bad: Topology, message: str) -> None:
         wire(bad)
 
 
-def test_clutter_comes_to_its_blocks_of_a_startup_configuration_or_is_refused() -> None:
+def test_inert_lines_are_added_to_their_blocks_or_refused() -> None:
     text = startup_config(ROUTED, "R1", {"user": "lab", "password": "word", "enable": "secret"})
     theirs = "hostname R9\nrouter ospf 7\n network 10.0.0.0 0.255.255.255 area 0\n"
     theirs += "interface FastEthernet0/0\n ip address 10.9.0.1 255.255.255.0\n ip nat inside\n"
@@ -295,7 +295,7 @@ def test_the_router_process_gets_places_and_memory_links() -> None:
     }
 
 
-def test_a_line_between_hosts_has_its_own_namespace_and_no_kernel() -> None:
+def test_line_between_hosts_has_a_namespace_and_no_kernel() -> None:
     ends = [end("a", "eth0", "10.0.0.1/24"), end("b", "eth0", "10.0.0.2/24")]
     slow = {"name": "slow", "rate": "10 Mb/s", "delay": "10 ms", "ends": ends}
     wiring = wire(topology({"a": HOST, "b": HOST}, slow))

@@ -28,7 +28,7 @@ def version_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_interfaces_have_names_that_are_known(name: str) -> None:
+def test_interface_names_are_known(name: str) -> None:
     interfaces = [each.name for each in MODELS[name].interfaces]
     assert len(interfaces) > 1
     for each in interfaces:
@@ -38,7 +38,7 @@ def test_interfaces_have_names_that_are_known(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", XE)
-def test_show_version_is_read_by_genie(name: str) -> None:
+def test_genie_parses_show_version(name: str) -> None:
     text = version_of(name)
     parsed: Any = parse("iosxe", "show version", text).parsed
     found = parsed["version"]
@@ -58,7 +58,7 @@ def test_show_version_is_read_by_genie(name: str) -> None:
         ("2911", "15.7(3)M8", "15.7", "c2900-universalk9-mz.SPA.157-3.M8.bin"),
     ],
 )
-def test_releases(name: str, release: str, train: str, image: str) -> None:
+def test_models_have_release_train_and_image(name: str, release: str, train: str, image: str) -> None:
     model = MODELS[name]
     generation = model.generations[0]
     assert model.software(generation).version == release

@@ -150,7 +150,7 @@ MAPS = """(() => [...document.querySelectorAll(".heat")].map((map) => {
 """Columns, position in the window and overflow of each map."""
 
 
-def test_the_widest_maps_are_whole_on_a_screen(tab: Browser, urls: dict[str, str]) -> None:
+def test_widest_maps_fit_on_a_screen(tab: Browser, urls: dict[str, str]) -> None:
     shown(tab, urls["grid"], width=1280, height=800)
     maps = tab.tell(MAPS)
     assert [each["columns"] for each in maps] == [24] * 4
@@ -184,9 +184,7 @@ UNREACHED = """(() => {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_all_that_opens_toggles_leads_or_scrolls_is_reached_by_keyboard(
-    tab: Browser, urls: dict[str, str], page: str
-) -> None:
+def test_every_control_is_reachable_by_keyboard(tab: Browser, urls: dict[str, str], page: str) -> None:
     # As narrow as a phone most of it has to be scrolled.
     shown(tab, urls[page], width=400)
     stops = []
@@ -211,7 +209,7 @@ def focus(tab: Browser, selector: str) -> None:
     raise AssertionError(f"no tabulator comes to {selector}")
 
 
-def test_keys_replace_the_mouse(tab: Browser, urls: dict[str, str]) -> None:
+def test_every_control_works_with_keys(tab: Browser, urls: dict[str, str]) -> None:
     tab.open(urls["plain"], width=400)
     tab.press("Tab")
     tab.press("Enter")
@@ -260,7 +258,7 @@ def test_values_of_a_map_are_reachable_by_keyboard(tab: Browser, urls: dict[str,
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_paper_holds_all_of_it_as_tables(tab: Browser, urls: dict[str, str], page: str) -> None:
+def test_printed_page_has_all_values_as_tables(tab: Browser, urls: dict[str, str], page: str) -> None:
     shown(tab, urls[page], width=PAPER_PX)
     tab.look(width=PAPER_PX, media="print")
     # A browser prints the letters of a page smaller, all of them, that is wider than the sheet.

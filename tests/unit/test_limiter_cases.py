@@ -106,7 +106,7 @@ def test_jitter_is_no_shaper(uniform: bool, ordered: bool, arrivals) -> None:  #
         (3 * 10**6, 40, poisson, 3 * 10**6),
     ],
 )
-def test_line_before_a_policer_is_no_limiter_of_another_rate(line: int, limit: int, arrivals, offered: int) -> None:  # type: ignore[no-untyped-def]
+def test_line_before_a_policer_is_not_inferred_with_another_rate(line: int, limit: int, arrivals, offered: int) -> None:  # type: ignore[no-untyped-def]
     found = inferred([Line(line, limit), Policer(10**6, 6000)], arrivals(offered, 700, 4000), 700)
     if found.kind == "line":
         assert found.rate_bps is not None and found.rate_bps.low <= line <= found.rate_bps.high
@@ -122,13 +122,13 @@ def test_a_line_before_a_policer_is_inferred_without_queue_drops() -> None:
     assert "lost while its queue was not full" in "\n".join(found.lines())
 
 
-def test_line_shared_with_traffic_that_is_not_captured_is_no_shaper() -> None:
+def test_line_shared_with_uncaptured_traffic_is_no_shaper() -> None:
     others = deque(zip(poisson(600_000, 500, 2000, seed=9).tolist(), [500] * 2000, strict=True))
     found = inferred([Line(1_500_000, 50, others)], poisson(1_300_000, 700, 3000), 700)
     assert found.kind == "unexplained" and found.rate_bps is None
 
 
-def test_losses_before_a_line_are_not_of_its_queue() -> None:
+def test_losses_before_a_line_are_not_attributed_to_its_queue() -> None:
     loss = Loss(0.02, np.random.default_rng(7))
     found = inferred([loss, Line(10**6, 200)], poisson(950_000, 700, 4000), 700)
     assert found.kind == "line" and found.queue_packets is None
@@ -168,7 +168,7 @@ def test_policer_with_jitter_behind_it_is_a_policer() -> None:
     assert found.kind == "policer" and found.burst_bytes is not None and found.burst_bytes.low <= 20_000
 
 
-def test_rate_of_a_bucket_that_fills_up_between_bursts_is_a_wide_interval() -> None:
+def test_rate_of_a_bucket_that_fills_between_bursts_has_a_wide_interval() -> None:
     bursts = np.concatenate([SECOND // 2 * number + 20_000 * np.arange(8) for number in range(1, 100)])
     found = inferred([Policer(10**6, 3500)], bursts, 1000)
     assert found.kind == "policer" and found.rate_bps is not None
@@ -177,7 +177,7 @@ def test_rate_of_a_bucket_that_fills_up_between_bursts_is_a_wide_interval() -> N
 
 
 @pytest.mark.parametrize("drift", [-60e-6, 60e-6])
-def test_rate_of_a_line_allows_for_a_drift_that_packets_of_one_direction_do_not_show(drift: float) -> None:
+def test_line_rate_interval_includes_undetectable_clock_drift(drift: float) -> None:
     found = inferred([Line(10**6, 30), Drift(drift)], poisson(2 * 10**6, 1000, 3000), 1000)
     assert found.kind == "line" and found.rate_bps is not None
     assert found.rate_bps.low <= 10**6 <= found.rate_bps.high

@@ -248,7 +248,7 @@ def answers(time_s: Array, delay_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
 class TestLimiters:
     time_s, size = Load(1, 1.5e6, False, False).packets()
 
-    def test_a_policer(self) -> None:
+    def test_policer_is_inferred(self) -> None:
         passed = policed(self.time_s, self.size, 1e6, 31250)
         found = infer(join(*captured(self.time_s, self.size, np.where(passed, self.time_s + 0.001, np.nan))))
         assert (found.kind, found.queue_packets, found.interval_s) == ("policer", None, None)
@@ -256,7 +256,7 @@ class TestLimiters:
         assert found.burst_bytes is not None and found.burst_bytes.value == pytest.approx(31250, abs=100)
 
     @pytest.mark.parametrize(("ahead_s", "drift"), [(3.7, 50e-6), (-3.7, -50e-6), (0.2, 0.0)])
-    def test_results_of_two_clocks_are_right_or_withheld(self, ahead_s: float, drift: float) -> None:
+    def test_results_with_two_clocks_are_right_or_omitted(self, ahead_s: float, drift: float) -> None:
         passed = policed(self.time_s, self.size, 1e6, 31250)
         of_policer = np.where(passed, self.time_s + 0.001, np.nan)
         for out in (of_policer, shaped(self.time_s, self.size, 1e6, 0.025, 64)):
@@ -276,7 +276,7 @@ class TestLimiters:
                 if found is not None:
                     assert found.value == pytest.approx(true.value, rel=1e-3, abs=coarse), name
 
-    def test_a_policer_before_a_line(self) -> None:
+    def test_policer_before_a_line_is_inferred(self) -> None:
         passed = policed(self.time_s, self.size, 1e6, 31250)
         out = np.full(len(passed), np.nan)
         out[passed] = lined(self.time_s[passed], self.size[passed], 4e6, 1000)
@@ -284,7 +284,7 @@ class TestLimiters:
         assert found.kind == "policer" and found.rate_bps is not None
         assert found.rate_bps.value == pytest.approx(1e6, rel=1e-4)
 
-    def test_a_shaper_and_its_queue(self) -> None:
+    def test_shaper_and_its_queue_are_inferred(self) -> None:
         joined = join(*captured(self.time_s, self.size, shaped(self.time_s, self.size, 1e6, 0.025, 64)))
         found = infer(joined)
         assert found.kind == "shaper" and found.interval_s is not None and found.queue_packets is not None
@@ -292,7 +292,7 @@ class TestLimiters:
         assert (found.queue_packets.low, found.queue_packets.value) == (64, 64)
         assert found.burst_bytes is not None and found.burst_bytes.value == pytest.approx(6250, abs=self.size.max())
 
-    def test_a_line_and_its_queue(self) -> None:
+    def test_line_and_its_queue_are_inferred(self) -> None:
         found = infer(join(*captured(self.time_s, self.size, lined(self.time_s, self.size, 1e6, 40))))
         assert (found.kind, found.interval_s) == ("line", None)
         assert found.rate_bps is not None and found.rate_bps.value == pytest.approx(1e6, rel=1e-5)
@@ -300,7 +300,7 @@ class TestLimiters:
         assert queue is not None and (queue.low, queue.value, queue.high) == (40, 40, 40)
 
     @pytest.mark.parametrize("alone", [True, False])
-    def test_a_ring_behind_a_priority_queue(self, alone: bool) -> None:
+    def test_ring_behind_a_priority_queue_is_inferred(self, alone: bool) -> None:
         """Infer a ring even if no packet finds the line idle, so that none shows the shortest time."""
         rate, ring = 10e6, 3
         time_s = np.sort(np.concatenate([np.arange(2000) * 0.7e-3, 0.1003 + np.arange(250) * 5.11e-3]))
@@ -312,7 +312,7 @@ class TestLimiters:
         found = infer(join(*captured(time_s, size, out, source_port=np.where(voice, 9, 7))))
         assert found.kind == "line" and found.ahead_packets == ring + 1
 
-    def test_nothing_limits(self) -> None:
+    def test_no_limiter_is_inferred_without_one(self) -> None:
         found = infer(join(*captured(self.time_s, self.size, self.time_s + 0.002)))
         assert found.kind == "nothing" and found.rate_bps is None
         assert list(found.lines()) == [
@@ -320,12 +320,12 @@ class TestLimiters:
         ]
         assert found.busiest_bps is not None and 1.5e6 < found.busiest_bps < 4e6
 
-    def test_losses_at_random_are_no_policer(self) -> None:
+    def test_random_losses_are_no_policer(self) -> None:
         lost = np.random.default_rng(3).random(len(self.size)) < 0.05
         found = infer(join(*captured(self.time_s, self.size, np.where(lost, np.nan, self.time_s + 0.002))))
         assert found.kind == "unexplained"
 
-    def test_a_marker(self) -> None:
+    def test_marker_is_inferred(self) -> None:
         conformed = policed(self.time_s, self.size, 1e6, 31250)
         before, after = captured(self.time_s, self.size, self.time_s + 0.002, tos=0xB8)
         joined = join(before, after.assign(tos=np.where(conformed, 0xB8, 0x28)))
@@ -360,7 +360,7 @@ class TestJoining:
         joined = join(*captured(self.time_s, self.size, out))
         assert joined.packets["overtook"].to_numpy()[48:56].tolist() == [0, 0, 0, 1, 1, 1, 0, 0]
 
-    def test_a_delay_and_a_loss_of_each_flow(self) -> None:
+    def test_each_flow_has_its_delay_and_loss(self) -> None:
         out = self.time_s + np.where(np.arange(200) % 2, 0.001, 0.003)
         out[[10, 12, 15]] = np.nan
         ports = np.where(np.arange(200) % 2, 7, 9)
@@ -456,7 +456,7 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
         ),
     ],
 )
-def test_captures_that_a_metric_names_must_be_there(
+def test_captures_named_by_a_metric_must_exist(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str, message: str
 ) -> None:
     folder = tmp_path / "experiments"
@@ -481,14 +481,14 @@ class TestCommand:
         assert "A policer, counted in frames without check sequence, as routers of IOS count:" in output
         assert pd.read_parquet(table)["out_s"].isna().sum() <= dropped
 
-    def test_figures_for_programs(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_json_output_has_all_values(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["infer", *files(tmp_path, self.passed, self.time_s), "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found["limiter"]["kind"] == "policer" and found["clocks"]["state"] == "agree"
         assert found["limiter"]["rate_bps"]["value"] == pytest.approx(1e6, rel=1e-3)
         assert found["limiter"]["burst_bytes"]["value"] == pytest.approx(31250, abs=514)
 
-    def test_one_class_among_others(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_one_class_is_inferred_among_others(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         # Every other packet is of a class that nothing limits.
         ours = np.arange(3000) % 2 == 0
         passed = ~ours
@@ -502,7 +502,7 @@ class TestCommand:
         assert main(["infer", *names, "--dscp", "12"]) == 2
         assert "found no input packet with DSCP 12, expected one of DSCP 10, 46" in capsys.readouterr().err
 
-    def test_captures_that_do_not_belong_together(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_unrelated_captures_are_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         names = files(tmp_path, self.passed, self.time_s, source=0x0A000009)
         table = tmp_path / "joined.parquet"
         assert main(["infer", *names, "--table", str(table)]) == 2
@@ -510,7 +510,7 @@ class TestCommand:
         assert "do not belong together: they have 3,000 and" in output and "of which 0 are in both" in output
         assert "No two hosts are the same" in output and not list(tmp_path.glob("*parquet*"))
 
-    def test_one_that_is_cut_off(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_truncated_capture_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         before, after = files(tmp_path, self.passed, self.time_s)
         Path(before).write_bytes(Path(before).read_bytes()[:-7])
         assert main(["infer", before, after]) == 2
@@ -524,13 +524,15 @@ class TestCommand:
         assert main(["infer", before, after]) == 2
         assert "after.pcap.gz: found no packets" in capsys.readouterr().err
 
-    def test_few_bytes_of_each_packet(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_captures_with_a_short_snap_length_are_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         before, after = files(tmp_path, self.passed, self.time_s)
         Path(before).write_bytes(pcap("<", 0xA1B23C4D, 1, [(1, 0, frame(1, 514, 64))] * 20, kept=40))
         assert main(["infer", before, after]) == 2
         assert "only 6 bytes behind the IP header were kept, expected 20 at least" in capsys.readouterr().err
 
-    def test_a_table_that_cannot_be_written(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_unwritable_table_is_reported(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         names = files(tmp_path, self.passed, self.time_s)
         (tmp_path / "file").touch()
         assert main(["infer", *names, "--table", str(tmp_path / "file" / "x.parquet")]) == 2

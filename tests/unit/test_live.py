@@ -80,7 +80,7 @@ def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
 
 
 class TestTail:
-    def test_a_line_counts_once_its_end_is_there(self, tmp_path: Path) -> None:
+    def test_line_counts_once_it_is_complete(self, tmp_path: Path) -> None:
         file = tmp_path / "a.jsonl"
         tail = Tail(file)
         assert tail.read() == []
@@ -98,7 +98,7 @@ class TestTail:
         file.write_text('{"a": 3}\n')
         assert tail.read() == [{"a": 3}]
 
-    def test_a_line_without_end_takes_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_endless_line_takes_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tails, "LINE_MOST", 10)
         monkeypatch.setattr(tails, "AT_ONCE", 4)
         file = tmp_path / "a.jsonl"
@@ -116,7 +116,7 @@ class TestTail:
 
 class TestRates:
     @pytest.mark.parametrize("kind", ["police", "shape"])
-    def test_they_are_those_of_the_report(self, kind: str) -> None:
+    def test_live_values_equal_those_of_the_report(self, kind: str) -> None:
         replies = [sample_run.counters_reply(second, "P", **{kind: True}) for second in (0, 1, 2, 2.2, 3, 4)]
         rates = Rates()
         for each in replies:
@@ -128,7 +128,7 @@ class TestRates:
         found = pd.DataFrame([{name: getattr(point, name) for name in names} for point in points])
         pd.testing.assert_frame_equal(found.astype(float), expected[names].astype(float), check_index_type=False)
 
-    def test_a_queue_takes_as_long_as_it_is_sent(self) -> None:
+    def test_queue_delay_follows_from_the_sent_rate(self) -> None:
         rates = Rates()
         for second in (1, 2):
             rates.counters("R1", sample_run.counters_reply(second, "P", shape=True))
@@ -143,7 +143,7 @@ class TestRates:
         (points,) = rates.classes.values()
         assert [point.time_s for point in points] == [1.0, 3.0]
 
-    def test_a_router_is_read_by_its_prints(self) -> None:
+    def test_router_without_counters_is_read_by_its_output(self) -> None:
         rates = Rates()
         for each in printed(2):
             rates.reading("R1", each)
@@ -207,7 +207,7 @@ class TestWatchedRun:
         run.look()
         assert run.state == BROKEN_OFF
 
-    def test_whether_a_run_is_worked_on_is_seen_at_its_lock(self, tmp_path: Path) -> None:
+    def test_lock_shows_whether_a_run_is_in_progress(self, tmp_path: Path) -> None:
         folder = RunFolder.create(tmp_path, "a")
         assert not folder.worked_on()
         with folder.working(ASKED):
@@ -236,14 +236,14 @@ class TestWatchedRun:
             with pytest.raises(UserError, match=message):
                 WatchedRun(folder).look()
 
-    def test_a_run_without_such_lines_is_refused(self, tmp_path: Path) -> None:
+    def test_run_without_progress_lines_is_refused(self, tmp_path: Path) -> None:
         folder = RunFolder.create(tmp_path, "a")
         with folder.working(ASKED), pytest.raises(UserError, match=r"found no progress\.jsonl"):
             WatchedRun(folder)
 
 
 class TestCommand:
-    def test_without_a_terminal_it_prints_lines_and_the_end(
+    def test_watch_without_a_terminal_prints_lines_and_the_end(
         self,
         going_on: tuple[RunFolder, ProgressFile, Cell],
         capsys: pytest.CaptureFixture[str],
@@ -277,7 +277,7 @@ def test_imported_names_are_escaped(going_on: tuple[RunFolder, ProgressFile, Cel
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("cells", "shown"), [(1, 1), (3, 2), (6, 2)])
 @pytest.mark.parametrize(("width", "graph"), [(50, 0), (60, 0), (80, 16), (120, 40)])
-def test_nothing_is_cut_on_a_small_terminal(
+def test_small_terminal_shows_complete_lines(
     going_on: tuple[RunFolder, ProgressFile, Cell], width: int, graph: int, cells: int, shown: int
 ) -> None:
     folder, text, _ = going_on
@@ -349,7 +349,7 @@ def ask(url: str, host: str | None = None) -> tuple[int, bytes, Any]:
 
 
 class TestServer:
-    def test_the_page_needs_nothing_from_elsewhere(self, view: LiveView) -> None:
+    def test_live_page_needs_no_external_resource(self, view: LiveView) -> None:
         for name in ("", "live.js", "plotly.js", "report.css"):
             status, content, headers = ask(view.url + name)
             assert status == 200 and content
@@ -357,7 +357,7 @@ class TestServer:
             if name in ("", "live.js"):
                 assert b"http" not in content.replace(b"http-equiv", b"")
 
-    def test_live_values_grow(self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_live_values_increase(self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         def drawn() -> int:
             return len(json.loads(ask(view.url + "data.json")[1])["cells"][0]["graphs"][0]["data"][0]["x"])
 
@@ -367,7 +367,7 @@ class TestServer:
             view._run.look()
         assert drawn() == 4
 
-    def test_others_read_nothing(self, view: LiveView) -> None:
+    def test_other_users_get_no_live_data(self, view: LiveView) -> None:
         port = view.url.split(":")[2].partition("/")[0]
         assert len(view.word) >= 20 and view.url.startswith("http://127.0.0.1:")
         for url in (f"http://127.0.0.1:{port}/", f"http://127.0.0.1:{port}/data.json", view.url + "../report.html"):
@@ -426,14 +426,14 @@ class TestServer:
             LiveView(port=80)
         assert reported.value.hint == hint
 
-    def test_ports_that_no_run_came_to_are_given_back(self) -> None:
+    def test_ports_are_released_without_a_run(self) -> None:
         with LiveView() as view:
             pass
         with pytest.raises(ConnectionRefusedError):
             ask(view.url)
 
     @pytest.mark.parametrize("command", [["watch"], ["run", "policing-vs-shaping", "--lab", "simulated"]])
-    def test_a_port_of_no_page_is_refused(
+    def test_port_without_live_is_refused(
         self, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -458,7 +458,7 @@ class TestServer:
         assert f"{port}: cannot listen: Address already in use" in capsys.readouterr().err
         assert list(tmp_path.iterdir()) == []
 
-    def test_browsers_that_go_away_and_those_that_ask_nothing_disturb_nobody(self, view: LiveView) -> None:
+    def test_closed_and_idle_browsers_do_not_disturb_others(self, view: LiveView) -> None:
         address = ("127.0.0.1", int(view.url.split(":")[2].partition("/")[0]))
         idle = [socket.create_connection(address) for _ in range(8)]
         for _ in range(8):
@@ -471,7 +471,7 @@ class TestServer:
         for each in idle:
             each.close()
 
-    def test_other_users_cannot_take_the_places_of_the_page(
+    def test_other_users_cannot_exhaust_the_connections_of_the_page(
         self, view: LiveView, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("qoslab.live.server.owner_of_peer", lambda connection: 65534)
@@ -481,7 +481,7 @@ class TestServer:
         monkeypatch.setattr("qoslab.live.server.owner_of_peer", lambda connection: 0)
         assert ask(view.url)[0] == 200, "forwarders of ports may be root's"
 
-    def test_a_scraper_that_asks_slowly_is_hung_up_on(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_slow_scraper_is_disconnected(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("qoslab.live.server.IDLE_S", 0.3)
         address = ("127.0.0.1", int(view.metrics_url.split(":")[2].partition("/")[0]))
         with socket.create_connection(address, timeout=30) as slow:
@@ -509,7 +509,7 @@ class TestServer:
             thread.join(10)
         assert "a defect of qoslab: RuntimeError: no such" in json.loads(ask(view.url + "data.json")[1])["error"]
 
-    def test_nothing_is_left_when_it_ends(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_live_server_leaves_nothing_behind(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         with LiveView() as view:
             view.serve(WatchedRun(going_on[0]))
             assert ask(view.url)[0] == 200
@@ -543,7 +543,7 @@ def test_the_page_names_the_polling_interval() -> None:
     assert reported is not None and [Duration.parse(each).seconds for each in reported.groups()] == [SELDOM_S, OFTEN_S]
 
 
-def test_a_browser_draws_it(view: LiveView, tmp_path: Path) -> None:
+def test_live_page_is_drawn_by_a_browser(view: LiveView, tmp_path: Path) -> None:
     with browser(tmp_path) as tab:
         tab.open(view.url)
         tab.wait("document.querySelector('.js-line') !== null")

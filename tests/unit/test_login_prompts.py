@@ -56,7 +56,7 @@ def asked(line: Line, command: str, prompt: str = "R1#") -> str:
         ("BRANCH-OFFICE-ROUTER-42", "BRANCH-OFFICE-ROUTER-42#"),
     ],
 )
-def test_an_answer_ends_at_the_prompt_though_it_has_a_part_of_the_name_only(name: str, prompt: str) -> None:
+def test_answer_ends_at_a_prompt_with_a_shortened_name(name: str, prompt: str) -> None:
     assert asked(Scripted(f"line\r\nR10#\r\nsaid\r\n{prompt}"), "line", f"{name}#") == "R10#\nsaid"
 
 
@@ -75,7 +75,7 @@ def test_an_answer_ends_at_the_prompt_though_it_has_a_part_of_the_name_only(name
         ("Destination filename [qoslab-before.cfg]? ", b"\r"),
     ],
 )
-def test_a_question_is_answered_so_that_nothing_is_saved_or_erased(question: str, answer: bytes) -> None:
+def test_prompts_are_answered_without_saving_or_erasing(question: str, answer: bytes) -> None:
     device = Scripted(f"copy\r\n{question}", "\r\ndone\r\nR1#")
     assert re.sub(r"\s+", " ", asked(device, "copy")).endswith("done")
     assert device.heard == [b"copy\r", answer]

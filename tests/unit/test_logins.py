@@ -86,7 +86,7 @@ async def by_telnet(device: FakeDevice) -> Client:
 WAYS = pytest.mark.parametrize("way", [by_ssh, by_telnet])
 
 
-def test_how_long_a_login_may_be_idle() -> None:
+def test_idle_timeout_follows_exec_timeout() -> None:
     limits = [None, (0, 0), (0, 30), (5, 0), (10, 0)]
     assert [Line("vty", 0, exec_timeout=each).idle_s for each in limits] == [600, None, 30, 300, 600]
 
@@ -116,7 +116,7 @@ def test_an_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awai
 
 @pytest.mark.long
 @WAYS
-def test_a_client_that_does_not_read_is_waited_for(
+def test_router_waits_for_a_client_that_does_not_read(
     device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stop reading: a command runs after the client has read the answers to the earlier ones, so that no answers pile

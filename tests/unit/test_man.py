@@ -25,7 +25,7 @@ def _commands(command: click.Command, name: str = "qoslab") -> set[str]:
     return found
 
 
-def test_every_command_has_a_page_that_man_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_a_manual_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "qoslab-gone.1").write_text("of an older version")
     assert main(["man", "--to", str(tmp_path)]) == 0
     assert {file.stem for file in tmp_path.iterdir()} == _commands(group)
@@ -52,7 +52,7 @@ def test_pages_are_the_same_on_another_day(monkeypatch: pytest.MonkeyPatch) -> N
     assert pages() == before
 
 
-def test_generate_writes_the_files_that_are_out_of_date(
+def test_generate_writes_only_outdated_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("qoslab.cli.generate.checkout", lambda: tmp_path)

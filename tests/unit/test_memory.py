@@ -52,7 +52,7 @@ def test_queues_in_bytes_are_counted_by_the_shortest_packets(limit: str, packets
     assert held(text) - held("") == packets + 200 - 1000
 
 
-def test_limits_in_microseconds_are_of_the_rate() -> None:
+def test_limits_in_microseconds_depend_on_the_rate() -> None:
     def of(limit: str) -> int:
         text = f"policy-map P\n class class-default\n  bandwidth 1000\n  queue-limit {limit}\n"
         text += "interface GigabitEthernet0/0/0\n service-policy output P\n"
@@ -67,7 +67,7 @@ def experiment(folder: Path, text: str, template: str = "") -> Path:
     return folder / "e.yml"
 
 
-def test_queues_without_bound_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unbounded_queues_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = BASE.replace('model: "3725"', 'model: "3725", generation: hqf').replace(
         "- name: one", "- {name: one, configure: {R1: {template: t.j2}}}"
     )
@@ -81,7 +81,7 @@ def test_queues_without_bound_are_refused(tmp_path: Path, capsys: pytest.Capture
     assert f"bytes, expected at most {MOST}" in output and "lower queue-limit" in output
 
 
-def test_links_that_hold_too_much_are_refused(tmp_path: Path) -> None:
+def test_links_with_too_many_packets_in_flight_are_refused(tmp_path: Path) -> None:
     text = BASE.replace("rate: 100 Mb/s", "rate: 10 Gb/s\n      delay: 200 ms", 1)
     (lan, wan) = load_experiment(experiment(tmp_path, text)).topology.links
     assert (in_flight(lan), in_flight(wan)) == (2 * 250_000_000, 0)

@@ -42,7 +42,7 @@ def compares_clocks(metric: Metric) -> bool:
     return metric.unit == "ms" or metric.selector == "captures"
 
 
-def test_no_figure_is_the_difference_of_two_hosts_clocks() -> None:
+def test_no_value_is_the_difference_of_two_host_clocks() -> None:
     times = {metric.name for metric in METRICS.values() if compares_clocks(metric)}
     # A new one belongs to one of them. If it does not, it carries the error of both clocks, or is withheld.
     assert times == {*ONE_CLOCK, *DIFFERENCES, *OF_TWO_CAPTURES}

@@ -66,7 +66,7 @@ def test_an_arm_may_have_no_traffic() -> None:
     assert whole.flows_of(whole.arms[0]) == ()
 
 
-def test_nodes_and_their_links() -> None:
+def test_nodes_have_their_links() -> None:
     whole = experiment()
     assert routers_of(whole.topology) == ("R1",)
     assert hosts_of(whole.topology) == ("a", "b")
@@ -110,7 +110,9 @@ def expect(metric: str, arm: str = "own", **form: object) -> Expectation:
         (expect("goodput.sum", "own/plain", at_least=1.0), (1.0, None), "at least 1"),
     ],
 )
-def test_bounds(expectation: Expectation, bounds: tuple[float | None, float | None], tolerance: str) -> None:
+def test_bounds_apply_exactly(
+    expectation: Expectation, bounds: tuple[float | None, float | None], tolerance: str
+) -> None:
     assert expectation.bounds == bounds
     assert expectation.tolerance == tolerance
     for bound, step in zip(bounds, (-1e-6, 1e-6), strict=True):
@@ -141,13 +143,13 @@ def test_bounds_of_another_kind_are_refused(expectation: Expectation) -> None:
 
 
 @pytest.mark.parametrize("arm", ["a/b/c", "/a", "a/", "", "1a", "a b"])
-def test_arm_forms(arm: str) -> None:
+def test_arms_have_short_and_long_forms(arm: str) -> None:
     with pytest.raises(pydantic.ValidationError):
         expect("goodput.sum", arm, at_least=1.0)
 
 
 @given(st.integers(min_value=0, max_value=2**53))
-def test_quantities_in_the_unit_of_a_metric(count: int) -> None:
+def test_quantities_are_converted_to_the_unit_of_a_metric(count: int) -> None:
     assert as_float(Rate(count), "b/s") == count
     assert as_float(Size(count), "B") == count
     assert as_float(Duration(count * 10**6), "ms") == count
@@ -174,7 +176,7 @@ def test_quantities_in_the_unit_of_a_metric(count: int) -> None:
         (0.0, "flag", "no"),
     ],
 )
-def test_figures_for_people(value: float, unit: str, text: str) -> None:
+def test_values_are_printed_for_people(value: float, unit: str, text: str) -> None:
     assert format_value(value, unit) == text  # type: ignore[arg-type]
 
 

@@ -50,7 +50,7 @@ def test_any_answers_give_a_valid_experiment(
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("model", "port"), [("ISR4451", "GigabitEthernet0/0/1"), ("C8000V", "GigabitEthernet2")])
-def test_routers_may_be_of_another_model(
+def test_routers_can_have_another_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, port: str, policy: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -60,7 +60,7 @@ def test_routers_may_be_of_another_model(
 
 
 @pytest.mark.parametrize("model", ["3750G", "ISR9999"])
-def test_a_model_that_is_no_router_is_refused(
+def test_model_of_no_router_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -69,7 +69,7 @@ def test_a_model_that_is_no_router_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_experiment_meets_its_expectations(
+def test_new_experiment_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -84,7 +84,7 @@ def test_a_new_experiment_meets_its_expectations(
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_an_expectation_of_a_voice_looks_at_the_policy(
+def test_voice_expectation_depends_on_the_policy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], policy: str
 ) -> None:
     """Check the voice expectation: it passes at the least rate, and fails if the policy is too slow for the voice, or
@@ -150,7 +150,7 @@ def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
     return process.wait(60), shown.replace("\r\n", "\n")
 
 
-def test_missing_options_are_asked_on_a_terminal(tmp_path: Path) -> None:
+def test_missing_options_are_requested_on_a_terminal(tmp_path: Path) -> None:
     # The third answer is none of those that there are, and is asked for again; an empty one takes what stands there.
     status, shown = dialogue(tmp_path, "2", "police", "fast", "3 Mb/s", "tcp", "4", "20ms", "")
     assert status == 0, shown
@@ -171,7 +171,7 @@ def test_missing_options_are_asked_on_a_terminal(tmp_path: Path) -> None:
     assert "police cir {{ rate }}" in (tmp_path / "experiments/templates/mine.ios.j2").read_text()
 
 
-def test_only_relevant_options_are_asked(tmp_path: Path) -> None:
+def test_only_relevant_options_are_requested(tmp_path: Path) -> None:
     """Answer the questions: voice needs no number of connections; a priority queue is not offered traffic without
     marks.
     """
@@ -182,7 +182,7 @@ def test_only_relevant_options_are_asked(tmp_path: Path) -> None:
     assert "iperf3" not in text and " delay:" not in text
 
 
-def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path: Path) -> None:
+def test_aborted_dialogue_writes_nothing(tmp_path: Path) -> None:
     status, shown = dialogue(tmp_path, "1", "\x03")
     assert status == 130, shown
     assert list(tmp_path.iterdir()) == []
@@ -210,7 +210,7 @@ def test_impossible_options_are_refused(
     assert message in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_written_over(
+def test_new_overwrites_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -90,7 +90,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 @pytest.mark.long
-def test_every_cell_of_the_notebook_has_something_to_show(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_notebook_cell_has_output(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QOSLAB_RUN", str(run.path))
     shown: dict[str, Any] = {}
     names: dict[str, Any] = {}

@@ -15,7 +15,7 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "analysis").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_nothing_is_stored_and_nothing_computed(path: Path) -> None:
+def test_notebooks_store_no_output_and_compute_nothing(path: Path) -> None:
     allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)
     cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
     assert cells
@@ -26,12 +26,12 @@ def test_nothing_is_stored_and_nothing_computed(path: Path) -> None:
         assert not any(isinstance(node, ast.BinOp | ast.Lambda | ast.comprehension) for node in ast.walk(tree))
 
 
-def test_each_experiment_has_one() -> None:
+def test_each_experiment_has_a_notebook() -> None:
     experiments = (Path(__file__).parents[2] / "experiments").glob("*.yml")
     assert sorted(path.stem for path in NOTEBOOKS) == sorted(path.stem for path in experiments)
 
 
-def test_each_is_run_on_a_simulated_run() -> None:
+def test_each_notebook_is_tested_with_a_simulated_run() -> None:
     reported = set[str]()
     for file in ("notebook/test_simulated_runs.py", "lab/test_notebooks.py"):
         for statement in ast.parse((Path(__file__).parents[1] / file).read_text()).body:

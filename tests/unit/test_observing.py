@@ -19,7 +19,7 @@ def wanted(*pairs: tuple[str, str]) -> list[Observation]:
     return [Observation(node=node, command=command) for node, command in pairs]
 
 
-def test_routers_answer_side_by_side_and_each_in_order() -> None:
+def test_routers_answer_in_parallel_and_each_in_order() -> None:
     both = threading.Barrier(2)
     asked: list[tuple[str, str]] = []
 
@@ -36,7 +36,7 @@ def test_routers_answer_side_by_side_and_each_in_order() -> None:
         assert [each for each in asked if each[0] == router] == [each for each in pairs if each[0] == router]
 
 
-def test_no_router_is_asked_without_observations() -> None:
+def test_routers_are_contacted_only_for_observations() -> None:
     assert observe_all([], lambda device, command: pytest.fail("it was asked")) == []
 
 
@@ -58,7 +58,7 @@ def test_an_unresponsive_router_is_reported_after_the_others_answered() -> None:
     assert done.is_set()
 
 
-def test_ctrl_c_waits_for_no_router() -> None:
+def test_ctrl_c_does_not_wait_for_routers() -> None:
     released = threading.Event()
 
     def observe(device: str, command: str) -> Observed:

@@ -25,7 +25,7 @@ def test_a_settings_file_is_found_by_its_path(tmp_path: Path, name: str) -> None
     assert (found["identityfile"], found["identitiesonly"]) == (str(file), "yes")
 
 
-def test_a_percent_sign_stands_for_itself(tmp_path: Path) -> None:
+def test_percent_sign_in_a_key_name_is_literal(tmp_path: Path) -> None:
     """Use a percent sign in the name of a key: ssh expands it when it reads the file, after it is connected."""
     rack = tmp_path / "100%d"
     rack.mkdir()

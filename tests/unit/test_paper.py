@@ -58,7 +58,7 @@ def outside(figure: Figure) -> list[str]:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("width", WIDTHS_MM)
 @pytest.mark.parametrize("kind", paper.KINDS)
-def test_long_names_are_whole(
+def test_long_names_are_complete(
     kind: paper.Kind, width: float, run: tuple[RunFolder, Manifest, Outcome], tmp_path: Path
 ) -> None:
     figure = paper.draw_metric(*run, "goodput.sum", kind, width)
@@ -73,7 +73,7 @@ def test_long_names_are_whole(
     assert box.width > 0.2 and box.height * figure.get_figheight() > 0.3
 
 
-def test_a_text_without_room_is_reported(tmp_path: Path) -> None:
+def test_text_without_space_is_reported(tmp_path: Path) -> None:
     """Draw a text without enough space, as a chart of a plugin may have."""
     from matplotlib.figure import Figure
 

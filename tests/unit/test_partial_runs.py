@@ -30,7 +30,7 @@ SWEPT = TOP / BASELINES / "tx-ring-limit/simulated"
 
 
 @pytest.mark.parametrize("folder", sorted(each.parent for each in (TOP / BASELINES).glob(f"*/*/{COMPARISON}")), ids=str)
-def test_each_row_is_of_the_cells_that_have_it(folder: Path) -> None:
+def test_each_row_has_the_cells_of_the_part(folder: Path) -> None:
     kept = read(folder)
     cells = [(cell.arm, cell.parameters) for cell in kept.manifest.cells]
     rows = [row for row in kept.rows if not row.about]
@@ -94,7 +94,7 @@ def test_summaries_compare_only_the_cells_of_both_runs(tmp_path: Path) -> None:
     assert now.words.endswith(" within, 0 outside of --arm policed") and before.words.endswith(" 0 outside")
 
 
-def test_averages_are_over_other_cells(tmp_path: Path) -> None:
+def test_averages_over_other_cells_are_not_compared(tmp_path: Path) -> None:
     kept = read(TOP / BASELINES / "tcp-friendly-policer-more/simulated")
     averages = [row for row in kept.rows if row.about]
     manifest = kept.manifest.model_copy(update={"overrides": ("--only rtt=50ms",)})
@@ -103,12 +103,12 @@ def test_averages_are_over_other_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["a", "=", " = ", "a = b = c", ", ", "a = b, "])
-def test_words_that_name_no_cells_are_borne(where: str) -> None:
+def test_selection_without_cells_is_accepted(where: str) -> None:
     row = read(SWEPT).rows[0]
     assert left_out(("--arm a",), [(row.arm, {"a": "x"})])(type(row)(**{**vars(row), "where": where}))
 
 
-def test_a_report_has_no_rows_of_them() -> None:
+def test_report_has_no_rows_of_omitted_parts() -> None:
     comparison = pd.read_csv(SWEPT / COMPARISON)
     experiment = load_experiment(TOP / "experiments/tx-ring-limit.yml")
     whole = published_tables(comparison, experiment)
@@ -122,7 +122,7 @@ def test_a_report_has_no_rows_of_them() -> None:
     assert [{measured for _, measured in pairs} for _, pairs in table.rows] == [{"–/–/–"}] * 2
 
 
-def test_a_report_and_a_summary_name_the_part_that_was_run(tmp_path: Path) -> None:
+def test_report_and_summary_name_the_executed_part(tmp_path: Path) -> None:
     run = sample_run.make_run(tmp_path)
     outcome, manifest = analyse(run), run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--duration 10 s", "--arm policed", "--arm shaped")}))

@@ -32,7 +32,7 @@ def words(source: Path) -> dict[str, tuple[str | None, str | None]]:
     return {name: (each.password, each.enable) for name, each in found.items() if isinstance(each, IosAccess)}
 
 
-def test_missing_passwords_are_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_passwords_are_requested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rack = tmp_path / "rack.yml"
     rack.write_text(RACK)
     before = words(rack)
@@ -57,7 +57,9 @@ def test_missing_passwords_are_asked_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("command", ["check", "rescue"])
-def test_without_a_terminal_nothing_is_asked(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passwords_are_not_requested_without_a_terminal(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     rack = tmp_path / "rack.yml"
     rack.write_text("all: {children: {ios: {hosts: {R1: {}}}, host: {hosts: {client: {}, server: {}}}}}\n")
@@ -83,6 +85,6 @@ def test_without_a_terminal_nothing_is_asked(command: str, tmp_path: Path, monke
     ]
 
 
-def test_a_lab_without_passwords_has_none_to_ask_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lab_without_passwords_requests_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "policing-vs-shaping", "--lab", "simulated", "--ask"]) == 2
     assert "found --ask for simulation, expected --lab with an inventory" in capsys.readouterr().err

@@ -56,7 +56,7 @@ interface FastEthernet0/0
 """
 
 
-def test_a_class_drops() -> None:
+def test_drop_discards_a_class() -> None:
     device = parse_config(DROPPING, hardware())
     assert " class JUNK\n  drop\n" in render(device)
     config = compile_device(device)
@@ -76,12 +76,12 @@ def test_a_class_drops() -> None:
     ]
 
 
-def test_a_class_that_drops_does_nothing_else() -> None:
+def test_drop_excludes_other_actions() -> None:
     with pytest.raises(IosError, match="drop can not be configured in a class with other actions"):
         parse_config(DROPPING.replace("  drop\n", "  drop\n  set dscp 1\n"), hardware())
 
 
-def test_a_level_of_priority_has_a_rate() -> None:
+def test_priority_level_has_a_rate() -> None:
     text = "class-map V\n match dscp ef\npolicy-map P\n class V\n  priority level 2 percent 10 4000\n"
     device = parse_config(text, hardware())
     assert "priority level 2 percent 10 4000" in render(device)
@@ -90,7 +90,7 @@ def test_a_level_of_priority_has_a_rate() -> None:
     assert priority["level"] == 2
 
 
-def test_protocols_are_recognised_by_ports_at_either_end() -> None:
+def test_protocols_match_ports_at_either_end() -> None:
     device = parse_config("class-map C\n match protocol telnet\n match not protocol gre\n", hardware())
     config = compile_device(device)
     assert [(each["type"], each.get("name"), each.get("negate")) for each in config["class_maps"]["C"]["criteria"]] == [
@@ -112,7 +112,7 @@ def test_routes_to_null0_and_their_names() -> None:
     assert parse_config(render(device), hardware()) == device
 
 
-def test_a_loopback_takes_no_subnet_that_there_is() -> None:
+def test_loopback_gets_no_existing_subnet() -> None:
     text = (
         "interface Loopback0\n ip address 10.0.0.1 255.255.255.0\ninterface fa0/0\n ip address 10.0.0.2 255.255.0.0\n"
     )

@@ -31,7 +31,7 @@ def joined(pieces: list[pa.RecordBatch]) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1000])
-def test_reads_the_same_packets_as_tshark(piece: int) -> None:
+def test_reader_finds_the_same_packets_as_tshark(piece: int) -> None:
     found = joined(list(read_packets(RECORDED / "four-streams.pcapng", piece=piece)))
     with (RECORDED / "four-streams.csv").open() as handle:
         rows = list(csv.DictReader(handle))
@@ -92,7 +92,7 @@ def frame(*, vlan: bool, options: int, protocol: int, fragment: int, ports: tupl
         max_size=12,
     ),
 )
-def test_reads_written_captures(
+def test_reader_accepts_written_captures(
     tmp_path_factory: pytest.TempPathFactory, order: str, packets: list[tuple[int, bytes, int]]
 ) -> None:
     file = tmp_path_factory.mktemp("pcapng") / "x.pcapng"
@@ -157,7 +157,7 @@ FIRST, LATER = (44, bytes([0, 0, 1, 0, 0, 0, 9])), (44, bytes([0, 0, 8, 0, 0, 0,
         ([], 58, (58, -1, -1)),
     ],
 )
-def test_ipv6_is_read_behind_its_extension_headers(
+def test_ipv6_is_read_after_its_extension_headers(
     tmp_path: Path, headers: list[tuple[int, bytes]], protocol: int, expected: tuple[int, int, int]
 ) -> None:
     data = ipv6_frame(headers, protocol, struct.pack(">HH", 40_000, 5201) + bytes(16))
@@ -176,7 +176,7 @@ def test_ipv6_is_read_behind_its_extension_headers(
 
 
 @pytest.mark.parametrize(("resolution", "ticks"), [(None, 10**6), (3, 10**3), (0x8A, 2**10)])
-def test_time_resolution(tmp_path: Path, resolution: int | None, ticks: int) -> None:
+def test_time_resolutions_are_converted(tmp_path: Path, resolution: int | None, ticks: int) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes(section("<", resolution) + packet("<", ticks * 5 + ticks // 2, b"x" * 60, 60))
     assert joined(list(read_packets(file)))["time_ns"] == [5_500_000_000]
@@ -225,7 +225,7 @@ def pcap(order: str, magic: int, linktype: int, frames: list[tuple[int, int, byt
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize(("magic", "unit"), [(0xA1B2C3D4, 1000), (0xA1B23C4D, 1)])
-def test_pcap_in_both_byte_orders_and_units(tmp_path: Path, order: str, magic: int, unit: int) -> None:
+def test_pcap_is_read_in_both_byte_orders_and_units(tmp_path: Path, order: str, magic: int, unit: int) -> None:
     data = frame(vlan=True, options=1, protocol=17, fragment=0, ports=(7, 8))
     file = tmp_path / "x.pcap"
     file.write_bytes(pcap(order, magic, 1, [(5, 250, data), (6, 0, data)]))
@@ -253,7 +253,7 @@ IP = frame(vlan=False, options=0, protocol=17, fragment=0, ports=(7, 8))[14:]
         (1, bytes(12) + b"\x88\xa8\x00\x02\x81\x00\x00\x05\x08\x00"),
     ],
 )
-def test_a_packet_is_the_same_on_every_link(tmp_path: Path, linktype: int, before: bytes) -> None:
+def test_packet_identity_is_equal_on_every_link(tmp_path: Path, linktype: int, before: bytes) -> None:
     for name, kind, first in (("a", linktype, before), ("b", 1, bytes(12) + b"\x08\x00")):
         (tmp_path / name).write_bytes(pcap("<", 0xA1B2C3D4, kind, [(1, 0, first + IP)]))
     one, other = (joined(list(read_packets(tmp_path / name))) for name in "ab")
@@ -263,7 +263,7 @@ def test_a_packet_is_the_same_on_every_link(tmp_path: Path, linktype: int, befor
     assert (one["source_port"], one["source"]) == ([7], [0x0A000001])
 
 
-def test_an_identity_has_only_fields_that_routers_leave_alone(tmp_path: Path) -> None:
+def test_packet_identity_uses_only_unchanged_fields(tmp_path: Path) -> None:
     def changed(**places: int) -> bytes:
         data = bytearray(IP + bytes(60))
         for place, value in places.items():
@@ -282,7 +282,7 @@ def test_an_identity_has_only_fields_that_routers_leave_alone(tmp_path: Path) ->
     assert joined(list(read_packets(tmp_path / "x")))["behind"] == [20, 20]
 
 
-def test_a_compressed_file_is_read_as_it_was(tmp_path: Path) -> None:
+def test_compressed_file_equals_the_uncompressed_one(tmp_path: Path) -> None:
     whole = joined(list(read_packets(RECORDED / "four-streams.pcapng")))
     file = tmp_path / "x.pcapng.gz"
     packed = gzip.compress((RECORDED / "four-streams.pcapng").read_bytes())

@@ -33,7 +33,7 @@ def test_the_peer_is_the_user_of_the_connecting_process(pair: tuple[socket.socke
     assert owner_of_peer(called) in (None, 0, os.geteuid())
 
 
-def test_another_user_s_is_not_ours(
+def test_connection_of_another_user_is_recognised(
     pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     me = os.geteuid()
@@ -66,7 +66,7 @@ sys.stdin.read()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
-def test_connections_of_another_user_are_passed_over() -> None:
+def test_connections_of_another_user_are_skipped() -> None:
     with own_listener("127.0.0.1", 0) as listener:
         command = [sys.executable, "-I", "-c", CALLS, str(listener.getsockname()[1])]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

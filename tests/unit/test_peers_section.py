@@ -20,7 +20,7 @@ FOUND = {
 }
 
 
-def test_a_section_is_read_as_it_was_written() -> None:
+def test_written_section_is_parsed_back() -> None:
     text = section(FOUND)
     assert earlier(text) == {title: FOUND.get(title, not_run("it was never selected")) for title in TITLES}
 

@@ -28,11 +28,11 @@ def seconds(count: int) -> Duration:
     return Duration(count * 10**9)
 
 
-def test_plan_of_the_article(golden: Callable[[Path, str], None]) -> None:
+def test_plan_of_the_article_is_printed(golden: Callable[[Path, str], None]) -> None:
     golden(GOLDENS / "policing-vs-shaping.txt", "\n".join(plan_lines(make_plan(ARTICLE))) + "\n")
 
 
-def test_plan_as_json(golden: Callable[[Path, str], None]) -> None:
+def test_plan_is_printed_as_json(golden: Callable[[Path, str], None]) -> None:
     plan = make_plan(ARTICLE, Options(arms=("policed",), duration=seconds(3)))
     golden(GOLDENS / "policed.json", json.dumps(plan.as_dict(), indent=2) + "\n")
 
@@ -45,7 +45,7 @@ def test_probes_need_time_to_come_to_their_end() -> None:
     assert make_plan(ring, Options(duration=seconds(8))).cells
 
 
-def test_engine_router_has_another_role() -> None:
+def test_engine_router_has_a_separate_role() -> None:
     experiment = load_experiment(TOP / "experiments" / "policing-vs-shaping.yml", {"R1.platform": "engine"})
     details = [step.detail for cell in make_plan(experiment).cells for step in cell.steps if step.kind == "apply"]
     assert details
@@ -57,7 +57,7 @@ def test_engine_router_has_another_role() -> None:
     st.integers(min_value=1, max_value=5),
     st.integers(min_value=1, max_value=1000),
 )
-def test_cells_follow_the_options(arms: list[str], repetitions: int, length: int) -> None:
+def test_plan_follows_the_options(arms: list[str], repetitions: int, length: int) -> None:
     plan = make_plan(ARTICLE, Options(arms=tuple(arms), duration=seconds(length), repetitions=repetitions))
     chosen = [arm.name for arm in ARTICLE.arms if not arms or arm.name in arms]
     assert [(cell.repetition, cell.arm) for cell in plan.cells] == [
@@ -71,7 +71,7 @@ def test_cells_follow_the_options(arms: list[str], repetitions: int, length: int
     assert plan.seconds > sum(cell.seconds for cell in plan.cells)
 
 
-def test_no_number_of_labs_makes_a_cell_shorter() -> None:
+def test_parallel_labs_do_not_shorten_a_cell() -> None:
     plan = make_plan(load_sweep(TOP / "experiments" / "tx-ring-limit.yml"))
     longest = max(step.seconds for cell in plan.cells for step in cell.steps if step.kind == "traffic")
     estimates = [plan.seconds_with(labs) for labs in (1, 2, 4, 8, 100)]
@@ -79,7 +79,7 @@ def test_no_number_of_labs_makes_a_cell_shorter() -> None:
     assert longest > 27 and estimates[-1] > longest
 
 
-def test_order_within_a_cell() -> None:
+def test_steps_of_a_cell_are_in_order() -> None:
     for cell in make_plan(ARTICLE).cells:
         kinds = [step.kind for step in cell.steps]
         # Ansible undoes what the cell before left, in the order that configures this one.
@@ -124,6 +124,6 @@ def test_background_traffic_outlasts_the_measured_flows() -> None:
         (Options(duration=Duration(0)), "found the duration 0 s"),
     ],
 )
-def test_options_that_do_not_fit(options: Options, message: str) -> None:
+def test_conflicting_plan_options_are_refused(options: Options, message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
         make_plan(ARTICLE, options)

@@ -37,7 +37,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert list(folder.rglob("*.ran")) == []
 
 
-def test_planted_modules_are_importable_by_python(tmp_path: Path) -> None:
+def test_planted_modules_could_be_imported(tmp_path: Path) -> None:
     (tmp_path / "pathlib.py").write_text(CODE)
     words = python_module("ipykernel_launcher", "--version")
     assert words[1] == "-P"
@@ -46,7 +46,9 @@ def test_planted_modules_are_importable_by_python(tmp_path: Path) -> None:
     assert (tmp_path / "pathlib.py.ran").exists()
 
 
-def test_a_report_with_helpers(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_with_helpers_imports_nothing_planted(
+    planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arms = [{"name": name} for name in ("policed", "shaped", *(f"policed{number}" for number in range(FEWEST - 2)))]
     experiment = {key: value for key, value in sample_run.EXPERIMENT.items() if key != "compare"}
     made = sample_run.make_run(tmp_path / "runs", experiment={**experiment, "arms": arms}, published=())
@@ -63,13 +65,13 @@ def test_a_report_with_helpers(planted: Path, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.long
-def test_a_run_with_workers(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_with_workers_imports_nothing_planted(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--lab", "simulated", "--duration", "2s", "--arm", "policed", "--scheduler", "local"]
     main(["run", "policing-vs-shaping", *words])
     assert '"valid": true' in next(planted.glob("runs/*/latest/manifest.json")).read_text(), capsys.readouterr().err
 
 
-def test_a_notebook(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_imports_nothing_planted(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[list[str], dict[str, str], Path]] = []
     monkeypatch.setattr(os, "execve", lambda _, words, environment: started.append((words, environment, Path.cwd())))
     monkeypatch.setenv("QOSLAB_RUN", "x")
@@ -82,7 +84,7 @@ def test_a_notebook(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(kernel, env=environment, check=True, capture_output=True)
 
 
-def test_no_module_is_started_otherwise() -> None:
+def test_every_process_start_uses_the_safe_form() -> None:
     found = {
         file.relative_to(PACKAGE).as_posix(): number
         for file in PACKAGE.rglob("*.py")

@@ -15,7 +15,7 @@ SWITCH = Node(platform="ios", model="3750G")
 LINUX = Node(platform="engine")
 
 
-def test_registry() -> None:
+def test_registry_lists_the_platforms() -> None:
     for name, platform in PLATFORMS.items():
         assert platform.name == name
     assert platform_of(R3725) is PLATFORMS["ios"]
@@ -37,7 +37,7 @@ def test_registry() -> None:
         (Node(platform="engine", model="3725", generation="hqf"), "hqf"),
     ],
 )
-def test_generation(node: Node, generation: str | None) -> None:
+def test_platform_has_a_generation(node: Node, generation: str | None) -> None:
     assert platform_of(node).generation(node) == generation
 
 
@@ -71,7 +71,7 @@ def test_both_router_platforms_share_a_model_s_interfaces(platform: str, model: 
         (LINUX, "eth0", "ethernet", False),
     ],
 )
-def test_interfaces(node: Node, interface: str, framing: str, right: bool) -> None:
+def test_platform_has_its_interfaces(node: Node, interface: str, framing: str, right: bool) -> None:
     assert (platform_of(node).interface_problem(node, interface, framing) is None) == right
 
 
@@ -90,12 +90,12 @@ def test_interfaces(node: Node, interface: str, framing: str, right: bool) -> No
         (Node(platform="engine", model="3750G"), ["model"]),
     ],
 )
-def test_node_keys(node: Node, keys: list[str]) -> None:
+def test_platform_accepts_its_node_keys(node: Node, keys: list[str]) -> None:
     assert [problem.key for problem in platform_of(node).check(node)] == keys
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
-def test_hardware(model: object) -> None:
+def test_platform_has_its_hardware(model: object) -> None:
     router = MODELS[model.name]  # type: ignore[attr-defined]
     own = router.hardware()
     assert own.generation == (router.default_generation or "classic")
@@ -106,7 +106,7 @@ def test_hardware(model: object) -> None:
         assert router.hardware(generation).version == expected.train
 
 
-def test_image_of_the_article_s_router() -> None:
+def test_router_of_the_article_has_its_image() -> None:
     # `System image file is "flash:…"`, in the form that a 2811 prints it.
     assert MODELS["2811"].image_file("hqf") == "c2800nm-adventerprisek9-mz.124-24.T2.bin"
 

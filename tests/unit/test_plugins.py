@@ -62,7 +62,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_nothing_of_others_is_loaded_before_it_is_asked_for(acme: None) -> None:
+def test_plugins_are_loaded_only_on_request(acme: None) -> None:
     assert {*TOOLS} == {"iperf3", "iperf", "flood", "ramp", "broken", "hollow"}
     assert "broken" in TOOLS and "ramp" in TOOLS and "bsd" in PLATFORMS
     assert "acme_qos" not in sys.modules
@@ -70,7 +70,7 @@ def test_nothing_of_others_is_loaded_before_it_is_asked_for(acme: None) -> None:
     assert package_of(installed("tools")["ramp"]) == "acme-qos 1.2"
 
 
-def test_a_name_of_ours_is_not_taken_over(acme: None) -> None:
+def test_plugin_cannot_replace_a_built_in_name(acme: None) -> None:
     assert tool("iperf3") is TOOLS.own["iperf3"]
     assert TOOLS.fingerprint("iperf3") == ""
     assert TOOLS.fingerprint("ramp").startswith("tool ramp: acme-qos 1.2, SHA-256 ")
@@ -85,7 +85,7 @@ def test_a_broken_plugin_is_named_with_its_package(acme: None) -> None:
     assert set(LEFT_OUT) == {("tools", "broken"), ("tools", "hollow")}
 
 
-def test_an_experiment_runs_with_additions_of_a_plugin(
+def test_experiment_runs_with_a_plugin(
     acme: None, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["run", "mine", "--lab", "simulated", "--duration", "1s", "--arm", "policed"]
@@ -110,7 +110,7 @@ def test_an_experiment_runs_with_additions_of_a_plugin(
     assert "the package that adds it is not installed" in capsys.readouterr().err
 
 
-def test_a_figure_is_offered_to_the_shell(acme: None) -> None:
+def test_figure_of_a_plugin_is_completed(acme: None) -> None:
     shell = ShellComplete(cli.group, {}, "qoslab", "_QOSLAB_COMPLETE")
     offered = [item.value for item in shell.get_completions(["figure", "policing-vs-shaping"], "acme")]
     assert offered == ["acme-shares"]
@@ -125,7 +125,7 @@ def test_a_metric_of_a_failing_function_is_missing_with_the_reason(acme: None) -
     assert figure == Missing("its function failed: ZeroDivisionError: division by zero")
 
 
-def test_commands_that_need_nothing_of_it_go_on(acme: None, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_without_the_plugin_work(acme: None, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["validate", "policing-vs-shaping"]) == 0
     assert "left out" not in capsys.readouterr().err
     text = EXPERIMENT.replace("tool: iperf3,", "tool: broken,")

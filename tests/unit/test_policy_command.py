@@ -42,7 +42,7 @@ def read(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.stem)
-def test_text_of_configurations_is_as_before(path: Path, golden: Callable[[Path, str], None]) -> None:
+def test_text_output_equals_the_golden(path: Path, golden: Callable[[Path, str], None]) -> None:
     golden(path.with_suffix(".txt"), answer_text(answer(read(path), source=path.name)))
 
 
@@ -147,7 +147,7 @@ def passed(policy: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 @pytest.mark.parametrize("name", BUSY)
-def test_busy_classes_get_their_share_in_the_engine(name: str) -> None:
+def test_computed_shares_equal_those_of_the_engine(name: str) -> None:
     text = f"version 15.1\n{THREE}{BUSY[name]}{LINE}"
     sent = simulated(text)
     for policy in answer(text, rate_bps=LINE_BPS).policies:
@@ -159,26 +159,26 @@ def test_busy_classes_get_their_share_in_the_engine(name: str) -> None:
             assert ON_THE_LINE * 0.99 < sent[each.path] / each.busy.bps < 1.01, each.path
 
 
-def test_hqf_divides_as_published() -> None:
+def test_hqf_shares_equal_published_ones() -> None:
     # The published result of experiment hqf-classes: 400, 600 and 1000 kb/s of 2 Mb/s.
     text = f"{CLASSES}policy-map P\n class A\n    bandwidth percent 20\n class B\n    bandwidth percent 30\n{WAN}"
     rates = [values(text, name).busy for name in ("A", "B", "class-default")]
     assert rates == [Rate(400e3), Rate(600e3), Rate(1e6)]
 
 
-def test_remaining_percent_divides_the_rest_of_priority() -> None:
+def test_remaining_percent_divides_the_bandwidth_left_by_priority() -> None:
     text = f"{CLASSES}policy-map P\n class A\n    priority 500\n class B\n    bandwidth remaining percent 40\n{WAN}"
     assert [values(text, name).busy for name in ("A", "B", "class-default")] == [Rate(500e3), Rate(600e3), Rate(900e3)]
 
 
-def test_share_that_a_shaper_refuses_goes_to_the_others() -> None:
+def test_unused_share_of_a_shaped_class_goes_to_the_others() -> None:
     text = f"{CLASSES}policy-map P\n class A\n    shape average 100000\n class B\n    bandwidth percent 10\n{WAN}"
     assert values(text, "A").busy == Rate(100e3)
     rates = (values(text, name).busy for name in ("A", "B", "class-default"))
     assert sum((each.bps for each in rates if each), 0.0) == pytest.approx(2e6)
 
 
-def test_children_divide_the_shaper_of_their_parent() -> None:
+def test_children_share_the_rate_of_their_parent() -> None:
     text = (
         f"{CLASSES}policy-map C\n class A\n    bandwidth percent 25\npolicy-map P\n class class-default\n"
         f"    shape average 1000000\n  service-policy C\n{WAN}"
@@ -381,7 +381,7 @@ def codes(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", FINDINGS)
-def test_finding_is_reported_for_its_case_only(name: str) -> None:
+def test_finding_is_reported_only_in_its_case(name: str) -> None:
     bad, good = FINDINGS[name]
     code = name.partition(" ")[0]
     assert code in codes(bad)
@@ -464,7 +464,7 @@ def test_long_description_takes_no_line_from_its_interface() -> None:
     assert answer(text).policies[0].line == Rate(10e6)
 
 
-def test_order_of_objects_does_not_matter() -> None:
+def test_order_of_objects_does_not_affect_the_result() -> None:
     classes, parent = (
         "class-map match-all A\n match dscp ef\n",
         "policy-map T\n class class-default\n    shape average 64000\n  service-policy C\n",
@@ -481,7 +481,7 @@ def test_line_numbers_are_those_of_the_input() -> None:
     assert text.splitlines()[finding.line - 1].strip() == "police 64000 1000"
 
 
-def test_lines_that_are_not_read_are_listed() -> None:
+def test_ignored_lines_are_listed() -> None:
     text = policy("shape average 64000", "frobnicate 3") + " qos pre-classify\n"
     found = {each.text: each for each in answer(text).ignored}
     lines = text.splitlines()
@@ -505,7 +505,9 @@ def test_lines_that_are_not_read_are_listed() -> None:
         ("  Service-policy output: P\n\n    Class-map: A (match-all)\n", "show policy-map interface"),
     ],
 )
-def test_other_input_is_refused_with_one_sentence(text: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unsupported_input_is_refused_with_one_sentence(
+    text: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(UserError) as caught:
         answer(text, source="standard input")
     assert named in caught.value.message
@@ -533,7 +535,9 @@ def test_a_switch_is_refused_as_a_router(tmp_path: Path, capsys: pytest.CaptureF
         (["--model", "classic"], ExitStatus.WITHIN),
     ],
 )
-def test_options(arguments: list[str], status: ExitStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_are_checked(
+    arguments: list[str], status: ExitStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "r1.txt"
     file.write_text(BARE)
     assert main(["policy", str(file), *arguments]) == status
@@ -587,7 +591,7 @@ def shown(text: str) -> None:
     assert max(map(len, answer_text(found).splitlines())) <= max(WIDEST, max(map(len, text.splitlines())) + 60)
 
 
-def test_no_fragment_raises() -> None:
+def test_every_fragment_is_analysed() -> None:
     for text in list(fragments())[:: every(3)]:
         shown(text)
         shown("policy-map LOST\n class class-default\n" + text)
@@ -595,14 +599,14 @@ def test_no_fragment_raises() -> None:
 
 @given(st.lists(st.sampled_from(LINES), min_size=1, max_size=40), st.booleans())
 @settings(max_examples=examples(150))
-def test_no_order_of_known_lines_raises(lines: list[str], indented: bool) -> None:
+def test_known_lines_in_any_order_are_analysed(lines: list[str], indented: bool) -> None:
     text = "\n".join(line if indented else line.strip() for line in lines)
     shown("policy-map P\n class class-default\n" + text)
 
 
 @given(st.text(max_size=300))
 @settings(max_examples=examples(100))
-def test_no_text_raises(text: str) -> None:
+def test_any_text_is_analysed_or_refused(text: str) -> None:
     shown("policy-map P\n class class-default\n  " + text)
 
 
@@ -625,7 +629,7 @@ def test_bandwidth_below_the_line_without_a_shaper_is_a_finding() -> None:
     assert findings(classes + shaper + port.format("S")) == []
 
 
-def test_paste_with_counters_in_front_is_read() -> None:
+def test_paste_with_leading_counters_is_read() -> None:
     text = (
         "R1#show policy-map interface gi0/0\n GigabitEthernet0/0 \n\n  Service-policy output: S\n\n"
         "    Class-map: class-default (match-any)  \n      12 packets, 800 bytes\n      Match: any \n"
@@ -637,7 +641,7 @@ def test_paste_with_counters_in_front_is_read() -> None:
     assert [each.reason for each in found.ignored] == ["its interface is not in the input"]
 
 
-def test_policies_of_other_places_are_named() -> None:
+def test_policies_of_other_interfaces_are_named() -> None:
     text = (
         "policy-map COPP\n class class-default\n  police rate 200 pps\n   conform-action transmit\n"
         "control-plane\n service-policy input COPP\n"
@@ -673,7 +677,7 @@ def test_port_channel_has_the_rate_of_its_members() -> None:
         (" description int g0/0 service-policy out WAN", " description int g0/0 service-policy out WAN"),
     ],
 )
-def test_short_words_are_spelled_out(typed: str, read: str) -> None:
+def test_abbreviations_are_expanded(typed: str, read: str) -> None:
     assert configuration_text(f"hostname R1\n{typed}\n").splitlines()[1] == read
 
 
@@ -686,13 +690,13 @@ def test_short_words_are_spelled_out(typed: str, read: str) -> None:
         "macro name M\npolicy-map FAKE\n@\n",
     ],
 )
-def test_texts_of_banners_and_macros_are_no_configuration(text: str) -> None:
+def test_banner_and_macro_texts_are_not_parsed_as_configuration(text: str) -> None:
     found = configuration_text(f"{text}policy-map REAL\n class class-default\n")
     assert "FAKE" not in found
     assert found.splitlines().index("policy-map REAL") == len(text.splitlines())
 
 
-def test_banner_without_an_end_hides_nothing() -> None:
+def test_unterminated_banner_hides_nothing() -> None:
     assert "policy-map P" in configuration_text("banner motd #\npolicy-map P\n class class-default\n")
 
 
@@ -706,7 +710,7 @@ def test_banner_without_an_end_hides_nothing() -> None:
         (["random-detect"], []),
     ],
 )
-def test_thresholds_of_early_detection_above_the_queue_limit(lines: list[str], found: list[tuple[str, str]]) -> None:
+def test_thresholds_above_the_queue_limit_are_a_finding(lines: list[str], found: list[tuple[str, str]]) -> None:
     text = "version 15.2\npolicy-map P\n class class-default\n  shape average 2000000\n"
     text += "".join(f"  {line}\n" for line in lines) + "interface GigabitEthernet0/0\n service-policy output P\n"
     assert findings(text) == found

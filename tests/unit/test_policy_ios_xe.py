@@ -54,7 +54,7 @@ def below_a_shaper(rate_bps: int, *lines: str) -> dict[str, ClassValues]:
         (10_000_000_000, 41_666, 40_000_000, 312_500_000, 250_000_000, 50.5),
     ],
 )
-def test_defaults_by_rate(
+def test_defaults_depend_on_the_rate(
     rate_bps: int, packets: int, bc_bits: int, police_bytes: int, priority_bytes: int, full_ms: float
 ) -> None:
     policy = (
@@ -97,7 +97,7 @@ def test_early_detection_follows_the_queue_limit(
     assert by_code["ef"] == (expedited, greatest)
 
 
-def test_thresholds_in_percent_are_of_the_limit() -> None:
+def test_percentage_thresholds_refer_to_the_limit() -> None:
     text = (
         "policy-map P\n class class-default\n  queue-limit 312500 bytes\n  random-detect dscp-based\n"
         "  random-detect dscp af31 percent 43 50\n"
@@ -138,14 +138,16 @@ def test_thresholds_in_percent_are_of_the_limit() -> None:
         ),
     ],
 )
-def test_rates_of_classes_when_all_are_busy(rate_bps: int, lines: list[str], expected_kbps: dict[str, float]) -> None:
+def test_class_rates_under_full_load_are_computed(
+    rate_bps: int, lines: list[str], expected_kbps: dict[str, float]
+) -> None:
     found = below_a_shaper(rate_bps, *lines)
     kbps = {name: each.busy.bps / 1000 for name, each in found.items() if each.busy}
     assert kbps == pytest.approx(expected_kbps, rel=0.001)
     assert not any(each.estimate for each in found.values())
 
 
-def test_minimum_rates_share_the_rest_of_priority() -> None:
+def test_minimum_rates_share_the_bandwidth_left_by_priority() -> None:
     lines = ["class C1", " priority", " police 6000000", "class C2", " bandwidth 6000", "class C3", " bandwidth 2000"]
     found = below_a_shaper(10_000_000, *lines)
     assert {name: each.busy and each.busy.bps for name, each in found.items()} == pytest.approx(
@@ -153,7 +155,7 @@ def test_minimum_rates_share_the_rest_of_priority() -> None:
     )
 
 
-def test_a_queue_of_many_packets_in_a_small_class_is_a_finding() -> None:
+def test_long_queue_of_a_small_class_is_a_finding() -> None:
     lines = ["class C1", " bandwidth remaining percent 5", " queue-limit 4096", "class class-default"]
     queue = below_a_shaper(29_750_000, *lines)["C1"].queue
     assert queue is not None and queue.ms is not None
@@ -174,7 +176,7 @@ def test_a_queue_of_many_packets_in_a_small_class_is_a_finding() -> None:
         (["bandwidth 100000", "queue-limit 100000"], 100_000, None, None),
     ],
 )
-def test_limits_are_of_the_rate_of_the_class(
+def test_limits_refer_to_the_rate_of_the_class(
     lines: list[str], packets: int | None, size: int | None, given_ms: float | None
 ) -> None:
     text = "policy-map P\n class C1\n" + "".join(f"  {line}\n" for line in lines)
@@ -206,7 +208,7 @@ def test_the_release_is_named_by_the_configuration(line: str) -> None:
     assert answer_text(answered).startswith("Rules: IOS-XE 16 and 17 on routers")
 
 
-def test_lines_that_only_ios_xe_has_name_it() -> None:
+def test_lines_specific_to_ios_xe_select_its_rules() -> None:
     text = "policy-map P\n class class-default\n  shape average 50000000\n  queue-limit 500 us\n"
     assert answer(text).generation == "ios-xe"
     assert answer(text.replace("500 us", "500 packets")).generation == "hqf"

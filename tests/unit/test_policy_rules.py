@@ -210,14 +210,14 @@ HAVING: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-def test_both_refuse_the_same_pairs_of_facts(generation: Generation) -> None:
+def test_router_and_engine_refuse_the_same_pairs_of_actions(generation: Generation) -> None:
     child = PolicyMap("CHILD", (PolicyClass("C2", bandwidth=Bandwidth("remaining_percent", 10)),))
     for one, other in combinations_with_replacement(HAVING, 2):
         parent = PolicyMap("PARENT", (PolicyClass(**{"name": "C1", **HAVING[one], **HAVING[other]}),))
         compare(device_with({"CHILD": child, "PARENT": parent}, generation, 10_000))
 
 
-def test_each_combination_has_known_facts() -> None:
+def test_each_combination_has_known_properties() -> None:
     named = {fact for row in IMPOSSIBLE for fact in (row.of, row.with_, *row.without)}
     assert named - {None} == HAVING.keys()
     allowing = {row.unless for row in IMPOSSIBLE} - {None}
@@ -259,11 +259,15 @@ def test_ranges_of_the_command_line_lie_within_those_of_the_engine() -> None:
 
 @pytest.mark.parametrize("generation", GENERATIONS)
 @given(maps=policy_maps(), kbps=st.sampled_from((1_000, 1_544, 100_000)))
-def test_both_refuse_the_same_policies(generation: Generation, maps: dict[str, PolicyMap], kbps: int) -> None:
+def test_router_and_engine_refuse_the_same_policies(
+    generation: Generation, maps: dict[str, PolicyMap], kbps: int
+) -> None:
     compare(device_with(maps, generation, kbps))
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
 @given(maps=reserving(), kbps=st.integers(500, 2_000))
-def test_both_add_up_bandwidth_alike(generation: Generation, maps: dict[str, PolicyMap], kbps: int) -> None:
+def test_router_and_engine_add_up_bandwidth_equally(
+    generation: Generation, maps: dict[str, PolicyMap], kbps: int
+) -> None:
     compare(device_with(maps, generation, kbps))

@@ -79,7 +79,7 @@ def operation(ring: int, flood_ms: float, echo_ms: float, start: random.Random) 
 @pytest.mark.parametrize(
     ("kbps", "ring"), [(128, 1), (128, 2), (128, 5), (512, 2), (512, 5), (512, 10)], ids=lambda value: str(value)
 )
-def test_probes_meet_in_the_ring(kbps: int, ring: int) -> None:
+def test_probes_queue_behind_each_other_in_the_ring(kbps: int, ring: int) -> None:
     experiment = loaded("tx-ring-limit")
     text = {
         each.metric: each.prediction
@@ -101,7 +101,7 @@ def test_probes_meet_in_the_ring(kbps: int, ring: int) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_values_that_are_not_reproduced_are_explained(name: str) -> None:
+def test_unreproduced_values_are_explained(name: str) -> None:
     """Check that the report explains each published value that differs from the prediction."""
     experiment = loaded(name)
     known = published(name, experiment)
@@ -139,7 +139,7 @@ Two are ratios of values that also count separately: the spread of ten streams, 
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_of_an_article_is_accounted_for(name: str) -> None:
+def test_every_value_of_an_article_is_accounted_for(name: str) -> None:
     """Account for every value: the experiment has an expectation for it, or its row says why none is possible."""
     experiment = loaded(name)
     judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
@@ -230,7 +230,7 @@ def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
     return bool(bounds) and all(each.holds(value, uncertain=uncertain) for each in bounds)
 
 
-def test_so_many_figures_are_compared() -> None:
+def test_minimum_number_of_values_is_compared() -> None:
     """Count the values with an expectation of their own, or with one named by `compared` in their row."""
     compared, unlike = 0, []
     for name in ALL:
@@ -257,11 +257,11 @@ def test_so_many_figures_are_compared() -> None:
         ("shaped goodput.sum > 950000", CLAIM, 1, True),
         ("unrestricted goodput.sum > shaped goodput.sum", CLAIM, 1, True),
         ("shaped goodput.sum > unrestricted goodput.sum", CLAIM, 1, False),
-        ("tests/unit/test_ios_show.py::test_the_article_s_policer", CLAIM, 1, True),
+        ("tests/unit/test_ios_show.py::test_printed_policer_equals_that_of_the_article", CLAIM, 1, True),
         ("tests/unit/test_ios_show.py::test_of_nothing", CLAIM, 1, False),
     ],
 )
-def test_a_row_counts_only_if_something_judges_its_value(reference: str, unit: str, value: float, judged: bool) -> None:
+def test_row_counts_only_with_a_judged_value(reference: str, unit: str, value: float, judged: bool) -> None:
     figure = PublishedFigure("", "", unit, value, "")
     assert is_compared(reference, figure, "policing-vs-shaping") == judged
 
@@ -286,7 +286,7 @@ def share_of(queues: list[int], offered_bps: float, class_bps: float) -> float:
 
 
 @pytest.mark.parametrize("flows", [100, *long_cases(1000)])
-def test_how_evenly_hashed_flows_share(flows: int) -> None:
+def test_hashed_flows_share_as_computed(flows: int) -> None:
     """Hash flows: counted bytes are 260 for 256 of IP, and 30 % of the counted bytes of the line."""
     chance = random.Random(1)
     offered_bps, class_bps = 1_500_000 / flows * 260 / 256, 594.3e3

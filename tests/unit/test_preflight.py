@@ -208,7 +208,7 @@ def test_faults_of_the_lab_are_named_and_refused(fault: str) -> None:
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
 
 
-def test_nodes_that_another_run_has_are_named() -> None:
+def test_nodes_of_another_run_are_named() -> None:
     found = held({"client": {"eth0": "the run of alice"}, "server": {}}, {"R1": "the run of alice", "R2": ""})
     assert [str(each) for each in found] == [
         "client: found eth0 held by the run of alice, expected it free; wait for it to finish",
@@ -348,7 +348,7 @@ def test_one_machine_under_two_names_is_found() -> None:
     assert text("in place", "eth0", client=same, server={**same, "machine": "b"}) == []
 
 
-def test_a_run_that_goes_on_elsewhere_is_noticed() -> None:
+def test_run_in_progress_elsewhere_is_detected() -> None:
     began = devices_seen(facts(board="FTX1"))
     assert began == {
         "R1": {"model": "3725", "release": "12.4(15)T14", "serial number": "FTX1"},
@@ -363,14 +363,14 @@ def test_a_run_that_goes_on_elsewhere_is_noticed() -> None:
     ]
 
 
-def test_another_model_may_stand_for_the_experiments() -> None:
+def test_another_model_can_replace_the_model_of_the_experiment() -> None:
     stands = replace(facts(model="IOSv"), router_settings={"R1": RouterSettings(model="IOSv")})
     assert look(stands) == []
     (found,) = look(replace(facts(), router_settings={"R1": RouterSettings(model="IOSv")}))
     assert str(found).startswith("R1: found a 3725, expected a IOSv; ")
 
 
-def test_notes_refuse_nothing() -> None:
+def test_notes_do_not_refuse_a_run() -> None:
     worn = {**UP, "FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24", errors={"CRC errors": 3})}
     found = look(facts(ports=worn, address="192.168.10.1", server={"clock_ahead_ms": -3700.0, "free": 10**8}))
     assert refusal(found) is None
@@ -382,7 +382,7 @@ def test_notes_refuse_nothing() -> None:
     ]
 
 
-def test_a_route_that_the_run_replaces_is_no_matter() -> None:
+def test_route_replaced_by_the_run_is_no_finding() -> None:
     for way, prefix, grave in (
         ("in place", "default", False),
         ("in place", "192.168.20.2", True),
@@ -393,7 +393,7 @@ def test_a_route_that_the_run_replaces_is_no_matter() -> None:
         assert (refused is not None) is grave, (way, prefix)
 
 
-def test_how_sure_a_link_is() -> None:
+def test_confidence_of_a_link_is_reported() -> None:
     silent = {"cables": {"eth0": OnCable({}, None, "it takes root")}}
     assert proofs(facts(client=silent)) == {"lan": "not seen", "wan": "proven"}
     arp = {"192.168.10.2": (MACS["client"], "FastEthernet0/0")}
@@ -415,7 +415,7 @@ def test_a_learnt_mac_address_locates_a_host() -> None:
     )
 
 
-def test_a_card_that_is_down_is_looked_at_once_more() -> None:
+def test_nic_that_is_down_is_checked_again() -> None:
     down = {
         "cards": {"eth0": card(MACS["client"], up=False, carrier=False)},
         "cables": {"eth0": OnCable({}, None, "no link")},

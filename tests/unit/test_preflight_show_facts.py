@@ -151,7 +151,7 @@ def test_facts_are_parsed_from_router_output() -> None:
     assert found.rollback_state == RollbackState(*kept)
 
 
-def test_neighbours_are_read_of_cdp_and_lldp() -> None:
+def test_neighbours_are_read_from_cdp_and_lldp() -> None:
     found = read(**{"show cdp neighbors detail": CDP, "show lldp neighbors detail": LLDP})
     assert found.neighbours == (
         ("Serial0/0/0", "R2", "Serial0/1/0"),
@@ -171,7 +171,7 @@ def test_an_lldp_neighbour_confirms_or_refutes_a_cable() -> None:
     )
 
 
-def test_a_clock_rate_that_is_not_the_links_is_noted() -> None:
+def test_clock_rate_that_differs_from_the_link_is_noted() -> None:
     serial = read(
         **{
             "show interfaces": SERIAL,

@@ -29,7 +29,7 @@ COMMANDS = {"python": [sys.executable, "-c", PYTHON], "sh": ["sh", "-c", SHELL]}
 
 
 @pytest.mark.parametrize("language", list(BEHIND))
-def test_a_leader_takes_its_session_with_it(language: str) -> None:
+def test_priority_of_a_leader_applies_to_its_session(language: str) -> None:
     output = subprocess.run(COMMANDS[language], capture_output=True, text=True, start_new_session=True, check=True)
     assert output.stderr == ""
     own, *group = output.stdout.split()

@@ -86,7 +86,7 @@ class Router:
         )
 
 
-def test_an_echo_operation_is_read_run_by_run(tmp_path: Path) -> None:
+def test_every_run_of_an_echo_operation_is_read(tmp_path: Path) -> None:
     texts = ("5 milliseconds", "NoConnection/Busy/Timeout", "20 milliseconds", "9 milliseconds")
     router = Router(tmp_path, *texts, successes=4)
     assert router.prober.look_every_s == 1
@@ -117,7 +117,7 @@ def test_every_platform_has_a_prober() -> None:
     assert platform_of(Node(platform="host")).access in PROBERS
 
 
-def test_each_operation_keeps_its_own_lines() -> None:
+def test_each_operation_has_its_own_lines() -> None:
     same = {"frequency": "2 s", "timeout": "1 s", "threshold": "500 ms", "tos": 184}
     made = experiment(
         probe("icmp-jitter", "R1", "client", **same),
@@ -141,7 +141,7 @@ def test_each_operation_keeps_its_own_lines() -> None:
     assert device.ip_sla.responder and not device.ip_sla.schedules
 
 
-def test_a_host_gets_the_values_of_the_file() -> None:
+def test_host_prober_gets_the_values_of_the_file() -> None:
     bare, full = experiment(
         probe("icmp-echo", "client", "R1"),
         probe(
@@ -165,7 +165,7 @@ def test_a_host_gets_the_values_of_the_file() -> None:
     )
 
 
-def test_a_probe_s_version_of_ip_is_its_own_or_the_first_in_common() -> None:
+def test_probe_ip_version_is_given_or_the_first_in_common() -> None:
     asked, unasked = probe("icmp-echo", "R1", "server", family=6, tos=184), probe("icmp-echo", "R1", "server")
     made = experiment(asked, unasked, families=(4, 6))
     assert [str(probe_target(made, each)) for each in made.probes] == ["2001:db8:2::2", "10.0.2.2"]
@@ -190,7 +190,7 @@ def test_a_host_answers_the_lab_in_both_versions_of_ip() -> None:
     assert words[2::2] == ["10.0.1.0/24", "10.0.2.0/24", "2001:db8:1::/64", "2001:db8:2::/64"]
 
 
-def test_a_host_answers_the_lab_and_nobody_else() -> None:
+def test_host_answers_only_addresses_of_the_lab() -> None:
     subnets = sorted(
         {
             str(end.address.network)
@@ -204,7 +204,7 @@ def test_a_host_answers_the_lab_and_nobody_else() -> None:
     assert (words[0], set(words[1::2]), words[2::2]) == ("respond", {"--allow"}, subnets)
 
 
-def test_traffic_leaves_the_responder_s_ports_alone() -> None:
+def test_traffic_avoids_the_ports_of_the_responder() -> None:
     made = experiment(probe("udp-jitter", "client", "server", port=5201), probe("udp-echo", "client", "R1", port=5202))
     assert reserved_ports(made) == {1967, 5201}
     assert flow_ports(made.traffic, reserved_ports(made)) == {"a": 5202, "b": 5203}
@@ -220,7 +220,7 @@ STATISTICS = {
 }
 
 
-def test_figures() -> None:
+def test_probe_values_are_computed() -> None:
     trips = [{"sent_ns": 0, "arrived_ns": 1_000_000 * ms} for ms in (1, 9, 4)]
     report = {"hours": [{"statistics": STATISTICS}], "samples": trips}
     found = figures_of_report(report, jitter=True)
@@ -235,7 +235,7 @@ def test_figures() -> None:
 
 
 @pytest.mark.parametrize("statistics", [[], [{"statistics": STATISTICS | {"rtt": NONE}}]])
-def test_nothing_answered_is_no_figure(statistics: list[Any]) -> None:
+def test_unanswered_probe_has_no_value(statistics: list[Any]) -> None:
     assert figures_of_report({"hours": statistics}, jitter=True) is None
     assert figures_of_runs([]) is None
     assert figures_of_print("", 1) is None

@@ -29,7 +29,7 @@ def foreign(name: str, folder: Path) -> Path:
     return made
 
 
-def test_the_kernel_refuses_such_a_program(tmp_path: Path) -> None:
+def test_kernel_refuses_a_program_for_another_processor(tmp_path: Path) -> None:
     """Run such a program: otherwise the other tests would prove nothing."""
     with pytest.raises(OSError, match="Exec format error"):
         os.posix_spawn(foreign("flood", tmp_path), ["flood", "--version"], os.environ)
@@ -54,7 +54,7 @@ def test_a_program_for_another_machine_is_named_with_both(
 
 
 @pytest.mark.parametrize("place", ["wheel", "path"])
-def test_it_is_found_wherever_the_program_comes_from(
+def test_foreign_program_is_detected_from_every_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     made = foreign(SIMULATOR, tmp_path)
@@ -66,7 +66,7 @@ def test_it_is_found_wherever_the_program_comes_from(
         own_program(SIMULATOR)
 
 
-def test_a_run_with_it_ends_before_it_begins(
+def test_foreign_program_ends_a_run_before_its_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = foreign(SIMULATOR, tmp_path)
@@ -77,7 +77,7 @@ def test_a_run_with_it_ends_before_it_begins(
     assert [path.name for path in tmp_path.iterdir()] == [SIMULATOR]
 
 
-def test_a_capture_is_not_read_by_it(
+def test_foreign_program_reads_no_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = foreign("qos-pcap", tmp_path)

@@ -49,7 +49,7 @@ def test_rust_lines_are_wrapped() -> None:
     assert [f"{file}:{at}" for file, lines in files.items() for at, line in lines if len(line) > WIDTH] == []
 
 
-def test_the_formatter_is_never_overruled() -> None:
+def test_formatter_is_never_disabled() -> None:
     mark = "# fmt: " + "skip"
     assert [str(file) for file in tracked("*.py") if mark in (TOP / file).read_text(encoding="utf-8")] == []
 
@@ -86,13 +86,13 @@ def test_no_rust_function_is_too_long() -> None:
 
 
 @pytest.mark.parametrize(("lines", "found"), [(60, []), (61, ["f: 61 lines"])])
-def test_the_length_of_a_rust_function_is_that_of_its_whole_text(lines: int, found: list[str]) -> None:
+def test_length_of_a_rust_function_includes_its_whole_text(lines: int, found: list[str]) -> None:
     text = "mod tests {\n    pub(crate) fn f() {\n" + "        pass();\n" * (lines - 2) + "    }\n}\n"
     assert too_long_in_rust(text + "fn g() {}\n\nfn h() {\n}\n") == found
 
 
 @pytest.mark.parametrize(("lines", "found"), [(60, []), (61, ["f: 61 lines"])])
-def test_the_length_of_a_function_is_that_of_its_whole_text(lines: int, found: list[str]) -> None:
+def test_length_of_a_function_includes_its_whole_text(lines: int, found: list[str]) -> None:
     assert too_long("@cached\ndef f():\n" + "    pass\n" * (lines - 1)) == found
 
 
@@ -140,7 +140,7 @@ def test_the_long_level_runs_each_night() -> None:
     assert "cargo check --locked --manifest-path fuzz/Cargo.toml" in commands
 
 
-def test_each_night_the_programs_of_others_are_there() -> None:
+def test_nightly_job_installs_third_party_programs() -> None:
     """Check the nightly job: without a third-party program its tests are skipped, and the job still passes."""
     tree = ast.parse((TOP / "tests/interchange/other_tools.py").read_text(encoding="utf-8"))
     assigned = {ast.unparse(each.targets[0]): each.value for each in tree.body if isinstance(each, ast.Assign)}
@@ -158,7 +158,7 @@ def test_each_night_the_programs_of_others_are_there() -> None:
     assert [step["run"].rpartition("--no-install-recommends ")[2] for step in steps] == ["${{ matrix.packages }}"]
 
 
-def test_the_image_is_tried_each_week() -> None:
+def test_image_is_tested_weekly() -> None:
     workflow = YAML(typ="safe").load(TOP / ".github/workflows/image.yml")
     (schedule,) = workflow["on"]["schedule"]
     assert re.fullmatch(r"\d+ \d+ \* \* \d", schedule["cron"])
@@ -181,14 +181,14 @@ def test_the_fuzz_lock_file_has_all_dependencies_of_the_crates() -> None:
         assert always <= found <= needed.keys(), f"{name}: cargo check --manifest-path fuzz/Cargo.toml fixes it"
 
 
-def test_the_experiments_are_all_described() -> None:
+def test_every_experiment_is_described() -> None:
     text = (TOP / "README.md").read_text(encoding="utf-8").partition("## The experiments")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     described = [name for row in rows for name in re.findall("`(.*?)`", row)]
     assert sorted(described) == sorted(path.stem for path in (TOP / "experiments").glob("*.yml"))
 
 
-def test_the_crates_are_all_described() -> None:
+def test_every_crate_is_described() -> None:
     text = (TOP / "crates/README.md").read_text(encoding="utf-8")
     crates = sorted(path.parent.name for path in (TOP / "crates").glob("*/Cargo.toml"))
     assert [name for name in crates if f"`{name}`" not in text] == []

@@ -35,7 +35,7 @@ CATALOGUE = re.findall(
 """Catalogue of the routers' mistakes: the name in sources, and the public name."""
 
 
-def test_each_mistake_of_a_router_has_a_switch() -> None:
+def test_each_router_mistake_has_a_switch() -> None:
     assert len(CATALOGUE) >= 50
     sources = [file.read_text(encoding="utf-8") for file in (TOP / "crates").glob("*/src/**/*.rs")]
     switches = [name for text in sources for name in re.findall(r"mistaken!\((\w+)\)", text)]
@@ -49,7 +49,7 @@ def test_the_document_has_all_mistakes() -> None:
     assert re.findall(r"^\| ([a-z0-9-]+) \| [^|]", table, re.MULTILINE) == listed, "run: tox -e prove"
 
 
-def test_no_mistake_passes_unnoticed() -> None:
+def test_every_mistake_is_detected() -> None:
     text = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
     every = len(CATALOGUE) + len(ANALYSIS)
     assert f"\n{every} of {every} mistakes are detected in " in text, "give an experiment an expectation that fails"
@@ -121,7 +121,7 @@ def test_detecting_and_other_rows_are_written() -> None:
     assert all(len(line) <= 120 for line in [*text.splitlines(), *rows.splitlines()] if not line.startswith("| "))
 
 
-def test_rows_that_notice_no_mistake_are_listed() -> None:
+def test_rows_that_detect_no_mistake_are_listed() -> None:
     def none(proof: FileProof) -> str:
         return document(MISTAKES, [proof]).partition("## Rows that detect no mistake\n")[2].partition("\n## ")[0]
 
@@ -136,7 +136,7 @@ def test_saved_proofs_are_read_back() -> None:
     assert FileProof.of(json.loads(json.dumps(asdict(PROOF)))) == PROOF
 
 
-def test_mistakes_are_made_separately_and_reported_with_their_results(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_tried_separately_and_reported_with_their_results(monkeypatch: pytest.MonkeyPatch) -> None:
     file = prove.File("one", None, (), [], verdicts={("a", "x"): "within"})  # type: ignore[arg-type]
     # A patch is nothing that can be sent to another process.
     mistakes = [prove.Mistake(name, "", lambda: nullcontext()) for name in ("first", "second", "third")]

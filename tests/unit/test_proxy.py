@@ -91,7 +91,7 @@ def privilege(proxies: AccessProxies, name: str) -> str:
 ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
 
 
-def test_a_device_may_be_known_by_a_name(modern: FakeDevice) -> None:
+def test_device_can_have_a_host_name(modern: FakeDevice) -> None:
     named = replace(by_ssh(modern), host="localhost", known_hosts=f"[localhost]:{modern.ssh} {modern.host_key}\n")
     with AccessProxies({"R1": named, "R2": replace(named, host="r2.invalid")}) as proxies:
         proxies.open("R1")
@@ -101,7 +101,7 @@ def test_a_device_may_be_known_by_a_name(modern: FakeDevice) -> None:
 
 
 @pytest.mark.parametrize("way", [by_ssh, by_telnet, lambda device: replace(by_telnet(device), console=True)])
-def test_a_client_is_let_in_at_the_privileged_prompt(
+def test_client_starts_at_the_privileged_prompt(
     device: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path
 ) -> None:
     with AccessProxies({"R1": way(device)}, transcripts=tmp_path) as proxies:
@@ -212,7 +212,7 @@ def test_with_unknown_algorithms_both_remedies_are_named() -> None:
     assert "qoslab_old_ssh" not in _algorithm_trouble(replace(way, old_ssh=True), [], "no match").trouble.hint
 
 
-def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
+def test_refused_login_is_not_retried(modern: FakeDevice) -> None:
     noted: list[str] = []
     before = modern.asked
     with AccessProxies({"R1": replace(by_ssh(modern), password="wrong")}, note=noted.append) as proxies:
@@ -232,7 +232,7 @@ def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
     ("way", "delay_s", "piece", "pause_s"),
     [(by_ssh, 0.3, None, 0.0), (by_telnet, 0.3, None, 0.0), (by_ssh, 0.0, 7, 0.001), (by_telnet, 0.0, 1, 0.001)],
 )
-def test_late_answers_and_answers_in_pieces_are_waited_for(
+def test_proxy_waits_for_late_and_fragmented_answers(
     modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod], delay_s: float, piece: int | None, pause_s: float
 ) -> None:
     here = way(modern)
@@ -247,11 +247,11 @@ def test_late_answers_and_answers_in_pieces_are_waited_for(
     ("round_trip_s", "pause_s"),
     [(None, None), (0.0005, 0.02), (0.004, 0.02), (0.008, 0.04), (0.011, None), (0.3, None)],
 )
-def test_clients_of_a_near_device_wait_less(round_trip_s: float | None, pause_s: float | None) -> None:
+def test_clients_of_a_fast_device_have_shorter_timeouts(round_trip_s: float | None, pause_s: float | None) -> None:
     assert pause_of(round_trip_s) == pause_s
 
 
-def test_how_near_a_device_is_comes_from_its_login(modern: FakeDevice) -> None:
+def test_device_speed_is_measured_at_login(modern: FakeDevice) -> None:
     here = by_ssh(modern)
     assert here.port is not None
     with Misbehaving(here.port, delay_s=0.1) as proxy:
@@ -266,7 +266,7 @@ def test_how_near_a_device_is_comes_from_its_login(modern: FakeDevice) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [by_ssh, by_telnet])
-def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod]) -> None:
+def test_unresponsive_device_is_reported(modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod]) -> None:
     here = way(modern)
     assert here.port is not None
     with Misbehaving(here.port) as proxy:
@@ -280,7 +280,7 @@ def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevi
     assert "did not answer within 0.5 s" in str(found.value)
 
 
-def test_the_wait_for_a_device_ends_when_the_user_wants_it() -> None:
+def test_interrupt_ends_the_wait_for_a_device() -> None:
     def check() -> None:
         if asked.is_set():
             raise KeyboardInterrupt
@@ -292,7 +292,7 @@ def test_the_wait_for_a_device_ends_when_the_user_wants_it() -> None:
             proxies.open("R1")
 
 
-def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logins_are_sequential_with_a_pause(modern: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     pause_s = 0.3
     began: list[float] = []
     ended: list[float] = []
@@ -318,7 +318,7 @@ def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkey
     assert began[1] - ended[0] >= pause_s - 0.01
 
 
-def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice, shared: AccessProxies) -> None:
+def test_renamed_device_is_still_used(modern: FakeDevice, shared: AccessProxies) -> None:
     (first,) = shared.ask("R1", "show privilege")
     modern.router.device.hostname = "elsewhere"
     try:
@@ -382,7 +382,7 @@ def test_without_a_port_each_transport_has_its_default(
     assert (way.by, way.port, way.place) == (reach, expected, f"r1 port {expected} by {reach}")
 
 
-def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Path) -> None:
+def test_next_client_logs_in_after_a_lost_connection(modern: FakeDevice, tmp_path: Path) -> None:
     with Misbehaving(modern.telnet) as proxy:
         with AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as proxies:
 
@@ -403,9 +403,7 @@ def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Pat
     assert "= the device hung up\n" in (tmp_path / "R1.1.txt").read_text()
 
 
-def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_login_uses_the_key_of_the_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     file, locked = tmp_path / "rack.key", tmp_path / "locked.key"
@@ -451,7 +449,7 @@ def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [by_ssh, by_telnet])
-def test_through_a_jump_host(
+def test_login_works_through_a_jump_host(
     modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hop = known_hop(modern, tmp_path, monkeypatch)
@@ -463,7 +461,7 @@ def test_through_a_jump_host(
             proxies.open("R2")
 
 
-def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeDevice) -> None:
+def test_console_accepts_one_client_and_leaves_the_previous_mode(modern: FakeDevice) -> None:
     with AccessProxies({"R1": replace(by_telnet(modern), console=True)}) as proxies:
 
         async def two() -> str:
@@ -481,7 +479,7 @@ def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeD
         assert privilege(proxies, "R1") == ANSWER
 
 
-def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice, shared: AccessProxies) -> None:
+def test_secrets_are_only_in_the_memory_of_the_process(modern: FakeDevice, shared: AccessProxies) -> None:
     shared.open("R1")
     process = Path(f"/proc/{shared._helper.process.pid}")
     seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
@@ -490,7 +488,7 @@ def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice, share
     assert not [secret for secret in SECRETS if secret in repr(by_ssh(modern))]
 
 
-def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
+def test_proxy_process_ends_with_its_owner(modern: FakeDevice) -> None:
     proxies = AccessProxies({"R1": by_ssh(modern)})
     proxies.open("R1")
     proxies.close()
@@ -498,7 +496,7 @@ def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
     assert not proxies._folder.path.exists()
 
 
-def test_nothing_of_a_virtual_lab_is_behind_it() -> None:
+def test_routers_of_a_virtual_lab_need_no_proxy() -> None:
     asked = (
         "import sys, qoslab.run.real.access.proxy_process; "
         "print([name for name in sys.modules if name.startswith('qoslab.virtual_lab')])"

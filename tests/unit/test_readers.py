@@ -48,7 +48,7 @@ def of_helper_alone(readings: Readings, cells: Sequence[CellFiles]) -> None:
 
 
 @pytest.mark.usefixtures("several")
-def test_helpers_come_to_the_same_bytes(folder: RunFolder) -> None:
+def test_helpers_give_the_same_bytes(folder: RunFolder) -> None:
     analyse(folder)
     alone = results(folder)
     assert len(alone) > 10
@@ -64,14 +64,14 @@ def test_helpers_come_to_the_same_bytes(folder: RunFolder) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("several")
 @pytest.mark.parametrize("most", [0, 1, 3])
-def test_every_cell_is_read_however_many_help(folder: RunFolder, most: int) -> None:
+def test_every_cell_is_read_with_any_number_of_helpers(folder: RunFolder, most: int) -> None:
     readings = readings_of(folder)
     read(readings, folder.open().cells, most)
     # Without a helper there is nothing to be done ahead.
     assert [readings.lacks(cell) for cell in folder.open().cells] == [most == 0] * len(folder.open().cells)
 
 
-def test_few_cells_get_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_cells_use_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         pytest.fail("a helper was started")
 
@@ -84,9 +84,7 @@ def test_few_cells_get_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPa
 @pytest.mark.long
 @pytest.mark.usefixtures("several")
 @pytest.mark.parametrize("command", [["true"], ["sh", "-c", "kill -9 $$"], ["no-such-program"]])
-def test_a_helper_that_dies_costs_nothing_but_time(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch, command: list[str]
-) -> None:
+def test_dead_helper_costs_only_time(folder: RunFolder, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
     analyse(folder)
     alone = results(folder)
     start = subprocess.Popen
@@ -119,7 +117,7 @@ def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None
 
 
 @pytest.mark.long
-def test_a_helper_ends_with_its_other_end() -> None:
+def test_helper_ends_when_its_connection_closes() -> None:
     ours, theirs = Pipe()
     with theirs:
         command = [sys.executable, "-m", "qoslab.analysis.parallel", str(theirs.fileno())]

@@ -7,7 +7,7 @@ import json
 from qoslab.results.redaction import Redaction
 
 
-def test_known_values_are_hidden_and_words_that_look_like_them_stay() -> None:
+def test_known_values_are_hidden_and_similar_words_stay() -> None:
     redaction = Redaction(["correct horse", "lab", None, ""])
     assert redaction.masked("it said: xcorrect horsex") == "it said: x<removed>x"
     # A short one only if a secret stands: hosts and arms may be called the same.
@@ -17,7 +17,7 @@ def test_known_values_are_hidden_and_words_that_look_like_them_stay() -> None:
     )
 
 
-def test_json_stays_json() -> None:
+def test_redacted_json_stays_valid() -> None:
     data = {"message": 'the password "quo"ted-word" was refused', "secret key": "plain-word-9"}
     shown = Redaction(['quo"ted-word', "plain-word-9"]).hidden(json.dumps(data))
     assert json.loads(shown) == {"message": 'the password "<removed>" was refused', "secret key": "<removed>"}
@@ -27,7 +27,7 @@ def test_unlisted_ios_secrets_are_hidden() -> None:
     assert Redaction().masked("line\nenable secret 5 $1$abcd$efgh\n") == "line\nenable secret 5 <removed>\n"
 
 
-def test_the_longer_of_two_that_begin_alike_goes_as_a_whole() -> None:
+def test_longer_secret_with_a_common_prefix_is_hidden_completely() -> None:
     assert Redaction(["swordfish", "swordfish-2"]).masked("swordfish-2 swordfish") == "<removed> <removed>"
 
 
@@ -39,7 +39,7 @@ def test_earlier_secrets_stay_hidden() -> None:
     assert redaction.hidden("correct horse, battery staple") == "<removed>, <removed>"
 
 
-def test_from_eight_characters_on_a_secret_is_looked_for_anywhere() -> None:
+def test_long_secret_is_hidden_inside_words() -> None:
     redaction = Redaction(["1234567", "abcdefg", "87654321"])
     assert redaction.hidden("x1234567 abcdefg x87654321x") == "x1234567 abcdefg x<removed>x"
     assert redaction.hidden("key 1234567, key abcdefg") == "key <removed>, key <removed>"

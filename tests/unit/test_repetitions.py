@@ -79,7 +79,7 @@ def test_invalid_repetitions_do_not_count(repeated: Callable[..., RunFolder]) ->
     assert (row["n"], row["excluded"]) == (1, 2)
 
 
-def test_a_figure_is_the_median_with_its_interval(repeated: Callable[..., RunFolder]) -> None:
+def test_value_is_the_median_with_its_interval(repeated: Callable[..., RunFolder]) -> None:
     comparison = analyse(repeated(1.5, 0.9)).comparison
     row = comparison[(comparison["arm"] == "policed") & (comparison["metric"] == "goodput.sum")].iloc[0]
     # Student's t of two degrees of freedom, 4.3027, times the standard error of the median of 1, 1.5 and 0.9.
@@ -116,14 +116,14 @@ def test_advice_is_for_the_cells_that_were_repeated(
         (["police.bc", "--difference", "1"], "a value in B"),
     ],
 )
-def test_advice_that_cannot_be_given(repeated: Callable[..., RunFolder], arguments: list[str], message: str) -> None:
+def test_impossible_advice_has_a_reason(repeated: Callable[..., RunFolder], arguments: list[str], message: str) -> None:
     run = repeated(1.05)
     found = CliRunner().invoke(group, ["advise", str(run.path), *arguments])
     assert isinstance(found.exception, UserError)
     assert message in str(found.exception)
 
 
-def test_enough_needs_repetitions_to_leave_out(tmp_path: Path) -> None:
+def test_sufficiency_needs_spare_repetitions(tmp_path: Path) -> None:
     text = Path("experiments/policing-vs-shaping.yml").read_text()
     file = tmp_path / "experiment.yml"
     file.write_text(

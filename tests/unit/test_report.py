@@ -84,16 +84,18 @@ class TestWords:
             (100.001, 100, "ratio", "below 0.1 %"),
         ],
     )
-    def test_difference(self, measured: float, published: float, unit: str, message: str) -> None:
+    def test_difference_is_formatted_relative_to_published(
+        self, measured: float, published: float, unit: str, message: str
+    ) -> None:
         assert text.difference(measured, published, unit).replace("\xa0", " ") == message  # type: ignore[arg-type]
 
-    def test_numbers_stay_with_their_units(self) -> None:
+    def test_numbers_and_units_stay_on_one_line(self) -> None:
         assert text.bound("93 Mb/s to 95.5 Mb/s") == "93\xa0Mb/s to 95.5\xa0Mb/s"
         assert text.bound("1 to 3") == "1 to 3"
         assert text.figure(math.nan, "b/s") == "–"
         assert text.figure(math.inf, "ratio") == "∞"
 
-    def test_counts_and_sizes(self) -> None:
+    def test_counts_and_sizes_are_formatted(self) -> None:
         assert text.count(1234567) == "1\u202f234\u202f567"
         assert text.count(0) == "0"
         assert text.count(None) == "–"
@@ -118,7 +120,7 @@ class TestPage:
         assert re.search(r"police\.bc 31250 B – 31250 B 31250 B within", output)
         assert "Shaped to 1 Mb/s over Policed to 1 Mb/s" in output
 
-    def test_streams_counters_output_and_configuration_are_there(self, run: RunFolder) -> None:
+    def test_report_has_streams_counters_output_and_configuration(self, run: RunFolder) -> None:
         output = words(run.report.read_text())
         assert "Jain's fairness index" in output
         assert "class class-default" in output
@@ -127,7 +129,7 @@ class TestPage:
         assert "0123456789ab" in output and "iperf 3.12" in output
 
     @pytest.mark.long
-    def test_all_within(self, tmp_path: Path) -> None:
+    def test_passing_run_has_a_passing_verdict(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
         del experiment["compare"]["expectations"][2]
         folder = sample_run.make_run(tmp_path, experiment=experiment)
@@ -146,7 +148,7 @@ class TestPage:
         assert "not valid" not in {row.verdict for row in page.figures[1].rows}
         assert len(page.arms[0].graphs) == 2
 
-    def test_notes_have_measured_figures(self, tmp_path: Path) -> None:
+    def test_notes_have_measured_values(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
         arms = [arm["name"] for arm in experiment["arms"]]
         experiment["notes"] = [
@@ -204,7 +206,7 @@ class TestPage:
         assert ("-hostname R1 +hostname <elsewhere>" in output) is bool(left)
 
     @pytest.mark.long
-    def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:
+    def test_run_without_comparison_captures_and_counters_is_reported(self, tmp_path: Path) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
         del experiment["compare"]
         del experiment["captures"]
@@ -227,7 +229,9 @@ class TestPage:
             ({"tool": "iperf", "streams": 4, "window": "16 KiB"}, ["with socket buffers of 16 KiB", "Retransmitted"]),
         ],
     )
-    def test_other_tools_and_protocols(self, tmp_path: Path, traffic: dict[str, object], message: list[str]) -> None:
+    def test_other_tools_and_protocols_are_reported(
+        self, tmp_path: Path, traffic: dict[str, object], message: list[str]
+    ) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
         udp = traffic.get("protocol") == "udp"
         experiment["duration"] = "3 s" if udp else "4 s"
@@ -268,7 +272,7 @@ class TestPage:
         assert names["bucket"]["y"] == [15001, 15002, 15003, 15004, 15005] and names["bucket"]["yaxis"] == "y2"
         assert names["level"]["y"] == [1, 2, 3, 4, 5] and figure["layout"]["yaxis2"]["title"]["text"] == "B"
 
-    def test_traces_choose_cells_that_are_shown_in_full(self) -> None:
+    def test_selected_cells_are_shown_completely(self) -> None:
         cells = [
             CellSummary(arm="grid", parameters={"rtt": rtt, "pir": pir}, repetition=repetition, valid=pir != "2 Mb/s")
             for rtt in ("10 ms", "50 ms")
@@ -307,14 +311,14 @@ class TestPage:
         assert evil not in page
         assert html.escape(evil, quote=False) in page
 
-    def test_it_needs_no_network(self, run: RunFolder) -> None:
+    def test_report_needs_no_network(self, run: RunFolder) -> None:
         page = run.report.read_text()
         markup = re.sub(r"<script\b.*?</script>", "", page, flags=re.DOTALL)
         assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", markup)
         assert "@import" not in markup and "url(" not in markup
         assert "default-src 'none'" in markup
 
-    def test_the_topology_is_drawn(self, run: RunFolder) -> None:
+    def test_report_has_a_drawing_of_the_topology(self, run: RunFolder) -> None:
         page = run.report.read_text()
         (drawn,) = re.findall(r'<img class="drawn" src="data:image/svg\+xml;base64,([^"]+)"', page)
         topology = run.manifest().experiment.topology
@@ -324,7 +328,7 @@ class TestPage:
         assert '<a href="#topology">' in page and '<section id="topology">' in page
 
     @pytest.mark.long
-    def test_rendering_again_gives_the_same(self, run: RunFolder) -> None:
+    def test_rendering_is_reproducible(self, run: RunFolder) -> None:
         before = run.report.read_bytes()
         assert render(run).read_bytes() == before
 
@@ -404,12 +408,12 @@ class TestReaders:
             named = re.findall(r'aria-(?:labelledby|describedby)="([^"]+)"', graph)
             assert len(named) == 2 and ids.issuperset(named)
 
-    def test_headings_leave_out_no_level(self, run: RunFolder) -> None:
+    def test_headings_skip_no_level(self, run: RunFolder) -> None:
         levels = [int(each) for each in re.findall(r"<h([1-6])", run.report.read_text(encoding="utf-8"))]
         assert levels[0] == 1 and levels.count(1) == 1
         assert all(after - before <= 1 for before, after in pairwise(levels))
 
-    def test_every_colour_of_a_graph_has_one_for_the_dark(self, run: RunFolder) -> None:
+    def test_every_graph_colour_has_a_dark_variant(self, run: RunFolder) -> None:
         page = run.report.read_text(encoding="utf-8")
         drawn = "".join(re.findall(r'data-for="[^"]+">(.*?)</script>', page))
         colours = set(re.findall(r'"[a-z_]*color":"([^"]+)"', drawn))
@@ -418,7 +422,7 @@ class TestReaders:
         assert colours <= DARK.keys() | light_in_both
 
     @given(st.floats(0, 1))
-    def test_figures_on_a_map_can_be_read(self, share: float) -> None:
+    def test_numbers_on_a_map_have_enough_contrast(self, share: float) -> None:
         """Compare the contrast with the minimum of WCAG 2, level AA."""
 
         def luminance(colour: str) -> float:
@@ -432,11 +436,11 @@ class TestReaders:
 
 
 class TestSize:
-    def test_a_report_is_small(self, run: RunFolder) -> None:
+    def test_report_size_is_limited(self, run: RunFolder) -> None:
         assert run.report.stat().st_size < 1_400_000
 
     @pytest.mark.long
-    def test_so_is_one_of_four_arms_of_half_a_minute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_report_size_of_four_long_arms_is_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         arms = [word for arm in ("unrestricted", "policed", "shaped", "policed-cubic") for word in ("--arm", arm)]
         status = main(["run", "policing-vs-shaping", "--lab", "simulated", "--duration", "30s", *arms])
@@ -503,7 +507,7 @@ def test_a_narrow_terminal_shows_the_verdict_and_verbose_shows_all(
 class TestLead:
     """Tests of the picture before the tables."""
 
-    def test_it_shows_all_arms_over_one_another_before_the_figures(self, run: RunFolder) -> None:
+    def test_first_graph_shows_all_arms_before_the_values(self, run: RunFolder) -> None:
         page = run.report.read_text(encoding="utf-8")
         assert page.index('id="lead"') < page.index('id="figures"')
         data = re.search(r'<script type="application/json" data-for="lead">(.*?)</script>', page)
@@ -513,7 +517,7 @@ class TestLead:
         assert [line["name"] for line in drawn["data"]] == titles
         assert drawn["layout"]["yaxis"]["rangemode"] == "tozero"
 
-    def test_places_that_lines_share_are_in_the_page_once(self, run: RunFolder) -> None:
+    def test_shared_points_of_lines_are_stored_once(self, run: RunFolder) -> None:
         (graph, *_) = build_page(run, analyse(run)).arms[0].io_graphs
         data = re.search(f'data-for="{re.escape(graph.id)}">(.*?)</script>', run.report.read_text(encoding="utf-8"))
         assert data is not None
@@ -525,7 +529,7 @@ class TestLead:
         drawn = overlay_graph({"unrestricted": pd.Series([94e6, 95e6]), "policed": pd.Series([8e5, 9e5])})
         assert drawn["layout"]["yaxis"]["type"] == "log"
 
-    def test_an_arm_alone_has_none(self, tmp_path: Path) -> None:
+    def test_single_arm_has_no_first_graph(self, tmp_path: Path) -> None:
         arms = sample_run.EXPERIMENT["arms"][:1]
         experiment = {**sample_run.EXPERIMENT, "arms": arms, "compare": None}
         folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
@@ -542,7 +546,7 @@ class TestAnswer:
         "bars": "goodput.sum",
     }
 
-    def test_it_has_measured_values_graphs_of_streams_and_bars(self, tmp_path: Path) -> None:
+    def test_answer_has_values_stream_graphs_and_bars(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path, experiment=sample_run.EXPERIMENT | {"answer": self.ANSWER})
         outcome = analyse(run)
         page = build_page(run, outcome)

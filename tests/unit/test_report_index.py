@@ -46,7 +46,7 @@ def root(made: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_the_newest_comes_first_with_a_link_to_its_report(root: Path) -> None:
+def test_newest_run_comes_first_with_a_link_to_its_report(root: Path) -> None:
     page = render_index(root).read_text()
     links = re.findall(r'href="(\./[^"]+)"', page)
     assert len(links) == 3 and "/2027" in links[1] and "/2027" not in links[2]
@@ -71,7 +71,7 @@ def test_runs_with_other_options_are_not_compared(root: Path) -> None:
     assert len(section.rows) == len(section.heads) == 2
 
 
-def test_runs_that_cannot_be_read_are_listed(root: Path) -> None:
+def test_unreadable_runs_are_listed(root: Path) -> None:
     newest = max(next(root.iterdir()).iterdir())
     (newest / "manifest.json").write_text('{"cells": 3}')
     broken = root / "other" / "20270101T000000Z"
@@ -83,7 +83,7 @@ def test_runs_that_cannot_be_read_are_listed(root: Path) -> None:
     assert "damaged" in page and "unfinished" in page
 
 
-def test_a_cell_that_was_not_needed_is_not_invalid(root: Path) -> None:
+def test_unneeded_cell_is_not_invalid(root: Path) -> None:
     newest = max(next(root.iterdir()).iterdir())
     manifest = json.loads((newest / "manifest.json").read_text())
     manifest["cells"][0] |= {"valid": False, "record": None, "spared": "the interval is narrow enough"}
@@ -107,14 +107,14 @@ def test_text_of_a_run_cannot_become_markup(root: Path) -> None:
     assert "&lt;img src=x&gt;" in page
 
 
-def test_rows_of_other_kinds_are_damage(root: Path) -> None:
+def test_rows_with_other_types_are_damage(root: Path) -> None:
     newest = max(next(root.iterdir()).iterdir())
     for content in ("[3]", '[{"arm": "a"}]', '{"a": 1}'):
         (newest / "comparison.json").write_text(content)
         assert read_run(newest).state == "damaged", content
 
 
-def test_an_average_counts_as_it_does_in_the_run(tmp_path: Path) -> None:
+def test_average_counts_like_in_its_run(tmp_path: Path) -> None:
     """Count averages: the only failed value is one, and so is the only changed one."""
     expectations = [each for each in sample_run.EXPERIMENT["compare"]["expectations"] if "at_most" not in each]
     compare = sample_run.AVERAGED["compare"] | {"expectations": expectations}
@@ -134,14 +134,14 @@ def test_an_average_counts_as_it_does_in_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "what\nit was\n", "title,verdict\nA,within\n", None])
-def test_averages_that_are_none_are_damage(content: str | None, root: Path) -> None:
+def test_invalid_averages_are_damage(content: str | None, root: Path) -> None:
     newest = max(next(root.iterdir()).iterdir())
     averages = newest / "averages.csv"
     averages.mkdir() if content is None else averages.write_text(content)
     assert read_run(newest).state == "damaged"
 
 
-def test_a_folder_without_runs_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UserError, match="found no run"):
         render_index(tmp_path)
     assert main(["report", "--index", str(tmp_path / "none")]) == 2
@@ -149,26 +149,26 @@ def test_a_folder_without_runs_is_a_mistake(tmp_path: Path, capsys: pytest.Captu
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_writes_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_the_index(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--index", str(root), "--json"]) == 0
     assert Path(json.loads(capsys.readouterr().out)["index"]) == root / "index.html"
     assert (root / "index.html").is_file()
 
 
 class TestMoved:
-    def test_another_verdict_is_a_move(self) -> None:
+    def test_changed_verdict_is_a_change(self) -> None:
         assert replace(FIGURE, verdict="outside").moved_from(FIGURE)
 
-    def test_a_figure_that_is_no_longer_measured_is_one(self) -> None:
+    def test_missing_value_is_a_change(self) -> None:
         assert replace(FIGURE, measured=None).moved_from(FIGURE)
 
-    def test_intervals_decide_if_there_are_any(self) -> None:
+    def test_intervals_decide_if_available(self) -> None:
         wide = replace(FIGURE, low=0.8e6, high=1.2e6)
         assert not replace(wide, measured=1.15e6, low=1.1e6, high=1.2e6).moved_from(wide)
         assert replace(wide, measured=1.3e6, low=1.25e6, high=1.4e6).moved_from(wide)
 
     @given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
-    def test_it_is_the_same_both_ways(self, first: float, second: float) -> None:
+    def test_change_is_symmetric(self, first: float, second: float) -> None:
         one, other = (replace(FIGURE, measured=value) for value in (first, second))
         assert one.moved_from(other) == other.moved_from(one)
         assert not one.moved_from(one)

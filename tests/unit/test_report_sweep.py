@@ -74,7 +74,7 @@ def test_a_map_has_a_colour_legend(sections: list[SweepSection]) -> None:
     assert len({cell.colour for cell in shown.legend}) == 4
 
 
-def test_the_worst_come_with_their_results_and_captures(sections: list[SweepSection]) -> None:
+def test_worst_cells_have_results_and_captures(sections: list[SweepSection]) -> None:
     worst = sections[0].worst
     assert worst[0].figure == "407.5\u00a0kb/s"
     assert worst[0].parameters == "rtt 50 ms, pir 500 kb/s, connections 1"
@@ -88,7 +88,7 @@ def test_means_by_parameter_leave_out_the_axis(sections: list[SweepSection]) -> 
     assert [(value, count) for value, _, _, count in sections[1].tables[0][1]] == [("10 ms", 4), ("50 ms", 3)]
 
 
-def test_curves_have_bars_of_intervals(sections: list[SweepSection]) -> None:
+def test_curves_have_error_bars(sections: list[SweepSection]) -> None:
     graph = sections[1].curves[0]
     figure = graph.figure
     assert figure["layout"]["xaxis"]["type"] == "log"

@@ -36,7 +36,7 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, 
     return found
 
 
-def test_one_worker_and_several_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_workers_does_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = made(tmp_path / "one", monkeypatch, 1)
     several = made(tmp_path / "several", monkeypatch, by_level(short=2, long=4))
     assert len([name for name in one if name.endswith(CELL_RECORD)]) == by_level(short=2, long=5)

@@ -30,7 +30,7 @@ def begun(inventory: Path) -> RestoreState:
     return state
 
 
-def test_only_its_owner_may_read_it(inventory: Path) -> None:
+def test_restore_state_is_readable_only_by_its_owner(inventory: Path) -> None:
     state = begun(inventory)
     state.push("R1", "enable secret 5 hidden\n")
     assert state.folder.is_relative_to(inventory.parent / "state/qoslab/restore")
@@ -117,7 +117,7 @@ def test_a_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, mon
         RestoreState.of(inventory).hold()
 
 
-def test_two_at_a_time_are_refused(inventory: Path) -> None:
+def test_two_simultaneous_runs_are_refused(inventory: Path) -> None:
     state = begun(inventory)
     with pytest.raises(UserError, match=r"the run .*/runs/a \(.*\) is under way on these routers"):
         RestoreState.of(inventory).hold()
@@ -142,7 +142,7 @@ def test_nothing_to_rescue_is_reported(inventory: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("typed", ["R1=", "R1=192.0.2.250", "=192.0.2.250:2003", "R1=192.0.2.250:0", "R1=:2003"])
-def test_a_console_that_cannot_be_read(typed: str, inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_console_is_reported(typed: str, inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "rescue", str(inventory), "--console", typed]) == 2
     text = f'qoslab: found --console "{typed}", expected ROUTER=HOST:PORT, such as R1=192.0.2.250:2003\n'
     assert capsys.readouterr().err == text

@@ -90,7 +90,7 @@ def record(arm: str = "policed", repetition: int = 1) -> CellRecord:
     )
 
 
-def test_two_runs_in_one_second_do_not_meet(tmp_path: Path) -> None:
+def test_two_runs_in_one_second_have_different_folders(tmp_path: Path) -> None:
     made: list[RunFolder] = []
     threads = [
         threading.Thread(target=lambda: made.append(RunFolder.create(tmp_path, "police", NOW))) for _ in range(8)
@@ -138,7 +138,7 @@ def test_a_full_disk_is_reported_and_leaves_no_partial_file(tmp_path: Path) -> N
     assert not list(tmp_path.glob("*report*"))
 
 
-def test_records_survive_the_file(tmp_path: Path) -> None:
+def test_records_survive_a_round_trip(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     written = manifest(
         published=(PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "iperf"),),
@@ -172,7 +172,7 @@ def test_times_count_from_the_planned_start_of_traffic() -> None:
 
 
 @pytest.mark.parametrize(("version", "message"), [(4, "newer"), (2, "older"), ("x", "older")])
-def test_another_format_is_refused(tmp_path: Path, version: object, message: str) -> None:
+def test_other_format_version_is_refused(tmp_path: Path, version: object, message: str) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     (run.path / "manifest.json").write_text(json.dumps({"format": version}))
     with pytest.raises(UserError, match=f"found format {version}, expected 3") as caught:
@@ -188,7 +188,7 @@ def test_a_damaged_manifest_is_a_users_error(tmp_path: Path, text: str) -> None:
         run.manifest()
 
 
-def test_finding_a_run(tmp_path: Path) -> None:
+def test_run_is_found_by_name(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no finished run"):
         find_run(tmp_path)
     older = RunFolder.create(tmp_path, "police", NOW)
@@ -208,7 +208,7 @@ def test_finding_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("private", "mode"), [(True, 0o700), (False, 0o755)])
-def test_nobody_else_enters_a_run_with_configurations_of_routers(tmp_path: Path, private: bool, mode: int) -> None:
+def test_run_with_router_configurations_is_private(tmp_path: Path, private: bool, mode: int) -> None:
     before = os.umask(0o022)
     try:
         made = RunFolder.create(tmp_path, "police", NOW, private=private)
@@ -217,7 +217,7 @@ def test_nobody_else_enters_a_run_with_configurations_of_routers(tmp_path: Path,
     assert stat.S_IMODE(made.path.stat().st_mode) == mode
 
 
-def test_counters_are_read_back_and_a_cut_line_is_reported(tmp_path: Path) -> None:
+def test_counters_are_read_back_and_a_truncated_line_is_reported(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     for time_ns in (1, 2):
         cell.append_counters("R1", {"ok": True, "time_ns": time_ns})
@@ -231,7 +231,7 @@ def test_counters_are_read_back_and_a_cut_line_is_reported(tmp_path: Path) -> No
         list(cell.files().counter_replies("R1"))
 
 
-def test_tool_output_comes_back(tmp_path: Path) -> None:
+def test_tool_output_is_read_back(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     for side, suffix, text in (("client", "json", "{}"), ("client", "err", "warning"), ("server", "json", "[]")):
         cell.write(cell.traffic("transfer", side, suffix), text)
@@ -239,7 +239,7 @@ def test_tool_output_comes_back(tmp_path: Path) -> None:
     assert cell.files().output("transfer", "json", "server") == Output("[]")
 
 
-def test_observations_of_odd_commands_have_plain_names(tmp_path: Path) -> None:
+def test_observations_of_unusual_commands_have_safe_file_names(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     path = cell.observation("R1", "during", "show policy-map interface  FastEthernet0/1")
     assert path.name == "during.show-policy-map-interface-FastEthernet0_1"
@@ -298,7 +298,7 @@ class TestTables:
             tables.read_table(run, "flows")
 
 
-def test_a_run_takes_as_long_as_somebody_worked_on_it() -> None:
+def test_run_duration_counts_only_working_time() -> None:
     def at(minute: int) -> datetime:
         return datetime(2026, 11, 22, 10, minute, tzinfo=UTC)
 

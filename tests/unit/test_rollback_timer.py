@@ -66,7 +66,7 @@ def rollback(proxies: AccessProxies, minutes: int, *ways: Choice | None, keep: K
     return RollbackTimers(proxies.ask, routers, MINUTE, keep)
 
 
-def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_confirmed_commit_is_preferred(device: FakeDevice, proxies: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
     guard = rollback(proxies, 7, None)
     guard.arm(MINUTE)
@@ -83,7 +83,7 @@ def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, prox
     assert router.revert_at is None and guard.armed == {} and "P" in router.device.policy_maps
 
 
-def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_restart_is_used_if_it_loses_nothing(device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
     guard = rollback(proxies, 70, None)
     with pytest.raises(UserError) as found:
@@ -109,7 +109,7 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
     assert router.reload_at is None and router.reloads == 0
 
 
-def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_applet_is_used_as_the_last_method(device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
     # No known output gives the flash size of the other model.
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
@@ -172,7 +172,7 @@ def test_flash_keeps_its_files_if_the_router_offers_to_erase_it(device: FakeDevi
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin"}
 
 
-def test_an_applet_that_does_not_count_is_no_rollback_method(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_applet_without_a_timer_is_no_rollback_method(device: FakeDevice, proxies: AccessProxies) -> None:
     with pytest.raises(UserError, match=r"eem: %Error opening flash:/ \(Device not ready\)"):
         rollback(proxies, 5, "eem").arm(MINUTE)
     assert applets(device.router.device) == {} and device.router.flash == {}
@@ -194,7 +194,7 @@ def test_a_requested_rollback_method_is_used_or_refused(device: FakeDevice, prox
     ("duration", "after", "minutes"),
     [("60 s", "120 s", 3), ("61 s", "120 s", 4), ("0 s", "0 s", 1), ("118 min", "120 s", 120), ("9 h", "120 s", 542)],
 )
-def test_it_counts_whole_minutes_for_the_traffic_and_some_more(duration: str, after: str, minutes: int) -> None:
+def test_timer_is_in_whole_minutes_with_a_margin(duration: str, after: str, minutes: int) -> None:
     settings = RouterSettings(rollback_margin=Duration.parse(after))
     assert minutes_of(settings, Duration.parse(duration)) == minutes
 
@@ -217,7 +217,7 @@ def test_the_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: Acc
     guard.disarm()
 
 
-def test_a_restart_may_be_days_away(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_restart_can_be_days_away(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "write memory\r")
     guard = RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("40 h"))
     guard.arm(Duration.parse("40 h"))

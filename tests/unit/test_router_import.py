@@ -183,7 +183,7 @@ def test_policy_of_one_spoke_stands_for_the_tunnel_of_a_hub(tmp_path: Path) -> N
     assert any("map group SPOKE-50M" in each.text for each in made.left)
 
 
-def test_fast_serial_lines_have_a_clock_of_their_own(tmp_path: Path) -> None:
+def test_fast_serial_lines_have_a_separate_clock_rate(tmp_path: Path) -> None:
     made = imported(tmp_path, {"a.txt": ODD["t3"]})
     topology = load_sweep(made.experiment, {}).experiment.topology
     assert {link.rate.bps for link in topology.links if link.framing == "hdlc"} == {44_210_000}
@@ -207,7 +207,7 @@ def test_load_has_the_rates_of_the_classes(tmp_path: Path) -> None:
     assert (flows["REALTIME"].dscp, flows["VIDEO"].dscp, flows["REALTIME"].size) == (40, 34, 200)
 
 
-def test_load_that_an_input_policy_marks_otherwise_is_left_out(tmp_path: Path) -> None:
+def test_load_remarked_by_an_input_policy_is_omitted(tmp_path: Path) -> None:
     """Import loads: LAN-IN sets DSCP 0 except for voice and web, so no packet from there is in VIDEO."""
     made = imported(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES})
     flows = {each.name: each.dscp for each in made.offered.flows}
@@ -215,7 +215,7 @@ def test_load_that_an_input_policy_marks_otherwise_is_left_out(tmp_path: Path) -
     assert made.offered.idle == {"VIDEO"} and "4.056 Mb/s of class class-default/VIDEO" in made.offered.notes[0]
 
 
-def test_load_of_other_interfaces_is_their_rate(tmp_path: Path) -> None:
+def test_load_of_other_interfaces_equals_their_rate(tmp_path: Path) -> None:
     made = imported(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES + INTERFACES})
     back = [each for each in made.offered.flows if each.destination.at.carrier == "GigabitEthernet0/0/1"]
     assert [each.bps for each in back] == [9000000 * 736 // 750]
@@ -294,7 +294,7 @@ def test_anonymous_counters_give_the_same_load(tmp_path: Path) -> None:
     assert not any(word in text for word in ("EDGE4331", "REALTIME", "PARENT", "b.txt", "sha256"))
 
 
-def test_third_router_of_a_subnet_is_left_out(tmp_path: Path) -> None:
+def test_third_router_of_a_subnet_is_omitted(tmp_path: Path) -> None:
     third = config("15.7", "THIRD", addressed("GigabitEthernet0/0", "10.0.12.3", "255.255.255.252"))
     third = third.replace("10.0.12.3", "10.1.0.3").replace("255.255.255.252", "255.255.255.0")
     other = third.replace("hostname THIRD", "hostname FOURTH").replace("10.1.0.3", "10.1.0.4")
@@ -312,7 +312,7 @@ O        10.2.0.0/24 [110/2] via 10.0.13.2, 00:01:02, GigabitEthernet0/2
 """
 
 
-def test_parts_of_a_configuration_are_one(tmp_path: Path) -> None:
+def test_parts_of_a_configuration_are_joined(tmp_path: Path) -> None:
     text = (
         "R7#show running-config | section class-map|policy-map\nclass-map match-any V\n match dscp ef\n"
         "policy-map LLQ\n class V\n  priority 512\nR7#show running-config interface gi0/0\n"
@@ -333,7 +333,7 @@ def test_one_file_may_have_several_routers(tmp_path: Path, *, prompts: bool) -> 
     assert set(made.network.routers) == {"ACCESS", "CORE"} and len(made.network.joined) == 1
 
 
-def test_routes_of_the_input_go_before_shortest_paths(tmp_path: Path) -> None:
+def test_routes_of_the_input_override_shortest_paths(tmp_path: Path) -> None:
     """Import two lines between the routers: `show ip route` says which one carries the packets."""
     second = [addressed("GigabitEthernet0/2", f"10.0.13.{number}", "255.255.255.252") for number in (1, 2)]
     texts = {
@@ -457,7 +457,7 @@ def test_port_with_a_policy_and_without_an_address_has_a_substitute(tmp_path: Pa
         ),
     ],
 )
-def test_other_input_is_one_clear_sentence(
+def test_unsupported_input_is_refused_with_a_clear_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
     (tmp_path / "in.txt").write_text(text)
@@ -475,7 +475,7 @@ def test_other_input_is_one_clear_sentence(
         "vtp mode transparent\ninterface Serial0/0\n" + "".join(f"interface FastEthernet1/{n}\n" for n in range(16)),
     ],
 )
-def test_router_with_ports_of_a_switch_is_no_switch(tmp_path: Path, lines: str) -> None:
+def test_router_with_switch_ports_is_no_switch(tmp_path: Path, lines: str) -> None:
     made = imported(tmp_path, {"a.txt": lines + CONFIGS["isr4221-no-qos"]})
     assert set(made.network.routers) == {"PLAIN4221"}
 
@@ -522,7 +522,7 @@ def test_unknown_model_has_its_substitute_and_the_reason(tmp_path: Path) -> None
     assert "modelled as ISR4451, the nearest model" in router.chassis.description
 
 
-def test_options_of_tables_and_routers_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_tables_and_routers_conflict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.txt"
     file.write_text(CONFIGS["isr4221-no-qos"])
     assert main(["import", str(file), "--interface", "eth0"]) == 2
@@ -534,7 +534,7 @@ def test_options_of_tables_and_routers_do_not_mix(tmp_path: Path, capsys: pytest
     assert "found the output of routers and other files" in capsys.readouterr().err
 
 
-def test_show_commands_are_read() -> None:
+def test_show_commands_are_imported() -> None:
     found = read_interfaces(INTERFACES.splitlines())
     assert [(each.name, each.up, each.line_bps) for each in found][:2] == [
         ("GigabitEthernet0/0/0", True, 100_000_000),

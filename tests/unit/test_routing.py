@@ -59,7 +59,7 @@ TWO = [
 THERE, BACK = "10.0.2.0/24 10.0.12.2", "10.0.1.0/24 10.0.12.1"
 
 
-def test_routes_in_both_directions_hold(tmp_path: Path) -> None:
+def test_routes_in_both_directions_are_found(tmp_path: Path) -> None:
     assert findings(tmp_path, HOSTS + node("R1", THERE) + node("R2", BACK), TWO) == []
     default = HOSTS + node("R1", "0.0.0.0/0 10.0.12.2") + node("R2", "0.0.0.0/0 10.0.12.1")
     assert findings(tmp_path, default, TWO) == []
@@ -74,7 +74,7 @@ def test_a_missing_route_names_router_destination_and_the_line_to_add(tmp_path: 
     ]
 
 
-def test_a_route_that_answers_lack_is_found(tmp_path: Path) -> None:
+def test_missing_return_route_is_found(tmp_path: Path) -> None:
     (found,) = findings(tmp_path, HOSTS + node("R1", THERE) + node("R2"), TWO)
     assert "no route from R2 to 10.0.1.2" in found
     (found,) = findings(tmp_path, HOSTS + node("R1", THERE) + node("R2", "10.9.0.0/16 10.0.12.1"), TWO)
@@ -96,7 +96,7 @@ def test_all_missing_routes_of_three_routers_are_found_at_once(tmp_path: Path) -
     }
 
 
-def test_routes_that_lead_in_a_circle_are_found(tmp_path: Path) -> None:
+def test_routing_loops_are_found(tmp_path: Path) -> None:
     nodes = (
         HOSTS
         + node("R1", "0.0.0.0/0 10.0.12.2")
@@ -137,7 +137,7 @@ def test_a_probe_between_routers_is_traced_both_ways(tmp_path: Path) -> None:
     assert 'topology.nodes.R3: found no route from R3 to 10.0.12.1 for probe "p", expected' in missing
 
 
-def test_a_way_leads_through_switches(tmp_path: Path) -> None:
+def test_path_leads_through_switches(tmp_path: Path) -> None:
     nodes = HOSTS + node("R1") + '    SW: {platform: ios, model: "3750G"}\n'
     ends = [
         "client eth0 10.0.1.2/24 - R1 FastEthernet0/0 10.0.1.1/24",
@@ -171,7 +171,7 @@ def test_two_flows_on_one_port_are_found(tmp_path: Path, ports: str, *, holds: b
     assert holds or 'found port 5201 of server, in use by traffic "a"' in found[0]
 
 
-def test_an_interface_of_another_model_in_a_template_lists_those_that_there_are(tmp_path: Path) -> None:
+def test_unknown_interface_in_a_template_lists_the_existing_ones(tmp_path: Path) -> None:
     nodes = HOSTS + node("R1", THERE) + node("R2", BACK)
     (found,) = findings(tmp_path, nodes, TWO, template="interface GigabitEthernet0/0/1\n description x\n")
     assert "expected one of FastEthernet0/0, FastEthernet0/1" in found

@@ -63,14 +63,14 @@ def test_the_levels_are_lists_of_tox(environment: dict[str, str], words: tuple[s
     assert (done.returncode, done.stdout, done.stderr) == (3, f"{asked}\n", "")
 
 
-def test_unreachable_crates_are_reported_before_anything_is_tested(environment: dict[str, str], tmp_path: Path) -> None:
+def test_unreachable_crates_are_reported_before_the_tests(environment: dict[str, str], tmp_path: Path) -> None:
     stub(tmp_path / "cargo", 101)
     done = run(environment)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "qoslab: nothing was tested: the crates of Cargo.lock cannot be fetched (above)\n"
 
 
-def test_an_environment_that_cannot_be_created_is_reported_before_anything_is_tested(
+def test_uncreatable_environment_is_reported_before_the_tests(
     environment: dict[str, str],
 ) -> None:
     done = run(environment | {"SETUP_ENDS_WITH": "1"})

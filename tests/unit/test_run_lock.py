@@ -52,7 +52,7 @@ def marks(proxies: AccessProxies, who: str, kept: list[str] | None = None) -> Ru
     )
 
 
-def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_run_locks_a_router_and_leaves_nothing(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     (before,) = proxies.ask("R1", "show running-config")
     kept: list[str] = []
@@ -70,7 +70,7 @@ def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, proxies: Ac
     assert device.router.reload_at is None and "alias" not in (device.router.startup or "")
 
 
-def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_run_lock_stays_until_the_rollback_timer_is_stopped(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     order: list[str] = []
 
@@ -102,7 +102,7 @@ def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, p
     refuse_marked(proxies.ask, ["R1"])
 
 
-def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_overwritten_run_lock_is_detected_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     guard = marks(proxies, ALICE)
     guard.arm(MINUTE)

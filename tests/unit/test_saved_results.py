@@ -112,7 +112,7 @@ def test_two_readers_at_once_give_the_same_results(run: RunFolder) -> None:
         assert all(outcome.valid for outcome in outcomes) and results(run) == before
 
 
-def test_a_full_disk_leaves_results_of_before(run: RunFolder, read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_preserves_earlier_results(run: RunFolder, read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     original = file_access.Disk.create
 
     def create(self: file_access.Disk, path: Path, content: bytes) -> None:

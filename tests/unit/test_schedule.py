@@ -105,7 +105,7 @@ def valid(task: CellTask) -> dict[str, Any]:
     return {}
 
 
-def test_every_cell_is_run_once_and_no_more_have_traffic_than_may(tmp_path: Path) -> None:
+def test_every_cell_runs_once_within_the_parallel_limit(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 3)
     fake.workers(valid, before_s=0.02)
     assert fake.errors == []
@@ -115,9 +115,7 @@ def test_every_cell_is_run_once_and_no_more_have_traffic_than_may(tmp_path: Path
     assert not fake.schedule.more()
 
 
-def test_cells_are_made_ready_one_after_another_while_others_have_traffic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Fake(tmp_path, None)
     monkeypatch.setattr(fake.jobs, "labs", 4)
     monkeypatch.setattr(fake.jobs._machine, "processors", 2)
@@ -149,9 +147,7 @@ def test_cells_are_made_ready_one_after_another_while_others_have_traffic(
             assert sorted(began) == [3, 4]
 
 
-def test_long_cells_get_company_before_the_first_of_them_is_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_cells_get_parallel_labs_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LOOK_S", 0.05)
     fake = Fake(tmp_path, None)
     monkeypatch.setattr(fake.jobs._machine, "busy", lambda: 0.1)
@@ -172,14 +168,14 @@ def test_long_cells_get_company_before_the_first_of_them_is_over(
     assert f"{first} to {first + 1} labs side by side: the machine is busy for 10% of the time" in fake.reporter.notes
 
 
-def test_one_lab_stays_alone(tmp_path: Path) -> None:
+def test_single_lab_stays_single(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1)
     assert fake.jobs.workers == 1
     fake.workers(valid)
     assert {number for number, _ in fake.ran} == {0} and fake.errors == []
 
 
-def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Path) -> None:
+def test_late_cell_is_invalid_after_all_attempts(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 2, Options(only=(("connections", "1"),)), attempts=2)
     late = fake.plan.cells[0].name
     fake.workers(
@@ -196,7 +192,7 @@ def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Pat
     assert ATTEMPTS == 3, "of a sweep, where nobody says otherwise"
 
 
-def test_an_interrupt_reaches_waiting_workers(tmp_path: Path) -> None:
+def test_interrupt_wakes_waiting_workers(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 2)
     begun = threading.Event()
 
@@ -230,7 +226,7 @@ class TestTheLabThatStays:
         of = [[fake.topology(name) for name in names[worker::workers]] for worker in range(workers)]
         return sum(one != other for each in of for one, other in pairwise(each))
 
-    def test_an_order_at_random_has_fewer_labs_and_no_cell_waits_for_ever(self, tmp_path: Path) -> None:
+    def test_random_order_reuses_labs_without_starving_a_cell(self, tmp_path: Path) -> None:
         fake, names = self.order(tmp_path, 2, "random", repetitions=6)
         planned = [cell.name for cell in fake.plan.cells]
         assert sorted(names) == sorted(planned)
@@ -244,7 +240,7 @@ class TestTheLabThatStays:
         assert [name[-1] for name in names] == ["1"] * each + ["2"] * each + ["3"] * each
         assert names != [cell.name for cell in fake.plan.cells]
 
-    def test_as_written_is_as_written(self, tmp_path: Path) -> None:
+    def test_as_written_keeps_the_order_of_the_file(self, tmp_path: Path) -> None:
         fake, names = self.order(tmp_path, 3, "as written")
         assert names == [cell.name for cell in fake.plan.cells]
 
@@ -254,7 +250,7 @@ class TestSpare:
     def fake(self, tmp_path: Path) -> Fake:
         return Fake(tmp_path, 4, Options(repetitions=3))
 
-    def test_as_many_labs_as_keep_the_traffic_going(self, fake: Fake) -> None:
+    def test_number_of_labs_keeps_traffic_running(self, fake: Fake) -> None:
         task = fake.schedule.lease(0)
         assert task is not None
         assert (fake.jobs.labs, fake.jobs.spare) == (4, 1)
@@ -314,7 +310,7 @@ def test_a_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:
     assert f"the lab failed {FAULTS_IN_A_ROW} times in a row" in error.message and "SIGKILL" in error.message
 
 
-def test_faults_now_and_then_do_not_end_the_run(tmp_path: Path) -> None:
+def test_occasional_faults_do_not_end_the_run(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1, attempts=2)
     count = 0
 

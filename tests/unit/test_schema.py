@@ -38,7 +38,9 @@ ERRORS = TOP / "tests" / "goldens" / "errors"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in ERRORS.glob("*.yml")))
-def test_mistake_is_reported(name: str, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schema_error_is_reported(
+    name: str, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ERRORS)  # so that the goldens have short paths
     file = Path(f"{name}.yml")
     head = [line for line in file.read_text().splitlines() if line.startswith("# --set ")]
@@ -51,12 +53,12 @@ def test_mistake_is_reported(name: str, golden: Callable[[Path, str], None], mon
     golden(ERRORS / f"{name}.txt", error.message + "\n")
 
 
-def test_every_golden_has_its_file() -> None:
+def test_every_golden_has_an_input_file() -> None:
     assert {path.stem for path in ERRORS.glob("*.txt")} == {path.stem for path in ERRORS.glob("*.yml")}
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda path: path.stem)
-def test_experiments_hold(file: Path) -> None:
+def test_shipped_experiments_are_valid(file: Path) -> None:
     experiment = load_experiment(file)
     assert experiment.name == file.stem
     again = Experiment.model_validate_json(experiment.model_dump_json())
@@ -79,7 +81,7 @@ def test_editors_accept_experiments(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["key-misspelt", "key-missing", "value-choice", "unit-missing", "tool-unknown"])
-def test_editors_refuse_mistakes(name: str) -> None:
+def test_editors_refuse_errors(name: str) -> None:
     data = YAML(typ="safe", pure=True).load(ERRORS / f"{name}.yml")
     with pytest.raises(jsonschema.ValidationError):
         editor().validate(data)
@@ -93,7 +95,7 @@ def test_every_key_has_a_description() -> None:
             assert value.get("description"), key
 
 
-def test_overrides_reach_everything() -> None:
+def test_overrides_can_change_every_key() -> None:
     experiment = load_experiment(
         ARTICLE,
         {
@@ -117,7 +119,7 @@ def test_overrides_reach_everything() -> None:
     assert experiment.observe[0].when == ("after",)
 
 
-def test_names_with_dots_in_overrides(tmp_path: Path) -> None:
+def test_overrides_accept_names_with_dots(tmp_path: Path) -> None:
     text = (ERRORS / "set-path.yml").read_text().replace("R1", "R1.edge")
     file = tmp_path / "dots.yml"
     file.write_text(text)
@@ -127,12 +129,12 @@ def test_names_with_dots_in_overrides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "duration", "=5 s", "duration=", "  =  "])
-def test_set_needs_path_and_value(text: str) -> None:
+def test_set_requires_path_and_value(text: str) -> None:
     with pytest.raises(ExperimentError, match="expected PATH=VALUE"):
         parse_set(text)
 
 
-def test_alias_is_followed_and_bounded() -> None:
+def test_aliases_are_followed_up_to_a_limit() -> None:
     document = parse_document("a: &x {b: 1}\nc: *x\n", "f")
     assert document.data == {"a": {"b": 1}, "c": {"b": 1}}
     bomb = "a0: &a0 [0,0,0,0,0,0,0,0,0,0]\n" + "".join(
@@ -153,7 +155,7 @@ def test_alias_to_itself_is_refused() -> None:
     ids=["very deep", "mappings", "lists", "long number", "surrogate", "infinite"],
 )
 @pytest.mark.parametrize("key", ["name", "seed", "arms", "colour"])
-def test_hostile_values(tmp_path: Path, key: str, value: str) -> None:
+def test_hostile_values_are_refused(tmp_path: Path, key: str, value: str) -> None:
     file = tmp_path / "f.yml"
     file.write_text(f"title: x\n{key}: {value}\n")
     with pytest.raises(ExperimentError) as raised:
@@ -166,14 +168,14 @@ def test_hostile_values(tmp_path: Path, key: str, value: str) -> None:
     ("content", "message"),
     [(b"a: \xff\n", r"f\.yml:1:4: found the byte 0xff"), (b"#" * (SIZE_LIMIT + 1), "at most")],
 )
-def test_unreadable_file(tmp_path: Path, content: bytes, message: str) -> None:
+def test_unreadable_file_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "f.yml"
     file.write_bytes(content)
     with pytest.raises(ExperimentError, match=message):
         load_experiment(file)
 
 
-def test_missing_file_proposes_a_near_one(tmp_path: Path) -> None:
+def test_missing_file_suggests_a_similar_name(tmp_path: Path) -> None:
     (tmp_path / "policing.yml").touch()
     with pytest.raises(ExperimentError) as raised:
         load_experiment(tmp_path / "polcing.yml")
@@ -188,7 +190,7 @@ trees = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dic
 
 
 @given(st.dictionaries(names, trees))
-def test_no_value_escapes_as_another_error(tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]) -> None:
+def test_any_value_is_accepted_or_a_finding(tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yml"
     file.write_text(json.dumps(data).replace("NaN", ".nan").replace("Infinity", ".inf"), encoding="utf-8")
     with pytest.raises(ExperimentError):
@@ -196,7 +198,7 @@ def test_no_value_escapes_as_another_error(tmp_path_factory: pytest.TempPathFact
 
 
 @given(st.text(max_size=40))
-def test_no_text_escapes_as_another_error(text: str) -> None:
+def test_any_text_is_accepted_or_a_finding(text: str) -> None:
     try:
         parse_document(text, "f")
     except ExperimentError as error:
@@ -218,7 +220,7 @@ def test_undefined_variable_is_reported_with_its_line() -> None:
         render_configuration(ARTICLE, configuration)
 
 
-def test_published_figures_of_the_article() -> None:
+def test_published_values_of_the_article_are_read() -> None:
     experiment = load_experiment(ARTICLE)
     assert experiment.compare is not None
     rows = published_figures(ARTICLE, experiment)
@@ -242,7 +244,7 @@ def test_published_figures_of_the_article() -> None:
     ], "all others are as predicted"
 
 
-def test_checking_loads_nothing_heavy() -> None:
+def test_validation_imports_no_heavy_library() -> None:
     code = (
         "import sys; from qoslab.cli import main; status = main(['validate', sys.argv[1]]); "
         "status = status or main(['plan', sys.argv[1], '--json']); "

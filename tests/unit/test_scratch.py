@@ -40,7 +40,7 @@ def gone(path: Path, seconds: float = 30) -> bool:
     return not path.exists()
 
 
-def test_only_its_owner_may_look_and_the_block_removes_it() -> None:
+def test_scratch_folder_is_private_and_removed_by_its_block() -> None:
     with Scratch("run") as made:
         assert stat.S_IMODE(made.path.stat().st_mode) == 0o700
         (made.path / "inventory.json").write_text("secret")
@@ -48,7 +48,7 @@ def test_only_its_owner_may_look_and_the_block_removes_it() -> None:
     assert made._guard.returncode is not None
 
 
-def test_it_goes_when_its_process_is_killed() -> None:
+def test_scratch_folder_is_removed_after_a_kill() -> None:
     with subprocess.Popen([sys.executable, "-c", MAKER], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         folder = Path(process.stdout.readline().split()[0])
@@ -129,7 +129,7 @@ def test_sockets_fit_in_a_temporary_folder_with_a_long_path(long: Path) -> None:
     assert list(long.iterdir()) == []
 
 
-def test_leftovers_of_such_a_machine_are_found(long: Path) -> None:
+def test_leftovers_in_a_long_path_are_found(long: Path) -> None:
     folder = own_folder("run")
     (folder / OWNER).write_text(json.dumps({"pid": 1, "started": -1, "boot": "another"}))
     remove_leftovers.cache_clear()

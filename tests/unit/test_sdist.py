@@ -47,7 +47,7 @@ def contents(wheel: Path) -> dict[str, int]:
 
 
 @pytest.mark.long
-def test_a_wheel_of_the_sources_is_that_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
+def test_wheel_from_the_sdist_equals_that_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
     expected = contents(build("wheel", checkout, tmp_path / "of-checkout"))
     with tarfile.open(build("sdist", checkout, tmp_path / "sources")) as archive:
         # Python 3.11 has filters from its fourth release on, without which 3.12 warns.

@@ -142,7 +142,7 @@ def places() -> tuple[list[set[str]], set[str]]:
 
 
 @pytest.mark.parametrize("seam", [PLATFORM, LAB, TOOL], ids=lambda seam: seam.folder)
-def test_nobody_else_compares_the_words(seam: Seam) -> None:
+def test_only_registries_compare_their_words(seam: Seam) -> None:
     assert not places()[0][SEAMS.index(seam)], f"ask the value in qoslab.{seam.folder} instead"
 
 
@@ -158,7 +158,7 @@ def test_models_are_named_in_one_file() -> None:
     assert len(naming) >= len(MODELS)
 
 
-def test_models_inherit() -> None:
+def test_models_inherit_properties() -> None:
     child = MODELS["C8300"]
     parent = MODELS[child.parent or ""]
     assert (child.software_family, child.image_name) == (parent.software_family, parent.image_name)
@@ -166,7 +166,7 @@ def test_models_inherit() -> None:
     assert child.stands_for != parent.stands_for
 
 
-def test_the_engine_asks_for_the_name_of_a_generation_in_one_file() -> None:
+def test_engine_uses_generation_names_in_one_file() -> None:
     compiler = PACKAGE.parents[1] / "crates/qos-core/src/compile"
     naming = {
         file.name for file in compiler.glob("*.rs") if "Generation::" in file.read_text().partition("mod tests")[0]
@@ -191,7 +191,7 @@ def test_the_engine_asks_for_the_name_of_a_generation_in_one_file() -> None:
         "str(node.platform) == word",
     ],
 )
-def test_a_comparison_is_found(text: str) -> None:
+def test_comparison_of_words_is_detected(text: str) -> None:
     assert list(comparisons(ast.parse(text), PLATFORM))
 
 
@@ -207,17 +207,17 @@ def test_a_comparison_is_found(text: str) -> None:
         'match lab:\n    case "virtual":\n        pass',
     ],
 )
-def test_a_comparison_of_labs_is_found(text: str) -> None:
+def test_comparison_of_labs_is_detected(text: str) -> None:
     assert list(comparisons(ast.parse(text), LAB))
 
 
 @pytest.mark.parametrize("text", ["lab_kind(lab).real_time", "record.lab == task.lab", "choice.lab is None"])
-def test_the_same_kind_of_lab_may_be_asked_for(text: str) -> None:
+def test_same_kind_check_is_permitted(text: str) -> None:
     assert not list(comparisons(ast.parse(text), LAB))
 
 
 @pytest.mark.parametrize("text", ["platform_of(node).is_router", "Node(platform=word)", 'f"{node.platform}: {text}"'])
-def test_asking_and_printing_is_no_comparison(text: str) -> None:
+def test_lookup_and_printing_are_no_comparison(text: str) -> None:
     assert not list(comparisons(ast.parse(text), PLATFORM))
 
 

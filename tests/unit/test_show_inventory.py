@@ -47,18 +47,18 @@ def parsed(command: str, model: str = "2811") -> dict[str, Any]:
     return found.parsed
 
 
-def test_inventory() -> None:
+def test_show_inventory_lists_the_hardware() -> None:
     assert parsed("show inventory")["main"]["chassis"]["CISCO2811"]["sn"] == "FTX1001C14X"
     assert parsed("show inventory", "3750G")["slot"]["1"]["rp"]["WS-C3750G-24TS"]["sn"] == "CAT1017R0AB"
 
 
-def test_interfaces_by_their_descriptions() -> None:
+def test_show_interfaces_description_lists_interfaces() -> None:
     interfaces = parsed("show interfaces description")["interfaces"]
     assert interfaces["FastEthernet0/0"] == {"status": "up", "protocol": "up", "description": "lan"}
     assert interfaces["FastEthernet0/1"]["status"] == "admin down"
 
 
-def test_ports_of_a_switch() -> None:
+def test_show_interfaces_status_lists_switch_ports() -> None:
     port = parsed("show interfaces status", "3750G")["interfaces"]["GigabitEthernet1/0/3"]
     assert (port["name"], port["status"], port["vlan"], port["port_speed"]) == ("uplink", "connected", "7", "a-1000")
     vlan = parsed("show vlan", "3750G")["vlans"]["7"]
@@ -71,7 +71,7 @@ def test_a_loopback_interface_has_an_address() -> None:
     assert (address["ip_address"], address["status"], address["protocol"]) == ("10.9.9.9", "up", "up")
 
 
-def test_no_neighbour_answers() -> None:
+def test_show_neighbours_is_empty() -> None:
     assert parsed("show lldp neighbors") == {"total_entries": 0}
     assert shown("show lldp neighbors", "3750G") == "% LLDP is not enabled\n"
     assert shown("show cdp neighbors").endswith("Capability  Platform  Port ID\n")
@@ -89,7 +89,7 @@ def test_the_log_names_inert_lines() -> None:
     ]
 
 
-def test_memory_and_files() -> None:
+def test_show_memory_and_files_are_answered() -> None:
     processor = parsed("show memory statistics")["name"]["processor"]
     assert (processor["total"], processor["used"]) == (249_856 * 1024, 20_000_000)
     assert parsed("dir")["dir"]["flash:/"]["bytes_total"] == str(62_720 * 1024)
@@ -102,14 +102,14 @@ def test_genie_parses_further_show_commands(command: str) -> None:
     assert parsed(command)
 
 
-def test_one_entry_of_the_routing_table() -> None:
+def test_show_ip_route_prints_one_entry() -> None:
     entry = parsed("show ip route 192.168.10.7")["entry"]["192.168.10.0/24"]
     assert entry["known_via"] == "connected"
     assert [path["interface"] for path in entry["paths"].values()] == ["FastEthernet0/0"]
     assert shown("show ip route 10.77.0.1") == "% Network not in table\n"
 
 
-def test_the_routing_table_by_source() -> None:
+def test_show_ip_route_filters_by_source() -> None:
     (table,) = parsed("show ip route summary")["vrf"].values()
     # 192.168.10.0/24 and 192.168.20.0/24 are networks of their class.
     assert table["route_source"]["connected"]["networks"] == 2
@@ -117,7 +117,7 @@ def test_the_routing_table_by_source() -> None:
     assert "192.168.10.0" not in shown("show ip route static")
 
 
-def test_file_systems() -> None:
+def test_show_file_systems_lists_flash() -> None:
     rows = [line.split() for line in shown("show file systems").splitlines()]
     assert ["56320", str(56320 - len("hostname R1\n")), "nvram", "rw", "nvram:"] in rows
 
@@ -141,7 +141,7 @@ def test_show_commands_list_running_services(command: str, line: str) -> None:
     assert line in shown(command).splitlines()
 
 
-def test_neighbours_of_both_families() -> None:
+def test_neighbours_of_both_ip_versions_are_shown() -> None:
     four = Neighbour(IPv4Address("192.168.10.2"), "02:00:00:00:00:02", "FastEthernet0/0", 1)
     six = Neighbour(IPv6Address("2001:db8::2"), "02:00:00:00:00:02", "FastEthernet0/0", 0, "STALE")
     parser = ShowIpv6Neighbors(device=None).cli(output=show_ipv6_neighbors([four, six]))

@@ -45,7 +45,7 @@ def topology(experiment: str) -> Topology:
 
 class TestWhen:
     @given(st.floats(1, 600), st.floats(0.5, 60))
-    def test_readings_fall_on_both_ends_of_the_window_and_are_near_enough(self, length: float, every: float) -> None:
+    def test_readings_cover_both_ends_of_the_window(self, length: float, every: float) -> None:
         times = reading_times(length, every)
         assert times[-1] == pytest.approx(length) and all(0 < each <= length * 1.0001 for each in times)
         assert any(each == pytest.approx(length / 3) for each in times)
@@ -94,10 +94,10 @@ class TestWhen:
         for stated in ("0 s", "1 s", "30 s"):
             assert {period_s(Duration.parse(stated), each) for each in (often, seldom)} == {float(stated[:-2])}
 
-    def test_none_while_traffic_runs(self) -> None:
+    def test_no_reading_is_planned_during_traffic(self) -> None:
         assert reading_times(30.0, 0.0) == reading_times(30.0, 0.0, [6.0]) == []
 
-    def test_a_router_is_asked_for_its_conversations(self) -> None:
+    def test_conversations_of_a_router_are_read(self) -> None:
         ports = ("FastEthernet0/0", "Serial0/1/0")
         assert reading_commands(topology("wfq-precedence"), "a1") == (
             "show policy-map interface",
@@ -106,7 +106,7 @@ class TestWhen:
             LOAD,
         )
 
-    def test_a_switch_is_asked_for_its_queues(self) -> None:
+    def test_queues_of_a_switch_are_read(self) -> None:
         ports = ("GigabitEthernet1/0/1", "GigabitEthernet1/0/15")
         assert reading_commands(topology("srr-3750"), "SW") == (
             "show policy-map interface",
@@ -279,7 +279,7 @@ class TestRows:
             "queue_available_bandwidth_kbps": 1500,
         }
 
-    def test_genie_parses_output_that_our_parser_does_not(self) -> None:
+    def test_genie_parses_output_unknown_to_the_qoslab_parser(self) -> None:
         parsed = {"Serial0/1/0": {"queues": {"queue_strategy": "fifo"}}}
         ((_, row),) = reading_rows("a1", [reading("show interfaces Serial0/1/0", parsed, 2.0)], SECOND, {}, nobodys)
         assert row["queue_strategy"] == "fifo"
@@ -295,14 +295,14 @@ class TestRows:
             "time_error_s",
         }
 
-    def test_classes_are_of_their_device_and_when_it_answered(self) -> None:
+    def test_class_rows_have_device_and_time(self) -> None:
         policy = {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"A": {"packets": 7}}}}}}}
         lines = {("R1", "Serial0/0"): Line(2e6, 3, 14)}
         readings = [reading("show policy-map interface", {"Serial0/0": policy}, at_s) for at_s in (1.0, 2.0)]
         rows = [(table, row["device"], row["time_s"]) for table, row in reading_rows("R1", readings, 0, lines, nobodys)]
         assert rows == [("classes", "R1", pytest.approx(1.0)), ("classes", "R1", pytest.approx(2.0))]
 
-    def test_when_the_counters_were_read_for_the_last_time(self) -> None:
+    def test_time_of_the_last_reading_is_known(self) -> None:
         policy, interface = "show policy-map interface", "show interfaces Serial0/0"
         statistics = "show mls qos interface GigabitEthernet1/0/15 statistics"
         read = [reading(each, {}, at_s) for each, at_s in ((policy, 3.0), (interface, 2.0), (statistics, 4.0))]
@@ -330,7 +330,7 @@ class TestRows:
         ]
         assert list(reading_rows("SW", [reading(*each, 1.0) for each in prints], 0, {}, nobodys)) == []
 
-    def test_of_an_interface(self) -> None:
+    def test_interface_rows_are_computed(self) -> None:
         ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {}, nobodys)
         assert table == "interfaces"
         assert row["time_s"] == pytest.approx(4.0) and row["time_error_s"] == pytest.approx(0.01)
@@ -387,14 +387,14 @@ class TestRows:
             ("A", 2**33 + 100, 9),
         ]
 
-    def test_policies_of_ports_that_are_none_of_the_experiments_are_no_rows(self) -> None:
+    def test_policies_of_other_ports_give_no_rows(self) -> None:
         policy = {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"A": {"packets": 7}}}}}}}
         parsed = dict.fromkeys(("Serial0/0.5", "own-Serial0/0", "Serial0/1", "Vlan7"), policy)
         lines = {("R1", "Serial0/0"): Line(2e6, 3, 14), ("R2", "Serial0/1"): Line(2e6, 3, 14)}
         rows = reading_rows("R1", [reading("show policy-map interface", parsed, 1.0)], 0, lines, nobodys)
         assert [row["interface"] for _, row in rows] == ["Serial0/0.5", "Vlan7"]
 
-    def test_of_conversations(self) -> None:
+    def test_conversation_rows_are_computed(self) -> None:
         # Two packets as the author prints them, the addresses of others, and one that is not IP.
         text = """  Output queue: 64/1000/64/12799 (size/max total/threshold/drops)
 
@@ -433,7 +433,7 @@ class TestRows:
         ]
         assert {(each["device"], each["interface"], each["time_s"]) for each in found} == {("a1", "Serial0/1/0", 2.0)}
 
-    def test_of_a_switch(self) -> None:
+    def test_switch_rows_are_computed(self) -> None:
         statistics = """GigabitEthernet1/0/15 (All statistics are in packets)
   output queues enqueued:
  queue:    threshold1   threshold2   threshold3
@@ -484,7 +484,7 @@ def test_passed_bytes_are_within_their_bound(sent: list[tuple[int, bool]]) -> No
 
 
 class TestEstimates:
-    def test_full_packets_leave_little_doubt(self) -> None:
+    def test_full_packets_have_a_tight_bound(self) -> None:
         found = passed_bytes(30_000, 30_000 * 1513, 10_000, 14)
         assert found == pytest.approx(10_000 * 1513) and found.error < 0.003 * found
 
@@ -518,12 +518,12 @@ class TestEstimates:
         assert isinstance(passed, Estimate) and 0 < error_of(passed) < 0.02 * passed
         assert found["class.line_share"] == pytest.approx(30 * 1503 * 8 / 2e6)
 
-    def test_a_value_with_a_wide_bound_is_missing(self) -> None:
+    def test_value_with_a_loose_bound_is_missing(self) -> None:
         found = self.figures(700)
         assert found["class.offered"] == pytest.approx(40 * 700 * 8)
         assert isinstance(found["class.passed"], Missing)
         assert "R1 Serial0/0 output A: its readings only show that it is between" in found["class.passed"]
 
-    def test_readings_that_took_long_make_a_rate_uncertain(self) -> None:
+    def test_slow_readings_make_a_rate_uncertain(self) -> None:
         assert error_of(self.figures(1500, 0.1)["class.offered"]) > error_of(self.figures(1500)["class.offered"])  # type: ignore[arg-type]
         assert isinstance(self.figures(1500, 0.6)["class.offered"], Missing)

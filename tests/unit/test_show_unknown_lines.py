@@ -84,7 +84,7 @@ PLACES.remove(LINES.index("        dscp ef") + 1)
 
 
 @pytest.mark.parametrize("unknown", [INDENTED, INDENTED.strip()], ids=["indented", "at the margin"])
-def test_an_unknown_line_at_any_place_loses_nothing_else(unknown: str) -> None:
+def test_unknown_line_anywhere_does_not_affect_others(unknown: str) -> None:
     whole = parse_policy_map_interface(PRINT)
     for place in PLACES:
         text = "\n".join((*LINES[:place], unknown, *LINES[place:]))
@@ -94,7 +94,7 @@ def test_an_unknown_line_at_any_place_loses_nothing_else(unknown: str) -> None:
         assert lines == ([] if in_head else ["frobnication 7 of 9"]), LINES[place - 1]
 
 
-def test_the_schema_takes_unknown_lines_at_all_places() -> None:
+def test_schema_accepts_unknown_lines_everywhere() -> None:
     text = "\n".join(line for place, known in enumerate(LINES, 1) for line in (known, *[INDENTED][: place in PLACES]))
     found, lines = without_unrecognised(parsed(text))
     assert found == parsed(PRINT)
@@ -138,7 +138,7 @@ def test_unknown_lines_before_the_level_of_a_priority_queue_stay_with_it() -> No
     }
 
 
-def test_known_lines_that_change_their_form_lose_nothing_else() -> None:
+def test_changed_known_line_does_not_affect_others() -> None:
     changed = "\n".join(f"{line[:6]}~{line[6:]}" if line.startswith("      ") else line for line in LINES)
     found, lines = without_unrecognised(parsed(changed))
     assert set(found) == {"Serial0/0", "Serial0/1"}
@@ -163,7 +163,7 @@ CONTROL_PLANE = PRINT.partition(" Serial0/1\n")[2]
         ("Virtual-Access3: owner PPP", "Virtual-Access3"),
     ],
 )
-def test_other_headings_begin_an_interface(head: str, name: str) -> None:
+def test_interface_blocks_have_several_headings(head: str, name: str) -> None:
     found = parsed(f" {head}\n{CONTROL_PLANE}{PRINT}")
     assert set(found) == {name, "Serial0/0", "Serial0/1"}
     assert found[name]["service_policy"]["input"]["policy_name"]["IN"]["class_map"]["class-default"]["packets"] == 7

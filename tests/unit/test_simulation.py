@@ -72,18 +72,18 @@ def findings(name: str, sets: dict[str, str]) -> list[tuple[str, str]]:
 # Scenarios
 
 
-def test_the_shaped_arm(golden: Callable[[Path, str], None]) -> None:
+def test_shaped_arm_becomes_a_scenario(golden: Callable[[Path, str], None]) -> None:
     (task,) = tasks("policing-vs-shaping", arms=("shaped",))
     golden(GOLDENS / "policing-vs-shaping.shaped.json", json.dumps(scenario(task), indent=1) + "\n")
 
 
-def test_a_cell_of_the_friendly_policer(golden: Callable[[Path, str], None]) -> None:
+def test_cell_of_the_friendly_policer_becomes_a_scenario(golden: Callable[[Path, str], None]) -> None:
     only = (("arm", "grid"), ("link", "10 Mb/s"), ("rtt", "50 ms"), ("pir", "1 Mb/s"), ("connections", "5"))
     (task,) = tasks("tcp-friendly-policer", only=only)
     golden(GOLDENS / "tcp-friendly-policer.grid.json", json.dumps(scenario(task), indent=1) + "\n")
 
 
-def test_static_routes_and_a_serial_line() -> None:
+def test_static_routes_and_a_serial_line_are_simulated() -> None:
     made = scenario(tasks("wfq-precedence")[0])
     assert made["nodes"]["a1"]["routes"] == [{"prefix": "10.0.20.0/24", "via": "10.0.1.2", "interface": None}]
     (line,) = [link for link in made["links"] if link["framing"] != "ethernet"]
@@ -140,21 +140,21 @@ def test_repetitions_and_flows_have_different_seeds() -> None:
 
 
 @given(st.integers(), st.integers(min_value=1))
-def test_a_seed_can_be_written_as_a_number_of_json(seed: int, repetition: int) -> None:
+def test_seed_fits_a_json_number(seed: int, repetition: int) -> None:
     assert 0 <= scenario_seed(seed, repetition) < 2**48
 
 
-def test_the_switch_of_an_arm(golden: Callable[[Path, str], None]) -> None:
+def test_switch_of_an_arm_is_simulated(golden: Callable[[Path, str], None]) -> None:
     (task,) = tasks("srr-3750", arms=("srr",))
     golden(GOLDENS / "srr-3750.srr.json", json.dumps(scenario(task), indent=1) + "\n")
 
 
-def test_a_probe_of_a_router(golden: Callable[[Path, str], None]) -> None:
+def test_router_probe_is_simulated(golden: Callable[[Path, str], None]) -> None:
     (task,) = tasks("tx-ring-limit", arms=("cbr",), only=(("line", "512 kb/s"), ("ring", "2")))
     golden(GOLDENS / "tx-ring-limit.cbr.json", json.dumps(scenario(task), indent=1) + "\n")
 
 
-def test_a_probe_between_hosts_and_their_responder() -> None:
+def test_host_probe_and_responder_are_simulated() -> None:
     probe = (
         "[{name: p, type: udp-jitter, from: client, to: server, port: 5000, frequency: 2 s, timeout: 1 s, "
         "interval: 30 ms, packets: 4, size: 64 B, tos: 184, threshold: 100 ms, start_after: 1500 ms}]"
@@ -225,7 +225,7 @@ def test_unmodelled_features_are_refused(path: str, value: str, where: str, foun
     load_sweep(EXPERIMENTS / "policing-vs-shaping.yml", {path: value})  # which the virtual lab does
 
 
-def test_the_commands_refuse_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_refuse_unsimulated_features(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["validate"], ["plan"], ["run", "--dry-run"]):
         command = [words[0], str(EXPERIMENTS / "wfq-precedence.yml"), "--lab", "simulated", *words[1:]]
         assert main([*command, "--set", "tcp={congestion_control: bbr}"]) == ExitStatus.USER_MISTAKE
@@ -262,7 +262,7 @@ def planned(file: Path, costs: dict[str, float]) -> Plan:
     return make_plan(load_sweep(file), Options(lab=Simulated.name, costs=costs))
 
 
-def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
+def test_duration_of_simulated_cells_is_learnt(tmp_path: Path) -> None:
     file = experiment_file(tmp_path, "grid.yml", GRID)
     plan = planned(file, {})
     assert plan.seconds is None
@@ -297,7 +297,7 @@ def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_nothing_of_a_lab_is_imported_for_a_scenario() -> None:
+def test_scenario_imports_no_lab_module() -> None:
     code = (
         "import sys; sys.path.insert(0, 'tests/unit'); from test_simulation import scenario, tasks; "
         "from qoslab.run import runner; from qoslab.run.cluster import remote_worker; "
@@ -316,7 +316,7 @@ def test_nothing_of_a_lab_is_imported_for_a_scenario() -> None:
 # Results
 
 
-def test_show_commands_are_those_of_a_router() -> None:
+def test_simulated_show_commands_equal_those_of_a_router() -> None:
     (task,) = tasks("policing-vs-shaping", arms=("policed",))
     node = task.experiment.topology.nodes["R1"]
     router = configured(task.experiment.topology, "R1", task.configurations["R1"])
@@ -331,7 +331,7 @@ def test_show_commands_are_those_of_a_router() -> None:
     assert "Invalid input detected" in answer(node, router, "show nonsense", blank)
 
 
-def test_the_processor_is_process_level() -> None:
+def test_processor_share_is_that_at_process_level() -> None:
     (task,) = tasks("tx-ring-limit", arms=("cbr",), only=(("line", "512 kb/s"), ("ring", "2")))
     node = task.experiment.topology.nodes["a1"]
     router = configured(task.experiment.topology, "a1", task.configurations["a1"])
@@ -375,14 +375,14 @@ def flow_text(**stream: Any) -> str:
 FLOW = Flow.model_validate({"name": "transfer", "tool": "iperf", "from": "client", "to": "server"})
 
 
-def test_a_flow_s_figures() -> None:
+def test_values_of_a_flow_are_read() -> None:
     found = read_flow(FLOW, flow_text())
     (stream,), (interval,) = found.streams, found.intervals
     assert (stream.goodput_bps, stream.sender_bps, stream.retransmits) == (1e6, 1.04e6, 3)
     assert (interval.bps, found.tool, found.failure) == (1e6, "qos-sim", "")
 
 
-def test_a_flow_that_did_not_get_through() -> None:
+def test_flow_without_arrivals_is_reported() -> None:
     text = flow_text(connected=False, bytes=0)
     with pytest.raises(TrafficError, match="0 of 1 connections came up"):
         read_flow(FLOW, text)
@@ -393,7 +393,7 @@ def test_a_flow_that_did_not_get_through() -> None:
 
 
 @pytest.mark.parametrize("change", [{"bytes": -1}, {"bytes": 1.5}, {"seconds": None}, {"seconds": 0}, {"stream": True}])
-def test_broken_figures_are_no_figures(change: dict[str, Any]) -> None:
+def test_malformed_values_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(TrafficError, match="is not in its format"):
         read_flow(FLOW, flow_text(**change))
 

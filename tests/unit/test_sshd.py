@@ -16,7 +16,7 @@ SOON_S = 20
 """Time until a silent client is disconnected, also on a busy machine; the port waits for one second only."""
 
 
-def test_three_tries(tmp_path: Path) -> None:
+def test_login_allows_three_attempts(tmp_path: Path) -> None:
     class Guesser(asyncssh.SSHClient):
         def password_auth_requested(self) -> str:
             return "a guess"

@@ -55,16 +55,16 @@ def imported(folder: Path, *arguments: str) -> set[str]:
     ],
     ids=" ".join,
 )
-def test_reading_experiments_imports_no_heavy_library(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_listing_experiments_imports_no_heavy_library(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert imported(tmp_path, *arguments) == set()
 
 
-def test_a_tried_policy_imports_nothing_heavy(tmp_path: Path) -> None:
+def test_try_imports_no_heavy_library(tmp_path: Path) -> None:
     edge = str(TOP / "tests" / "goldens" / "trial" / "wan-edge.ios")
     assert imported(tmp_path, "try", edge, "--traffic", "voice 2, web 2", "--seconds", "1") == set()
 
 
-def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> None:
+def test_simulated_run_imports_only_tables(tmp_path: Path) -> None:
     """Check the imports of a run in virtual time: Genie, which parses the output of the routers, is in another
     process.
     """
@@ -73,7 +73,7 @@ def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> Non
     assert next(tmp_path.glob("runs/*/latest/report.html")).stat().st_size > 10**6, "it has its graphs"
 
 
-def test_help_is_there_at_once(tmp_path: Path) -> None:
+def test_help_starts_fast(tmp_path: Path) -> None:
     """Measure processor time, independent of other processes: nobody notices 0.15 s."""
 
     def taken() -> float:
@@ -89,7 +89,7 @@ def test_help_is_there_at_once(tmp_path: Path) -> None:
     assert imported(tmp_path, "--help") == set()
 
 
-def test_a_package_that_is_imported_is_found(tmp_path: Path) -> None:
+def test_imported_heavy_package_is_detected(tmp_path: Path) -> None:
     (tmp_path / "heavier.py").write_text("import scipy\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", "import heavier\n" + COMMAND, "--version"],

@@ -33,7 +33,7 @@ NAN = pytest.approx(math.nan, nan_ok=True)
 
 
 @given(SAMPLES)
-def test_interval_holds_the_median(values: list[float]) -> None:
+def test_interval_contains_the_median(values: list[float]) -> None:
     found = estimate(values)
     assert found.low <= found.value <= found.high
     assert found.n == len(values)
@@ -52,7 +52,7 @@ LEAST_COVERED = 0.92
 
 @pytest.mark.long
 @pytest.mark.parametrize("count", [2, 3, 4, 6])
-def test_intervals_cover_the_truth_at_their_level(count: int) -> None:
+def test_intervals_have_nominal_coverage(count: int) -> None:
     generator = np.random.default_rng(3)
     hits = dict.fromkeys(("estimate", "skewed", "average", "cells", "ratio", "cells of both", "difference"), 0)
     for _ in range(SAMPLED):
@@ -84,7 +84,7 @@ def refused(call: Callable[..., object], *values: object) -> str:
     return str(caught.value)
 
 
-def test_values_that_are_none_are_refused() -> None:
+def test_non_finite_values_are_refused() -> None:
     assert refused(estimate, []) == NONE
     assert refused(average, []) == NONE
     assert refused(average, [[1.0], []]) == NONE
@@ -113,7 +113,7 @@ def test_half_width_is_relative_to_the_median() -> None:
     assert Estimate(0.0, 0.0, 0.0, 5).half_width == 0.0
 
 
-def test_arms_that_do_not_overlap_differ_wholly() -> None:
+def test_arms_without_overlap_have_the_maximum_effect() -> None:
     found = difference([10.0, 11.0, 12.0, 13.0, 14.0], [1.0, 2.0, 3.0, 4.0, 5.0])
     assert found.median == 9.0
     assert found.cliff_delta == 1.0
@@ -122,7 +122,7 @@ def test_arms_that_do_not_overlap_differ_wholly() -> None:
     assert found.p_value < 0.05
 
 
-def test_the_interval_of_a_difference_is_that_of_welch() -> None:
+def test_interval_of_a_difference_equals_welch() -> None:
     """Compare with Welch's interval from scipy: the median of two values is their mean."""
     from scipy import stats
 
@@ -154,12 +154,12 @@ def test_one_value_in_an_arm_has_a_difference_without_an_interval() -> None:
         (math.nan, "unknown"),
     ],
 )
-def test_an_effect_has_the_size_that_romano_gives_it(delta: float, size: str) -> None:
+def test_effect_size_follows_romano(delta: float, size: str) -> None:
     assert effect_size(delta) == size
 
 
 @given(SAMPLES, SAMPLES)
-def test_difference_turns_its_sign_with_the_arms(a: list[float], b: list[float]) -> None:
+def test_difference_changes_sign_with_the_order_of_arms(a: list[float], b: list[float]) -> None:
     there, back = difference(a, b).cliff_delta, difference(b, a).cliff_delta
     assert there == pytest.approx(-back)
     assert -1 <= there <= 1
@@ -187,14 +187,14 @@ def test_burst_before_a_steady_series_is_trimmed() -> None:
 
 
 @pytest.mark.parametrize("length", [8, 10, 15, 20])
-def test_samples_that_make_up_for_each_other_are_steady(length: int) -> None:
+def test_compensating_samples_are_steady(length: int) -> None:
     """Judge dependent samples: a packet late in one second arrives in the next, but the level is constant."""
     random = np.random.default_rng(7)
     series = [1.0 + np.diff(random.uniform(0, 0.1, length + 1)) for _ in range(40)]
     assert [each for each in map(warm_up, series) if not each.steady] == []
 
 
-def test_credit_hidden_in_scatter_may_be_known_from_the_bucket() -> None:
+def test_credit_hidden_by_noise_follows_from_the_bucket() -> None:
     assert (warm_up(CREDIT).samples, warm_up(CREDIT, known=1).samples) == (0, 1)
     assert warm_up([*CREDIT[1:], *CREDIT[1:]], known=1).samples == 1
     # More than what is known is still found, and of short series half is left.
@@ -205,7 +205,7 @@ def test_credit_hidden_in_scatter_may_be_known_from_the_bucket() -> None:
 
 
 @given(st.integers(0, 2**32), st.floats(0.1, 5.0))
-def test_the_burst_of_a_bucket_is_no_steady_goodput(seed: int, credit: float) -> None:
+def test_bucket_burst_is_excluded_from_steady_goodput(seed: int, credit: float) -> None:
     """Judge the burst of a bucket: a cumulated count gives the rate except for movements between seconds at its
     ends.
     """
@@ -233,18 +233,18 @@ def test_series_of_one_value_is_steady() -> None:
     assert warm_up([3.0] * 20) == WarmUp(0, steady=True, p_value=1.0)
 
 
-def test_series_too_short_to_test_is_left_alone() -> None:
+def test_series_too_short_to_test_is_unchanged() -> None:
     assert warm_up([9.0] + [1.0] * (LEAST_STEADY - 2)) == WarmUp(0, steady=True, p_value=NAN)
     assert warm_up([9.0] + [1.0] * (LEAST_STEADY - 1)) == WarmUp(1, steady=True, p_value=1.0)
 
 
-def test_half_of_a_series_is_given_up_and_no_more() -> None:
+def test_at_most_half_of_a_series_is_trimmed() -> None:
     assert warm_up([9.0, 8.0, 7.0, 6.0, 1.0, 1.0, 1.0, 1.0]) == WarmUp(4, steady=True, p_value=1.0)
     falling = [1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 1.0, 1.0, 1.0]
     assert warm_up(falling) == WarmUp(0, steady=False, p_value=level_probability(np.array(falling)))
 
 
-def test_the_first_sample_is_held_against_each_of_the_others() -> None:
+def test_first_sample_is_compared_with_all_others() -> None:
     # 1 against 2, 2, 1, 1, 2, 1, 2: most are 2. Without the first 2 they would be as many as the 1s, and scatter.
     assert warm_up([1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 1.0, 2.0]) == WarmUp(1, steady=True, p_value=pytest.approx(0.1))
 
@@ -259,7 +259,7 @@ def test_advised_repetitions_grow_with_the_spread_and_shrink_with_the_difference
     ("effect", "number"),
     [(0.5, 64), (0.8, 26), (1.0, 17), (5.65, 3), (5.66, 2), (6.0, 2), (8.0, 2), (20.0, 2), (1e6, 2)],
 )
-def test_advice_is_the_least_number_that_gives_a_t_test_its_power(effect: float, number: int) -> None:
+def test_advice_is_the_least_number_with_the_required_power(effect: float, number: int) -> None:
     """Compare with J.
 
     Cohen, "Statistical power analysis", 1988, table 2.4.1, for the first three differences in standard deviations; with
@@ -289,7 +289,7 @@ def test_average_is_the_mean_of_the_cells_medians() -> None:
     assert found.low < 3.0 < found.high
 
 
-def test_cells_that_were_not_repeated_vary_by_their_choice() -> None:
+def test_unrepeated_cells_vary_like_a_sample() -> None:
     """Compute the interval like that of the mean of a sample, with Student's t."""
     found = average([[90.0], [92.0], [97.0], [85.0]])
     half = T[3] * float(np.std([90, 92, 97, 85], ddof=1)) / 2
@@ -310,7 +310,7 @@ def test_the_average_of_cells_may_be_their_median() -> None:
     )
 
 
-def test_single_cells_among_repeated_ones_are_taken_to_scatter_as_they_do() -> None:
+def test_single_cells_use_the_variance_of_repeated_ones() -> None:
     found = average([[10.0], [20.0, 22.0]])
     assert (found.value, found.over) == (15.5, "repetitions")
     # A variance of 2 of the single one, of 1 of the other's median, with 3²/(2² + 1²) degrees of freedom.
@@ -318,7 +318,7 @@ def test_single_cells_among_repeated_ones_are_taken_to_scatter_as_they_do() -> N
     assert (found.low, found.high) == (pytest.approx(15.5 - half), pytest.approx(15.5 + half))
 
 
-def test_ratio_of_two_arms() -> None:
+def test_ratio_of_two_arms_has_an_interval() -> None:
     found = ratio([[10.0, 11.0, 12.0]], [[5.0, 5.0, 5.0]])
     assert found.value == pytest.approx(2.2)
     assert found.low < 2.2 < found.high
@@ -333,7 +333,7 @@ def test_a_ratio_over_a_possible_zero_has_no_interval() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_ratio_over_0_is_none_and_is_not_warned_of() -> None:
+def test_ratio_over_zero_is_missing_without_a_warning() -> None:
     for above in (1.0, 0.0):
         assert ratio([[above]], [[0.0]]) == Estimate(NAN, NAN, NAN, 2)
     assert ratio([[1.0, 2.0]], [[0.0]]) == Estimate(NAN, NAN, NAN, 3)

@@ -108,7 +108,7 @@ def test_the_modules_that_open_steps_are_found() -> None:
     assert [module.__name__ for module in carried_out_by("simulated")] == [f"{ROOMS[0]}simulated"]
 
 
-def test_steps_out_of_the_plans_order_are_refused(tmp_path: Path) -> None:
+def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
     cell = cells(DEFAULT, EXPERIMENTS[0])[0]
     first, second, *_ = keys(cell.steps)
     journal = journal_of(cell, tmp_path)
@@ -119,7 +119,7 @@ def test_steps_out_of_the_plans_order_are_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_step_that_broke_off_has_no_end(tmp_path: Path) -> None:
+def test_interrupted_step_has_no_end(tmp_path: Path) -> None:
     cell = cells(DEFAULT, EXPERIMENTS[0])[0]
     journal = journal_of(cell, tmp_path)
     with pytest.raises(KeyError), journal.step(keys(cell.steps)[0]):

@@ -69,7 +69,7 @@ def device(generation: Generation = "hqf") -> Device:
     return parse_config(BASE, hardware(generation))
 
 
-def test_the_running_configuration_lists_them_behind_their_port() -> None:
+def test_running_configuration_lists_subinterfaces_after_their_port() -> None:
     lines = lines_of(device())
     start = lines.index("interface FastEthernet0/0")
     assert lines[start : lines.index("interface FastEthernet0/1")] == [
@@ -99,7 +99,7 @@ def test_the_running_configuration_lists_them_behind_their_port() -> None:
     assert again == device()
 
 
-def test_the_data_plane_has_those_with_a_vlan_below_their_port() -> None:
+def test_data_plane_has_tagged_subinterfaces_below_their_port() -> None:
     config = compile_device(device())
     assert "FastEthernet0/0.100" not in config["interfaces"]
     none = {"service_policy_input": None, "service_policy_output": None}
@@ -155,7 +155,7 @@ REFUSALS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
-def test_refusals(text: str, message: str) -> None:
+def test_refused_commands_name_the_reason(text: str, message: str) -> None:
     check_refusal(device(), text, message)
 
 
@@ -167,7 +167,7 @@ def test_a_child_needs_a_shaper_above() -> None:
     )
 
 
-def test_help_writes_dot1q_like_the_device() -> None:
+def test_help_spells_dot1q_like_the_device() -> None:
     session = ConfigSession(device())
     session.execute("interface Fa0/0.300")
     assert session.prompt == "(config-subif)"
@@ -175,7 +175,7 @@ def test_help_writes_dot1q_like_the_device() -> None:
         assert [item.word for item in session.help(line) if not item.text.startswith("Not supported")] == words
 
 
-def test_without_its_vlan_it_has_no_address() -> None:
+def test_subinterface_without_vlan_has_no_address() -> None:
     changed = device()
     apply(changed, "interface Fa0/0.100\nno encapsulation dot1Q 100")
     interface = changed.interfaces["FastEthernet0/0.100"]
@@ -195,7 +195,7 @@ def test_without_its_vlan_it_has_no_address() -> None:
         "interface Fa0/0\nservice-policy output Shape",
     ],
 )
-def test_every_change_is_undone(text: str) -> None:
+def test_every_subinterface_change_is_undone(text: str) -> None:
     before = device()
     after = before.copy()
     apply(after, text)
@@ -205,7 +205,7 @@ def test_every_change_is_undone(text: str) -> None:
     assert restored == before
 
 
-def test_removing_one_removes_the_routes_out_of_it() -> None:
+def test_removed_subinterface_removes_its_routes() -> None:
     changed = device()
     apply(changed, "ip route 10.9.0.0 255.255.0.0 Fa0/0.100\nno interface Fa0/0.100")
     assert (changed.routes, "FastEthernet0/0.100" in changed.interfaces) == ([], False)
@@ -223,7 +223,7 @@ def counters(router: Device) -> dict[str, Any]:
     }
 
 
-def test_show_interfaces_of_a_subinterface_as_genie_reads_it() -> None:
+def test_genie_parses_show_interfaces_of_a_subinterface() -> None:
     router = device()
     port = Port(mac="02:00:00:00:00:01", carrier=True, mtu=1500)
     shown = show_subinterface(
@@ -259,7 +259,7 @@ def test_a_subinterface_is_down_with_its_port() -> None:
     assert (found["ip_address"], found["status"], found["protocol"]) == ("10.1.0.1", "administratively down", "down")
 
 
-def test_show_vlans_as_our_parser_reads_it() -> None:
+def test_qoslab_parses_show_vlans() -> None:
     router = device()
     counted = counters(router)
     counted["FastEthernet0/0"]["subinterfaces"]["FastEthernet0/0.100"] |= {
@@ -289,7 +289,7 @@ def test_show_vlans_as_our_parser_reads_it() -> None:
     assert show_vlans(router, counted, 7).count("Virtual LAN ID") == 1
 
 
-def test_policies_are_shown_by_subinterface_as_the_parser_reads_them() -> None:
+def test_policies_of_subinterfaces_are_shown_and_parsed() -> None:
     router = device()
     counted = counters(router)
     policy = {"policy": "Mark", "classes": [], "priority_queues": []}
@@ -337,7 +337,7 @@ ip route 10.1.0.0 255.255.255.0 10.0.100.1
         ),
     ],
 )
-def test_tags_that_the_other_end_does_not_know_are_found(tmp_path: Path, core: str, found: str) -> None:
+def test_tags_unknown_to_the_other_end_are_found(tmp_path: Path, core: str, found: str) -> None:
     templates = tmp_path / "templates"
     templates.mkdir()
     (templates / "core.ios.j2").write_text(core)
@@ -350,7 +350,7 @@ def test_tags_that_the_other_end_does_not_know_are_found(tmp_path: Path, core: s
     assert found in [each.message for each in caught.value.findings]
 
 
-def test_a_simulation_has_the_vlans_that_both_ends_have() -> None:
+def test_simulation_has_the_vlans_of_both_ends() -> None:
     sweep = load_sweep(EXPERIMENTS / "dot1q-subinterfaces.yml", None, lab_kind("simulated").check)
     experiment = sweep.experiment
     texts = configuration_text(EXPERIMENTS / "dot1q-subinterfaces.yml", experiment, experiment.arms[0])

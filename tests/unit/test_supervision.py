@@ -13,7 +13,7 @@ from qoslab.errors import MachineError
 from qoslab.virtual_lab.supervision import Supervisor
 
 
-def test_no_room_for_a_network_namespace_names_the_kernel_setting() -> None:
+def test_namespace_limit_names_the_kernel_setting() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         error = "new network namespace: No space left on device"

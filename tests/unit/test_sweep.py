@@ -90,7 +90,7 @@ VALUES = {name: read_value(text) for name, text in {"pir": "1 Mb/s", "link": "10
         ("arm == 'dynamic' or false", True),
     ],
 )
-def test_expressions_know_units(text: str, value: object) -> None:
+def test_expressions_have_units(text: str, value: object) -> None:
     found = parse_expression(text).evaluate({**VALUES, "arm": "dynamic"})
     assert found == value and type(found) is type(value)
 
@@ -120,7 +120,7 @@ def test_an_invalid_sweep_is_refused(text: str, message: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_no_text_escapes_as_another_error(text: str) -> None:
+def test_any_text_is_accepted_or_a_finding(text: str) -> None:
     with contextlib.suppress(ExpressionError, KeyError):
         parse_expression(text).evaluate(VALUES)
 
@@ -153,7 +153,7 @@ def test_a_grid_becomes_cells(grid: Path) -> None:
     assert last.matrix is None and last.compare is None
 
 
-def test_include_and_exclude_and_a_separate_arm(grid: Path) -> None:
+def test_include_exclude_and_separate_arms_define_cells(grid: Path) -> None:
     sets = {
         "matrix.exclude": "[{rtt: 50 ms, connections: [1, 4]}]",
         "matrix.include": "[{link: 50 Mb/s, rtt: [1 ms, 2 ms], pir: 1 Mb/s, connections: 2}]",
@@ -196,12 +196,12 @@ def test_include_and_exclude_and_a_separate_arm(grid: Path) -> None:
         ),
     ],
 )
-def test_a_matrix_that_does_not_hold(grid: Path, sets: dict[str, str], message: str) -> None:
+def test_invalid_matrix_is_refused(grid: Path, sets: dict[str, str], message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
         load_sweep(grid, sets)
 
 
-def test_a_parameter_that_one_arm_does_not_use(grid: Path) -> None:
+def test_parameter_unused_by_one_arm_gives_no_cells_there(grid: Path) -> None:
     grid.write_text(GRID + "  - {name: free}\n")
     with pytest.raises(ExperimentError, match=r'found pir, unused in arm "free".*its own matrix'):
         load_sweep(grid)
@@ -231,14 +231,14 @@ def test_an_arm_with_separate_traffic_needs_no_parameter_of_the_others(tmp_path:
     assert len(digests) == len(cells)
 
 
-def test_a_parameter_of_traffic_that_no_arm_takes_is_unknown(tmp_path: Path) -> None:
+def test_unused_traffic_parameter_is_unknown(tmp_path: Path) -> None:
     text = GRID.partition("arms:")[0] + "arms:" + OWN
     file = experiment_file(tmp_path, "grid.yml", text.replace("  connections: [1, 4]\n", ""))
     with pytest.raises(ExperimentError, match=r'traffic\.transfer\.streams: found "connections", expected a parameter'):
         load_sweep(file)
 
 
-def test_only(grid: Path) -> None:
+def test_only_selects_cells(grid: Path) -> None:
     sweep = load_sweep(grid)
 
     def chosen(*only: tuple[str, str]) -> int:
@@ -256,7 +256,7 @@ def test_only(grid: Path) -> None:
             chosen(*only)
 
 
-def test_order_is_by_the_seed_and_stable(grid: Path) -> None:
+def test_order_depends_on_the_seed(grid: Path) -> None:
     sweep = load_sweep(grid)
     plans = {
         order: [cell.name for cell in make_plan(sweep, Options(order=order, repetitions=3)).cells]  # type: ignore[arg-type]
@@ -298,7 +298,7 @@ def test_the_digest_of_a_cell_changes_with_its_definition(grid: Path) -> None:
     assert [name for name in before if touched[name] == before[name]] == calm
 
 
-def test_the_digest_of_an_override_is_that_of_the_file(grid: Path) -> None:
+def test_digest_with_an_override_equals_that_of_the_file(grid: Path) -> None:
     sweep = load_sweep(grid)
     shorter = make_plan(sweep, Options(duration=Duration(3 * 10**9))).sweep
     other = load_sweep(grid, {"duration": "3 s"})

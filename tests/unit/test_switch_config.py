@@ -53,7 +53,7 @@ def configured(text: str, base: str = "") -> Device:
     return device
 
 
-def test_the_article_s_configuration(golden: Callable[[Path, str], None]) -> None:
+def test_article_configuration_is_accepted_and_printed(golden: Callable[[Path, str], None]) -> None:
     device = configured(THE_FIX)
     printed = render(device)
     golden(GOLDENS / "running-config.srr.txt", printed)
@@ -74,7 +74,7 @@ def test_a_printed_configuration_parses_to_the_same_switch(device: Device) -> No
 
 @given(switches(), switches())
 @QUIET
-def test_the_lines_lead_back(before: Device, after: Device) -> None:
+def test_rollback_lines_restore_the_configuration(before: Device, after: Device) -> None:
     lines = undo_lines(render(before), render(after), before.hardware)
     device = after.copy()
     apply(device, "\n".join(lines))
@@ -303,7 +303,7 @@ def test_trust_and_policy_exclude_each_other_and_the_last_one_counts() -> None:
         ("mls qos srr-queue input priority-queue 1 bandwidth 20\nno mls qos srr-queue input priority-queue 1", []),
     ],
 )
-def test_global_lines(text: str, lines: list[str]) -> None:
+def test_global_lines_are_stored(text: str, lines: list[str]) -> None:
     printed = [line for line in render(configured(text)).splitlines() if line.startswith(("mls", "no mls"))]
     assert printed == lines
 
@@ -365,7 +365,7 @@ def test_a_global_line_below_an_interface() -> None:
         configured("interface gi1/0/15\nmls qos cos\n")
 
 
-def test_a_port_put_into_a_new_vlan_makes_it() -> None:
+def test_new_vlan_of_a_port_is_created() -> None:
     session = ConfigSession(configured(""))
     for line in ("interface gi1/0/1", "switchport access vlan 77"):
         session.execute(line)
@@ -403,7 +403,7 @@ def test_configuration_sent_to_the_data_plane() -> None:
     assert compiled["interfaces"]["GigabitEthernet1/0/2"]["switch"]["switchport"] == {"mode": "access", "vlan": 1}
 
 
-def test_policers() -> None:
+def test_policers_are_compiled() -> None:
     text = BASE + "policy-map Other\nclass Voice\npolice 1000000 8000 exceed-action policed-dscp-transmit\n"
     policies = compile_device(configured(text))["policy_maps"]
     (own,) = policies["Other"]["classes"]

@@ -107,18 +107,18 @@ def stripped(text: str) -> list[str]:
         ("sh mls qos interface gi1/0/15 queueing", "show_mls_qos_interface_queueing.srr"),
     ],
 )
-def test_the_article_s_prints(command: str, recorded: str) -> None:
+def test_output_of_the_article_is_reproduced(command: str, recorded: str) -> None:
     router = FakeRouter("3750G")
     apply(router.device, THE_FIX)
     assert stripped(shown(router, command)) == stripped((RECORDED / f"{recorded}.txt").read_text())
 
 
-def test_the_article_s_default_queueing() -> None:
+def test_default_queueing_of_the_article_is_reproduced() -> None:
     recorded = (RECORDED / "show_mls_qos_interface_queueing.default.txt").read_text()
     assert stripped(shown(FakeRouter("3750G"), "show mls qos int gi 1/0/15 queueing")) == stripped(recorded)
 
 
-def test_the_article_s_drops(switch: FakeRouter) -> None:
+def test_drops_of_the_article_are_reproduced(switch: FakeRouter) -> None:
     recorded = stripped((RECORDED / "show_platform_port-asic_stats_drop.txt").read_text())
     printed = shown(switch, "sh platform port-asic stats drop gi1/0/15")
     assert printed.startswith("\n")
@@ -152,7 +152,7 @@ SCREENS = (
 )
 
 
-def test_all_screens(switch: FakeRouter, golden: Callable[[Path, str], None]) -> None:
+def test_all_show_commands_equal_their_goldens(switch: FakeRouter, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDENS / "switch-screens.txt", "".join(f"R1#{each}\n{shown(switch, each)}" for each in SCREENS))
 
 
@@ -163,7 +163,7 @@ def test_settings_are_marked_as_inert_while_qos_is_off(switch: FakeRouter) -> No
     assert shown(switch, "show mls qos").startswith("QoS is disabled\n")
 
 
-def test_clearing(switch: FakeRouter) -> None:
+def test_clear_commands_reset_their_counters(switch: FakeRouter) -> None:
     assert shown(switch, "clear mls qos interface gi1/0/15 statistics") == "\n"
     assert shown(switch, "clear mls qos interface statistics") == "\n"
     assert switch.cleared_statistics == [PORT, None]
@@ -171,7 +171,7 @@ def test_clearing(switch: FakeRouter) -> None:
     assert switch.cleared_interfaces == [PORT]
 
 
-def test_statistics_since_they_were_cleared() -> None:
+def test_statistics_count_since_they_were_cleared() -> None:
     before, now = counted(), counted()
     now["dscp_in"][46] += 7
     now["dropped"][1][0] += 3
@@ -181,7 +181,7 @@ def test_statistics_since_they_were_cleared() -> None:
     assert since["policer"] == {"in_profile": 100, "out_of_profile": 0}
 
 
-def test_a_router_shows_none_of_it() -> None:
+def test_router_has_no_switch_show_commands() -> None:
     for command in ("show mls qos", "show interfaces counters", "show platform port-asic stats drop", "clear mls qos"):
         assert "% Invalid input detected" in shown(FakeRouter(), command)
 
@@ -197,11 +197,11 @@ def parsed(command: str, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("screen", [each for each in SCREENS if "mls qos" in each or "port-asic" in each])
-def test_genie_parses_every_screen(switch: FakeRouter, screen: str) -> None:
+def test_genie_parses_every_show_command(switch: FakeRouter, screen: str) -> None:
     assert parsed(screen, shown(switch, screen))
 
 
-def test_the_printed_limit_is_the_rate_of_the_port() -> None:
+def test_printed_limit_equals_the_port_rate() -> None:
     """Compare the limits of the data plane with those of the show command: the same values from two tables."""
     constants = (TESTS.parent / "crates/qos-core/src/config/catalyst_constants.rs").read_text(encoding="utf-8")
     (table,) = re.findall(r"OPERATIONAL_BANDWIDTH: \[\(u32, u32\); \d+\] = \[(.*)\];", constants)
@@ -224,12 +224,12 @@ QUEUEING = {"priority_queue": False, "queue_set": 1}
         ("srr", {"shape": [0, 0, 0, 0], "share": [30, 70, 1, 1], "limit_percent": 70, "operational_percent": 70.38}),
     ],
 )
-def test_genie_parses_the_article_s_queueing(recorded: str, values: dict[str, Any]) -> None:
+def test_genie_parses_article_queueing(recorded: str, values: dict[str, Any]) -> None:
     text = (RECORDED / f"show_mls_qos_interface_queueing.{recorded}.txt").read_text()
     assert parsed("show mls qos interface gi1/0/15 queueing", text) == {"interface": {PORT: QUEUEING | values}}
 
 
-def test_genie_parses_the_article_s_map(switch: FakeRouter) -> None:
+def test_genie_parses_article_map(switch: FakeRouter) -> None:
     text = (RECORDED / "show_mls_qos_maps_dscp-output-q.txt").read_text()
     found = parsed("show mls qos maps dscp-output-q", text)["map"]["dscp-output-q"]
     assert len(found) == 64
@@ -238,7 +238,7 @@ def test_genie_parses_the_article_s_map(switch: FakeRouter) -> None:
     assert found["63"] == {"queue": 4, "threshold": 1}
 
 
-def test_genie_parses_the_article_s_drops() -> None:
+def test_genie_parses_article_drops() -> None:
     text = (RECORDED / "show_platform_port-asic_stats_drop.txt").read_text()
     found = parsed("show platform port-asic stats drop gi1/0/15", text)["interface"][PORT]["queue"]
     assert found == {
@@ -316,7 +316,7 @@ def test_parsers_read_maps_and_counters(switch: FakeRouter) -> None:
     }
 
 
-def test_parsers_of_genie_read_the_rest(switch: FakeRouter) -> None:
+def test_genie_parses_the_other_show_commands(switch: FakeRouter) -> None:
     device = type("Device", (), {"os": "ios"})()
     text = shown(switch, f"show interfaces {PORT}")
     found = ShowInterfaces(device).parse(output=text)[PORT]

@@ -49,7 +49,7 @@ def configured(text: str = BASE) -> Device:
     return parse_config(text, HARDWARE)
 
 
-def test_the_running_configuration_has_them_behind_the_ports() -> None:
+def test_running_configuration_has_vlan_interfaces_after_ports() -> None:
     lines = lines_of(configured())
     start = lines.index("interface Vlan10")
     assert lines[start - 2 : start + 3] == [
@@ -62,7 +62,7 @@ def test_the_running_configuration_has_them_behind_the_ports() -> None:
     assert "match input-interface GigabitEthernet1/0/2 - GigabitEthernet1/0/4 GigabitEthernet1/0/7" in lines
 
 
-def test_the_data_plane_has_the_policy_by_vlan_and_ports_one_by_one() -> None:
+def test_data_plane_has_policies_by_vlan_and_port() -> None:
     config = compile_device(configured())
     assert config["switch"]["vlan_policies"] == {"10": "Marks"}
     (criterion,) = config["class_maps"]["Others"]["criteria"]
@@ -109,7 +109,7 @@ def test_a_refusal_changes_nothing(text: str, refusal: str) -> None:
     }
 
 
-def test_a_policy_is_for_ports_or_for_vlans() -> None:
+def test_policy_applies_to_ports_or_vlans() -> None:
     plain = "policy-map Plain\n class Voice\n  trust dscp\n"
     device = configured(BASE + plain + "interface gi1/0/9\n service-policy input Plain\n")
     with pytest.raises(IosError, match="Plain is attached to a port"):
@@ -125,7 +125,7 @@ def test_a_port_that_becomes_vlan_based_loses_its_policy() -> None:
     assert device.interfaces["GigabitEthernet1/0/9"].service_policy_input is None
 
 
-def test_it_can_be_typed_again_and_is_undone() -> None:
+def test_vlan_policy_can_be_retyped_and_removed() -> None:
     device = configured(BASE + BASE)
     assert device == configured()
     for other in ("", BASE.replace("police 1000000", "police 5000000"), BASE.replace(" 10\n", " 20\n")):
@@ -135,7 +135,7 @@ def test_it_can_be_typed_again_and_is_undone() -> None:
         assert again == aim
 
 
-def test_show_mls_qos_vlan() -> None:
+def test_show_mls_qos_vlan_prints_policies() -> None:
     shown = show_vlan(configured(), 10)
     assert shown == "Vlan10\nAttached policy-map for Ingress:Marks\n"
     assert parse("ios", "show mls qos vlan 10", shown).parsed == {"vlan": {"10": {"policy_map": "Marks"}}}

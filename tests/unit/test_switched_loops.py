@@ -60,7 +60,7 @@ PAIR: list[Ends] = [(("A", 1), ("B", 1)), (("A", 2), ("B", 2))]
 TRUNK = "switchport mode trunk"
 
 
-def test_parallel_links_are_a_circle() -> None:
+def test_parallel_links_are_a_loop() -> None:
     assert found(PAIR, {}) == [
         'found link "L2", closing a loop with L1 in VLAN 1 of A, B as arm a configures them, expected no loop: '
         "spanning tree is not modelled, a broadcast would circulate forever"
@@ -80,7 +80,7 @@ def test_a_loop_is_broken_by_the_expected_changes(apart: dict[str, str]) -> None
     assert found(PAIR, apart) == []
 
 
-def test_a_circle_may_be_open_one_way_round_only() -> None:
+def test_loop_can_be_open_in_one_direction() -> None:
     # B takes the tag of its own VLAN 1 at an access port, and what it sends there is in VLAN 7 of A.
     assert len(found(PAIR, {"A": port(2, TRUNK, "switchport trunk native vlan 7")})) == 1
 
@@ -92,7 +92,7 @@ def test_vlans_that_an_untagged_link_joins_are_named_at_each_switch() -> None:
     ]
 
 
-def test_a_tree_of_trunks_is_none() -> None:
+def test_tree_of_trunks_is_no_loop() -> None:
     tree: list[Ends] = [(("A", 1), ("B", 1)), (("B", 2), ("C", 1)), (("B", 3), ("D", 1))]
     trunks = {name: "".join(port(number, TRUNK) for number in (1, 2, 3)) for name in "ABCD"}
     assert found(tree, trunks) == []

@@ -112,7 +112,7 @@ def test_an_unwritable_target_is_named(
 
 
 @pytest.mark.parametrize("command", ["junit", "summary"])
-def test_a_device_is_written_to_and_not_replaced(
+def test_device_file_is_written_and_not_replaced(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     # As of an ordinary user, who can make no file in its folder.
@@ -206,7 +206,7 @@ def test_manual_pages_stay_on_a_full_disk(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("more", [False, True])
-def test_a_file_for_a_forge_is_whole_or_as_before(tmp_path: Path, more: bool) -> None:
+def test_ci_file_is_complete_or_unchanged(tmp_path: Path, more: bool) -> None:
     file = tmp_path / "out.md"
     file.write_text("before\n")
     with little_room(), pytest.raises(UserError, match=f"^{file}: cannot be written, the disk is full"):
@@ -216,6 +216,6 @@ def test_a_file_for_a_forge_is_whole_or_as_before(tmp_path: Path, more: bool) ->
     assert file.read_text() == ("before\nafter\n" if more else "after\n")
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_folder_as_output_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be written: Is a directory"):
         gate.saved(tmp_path, b"x", more=False)

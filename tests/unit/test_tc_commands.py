@@ -50,7 +50,7 @@ def queue(options: str) -> Any:
         (time_us, "250", 250),
     ],
 )
-def test_units_are_those_of_tc(read: Any, text: str, value: int) -> None:
+def test_units_equal_those_of_tc(read: Any, text: str, value: int) -> None:
     assert read(text) == value
 
 
@@ -62,7 +62,7 @@ def test_other_units_are_refused(read: Any, text: str) -> None:
         read(text)
 
 
-def test_defaults_are_those_of_linux() -> None:
+def test_defaults_equal_those_of_linux() -> None:
     assert queue("fq_codel") == {
         "kind": "fq_codel",
         "limit": 10_240,
@@ -124,7 +124,7 @@ def test_tbf_shapes_the_qdisc_below_it() -> None:
     assert (alone["kind"], alone["limit"]) == ("bfifo", 50_000 + 10_240)
 
 
-def test_htb_has_its_classes_filters_and_default() -> None:
+def test_htb_has_classes_filters_and_default() -> None:
     made = compiled(
         "tc qdisc add dev eth0 root handle 1: htb default 30  # bulk",
         "tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit",
@@ -155,7 +155,7 @@ def test_htb_has_its_classes_filters_and_default() -> None:
     assert [(each["protocol"], each["dscp"]) for each in second] == [(6, 46)]
 
 
-def test_red_has_the_weight_of_tc() -> None:
+def test_red_weight_equals_that_of_tc() -> None:
     # The example of tc-red(8): 32 * (1 - (31/32)**55) = 26.4 is the first above 55 + 1 - 30000/1000.
     found = queue("red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.02")
     assert found == {
@@ -210,7 +210,7 @@ def test_red_has_the_weight_of_tc() -> None:
         (["tc qdisc add dev eth0 root red limit 1000"], "1:38", "found no avpkt", ""),
     ],
 )
-def test_mistakes_have_their_place(lines: list[str], place: str, message: str, hint: str) -> None:
+def test_errors_have_a_position(lines: list[str], place: str, message: str, hint: str) -> None:
     with pytest.raises(TcError) as caught:
         compiled(*lines)
     assert str(caught.value).startswith(f"r.tc:{place}: ")
@@ -224,7 +224,7 @@ def test_every_qdisc_kind_parses_its_options() -> None:
             compiled(f"tc qdisc add dev eth0 root {kind.name} nonsense")
 
 
-def test_only_routers_without_a_command_line_take_tc_commands() -> None:
+def test_only_kernel_routers_accept_tc_commands() -> None:
     text = "# a comment\n\ntc qdisc add dev eth0 root fq_codel\n"
     assert is_tc(text)
     assert not is_tc("interface Ethernet0\n bandwidth 100\n")

@@ -48,7 +48,7 @@ def planned(text: str, rate_bps: int | None = None) -> Plan:
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
-def test_script_of_a_policy_is_as_before(path: Path, golden: Callable[[Path, str], None]) -> None:
+def test_script_of_a_policy_equals_the_golden(path: Path, golden: Callable[[Path, str], None]) -> None:
     configuration = read_configuration(path.read_text(encoding="utf-8"))
     golden(path.with_suffix(".sh"), script(plan_pasted(configuration, None, {}), lines_of(configuration.reading)))
 
@@ -60,7 +60,7 @@ def commands(text: str, rate_bps: int | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["hqf-parent-shaper", "hqf-line-classes", "marking-qos-group", "wred-ecn"])
-def test_rates_of_classes_are_those_that_the_engine_gives_them_when_all_are_busy(name: str) -> None:
+def test_class_rates_equal_those_of_the_engine_under_full_load(name: str) -> None:
     configuration = read_configuration((GOLDENS / f"{name}.ios").read_text(encoding="utf-8"))
     busy = {
         (policy.interface, each.path): each.busy
@@ -100,19 +100,19 @@ def test_unattached_policy_needs_a_rate() -> None:
         planned("policy-map P\n class class-default\n  shape average 1000000\n")
 
 
-def test_switch_is_refused() -> None:
+def test_kernel_plan_of_a_switch_is_refused() -> None:
     text = "mls qos\ninterface GigabitEthernet1/0/1\n mls qos trust dscp\n srr-queue bandwidth share 1 2 3 4\n"
     assert [each.action for each in planned(text).refused] == ["mls qos"]
 
 
-def test_port_without_policy_has_its_line_and_default_queue() -> None:
+def test_port_without_policy_has_line_and_default_queue() -> None:
     config: dict[str, Any] = {"router": "R1", "generation": "hqf", "interfaces": {}, "policy_maps": {}}
     made = plan(config, [Port("FastEthernet0/0", "eth0", 100_000_000, 10_000_000)])
     assert [each.split(" dev ")[0] for each in made.commands()] == ["qdisc add", "class add", "class add", "qdisc add"]
     assert list(made.commands())[-1] == "qdisc add dev eth0 parent 1:10 handle 10: pfifo limit 40"
 
 
-def test_layer_2_of_a_serial_line_on_an_ethernet_device_is_taken_off() -> None:
+def test_serial_overhead_is_adjusted_on_an_ethernet_device() -> None:
     text = (
         "policy-map P\n class class-default\n  shape average 1000000\ninterface Serial0/0\n service-policy output P\n"
     )
@@ -254,13 +254,13 @@ def test_access_list_without_entries_permits_nothing() -> None:
     assert access_list_decision([]) == Decision((), default=False)
 
 
-def test_port_not_equal_is_two_ranges() -> None:
+def test_port_neq_becomes_two_ranges() -> None:
     entry = {"action": "permit", "protocol": 6, "source": ANY, "destination": ANY}
     rows = access_list_decision([{**entry, "source_port": {"op": "neq", "ports": [80]}}]).rows
     assert [row.packets.source_port for row in rows] == [(0, 79), (81, 65_535)]
 
 
-def test_class_map_with_too_many_rows_is_refused() -> None:
+def test_class_map_with_too_many_filters_is_refused() -> None:
     ports = {"op": "eq", "ports": list(range(1, 41))}
     entry = {"action": "permit", "protocol": 6, "source": ANY, "destination": ANY}
     entries = [{**entry, "source_port": ports, "destination_port": ports}]
@@ -268,7 +268,7 @@ def test_class_map_with_too_many_rows_is_refused() -> None:
         access_list_decision(entries)
 
 
-def test_burst_of_red_gives_the_weight() -> None:
+def test_red_burst_determines_the_weight() -> None:
     # tc-red(8), tc_red_eval_ewma: the least burst with that weight.
     assert red_burst(30_280, 1514, 9) == 106
     assert red_burst(30_280, 1514, 16) is not None

@@ -26,12 +26,12 @@ def test_an_unknown_telnet_option_is_refused() -> None:
     assert client.receive(proposed) == (b"", bytes((IAC, DO, ECHO)) + refused)
 
 
-def test_parameters_of_options_and_other_commands_are_no_text() -> None:
+def test_option_parameters_and_commands_are_no_text() -> None:
     data = b"a" + bytes((IAC, SB, TERMINAL_TYPE, 1, IAC, SE)) + b"b" + bytes((IAC, 241)) + b"c"
     assert Telnet.client().receive(data) == (b"abc", b"")
 
 
-def test_line_ends_and_the_byte_255() -> None:
+def test_line_ends_and_byte_255_are_decoded() -> None:
     client = Telnet.client()
     assert client.send(b"show version\r") == b"show version\r\0"
     assert client.send(b"\r\n\xff") == b"\r\n\xff\xff"
@@ -39,7 +39,7 @@ def test_line_ends_and_the_byte_255() -> None:
 
 
 @given(st.binary(max_size=40), st.lists(st.integers(1, 5), max_size=40))
-def test_text_arrives_as_sent_in_any_pieces(text: bytes, cuts: list[int]) -> None:
+def test_text_arrives_unchanged_in_any_fragments(text: bytes, cuts: list[int]) -> None:
     # A lone line feed is no end of line on this line.
     text = text.replace(b"\n", b"").replace(b"\r\0", b"\r")
     sent = Telnet.client().send(text)

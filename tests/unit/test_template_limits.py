@@ -37,12 +37,12 @@ def written(folder: Path, template: str) -> Path:
 
 
 @pytest.mark.parametrize("limit", WITHIN)
-def test_a_template_may_go_as_far_as_its_limits(tmp_path: Path, limit: str) -> None:
+def test_template_at_its_limits_is_accepted(tmp_path: Path, limit: str) -> None:
     assert load_experiment(written(tmp_path, WITHIN[limit])).name == "e"
 
 
 @pytest.mark.parametrize("limit", BEYOND)
-def test_a_template_that_goes_further_is_refused_by_its_limit(tmp_path: Path, limit: str) -> None:
+def test_template_beyond_a_limit_is_refused_by_it(tmp_path: Path, limit: str) -> None:
     text, answer = BEYOND[limit]
     file = written(tmp_path, text)
     with pytest.raises(ExperimentError) as raised:

@@ -133,13 +133,13 @@ def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, st
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_templates_name_no_wheel(name: str) -> None:
+def test_templates_name_no_wheel(name: str) -> None:
     output = re.findall(r"^ *QOSLAB: *(.*)", (TOP / name).read_text(encoding="utf-8"), re.MULTILINE)
     assert output in ([], ["${{ vars.QOSLAB }}"])
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_wheel_that_is_named_is_installed(name: str, machine: Machine) -> None:
+def test_named_wheel_is_installed(name: str, machine: Machine) -> None:
     given = {"QOSLAB": WHEEL, "LAB": "simulated", "QOSLAB_LAB": "simulated", "EXPERIMENT": "mine.yml"}
     done = machine.run(script_of(name), GITHUB_STEP_SUMMARY="summary.md", **given)
     assert done.returncode == 0, done.stderr
@@ -153,7 +153,7 @@ def test_the_wheel_that_is_named_is_installed(name: str, machine: Machine) -> No
 
 
 @pytest.mark.parametrize(("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]")])
-def test_the_workflow_of_a_project_is_for_both_labs(lab: str, extras: str, machine: Machine) -> None:
+def test_project_workflow_supports_both_labs(lab: str, extras: str, machine: Machine) -> None:
     name = "project/.github/workflows/qos.yml"
     job = load(name)["jobs"]["qos"]
     assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE) and job["env"]["LAB"] == "${{ matrix.lab }}"
@@ -199,7 +199,7 @@ def test_the_template_installs_the_requirements_of_its_lab(lab: str, extras: str
     assert calls[-1].startswith(f"qoslab <run> <mine.yml> <--lab> <{lab}> <--junit> ")
 
 
-def test_a_runner_without_namespaces_is_refused_before_anything_is_installed(machine: Machine) -> None:
+def test_runner_without_namespaces_is_refused_before_installation(machine: Machine) -> None:
     machine.program("unshare", text="#!/bin/sh\nexit 1\n")
     machine.program("apt-get")
     done = in_gitlab(machine, QOSLAB_LAB="virtual")
@@ -217,7 +217,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
-def test_options_of_the_template_are_the_words_of_a_shell(
+def test_template_options_are_split_like_in_a_shell(
     options: str, baseline: str, words: list[str], machine: Machine
 ) -> None:
     done = in_gitlab(machine, QOSLAB_OPTIONS=options, QOSLAB_BASELINE=baseline)
@@ -231,7 +231,7 @@ def test_options_with_an_open_quote_are_refused(machine: Machine) -> None:
     assert "QOSLAB_OPTIONS: found --arm 'a b, expected words with closed quotes" in done.stderr
 
 
-def test_no_text_installs_qoslab_by_its_name() -> None:
+def test_no_script_installs_qoslab_by_name() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
     files = [Path(name) for name in listed.split("\0") if name and not name.startswith(("tests/", "crates/"))]
     kinds = {"", ".md", ".py", ".yml", ".yaml", ".json", ".toml", ".ini", ".txt"}
@@ -255,7 +255,7 @@ def test_no_text_installs_qoslab_by_its_name() -> None:
         ("`uv pip install numpy`, then qoslab", 0),
     ],
 )
-def test_an_installation_by_name_is_known(text: str, count: int) -> None:
+def test_installation_by_name_is_detected(text: str, count: int) -> None:
     assert len(BY_NAME.findall(text)) == count
 
 
@@ -313,7 +313,7 @@ def test_the_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, mach
 
 
 @pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
-def test_options_of_the_action_are_the_words_of_a_shell(
+def test_action_options_are_split_like_in_a_shell(
     options: str, baseline: str, words: list[str], machine: Machine
 ) -> None:
     done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS=options, BASELINE=baseline)
@@ -330,7 +330,7 @@ def test_options_of_the_action_with_an_open_quote_are_refused(machine: Machine) 
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 4])
-def test_the_status_of_the_run_is_that_of_the_step(status: int, machine: Machine) -> None:
+def test_step_has_the_status_of_the_run(status: int, machine: Machine) -> None:
     machine.program("qoslab", text=f"#!/bin/sh\nexit {status}\n")
     (machine.folder / "qoslab-junit.xml").touch()
     done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
@@ -399,7 +399,7 @@ def release() -> tuple[dict[str, Any], str]:
     return job, script
 
 
-def test_a_tag_becomes_a_release_with_its_sums(machine: Machine) -> None:
+def test_tag_becomes_a_release_with_checksums(machine: Machine) -> None:
     machine.program("gh")
     made = [*RELEASED, "qoslab-0.1.0.tar.gz"]
     dist = machine.folder / "dist"

@@ -106,9 +106,7 @@ def test_pyats_reads_a_testbed_with_hosts_links_aliases_and_secrets(
 
 
 @pytest.mark.long
-def test_pyats_itself_finds_nothing_wrong_with_it(
-    inventory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pyats_validates_the_testbed(inventory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "testbed.yml"
     assert main(["testbed", "--lab", str(inventory), "--experiment", "policing-vs-shaping", "-o", str(file)]) == 0
     for name, value in SECRETS.items():
@@ -146,7 +144,7 @@ def test_invalid_inventory_values_are_reported(
     assert message in capsys.readouterr().err
 
 
-def test_links_of_an_experiment_are_not_those_of_a_virtual_lab(capsys: pytest.CaptureFixture[str]) -> None:
+def test_experiment_links_are_not_added_to_a_virtual_lab(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["testbed", "--experiment", "policing-vs-shaping"]) == 2
     assert "found --experiment for a virtual lab, expected an inventory" in capsys.readouterr().err
 
@@ -188,7 +186,7 @@ def test_genie_learns_qos_of_ios_and_compares_it_without_counters() -> None:
     assert "cir_bps: 2000000" in difference(police.replace("cir 1000000", "cir 2000000"))
 
 
-def test_an_installation_registers_our_parsers_with_genie() -> None:
+def test_installation_registers_parsers_with_genie() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["entry-points"] == {
         "genie.libs.parser": {"qoslab": PACKAGE},
@@ -196,7 +194,7 @@ def test_an_installation_registers_our_parsers_with_genie() -> None:
     }
 
 
-def test_genie_learns_qos_of_a_switch_too() -> None:
+def test_genie_learns_qos_of_a_switch() -> None:
     answers = {"show mls qos": "QoS is enabled\nQoS ip packet dscp rewrite is enabled\n"}
     assert set(answering(answers, "switch").learn("qos").info) == {"mls_qos"}
     assert answering(answers).learn("qos").info == {}

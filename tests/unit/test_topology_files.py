@@ -22,7 +22,7 @@ links:
 """
 
 
-def test_nodes_and_links_are_enough(tmp_path: Path) -> None:
+def test_topology_file_needs_only_nodes_and_links(tmp_path: Path) -> None:
     file = tmp_path / "pair.yml"
     file.write_text(NODES)
     name, topology = load_topology(file)

@@ -45,7 +45,7 @@ def test_unknown_tool_names_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_the_registry_name_is_that_of_the_tool(name: str) -> None:
+def test_registry_name_equals_the_tool_name(name: str) -> None:
     assert TOOLS[name].name == name
 
 
@@ -73,12 +73,12 @@ class TestIpv6:
             "flood": (4, 6),
         }
 
-    def test_a_datagram_has_room_for_20_bytes_less(self) -> None:
+    def test_ipv6_datagram_has_20_bytes_less_payload(self) -> None:
         assert [tool("iperf3").largest_datagram(family) for family in (4, 6)] == [1472, 1452]
 
 
 class TestCommands:
-    def test_iperf3_tcp(self) -> None:
+    def test_iperf3_tcp_command_has_all_options(self) -> None:
         asked = flow(streams=4, window=Size(16384), dscp=46)
         commands = tool("iperf3").commands(asked, seconds(30), ENDS, "reno")
         client = " ".join(commands.client)
@@ -119,7 +119,7 @@ class TestCommands:
         with pytest.raises(UserError, match='traffic "transfer": a UDP flow needs a rate'):
             tool(name).commands(flow(protocol="udp"), seconds(1), ENDS, "reno")
 
-    def test_iperf3_refuses_broken_seconds(self) -> None:
+    def test_iperf3_refuses_fractional_seconds(self) -> None:
         with pytest.raises(UserError, match=r"1.5 s, expected whole seconds"):
             tool("iperf3").commands(flow(), seconds(1.5), ENDS, "reno")
 
@@ -131,7 +131,7 @@ class TestCommands:
 
 
 class TestIperf3:
-    def test_tcp_figures_are_the_servers(self) -> None:
+    def test_tcp_values_come_from_the_server(self) -> None:
         client, server = recorded("iperf3-tcp", "json")
         result = tool("iperf3").parse(flow(streams=4), seconds(4), client, server)
         end = json.loads(server.stdout)["end"]
@@ -152,7 +152,7 @@ class TestIperf3:
         for stream in result.streams:
             assert stream.bytes == sum(each.bytes for each in result.intervals if each.stream == stream.stream)
 
-    def test_udp_streams_have_bytes_though_the_server_prints_zero(self) -> None:
+    def test_udp_streams_have_bytes_despite_a_printed_zero(self) -> None:
         client, server = recorded("iperf3-udp", "json")
         result = tool("iperf3").parse(flow(streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), client, server)
         end = json.loads(server.stdout)["end"]
@@ -193,7 +193,7 @@ class TestIperf3:
         )
         assert len(result.warnings) == 3
 
-    def test_finished_when_the_document_is_whole(self) -> None:
+    def test_client_is_finished_when_the_document_is_complete(self) -> None:
         server = recorded("iperf3-tcp", "json")[1].stdout
         assert tool("iperf3").finished(flow(), server)
         assert not tool("iperf3").finished(flow(), server[:-10])
@@ -201,7 +201,7 @@ class TestIperf3:
 
 
 class TestIperf2:
-    def test_tcp_figures_are_the_servers(self) -> None:
+    def test_tcp_values_come_from_the_server(self) -> None:
         client, server = recorded("iperf-tcp", "txt")
         result = tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), client, server)
         for stream in result.streams:
@@ -214,7 +214,7 @@ class TestIperf2:
             assert stream.goodput_bps == pytest.approx(stream.bytes * 8 / stream.seconds)
         assert result.version == "2.1.8"
 
-    def test_udp_figures_are_the_servers(self) -> None:
+    def test_udp_values_come_from_the_server(self) -> None:
         result = tool("iperf").parse(
             flow(tool="iperf", streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), *recorded("iperf-udp", "txt")
         )
@@ -236,7 +236,7 @@ class TestIperf2:
         with pytest.raises(TrafficError, match=message):
             tool("iperf").parse(flow(tool="iperf"), seconds(4), *recorded(f"iperf-{name}", "txt"))
 
-    def test_report_of_2_0(self) -> None:
+    def test_report_of_iperf_2_0_is_parsed(self) -> None:
         report = read_report((RECORDED / "iperf-2.0-client.txt").read_text())
         assert report.local_ports == {1916: 1922, 1900: 1923}
         totals = report.totals()
@@ -245,7 +245,7 @@ class TestIperf2:
         assert totals[1900].bytes == 536 * 2**10
         assert totals[1900].end_s == 30.5
 
-    def test_finished_when_every_stream_has_its_total(self) -> None:
+    def test_client_is_finished_when_every_stream_has_a_total(self) -> None:
         server = recorded("iperf-tcp", "txt")[1].stdout
         asked = flow(tool="iperf", streams=4)
         assert tool("iperf").finished(asked, server)
@@ -268,7 +268,7 @@ class TestHostileOutput:
     @pytest.mark.parametrize(("name", "suffix"), [("iperf3", "json"), ("iperf", "txt")])
     @settings(max_examples=examples(150), deadline=None)
     @given(data=st.data())
-    def test_truncated_and_overwritten(self, name: str, suffix: str, data: st.DataObject) -> None:
+    def test_truncated_and_overwritten_output_is_refused(self, name: str, suffix: str, data: st.DataObject) -> None:
         texts = [output.stdout for output in recorded(f"{name}-tcp", suffix)]
         side = data.draw(st.integers(0, 1))
         start = data.draw(st.integers(0, len(texts[side])))
@@ -282,14 +282,14 @@ class TestHostileOutput:
     @pytest.mark.parametrize("name", TOOLS)
     @settings(max_examples=examples(60), deadline=None)
     @given(client=st.text(), server=st.text())
-    def test_arbitrary_text(self, name: str, client: str, server: str) -> None:
+    def test_arbitrary_output_is_parsed_or_refused(self, name: str, client: str, server: str) -> None:
         self.parse(name, client, server)
 
     @settings(max_examples=examples(100), deadline=None)
     @given(
         path=st.lists(st.integers(0, 30), min_size=1, max_size=8), value=st.sampled_from([None, "x", -1, [], {}, 1e300])
     )
-    def test_iperf3_with_one_value_of_another_kind(self, path: list[int], value: object) -> None:
+    def test_iperf3_output_with_a_wrong_type_is_refused(self, path: list[int], value: object) -> None:
         client, server = recorded("iperf3-tcp", "json")
         document = json.loads(server.stdout)
         here = document
@@ -311,7 +311,7 @@ def noise(**keys: object) -> Flow:
 
 
 class TestFlood:
-    def test_the_articles_constant_flood(self) -> None:
+    def test_constant_flood_of_the_article_is_configured(self) -> None:
         asked = noise(rate=Rate(600_000), size=Size(200), dscp=46, streams=2)
         commands = tool("flood").commands(asked, seconds(2.5), ENDS, "reno")
         assert " ".join(commands.client) == (
@@ -327,7 +327,7 @@ class TestFlood:
         assert commands.server[:4] == ("flood", "receive", "--address", "2001:db8:20::2")
         assert tool("flood").datagrams(asked)["payload_bytes"] == 200 - 48
 
-    def test_the_articles_variable_flood(self) -> None:
+    def test_variable_flood_of_the_article_is_configured(self) -> None:
         asked = noise(delay=Duration(3_000_000), random=("size", "port"))
         commands = tool("flood").commands(asked, seconds(60), ENDS, "reno")
         assert "--delay 3 --source-port" in " ".join(commands.client)
@@ -356,7 +356,7 @@ class TestFlood:
         (problem,) = tool("flood").check(flow(**({"tool": "flood", "protocol": "udp"} | keys)))
         assert message in problem.message
 
-    def test_figures_are_the_receivers(self) -> None:
+    def test_flood_values_come_from_the_receiver(self) -> None:
         result = tool("flood").parse(noise(), seconds(10), *recorded("flood-lossy", "jsonl"))
         (stream,) = result.streams
         assert (stream.datagrams, stream.lost, stream.bytes) == (46_776, 46_588, 188 * 72)
@@ -377,7 +377,7 @@ class TestFlood:
         with pytest.raises(TrafficError, match="results of 2 streams, expected 1"):
             tool("flood").parse(noise(), seconds(5), client, server)
 
-    def test_a_receiver_that_only_listens_on_has_no_intervals(self) -> None:
+    def test_waiting_receiver_has_no_intervals(self) -> None:
         """Parse a receiver that waits for packets still in queues: empty intervals of that time would count as time
         without goodput.
         """
@@ -406,14 +406,14 @@ class TestFlood:
         pace = tool("flood").parse(noise(), seconds(10), Output(refused), server).pace
         assert pace is not None and pace.shortfall == 3224 / 100_000
 
-    def test_no_received_packet_is_a_result(self) -> None:
+    def test_zero_received_packets_are_a_result(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         total = json.loads(server.stdout.splitlines()[-1])
         total["received"] |= {"packets": 0, "bytes": 0, "payload_bytes": 0, "sources": []}
         result = tool("flood").parse(noise(), seconds(10), client, Output(json.dumps(total)))
         assert [(stream.bytes, stream.goodput_bps, stream.lost) for stream in result.streams] == [(0, 0, 46_776)]
 
-    def test_a_receiver_that_overflowed_is_no_measure(self) -> None:
+    def test_overflowed_receiver_is_invalid(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         text = server.stdout.replace('"overflowed":0', '"overflowed":3')
         with pytest.raises(TrafficError, match="lost 3 received datagrams"):
@@ -424,7 +424,7 @@ class TestFlood:
         with pytest.raises(TrafficError, match=r'flood client, traffic "transfer": cannot use 10\.0'):
             tool("flood").parse(noise(), seconds(1), text, Output(""))
 
-    def test_finished_when_nothing_arrives_any_more(self) -> None:
+    def test_flood_is_finished_when_arrivals_end(self) -> None:
         _, server = recorded("flood-lossy", "jsonl")
         lines = server.stdout.splitlines()[:-1]
         silent = json.dumps({"interval": {"start_s": 0.0, "end_s": 0.5, "packets": 0, "payload_bytes": 0}})
@@ -436,7 +436,7 @@ class TestFlood:
 
     @settings(max_examples=examples(150), deadline=None)
     @given(data=st.data())
-    def test_truncated_and_overwritten(self, data: st.DataObject) -> None:
+    def test_truncated_and_overwritten_output_is_refused(self, data: st.DataObject) -> None:
         texts = [output.stdout for output in recorded("flood-random", "jsonl")]
         side = data.draw(st.integers(0, 1))
         start = data.draw(st.integers(0, len(texts[side])))
@@ -452,7 +452,7 @@ class TestFlood:
 
 
 class TestMayFail:
-    def test_connections_that_never_came_up_are_a_result(self) -> None:
+    def test_failed_connections_are_a_result(self) -> None:
         asked = flow(tool="iperf", streams=4, may_fail=True)
         result = tool("iperf").parse(asked, seconds(4), *recorded("iperf-blocked", "txt"))
         assert [(stream.local_port, stream.bytes, stream.goodput_bps) for stream in result.streams] == [
@@ -462,7 +462,7 @@ class TestMayFail:
         with pytest.raises(TrafficError, match="results of 0 streams, expected 4"):
             tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), *recorded("iperf-blocked", "txt"))
 
-    def test_only_packets_in_time_count(self) -> None:
+    def test_only_timely_packets_count(self) -> None:
         client, server = recorded("iperf-tcp", "txt")
         report = read_report(server.stdout)
         cut = "\n".join(line for line in server.stdout.splitlines() if "0.0000-1." in line or "connected" in line)
@@ -476,19 +476,19 @@ class TestMayFail:
         ]
         assert whole.failure == first.failure == ""
 
-    def test_refused_words_of_the_client_are_the_reason(self) -> None:
+    def test_client_refusal_is_the_reason(self) -> None:
         client, server = recorded("iperf-blocked", "txt")
         output = Output(client.stdout + "tcp connect failed: Connection timed out\n")
         result = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), output, server)
         assert result.failure.endswith("Connection timed out; 0 of 4 connections came up")
 
     @pytest.mark.parametrize("keys", [{"tool": "iperf3"}, {"tool": "iperf", "protocol": "udp", "rate": Rate(8)}])
-    def test_only_iperf_over_tcp(self, keys: dict[str, object]) -> None:
+    def test_web_traffic_needs_iperf_over_tcp(self, keys: dict[str, object]) -> None:
         (problem,) = tool(str(keys["tool"])).check(flow(may_fail=True, **keys))
         assert problem.key == "may_fail"
 
 
-def test_is_listening_reads_the_kernels_table() -> None:
+def test_is_listening_reads_the_kernel_table() -> None:
     table = (
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
         "   0: 00000000:1451 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 33598 1\n"

@@ -74,11 +74,11 @@ def findings_of(folder: Path, *flows: str, lab: str) -> list[str]:
     return [each.message for each in error.value.findings]
 
 
-def test_names_are_those_of_the_catalogue() -> None:
+def test_kind_names_equal_the_catalogue() -> None:
     assert get_args(KindName) == tuple(each.name for each in CATALOGUE)
 
 
-def test_a_kind_fills_in_the_keys_of_a_flow(tmp_path: Path) -> None:
+def test_kind_sets_the_keys_of_a_flow(tmp_path: Path) -> None:
     voice, backup, business = flows_of(tmp_path, "kind: voice, streams: 20", "kind: backup", "kind: transactions")
     assert (voice.tool, voice.protocol, voice.streams, voice.dscp, voice.port) == ("flood", "udp", 20, 46, 16384)
     assert voice.delay is not None
@@ -89,7 +89,7 @@ def test_a_kind_fills_in_the_keys_of_a_flow(tmp_path: Path) -> None:
     assert (business.rate.bps, business.dscp) == (80_000, 18)
 
 
-def test_a_kind_keeps_its_payload_with_ipv6() -> None:
+def test_kind_has_the_same_payload_with_ipv6() -> None:
     """Count bytes of a call: 160 of G.711 and 12 of RTP give 200 with IPv4, 220 with IPv6; full packets stay below
     1500.
     """
@@ -136,7 +136,7 @@ def test_flood_sends_the_frames_of_a_kind_in_bursts(tmp_path: Path) -> None:
     assert stream.bytes == stream.sender_bytes
 
 
-def test_a_misspelt_kind_is_one_finding(tmp_path: Path) -> None:
+def test_misspelt_kind_gives_one_finding(tmp_path: Path) -> None:
     (found,) = findings_of(tmp_path, "kind: vioce", lab="simulated")
     assert found.startswith('found "vioce", expected one of voice, g729')
 

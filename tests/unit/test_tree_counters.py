@@ -49,7 +49,7 @@ def test_early_drops_of_red_are_random() -> None:
     assert (red["class"], red["policy"], red["drops_random_packets"], red["drops_aqm_packets"]) == ("red", "red", 4, 0)
 
 
-def test_tins_of_cake_are_below_it() -> None:
+def test_cake_tins_are_its_children() -> None:
     tin = {
         "early": count(1),
         "overlimit": count(2),

@@ -101,7 +101,7 @@ def kind_of(trial: Trial, name: str, variant: int = 0) -> KindResult:
 
 
 @pytest.mark.parametrize("version", ["15.1", "17.6"])
-def test_voice_in_a_priority_class_waits_for_one_packet_and_a_shaper_interval(version: str) -> None:
+def test_priority_voice_waits_for_one_packet_and_a_shaper_interval(version: str) -> None:
     trial = tried(SHAPED.format(version=version), "voice 5 calls, backup 3")
     voice, queued = kind_of(trial, "voice"), kind_of(trial, "backup")
     assert voice.loss == 0
@@ -115,7 +115,7 @@ def test_voice_in_a_priority_class_waits_for_one_packet_and_a_shaper_interval(ve
 
 
 @pytest.mark.parametrize("version", ["15.1", "17.6"])
-def test_a_shaper_passes_its_rate_and_no_more(version: str) -> None:
+def test_shaper_passes_exactly_its_rate(version: str) -> None:
     trial = tried(SHAPED.format(version=version), "voice 5 calls, backup 3")
     total = class_of(trial, "class-default")
     # Bc and Be may pass in addition to the rate.
@@ -154,7 +154,7 @@ def test_calls_beyond_the_policer_of_the_priority_class_are_worthless() -> None:
     assert voice.voice.mos < 1.5
 
 
-def test_frames_of_a_video_are_bursts() -> None:
+def test_video_frames_are_sent_as_bursts() -> None:
     text = "version 17.6\npolicy-map P\n class class-default\n  shape average 6000000\n"
     video = kind_of(tried(text + "interface GigabitEthernet0/0\n service-policy output P\n", "video"), "video")
     assert video.delay is not None
@@ -163,7 +163,7 @@ def test_frames_of_a_video_are_bursts() -> None:
     assert PROPAGATION_MS + 5 < video.delay.max_ms < PROPAGATION_MS + 60
 
 
-def test_change_moves_delay_and_loss_of_its_class_only() -> None:
+def test_change_affects_only_its_class() -> None:
     trial = tried(EDGE, "voice 20 calls, video 2, backup 2", "class BULK; queue-limit 20 ms")
     before, after = (class_of(trial, "class-default", "BULK", variant=index) for index in (0, 1))
     assert before.delay is not None
@@ -183,7 +183,7 @@ def test_the_same_trial_gives_the_same_results() -> None:
 # Classes
 
 
-def test_each_kind_meets_the_class_of_its_code_point() -> None:
+def test_each_kind_matches_the_class_of_its_code_point() -> None:
     trial = tried(EDGE, "voice 2, video, transactions 2, backup, web 2, gaming", seconds=2)
     met = {each.name: each.path for each in trial.variants[0].kinds}
     assert met == {
@@ -265,7 +265,7 @@ interface GigabitEthernet0/0/1
 """
 
 
-def test_each_direction_meets_its_own_policies() -> None:
+def test_each_direction_uses_its_own_policies() -> None:
     trial = tried(TWO_WAY, "backup; in: bulk 3, voice 5; both: dns", interface="gi0/0/0")
     names = [(each.name, each.reverse, each.path, each.input_path) for each in trial.variants[0].kinds]
     default = ("class-default",)
@@ -365,7 +365,7 @@ def test_one_of_several_interfaces_is_chosen_by_name() -> None:
         tried(TWO, "backup", interface="Gi0/7")
 
 
-def test_a_policy_that_the_router_refuses_is_refused_in_its_words() -> None:
+def test_refused_policy_has_the_message_of_the_router() -> None:
     refused = (
         "policy-map P\n class class-default\n  fair-queue\ninterface GigabitEthernet0/0\n service-policy input P\n"
     )
@@ -373,7 +373,7 @@ def test_a_policy_that_the_router_refuses_is_refused_in_its_words() -> None:
         tried("version 15.1\n" + refused, "voice")
 
 
-def test_lines_that_are_refused_are_reported_and_left_out() -> None:
+def test_refused_lines_are_reported_and_omitted() -> None:
     trial = tried(EDGE.replace("queue-limit 200 ms", "queue-limit 256 packets"), "voice", seconds=1)
     assert any("line 24: `queue-limit 256 packets`" in note for note in trial.notes)
     assert not any("is not read" in note for note in tried(EDGE, "voice", seconds=1).notes)
@@ -421,7 +421,7 @@ def test_a_line_of_the_change_is_typed_in_the_matching_mode(change: str, lines: 
         ),
     ],
 )
-def test_a_change_that_does_not_fit_names_its_line(change: str, message: str) -> None:
+def test_conflicting_change_names_its_line(change: str, message: str) -> None:
     device, scope = scope_of()
     with pytest.raises(UserError) as error:
         apply_changes(device, [change], scope)
@@ -431,7 +431,7 @@ def test_a_change_that_does_not_fit_names_its_line(change: str, message: str) ->
 # Traffic in words
 
 
-def test_traffic_in_words() -> None:
+def test_traffic_is_described_in_words() -> None:
     found = parse_traffic(
         "20 voice calls, g711 5, video 4 rate 2.5m, web 50 users dscp 10, backup rate 1.5 Mb/s port 22"
     )
@@ -556,7 +556,7 @@ def test_a_class_has_the_packets_of_its_children() -> None:
     assert class_of(trial, "class-default", variant=1).dropped_packets > 100
 
 
-def test_traffic_comes_in_by_the_matched_interface() -> None:
+def test_traffic_enters_at_the_matched_interface() -> None:
     text = """\
 version 15.1
 class-map match-all FROM-LAN
@@ -595,12 +595,12 @@ interface {interface}
 
 
 @pytest.mark.parametrize("address", ["10.1.2", "224.0.0.5", "198.18.7.1", "0.0.0.1"])
-def test_an_address_that_no_host_has_is_refused(address: str) -> None:
+def test_address_without_a_host_is_refused(address: str) -> None:
     with pytest.raises(UserError, match=f'found address "{address}"'):
         parse_traffic(f"web from {address}")
 
 
-def test_addresses_next_to_each_other_are_refused() -> None:
+def test_adjacent_addresses_are_refused() -> None:
     with pytest.raises(UserError, match=r"found 10\.0\.0\.5 and the other address of its"):
         tried(EDGE, "web from 10.0.0.4, voice from 10.0.0.5", seconds=1)
 

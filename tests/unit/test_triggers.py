@@ -77,7 +77,7 @@ def test_an_invalid_trigger_is_reported_with_its_place(entry: str, message: str)
     assert message in str(finding) and "observe[0]." in str(finding)
 
 
-def test_a_router_is_looked_at_so_often_and_no_more() -> None:
+def test_number_of_observations_per_router_is_limited() -> None:
     """Count the entries of one arm together; other routers and other arms have separate limits."""
     times = [f"{{time: {number} ms}}" for number in range(1, MOMENTS_LIMIT + 2)]
     most, one_more = f"[before, {', '.join(times[:-1])}]", times[-1]
@@ -131,7 +131,7 @@ def test_a_simulation_advances_to_the_sample_of_the_trigger() -> None:
     assert history.came(Trigger(time=Duration(5 * 10**9)), 4 * 10**9) == "the simulation ended after 4.0 s"
 
 
-def test_routers_are_looked_at_when_a_print_or_a_figure_is_wanted() -> None:
+def test_routers_are_observed_only_on_request() -> None:
     def at(*when: str, asked: tuple[float, ...] = ()) -> list[float]:
         found = experiment(*map(observe, when))
         return [each.seconds for each in looks(found, Demand(times_s=asked))]
@@ -207,7 +207,7 @@ def waited(
     return journal
 
 
-def test_a_lab_is_polled_until_the_trigger_fires(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lab_is_polled_until_the_trigger_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "MOST_S", 0.01)
     assert waited(FakeJournal(CONFORMED)).events == [("conformed_bytes 3 kB", "R1 at 3000 B")]
     assert waited(FakeJournal(SOON)).events == [("time 10 ms", "R1 at 0 B")]

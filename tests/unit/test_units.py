@@ -52,7 +52,7 @@ def test_fractions_are_exact_or_refused(kind: type[Quantity], number: Decimal, d
 
 
 @given(kinds, st.text(max_size=12))
-def test_any_text_is_read_or_refused(kind: type[Quantity], text: str) -> None:
+def test_any_quantity_text_is_parsed_or_refused(kind: type[Quantity], text: str) -> None:
     try:
         quantity = kind.parse(text)
     except QuantityError as error:
@@ -86,7 +86,7 @@ def test_any_text_is_read_or_refused(kind: type[Quantity], text: str) -> None:
         (Percent(2_500_000), "250 %"),
     ],
 )
-def test_printed_form(quantity: Quantity, text: str) -> None:
+def test_quantities_are_printed_canonically(quantity: Quantity, text: str) -> None:
     assert str(quantity) == f"{quantity}" == text
     assert f"{quantity:>12}" == text.rjust(12)
 
@@ -184,13 +184,13 @@ def test_a_refused_quantity_has_a_proposal(kind: type[Quantity], text: str, mess
 @pytest.mark.parametrize(
     "text", ["", "-1 {}", "+1 {}", "1e3 {}", "0x10 {}", ".5 {}", "1. {}", "1_0 {}", "١ {}", "1 2 {}", "{}"]
 )
-def test_no_other_number_format(kind: type[Quantity], text: str) -> None:
+def test_other_number_formats_are_refused(kind: type[Quantity], text: str) -> None:
     with pytest.raises(QuantityError):
         kind.parse(text.format(next(iter(kind.UNITS))))
 
 
 @given(kinds, counts, counts, st.integers(min_value=0, max_value=1000))
-def test_arithmetic_is_that_of_integers(kind: type[Quantity], a: int, b: int, n: int) -> None:
+def test_arithmetic_uses_exact_integers(kind: type[Quantity], a: int, b: int, n: int) -> None:
     assert kind(a) + kind(b) == kind(a + b)
     assert kind(a) * n == n * kind(a) == kind(a * n)
     assert (kind(a) < kind(b), kind(a) <= kind(b), kind(a) > kind(b), kind(a) >= kind(b)) == (
@@ -233,7 +233,7 @@ def test_kinds_do_not_mix(name: str) -> None:
     assert [getattr(Rate(5), name)(other) for other in others] == [NotImplemented] * len(others)
 
 
-def test_each_operator_answers_by_itself() -> None:
+def test_each_operator_is_implemented() -> None:
     """Compare in both orders, not only by the other operand's mirrored operator."""
     answers = [getattr(Rate(6), name)(Rate(4)) for name in OPERATORS if name != "__mul__"]
     assert answers == [False, False, False, True, True, Rate(10), Rate(2), 1, 1.5]
@@ -259,22 +259,22 @@ def test_quantities_are_immutable() -> None:
     assert pickle.loads(pickle.dumps(rate)) == copy.deepcopy(rate) == rate
 
 
-def test_the_longest_text_is_read() -> None:
+def test_longest_text_is_parsed() -> None:
     assert Rate.parse("1" + " " * 55 + "Mb/s") == Rate(10**6)
 
 
-def test_the_largest_is_read() -> None:
+def test_largest_quantity_is_parsed() -> None:
     assert Rate.parse(f"{Rate.LARGEST} b/s") == Rate(Rate.LARGEST)
     with pytest.raises(QuantityError, match="expected at most"):
         Rate.parse(f"{Rate.LARGEST + 1} b/s")
 
 
-def test_a_hash_is_that_of_kind_and_count() -> None:
+def test_hash_depends_on_kind_and_count() -> None:
     assert hash(Rate(5)) == hash(Rate(5))
     assert len({hash(kind(count)) for kind in KINDS for count in range(3)}) == 12
 
 
-def test_units_begin_at_their_size_and_zeros_at_the_end_are_not_printed() -> None:
+def test_units_are_used_from_their_size_without_trailing_zeros() -> None:
     assert [str(Rate(count)) for count in (999, 1000, 10**6 - 10, 10**6, 1_250_000)] == [
         "999 b/s",
         "1 kb/s",
@@ -304,7 +304,7 @@ def test_units_begin_at_their_size_and_zeros_at_the_end_are_not_printed() -> Non
     ]
 
 
-def test_attributes() -> None:
+def test_quantities_have_no_other_attributes() -> None:
     assert Rate.parse("1.5 Mb/s").bps == 1_500_000
     assert (Size.parse("2 kB").bytes, Size.parse("2 kB").bits) == (2000, 16000)
     assert (Duration.parse("1.5 s").ns, Duration.parse("1.5 s").seconds) == (1_500_000_000, 1.5)
@@ -328,7 +328,7 @@ def test_models_keep_quantities_through_json(rate: int, size: int, duration: int
     assert Holder.model_validate(held.model_dump()) == held
 
 
-def test_a_number_alone_is_read_as_its_text() -> None:
+def test_bare_number_is_parsed_like_text() -> None:
     with pytest.raises(pydantic.ValidationError, match=r'found "8000" without a unit.*did you mean "8 kb/s"'):
         Holder.model_validate({"rate": 8000})
     with pytest.raises(pydantic.ValidationError, match="found True, expected a rate"):
@@ -351,7 +351,7 @@ def test_json_schema_examples_fit_their_pattern() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_type_for_models_is_a_text_in_json_alone(kind: type[Quantity]) -> None:
+def test_quantity_is_text_only_in_json(kind: type[Quantity]) -> None:
     adapter = pydantic.TypeAdapter(kind)
     assert adapter.dump_json(kind(0)) == json.dumps(str(kind(0))).encode()
     assert adapter.dump_python(kind(5)) == kind(5)

@@ -36,7 +36,7 @@ def run_with(root: Path, command: str, text: str, parsed: str) -> RunFolder:
     return RunFolder(run.path)
 
 
-def test_lines_that_a_parser_keeps_as_unknown_are_listed_once(tmp_path: Path) -> None:
+def test_unrecognised_lines_are_listed_once(tmp_path: Path) -> None:
     import json
 
     text = POLICE.read_text().rstrip() + "\n      frobnication 7 ms\n"
@@ -71,7 +71,7 @@ CLASSES = """\
 """
 
 
-def test_for_other_parsers_lines_without_effect_are_unparsed() -> None:
+def test_lines_without_values_are_unparsed_by_other_parsers() -> None:
     from qoslab.analysis.unparsed import _without_effect
 
     assert list(_without_effect("show class-map", CLASSES.splitlines(), genie)) == ["Class Map is odd today"]

@@ -48,13 +48,13 @@ class TestRouters:
         ("message", "word"),
         [({"unsent": 1}, "did not deliver 1 frames"), ({"malformed": 1}, "1 frames could not be passed")],
     )
-    def test_one_frame_that_no_counter_explains(self, message: dict[str, int], word: str) -> None:
+    def test_unexplained_frame_is_reported(self, message: dict[str, int], word: str) -> None:
         (reason,) = health(**message).reasons("R1")
         assert reason.startswith("R1: ") and word in reason
         # A machine with more time would not do better.
         assert health(**message).lateness("R1", TRAFFIC_S) == ()
 
-    def test_frames_that_come_back_too_late(self) -> None:
+    def test_late_returning_frames_are_reported(self) -> None:
         most = int(10_000 * LATE_ARRIVAL_SHARE)
         assert health(late_arrivals=most).lateness("R1", TRAFFIC_S) == ()
         (reason,) = health(late_arrivals=most + 1).lateness("R1", TRAFFIC_S)
@@ -88,7 +88,7 @@ class TestRouters:
         (reason,) = found.lateness("R1", TRAFFIC_S, {"Fa0/0": ("R3",), "Fa0/1": ("R2",)})
         assert reason.startswith("R1 Fa0/0: ") and "R3" in reason
 
-    def test_a_maximum_tolerates_no_frame_out_of_turn(self) -> None:
+    def test_maximum_tolerates_no_reordered_frame(self) -> None:
         assert health(late_arrivals=0).lateness("R1", TRAFFIC_S, one_decides=True) == ()
         (reason,) = health(late_arrivals=1).lateness("R1", TRAFFIC_S, one_decides=True)
         assert reason.endswith("their turn, none is acceptable, since a maximum is expected")
@@ -150,7 +150,7 @@ class TestSeries:
         expected = {"A": {"FastEthernet0/1": fed} if fed else {}, "B": {}}
         assert fed_routers(self.TOPOLOGY, {"A": self.config(), "B": second}, self.THERE) == expected
 
-    def test_a_single_router_feeds_no_other(self) -> None:
+    def test_single_router_has_no_dependents(self) -> None:
         policed = self.config("FastEthernet0/0", "input", police={"cir": 1})
         assert fed_routers(self.TOPOLOGY, {"A": policed}, self.THERE) == {"A": {}}
 
@@ -180,9 +180,7 @@ class TestSeries:
             ([], {"A": set(), "B": set(), "C": set()}),
         ],
     )
-    def test_a_link_counts_that_the_traffic_may_cross(
-        self, traffic: list[tuple[str, str]], fed: dict[str, set[str]]
-    ) -> None:
+    def test_links_on_possible_paths_count(self, traffic: list[tuple[str, str]], fed: dict[str, set[str]]) -> None:
         timed = self.config("", "") | {"switch": {}}
         found = fed_routers(self.RING, dict.fromkeys("ABC", timed), traffic)
         assert {router: set(ports) for router, ports in found.items()} == fed
@@ -203,7 +201,7 @@ def sent(*rates: float | None) -> list[StreamResult]:
     return [StreamResult(number, None, 1.0, 0, 0.0, sender_bps=rate) for number, rate in enumerate(rates, 1)]
 
 
-def test_arms_with_expectations_that_one_packet_decides_are_known() -> None:
+def test_arms_decided_by_one_packet_are_known() -> None:
     def deciding(name: str) -> list[str]:
         experiment = load_sweep(EXPERIMENTS / f"{name}.yml", {}).experiment
         return [arm.name for arm in experiment.arms if demand(experiment, arm.name).one_packet]
@@ -215,7 +213,7 @@ def test_arms_with_expectations_that_one_packet_decides_are_known() -> None:
 
 
 class TestSenders:
-    def test_thresholds(self) -> None:
+    def test_thresholds_are_exact(self) -> None:
         kept = SenderRecord(shortfall=SENDER_SHORT, late_p99_ms=SENDER_LATE_MS, late_max_ms=90.0)
         assert kept.lateness('traffic "x"') == ()
         short = SenderRecord(shortfall=SENDER_SHORT * 1.01)
@@ -255,7 +253,7 @@ class TestSenders:
         assert found((100, 0)) == 0.0
         assert found((100, 10), (None, None)) is found() is None
 
-    def test_how_late_the_packets_of_a_probe_left(self) -> None:
+    def test_lateness_of_probe_packets_is_reported(self) -> None:
         """Compare lateness with the most punctual probe of the run: the start of a run depends on its program alone."""
 
         def sample(run: int, packet: int, sent_ns: int) -> program_formats.Sample:
@@ -271,13 +269,13 @@ class TestSenders:
         assert record is not None and record.late_p99_ms == 1.5 and len(record.lateness("p")) == 1
         assert probe_sender([], 20_000_000) is None
 
-    def test_the_achieved_rate_of_an_iperf_sender_is_known(self) -> None:
+    def test_achieved_rate_of_an_iperf_sender_is_checked(self) -> None:
         assert datagram_pace(udp(), sent(990e3, 970e3)) == Pace(pytest.approx(0.02))
         assert datagram_pace(udp(), sent(1.01e6)) == Pace(0.0)
         assert datagram_pace(udp(), sent(1e6, None)) is None
         assert datagram_pace(udp(protocol="tcp"), sent(0.5e6)) is None
 
-    def test_one_that_waits_for_its_link_has_no_pace_to_keep(self) -> None:
+    def test_sender_limited_by_its_link_is_not_late(self) -> None:
         slow = TestSeries.TOPOLOGY
         result = FlowResult("iperf3", "udp", "3", tuple(sent(10e6)), (), pace=Pace(0.5))
         assert senders(slow, {"x": udp(rate="20 Mb/s")}, {"x": result})["x"].shortfall == 0.5
@@ -288,14 +286,14 @@ class TestSenders:
 
 
 class TestClocks:
-    def test_bounds(self) -> None:
+    def test_bounds_apply_exactly(self) -> None:
         assert ClockRecord(stepped_ns=CLOCK_STEP_NS, asleep_ns=CLOCK_STEP_NS).reasons() == ()
         (stepped,) = ClockRecord(stepped_ns=-CLOCK_STEP_NS - 1, asleep_ns=0).reasons()
         assert "set by -1 ms" in stepped
         (asleep,) = ClockRecord(stepped_ns=0, asleep_ns=5 * 10**9).reasons()
         assert "suspended for 5 s" in asleep
 
-    def test_clocks_that_run_on(self) -> None:
+    def test_steady_clocks_are_valid(self) -> None:
         assert Clocks.read().until_now().reasons() == ()
 
     @pytest.mark.parametrize(
@@ -306,7 +304,7 @@ class TestClocks:
             ({time.CLOCK_REALTIME: 10**10, time.CLOCK_BOOTTIME: 10**10}, (0, 10**10)),
         ],
     )
-    def test_clocks_that_do_not(
+    def test_stepped_clocks_are_invalid(
         self, moved: dict[int, int], found: tuple[int, int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before, now = Clocks.read(), time.clock_gettime_ns
@@ -321,7 +319,7 @@ class TestHosts:
     def stall(**message: Any) -> StallRecord:
         return StallRecord(**{"watched_ns": 10**10, "wakes": 950, "late": 3, "behind_ns": 0, "latest_ns": 0, **message})
 
-    def test_a_host_that_had_no_time_for_its_programs(self) -> None:
+    def test_overloaded_host_is_reported(self) -> None:
         assert self.stall(behind_ns=10**8).lateness("client") == ()
         assert len(self.stall(behind_ns=10**8).warnings("client")) == 1
         late = self.stall(behind_ns=10**8 + 1, latest_ns=40_000_000)
@@ -332,7 +330,7 @@ class TestHosts:
         (warning,) = self.stall(waited_ns={"iperf3": 6 * 10**8, "dumpcap": 10**8}).warnings("client")
         assert warning == "client: iperf3 waited for a processor during 6% of the traffic time"
 
-    def test_a_clock_that_was_set_or_is_hardly_known(self) -> None:
+    def test_set_or_uncertain_clock_is_reported(self) -> None:
         def clock(error_ns: int = 0, stepped_ns: int = 0) -> HostClockRecord:
             own = ClockRecord(stepped_ns=stepped_ns, asleep_ns=0)
             return HostClockRecord(looked_ns=(0, 10**10), ahead_ns=(0, 10**6), error_ns=(0, error_ns), own=own)
@@ -343,7 +341,7 @@ class TestHosts:
         (warning,) = clock(error_ns=7 * 10**6).warnings("client")
         assert "client: its clock is known to ±7 ms: graphs" in warning
 
-    def test_looks_at_a_clock_become_its_record(self) -> None:
+    def test_clock_readings_become_a_record(self) -> None:
         class Host:
             def __init__(self, *looks: ClockReading | None) -> None:
                 self._looks = list(looks)
@@ -367,7 +365,7 @@ class TestHosts:
         assert (clock.own.stepped_ns, clock.own.asleep_ns) == (3, 4)
 
     @pytest.mark.parametrize("drift_ppm", [0, 50, -50])
-    def test_stamps_of_a_clock_that_is_wrong_come_to_ours(self, drift_ppm: int) -> None:
+    def test_stamps_of_a_wrong_clock_are_corrected(self, drift_ppm: int) -> None:
         start = 1_700_000_000 * 10**9
 
         def there(ours: int) -> int:

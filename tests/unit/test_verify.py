@@ -107,11 +107,11 @@ def test_every_difference_is_reported(name: str, intended: dict[str, Any], expec
     assert policy_differences(shown(name), intended) == expected
 
 
-def test_nothing_shown_at_all() -> None:
+def test_missing_output_is_reported() -> None:
     assert policy_differences({}, POLICE) == ["FastEthernet0/1 output: found no policy-map, expected Police"]
 
 
-def test_a_nested_policy_is_looked_into() -> None:
+def test_nested_policies_are_compared() -> None:
     police = {"cir": {"bps": 256000}, "bc": {"bytes": 8000}, "pir": {"bps": 512000}, "be": {"bytes": 16000}}
     intended = {
         "policy_maps": {
@@ -159,7 +159,7 @@ def test_bandwidth_and_priority_are_compared() -> None:
     ]
 
 
-def test_a_priority_in_per_cent_of_the_earlier_print() -> None:
+def test_priority_in_percent_of_the_earlier_output_is_compared() -> None:
     text = (RECORDED / "nested.classic.txt").read_text()
     text = text.replace("Bandwidth 128 (kbps)Max Threshold 64 (packets)", "Bandwidth 10 (%)")
     text = text.replace("Output Queue", "Strict Priority\n            Output Queue")

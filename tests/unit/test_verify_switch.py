@@ -42,7 +42,7 @@ def answers(configuration: str) -> dict[str, str]:
     return {each: text.partition(f"{each}\n")[2].rpartition("R1#")[0] for each, text in printed.items()}
 
 
-def test_all_as_asked() -> None:
+def test_switch_output_as_requested_verifies() -> None:
     assert differences(ASKED, answers(ASKED + ELSEWHERE), "3750G") == []
     assert differences("", answers(ASKED), "3750G") == []
 

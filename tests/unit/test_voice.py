@@ -17,16 +17,16 @@ def test_defaults_give_the_published_rating() -> None:
 
 
 @pytest.mark.parametrize(("factor", "mos"), [(90, 4.34), (80, 4.03), (70, 3.60), (60, 3.10), (50, 2.58)])
-def test_mos_of_a_rating_is_that_of_g109(factor: float, mos: float) -> None:
+def test_mos_of_a_rating_equals_g109(factor: float, mos: float) -> None:
     assert mean_opinion(factor) == pytest.approx(mos, abs=0.007)
 
 
-def test_mos_ends_at_its_limits() -> None:
+def test_mos_is_clamped_to_its_limits() -> None:
     assert [mean_opinion(each) for each in (-20, 0, 3, 100, 110)] == [1, 1, 1, 4.5, 4.5]
 
 
 @pytest.mark.parametrize(("codec", "loss", "impairment"), [(G711, 2, 7), (G729, 0, 11), (G729, 2, 19)])
-def test_impairment_of_a_codec_is_that_of_g113(codec: object, loss: float, impairment: float) -> None:
+def test_codec_impairment_equals_g113(codec: object, loss: float, impairment: float) -> None:
     assert codec in (G711, G729)
     used = G711 if codec is G711 else G729
     connection = replace(
@@ -54,7 +54,7 @@ def test_echo_and_listener_echo_lower_the_rating() -> None:
     assert rating(replace(late, listener_echo_loss_db=20)) < rating(late) - 10
 
 
-def test_playout_buffer_gives_up_a_few_late_packets() -> None:
+def test_playout_buffer_drops_a_few_late_packets() -> None:
     delays = [(20_000_000, 995), (600_000_000, 5)]
     found = score(G711, delays, 1000)
     assert found is not None
@@ -77,7 +77,7 @@ def test_lost_packets_count_as_loss() -> None:
     assert score(G711, [], 0) is None
 
 
-def test_rates_of_the_catalogue_are_those_of_their_sources() -> None:
+def test_catalogue_rates_equal_those_of_their_sources() -> None:
     # RFC 3551: 64 and 8 kb/s of payload; 12 bytes of RTP in a packet every 20 ms.
     headers = 12 * 8 / 0.02
     assert KINDS["voice"].rate_bps == 64_000 + headers

@@ -44,9 +44,7 @@ def test_auditwheel_must_confirm_the_tag_of_the_name(
         wheels.judge(wheel)
 
 
-def test_a_standard_library_that_is_missing_is_named(
-    wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_standard_library_is_named(wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     tool(tmp_path, "rustc", f"echo {tmp_path}/lib")
     with pytest.raises(wheels.WheelError, match="rustup target add aarch64-unknown-linux-gnu"):
@@ -74,7 +72,7 @@ esac"""
         ("qos-sim", "; echo", "probe.scenario.json has another result than in the repository"),
     ],
 )
-def test_programs_have_to_give_the_repository_s_results(
+def test_wheel_programs_must_give_the_expected_results(
     wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, more: str, message: str | None
 ) -> None:
     wheel = tmp_path / "qoslab.whl"

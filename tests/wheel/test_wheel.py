@@ -83,12 +83,12 @@ def test_a_build_without_cargo_names_the_missing_program(tmp_path: Path) -> None
     assert "building the wheel needs cargo" in done.stderr
 
 
-def test_the_core_is_small(python: Path) -> None:
+def test_core_installation_is_small(python: Path) -> None:
     files = (path for path in python.parents[1].rglob("*") if path.is_file() and not path.is_symlink())
     assert sum(path.stat().st_size for path in files) < 600_000_000
 
 
-def test_the_sources_hold_all_that_the_wheel_is_made_from(tmp_path: Path) -> None:
+def test_sdist_has_everything_for_the_wheel(tmp_path: Path) -> None:
     built = call([UV, "build", "-q", "--sdist", "--python", sys.executable, "-o", tmp_path, TOP], tmp_path)
     assert built.returncode == 0, built.stderr
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
@@ -112,7 +112,7 @@ def test_the_wheel_has_the_data_files(wheel: Path) -> None:
     assert {"reports/index.html.j2", "reports/plotly/plotly-basic.min.js", "reports/plotly/LICENSE"} <= inside
 
 
-def test_man_finds_its_pages(python: Path, tmp_path: Path) -> None:
+def test_man_finds_the_installed_pages(python: Path, tmp_path: Path) -> None:
     program = shutil.which("man")
     assert program is not None, "no man on this machine: sudo apt-get install man-db"
     shared = python.parents[1] / "share/man"
@@ -131,7 +131,7 @@ def test_the_wheel_omits_dependencies_that_the_simulation_does_not_need(python: 
     assert call([python, "-c", asked], tmp_path).stdout == "[]\n"
 
 
-def test_shipped_experiments_hold_from_any_folder(python: Path, tmp_path: Path) -> None:
+def test_shipped_experiments_are_valid_from_any_folder(python: Path, tmp_path: Path) -> None:
     for experiment in sorted((TOP / "experiments").glob("*.yml")):
         done = qoslab(python, tmp_path, "validate", experiment.stem)
         assert done.returncode == 0, done.stderr
