@@ -16,7 +16,7 @@ from clocks import Clocks
 from commands import RUN_S, Command, wait_until_nothing_is_left
 from labs import Traces, command_line, inside
 from test_run import EXPERIMENT, latest
-from test_steps_of_simulated_cells_match_the_plan import simulators, wait_for_simulator
+from test_simulated import simulators, wait_for_simulator
 
 from alive import alive
 from levels import long_cases

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import Command
-from test_steps_of_simulated_cells_match_the_plan import FLOOD, wait_for_simulator
+from test_simulated import FLOOD, wait_for_simulator
 from test_sweep import manifest
 
 from alive import alive
