@@ -192,7 +192,7 @@ def test_logins_lost_during_a_push_delay_no_host(rack: tuple[Lab, Path], clean: 
     assert status == 3 and "Traceback" not in errors, errors + output
     (reason,) = cell(clean, "policed")["reasons"]
     killed = "the access proxy of the routers was killed by SIGKILL"
-    lost = f"the lab stopped:  no router is reached any more: {killed}"
+    lost = f"the lab stopped:  no router can be reached any more: {killed}"
     assert reason == f"{lost} (in the step: configure the routers)"
     assert f"routers may not be restored; try again: qoslab lab rescue {file}" in errors
     status, output, errors = run(clean, "lab", "rescue", str(file))

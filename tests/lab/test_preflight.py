@@ -108,13 +108,13 @@ CONFIGURED = {
         ("interface Fa0/1", "ip address 192.168.20.9 255.255.255.0"),
         ("interface Fa0/1", ADDRESS),
         "R1: found 192.168.20.9/24 on FastEthernet0/1, expected 192.168.20.1/24; "
-        "give it that address, or see whether it is the right interface",
+        "give it that address, or check whether it is the right interface",
     ),
     "wrong tag": (
         ("interface Fa0/1", "no ip address", "interface Fa0/1.30", "encapsulation dot1Q 30", ADDRESS),
         ("no interface Fa0/1.30", "interface Fa0/1", ADDRESS),
         "R1: found no address on FastEthernet0/1 (192.168.20.1/24 is on FastEthernet0/1.30), expected 192.168.20.1/24; "
-        "give it that address, or see whether it is the right interface",
+        "give it that address, or check whether it is the right interface",
     ),
 }
 
@@ -194,7 +194,7 @@ def test_wrong_vlan_between_devices_is_named(tmp_path: Path, collector: Collecto
         configured(lab, "SW", "vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20")
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found no answer for 192.168.10.1 at eth0 of client, expected FastEthernet0/0 of R1; "
-            "see the cable, and the VLAN of switch ports between",
+            "check the cable, and the VLAN of switch ports in between",
         ]
 
 
@@ -208,7 +208,7 @@ def test_a_missing_link_is_named(tmp_path: Path, collector: Collector) -> None:
         configured(lab, "R1", "interface Fa0/1", ADDRESS, "no shutdown")
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "R1: found FastEthernet0/1 down, expected it up for the link wan; "
-            "see whether the cable is in, and the other end is up",
+            "check whether the cable is in, and the other end is up",
         ]
 
 

@@ -201,13 +201,13 @@ def test_a_host_is_released_during_any_operation(either: HostAccess, tmp_path: P
     channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
     wait(lambda: mark.exists() and mark.read_text())
     unanswered = channel._send("beat")
-    channel.give_up("no router is reached any more")
-    with pytest.raises(HostLost, match="client is out of reach: no router is reached any more"):
+    channel.give_up("no router can be reached any more")
+    with pytest.raises(HostLost, match="client is out of reach: no router can be reached any more"):
         unanswered.result(0.0)
     wait(lambda: not alive(int(mark.read_text())), 5.0)
     wait(lambda: folders(tmp_path) == [])
     assert channel.close() == []
-    assert channel.lost == "no router is reached any more"
+    assert channel.lost == "no router can be reached any more"
 
 
 def test_agent_ends_without_messages_of_the_controller(way: HostAccess, tmp_path: Path) -> None:
@@ -432,8 +432,8 @@ CARDS = """\
         (PINGED, 0, ENTRY, {"192.168.10.1": ["02:00:00:00:00:10"]}, [0.412, 12.0], ""),
         # A host that answers ARP and drops echo requests is reachable nonetheless.
         (UNHEARD, 1, ENTRY, {"192.168.10.1": ["02:00:00:00:00:10"]}, [], ""),
-        (UNHEARD, 1, '[{"dst": "192.168.10.1", "state": ["FAILED"]}]', {}, [], "nobody answers to ping"),
-        ("ping: connect: Network is unreachable\n", 2, "", {}, [], "nobody answers to ping"),
+        (UNHEARD, 1, '[{"dst": "192.168.10.1", "state": ["FAILED"]}]', {}, [], "no answer to ping"),
+        ("ping: connect: Network is unreachable\n", 2, "", {}, [], "no answer to ping"),
     ],
 )
 def test_a_user_without_raw_sockets_pings_link_local_addresses(

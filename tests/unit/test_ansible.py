@@ -96,7 +96,7 @@ def test_proxy_error_is_no_refused_configuration(kind: Kind) -> None:
     text = f"Task failed: b'class class-default\\r\\n% Error: {reported}\\r\\nR1#'"
     error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
     assert error.message == f"R1: {kind}: the connection to R1 was lost"
-    assert error.hint == "See whether the router answers, and the transcripts of its logins."
+    assert error.hint == "Check whether the router answers, and the transcripts of its logins."
     assert isinstance(error, PassingFault) is (kind in PASSING)
 
 

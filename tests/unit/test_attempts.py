@@ -291,13 +291,13 @@ class TestJobs:
 
     def test_check_during_the_run_adds_a_lab_if_processors_are_idle(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
-        assert jobs.look() == "2 to 3 labs side by side: the machine is busy for 20% of the time"
+        assert jobs.look() == "2 to 3 labs in parallel: the machine is busy for 20% of the time"
         jobs._machine.load = 0.38  # type: ignore[attr-defined]
         assert jobs.look() == "" and jobs.labs == 3, "four would make it 51 %, and nobody knows how punctual they are"
         jobs.learn(record(9.0), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
         jobs._machine.load = 0.39  # type: ignore[attr-defined]
-        assert jobs.look() == "1 to 2 labs side by side: the machine is busy for 39% of the time"
+        assert jobs.look() == "1 to 2 labs in parallel: the machine is busy for 39% of the time"
         jobs._machine.load = 0.61  # type: ignore[attr-defined]
         assert jobs.look() == "" and jobs.labs == 2  # three would make it 92 %
         fixed, _ = self.jobs(grid, 3)

@@ -39,7 +39,7 @@ def test_missing_packages_of_a_lab_do_not_hide_other_results(
             },
         ),
         ("pacman", {"dumpcap": "sudo pacman -S --needed wireshark-cli", "rustc": "sudo pacman -S --needed rust"}),
-        ("", {"ssh": "install what Debian has as openssh-client"}),
+        ("", {"ssh": "install the equivalent of Debian's openssh-client"}),
     ],
 )
 def test_missing_packages_have_the_names_of_the_distribution(

@@ -205,9 +205,9 @@ def test_a_syntax_error_is_reported_at_its_position(text: str, message: str) -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("pir < rtt", "found a rate < a duration, expected two of a kind"),
-        ("pir == 1", "found a rate == a number, expected two of a kind"),
-        ("queue != 1", "found a text != a number, expected two of a kind"),
+        ("pir < rtt", "found a rate < a duration, expected two of the same kind"),
+        ("pir == 1", "found a rate == a number, expected two of the same kind"),
+        ("queue != 1", "found a text != a number, expected two of the same kind"),
         ("queue < queue", "found a text < a text; these cannot be ordered"),
         ("on >= off", "found a truth value >= a truth value; these cannot be ordered"),
         ("on + 1", "found a truth value + a number, expected quantities"),
@@ -288,7 +288,7 @@ def test_result_is_rounded_to_a_whole_quantity_of_at_least_zero(text: str, value
     [
         ("1 / 0", "found a division by zero", ""),
         ("rtt + 1", "found a duration + a number, a meaningless operation", ""),
-        ("2 * most", "found a rate of more than 30 digits, expected a lesser one", ""),
+        ("2 * most", "found a rate of more than 30 digits, expected a smaller one", ""),
     ],
 )
 def test_result_without_a_value_is_refused_with_the_expression(text: str, message: str, hint: str) -> None:
@@ -332,7 +332,7 @@ def test_results_have_at_most_thirty_digits_and_steps_may_have_more() -> None:
     for text, kind in (("a + 0.1", "number"), ("0 - a - 0.1", "number"), ("r + 1 b/s", "rate")):
         with pytest.raises(ExpressionError) as caught:
             parse_expression(text).evaluate(values)
-        answer = f"{text}: found a {kind} of more than 30 digits, expected a lesser one"
+        answer = f"{text}: found a {kind} of more than 30 digits, expected a smaller one"
         assert (caught.value.message, caught.value.hint) == (answer, "")
 
 
@@ -347,7 +347,7 @@ def test_brackets_nest_thirty_two_deep(opening: str) -> None:
     for text in (deep(DEPTH_LIMIT + 1), surroundings + deep(DEPTH_LIMIT + 1)):
         with pytest.raises(ExpressionError) as caught:
             parse_expression(text)
-        assert caught.value.message == "found more than 32 brackets inside one another, expected fewer"
+        assert caught.value.message == "found more than 32 nested brackets, expected fewer"
 
 
 def test_an_expression_has_at_most_five_hundred_words() -> None:

@@ -153,7 +153,7 @@ def test_netlab_topology_is_converted(tmp_path: Path) -> None:
             r":15:7: .*found 192\.168\.12\.1/32 at",
         ),
         ("192.168.12.2/24", "192.168.12.2/0", r":12:7: topology\.links\[0\]: found no address, and none left for it"),
-        ("  links:", "  wires:", r"found no link, expected one at least"),
+        ("  links:", "  wires:", r"found no link, expected at least one"),
         ("topology:", "topologies:", r"found neither topology\.nodes \(containerlab\) nor nodes \(netlab\)"),
         ("{kind: linux}", "{kind: [linux]}", r"found no kind, expected one here"),
         ("name: three", "name: [three", r"three\.clab\.yml:2:"),

@@ -87,7 +87,7 @@ def test_policy_with_traffic_has_no_warning(tmp_path: Path) -> None:
         ("class-map match-all VOICE\n" + POLICY + OUT, "VOICE of R1 can match no packet: it has no match statement"),
         (
             "class-map match-all VOICE\n match dscp ef\n match dscp af41\n" + POLICY + OUT,
-            'no packet meets both "match dscp ef" and "match dscp af41"',
+            'no packet matches both "match dscp ef" and "match dscp af41"',
         ),
         (
             VOICE + POLICY + OUT.replace("0/1", "0/0"),
@@ -175,7 +175,7 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, re
     return RunFolder((tmp_path / "runs" / "e" / "latest").resolve())
 
 
-EMPTY = 'no packet meets both "match dscp ef" and "match dscp af41"'
+EMPTY = 'no packet matches both "match dscp ef" and "match dscp af41"'
 IDLE = f"arm policy: R1 FastEthernet0/1 output: class class-default/VOICE matched 0 of 100 packets ({EMPTY})"
 
 

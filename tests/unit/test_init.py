@@ -85,7 +85,7 @@ def test_existing_files_are_unchanged(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["init", str(mine)]) == 0  # an empty folder may be taken
     before = {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()}
     assert main(["init", str(mine)]) == 2
-    assert "found a folder with something in it, expected none" in capsys.readouterr().err
+    assert "found a folder that is not empty, expected none" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
     file = tmp_path / "file"
     file.touch()

@@ -74,7 +74,7 @@ REFUSALS: list[tuple[str, str]] = [
     ),
     (
         "policy-map Edge\nclass Data\npolice 9000\nqoslab-extension police dynamic-bucket initial 2000",
-        "% The size at the start must lie between the least and the greatest size",
+        "% The initial size must be between the minimum and the maximum size",
     ),
     (
         "policy-map Edge\nclass class-default\nqoslab-extension police dynamic-bucket",

@@ -409,9 +409,9 @@ class TestServer:
     @pytest.mark.parametrize(
         ("number", "hint"),
         [
-            (errno.EADDRINUSE, "another program has it; give another, or 0 for any that is free"),
-            (errno.EACCES, "ports below 1024 are for root; give another, or 0 for any that is free"),
-            (errno.ENOBUFS, "give another, or 0 for any that is free"),
+            (errno.EADDRINUSE, "another program has it; choose another, or 0 for any free port"),
+            (errno.EACCES, "ports below 1024 are for root; choose another, or 0 for any free port"),
+            (errno.ENOBUFS, "choose another, or 0 for any free port"),
         ],
     )
     def test_the_reason_for_an_unavailable_port_is_reported(

@@ -21,7 +21,7 @@ def why(text: str) -> str:
     return never_matches(device, device.class_maps["C"])
 
 
-EF_AND_AF41 = 'no packet meets both "match ip dscp ef" and "match ip dscp af41"'
+EF_AND_AF41 = 'no packet matches both "match ip dscp ef" and "match ip dscp af41"'
 LISTS = """
 access-list 101 permit udp any any range 16384 20000
 access-list 102 permit udp any any range 20001 32767
@@ -39,16 +39,16 @@ access-list 107 permit ip 192.168.0.0 0.0.255.255 any
     [
         ("class-map match-all C", "it has no match statement"),
         ("class-map match-all C\nmatch ip dscp ef\nmatch ip dscp af41", EF_AND_AF41),
-        ("class-map match-all C\nmatch dscp ef\nmatch precedence 4", "no packet meets both"),
-        ("class-map match-all C\nmatch dscp ef\nmatch not dscp ef", "no packet meets both"),
+        ("class-map match-all C\nmatch dscp ef\nmatch precedence 4", "no packet matches both"),
+        ("class-map match-all C\nmatch dscp ef\nmatch not dscp ef", "no packet matches both"),
         ("class-map match-all C\nmatch dscp ef af41\nmatch not dscp ef\nmatch not dscp af41", "no packet meets all"),
-        ("class-map match-all C\nmatch protocol tcp\nmatch protocol udp", "no packet meets both"),
-        ("class-map match-all C\nmatch packet length max 100\nmatch packet length min 200", "no packet meets both"),
+        ("class-map match-all C\nmatch protocol tcp\nmatch protocol udp", "no packet matches both"),
+        ("class-map match-all C\nmatch packet length max 100\nmatch packet length min 200", "no packet matches both"),
         ("class-map match-all C\nmatch access-group 9", "there is no access list 9"),
-        (LISTS + "class-map match-all C\nmatch access-group 101\nmatch access-group 102", "no packet meets both"),
-        (LISTS + "class-map match-all C\nmatch access-group 103\nmatch access-group 104", "no packet meets both"),
-        (LISTS + "class-map match-all C\nmatch access-group 106\nmatch access-group 107", "no packet meets both"),
-        (LISTS + "class-map match-all C\nmatch access-group 106\nmatch not access-group 105", "no packet meets both"),
+        (LISTS + "class-map match-all C\nmatch access-group 101\nmatch access-group 102", "no packet matches both"),
+        (LISTS + "class-map match-all C\nmatch access-group 103\nmatch access-group 104", "no packet matches both"),
+        (LISTS + "class-map match-all C\nmatch access-group 106\nmatch access-group 107", "no packet matches both"),
+        (LISTS + "class-map match-all C\nmatch access-group 106\nmatch not access-group 105", "no packet matches both"),
         (
             "class-map match-all A\nmatch dscp ef\nmatch dscp cs1\nclass-map match-any C\nmatch class-map A",
             "class-map A",
@@ -56,7 +56,7 @@ access-list 107 permit ip 192.168.0.0 0.0.255.255 any
         ("class-map match-all C\nmatch not any", 'no packet meets "match not any"'),
         (
             "class-map match-any A\nmatch dscp ef\nclass-map match-all C\nmatch class-map A\nmatch dscp af11",
-            "no packet meets both",
+            "no packet matches both",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def test_generation_follows_from_the_release(release: str, generation: str | Non
 WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "no IOS": (
         {"ios": False, "software": "JUNOS 12.1X47", "ports": {}},
-        ['R1: found "JUNOS 12.1X47" as its version, expected Cisco IOS; see whether the inventory has the address of '],
+        ['R1: found "JUNOS 12.1X47" as its version, expected Cisco IOS; check whether the inventory has the address '],
     ),
     "too old": (
         {"release": "11.2(18)"},
@@ -64,7 +64,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "interfaces that nothing reads": (
         {"ports": {}, "unread": "nothing in it that the parser knows"},
         [
-            "R1: found that nothing reads its answer to `show interfaces` (nothing in it that the parser knows), "
+            "R1: found no parser for its answer to `show interfaces` (nothing in it that the parser knows), "
             "expected to see its interfaces; enter `show interfaces` there"
         ],
     ),
@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "rights of a router": (
         {"refused": "% Invalid input detected"},
-        ['R1: found "% Invalid input detected" for its configuration, expected to see it; log in'],
+        ['R1: found "% Invalid input detected" for its configuration, expected its lines; log in'],
     ),
     "rights of a host": (
         {"client": {"root": False}},
@@ -143,7 +143,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
                 }
             }
         },
-        ["client: found 192.168.20.9/24 on mgmt, expected no test network but on eth0; take that address away; "],
+        ["client: found 192.168.20.9/24 on mgmt, expected test networks only on eth0; take that address away; "],
     ),
     "two with an address": (
         {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"], MACS["server"])}, QUICK)}}},

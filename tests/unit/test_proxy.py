@@ -134,7 +134,7 @@ def test_the_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) 
             proxies.ask("R1", "show privilege")
         proxies._helper.close(1.0)  # its reader has reported by then
         proxies.when_gone(session_output.append)
-    gone = "no router is reached any more: the access proxy of the routers was killed by SIGKILL"
+    gone = "no router can be reached any more: the access proxy of the routers was killed by SIGKILL"
     assert session_output == [gone, gone]
 
 

@@ -185,7 +185,7 @@ class TestPage:
             (
                 None,
                 "R1 cannot be reached: Connection refused",
-                "It may not be in the state before the run: R1 cannot be reached: Connection refused",
+                "It may differ from the state before the run: R1 cannot be reached: Connection refused",
                 ["Policed to 1 Mb/s"],
             ),
         ],

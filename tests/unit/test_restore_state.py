@@ -70,7 +70,7 @@ def test_an_unfinished_restore_state_is_removed(inventory: Path, capsys: pytest.
     state.hold()
     (state.folder / ".about.json.new").touch()
     assert main(["lab", "rescue", str(inventory)]) == 2
-    assert "another process is under way on these routers" in capsys.readouterr().err
+    assert "another process is in progress on these routers" in capsys.readouterr().err
     state.release()
     assert main(["lab", "rescue", str(inventory)]) == 0
     assert "nothing to restore" in capsys.readouterr().err
@@ -86,7 +86,7 @@ def test_an_interrupted_removal_leaves_no_state(inventory: Path, monkeypatch: py
 
     def cut_off(folder: Path, **_: object) -> None:
         # Nobody begins in what is being removed.
-        with pytest.raises(UserError, match="another process is under way on these routers"):
+        with pytest.raises(UserError, match="another process is in progress on these routers"):
             RestoreState.of(inventory).hold()
 
     with monkeypatch.context() as patch:
@@ -119,7 +119,7 @@ def test_a_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, mon
 
 def test_two_simultaneous_runs_are_refused(inventory: Path) -> None:
     state = begun(inventory)
-    with pytest.raises(UserError, match=r"the run .*/runs/a \(.*\) is under way on these routers"):
+    with pytest.raises(UserError, match=r"the run .*/runs/a \(.*\) is in progress on these routers"):
         RestoreState.of(inventory).hold()
     state.release()
     RestoreState.of(inventory).hold()

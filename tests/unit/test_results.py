@@ -133,7 +133,7 @@ def test_a_full_disk_is_reported_and_leaves_no_partial_file(tmp_path: Path) -> N
             RunFolder(tmp_path).replace("report.html", "!" * 5000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "the files written before stay in" in caught.value.hint
+    assert "the files written earlier stay in" in caught.value.hint
     assert [path.name for path in cell.configuration("R1.ios").parent.iterdir()] == ["R1.ios"]
     assert not list(tmp_path.glob("*report*"))
 

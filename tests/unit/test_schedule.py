@@ -165,7 +165,7 @@ def test_long_cells_get_parallel_labs_early(tmp_path: Path, monkeypatch: pytest.
 
     fake.workers(run)
     assert fake.errors == [] and over == []
-    assert f"{first} to {first + 1} labs side by side: the machine is busy for 10% of the time" in fake.reporter.notes
+    assert f"{first} to {first + 1} labs in parallel: the machine is busy for 10% of the time" in fake.reporter.notes
 
 
 def test_single_lab_stays_single(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_expressions_have_units(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("pir < rtt", "found a rate < a duration, expected two of a kind"),
+        ("pir < rtt", "found a rate < a duration, expected two of the same kind"),
         ("pir * link", "a meaningless operation"),
         ("pir / 3", r"whole base units.*"),
         ("pir - link", "not below zero"),

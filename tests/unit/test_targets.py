@@ -174,7 +174,7 @@ def test_a_full_disk_is_named_and_leaves_no_file(
     named = {"man": f"{target}/qoslab.1", "figure": f"{target}.svg"}.get(command, str(target))
     assert capsys.readouterr().err.splitlines()[-2:] == [
         f"qoslab: {named}: cannot be written, the disk is full (File too large)",
-        "  it is as it was before; free some space and run again",
+        "  it is unchanged; free some space and run again",
     ]
     assert left(place) == before
 

@@ -184,7 +184,7 @@ def test_red_weight_equals_that_of_tc() -> None:
         (["", "tc qdisc add dev eth7 root pie"], "2:18", 'found dev "eth7", expected an interface', ""),
         (["tc qdisc del dev eth0 root"], "1:10", 'found "del", expected a command for a qdisc', ""),
         (["tc qdisc add root pie"], "1:14", "expected dev INTERFACE", ""),
-        (["tc qdisc add dev eth0 root cake ingress"], "1:33", "the engine queues what goes out", ""),
+        (["tc qdisc add dev eth0 root cake ingress"], "1:33", "the engine queues output only", ""),
         (["tc qdisc add dev eth0 root tbf rate 1mbit"], "1:37", "found no burst", ""),
         (
             ["tc qdisc add dev eth0 root pie", "tc qdisc add dev eth0 root pie"],

@@ -223,7 +223,7 @@ def test_a_trigger_that_never_fires_is_reported() -> None:
     ((_, few),) = waited(FakeJournal(Trigger(conformed_bytes=Size(10**9))), patience_s=0.3).events
     assert few.startswith(f'R1: "{SHOW}" was to be taken at conformed_bytes 1') and few.endswith(" B at the end")
     ((_, blind),) = waited(FakeJournal(CONFORMED), data_planes=(), patience_s=0.3).events
-    assert blind.endswith("R1 gives no counters while traffic runs, only times can be waited for")
+    assert blind.endswith("R1 gives no counters during the traffic; use a time as the trigger")
 
 
 def test_an_unresponsive_router_is_reported_in_the_cell() -> None:

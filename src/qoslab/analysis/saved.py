@@ -97,7 +97,9 @@ def content_of(record: SavedCells) -> bytes:
         return sealed(json_of(record))
     except PydanticSerializationError as error:
         # A damaged file of a run may contain invalid UTF-8, which a message about it quotes.
-        raise WriteError(f"{SAVED_CELLS}: found half a character in a message about a cell, expected text") from error
+        raise WriteError(
+            f"{SAVED_CELLS}: found an incomplete character in a message about a cell, expected text"
+        ) from error
 
 
 def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[Saved | None, str]:

@@ -208,7 +208,7 @@ def _disk() -> Check:
     found = f"{free / 1e9:.1f} GB free in {Path.cwd()}"
     if free >= DISK_MINIMUM:
         return Check("disk", "ok", found)
-    return Check("disk", "missing", found, f"make room: at least {DISK_MINIMUM / 1e9:g} GB")
+    return Check("disk", "missing", found, f"free some space: at least {DISK_MINIMUM / 1e9:g} GB")
 
 
 def _lab() -> Iterator[Check]:

@@ -38,7 +38,7 @@ def command(folder: Path) -> None:
 def make_project(folder: Path) -> None:
     """Write a complete project or nothing. Raise `UserError` if the folder is not empty or cannot be written."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = "a folder with something in it" if folder.is_dir() else "a file"
+        what = "a folder that is not empty" if folder.is_dir() else "a file"
         raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that does not exist yet.")
     with filled(folder) if folder.is_dir() else drafted(folder) as draft:
         for name, source in _files():

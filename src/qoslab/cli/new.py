@@ -180,7 +180,7 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
     """
     if _NAME.fullmatch(answers.name) is None:
         raise UserError(
-            f'found the name "{answers.name}", expected small letters, digits and hyphens', hint="as branch-uplink"
+            f'found the name "{answers.name}", expected lowercase letters, digits and hyphens', hint="as branch-uplink"
         )
     if answers.policy == "priority" and answers.traffic == "tcp":
         raise UserError("found --policy priority with --traffic tcp, expected traffic that is marked", hint="take both")
@@ -189,7 +189,7 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
     made = (folder / f"{answers.name}.yml", folder / "templates" / f"{answers.name}.ios.j2")
     for file in made:
         if os.path.lexists(file):
-            raise UserError(f"{file}: found an existing file, expected none", hint="take another name, or remove it")
+            raise UserError(f"{file}: found an existing file, expected none", hint="choose another name, or remove it")
     with draft_folder(made[0]) as place, made_folder(made[1].parent):
         drafts = (place / made[0].name, place / "templates" / made[1].name)
         drafts[1].parent.mkdir()

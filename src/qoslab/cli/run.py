@@ -330,9 +330,9 @@ def _check_one_at_a_time(kind: LabKind, jobs: int | str | None, scheduler: str |
     if kind.most is None:
         return
     if scheduler is not None:
-        raise click.UsageError(f"found --scheduler for {kind.title}, expected neither: it is in one place")
+        raise click.UsageError(f"found --scheduler for {kind.title}, expected no --scheduler: it exists only once")
     if isinstance(jobs, int) and jobs > kind.most:
-        raise click.UsageError(f"found --jobs {jobs} for {kind.title}, expected {kind.most}: it is there once")
+        raise click.UsageError(f"found --jobs {jobs} for {kind.title}, expected {kind.most}: it exists only once")
 
 
 def _check_filters(plan: Plan) -> None:

@@ -52,7 +52,7 @@ def write_flent(request: ExportRequest, to: Path) -> None:
             (to / name).write_bytes(gzip.compress(json.dumps(content, sort_keys=True).encode(), mtime=0))
             written += 1
     if not written:
-        raise UserError(f"{request.folder.path}: found no cell with a traffic's intervals, expected one at least")
+        raise UserError(f"{request.folder.path}: found no cell with traffic intervals, expected at least one")
 
 
 def data_file(

@@ -165,7 +165,7 @@ def draw_metric(
     valid = {cell.name for cell in manifest.cells if cell.valid}
     mine = table[(table["metric"] == metric) & table["cell"].isin(valid)]
     if mine.empty:
-        raise UserError(f'found no valid cell with metric "{metric}", expected one at least')
+        raise UserError(f'found no valid cell with metric "{metric}", expected at least one')
     unit = str(mine["unit"].iloc[0])
     factor, shown = drawing.shown_in(unit, float(mine["value"].max()))
     values = {
@@ -323,7 +323,7 @@ def save(figure: Figure, to: Path) -> None:
     if form == "pgf" and shutil.which("pdflatex") is None:
         raise MachineError(
             "PGF needs LaTeX to measure its text: found no pdflatex",
-            hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
+            hint="install texlive-latex-base and texlive-pictures, or use --format pdf",
         )
     from matplotlib.backends.backend_pgf import LatexError
 
@@ -334,14 +334,14 @@ def save(figure: Figure, to: Path) -> None:
             figure.savefig(content, format=form, **_NO_TIME[form])
     except UserWarning as error:
         width_mm = f"{figure.get_figwidth() * MM:.0f} mm"
-        raise UserError(f"{to}: found no room next to the names in {width_mm}, expected a greater --width") from error
+        raise UserError(f"{to}: found no space next to the names in {width_mm}, expected a larger --width") from error
     except (LatexError, RuntimeError) as error:
         if form != "pgf":
             raise
         found = next((line for line in str(error).splitlines() if line.startswith("!")), str(error).strip()[:200])
         raise MachineError(
             f"{to}: LaTeX ended with an error while measuring the text of PGF: {found}",
-            hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
+            hint="install texlive-latex-base and texlive-pictures, or use --format pdf",
         ) from error
     whole = content.getvalue()
     replace(to, whole.replace(_PGF_BEGIN, _PGF_BEGIN + _PGF_ALONE, 1) if form == "pgf" else whole, in_run=False)

@@ -68,7 +68,7 @@ def command_sections(present: str, family: str) -> str:
     lines += ["## Accepted without effect", "", *_listed(FAMILIES, family, prompts, "about", "subject")]
     if family == "router":
         lines += ["## Accepted and undecided", ""]
-        lines += ["What they decide on a device, no packet of a lab meets.", ""]
+        lines += ["On a device they affect packets that no lab has.", ""]
         lines += _listed(undecided, family, prompts, "about", "reason")
     lines += ["## Refused with the reason", "", *_listed(ALL_REFUSED, family, prompts, "reason", "reason")]
     return _below(present, "<!-- commands -->\n", "\n".join(["", *lines]) + "\n")

@@ -68,7 +68,7 @@ FAMILIES = (
         requires="limit-microseconds",
     ),
     Family(
-        "how the router boots",
+        "boot of the router",
         BOOT,
         """
         boot-start-marker
@@ -97,7 +97,7 @@ FAMILIES = (
         """,
     ),
     Family(
-        "who may log in",
+        "login permissions",
         ACCESS,
         """
         =aaa new-model
@@ -340,7 +340,7 @@ FAMILIES = (
         """,
     ),
     Family(
-        "what is counted and logged of a class",
+        "counting and logging of a class",
         0,
         """
         account [drop]
@@ -355,7 +355,7 @@ FAMILIES = (
         "marks pass a router unchanged anyway", 0, "trust (dscp|cos|precedence)", mode="policy-class", requires="router"
     ),
     Family(
-        "what is monitored of flows",
+        "monitoring of flows",
         VOICE,
         """
         >policy-map type performance-monitor <key:word>
@@ -364,7 +364,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "what is monitored of flows",
+        "monitoring of flows",
         0,
         """
         service-policy type performance-monitor <rest:line>
@@ -374,7 +374,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "how matches and marks are counted: always alike here",
+        "counting of matches and marks: always the same here",
         SERVICES + 1,
         "platform qos (match-statistics|marker-statistics) [<rest:line>]",
         requires="limit-microseconds",
@@ -397,7 +397,7 @@ FAMILIES = (
         """,
     ),
     Family(
-        "how a terminal behaves",
+        "terminal settings",
         0,
         """
         ~exec
@@ -438,7 +438,7 @@ FAMILIES = (
         mode="line",
     ),
     Family(
-        "messages of ICMP and ARP, and other ways to switch a packet that all forward alike",
+        "ICMP and ARP messages, and switching paths that all forward equally",
         0,
         """
         ~ip redirects
@@ -458,7 +458,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "what is counted and reported of the interface",
+        "counting and reporting of the interface",
         0,
         """
         ip flow (ingress|egress)
@@ -493,7 +493,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "how a port negotiates",
+        "negotiation of a port",
         0,
         """
         media-type <rest:line>
@@ -506,7 +506,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "how a line starts: its rate is that of the link",
+        "start of a line: its rate is that of the link",
         0,
         """
         ~atm ilmi-keepalive
@@ -520,7 +520,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "how a port negotiates",
+        "negotiation of a port",
         0,
         """
         full-duplex
@@ -530,7 +530,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "how a port negotiates",
+        "negotiation of a port",
         0,
         """
         switchport nonegotiate

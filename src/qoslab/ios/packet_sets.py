@@ -335,8 +335,8 @@ def never_matches(device: Device, class_map: ClassMap) -> str:
         return _dead(device, dead[0])
     for (one, first), (two, second) in combinations(parts, 2):
         if (one & two).empty:
-            return f'no packet meets both "{match_line(first)}" and "{match_line(second)}"'
-    return "no packet meets all of its match statements"
+            return f'no packet matches both "{match_line(first)}" and "{match_line(second)}"'
+    return "no packet matches all of its match statements"
 
 
 def _dead(device: Device, criterion: Criterion) -> str:

@@ -68,5 +68,7 @@ def apply(device: Device, text: str, *, source: str = "configuration") -> list[R
         remarks += [Remark(number, kept) for kept in session.remarks]
         session.remarks.clear()
     if session.collecting:
-        raise IosError(f"{source}:{len(lines)}: the banner has no closing delimiter", hint="end it as it began")
+        raise IosError(
+            f"{source}:{len(lines)}: the banner has no closing delimiter", hint="end it with its opening delimiter"
+        )
     return remarks

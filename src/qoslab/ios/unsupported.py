@@ -170,7 +170,9 @@ REFUSED = (
         mode="interface",
         requires="switch",
     ),
-    Refused("a macro that writes a policy: enter what it would write", "auto qos [<rest:line>]", requires="switch"),
+    Refused(
+        "a macro that writes a policy: enter the lines that it would write", "auto qos [<rest:line>]", requires="switch"
+    ),
     Refused(LABELS, "match [not] mpls experimental <rest:line>", mode="class-map", requires="switch"),
     Refused(LABELS, "set mpls experimental <rest:line>", mode="policy-class", requires="switch"),
     Refused(
@@ -262,7 +264,7 @@ REFUSED = (
     ),
     Refused(RANGES, "interface range macro <rest:line>\ndefine interface-range <rest:line>"),
     Refused(
-        "a macro that sets trust and queues: enter what it would write, or auto qos voip",
+        "a macro that sets trust and queues: enter the lines that it would write, or auto qos voip",
         "auto qos (trust|video|classify) [<rest:line>]",
         mode="interface",
         requires="switch",
@@ -280,7 +282,7 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "the switch's queues are configured by srr-queue, and nothing is monitored of marks",
+        "the switch's queues are configured by srr-queue, and marks are not monitored",
         """
         (wrr-queue|rcv-queue|trust) <rest:line>
         mls qos (monitor|ipe|bridged|queue-monitor) [<rest:line>]
@@ -289,13 +291,13 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "a port's backup and what telephones extend are not modelled",
+        "backup ports and ports behind telephones are not modelled",
         "switchport (backup|priority) <rest:line>",
         mode="interface",
         requires="switch",
     ),
     Refused(
-        "this switch classifies by DSCP, precedence and access lists, not by what a frame has",
+        "this switch classifies by DSCP, precedence and access lists, not by fields of the frame",
         "match [not] (cos|vlan) <rest:line>",
         mode="class-map",
         requires="switch",
@@ -339,7 +341,7 @@ REFUSED = (
     Refused(
         "keepalives are on or off", "keepalive <seconds:0-32767> [<rest:line>]", mode="interface", requires="router"
     ),
-    Refused("stations are not learned by hand", "(mac-address-table|mac address-table static) <rest:line>"),
+    Refused("station addresses are not entered by hand", "(mac-address-table|mac address-table static) <rest:line>"),
     Refused("marks are not bridged or counted here", "mls qos (bridged|marking) [<rest:line>]", requires="switch"),
     Refused(
         "packets are not classified by circuits",
@@ -348,13 +350,13 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "the operation has no type, which was refused or is still to come",
+        "the operation has no type yet, or its type was refused",
         "(frequency|timeout|threshold|tos|traffic-class|tag|owner|request-data-size|history) <rest:line>",
         mode="sla",
         requires="router",
     ),
     Refused("frames are not mirrored", "monitor session <rest:line>"),
-    Refused("macros are not run: enter what it would write", "macro global <rest:line>", requires="switch"),
+    Refused("macros are not run: enter the lines that it would write", "macro global <rest:line>", requires="switch"),
     Refused(
         "queues of this kind are of other switches",
         "qos queue-softmax-multiplier <rest:line>\nqos queue-stats-frame-count",
@@ -388,7 +390,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "of an operation only what its packets are, and when they are sent, is modelled",
+        "only the packets of an operation and their times are modelled",
         """
         vrf <name:word>
         (precision|operation-packet-priority|verify-data|clock-tolerance|lives-of-history-kept) [<rest:line>]
@@ -415,7 +417,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "segment sizes that TCP agrees on are not rewritten",
+        "TCP segment sizes are not rewritten",
         "ip tcp adjust-mss <rest:line>",
         mode="interface",
         requires="switch",
@@ -439,7 +441,7 @@ REFUSED = (
         requires="router",
     ),
     Refused("frames are not bridged by a router", "bridge-group <rest:line>", mode="interface", requires="router"),
-    Refused("no gateway stands in for another", "(standby|vrrp|glbp) <rest:line>", mode="interface"),
+    Refused("no gateway has a standby", "(standby|vrrp|glbp) <rest:line>", mode="interface"),
     Refused("links are not bundled", "channel-group <rest:line>", mode="interface", requires="switch"),
     Refused("no interface of this kind is modelled", ">interface <name:other-interface>", requires="switch"),
     Refused("no interface of this kind is modelled", ">controller <rest:line>"),

@@ -13,7 +13,7 @@ REFUSED_QUEUEING = (
         requires="router",
     ),
     Refused(
-        "it came with HQF, in 12.4(20)T: this router has software from before that",
+        "it came with HQF, in 12.4(20)T: this router has earlier software",
         """
         priority level <level:1-4> [<rest:line>]
         fair-queue [<queues:16-4096>] queue-limit <rest:line>
@@ -29,7 +29,7 @@ REFUSED_QUEUEING = (
         requires="queue-limit-packets",
     ),
     Refused(
-        "a port of this switch polices and marks what comes in: it has queues, and no policies, for what goes out",
+        "a port of this switch polices and marks on input; on output it has queues and no policies",
         "service-policy output [<rest:line>]",
         mode="interface",
         requires="switch",
@@ -41,7 +41,7 @@ REFUSED_QUEUEING = (
         requires="queue-limit-units",
     ),
     Refused(
-        "it came with HQF, in 12.4(20)T: this router has software from before that",
+        "it came with HQF, in 12.4(20)T: this router has earlier software",
         "account (user-defined|dot1q|qinq) <rest:line>",
         mode="police",
         requires="queue-limit-packets",

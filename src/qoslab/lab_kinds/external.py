@@ -26,7 +26,7 @@ class External(Measured):
     help = "PATH of an Ansible inventory: its routers and hosts, left as they were found"
     title = "the lab of an inventory"
     programs = ("flood", "sla")
-    ended = "routers may not be as they were; restore them: qoslab lab rescue PLACE"
+    ended = "routers may still be changed; restore them: qoslab lab rescue PLACE"
     placed = True
     most = 1
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qoslab.schema.document import Document, Steps
 
 CONFIGURE: Final = "configure the routers"
-TURN: Final = "wait for the turn"
+TURN: Final = "wait for a free slot"
 SET_HOSTS: Final = "settings of the hosts"
 CAPTURE_ON: Final = "capture on"
 OBSERVE_BEFORE: Final = "observe before"

@@ -32,7 +32,7 @@ class _Run(Collector):
     def collect(self) -> Iterable[Metric]:
         run = self._run
         labels = ("experiment", "run", "lab")
-        up = GaugeMetricFamily("qoslab_run_going_on", "Whether the run goes on.", labels=labels)
+        up = GaugeMetricFamily("qoslab_run_going_on", "Whether the run is in progress.", labels=labels)
         up.add_metric([run.folder.path.parent.name, run.folder.path.name, run.lab], float(run.state == RUNNING))
         yield up
         cells = GaugeMetricFamily("qoslab_run_cells", "Cells of the run.", labels=("state",))
@@ -57,7 +57,7 @@ def _classes(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
             _add(family, _labels(cell, key), getattr(point, value))
         return family
 
-    for name, what in (("offered", "Came to the class"), ("sent", "Left the class"), ("dropped", "Was dropped")):
+    for name, what in (("offered", "Offered to the class"), ("sent", "Left the class"), ("dropped", "Was dropped")):
         text = f"{what} between the last two readings, layer 3 and its layer-2 header."
         yield values(GaugeMetricFamily(f"qoslab_class_{name}_bits_per_second", text, labels=_CLASS), f"{name}_bps")
     family = GaugeMetricFamily("qoslab_class_queue_packets", "Packets in the class's queue.", labels=_CLASS)
@@ -66,7 +66,7 @@ def _classes(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
     for cell, key, point in points:
         _add(family, _labels(cell, key), None if point.wait_ms is None else point.wait_ms / 1e3)
     yield family
-    for name, what in (("offered", "Came to the class"), ("dropped", "Was dropped")):
+    for name, what in (("offered", "Offered to the class"), ("dropped", "Was dropped")):
         yield values(
             CounterMetricFamily(f"qoslab_class_{name}_bytes", f"{what}, in this cell.", labels=_CLASS), f"{name}_bytes"
         )
@@ -89,7 +89,7 @@ def _interfaces(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
     yield values(family, "queue_packets")
     family = GaugeMetricFamily(
         "qoslab_interface_queueing_delay_seconds",
-        "Mean of packets that left since the reading before.",
+        "Mean of the packets sent since the previous reading.",
         labels=_INTERFACE,
     )
     for cell, router, interface, point in points:

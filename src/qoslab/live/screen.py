@@ -83,7 +83,7 @@ def _cut(found: list[Text], room: int) -> list[Text]:
     if len(found) <= room:
         return found
     kept = max(room - 1, 0)
-    return [*found[:kept], Text(f"{len(found) - kept} more lines in a higher window", style="dim")]
+    return [*found[:kept], Text(f"{len(found) - kept} more lines in a taller window", style="dim")]
 
 
 def state_line(run: WatchedRun) -> str:

@@ -142,7 +142,7 @@ class LiveView:
         except OSError as error:
             raise UserError(
                 f"{option} {port}: cannot listen: {error.strerror}",
-                hint=f"{_WHY.get(error.errno or 0, '')}give another, or 0 for any that is free",
+                hint=f"{_WHY.get(error.errno or 0, '')}choose another, or 0 for any free port",
             ) from error
         self._servers.append(server)
         return server.server_port
@@ -163,7 +163,7 @@ class LiveView:
                 return
             except Exception as error:
                 # If a thread ended silently, the page would freeze without a message.
-                self.error = QoslabError(f"looking at the run: a defect of qoslab: {type(error).__name__}: {error}")
+                self.error = QoslabError(f"reading the run: a defect of qoslab: {type(error).__name__}: {error}")
                 return
             due = max(due + EVERY_S, time.monotonic())
             self._stop.wait(due - time.monotonic())

@@ -50,7 +50,7 @@ def filter_text_problem(text: str) -> tuple[str, str]:
         if not _known(word, before):
             return (
                 f'found "{word[:60]}" in a filter, expected a word of pcap-filter(7), an address or a number',
-                "names of hosts are not looked up: write their addresses",
+                "host names are not resolved: write addresses",
             )
         before = word
     return "", ""

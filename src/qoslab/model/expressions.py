@@ -111,7 +111,7 @@ def _plain(result: _Typed) -> Value:
     if not isinstance(result.value, Fraction):
         return result.value
     if abs(result.value) > LARGEST:
-        raise ExpressionError(f"found a {_name(result.kind)} of more than {DIGIT_LIMIT} digits, expected a lesser one")
+        raise ExpressionError(f"found a {_name(result.kind)} of more than {DIGIT_LIMIT} digits, expected a smaller one")
     if isinstance(result.kind, str):
         return int(result.value) if result.value.denominator == 1 else float(result.value)
     below = result.value < 0
@@ -340,7 +340,7 @@ class _Parser:
     def nested(self, read: Callable[[], _Evaluate]) -> _Evaluate:
         self.depth += 1
         if self.depth > DEPTH_LIMIT:
-            raise ExpressionError(f"found more than {DEPTH_LIMIT} brackets inside one another, expected fewer")
+            raise ExpressionError(f"found more than {DEPTH_LIMIT} nested brackets, expected fewer")
         inner = read()
         self.depth -= 1
         return inner
@@ -383,7 +383,7 @@ _ORDER: dict[str, Callable[[Fraction, Fraction], bool]] = {
 
 def _compare(sign: str, left: _Typed, right: _Typed) -> bool:
     if left.kind != right.kind:
-        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, expected two of a kind")
+        raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, expected two of the same kind")
     if sign in ("==", "!="):
         return (left.value == right.value) == (sign == "==")
     if not isinstance(left.value, Fraction) or not isinstance(right.value, Fraction):

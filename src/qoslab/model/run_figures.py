@@ -86,7 +86,7 @@ class RunFigure:
         names = ("arm", "metric", "where", "unit", "tolerance", "reproduction", "explanation")
         words = {name: str(row.get(name) or "") for name in names}
         if row["verdict"] is None:
-            raise ValueError("a row is cut off")
+            raise ValueError("a row is truncated")
         return cls(**numbers, **words, verdict=str(row["verdict"]))  # type: ignore[arg-type]
 
     @classmethod

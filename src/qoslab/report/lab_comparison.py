@@ -29,7 +29,7 @@ KINDS = {
 }
 """Colours of agreements."""
 MEANINGS = (
-    (SAME, "every repetition of both labs has one and the same value"),
+    (SAME, "every repetition in both labs has the same value"),
     (EQUIVALENT, "equivalent within the margin (5 % significance)"),
     (DIFFERENT, "they differ by more than the margin (5 % significance), or in a value without randomness"),
     (OPEN, "the repetitions neither show equivalence nor a difference"),

@@ -139,7 +139,7 @@ def _given(found: Sequence[_Candidate]) -> MatchingRuns:
             raise UserError(
                 f"{by_lab[each.lab].folder.path} and {each.folder.path}: found two runs in {_title(each.lab)}, "
                 "expected one of each lab",
-                hint="`qoslab compare RUN RUN` lays two runs of one lab side by side",
+                hint="`qoslab compare RUN RUN` compares two runs of one lab",
             )
         by_lab[each.lab] = each
     return MatchingRuns(_ordered(by_lab))

@@ -506,7 +506,7 @@ def router_changes(changes: Mapping[str, RouterChanges], experiment: Experiment)
     for router, each in changes.items():
         differences = [(arm_title(experiment, arm), "\n".join(lines)) for arm, lines in each.arms.items()]
         if each.left is None:
-            sentence = f"It may not be in the state before the run: {each.why}"
+            sentence = f"It may differ from the state before the run: {each.why}"
         elif each.left:
             sentence = "All changes of the run were rolled back; these lines differ from the state before it:"
             differences.insert(0, ("After the run", "\n".join(each.left)))

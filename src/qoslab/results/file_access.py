@@ -85,9 +85,9 @@ def _message(error: OSError, path: Path, in_run: bool) -> tuple[str, str]:
     # A library may give its own text, or no error number.
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _FULL:
-        left = f"the files written before stay in {path.parent}" if in_run else "it is as it was before"
+        left = f"the files written earlier stay in {path.parent}" if in_run else "it is unchanged"
         return f"cannot be written, the disk is full ({why})", f"{left}; free some space and run again"
-    return f"cannot be written: {why}", "the files written before stay" if in_run else ""
+    return f"cannot be written: {why}", "the files written earlier stay" if in_run else ""
 
 
 @contextmanager

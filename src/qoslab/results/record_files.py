@@ -122,6 +122,6 @@ def _check_version(label: str, text: bytes) -> None:
         found = json.loads(text)["format"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
-            f"{label}: found no format version, expected {FORMAT}", hint="it is no record of a run"
+            f"{label}: found no format version, expected {FORMAT}", hint="it is not a record of a run"
         ) from error
     _check_format(label, found)

@@ -433,7 +433,7 @@ def _below_cells(folder: str) -> str:
 def _part(name: str) -> str:
     """Check that an arm's name is a valid folder name, without leading elsewhere."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise ValueError(f'found the arm "{name}", expected a name that a folder may have')
+        raise ValueError(f'found the arm "{name}", expected a valid folder name')
     return name
 
 

@@ -163,6 +163,6 @@ class Jobs:
             return ""
         if wanted > self.labs:
             self._added = datetime.now(UTC)
-        change = f"{self.labs} to {wanted} labs side by side: {why}"
+        change = f"{self.labs} to {wanted} labs in parallel: {why}"
         self.labs = wanted
         return change

@@ -69,7 +69,7 @@ class _Shared:
         return cell
 
 
-REPORTING = "writing the report of the measured cells (Ctrl-C again leaves it out)"
+REPORTING = "writing the report of the measured cells (Ctrl-C again skips it)"
 
 
 @contextmanager

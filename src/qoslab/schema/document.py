@@ -107,7 +107,7 @@ class Document:
         """Count the values that are examined for combinations. Raise `ExperimentError` above the limit."""
         self.looks.work += work
         if self.looks.work > WORK_LIMIT:
-            message = f"found more than {WORK_LIMIT} comparisons and words to look at for all combinations"
+            message = f"found more than {WORK_LIMIT} comparisons and words to check for all combinations"
             hint = "give fewer values, fewer expectations or shorter expressions, or several files"
             raise ExperimentError(findings=[self.finding(steps, f"{message} of the file, expected fewer", hint)])
 
@@ -161,7 +161,7 @@ def _parsed(text: str, file: str) -> Document:
         mark = error.problem_mark or error.context_mark
         place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
         problem = " ".join(filter(None, (error.context, error.problem)))
-        hint = "indent with blanks, not tabs" if r"'\t'" in problem else ""
+        hint = "indent with spaces, not tabs" if r"'\t'" in problem else ""
         raise ExperimentError(findings=[place.finding("", f"not valid YAML: {problem}", hint)]) from error
     except YAMLError as error:
         raise ExperimentError(findings=[Place(file).finding("", f"not valid YAML: {error}")]) from error
@@ -208,7 +208,7 @@ class _Reader:
         # For an alias this is the anchor's place, which is what must be fixed.
         self.document.values[steps] = self.place(node)
         if id(node) in around:
-            raise ExperimentError(findings=[self.place(node).finding("", "found an alias to something around itself")])
+            raise ExperimentError(findings=[self.place(node).finding("", "found an alias to its own parent")])
         inside = around | {id(node)}
         if isinstance(node, MappingNode):
             return self.mapping(node, steps, inside)
@@ -253,7 +253,7 @@ class _Reader:
                 self.note(self.place(node), steps, "found a number that cannot be read, expected a shorter one")
                 return None
             if kind == "int" and abs(value) > LARGEST:
-                self.note(self.place(node), steps, f"found a number above {LARGEST}, expected a lesser one")
+                self.note(self.place(node), steps, f"found a number above {LARGEST}, expected a smaller one")
                 return None
             # A leading zero is octal to some readers and decimal to others.
             if kind == "int" and len(text.lstrip("+-")) > 1 and text.lstrip("+-").startswith("0"):

@@ -86,7 +86,7 @@ class ExpectationChecker:
             found = f"found {' and '.join(forms)}" if forms else "found no bound"
             yield self.document.finding(steps, f"{found}, expected exactly one of {', '.join(FORMS)}")
         elif forms == ["within"] and expectation.predicted is None:
-            message = 'found "within" without "predicted", expected the figure that it is about'
+            message = 'found "within" without "predicted", expected the predicted value'
             yield self.document.finding((*steps, "within"), message)
         no_metric = [*self.metric((*steps, "metric"), expectation.metric, expectation.arms)]
         yield from no_metric
@@ -177,7 +177,7 @@ class ExpectationChecker:
             ends = getattr(found, key)
             least, greatest = map(found.figure, ends or (None, None))
             if least is not None and greatest is not None and least > greatest:
-                message = f"found {ends[0]} before {ends[1]}, expected the lesser first"
+                message = f"found {ends[0]} before {ends[1]}, expected the smaller first"
                 yield self.document.finding((*steps, key), message + words)
 
 

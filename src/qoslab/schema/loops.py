@@ -13,7 +13,7 @@ from qoslab.model.experiment import Experiment, LinkEnd
 from qoslab.schema.document import Document
 
 INSTEAD = (
-    "take one of these links out, shut one of its ports down, give its ports a VLAN of their own (switchport access "
+    "remove one of these links, shut one of its ports down, give its ports a VLAN of their own (switchport access "
     "vlan), or route it (addresses at its ends, no switchport)"
 )
 

@@ -44,7 +44,7 @@ def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
         inside = any(path.resolve().is_relative_to(root) for root in allowed)
     except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
         inside = False
-    return "" if inside else f"expected a file below {' or '.join(map(str, allowed))}, links followed"
+    return "" if inside else f"expected a file below {' or '.join(map(str, allowed))}, after following links"
 
 
 def open_regular(path: Path) -> BinaryIO:

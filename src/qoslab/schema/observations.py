@@ -43,7 +43,7 @@ def observation_problem(command: str) -> tuple[str, str]:
     expected = "expected a show command in full, as show policy-map interface"
     quoted = f'found "{clipped(command)}"'
     if control := re.search(r"[^ -~]", command):
-        return f"{quoted} with the character \\x{ord(control[0]):02x}, expected letters, digits and signs", ""
+        return f"{quoted} with the character \\x{ord(control[0]):02x}, expected letters, digits and punctuation", ""
     if len(command) > LENGTH_LIMIT:
         return f"{quoted}, expected at most {LENGTH_LIMIT} characters", ""
     shown, mark = output_filters.split(command)
@@ -74,7 +74,10 @@ def _filter(words: list[str]) -> tuple[str, str]:
             kind, output_filters.KINDS
         )
     if re.search(r"\s\|", expression):
-        return f'found a second filter in "{clipped(expression)}", expected one', "write a|b without blanks for either"
+        return (
+            f'found a second filter in "{clipped(expression)}", expected one',
+            "write a|b without spaces for alternatives",
+        )
     try:
         Regexp(expression)
     except RegexpError as error:

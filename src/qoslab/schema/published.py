@@ -120,7 +120,7 @@ def _row(
         return place.finding("kind", f'found "{kind}", expected {one_of(KINDS)}', did_you_mean(kind, KINDS))
     resolution = _number(more.get("resolution") or "0")
     if resolution is None or resolution < 0:
-        return place.finding("resolution", f'found "{more["resolution"]}", expected a number, 0 at least')
+        return place.finding("resolution", f'found "{more["resolution"]}", expected a number of at least 0')
     number = _number(value)
     if number is None:
         return place.finding("value", f'found "{value}", expected a number')

@@ -90,7 +90,7 @@ class _Account:
     def charge(self, work: int) -> None:
         self.work += work
         if self.work > self.limit:
-            steps = "steps (nodes evaluated, characters made or looked at)"
+            steps = "steps (nodes evaluated, characters produced or read)"
             raise LimitError(f"{self.does} more than {self.limit} {steps}")
         if self.whole is not None:
             self.whole.charge(work)

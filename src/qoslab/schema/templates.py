@@ -150,7 +150,7 @@ def _render(environment: Sandbox, path: Path, configuration: Configuration, limi
 
 
 _REASONS: dict[type[BaseException], str] = {
-    RecursionError: "found includes, macros or brackets inside one another without end, expected fewer",
+    RecursionError: "found endlessly nested includes, macros or brackets, expected fewer",
     MemoryError: "found brackets or blocks nested too deeply, expected fewer",
     SyntaxError: "found blocks nested too deeply, expected fewer",
     ZeroDivisionError: "found a division by zero",

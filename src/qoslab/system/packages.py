@@ -32,7 +32,7 @@ def how_to_install(*packages: str) -> str:
     for program, command, column in MANAGERS:
         if shutil.which(program):
             return f"{command} {' '.join(dict.fromkeys(_names(packages, column)))}"
-    return f"install what Debian has as {', '.join(packages)}"
+    return f"install the equivalent of Debian's {', '.join(packages)}"
 
 
 def _names(packages: tuple[str, ...], column: int) -> Iterator[str]:

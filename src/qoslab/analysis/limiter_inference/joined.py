@@ -145,7 +145,7 @@ def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
     common = int((both["_merge"] == "both").sum())
     if common < max(LEAST_COMMON, LEAST_SHARE * min(seen)):
         raise UserError(
-            f"the captures do not belong together: they have {seen[0]:,} and {seen[1]:,} IP packets, of which "
+            f"the captures are unrelated: they have {seen[0]:,} and {seen[1]:,} IP packets, of which "
             f"{common:,} are in both",
             hint=_why_not(before, after),
         )
@@ -263,15 +263,15 @@ def _overtaken(out_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 def _why_not(before: pd.DataFrame, after: pd.DataFrame) -> str:
     if max(int(before["network_bytes"].max()), int(after["network_bytes"].max())) > 9000:
         return (
-            "Some packets are larger than a link takes: switch segmentation offload off where they are captured "
+            "Some packets are larger than the MTU: turn segmentation offload off at the capture point "
             "(ethtool -K DEVICE tso off gso off gro off)."
         )
     ends = [set(zip(each["source"], each["destination"], strict=True)) for each in (before, after)]
     if not ends[0] & ends[1]:
         shown = [_ends(each) for each in (before, after)]
         return (
-            f"No two hosts are the same: the first has {shown[0]}, the second {shown[1]}. Packets whose addresses are "
-            "translated in between are not recognised."
+            f"The captures have no host in common: the first has {shown[0]}, the second {shown[1]}. Packets whose "
+            "addresses are translated in between are not recognised."
         )
     return "The hosts are the same: were they captured at the same time, on both sides of one device?"
 

@@ -66,7 +66,9 @@ def form_of(path: Path) -> str:
 def _unknown(path: Path) -> UserError:
     known = "; ".join(f"{reader.name}: {reader.help}" for reader in READERS)
     known += f"; {ROUTER}: `show running-config` of IOS or IOS-XE"
-    return UserError(f"{path}: found a file of no known form, expected one of: {known}", hint="--format names its form")
+    return UserError(
+        f"{path}: found a file of an unknown format, expected one of: {known}", hint="--format gives its format"
+    )
 
 
 def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Foreign:
@@ -87,6 +89,6 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
             except LimitError as error:
                 raise UserError(f"{path}: {error}", hint="cut the file, and import its parts") from error
             except OverflowError as error:
-                reason = f"found a number that no table holds: {error}"
+                reason = f"found a number too large for a table: {error}"
                 raise UserError(f"{path}: {reason}, expected measured ones", hint="was the file edited?") from error
     raise _unknown(path)

@@ -168,7 +168,7 @@ def _stream(
     """Add a column of rates; the times of a file begin at `begin`."""
     if len(points) == 1 and points[0][0] > 0:
         raise UserError(
-            f'{path}: found one value in the column "{column}", expected two at least',
+            f'{path}: found one value in the column "{column}", expected at least two',
             hint="a rate counts from the time of the one before it",
         )
     start = max(_before([time for time, _ in points]), begin) if points else begin

@@ -61,7 +61,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
     )
     times = [number(time) for time in document["x_values"]]
     if any(after <= time for time, after in pairwise(times)):
-        raise ValueError("times in x_values do not rise")
+        raise ValueError("times in x_values do not increase")
     step = number(about.get("STEP_SIZE") or 0) or (times[1] - times[0] if len(times) > 1 else 0.0)
     found.seconds = times[-1] + step if times else 0.0
     meta, results = about.get("SERIES_META", {}), document["results"]

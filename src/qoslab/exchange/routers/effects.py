@@ -15,7 +15,7 @@ WORK = "the work of the device for a packet, not its queues"
 TAGS = "the bytes of a tag, and frames that are switched between ports"
 ENCAPSULATED = "the bytes of encrypted or encapsulated packets"
 IPV6 = "packets over IPv6: the topology has one address of an interface, static routes and no load over IPv6"
-NOT_KNOWN = "not known: compare with the device"
+NOT_KNOWN = "unknown: compare with the device"
 
 _BLOCKS: tuple[tuple[str, str], ...] = (
     (

@@ -136,7 +136,7 @@ def _check_ports(found: Foreign, models: Mapping[str, str]) -> None:
     for name, node in found.nodes.items():
         count = sum(end.node == name for link in found.links for end in link.ends)
         if not count:
-            found.refuse(node.steps, "found no link, expected one at least")
+            found.refuse(node.steps, "found no link, expected at least one")
         elif name in models and count > (most := len(_ports_of(models[name]))):
             found.refuse(
                 node.steps,

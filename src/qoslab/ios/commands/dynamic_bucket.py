@@ -20,7 +20,7 @@ from qoslab.ios.model.policy import DynamicBucket, Police
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-NOT_ORDERED = "% The size at the start must lie between the least and the greatest size"
+NOT_ORDERED = "% The initial size must be between the minimum and the maximum size"
 NO_POLICER = "% The class has no policer: configure police first"
 
 DYNAMIC_BUCKET = "qoslab-extension police dynamic-bucket"
@@ -70,10 +70,10 @@ def _syntax() -> str:
     no=DYNAMIC_BUCKET,
     requires={"router"},
     help={
-        "qoslab-extension": "What qoslab's data plane does and no IOS",
+        "qoslab-extension": "Extensions of the qoslab data plane",
         "police": "Police",
-        "dynamic-bucket": "The policer's bucket finds its own size",
-        "initial": "Size at the start, bytes",
+        "dynamic-bucket": "Policer bucket that adapts its size",
+        "initial": "Initial size, bytes",
         "minimum": "Least size, bytes",
         "maximum": "Greatest size, bytes",
         "monitoring": "Monitoring time, milliseconds",
@@ -81,8 +81,8 @@ def _syntax() -> str:
         "first-growth": "First growths, percent of the overflow",
         "first-growths": "Number of first growths",
         "growth": "Later growths, percent of the overflow",
-        "shrink": "Shrinking, percent of the size",
-        "spare": "Never filled percent of the size that make it shrink",
+        "shrink": "Reduction, percent of the size",
+        "spare": "Unused percent of the size above which it shrinks",
         **{f"{word}-value": "Value" for word in DYNAMIC_BUCKET_WORDS.values()},
     },
 )

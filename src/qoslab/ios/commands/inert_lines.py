@@ -142,7 +142,7 @@ for _family in (*FAMILIES, *UNDECIDED):
     INERT,
     "<text:line>",
     no="<text:line>",
-    help={"text": "A line that is kept without effect, with the one above it"},
+    help={"text": "An inert line, together with the line above it"},
 )
 def _below(session: ConfigSession, args: Args) -> None:
     """Store a line below another one, or remove it."""

@@ -22,9 +22,11 @@ MARK = "alias exec qoslab"
 APPLETS = ("event manager applet qoslab-1", "event manager applet qoslab-2")
 """Applets of the rollback timer, one at a time."""
 VOLATILE = {
-    "ntp clock-period": "the router corrects it while it runs",
-    MARK: "it says that the router is in use, and is part of no configuration",
-    **dict.fromkeys(APPLETS, "it takes the configuration back if the run is cut off, and is taken out with the mark"),
+    "ntp clock-period": "the router adjusts it during operation",
+    MARK: "it marks the router as in use, and is not part of the configuration",
+    **dict.fromkeys(
+        APPLETS, "it rolls the configuration back if the run is interrupted, and is removed with the run lock"
+    ),
 }
 """Lines that are not compared, with the reason. Comments and the heading are never read."""
 

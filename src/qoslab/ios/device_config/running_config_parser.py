@@ -195,7 +195,7 @@ def read_onto(device: Device, text: str) -> Reading:
         if depth == 0:
             session.position = Position("config")
         if above and above[-1].unread:
-            reason = "the line above it is not known"
+            reason = "the line above it is unknown"
         else:
             reason = _carry_out(session, line, nested=depth > 0)
         if reason:
@@ -233,7 +233,7 @@ def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
     try:
         if nested and session.parse(line).mode == "config":
             # A line within a block is no command for the whole device, even if there is one of its words.
-            return "it is not known here"
+            return "it is unknown here"
         session.execute(line)
     except CliError as error:
         return error.message

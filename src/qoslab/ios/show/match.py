@@ -81,7 +81,7 @@ def _common(criterion: program_formats.Criterion, kind: program_formats.MatchMod
             return f"discard-class  {criterion['value']}"
         case "class_map":
             return f"class-map match-{kind} {criterion['name']}"
-    raise ValueError(f"no print for the match criterion {criterion['type']!r}")
+    raise ValueError(f"no output form for the match criterion {criterion['type']!r}")
 
 
 def _family(criterion: program_formats.CriterionDscp) -> str:

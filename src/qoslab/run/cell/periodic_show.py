@@ -235,7 +235,7 @@ class ShowSampler:
         for router, taken in self._taken.items():
             found = []
             for command, answer in taken.answers:
-                parsed_data = {"unparsed": "the cell broke off"}
+                parsed_data = {"unparsed": "the cell was interrupted"}
                 if parse:
                     # The readings before the traffic were parsed then.
                     is_read = answer.parsed is not None

@@ -87,7 +87,7 @@ class Triggered:
             elif router in self._data_planes:
                 wait.never = asyncio.run(self._until_counted(router, wait.moment))
             else:
-                wait.never = f"{router} gives no counters while traffic runs, only times can be waited for"
+                wait.never = f"{router} gives no counters during the traffic; use a time as the trigger"
             if not wait.never:
                 for each in wait.wanted:
                     wait.taken.append(self._observe(each.node, each.command))

@@ -105,7 +105,9 @@ class RestoreState:
             except BlockingIOError as error:
                 held.close()
                 who = f"the run {self.about().run} ({self.about().since})" if self.is_there() else "another process"
-                raise UserError(f"{who} is under way on these routers", hint="Wait for its end, or end it.") from error
+                raise UserError(
+                    f"{who} is in progress on these routers", hint="Wait for its end, or end it."
+                ) from error
             if os.fstat(held.fileno()).st_nlink:
                 self._held = held
                 return

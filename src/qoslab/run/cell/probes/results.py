@@ -62,7 +62,7 @@ def unanswered(probe: Probe, code: str, reason: str = "") -> RunInvalid:
     code = RETURN_CODES.get(code, code)
     advice = {
         "No connection": f"no responder of {probe.destination} answers on UDP port 1967; on a router it is "
-        '"ip sla responder", and only ours answer ours (docs/internals/devices.md)',
+        '"ip sla responder", and the other end must be qoslab too (docs/internals/devices.md)',
         "Timeout": f"no answer of {probe.destination} came back in time; is there a route both ways, does a policy "
         "drop it, is the timeout too short for the load?",
         "Unknown": "no run has ended; give the probe more time, or a lower frequency and timeout",

@@ -30,7 +30,7 @@ def choose() -> Helper:
     release = version("ansible-core")
     if ".".join(release.split(".")[:2]) not in COMPARED:
         return Helper(
-            note=f"Ansible's own connection helper is used, some seconds slower in each arm: ours was compared with "
+            note=f"Ansible's own connection helper is used, some seconds slower in each arm: qoslab's was tested with "
             f"ansible-core {', '.join(COMPARED)}, and {release} is installed"
         )
     import ansible

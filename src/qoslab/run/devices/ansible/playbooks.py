@@ -473,7 +473,7 @@ class AnsibleSession:
                 if self._check is not None:
                     self._check()
                 if time.monotonic() > deadline:
-                    hint = "See whether the routers answer."
+                    hint = "Check whether the routers answer."
                     raise PassingFault(f"Ansible took too long {what}", hint=hint) from None
 
     def _ended(self, printed: Sequence[str]) -> QoslabError:
@@ -574,7 +574,7 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     proxy_error = _PROXY_ERROR.search(text)
     if proxy_error is not None:
         message = f"{failure.host}: {proxy_error['why']}"
-        hint = "See whether the router answers, and the transcripts of its logins."
+        hint = "Check whether the router answers, and the transcripts of its logins."
     elif trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
     elif failure.intent == "verify" and text_of_result:
@@ -582,7 +582,7 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
         hint = "Check the lines that the router refused or changed, and whether the template is as intended."
     elif failure.intent == "verify":
         message = f"{failure.host} could not be read back:\n{text}"
-        hint = "See whether the router answers to show commands."
+        hint = "Check whether the router answers to show commands."
     elif failure.intent == "restore" and text_of_result:
         message = f"{failure.host} is not back at its configuration from before the run:\n{text_of_result}"
         hint = "Restore it by hand; the earlier configuration is in the run folder."

@@ -96,7 +96,7 @@ class Device:
             if self._refused is not None:
                 raise AccessError(self._refused.kind, self._refused.message, self._refused.hint)
             if self._way.console and self._calls:
-                message = f"{self._way.place} has one line, and somebody of this run is on it"
+                message = f"{self._way.place} has one line, which this run already uses"
                 raise AccessError(Kind.BUSY, message, "A console is for restoring; reach the device by SSH or telnet.")
             loop = asyncio.get_running_loop()
             await asyncio.sleep(max(0.0, self._free_at - loop.time()))

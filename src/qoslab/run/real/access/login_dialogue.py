@@ -260,5 +260,5 @@ class Login:
     def _silent(self, seconds: float) -> AccessError:
         last = self.text.strip().splitlines()[-1:]
         output = f"; its last output: {last[0]}" if last else " at all"
-        hint = "See whether the device is busy, and whether its prompt ends with > or #."
+        hint = "Check whether the device is busy, and whether its prompt ends with > or #."
         return AccessError(Kind.NO_ANSWER, f"{self._way.place} did not answer within {seconds:g} s{output}", hint)

@@ -148,7 +148,7 @@ class AccessProxies:
         """
         patience_s = (5 + len(lines)) * self._ways[device].answer_s
         reply = self._wait(
-            self._helper.ask(device=device, op="ask", lines=lines), patience_s, f"had no answer of {device}"
+            self._helper.ask(device=device, op="ask", lines=lines), patience_s, f"got no answer from {device}"
         )
         if not reply["ok"]:
             raise _fault({device: _trouble(reply["trouble"])})
@@ -183,7 +183,7 @@ class AccessProxies:
             self._note(f"{message['device']}: {trouble}")
 
     def _gone(self, fault: PassingFault) -> None:
-        self.gone = f"no router is reached any more: {fault.message}"
+        self.gone = f"no router can be reached any more: {fault.message}"
         if not self._opened.done():
             self._opened.set_exception(fault)
         for tell in self._callbacks:

@@ -19,7 +19,7 @@ READ = 65536
 GONE = (OSError, asyncssh.Error, asyncio.IncompleteReadError)
 """Errors of a broken connection."""
 
-_REACH_HINT = "Check its address and port, and how it is to be reached."
+_REACH_HINT = "Check its address, port and access method."
 _NO_ALGORITHMS = ("ext-info-s", "kex-strict-s-v00@openssh.com")
 """Entries in the list of key exchanges that only announce an extension of the server."""
 _USERS_FILE = Path("~/.ssh/known_hosts")
@@ -55,7 +55,7 @@ async def reach(way: AccessMethod) -> Line:
                 raise
     except TimeoutError as error:
         message = f"{way.place} did not answer within {way.answer_s:g} s"
-        raise AccessError(Kind.NO_ANSWER, message, "See whether the device is up, or busy.") from error
+        raise AccessError(Kind.NO_ANSWER, message, "Check whether the device is up, or busy.") from error
     except asyncssh.HostKeyNotVerifiable as error:
         raise _key_trouble(way) from error
     except (asyncssh.KeyExchangeFailed, asyncssh.ConnectionLost) as error:
@@ -68,7 +68,7 @@ async def reach(way: AccessMethod) -> Line:
         message = f"{way.place} refused user {way.user!r}"
         raise AccessError(Kind.LOGIN_REFUSED, message, "Check user and password in the inventory.") from error
     except asyncssh.ChannelOpenError as error:
-        hint = "See whether the jump host may connect to it." if way.jump else "See whether it has a free vty line."
+        hint = "Check whether the jump host may connect to it." if way.jump else "Check whether it has a free vty line."
         raise AccessError(Kind.OUT_OF_REACH, f"{way.place}: {error.reason}", hint) from error
     except (asyncssh.Error, OSError) as error:
         raise AccessError(Kind.OUT_OF_REACH, f"{way.place}: {error or type(error).__name__}", _REACH_HINT) from error
@@ -147,7 +147,7 @@ async def _connect_hop(hop: Hop) -> asyncssh.SSHClientConnection:
         message = f"the jump host {hop.host} refused user {hop.user!r}"
         raise AccessError(Kind.LOGIN_REFUSED, message, "Log in by hand with ssh to check the access.") from error
     except asyncssh.HostKeyNotVerifiable as error:
-        message = f"the host key of the jump host {hop.host} is not in known_hosts, or another one"
+        message = f"the host key of the jump host {hop.host} is not in known_hosts, or differs"
         raise AccessError(Kind.KEY_UNKNOWN, message, "Log in once with ssh, and accept its key.") from error
     except (asyncssh.Error, OSError) as error:
         message = f"the jump host {hop.host} port {hop.port}: {error}"

@@ -244,5 +244,5 @@ def _by_ping(device: str, far: str, count: int, within_s: float) -> dict[str, An
     entries = json.loads(call("ip", "-j", "neigh", "show", far, "dev", device) or "[]")
     macs = [each["lladdr"] for each in entries if "lladdr" in each]
     found = {far: macs} if macs else {}
-    why = "" if took or macs else "nobody answers to ping"
+    why = "" if took or macs else "no answer to ping"
     return {"macs": found, "asked": count, "took_ms": took, "burst": 0, "answered": 0, "why": why}

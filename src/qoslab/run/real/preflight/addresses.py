@@ -27,5 +27,5 @@ def addresses(facts: Facts) -> Iterator[Found]:
             has = " and ".join(own) if own else "no address"
             holder = [name for name, each in elsewhere.items() if str(address) in each]
             also = f" ({address} is on {holder[0]})" if holder else ""
-            hint = "give it that address, or see whether it is the right interface"
+            hint = "give it that address, or check whether it is the right interface"
             yield Found(end.node, f"found {has} on {device}{also}, expected {address}", hint)

@@ -15,7 +15,7 @@ Proof = Literal["proven", "plausible", "not seen"]
 `proven`: the far end's hardware address is on this cable. `plausible`: the far end answers, but the path is unknown.
 """
 
-HINT = "see the cable, and the VLAN of switch ports between"
+HINT = "check the cable, and the VLAN of switch ports in between"
 
 
 def cabling(facts: Facts) -> Iterator[Found]:

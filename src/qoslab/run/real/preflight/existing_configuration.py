@@ -11,7 +11,7 @@ from qoslab.ios.model.device import Hardware
 from qoslab.run.devices.drivers import own_hardware
 from qoslab.run.real.preflight.facts import Facts, Found
 
-OWN_HINT = "take it off until the run is over, or have it in the experiment's template"
+OWN_HINT = "remove it until the end of the run, or add it to the experiment's template"
 HINT = "rename it in the experiment's template, or remove it from the router"
 
 

@@ -26,13 +26,11 @@ def rights(facts: Facts) -> Iterator[Found]:
             message = (
                 f'found that dumpcap may not capture, "{host.no_capture}", expected it for the experiment\'s captures'
             )
-            hint = (
-                "let the user be in the group that may (dpkg-reconfigure wireshark-common), or set ansible_become: true"
-            )
+            hint = "add the user to the capture group (dpkg-reconfigure wireshark-common), or set ansible_become: true"
             yield Found(name, message, hint)
     for name, router in facts.routers.items():
         if router.ios and router.refused:
-            message = f'found "{router.refused}" for its configuration, expected to see it'
+            message = f'found "{router.refused}" for its configuration, expected its lines'
             yield Found(name, message, "log in at privilege level 15, or give ansible_become_password")
 
 

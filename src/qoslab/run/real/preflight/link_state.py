@@ -27,7 +27,7 @@ def _of_router(link: Link, node: str, device: str, port: Port) -> Iterator[Found
             node, f"found {device} shut down, expected it up for the link {link.name}", "enter `no shutdown` there"
         )
     elif not port.line:
-        hint = "see whether the cable is in, and the other end is up"
+        hint = "check whether the cable is in, and the other end is up"
         yield Found(node, f"found {device} down, expected it up for the link {link.name}", hint)
     if port.shut_down or not port.line:
         return
@@ -52,7 +52,7 @@ def _of_host(facts: Facts, link: Link, end: LinkEnd, card: HostNic) -> Iterator[
             )
         return
     if not card.carrier:
-        hint = "see whether the cable is in, and the other end is up"
+        hint = "check whether the cable is in, and the other end is up"
         yield Found(end.node, f"found no link on {device}, expected the link {link.name}", hint)
         return
     if card.driver in NO_LINE:
@@ -85,7 +85,7 @@ def _speed(link: Link, node: str, device: str, mbps: float, by: str) -> Iterator
 
 def damage(facts: Facts) -> Iterator[Found]:
     """Report damaged frames; a run may still be valid if none arrive during it."""
-    hint = "see cable and duplex; those of earlier times stay counted"
+    hint = "check cable and duplex; earlier errors stay counted"
     for link, end, _ in facts.ends():
         port, card, device = facts.port(end), facts.card(end), facts.device(end)
         shown = ""

@@ -26,7 +26,7 @@ def management(facts: Facts) -> Iterator[Found]:
         for device, card in host.cards.items():
             inside = [each for each in card.addresses if ip_interface(each).network in networks]
             if device not in own and inside:
-                message = f"found {inside[0]} on {device}, expected no test network but on {' and '.join(sorted(own))}"
+                message = f"found {inside[0]} on {device}, expected test networks only on {' and '.join(sorted(own))}"
                 yield Found(name, message, f"take that address away; {APART}")
         for address, (device, prefix) in host.routes.items():
             if not device or device in own or not _stays(settings.isolate, address, prefix, networks):

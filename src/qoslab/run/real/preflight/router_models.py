@@ -17,7 +17,7 @@ def devices(facts: Facts) -> Iterator[Found]:
         if router is None:
             continue
         if not router.ios:
-            hint = "see whether the inventory has the address of another device for it"
+            hint = "check whether the inventory has the address of another device for it"
             yield Found(name, f'found "{router.software}" as its version, expected Cisco IOS', hint)
             continue
         node = facts.experiment.topology.nodes[name]
@@ -48,8 +48,8 @@ def interfaces(facts: Facts) -> Iterator[Found]:
     """Check that every interface of the experiment is present."""
     unread = {name: router.unread for name, router in facts.routers.items() if router.ios and router.unread}
     for name, reason in unread.items():
-        message = f"found that nothing reads its answer to `{INTERFACES}` ({reason}), expected to see its interfaces"
-        yield Found(name, message, f"enter `{INTERFACES}` there and see whether it prints them as IOS does")
+        message = f"found no parser for its answer to `{INTERFACES}` ({reason}), expected to see its interfaces"
+        yield Found(name, message, f"enter `{INTERFACES}` there and check whether it prints them as IOS does")
     for link, end, _ in facts.ends():
         device = facts.device(end)
         if end.node in facts.hosts:
@@ -57,7 +57,7 @@ def interfaces(facts: Facts) -> Iterator[Found]:
             hint = "name the right one in qoslab_interfaces"
         elif end.node in facts.routers and facts.routers[end.node].ios and end.node not in unread:
             there = list(facts.routers[end.node].ports)
-            hint = "see whether it is the right device, and has the module, or name another in qoslab_interfaces"
+            hint = "check whether it is the right device, and has the module, or name another in qoslab_interfaces"
         else:
             continue
         if device not in there:

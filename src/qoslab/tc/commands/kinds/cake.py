@@ -123,8 +123,8 @@ KINDS = (
         },
         refused={
             "nat": "the engine's router does not translate addresses",
-            "ingress": "the engine queues what goes out",
-            "autorate-ingress": "the engine does not estimate the rate of what comes in",
+            "ingress": "the engine queues output only",
+            "autorate-ingress": "the engine does not estimate the input rate",
             **dict.fromkeys(("ack-filter", "ack-filter-aggressive"), "the engine does not read TCP options"),
             **dict.fromkeys(("diffserv8", "precedence"), "the engine has besteffort, diffserv3 and diffserv4"),
             "fwmark": "the engine has no firewall marks",
