@@ -37,7 +37,7 @@ fn flood(seconds: u64) -> Value {
     scenario
 }
 
-/// One router with a FIFO, four CUBIC flows at 1 Gb/s: what `benches/simulator.py` measures too.
+/// One router with a FIFO, four CUBIC flows at 1 Gb/s: the load of `benches/simulator.py`.
 fn fifo() -> Value {
     serde_json::from_str(include_str!("fifo.scenario.json")).unwrap()
 }

@@ -9,7 +9,7 @@ use nix::sys::socket::{sendmmsg, ControlMessage, MsgFlags, MultiHeaders, Sockadd
 
 use flood::datagram::{Draw, Stamp};
 
-/// Most datagrams of a batch: what the kernel takes in one call (UIO_MAXIOV).
+/// Maximum number of datagrams of a batch: the limit of the kernel per call (UIO_MAXIOV).
 pub const MOST: u32 = 1024;
 
 /// A batch of datagrams from one socket, which is filled again and again.
@@ -65,7 +65,7 @@ impl Batch {
         self.destinations.extend(self.to.iter().map(|to| Some(SockaddrStorage::from(*to))));
     }
 
-    /// Where a datagram goes.
+    /// Destination of a datagram.
     pub fn destination(&self, number: usize) -> SocketAddr {
         self.to[number]
     }

@@ -1,8 +1,8 @@
-//! What a datagram of a flood carries, so that its receiver can tell what is missing.
+//! Contents of a flood's datagram, from which its receiver detects missing ones.
 
 use std::net::IpAddr;
 
-/// IP and UDP headers without options or extensions: what `--size` counts beside the payload.
+/// IP and UDP headers without options or extensions: counted by `--size` in addition to the payload.
 pub const fn headers(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(_) => 28,
@@ -47,7 +47,7 @@ impl Draw {
 /// The first bytes of every payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Tells apart floods from the same source port, one after another.
+    /// Distinguishes successive floods from the same source port.
     pub flood: u64,
     /// Counts the datagrams of one source port that were really sent, from 0.
     pub sequence: u64,
@@ -100,7 +100,7 @@ impl Stamp {
         Some(Self { flood, sequence: u64::from(word(2)), sent_ns: sent_us * 1000 })
     }
 
-    /// Reads it; `None` for what no flood has sent, as the last number of all, which has no next one.
+    /// Parses it; `None` for numbers that no flood sends, such as the last one, which has no successor.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let body = payload.get(..Self::LENGTH)?.strip_prefix(&MAGIC)?;
         let field = |number: usize| {

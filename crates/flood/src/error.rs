@@ -1,11 +1,11 @@
-//! What can go wrong, in words for the user.
+//! Errors, in words for the user.
 
 use std::net::{IpAddr, SocketAddr};
 
 use netio::program::Failure;
 use nix::errno::Errno;
 
-/// Why a flood or its receiver could not do its work.
+/// Reason why a flood or its receiver failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A combination of options that makes no sense.

@@ -1,5 +1,5 @@
-//! What a UDP flood is, without clock and sockets: when its datagrams are due, how long they are, and what a receiver
-//! learns from their numbers. The program `flood` brings the sockets; a simulator brings its own time.
+//! UDP flood without clock and sockets: when its datagrams are due, how long they are, and what a receiver derives from
+//! their numbers. The program `flood` adds the sockets; a simulator adds its own time.
 
 pub mod datagram;
 pub mod frames;

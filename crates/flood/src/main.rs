@@ -205,7 +205,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What the user reads for a command line that is wrong.
+    /// Message for an invalid command line.
     fn refusal(words: &str) -> String {
         Cli::try_parse_from(words.split_whitespace()).expect_err(words).to_string()
     }

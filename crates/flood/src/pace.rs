@@ -1,4 +1,4 @@
-//! When each datagram is due, and what happens when the sender is late. Pure: no clock, no IO.
+//! Due times of datagrams, and the treatment of a late sender. Pure: no clock, no IO.
 
 /// Nanoseconds between two datagrams, as a fraction, so that no rounding adds up over a long flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Gap {
         Self::new(self.numerator, self.denominator.checked_mul(u64::from(parts))?)
     }
 
-    /// The gap of such a stream whose datagrams come in batches; `None` above an hour.
+    /// Returns the gap of such a stream whose datagrams are sent in batches; `None` above an hour.
     pub fn times(self, batch: u32) -> Option<Self> {
         Self::new(self.numerator.checked_mul(u64::from(batch))?, self.denominator)
     }
@@ -43,13 +43,13 @@ impl Gap {
         u64::try_from(exact).unwrap_or(u64::MAX)
     }
 
-    /// The last datagram whose offset is at most `elapsed`.
+    /// Returns the last datagram whose offset is at most `elapsed`.
     fn last_due(self, elapsed: u64) -> u64 {
         let bound = (u128::from(elapsed) + 1) * u128::from(self.denominator) - 1;
         u64::try_from(bound / u128::from(self.numerator)).unwrap_or(u64::MAX)
     }
 
-    /// How many datagrams have an offset below `duration`.
+    /// Returns the number of datagrams with an offset below `duration`.
     fn count(self, duration: u64) -> u64 {
         duration.checked_sub(1).map_or(0, |last| self.last_due(last).saturating_add(1))
     }
@@ -60,7 +60,7 @@ impl Gap {
     }
 }
 
-/// What is to be done at some moment.
+/// Next action of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Nothing before this time.
@@ -73,9 +73,8 @@ pub enum Next {
 
 /// Paces a flood: datagram k is due at start + k gaps, however late those before it were.
 ///
-/// A sender that was kept from working does not make up for the lost time by a burst: of the datagrams that became
-/// overdue, at most
-/// `catch_up` are sent late, beside the one that is due now; the older ones are skipped and counted.
+/// A sender that was prevented from running does not make up for the lost time by a burst: of the overdue datagrams, at
+/// most `catch_up` are sent late, in addition to the one that is due now; the older ones are skipped and counted.
 #[derive(Debug)]
 pub struct Pacer {
     start: u64,
@@ -93,7 +92,7 @@ impl Pacer {
         Self { start, gap, count, catch_up: u64::from(catch_up), next: 0, skipped: 0 }
     }
 
-    /// What to do at time `now`. After `Send` the datagram counts as sent; ask again.
+    /// Returns the action at time `now`. After `Send` the datagram counts as sent; ask again.
     pub fn at(&mut self, now: u64) -> Next {
         if self.next >= self.count {
             return Next::Done;

@@ -1,4 +1,4 @@
-//! Counts what arrives of floods, by source.
+//! Counts received floods by source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IoSliceMut;
@@ -26,7 +26,7 @@ const BUFFER: usize = 16 << 20;
 /// Datagrams that are read before the clock is looked at again.
 const BATCH: usize = 256;
 
-/// What to receive.
+/// Options of a receiver.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     /// Local address; one that is unspecified is every address of its family.
@@ -41,7 +41,7 @@ pub struct Receiver {
     pub duration: Option<u64>,
 }
 
-/// A line of output: what arrived since the line before.
+/// Line of output: packets received since the previous line.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
@@ -225,7 +225,7 @@ impl Receiver {
             let Some(from) = from.as_ref().and_then(peer) else { continue };
             let found = match self.port {
                 Some(port) => Some((from.port(), port, &buffer[..length])),
-                // Of IPv6 a raw socket gives what is behind the header.
+                // An IPv6 raw socket delivers the data after the header.
                 None if from.is_ipv6() => parse_datagram(&buffer[..length]),
                 None => parse_packet(&buffer[..length]),
             };

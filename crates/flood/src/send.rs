@@ -1,4 +1,4 @@
-//! Sends a flood, and says what was really sent.
+//! Sends a flood and reports the sent packets.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -25,10 +25,10 @@ use crate::error::Error;
 /// Between two looks whether a signal has come, while nothing waits.
 const LOOK_NS: u64 = 100_000_000;
 
-/// What to send.
+/// Options of a sender.
 #[derive(Debug, Clone)]
 pub struct Flood {
-    /// Where to.
+    /// Destination address.
     pub destination: IpAddr,
     /// Destination port; random where absent.
     pub port: Option<u16>,
@@ -61,7 +61,7 @@ pub struct Flood {
     pub spin_ns: u64,
 }
 
-/// What was sent.
+/// Counters of sent packets.
 #[derive(Debug, Serialize)]
 pub struct Sent {
     tool: &'static str,
@@ -81,13 +81,13 @@ pub struct Sent {
     payload_bytes: u64,
     /// IP bits per second.
     rate_bps: f64,
-    /// Datagrams that were left out since the sender was kept from working.
+    /// Datagrams that were skipped because the sender could not run.
     skipped: u64,
     /// Datagrams that were due together and were handed to the kernel in one call.
     batch: u32,
-    /// Overdue batches that may leave at once, beside the one that is due.
+    /// Maximum number of overdue batches that leave at once, in addition to the due one.
     catch_up: u32,
-    /// What the system refused, by error.
+    /// Refusals by the system, by error.
     send_errors: BTreeMap<String, u64>,
     pacing_error_ns: Quantiles,
     streams: Vec<StreamSent>,
@@ -100,7 +100,7 @@ struct StreamSent {
     payload_bytes: u64,
 }
 
-/// How much later than due datagrams were handed to the kernel, in nanoseconds.
+/// Lateness of datagrams at the handover to the kernel, in nanoseconds.
 #[derive(Debug, Serialize)]
 struct Quantiles {
     mean: f64,
@@ -129,16 +129,16 @@ struct Stream {
     sent: StreamSent,
 }
 
-/// The streams, and what was counted of all of them.
+/// Streams, and their common counters.
 struct Sending {
     streams: Vec<Stream>,
-    /// The stream whose turn it is.
+    /// Stream that is next.
     turn: usize,
     /// Batches that were sent.
     turns: u64,
     packets: u64,
     payload_bytes: u64,
-    /// What the system refused, by error.
+    /// Refusals by the system, by error.
     errors: BTreeMap<String, u64>,
     late: Histogram<u64>,
 }
@@ -148,8 +148,8 @@ impl Sending {
         Sending { streams, turn: 0, turns: 0, packets: 0, payload_bytes: 0, errors: BTreeMap::new(), late: lateness() }
     }
 
-    /// Stamps the datagrams of a batch and hands them to the kernel, `late` nanoseconds after they were due. A refusal
-    /// of one is counted, unless it says that no datagram will ever get there.
+    /// Stamps the datagrams of a batch and passes them to the kernel, `late` nanoseconds after they were due. A refusal
+    /// of one is counted, unless it shows that no datagram will ever arrive.
     fn send(&mut self, flood: u64, batch: &mut Batch, late: u64) -> Result<(), Error> {
         self.turns += 1;
         let turn = self.turn;
@@ -181,7 +181,7 @@ impl Sending {
     }
 }
 
-/// Longest lateness told apart, in nanoseconds: an hour.
+/// Longest distinguished lateness, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// A histogram of lateness. Its bounds are given, since one that grows by itself does not when a value saturates it.
@@ -319,7 +319,7 @@ impl Flood {
     fn open(&self) -> Result<Vec<Stream>, Error> {
         let (soft, hard) =
             getrlimit(Resource::RLIMIT_NOFILE).map_err(|e| Error::System("cannot read the limit of files", e))?;
-        // Some for standard input and output and what the program opens itself.
+        // Reserve for standard input and output and descriptors that the program itself opens.
         let needed = u64::from(self.streams) + 16;
         if needed > hard {
             return Err(Error::Options(format!(

@@ -1,12 +1,12 @@
-//! What a receiver learns from the sequence numbers of one source. Pure.
+//! Evaluation of the sequence numbers of one source by a receiver. Pure.
 
 use std::collections::BTreeMap;
 
 /// Counts loss, reordering and repetition of one source's datagrams.
 ///
-/// The numbers missing below the greatest one are kept, as gaps, so that a late datagram is told from a repeated one
-/// however late it is and a gap of any size costs the same. Where there are more than [`GAPS_KEPT`] gaps, what is
-/// missing in the lowest is taken for lost for good.
+/// The missing numbers below the greatest one are stored as gaps, so that a late datagram is distinguished from a
+/// repeated one however late it is, and a gap of any size costs the same. Beyond [`GAPS_KEPT`] gaps, the numbers in the
+/// lowest gap count as lost for good.
 #[derive(Debug, Default)]
 pub struct Sequence {
     /// One above the greatest number that has arrived.
@@ -22,7 +22,7 @@ pub struct Sequence {
     pub repeated: u64,
 }
 
-/// How many gaps are kept: more than any queue holds datagrams.
+/// Maximum number of stored gaps: more than any queue holds datagrams.
 pub const GAPS_KEPT: usize = 65_536;
 
 impl Sequence {
@@ -66,7 +66,8 @@ impl Sequence {
         true
     }
 
-    /// Numbers below the greatest one that have not arrived. What was lost at the very end only the sender knows.
+    /// Returns the numbers below the greatest one that have not arrived. Losses at the very end are known only to the
+    /// sender.
     pub fn missing(&self) -> u64 {
         self.missing
     }
@@ -127,7 +128,7 @@ mod tests {
             sequence.arrived(2 * number + 1);
         }
         assert_eq!((sequence.missing(), sequence.gaps.len()), (GAPS_KEPT as u64 + 1, GAPS_KEPT));
-        // The lowest was taken for lost for good: what comes now is taken for repeated.
+        // The lowest gap counts as lost for good: its datagrams now count as repeated.
         sequence.arrived(0);
         sequence.arrived(2);
         assert_eq!((sequence.repeated, sequence.reordered, sequence.missing()), (1, 1, GAPS_KEPT as u64));

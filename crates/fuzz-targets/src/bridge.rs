@@ -1,4 +1,5 @@
-//! Any bytes as frames at a switch: none goes back where it came from, and what is tagged is told by its tag alone.
+//! Any bytes as frames at a switch: none returns to its source, and the VLAN of a tagged frame follows from its tag
+//! alone.
 
 use std::sync::LazyLock;
 
@@ -10,7 +11,7 @@ use serde_json::json;
 use crate::input::Input;
 
 const PORTS: [&str; 3] = ["FastEthernet0/1", "FastEthernet0/2", "FastEthernet0/3"];
-/// A whole configuration of a switch, whose ports this target replaces.
+/// Complete configuration of a switch, whose ports this target replaces.
 const CONFIG: &str = include_str!("../../../fuzz/corpus/config/switch.json");
 
 static SWITCH: LazyLock<RouterConfig> = LazyLock::new(|| {

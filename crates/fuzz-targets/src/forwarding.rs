@@ -1,5 +1,5 @@
-//! Any bytes as a frame in transit, and as a message of the kernel: what leaves is one hop older and no longer, and
-//! nothing else of the packet has changed.
+//! Any bytes as a frame in transit, and as a message of the kernel: the forwarded frame has one hop less, is no longer,
+//! and is otherwise unchanged.
 
 use qos_router::forwarding::kernel::Kernel;
 use qos_router::forwarding::packet::{rewrite, Packet};

@@ -1,11 +1,11 @@
 //! Bytes as the decisions of a test; when they are used up all is 0.
 
-/// What is left of them.
+/// Returns the remaining bytes.
 #[derive(Debug)]
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
-    /// Whether nothing is left.
+    /// Returns whether no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

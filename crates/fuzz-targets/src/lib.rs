@@ -1,6 +1,6 @@
 //! The fuzz targets as functions of bytes: each panics where something that must hold does not.
 //!
-//! `fuzz_targets` hands them what the fuzzer makes up, `tests/corpus.rs` what is in `fuzz/corpus`.
+//! `fuzz_targets` passes them generated input, `tests/corpus.rs` the files in `fuzz/corpus`.
 
 pub mod bridge;
 pub mod config;
@@ -17,12 +17,12 @@ pub mod sla;
 pub mod tcp;
 pub mod transit;
 
-// What the property tests use: the fuzz target needs a part of it.
+// Helpers of the property tests: the fuzz target needs a part of them.
 #[allow(missing_docs)]
 #[path = "../../qos-core/tests/it/common/mod.rs"]
 mod common;
 
-// The network of the simulator's own tests, likewise.
+// Network of the simulator's tests, also used only in part.
 #[allow(missing_docs, missing_debug_implementations)]
 #[path = "../../qos-sim/tests/it/common/mod.rs"]
 mod network;

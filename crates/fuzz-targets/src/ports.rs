@@ -1,4 +1,4 @@
-//! Any text as the wiring of the ports: read or refused, and what is read can be written and read again.
+//! Any text as the wiring of the ports: parsed or refused, and a parsed wiring can be written and parsed again.
 
 use qos_router::ports::parse;
 

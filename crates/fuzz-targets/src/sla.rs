@@ -31,10 +31,10 @@ static OPERATIONS: LazyLock<Config> = LazyLock::new(|| {
     config
 });
 
-/// How often what is due may lead to more that is due: the packets of all runs in the longest pause, and then some.
+/// Limit of successive due actions: the packets of all runs in the longest pause, plus a margin.
 const MOST_ROUNDS: u32 = 10_000;
 
-/// Operations and a responder, and what the first have sent of late.
+/// Operations and a responder, and the packets recently sent by the operations.
 struct Both {
     now: Nanos,
     prober: Prober,
@@ -67,7 +67,7 @@ impl Both {
         self.responder.poll(self.now);
     }
 
-    /// What is due leaves, or cannot.
+    /// Sends the due packets, or reports their failure.
     fn poll(&mut self, refused: u8) {
         self.sends.clear();
         let mut sends = Vec::new();

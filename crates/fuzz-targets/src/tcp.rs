@@ -1,5 +1,5 @@
-//! Any fate of a connection's segments: what the network delivers is received once and in order, nothing is sent beyond
-//! the window, and every transfer ends. The network is that of the simulator's tests, which keeps its own account.
+//! Any fate of a connection's segments: delivered data is received once and in order, nothing is sent beyond the
+//! window, and every transfer ends. The network is that of the simulator's tests, which keeps separate records.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Any bytes as a frame in transit: its key does not depend on what forwarding and marking change, and completing a
-//! checksum stays in the frame.
+//! Any bytes as a frame in transit: its key does not depend on fields that forwarding and marking change, and
+//! completing a checksum stays within the frame.
 
 use qos_core::frame::rewrite_dscp;
 use qos_router::frame::{complete_checksum, TransitKeys};

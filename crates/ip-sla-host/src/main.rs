@@ -162,7 +162,7 @@ fn stop() -> io::Result<Stop> {
     Stop::on_signals()
 }
 
-/// How long to wait for a moment of the wall clock.
+/// Granularity of waits for a time of the wall clock.
 fn until(deadline: Option<Nanos>) -> Option<Nanos> {
     deadline.map(|at| at.saturating_sub(wall()))
 }
@@ -228,7 +228,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What the user reads for a command line that is wrong.
+    /// Message for an invalid command line.
     fn refusal(words: &str) -> String {
         match Cli::try_parse_from(words.split_whitespace()).map(|cli| cli.command) {
             Err(error) => error.to_string(),

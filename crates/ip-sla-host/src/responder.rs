@@ -19,14 +19,14 @@ pub type Sockets = BTreeMap<(u16, Family), Socket>;
 pub struct Responder {
     protocol: ip_sla::Responder,
     sockets: Sockets,
-    /// From when the next complaint may be told.
+    /// Time from which the next complaint can be printed.
     silent_until: Nanos,
-    /// Complaints that were not told.
+    /// Number of suppressed complaints.
     untold: u64,
 }
 
 impl Responder {
-    /// Opens what a responder with these permanent ports needs beside `present`.
+    /// Opens the sockets that a responder with these permanent ports needs in addition to `present`.
     ///
     /// # Errors
     /// A port that cannot be opened; nothing stays open then.
@@ -48,8 +48,8 @@ impl Responder {
         Self { protocol: ip_sla::Responder::default(), sockets: Sockets::new(), silent_until: 0, untold: 0 }
     }
 
-    /// Answers permanently on these ports, for which `opened` has the sockets that were missing, and only who is in one
-    /// of the prefixes, or anyone where there are none. What a control message opened stays open.
+    /// Answers permanently on these ports, with the missing sockets in `opened`, and only to the given prefixes, or to
+    /// anyone without prefixes. Ports opened by a control message stay open.
     pub fn configure(&mut self, permanent: &[u16], allowed: &[IpNet], opened: Sockets) {
         self.protocol.configure(permanent, allowed);
         self.sockets.extend(opened);
@@ -61,7 +61,7 @@ impl Responder {
         self.sockets.retain(|(port, _), _| wanted.contains(port));
     }
 
-    /// Whether it has a socket for this port.
+    /// Returns whether it has a socket for this port.
     pub fn listens_on(&self, port: u16) -> bool {
         Family::ALL.iter().any(|family| self.sockets.contains_key(&(port, *family)))
     }
@@ -81,7 +81,7 @@ impl Responder {
         self.protocol.deadline()
     }
 
-    /// Closes ports whose time is over.
+    /// Closes expired ports.
     pub fn poll(&mut self, now: Nanos) {
         if self.protocol.poll(now) {
             self.close_unwanted();
@@ -93,12 +93,12 @@ impl Responder {
         self.sockets.get_mut(&port).and_then(Socket::receive)
     }
 
-    /// Answers what arrived on `port` at `at`, and returns the answer. A port that a control message asks for is opened
-    /// first.
+    /// Answers a packet that arrived on `port` at `at`, and returns the answer. A port requested by a control message
+    /// is opened first.
     ///
     /// # Errors
-    /// That port cannot be opened: the message is not answered, so that the other end finds no connection, and counts
-    /// as an error.
+    /// Returned if that port cannot be opened: the message is not answered, so that the other end reports no
+    /// connection, and counts as an error.
     pub fn serve(
         &mut self,
         port: u16,
@@ -143,7 +143,7 @@ impl Responder {
         result
     }
 
-    /// What is to be told of an error of [`serve`](Self::serve): one line a second at most, whatever anyone sends.
+    /// Returns the message about an error of [`serve`](Self::serve): at most one line per second, whatever is received.
     pub fn complaint(&mut self, error: &io::Error, now: Nanos) -> Option<String> {
         if now < self.silent_until {
             self.untold += 1;
@@ -154,7 +154,7 @@ impl Responder {
         Some(if untold == 0 { error.to_string() } else { format!("{error} (and {untold} more before)") })
     }
 
-    /// The protocol's side: what it has done.
+    /// Counters of the protocol.
     pub fn protocol(&self) -> &ip_sla::Responder {
         &self.protocol
     }

@@ -8,16 +8,16 @@ use ip_sla::{Channel, Config, Nanos, OperationReport, Prober, Send};
 
 use netio::socket::{Family, Kind, Socket};
 
-/// Packets whose departure the kernel has yet to tell; what is older has not left.
+/// Packets whose departure stamp is outstanding; older ones have not left.
 const WATCHED: usize = 1024;
 
-/// A socket and what was sent by it.
+/// Socket and the packets sent through it.
 #[derive(Debug)]
 struct Outlet {
     socket: Socket,
     /// Packets sent since the kernel counts them.
     sent: u32,
-    /// Those that are not yet known to have left: number and sequence number.
+    /// Packets not yet known to have left: number and sequence number.
     watched: VecDeque<(u32, u16)>,
 }
 
@@ -27,7 +27,7 @@ pub struct Sender {
     prober: Prober,
     outlets: BTreeMap<u32, Outlet>,
     sends: Vec<Send>,
-    /// Why packets could not be sent, the latest reason of each operation.
+    /// Latest reason why packets could not be sent, by operation.
     pub errors: BTreeMap<u32, String>,
 }
 
@@ -49,7 +49,7 @@ impl Sender {
         self.prober.deadline()
     }
 
-    /// Takes what the sockets have, starts and ends what is due, and sends.
+    /// Reads the sockets, starts and ends due operations, and sends.
     pub fn step(&mut self, now: impl Fn() -> Nanos) {
         self.receive();
         let mut sends = std::mem::take(&mut self.sends);
@@ -120,7 +120,7 @@ impl Sender {
         }
     }
 
-    /// What was measured, with the stamps of each packet.
+    /// Returns the measurements, with the stamps of each packet.
     pub fn report(&self, now: Nanos) -> BTreeMap<u32, OperationReport> {
         self.prober.report(now, None, true)
     }

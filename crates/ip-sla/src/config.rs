@@ -1,4 +1,4 @@
-//! What is configured: `ip sla N` and `ip sla schedule N`, checked against the ranges of the MIB.
+//! Configuration `ip sla N` and `ip sla schedule N`, checked against the ranges of the MIB.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -42,12 +42,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it sends bursts.
+    /// Returns whether it sends bursts.
     pub fn is_jitter(self) -> bool {
         matches!(self, Kind::IcmpJitter | Kind::UdpJitter)
     }
 
-    /// Whether it runs over UDP.
+    /// Returns whether it runs over UDP.
     pub fn is_udp(self) -> bool {
         matches!(self, Kind::UdpEcho | Kind::UdpJitter)
     }
@@ -67,7 +67,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperationConfig {
-    /// What it sends.
+    /// Kind of packets that it sends.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// To whom, over IPv4 or IPv6.
@@ -105,7 +105,7 @@ pub struct OperationConfig {
     /// The whole type-of-service byte, of IPv6 the traffic class.
     #[serde(default)]
     pub tos: u8,
-    /// Hours of statistics kept. Jitter operations keep two.
+    /// Hours of stored statistics. Jitter operations store two.
     #[serde(default = "two")]
     pub hours: u8,
     /// Distribution buckets. Not for jitter operations.
@@ -182,9 +182,9 @@ pub struct Schedule {
 pub enum Start {
     /// As soon as the schedule takes effect.
     Now,
-    /// Not until another schedule says so.
+    /// Not before another schedule starts it.
     Pending,
-    /// So many seconds after the schedule took effect.
+    /// Number of seconds after the schedule took effect.
     After(u32),
     /// At a time of day, UTC.
     At(TimeOfDay),
@@ -211,7 +211,7 @@ impl Config {
     /// Checks ranges and combinations.
     ///
     /// # Errors
-    /// The path within the configuration, and what was found, expected and is to be done.
+    /// The path within the configuration, and a message with the found and expected value and the remedy.
     pub fn check(&self) -> Result<(), (String, String)> {
         let mut ports: BTreeMap<u16, u32> = BTreeMap::new();
         if self.responder_ports.len() > MOST_PORTS {
@@ -293,7 +293,7 @@ impl OperationConfig {
             return Err(("target", text));
         }
         for (key, address) in [("target", Some(target)), ("source", self.source)] {
-            // It would need an interface beside it.
+            // It would need an interface in addition.
             if let Some(IpAddr::V6(address)) = address.filter(|each| is_link_local(*each)) {
                 return Err((
                     key,

@@ -1,13 +1,13 @@
 //! IP SLA: a router's own probes, as a pure machine.
 //!
-//! [`Prober`] runs the operations of a [`Config`]: the caller asks for the next deadline, polls when it has come, sends
-//! the packets that come out, and tells when each was seen to leave and what came back when. [`Responder`] answers the
-//! UDP operations of other routers. Times are nanoseconds since the Unix epoch that the caller brings along; results
-//! are integer milliseconds, as IOS computes and prints them, and beside them the stamps as they were taken
-//! ([`Sample`]).
+//! [`Prober`] runs the operations of a [`Config`]: the caller asks for the next deadline, polls at that time, sends the
+//! resulting packets, and reports each departure and each reply with its time. [`Responder`] answers the UDP operations
+//! of other routers. Times are nanoseconds since the Unix epoch, supplied by the caller; results are integer
+//! milliseconds, as IOS computes and prints them, in addition to the original stamps ([`Sample`]).
 //!
-//! Sources: CISCO-RTTMON-MIB, CISCO-RTTMON-ICMP-MIB (defaults, ranges, what is counted), RFC 792 (timestamp messages).
-//! The form of the control message and of the UDP payloads has no public source: it is this project's own ([`packet`]).
+//! Sources: CISCO-RTTMON-MIB, CISCO-RTTMON-ICMP-MIB (defaults, ranges, counters), RFC 792 (timestamp messages). The
+//! form of the control message and of the UDP payloads has no public source: it is specific to this project
+//! ([`packet`]).
 
 #[macro_use]
 mod mistaken;

@@ -9,14 +9,14 @@ use crate::statistics::{of_run, Answered, Fate, Hour, OperationReport, ReturnCod
 use crate::{since_midnight, Nanos, MILLI, SECOND};
 
 const HOUR: Nanos = 3600 * SECOND;
-/// Jitter operations keep two hours, whatever is configured (CISCO-RTTMON-MIB).
+/// Jitter operations store two hours, whatever is configured (CISCO-RTTMON-MIB).
 const JITTER_HOURS: u8 = 2;
-/// Samples kept of an operation.
+/// Maximum number of stored samples of an operation.
 const SAMPLES: usize = 10_000;
-/// How much longer than the packets take a responder shall listen, ms.
+/// Additional time for which a responder listens after the last packet, ms.
 const LISTEN_MARGIN_MS: u32 = 1000;
 
-/// What an operation wants to be sent.
+/// Packet that an operation requests to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The packet with this sequence number.
@@ -62,7 +62,7 @@ pub struct Operation {
     pub identifier: u16,
     synchronised: bool,
     span: Option<Span>,
-    /// Whether the present span has begun.
+    /// Whether the current span has begun.
     started: bool,
     expired: Option<Nanos>,
     next_run: Nanos,
@@ -80,7 +80,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// An operation whose schedule takes effect now.
+    /// Returns an operation whose schedule takes effect now.
     pub fn new(config: OperationConfig, identifier: u16, synchronised: bool, now: Nanos) -> Self {
         let mut made = Self {
             config,
@@ -112,7 +112,7 @@ impl Operation {
         self.expired = None;
     }
 
-    /// Whether it runs.
+    /// Returns whether it runs.
     pub fn state(&self) -> State {
         match (self.started, self.expired) {
             (true, _) => State::Active,
@@ -121,7 +121,7 @@ impl Operation {
         }
     }
 
-    /// Whether it is to be forgotten, because it has not run for its ageout.
+    /// Returns whether it is to be removed because it has not run for its ageout.
     pub fn aged_out(&self, now: Nanos) -> bool {
         self.ageout().is_some_and(|at| now >= at)
     }
@@ -164,7 +164,7 @@ impl Operation {
         u64::from(self.config.interval_ms) * MILLI
     }
 
-    /// Starts and ends what is due.
+    /// Starts and ends due runs.
     pub fn poll(&mut self, now: Nanos, wanted: &mut Vec<Wanted>) {
         if let Some(span) = self.span {
             if !self.started && now >= span.start && span.end.is_none_or(|end| now < end) {
@@ -390,7 +390,7 @@ impl Operation {
         hour.statistics.merge(statistics);
     }
 
-    /// What was measured.
+    /// Returns the measurements.
     pub fn report(&self, now: Nanos, samples: bool) -> OperationReport {
         OperationReport {
             state: self.state(),

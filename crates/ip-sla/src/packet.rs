@@ -92,9 +92,9 @@ pub fn timestamp(identifier: u16, sequence: u16, now: Nanos) -> Vec<u8> {
     finish_icmp(bytes)
 }
 
-/// What an IP stack answers to an ICMP or ICMPv6 echo request or an ICMP timestamp request, with `stamp` (milliseconds
-/// since midnight) as the time of reception and transmission. `None` for anything else. The checksum of ICMPv6 is left
-/// to whoever knows the addresses.
+/// Returns an IP stack's answer to an ICMP or ICMPv6 echo request or an ICMP timestamp request, with `stamp`
+/// (milliseconds since midnight) as the time of reception and transmission. `None` for anything else. The caller, who
+/// knows the addresses, fills in the ICMPv6 checksum.
 pub fn icmp_answer(request: &[u8], ipv6: bool, stamp: u32) -> Option<Vec<u8>> {
     if request.len() < icmp::HEADER || request[1] != 0 {
         return None;
@@ -114,7 +114,7 @@ pub fn icmp_answer(request: &[u8], ipv6: bool, stamp: u32) -> Option<Vec<u8>> {
     Some(if ipv6 { bytes } else { finish_icmp(bytes) })
 }
 
-/// What a reply says: the remote end's receive and send stamps in milliseconds since midnight, where it has any.
+/// Stamps in a reply: the remote end's receive and send times in milliseconds since midnight, if present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Reply {
@@ -170,7 +170,7 @@ pub fn udp_jitter_numbers(bytes: &[u8]) -> Option<(u16, u16)> {
     (bytes.len() >= JITTER_HEADER).then(|| (be16(bytes, 0), be16(bytes, 12)))
 }
 
-/// Whether a responder has filled in its part of a UDP jitter packet, which has its header.
+/// Returns whether a responder has filled in its part of a UDP jitter packet, which has its header.
 pub fn udp_jitter_answered(bytes: &[u8]) -> bool {
     be16(bytes, 14) != 0
 }

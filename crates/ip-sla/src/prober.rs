@@ -41,10 +41,10 @@ pub struct Send {
 #[derive(Debug, Default)]
 pub struct Prober {
     operations: BTreeMap<u32, Operation>,
-    /// Those that have aged out: configured, and forgotten until their configuration changes.
+    /// Aged-out operations: configured, and removed until their configuration changes.
     forgotten: BTreeMap<u32, crate::config::OperationConfig>,
     synchronised: bool,
-    /// Where identifiers begin, so that two processes in a namespace have different ones.
+    /// First identifier, different for two processes in a namespace.
     base: u16,
     wanted: Vec<Wanted>,
 }
@@ -55,8 +55,8 @@ impl Prober {
         Self { base, ..Self::default() }
     }
 
-    /// Puts a checked configuration in force. An operation that stays as it is goes on; one of which only the schedule
-    /// changes keeps its statistics; any other starts afresh.
+    /// Activates a checked configuration. An unchanged operation continues; one with only a changed schedule keeps its
+    /// statistics; any other restarts.
     pub fn configure(&mut self, config: &Config, now: Nanos) {
         let same_clock = self.synchronised == config.synchronised;
         self.synchronised = config.synchronised;
@@ -97,7 +97,7 @@ impl Prober {
         self.operations.get(&operation).and_then(|found| found.config.source_port)
     }
 
-    /// Whether there is anything to do or to recognise.
+    /// Returns whether it has any operation or reply to handle.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
@@ -107,7 +107,7 @@ impl Prober {
         self.operations.values().filter_map(Operation::deadline).min()
     }
 
-    /// Starts and ends what is due by `now`, and appends what is to be sent.
+    /// Starts and ends operations due by `now`, and appends the packets to send.
     pub fn poll(&mut self, now: Nanos, sends: &mut Vec<Send>) {
         let aged: Vec<u32> = self.operations.iter().filter(|(_, o)| o.aged_out(now)).map(|(n, _)| *n).collect();
         for number in aged {
@@ -177,14 +177,14 @@ impl Prober {
         }
     }
 
-    /// The other end has said that nobody listens on the control port.
+    /// Handles a port-unreachable message: nobody listens on the control port.
     pub fn refused(&mut self, operation: u32) {
         if let Some(operation) = self.operations.get_mut(&operation) {
             operation.refused();
         }
     }
 
-    /// An ICMP message or UDP payload arrived from `from` at `at`. What answers nothing of ours is passed over.
+    /// Handles an ICMP message or UDP payload that arrived from `from` at `at`. Unrelated packets are ignored.
     pub fn received(&mut self, channel: Channel, from: (IpAddr, u16), bytes: &[u8], at: Nanos) {
         match channel {
             Channel::Icmp => {
@@ -221,7 +221,7 @@ impl Prober {
         }
     }
 
-    /// What was measured, of one operation or all.
+    /// Returns the measurements of one operation or all.
     pub fn report(&self, now: Nanos, operation: Option<u32>, samples: bool) -> BTreeMap<u32, OperationReport> {
         let wanted = self.operations.iter().filter(|(number, _)| operation.is_none_or(|o| o == **number));
         wanted.map(|(number, o)| (*number, o.report(now, samples))).collect()

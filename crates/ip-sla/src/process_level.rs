@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 
 /// Longest time at process level, ns; more is no router.
 pub const LONGEST_PROCESS_NS: u64 = 1_000_000_000;
-/// How far back from the latest packet an earlier one still finds its place.
+/// Time before the latest packet within which an earlier one still finds its place.
 const KEPT_NS: u64 = 1_000_000_000;
 
 /// When packets were handled, in event time (nanoseconds).
 #[derive(Debug, Default)]
 pub struct ProcessLevel {
-    /// What a packet takes; none where process level is not modelled.
+    /// Processing time of a packet; none if process level is not modelled.
     each: Option<u64>,
     /// Beginnings of the packets handled lately, in order.
     begun: VecDeque<u64>,
@@ -29,7 +29,7 @@ impl ProcessLevel {
         }
     }
 
-    /// Whether process level is modelled.
+    /// Returns whether process level is modelled.
     pub fn is_modelled(&self) -> bool {
         self.each.is_some()
     }
@@ -41,8 +41,8 @@ impl ProcessLevel {
 
     /// Handles a packet that is there at `at`; returns when that is done.
     ///
-    /// The daemon may come to a packet after a later one, having been kept from working or reading one socket after the
-    /// other. It then gets the gap in which a punctual router would have handled it.
+    /// The daemon may handle a packet after a later one if it was prevented from running or reads one socket after the
+    /// other. The packet then gets the gap in which a punctual router would have handled it.
     pub fn take_up(&mut self, at: u64) -> u64 {
         let Some(each) = self.each.filter(|_| !mistaken!(ProcessLevelFree)) else { return at };
         let mut begin = at;

@@ -1,4 +1,4 @@
-//! What a router or host says of its operations and its responder.
+//! Report of a router or host on its operations and its responder.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::{Nanos, OperationReport, Prober};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "IpSlaReport")]
 pub struct Report {
-    /// When.
+    /// Time of the report.
     pub time_ns: u64,
     /// By number of the operation.
     pub operations: BTreeMap<u32, OperationReport>,
@@ -24,7 +24,7 @@ pub struct Report {
 /// Counters of the responder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponderReport {
-    /// Its counts.
+    /// Counters.
     #[serde(flatten)]
     pub counts: Counts,
     /// The latest senders of control messages, newest first.
@@ -34,9 +34,9 @@ pub struct ResponderReport {
 /// A sender of a control message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecentSource {
-    /// Its address.
+    /// Address.
     pub address: IpAddr,
-    /// When.
+    /// Time of the report.
     pub time_ns: u64,
 }
 

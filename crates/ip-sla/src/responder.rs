@@ -1,8 +1,8 @@
 //! The responder: answers control messages and the UDP packets that follow them.
 //!
-//! A control message has no password, so what it can ask for is bounded: [`MOST_PORTS`] ports, each for [`LONGEST_MS`],
-//! none below [`LEAST_PORT`]; and both are for the prefixes only that were allowed. Two responders never answer each
-//! other for ever, whatever sender a packet claims: an answer of a responder is not answered again.
+//! A control message has no password, so its requests are bounded: [`MOST_PORTS`] ports, each for [`LONGEST_MS`], none
+//! below [`LEAST_PORT`]; and only permitted prefixes can make them. Two responders never answer each other in a loop,
+//! whatever sender address a packet has: an answer of a responder is not answered.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -313,9 +313,9 @@ pub struct Run {
     pub start_ns: Nanos,
     /// How it ended.
     pub return_code: ReturnCode,
-    /// Its round trip; of a burst the mean.
+    /// Round trip; for a burst the mean.
     pub rtt_ms: Option<u64>,
-    /// Its packets.
+    /// Packets.
     pub statistics: Statistics,
 }
 
@@ -324,7 +324,7 @@ pub struct Run {
 pub struct Bucket {
     /// Runs that were answered, by their round trip.
     pub rtt: Summary,
-    /// Of these, above the threshold.
+    /// Round trips above the threshold.
     pub over_threshold: u64,
 }
 
@@ -345,7 +345,7 @@ pub struct Hour {
     pub no_connections: u64,
     /// Their packets.
     pub statistics: Statistics,
-    /// Round trips by size; the last bucket takes what is above all others.
+    /// Round trips by size; the last bucket counts all larger ones.
     pub distribution: Vec<Bucket>,
 }
 
@@ -400,14 +400,14 @@ pub enum State {
     Pending,
     /// Running.
     Active,
-    /// Its life is over.
+    /// Its life has ended.
     Inactive,
 }
 
 /// All of one operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationReport {
-    /// Whether it runs.
+    /// Returns whether it runs.
     pub state: State,
     /// When it started or will start; null without a start.
     pub start_ns: Option<Nanos>,
@@ -419,7 +419,7 @@ pub struct OperationReport {
     pub successes: u64,
     /// Runs since the start that were not.
     pub failures: u64,
-    /// Whether a round trip was ever above the threshold.
+    /// Whether any round trip exceeded the threshold.
     pub over_thresholds_occurred: bool,
     /// By the hour, the oldest first.
     pub hours: Vec<Hour>,

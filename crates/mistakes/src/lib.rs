@@ -17,7 +17,7 @@ macro_rules! catalogue {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Mistake { $(#[doc = $what] $mistake,)* }
 
-        /// All of them: the mistake, its name, and what a router that makes it does.
+        /// All mistakes: the mistake, its name, and its effect on a router.
         pub const CATALOGUE: &[(Mistake, &str, &str)] = &[$((Mistake::$mistake, $name, $what),)*];
     };
 }
@@ -98,10 +98,10 @@ catalogue! {
     TimestampRounded, "timestamp-rounded", "ICMP timestamps have a resolution of ten milliseconds";
 }
 
-/// Of which a run has come by the switch.
+/// Mistakes whose switches a run has executed.
 static REACHED: [AtomicBool; CATALOGUE.len()] = [const { AtomicBool::new(false) }; CATALOGUE.len()];
 
-/// Whether this mistake is made.
+/// Returns whether this mistake is active.
 pub fn made(mistake: Mistake) -> bool {
     let number = mistake as usize;
     REACHED[number].store(true, Relaxed);
@@ -115,7 +115,7 @@ pub fn make(name: &str) -> bool {
     found.is_some()
 }
 
-/// The names of the mistakes by whose switches the process has come: of no other can a run have noticed anything.
+/// Names of the mistakes whose switches the process has executed: no other mistake can affect the run.
 pub fn reached() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().zip(&REACHED).filter(|(_, reached)| reached.load(Relaxed)).map(|((_, name, _), _)| *name)
 }

@@ -16,14 +16,14 @@ use pcap_file::{DataLink, Endianness, PcapError};
 /// Time stamps are in units of 10⁻⁹ s.
 const NANOSECONDS: u8 = 9;
 
-/// What a capture says of itself.
+/// Description of a capture in its file.
 #[derive(Clone, Debug)]
 pub struct About {
     /// Name of the interface.
     pub interface: String,
-    /// Bytes kept of each frame, at most.
+    /// Maximum number of stored bytes of each frame.
     pub snaplen: u32,
-    /// Of the whole file; may be empty.
+    /// Comment of the whole file; may be empty.
     pub comment: String,
 }
 
@@ -67,14 +67,14 @@ impl<W: Write> CaptureFile<W> {
         Ok(Self { writer, waiting: BinaryHeap::new(), number: 0 })
     }
 
-    /// A frame of `length` bytes, of which `bytes` are kept, is seen at `time_ns` since 1970. It is written by the
-    /// first [`write_until`](Self::write_until) of a later moment.
+    /// Adds a frame of `length` bytes, of which `bytes` are stored, seen at `time_ns` since 1970. The first
+    /// [`write_until`](Self::write_until) with a later time writes it.
     pub fn see(&mut self, time_ns: u64, length: u32, bytes: Vec<u8>) {
         self.number += 1;
         self.waiting.push(Reverse(Seen { time_ns, number: self.number, bytes, length }));
     }
 
-    /// Writes what was seen before `now_ns`: nothing earlier can come any more.
+    /// Writes the frames seen before `now_ns`: no earlier one can follow.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -98,7 +98,7 @@ impl<W: Write> CaptureFile<W> {
         Ok(())
     }
 
-    /// Has all that was written reach the file.
+    /// Flushes all written data to the file.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,5 +1,5 @@
-//! What the programs share on the side of the system: waiting for descriptors, signals and moments, the clocks, sockets
-//! with the kernel's time stamps, files of captured packets, and how a program ends.
+//! System functions shared by the programs: waiting for descriptors, signals and times, clocks, sockets with kernel
+//! time stamps, capture files, and the end of a program.
 //!
 //! Files and programs are the same on every system; the rest is Linux.
 

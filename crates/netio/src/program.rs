@@ -1,18 +1,18 @@
-//! How a program says what it found, and how it ends.
+//! Output and end of a program.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
 
-/// Why a program ends without success.
+/// Reason why a program ends without success.
 #[derive(Debug)]
 pub enum Failure {
     /// The command line is wrong: exit status 2, as clap has it.
     Usage(String),
     /// Anything else: exit status 1.
     Failed(String),
-    /// Who read the output has gone away and does not want to know any more: no error.
+    /// The reader of the output has closed it: no error.
     ReaderGone,
 }
 
@@ -28,7 +28,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Ends a program: says on standard error what went wrong.
+/// Ends a program: prints the error on standard error.
 pub fn end(program: &str, result: Result<(), Failure>) -> ExitCode {
     let (message, status) = match result {
         Ok(()) | Err(Failure::ReaderGone) => return ExitCode::SUCCESS,

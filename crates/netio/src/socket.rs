@@ -9,7 +9,7 @@ use socket2::{Domain, MsgHdr, Protocol, Type};
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
-/// What ICMP messages about packets that were sent leave on a socket, and a signal.
+/// Effects of ICMP messages on a socket, about packets that it sent, and a signal.
 const PASSED_OVER: [i32; 5] = [libc::EHOSTUNREACH, libc::ENETUNREACH, libc::ECONNREFUSED, libc::EACCES, libc::EINTR];
 
 /// A version of IP.
@@ -48,7 +48,7 @@ impl Family {
     }
 }
 
-/// What is opened.
+/// Kind of socket to open.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// ICMP with one other address, of IPv6 ICMPv6.
@@ -75,7 +75,7 @@ impl Kind {
     }
 }
 
-/// Whether a socket could not be opened because the machine has no such version of IP.
+/// Returns whether a socket could not be opened because the machine lacks this version of IP.
 pub fn lacks_family(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EAFNOSUPPORT)
 }
@@ -93,7 +93,7 @@ pub struct Received {
     pub stamp: u64,
 }
 
-/// What a message from the kernel says.
+/// Contents of a message from the kernel.
 struct Message {
     length: usize,
     /// Sender; none of a stamp.
@@ -119,7 +119,7 @@ impl Socket {
     /// Opens a socket.
     ///
     /// # Errors
-    /// Those of the system calls; an address that the machine does not have, a port in use, no right to raw sockets.
+    /// Errors of the system calls: an address that the machine lacks, a port in use, no permission for raw sockets.
     pub fn open(kind: Kind, source: Option<IpAddr>, tos: u8) -> io::Result<Self> {
         let family = kind.family();
         let (r#type, protocol, port) = match (kind, family) {
@@ -181,7 +181,7 @@ impl Socket {
         .map(drop)
     }
 
-    /// Answers what was received by UDP, from the address to which it came: whoever asked one of several takes no
+    /// Answers a UDP packet from the address to which it was sent: the client of one of several addresses accepts no
     /// answer from another.
     ///
     /// # Errors
@@ -195,13 +195,13 @@ impl Socket {
         self.socket.sendmsg(&message, 0).map(drop)
     }
 
-    /// Asks the kernel to stamp what is sent from now on, when the driver takes it; see [`left`](Self::left). Packets
-    /// count from zero.
+    /// Requests kernel stamps for packets sent from now on, when the driver takes them; see [`left`](Self::left).
+    /// Packets count from zero.
     ///
     /// # Errors
     /// A kernel that cannot do it.
     pub fn stamp_departures(&self) -> io::Result<()> {
-        // The option that numbers packets starts again when it is set anew.
+        // The option that numbers packets restarts the count when it is set again.
         set(&self.socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, 0)?;
         let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE
             | libc::SOF_TIMESTAMPING_SOFTWARE

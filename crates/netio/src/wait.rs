@@ -5,21 +5,21 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::clock::monotonic;
 
-/// What a descriptor is waited for.
+/// Event for which a descriptor is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interest {
-    /// Until it can be read.
+    /// Readable.
     pub read: bool,
-    /// Until it can be written.
+    /// Writable.
     pub write: bool,
 }
 
 impl Interest {
-    /// Until it can be read.
+    /// Adds a descriptor to watch until it is readable.
     pub const READ: Self = Self { read: true, write: false };
 }
 
-/// Descriptors to wait for, each with a token. Filled anew for each wait.
+/// Descriptors to watch, each with a token. Filled for each wait.
 ///
 /// This is ppoll(2): while nobody waits, an arriving frame costs no wake-up, which epoll(7) would make for each one.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl Stop {
         Ok(Self { signals: Signals::new()?, waiter: Waiter::default(), requested: false })
     }
 
-    /// Whether a signal has come, as far as the last wait knows.
+    /// Returns whether a signal has arrived, according to the last wait.
     pub fn requested(&self) -> bool {
         self.requested
     }
@@ -168,8 +168,8 @@ impl Stop {
         self.requested
     }
 
-    /// Waits until about `deadline` of the monotonic clock: asleep, but for the last `spin_ns`, which are spent looking
-    /// at the clock. May end early, as with a signal.
+    /// Waits until about `deadline` of the monotonic clock: asleep, except for the last `spin_ns`, in which it polls
+    /// the clock. Can end early, for example on a signal.
     pub fn wait_until(&mut self, deadline: u64, spin_ns: u64) {
         let left = deadline.saturating_sub(monotonic());
         if left > spin_ns && self.wait([], Some(left - spin_ns)) {

@@ -1,4 +1,4 @@
-//! Three flows of 2, 6 and 12 Mb/s on a port of 10 Mb/s: what each gets from a FIFO and from fair queueing.
+//! Three flows of 2, 6 and 12 Mb/s on a port of 10 Mb/s: their rates with a FIFO and with fair queueing.
 #![allow(clippy::disallowed_macros)]
 
 use std::net::Ipv4Addr;
@@ -50,7 +50,7 @@ fn goodput(class: PolicyClass) -> Result<[u64; 3], ConfigError> {
     Ok(bits.map(|bits| bits / 10))
 }
 
-/// What is printed, by line.
+/// Printed lines.
 pub fn report() -> Result<Vec<String>, ConfigError> {
     let class = || PolicyClass::new("class-default");
     let (fifo, fair) = (goodput(class())?, goodput(class().fair_queue())?);

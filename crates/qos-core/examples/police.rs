@@ -1,4 +1,4 @@
-//! A policer of 1 Mb/s, offered 2 Mb/s for ten seconds: what passes, and what it drops.
+//! A policer of 1 Mb/s, offered 2 Mb/s for ten seconds: passed and dropped traffic.
 #![allow(clippy::disallowed_macros)]
 
 use std::net::Ipv4Addr;
@@ -24,7 +24,7 @@ fn packet(flow: u16) -> Descriptor {
     Descriptor::ipv4(protocol::UDP, (source, 5_000 + flow), (destination, 5_001), 1_000, Framing::Ethernet)
 }
 
-/// What is printed, by line.
+/// Printed lines.
 pub fn report() -> Result<Vec<String>, ConfigError> {
     let police = PoliceConfig::new(RateSpec::Bps(1_000_000));
     let mut engine = port_with(PolicyClass::new("class-default").police(police))?;

@@ -24,7 +24,7 @@ fn packet(flow: u16) -> Descriptor {
     Descriptor::ipv4(protocol::UDP, (source, 5_000 + flow), (destination, 5_001), 1_000, Framing::Ethernet)
 }
 
-/// What is printed, by line.
+/// Printed lines.
 pub fn report() -> Result<Vec<String>, ConfigError> {
     let shape = ShapeConfig::average(RateSpec::Bps(1_000_000));
     let mut engine = port_with(PolicyClass::new("class-default").shape(shape).queue_limit(200))?;

@@ -23,7 +23,7 @@ use crate::time::{Duration, Time};
 use crate::winner_tree::WinnerTree;
 use crate::wire::framing::Framing;
 
-/// The engine of one router. `P` is whatever the caller wants back with a frame: its bytes, a buffer's number, nothing.
+/// Engine of one router. `P` is returned to the caller with a frame: its bytes, the number of a buffer, or nothing.
 ///
 /// # Order of calls
 /// [`Engine::new`] with the wiring, then [`Engine::configure`] (until then each port is up with its default queueing),
@@ -414,7 +414,7 @@ impl<P> Engine<P> {
     /// Costs time proportional to the packets queued; for tests and for those who doubt.
     ///
     /// # Errors
-    /// What does not add up.
+    /// Inconsistencies of the counters.
     pub fn audit(&self) -> Result<(), String> {
         for port in &self.ports {
             port.audit().map_err(|what| format!("port {}: {what}", port.name))?;

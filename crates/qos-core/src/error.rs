@@ -5,15 +5,15 @@ use std::fmt;
 /// A configuration that cannot be used: where and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// What sort of thing is wrong.
+    /// Kind of error.
     pub kind: ConfigErrorKind,
-    /// Where in the configuration, e.g. `policy_maps.Police.classes[0].police.bc`; empty for the whole.
+    /// Position in the configuration, e.g. `policy_maps.Police.classes[0].police.bc`; empty for the whole.
     pub path: String,
-    /// What was found, what was expected and what to do.
+    /// Message with the found and expected value and the remedy.
     pub message: String,
 }
 
-/// What sort of thing is wrong with a configuration.
+/// Kind of error in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigErrorKind {

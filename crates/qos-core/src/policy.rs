@@ -25,7 +25,7 @@ use crate::queueing::scheduler::{Node, Scheduler};
 use crate::queueing::statistics;
 use crate::time::Time;
 
-/// What is shown of a stream of packets.
+/// Displayed values of a stream of packets.
 fn colour(stream: &mut LoadAverage, now: Time, load_interval_s: u32) -> ColourCounters {
     let (rate_bps, _) = stream.rates(now, load_interval_s);
     ColourCounters { packets: stream.count.packets, bytes: stream.count.bytes, rate_bps }
@@ -36,7 +36,7 @@ fn tells_apart(matcher: &Matcher) -> bool {
     matcher.combine == MatchMode::Any && matcher.criteria.len() != 1
 }
 
-/// What a class counts.
+/// Counters of a class.
 #[derive(Clone, Debug)]
 struct ClassState {
     /// The class around it.
@@ -110,7 +110,7 @@ impl ClassState {
     }
 }
 
-/// What a policy decided about a packet.
+/// Decision of a policy about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// The innermost class.

@@ -19,7 +19,7 @@ use crate::router::port::RouterPort;
 use crate::time::{Duration, Time};
 use crate::winner_tree::WinnerTree;
 
-/// What the ports of an engine share.
+/// State shared by the ports of an engine.
 #[derive(Debug)]
 pub(crate) struct Shared<P> {
     pub lists: Vec<AccessList>,
@@ -196,7 +196,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// What was counted.
+    /// Returns the counters.
     pub fn counters(&mut self, now: Time, rest: &dyn Fn(&P) -> HeaderRest) -> InterfaceCounters {
         match &mut self.port {
             Port::Router(port) => port.counters(now, &self.plan, rest),

@@ -42,7 +42,7 @@ impl<'a> Capture<'a> {
     /// Of a source that may be compressed by gzip.
     ///
     /// # Errors
-    /// What was found where a capture was expected.
+    /// Contents found in place of a capture.
     pub fn new(source: impl Read + 'a) -> Result<Capture<'a>, String> {
         let mut input = Input::new(source);
         let first = input.peek(4).to_vec();
@@ -72,7 +72,7 @@ impl<'a> Capture<'a> {
     /// The next packet; none at the end of the file.
     ///
     /// # Errors
-    /// What is broken, and at which byte. Nothing behind it can be read.
+    /// Kind and byte position of the damage. Nothing after it can be read.
     // Not an iterator: a packet is a view of the reader's own bytes.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, String> {
         self.input.pass(std::mem::take(&mut self.given));

@@ -1,4 +1,4 @@
-//! What stands before the network layer's packet, by link type (<https://www.tcpdump.org/linktypes.html>).
+//! Headers in front of the network layer's packet, by link type (<https://www.tcpdump.org/linktypes.html>).
 
 use qos_core::wire::bytes::u16_at;
 use qos_core::wire::ethernet::{ethertype, Layout};
@@ -34,7 +34,7 @@ impl Link {
     /// By its number.
     ///
     /// # Errors
-    /// What was found and what was expected.
+    /// The found and the expected contents.
     pub fn of(number: u16) -> Result<Link, String> {
         match number {
             1 => Ok(Link::Ethernet),

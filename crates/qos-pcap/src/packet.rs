@@ -1,4 +1,4 @@
-//! What the analysis asks of a packet: its flow, what routers change of it, and which packet it is.
+//! Packet properties for the analysis: its flow, fields that routers change, and its identity.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::link::Link;
 /// Of a TCP segment: the octet that tells how long its header is.
 const TCP_DATA_OFFSET: usize = 12;
 
-/// What is known of a packet. Numbers are -1 where it has none.
+/// Known properties of a packet. Numbers are -1 if it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Of IP: 4 or 6.

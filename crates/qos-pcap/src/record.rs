@@ -1,4 +1,4 @@
-//! What both kinds of files have of a packet.
+//! Common record of a packet in both kinds of files.
 
 use crate::link::Link;
 

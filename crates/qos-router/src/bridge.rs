@@ -9,19 +9,20 @@ pub use qos_core::wire::ethernet::Tag;
 use qos_core::wire::ethernet::{self, TAG};
 use qos_core::{PortId, RouterConfig, Time};
 
-/// How long an address is remembered that is not heard (`mac address-table aging-time`, the platform's default).
+/// Time after which an address that is not heard is forgotten (`mac address-table aging-time`, the platform's default).
 const AGE_NS: u64 = 300 * 1_000_000_000;
-/// Most addresses. The table of the hardware is of this order; the bound keeps memory from being exhausted.
+/// Maximum number of addresses. The table of the hardware is of this order; the bound keeps memory from being
+/// exhausted.
 const ADDRESSES: usize = 12_000;
 
 type Address = [u8; 6];
 
-/// The switched ports and what was learnt of the stations behind them.
+/// Switched ports and the learnt stations behind them.
 #[derive(Debug, Default)]
 pub struct Bridge {
     /// By number of the port; null where it does not switch.
     ports: Vec<Option<SwitchportConfig>>,
-    /// Where stations were last heard, by VLAN.
+    /// Port at which each station was last heard, by VLAN.
     table: HashMap<(u16, Address), (PortId, Time)>,
 }
 
@@ -63,7 +64,7 @@ impl Bridge {
         self.ports.get(usize::from(port.0))?.as_ref()
     }
 
-    /// Whether a port switches.
+    /// Returns whether a port switches.
     pub fn switches(&self, port: PortId) -> bool {
         self.switchport(port).is_some()
     }

@@ -1,4 +1,4 @@
-//! Captures at ports: frames with their event time, written to a file by a thread of its own.
+//! Captures at ports: frames with their event time, written to a file by a separate thread.
 //!
 //! What comes in is seen as it was on the link, when its last bit has arrived; what leaves is seen with its markings,
 //! when its last bit has reached the other end: as the simulator's captures see it, and whatever the clock says by
@@ -19,19 +19,19 @@ use socket2::{SockFilter, SockRef};
 /// Frames that may wait for the disk; those beyond are counted as dropped.
 const WAITING: usize = 16_384;
 
-/// What to capture at a port.
+/// Settings of a capture at a port.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Where to; what is there is replaced.
     pub file: PathBuf,
-    /// What the file says of itself, and how much of each frame is kept.
+    /// Description in the file, and the number of stored bytes of each frame.
     pub about: About,
     /// Instructions of a classic Berkeley packet filter (code, jump if true, jump if false, operand), as libpcap
     /// compiles them; empty: everything passes.
     pub filter: Vec<(u16, u8, u8, u32)>,
 }
 
-/// What came of a capture.
+/// Result of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Frames in the file.
@@ -40,7 +40,7 @@ pub struct Counts {
     pub dropped: u64,
 }
 
-/// Why a capture does not begin, or was not kept.
+/// Reason why a capture does not begin, or was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file.
@@ -163,7 +163,7 @@ impl Drop for Capture {
     }
 }
 
-/// Writes what comes until nothing can come any more; gives the number of frames.
+/// Writes incoming frames until none can arrive any more; returns their number.
 fn write<W: io::Write>(
     mut file: CaptureFile<W>,
     coming: &Receiver<Seen>,

@@ -12,7 +12,7 @@ use crate::control::LONGEST_LINE;
 /// The daemon answers within milliseconds; a longer silence means that it is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why there is no reply.
+/// Reason of a missing reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens.
@@ -36,7 +36,7 @@ pub enum ClientError {
     Json {
         /// The path as given.
         path: String,
-        /// What is wrong, with line and column.
+        /// Message with line and column.
         source: serde_json::Error,
     },
     /// A file where none belongs, or none where one does.

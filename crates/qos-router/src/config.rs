@@ -1,4 +1,4 @@
-//! The daemon's configuration: the engine's, and beside its keys those of IP SLA.
+//! Configuration of the daemon: that of the engine, and the additional keys of IP SLA.
 
 use std::fmt;
 

@@ -13,8 +13,8 @@ use qos_core::{Duration, Time};
 pub const LONGEST_LINE: usize = 4 * 1024 * 1024;
 /// Most connections at a time; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 64;
-/// How long no connection is taken after a failure to take one. Who waits stays in the kernel's queue, so without this
-/// a process that has no descriptor left would be told of it again at once, and again.
+/// Pause after a failure to accept a connection. The client stays in the kernel's queue, so without this pause a
+/// process without free descriptors would be notified again at once, repeatedly.
 const REST: Duration = Duration(100_000_000);
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
@@ -77,7 +77,7 @@ pub struct Connection {
     written: usize,
     /// The other end has closed or broken the rules: what is left to write is written, then the connection ends.
     ending: bool,
-    /// What it waits for.
+    /// Events that it waits for.
     interest: Interest,
 }
 
@@ -100,7 +100,7 @@ impl Connection {
         self.step(answer, refuse).map(|interest| self.interest = interest).is_some()
     }
 
-    /// What the connection waits for.
+    /// Events that the connection waits for.
     pub fn interest(&self) -> Interest {
         self.interest
     }
@@ -142,7 +142,7 @@ impl Connection {
         (pending || !self.ending).then_some(Interest { read: !pending && !self.ending, write: pending })
     }
 
-    /// Writes what it can; true when nothing is left.
+    /// Writes as much as possible; true when nothing is left.
     fn flush(&mut self) -> io::Result<bool> {
         while self.written < self.output.len() {
             match self.stream.write(&self.output[self.written..]) {

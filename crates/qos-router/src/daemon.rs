@@ -27,12 +27,12 @@ use crate::wakeup::Wakeup;
 /// Nanoseconds before a departure from which the daemon always waits actively, where nothing else is asked for.
 pub const DEFAULT_SPIN_NS: u64 = 5_000;
 
-/// Which routers a daemon runs.
+/// Routers that a daemon runs.
 #[derive(Debug, Clone)]
 pub enum Routers {
     /// One, in the network namespace of the process.
     One {
-        /// Its name.
+        /// Name.
         name: String,
         /// The wiring file.
         ports: PathBuf,
@@ -45,7 +45,7 @@ pub enum Routers {
     Lab(PathBuf),
 }
 
-/// What the daemon is started with.
+/// Start options of the daemon.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The routers.
@@ -58,7 +58,7 @@ pub struct Options {
     pub spin_ns: u64,
 }
 
-/// Why the daemon does not start.
+/// Reason why the daemon does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// The wiring file.
@@ -102,7 +102,7 @@ pub enum DaemonError {
 /// Runs until SIGTERM or SIGINT, or until each router had a `shutdown` request.
 ///
 /// # Errors
-/// When it cannot start. Afterwards nothing is an error: what goes wrong is counted and reported by `health`.
+/// If it cannot start. Later faults are no errors: they are counted and reported by `health`.
 pub fn run(options: &Options) -> Result<(), DaemonError> {
     let signals = Signals::new()?;
     let clock = Clock::new();

@@ -1,8 +1,8 @@
 //! Routers that are joined by links in memory, and how one thread runs them: in the order of event time, as the
 //! simulator runs its network, but by the real clock.
 //!
-//! What one router puts on such a link at some moment reaches the other's engine before anything later is decided
-//! there, however late the thread is. So event time crosses the link to the nanosecond, and lateness does not.
+//! Frames that one router puts on such a link reach the other's engine before anything later is decided there, however
+//! late the thread is. So event time crosses the link to the nanosecond, and lateness does not.
 
 use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -35,7 +35,7 @@ pub struct Group {
     horizon: Time,
     /// A panic in a router is the end of the process: there is no other.
     alone: bool,
-    /// What has left by ports whose link has no other end.
+    /// Frames that have left by ports whose link has no other end.
     #[cfg(test)]
     left: Vec<(Time, usize, usize)>,
 }
@@ -47,7 +47,7 @@ fn key(due: Option<Time>) -> u64 {
     due.map_or(NEVER, |due| due.0)
 }
 
-/// What a panic says.
+/// Message of a panic.
 fn said(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it does not say why".to_owned())
@@ -248,7 +248,7 @@ impl Group {
         }
     }
 
-    /// Takes what the routers' kernels have told.
+    /// Reads the messages of the routers' kernels.
     pub fn follow_kernels(&mut self) {
         for number in 0..self.members.len() {
             self.with(number, |member| member.service.plane.follow_kernel());
@@ -294,7 +294,7 @@ impl Group {
         }
     }
 
-    /// Ends the routers that were told to stop. True when none is left.
+    /// Ends the routers that were requested to stop. True when none is left.
     pub fn end_stopped(&mut self) -> bool {
         for member in &mut self.members {
             if member.service.stopping && member.control.is_some() {

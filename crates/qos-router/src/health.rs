@@ -1,4 +1,4 @@
-//! What the daemon says about itself: frames passed and lost, and how late frames left.
+//! Report of the daemon about itself: frames passed and lost, and the lateness of frames.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::forwarding::ForwardingHealth;
 
-/// Longest lateness told apart, in nanoseconds; longer ones count as this long.
+/// Longest distinguished lateness, in nanoseconds; longer ones count as this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Significant digits of a router's lateness.
 const DIGITS: u8 = 3;
@@ -29,9 +29,9 @@ pub struct Health {
     pub malformed: u64,
     /// Frames that the kernel would not take from the daemon (interface down, buffer full) or could not deliver.
     pub unsent: u64,
-    /// Frames that came from the kernel, back from it or from a link, after something later on the same port had been
-    /// decided: these decisions are not quite those of a punctual router. From a link only what is more than 20 µs out
-    /// of order counts.
+    /// Frames from the kernel or a link that arrived after something later on the same port had been decided: these
+    /// decisions can differ from those of a punctual router. From a link only frames more than 20 µs out of order
+    /// count.
     pub late_arrivals: u64,
     /// Real departure onto the link minus the departure that a punctual router would have made, in nanoseconds.
     pub lateness_ns: LatenessNs,
@@ -43,11 +43,11 @@ pub struct Health {
     pub behind_ns: u64,
     /// The budget in nanoseconds.
     pub budget_ns: u64,
-    /// Who forwards packets in transit.
+    /// Forwarder of packets in transit.
     pub forwarding: ForwardingHealth,
 }
 
-/// Quantiles of lateness in nanoseconds, to three digits where nothing else is said.
+/// Quantiles of lateness in nanoseconds, to three digits unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LatenessNs {
     /// The greatest.
@@ -62,7 +62,7 @@ pub struct LatenessNs {
     pub count: u64,
 }
 
-/// How late the departures were.
+/// Lateness of the departures.
 #[derive(Debug)]
 struct Quantiles(Histogram<u64>);
 
@@ -78,7 +78,7 @@ impl Quantiles {
     }
 }
 
-/// Lateness of all departures and of each port's, and what of it is beyond the budget.
+/// Lateness of all departures and of those of each port, and the part of it beyond the budget.
 #[derive(Debug)]
 pub struct Lateness {
     all: Quantiles,

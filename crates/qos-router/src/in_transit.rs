@@ -9,7 +9,7 @@
 
 use qos_core::{Descriptor, Label, PortId, Time};
 
-/// What is remembered of a frame in transit.
+/// Stored state of a frame in transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transit {
     /// Event time at which the frame left the input side.

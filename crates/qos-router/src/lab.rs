@@ -25,14 +25,14 @@ pub struct LabConfig {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouterPlace {
-    /// Its ports, as in a wiring file.
+    /// Ports, like in a wiring file.
     pub wiring: PortsConfig,
-    /// Where to make its control socket. What became of a router that is no more is written beside it, to the same name
-    /// with `.ended`.
+    /// Path of its control socket. The end of a stopped router is written next to it, under the same name with
+    /// `.ended`.
     pub control: PathBuf,
     /// The network namespace of its ports' interfaces.
     pub netns: PathBuf,
-    /// The network namespace of its own IP stack; without it there is no IP SLA, and the kernel forwards everything.
+    /// Network namespace of its IP stack; without it there is no IP SLA, and the kernel forwards everything.
     #[serde(default)]
     pub kernel_netns: Option<PathBuf>,
 }
@@ -41,7 +41,7 @@ pub struct RouterPlace {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLink {
-    /// Its two ends.
+    /// Both ends.
     pub ends: [MemoryLinkEnd; 2],
 }
 

@@ -1,4 +1,4 @@
-//! One of the routers that a process runs: its data plane and its control socket, and what became of it.
+//! Router of a process: its data plane and its control socket, and its end.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ use crate::requests::Service;
 pub struct Member {
     /// What answers requests, with the data plane.
     pub service: Service,
-    /// Its control socket; none once it was told to stop.
+    /// Control socket; none once it was requested to stop.
     pub control: Option<Control>,
-    /// Where to write what became of it.
+    /// File for the description of its end.
     ended: Option<PathBuf>,
 }
 
@@ -34,14 +34,14 @@ impl Member {
         self.service.failure = Some(failure);
     }
 
-    /// Ends it, as it was told to: closes its ports and removes its control socket.
+    /// Ends it on request: closes its ports and removes its control socket.
     pub fn end(&mut self) {
         self.tell("it was asked to stop");
         self.service.plane.close();
         self.control = None;
     }
 
-    /// Writes what became of it, for those who watch.
+    /// Writes the description of its end, for observers.
     fn tell(&self, what: &str) {
         let Some(path) = &self.ended else { return };
         if let Err(error) = std::fs::write(path, format!("{what}\n")) {

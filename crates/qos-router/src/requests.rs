@@ -61,23 +61,23 @@ impl Wire {
 /// A request.
 #[derive(Debug)]
 pub enum Request {
-    /// Who are you?
+    /// Identification of the daemon.
     Hello,
     /// Put this configuration in force.
     Configure(Box<RawValue>),
-    /// What is in force?
+    /// Active configuration.
     Config,
-    /// What was counted, of one interface or all?
+    /// Counters, of one interface or all.
     Counters(Option<String>),
-    /// What do the policy-maps come to?
+    /// Policy-maps with all defaults.
     Resolve,
     /// Zero the counters of one interface or all.
     Clear(Option<String>),
-    /// How are you?
+    /// Health of the daemon.
     Health,
-    /// What has IP SLA measured, of one operation or all, with the stamps of each packet?
+    /// Measurements of IP SLA, of one operation or all, with the stamps of each packet.
     IpSla(Option<u32>, bool),
-    /// Capture what passes the interface of that name.
+    /// Capture of the frames at the interface of that name.
     Capture(Wanted),
     /// End the capture that writes this file.
     EndCapture(PathBuf),
@@ -85,12 +85,12 @@ pub enum Request {
     Shutdown,
 }
 
-/// Why a request is refused.
+/// Reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// `bad_json`, `bad_request`, `bad_config` or `internal`.
     pub code: &'static str,
-    /// What was found, what was expected and what to do.
+    /// Message with the found and expected value and the remedy.
     pub message: String,
 }
 
@@ -183,7 +183,7 @@ struct InForce<'a> {
 pub struct Service {
     /// The data plane.
     pub plane: Dataplane,
-    /// The router's name.
+    /// Name of the router.
     pub name: String,
     /// The configuration in force, as it was given.
     config: Option<Box<RawValue>>,

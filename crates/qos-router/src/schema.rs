@@ -1,4 +1,4 @@
-//! JSON Schemas of what goes over the control socket, generated from the types, and the rules of policy-maps.
+//! JSON Schemas of the messages on the control socket, generated from the types, and the rules of policy-maps.
 
 use qos_core::counters::Resolved;
 use qos_core::{Counters, PortsConfig};
@@ -12,10 +12,10 @@ use crate::lab::LabConfig;
 /// The `counters` reply without `ok`.
 #[derive(Debug, serde::Serialize, JsonSchema)]
 pub struct CountersReply {
-    /// What the engine counted.
+    /// Counters of the engine.
     #[serde(flatten)]
     pub counters: Counters,
-    /// How the daemon is doing.
+    /// State of the daemon.
     pub health: Health,
 }
 

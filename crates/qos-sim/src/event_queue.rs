@@ -1,4 +1,4 @@
-//! The event queue of the simulation: what is to happen when.
+//! Event queue of the simulation.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use qos_core::winner_tree::WinnerTree;
 use qos_core::Time;
 
-/// Something that is to happen. Timers are not taken back: what finds nothing to do when its time comes does nothing.
+/// Future event. Timers are not cancelled: an event that finds nothing to do at its time does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     /// An engine has something to do.
@@ -31,7 +31,7 @@ pub(crate) enum Event {
     Agent(u32),
     /// A message leaves the node that it comes from: process level is done with it.
     Leave(u32),
-    /// A message is there for the node that it goes to, likewise.
+    /// A message arrives at its destination.
     Taken(u32),
     /// A probe begins.
     ProbeBegins(u32),

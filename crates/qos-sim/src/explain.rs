@@ -1,5 +1,5 @@
-//! A question about one packet at a router, and the answer: what the router's counters, token buckets and queues were
-//! before and after it, and when it left. The JSON documents that `docs/internals/simulator.md` describes, as types.
+//! Question about one packet at a router, and the answer: the router's counters, token buckets and queues before and
+//! after it, and its departure time. The JSON documents that `docs/internals/simulator.md` describes, as types.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -25,8 +25,7 @@ pub struct Question {
     pub at_ns: u64,
     /// The packet.
     pub packet: QuestionPacket,
-    /// Where it comes in. Null: from no port; it passes no input policy, and what goes out takes it for one that is
-    /// forwarded.
+    /// Input port. Null: none; it passes no input policy, and the output side treats it as forwarded.
     #[serde(default)]
     pub input: Option<Place>,
     /// The router's routes, of which the longest prefix that has the destination decides; of equal ones the first.
@@ -54,7 +53,7 @@ pub struct QuestionRoute {
     /// Destinations.
     #[schemars(with = "String")]
     pub prefix: IpNet,
-    /// Where it leads. Null: the packet is dropped.
+    /// Output port. Null: the packet is dropped.
     #[serde(default)]
     pub output: Option<Place>,
 }
@@ -102,17 +101,17 @@ pub struct QuestionPacket {
 pub struct Explanation {
     /// When it came in, after the start of the run.
     pub at_ns: u64,
-    /// What happened to it as it came in; null where it came from no port.
+    /// Treatment on input; null without an input port.
     pub input: Option<InputPassage>,
     /// The index of the route that it took; null where it came to none.
     pub route: Option<usize>,
-    /// Where it ended.
+    /// End of its path.
     pub end: End,
-    /// What happened to it on its way out; null where it did not come to that.
+    /// Treatment on output; null if it did not reach the output.
     pub output: Option<OutputPassage>,
 }
 
-/// Where a packet ended.
+/// End of a packet's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -122,22 +121,22 @@ pub enum End {
     DroppedAtOutput,
     /// The input interface dropped it.
     DroppedAtInput,
-    /// It was for the router itself.
+    /// It was addressed to the router itself.
     Received,
     /// No route has its destination.
     NoRoute,
-    /// Its route leads nowhere.
+    /// Its route discards packets.
     NullRoute,
-    /// It waits when the run ends.
+    /// It is still waiting at the end of the run.
     Waiting,
 }
 
 /// An interface at some moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceState {
-    /// What it has counted, and its queues.
+    /// Counters and queues.
     pub interface: InterfaceCounters,
-    /// What the token buckets of its policy in this direction hold, a parent class before its children.
+    /// Tokens in the buckets of its policy in this direction, a parent class before its children.
     pub buckets: Vec<ClassBuckets>,
     /// Hits of all access lists.
     pub access_lists: BTreeMap<String, Vec<AccessEntryCounters>>,
@@ -175,7 +174,7 @@ pub struct InputPassage {
     pub came: Marks,
     /// The packet as it went on.
     pub went: Marks,
-    /// Why it was dropped, by the name of the counters.
+    /// Drop reason, by the name of the counters.
     pub dropped: Option<String>,
     /// The interface before it.
     pub before: InterfaceState,
@@ -190,7 +189,7 @@ pub struct OutputPassage {
     pub came: Marks,
     /// The packet as it left; null where it did not.
     pub left: Option<Marks>,
-    /// Why it was dropped, by the name of the counters.
+    /// Drop reason, by the name of the counters.
     pub dropped: Option<String>,
     /// When it was dropped, or had reached the other end of the link; after the start of the run.
     pub time_ns: Option<u64>,

@@ -1,8 +1,8 @@
 //! The simulated lab: hosts, routers and links in virtual time, by the engine that drives the virtual one.
 //!
-//! [`Scenario`] says what there is, [`Simulation`] lets it run, and [`Report`] is what came of it. The library reads no
-//! clock, starts no thread and draws no randomness from outside: the same scenario gives the same packets.
-//! `docs/internals/simulator.md` says what is modelled.
+//! [`Scenario`] is the input, [`Simulation`] runs it, and [`Report`] is the result. The library reads no clock, starts
+//! no thread and draws no randomness from outside: the same scenario gives the same packets.
+//! `docs/internals/simulator.md` describes the model.
 
 mod capture;
 mod event_queue;

@@ -88,7 +88,7 @@ enum Schema {
     Explanation,
 }
 
-/// What a program that people use says of a mistake, whatever its name.
+/// Description of a mistake for users, in addition to its name.
 #[cfg(not(feature = "mistakes"))]
 fn no_mistake(_name: &str) -> Result<Infallible, &'static str> {
     Err("this program makes none: only builds for tests know mistakes on purpose (`tox -e prove` makes one)")

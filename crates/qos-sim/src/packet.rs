@@ -42,12 +42,12 @@ impl Way {
     }
 }
 
-/// What a packet carries.
+/// Contents of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
     /// A datagram of a flood, by the number of its stream among those of UDP.
     Udp { stream: u32, number: u64, sent: Time, payload: u32 },
-    /// A segment, likewise.
+    /// TCP segment.
     Tcp { transfer: u32, segment: Segment },
     /// A message of IP SLA, whose bytes behind the IP header, of UDP behind its header, are in the [`Pool`].
     Message { protocol: u8, bytes: u32 },
@@ -68,7 +68,7 @@ pub(crate) struct Packet {
     pub ttl: u8,
     /// As the last hop has left it.
     pub dscp: u8,
-    /// Explicit congestion notification (RFC 3168), likewise.
+    /// Field of explicit congestion notification (RFC 3168).
     pub ecn: u8,
     /// On the link that it is on.
     pub tag: Option<Tag>,

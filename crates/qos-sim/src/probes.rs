@@ -1,4 +1,4 @@
-//! What a scenario says of IP SLA, checked. Pure.
+//! IP SLA operations of a scenario, checked. Pure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

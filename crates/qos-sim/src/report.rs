@@ -1,4 +1,4 @@
-//! What a simulation yields: the JSON document that `docs/internals/simulator.md` describes, as types.
+//! Result of a simulation: the JSON document that `docs/internals/simulator.md` describes, as types.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ pub struct Report<R = BTreeMap<String, RouterReport>> {
     pub format: u32,
     /// `qos-sim`.
     pub program: String,
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// How long the run took in virtual time.
+    /// Duration of the run in virtual time.
     pub virtual_ns: u64,
     /// Events that were taken off the heap.
     pub events: u64,
@@ -28,7 +28,7 @@ pub struct Report<R = BTreeMap<String, RouterReport>> {
     pub hosts: BTreeMap<String, HostReport>,
     /// The routers.
     pub routers: R,
-    /// What the probes have measured by their ends, with the stamps of each packet.
+    /// Measurements of the probes by the end of the run, with the stamps of each packet.
     pub probes: BTreeMap<String, OperationReport>,
     /// Balance of all packets.
     pub packets: PacketsReport,
@@ -45,9 +45,9 @@ impl Report<()> {
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowReport {
-    /// Its streams.
+    /// Streams.
     pub streams: Vec<StreamReport>,
-    /// What the receiver got, by stream and then by time.
+    /// Received data, by stream and then by time.
     pub intervals: Vec<IntervalReport>,
     /// One-way delay of the packets of all streams, with the histogram.
     pub delay: Option<DelayReport>,
@@ -121,7 +121,7 @@ pub struct HostReport {
     pub packets_received: u64,
     /// Packets for which its interface's queue had no room.
     pub queue_drops: u64,
-    /// Its connections together, both directions.
+    /// All its connections together, both directions.
     pub tcp: TcpReport,
 }
 
@@ -146,11 +146,11 @@ impl TcpReport {
 /// One router.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RouterReport {
-    /// Its counters at the start, then at equal distances, and at the end.
+    /// Counters at the start, then at equal distances, and at the end.
     pub samples: Vec<Counters>,
-    /// What its IP SLA says at the same moments, without the stamps of each packet; empty where it has none.
+    /// IP SLA report at the same times, without the stamps of each packet; empty if it has none.
     pub ip_sla: Vec<IpSlaReport>,
-    /// How long its process level had worked at the same moments, in nanoseconds; empty where it is not modelled.
+    /// Working time of its process level at the same times, in nanoseconds; empty if it is not modelled.
     pub process_busy_ns: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is simulated: the JSON document that `docs/internals/simulator.md` describes, as types.
+//! Input of a simulation: the JSON document that `docs/internals/simulator.md` describes, as types.
 //!
 //! Reading checks the shape (unknown keys are refused); [`crate::Simulation::new`] checks the meaning.
 
@@ -17,13 +17,13 @@ use crate::tcp::{CongestionControl, Profile};
 /// The version of the scenario's and the result's form.
 pub const FORMAT: u32 = 1;
 
-/// A network, its traffic, and what is to be observed.
+/// Network, its traffic, and its observations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// [`FORMAT`].
     pub format: u32,
-    /// Of everything that is drawn at random and has no seed of its own.
+    /// Seed of all random draws without a separate seed.
     #[serde(default)]
     pub seed: u64,
     /// The wall time, in nanoseconds since 1970, that virtual time 0 is written as in captures and counters.
@@ -35,7 +35,7 @@ pub struct Scenario {
     /// Further moments of virtual time at which they are sampled.
     #[serde(default)]
     pub sample_at_ns: Vec<u64>,
-    /// How long after the end of the traffic the network may take until nothing is under way any more.
+    /// Time after the end of the traffic until which packets in transit are awaited.
     #[serde(default = "thirty_seconds")]
     pub drain_ns: u64,
     /// A host hands each packet to its interface so much late, evenly from 0 to this, in order. Null: the time of a
@@ -43,8 +43,8 @@ pub struct Scenario {
     /// and V. Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     #[serde(default)]
     pub host_jitter_ns: Option<u64>,
-    /// Period of the hosts' clock, on whose ticks the timers of their TCP run out, by Linux's timer wheel (CONFIG_HZ;
-    /// 250 Hz where absent). For how long each host's has run at the start is drawn at random. 0: they run out exactly.
+    /// Period of the hosts' clock, at whose ticks the timers of their TCP expire, by Linux's timer wheel (CONFIG_HZ;
+    /// 250 Hz by default). Its phase at the start is random for each host. 0: they expire exactly.
     #[serde(default = "four_milliseconds")]
     pub tick_ns: u64,
     /// Each flow and each probe starts so much after its time, evenly from 0 to this.
@@ -56,10 +56,10 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// The traffic.
     pub flows: Vec<Flow>,
-    /// IP SLA operations that run for a time of their own, and what they measure by its end.
+    /// IP SLA operations that run for a given time, and their measurements at its end.
     #[serde(default)]
     pub probes: Vec<Probe>,
-    /// Where packets are written down.
+    /// Captures.
     #[serde(default)]
     pub captures: Vec<Capture>,
 }
@@ -68,9 +68,9 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeConfig {
-    /// What it is.
+    /// Kind of the node.
     pub kind: NodeKind,
-    /// Static routes beside those to the links' own networks.
+    /// Static routes in addition to those to the links' networks.
     #[serde(default)]
     pub routes: Vec<Route>,
     /// A host's TCP; that of a present Linux where absent.
@@ -80,8 +80,8 @@ pub struct NodeConfig {
     /// absent.
     #[serde(default)]
     pub configuration: Option<RouterConfig>,
-    /// Nanoseconds that a router's process level takes for a packet of its own or for the router itself
-    /// (`docs/internals/control-protocol.md`); none where absent.
+    /// Nanoseconds that a router's process level takes for its own packets or packets addressed to it
+    /// (`docs/internals/control-protocol.md`); none by default.
     #[serde(default)]
     pub process_ns: Option<u64>,
     /// The node's own probes and its responder, as the control protocol's `configure` has them.
@@ -89,7 +89,7 @@ pub struct NodeConfig {
     pub ip_sla: Option<ip_sla::Config>,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
@@ -122,15 +122,15 @@ pub struct Link {
     pub name: String,
     /// Bits per second on the wire, framing included.
     pub rate_bps: u64,
-    /// How packets are framed.
+    /// Framing of packets.
     pub framing: Framing,
     /// Propagation delay, each way.
     #[serde(default)]
     pub delay_ns: u64,
-    /// How much the delay varies.
+    /// Variation of the delay.
     #[serde(default)]
     pub jitter: Option<JitterConfig>,
-    /// Which frames are lost.
+    /// Loss of frames.
     #[serde(default)]
     pub loss: Option<LossConfig>,
     /// The two ends.
@@ -144,9 +144,9 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkVlan {
-    /// Its number, as both routers' configurations have it.
+    /// VLAN number, as in both routers' configurations.
     pub vlan: u16,
-    /// Its frames have no tag.
+    /// Frames are untagged.
     #[serde(default)]
     pub native: bool,
     /// The two subinterfaces, in the order of the link's ends.
@@ -157,9 +157,9 @@ pub struct LinkVlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VlanEnd {
-    /// Its name, as the router's configuration has it.
+    /// Name, as in the router's configuration.
     pub interface: String,
-    /// Its address, with the length of the network's prefix.
+    /// Address, with the length of the network's prefix.
     #[schemars(with = "String")]
     pub address: Ipv4Net,
 }
@@ -177,7 +177,7 @@ pub struct LinkEnd {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub address: Option<Ipv4Net>,
-    /// Its IPv6 address.
+    /// IPv6 address.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub ipv6_address: Option<Ipv6Net>,
@@ -224,7 +224,7 @@ pub struct Flow {
     /// Start of the first stream, after the start of the run.
     #[serde(default)]
     pub start_ns: u64,
-    /// How long each stream sends. Null: until the flows that have a duration have ended.
+    /// Duration of each stream. Null: until the flows that have a duration have ended.
     pub duration_ns: Option<u64>,
     /// A stream that has not come to its end so long after the flow's time is given up; waited for as long as
     /// `drain_ns` where absent.
@@ -236,17 +236,18 @@ pub struct Flow {
     /// Length of the intervals of the result.
     #[serde(default = "a_second")]
     pub interval_ns: u64,
-    /// Bits per second of each stream; see `rate_layer`. TCP: what the application offers; without end where absent.
+    /// Bits per second of each stream; see `rate_layer`. TCP: the offered rate of the application; unlimited by
+    /// default.
     #[serde(default)]
     pub rate_bps: Option<u64>,
-    /// What `rate_bps` counts.
+    /// Bytes that `rate_bps` counts.
     #[serde(default)]
     pub rate_layer: RateLayer,
     /// UDP: time between two datagrams of a stream, in place of `rate_bps`.
     #[serde(default)]
     pub gap_ns: Option<u64>,
-    /// UDP: payload of a datagram; null: drawn for each from those of `flood`. TCP with a rate: what the application
-    /// writes at once (131072).
+    /// UDP: payload of a datagram; null: drawn for each from those of `flood`. TCP with a rate: bytes per write of the
+    /// application (131072).
     #[serde(default)]
     pub payload_bytes: Option<u32>,
     /// UDP: bytes of the frames of a source, such as those of video, in a cycle; in place of single datagrams. Each is
@@ -259,7 +260,7 @@ pub struct Flow {
     /// UDP: streams send by turns at even distances, as `flood` does, rather than all at the same moments.
     #[serde(default)]
     pub take_turns: bool,
-    /// UDP: of what is drawn for each datagram; follows from the scenario's seed where absent.
+    /// UDP: seed of the values drawn for each datagram; follows from the scenario's seed by default.
     #[serde(default)]
     pub seed: Option<u64>,
     /// TCP: the sender's, where the host's profile shall not decide.
@@ -279,14 +280,14 @@ pub enum Protocol {
     Udp,
 }
 
-/// Whose bytes a flow's rate counts.
+/// Bytes that a flow's rate counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateLayer {
-    /// Those of the payload (iperf).
+    /// Bytes of the payload (iperf).
     #[default]
     Payload,
-    /// Those of IP packets (flood).
+    /// Bytes of IP packets (flood).
     Ip,
 }
 
@@ -298,12 +299,12 @@ pub struct Probe {
     pub name: String,
     /// A name under `nodes`.
     pub node: String,
-    /// The number of one of the node's operations, which has no schedule of its own.
+    /// Number of an operation of the node, which has no schedule.
     pub operation: u32,
     /// When it begins, after the start of the run.
     #[serde(default)]
     pub start_ns: u64,
-    /// When what it has measured is read, after the start of the run. It goes on until the traffic ends.
+    /// Reading time of its measurements, after the start of the run. It continues until the traffic ends.
     pub end_ns: u64,
 }
 
@@ -317,10 +318,10 @@ pub struct Capture {
     pub node: String,
     /// An interface of the node.
     pub interface: String,
-    /// Bytes kept of each frame.
+    /// Stored bytes of each frame.
     #[serde(default = "snaplen")]
     pub snaplen: u32,
-    /// Which packets: all (empty), `ip`, `ip6`, `tcp`, `udp`, `icmp` or `icmp6`.
+    /// Selected packets: all (empty), `ip`, `ip6`, `tcp`, `udp`, `icmp` or `icmp6`.
     #[serde(default)]
     pub filter: String,
     /// The file to write.

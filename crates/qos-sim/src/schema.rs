@@ -1,4 +1,4 @@
-//! JSON Schemas of what goes in and comes out, generated from the types.
+//! JSON Schemas of input and output, generated from the types.
 
 use schemars::{schema_for, Schema};
 

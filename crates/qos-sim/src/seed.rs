@@ -1,5 +1,5 @@
-//! Seeds: each thing that draws at random has a sequence of its own, so that a change in one part of a scenario leaves
-//! the others as they were.
+//! Seeds: each random process has a separate sequence, so that a change in one part of a scenario does not affect the
+//! others.
 
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -10,15 +10,15 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 
 @final
 class AccessEntryCounters(TypedDict):
-    """Hits of one access list entry."""
+    """Hits of an access list entry."""
 
     packets: int
 
 
 @final
 class AccessListEntry(TypedDict):
-    """One entry of an extended access list. Its addresses, and those of the list's other entries, are of one family: it
-    matches packets of that family alone."""
+    """Entry of an extended access list. Its addresses, and those of the other entries of the list, have one IP version:
+    it matches only packets of that version."""
 
     action: AccessAction
     destination: AddressMatch
@@ -50,7 +50,7 @@ class AccountConfigUserDefined(TypedDict):
 
 @final
 class AddressMatch(TypedDict):
-    """An address and the bits of it that do not matter."""
+    """Address and wildcard bits."""
 
     address: str
     wildcard: str
@@ -81,14 +81,14 @@ class BandwidthConfigPercent(TypedDict):
 
 @final
 class BandwidthConfigRemainingPercent(TypedDict):
-    """`bandwidth remaining percent P`: of what priority classes leave."""
+    """`bandwidth remaining percent P`: of the bandwidth left by priority classes."""
 
     remaining_percent: int
 
 
 @final
 class BandwidthConfigRemainingRatio(TypedDict):
-    """`bandwidth remaining ratio R`: a part of what priority classes leave, relative to the other classes' (1
+    """`bandwidth remaining ratio R`: share of the bandwidth left by priority classes, relative to other classes (1
     without)."""
 
     remaining_ratio: int
@@ -96,7 +96,7 @@ class BandwidthConfigRemainingRatio(TypedDict):
 
 @final
 class BandwidthCounters(TypedDict):
-    """The bandwidth of a class: one of the four as configured, and what it gives."""
+    """Bandwidth of a class: one of the four as configured, and the resulting rate."""
 
     kbps: int | None
     percent: int | None
@@ -114,7 +114,7 @@ class Bucket(TypedDict):
 
 @final
 class BucketChange(TypedDict):
-    """A change of a dynamic bucket's size."""
+    """Change of a dynamic bucket's size."""
 
     bucket_bytes: int
     number: int
@@ -135,7 +135,7 @@ class Capture(TypedDict):
 
 @final
 class ClassBuckets(TypedDict):
-    """The token buckets of one class of an attached policy-map."""
+    """Token buckets of one class of an attached policy-map."""
 
     path: list[str]
     police: Tokens | None
@@ -144,7 +144,7 @@ class ClassBuckets(TypedDict):
 
 @final
 class ClassCounters(TypedDict):
-    """One class of an attached policy-map."""
+    """Class of an attached policy-map."""
 
     bandwidth: BandwidthCounters | None
     bytes: int
@@ -181,7 +181,7 @@ class ClassDrops(TypedDict):
 
 @final
 class ClassMap(TypedDict):
-    """A class-map."""
+    """Class-map."""
 
     criteria: list[Criterion]
     match: MatchMode
@@ -189,7 +189,7 @@ class ClassMap(TypedDict):
 
 @final
 class ClassQueueCounters(TypedDict):
-    """The queue of a class."""
+    """Queue of a class."""
 
     congested: Count
     conversation: int | None
@@ -229,7 +229,7 @@ class Config(TypedDict):
 
 @final
 class ConversationCounters(TypedDict):
-    """A conversation of an interface that has packets waiting."""
+    """Conversation of an interface with waiting packets."""
 
     depth_packets: int
     drops: int
@@ -248,7 +248,7 @@ class Count(TypedDict):
 
 @final
 class Counters(TypedDict):
-    """Everything counted, at one moment."""
+    """All counters, at one time."""
 
     access_lists: dict[str, list[AccessEntryCounters]]
     interfaces: dict[str, InterfaceCounters]
@@ -297,7 +297,7 @@ class CriterionCos(TypedDict):
 
 @final
 class CriterionCounters(TypedDict):
-    """One match statement."""
+    """Match statement."""
 
     bytes: int
     packets: int
@@ -361,7 +361,7 @@ class CriterionVlan(TypedDict):
 
 @final
 class CustomQueue(TypedDict):
-    """A queue that takes turns."""
+    """Queue that takes turns."""
 
     byte_count: NotRequired[int]
     limit: NotRequired[int]
@@ -425,7 +425,7 @@ class DirectionCounters(TypedDict):
 
 @final
 class DynamicBucketConfig(TypedDict):
-    """A bucket that finds its own size. Null for the default, which [`crate::config::defaults`] explains."""
+    """Bucket that adapts its size. Null for the default, which [`crate::config::defaults`] explains."""
 
     first_growth_percent: NotRequired[int | None]
     first_growths: NotRequired[int | None]
@@ -441,7 +441,7 @@ class DynamicBucketConfig(TypedDict):
 
 @final
 class DynamicCounters(TypedDict):
-    """A bucket that finds its own size."""
+    """Bucket that adapts its size."""
 
     bucket_bytes: int
     changes: list[BucketChange]
@@ -585,7 +585,7 @@ class HeadIp(TypedDict):
 
 @final
 class HeadPacket(TypedDict):
-    """The packet that a conversation sends next."""
+    """Packet that a conversation sends next."""
 
     bytes: int
     ip: HeadIp | None
@@ -664,7 +664,7 @@ class InputQueuesConfig(TypedDict):
 
 @final
 class InterfaceConfig(TypedDict):
-    """An interface."""
+    """Interface."""
 
     access_groups_input: NotRequired[list[str]]
     access_groups_output: NotRequired[list[str]]
@@ -691,7 +691,7 @@ class InterfaceConfig(TypedDict):
 
 @final
 class InterfaceConfigPart(TypedDict):
-    """An interface."""
+    """Interface."""
 
     access_groups_input: NotRequired[list[str]]
     access_groups_output: NotRequired[list[str]]
@@ -718,7 +718,7 @@ class InterfaceConfigPart(TypedDict):
 
 @final
 class InterfaceCounters(TypedDict):
-    """One interface."""
+    """Interface."""
 
     access_list_hits: int | None
     conversations: list[ConversationCounters]
@@ -757,7 +757,7 @@ class InterfaceFairQueue(TypedDict):
 
 @final
 class InterfaceQueueCounters(TypedDict):
-    """The queue of an interface, all its parts together."""
+    """Queue of an interface, all its parts together."""
 
     available_bandwidth_kbps: int | None
     conversations: int | None
@@ -794,7 +794,7 @@ class InterfaceQueueingPriority(TypedDict):
 
 @final
 class InterfaceQueueingShaped(TypedDict):
-    """`traffic-shape`: what a shaper lets go shares the line with what none holds."""
+    """`traffic-shape`: packets that a shaper releases share the line with unshaped ones."""
 
     type: Literal["shaped"]
     shapers: list[InterfaceShaper]
@@ -802,7 +802,7 @@ class InterfaceQueueingShaped(TypedDict):
 
 @final
 class InterfaceQueueingTree(TypedDict):
-    """Classes and queues as Linux's `tc` builds them."""
+    """Classes and queues as built by Linux `tc`."""
 
     type: Literal["tree"]
     default: NotRequired[int]
@@ -812,7 +812,7 @@ class InterfaceQueueingTree(TypedDict):
 
 @final
 class InterfaceShaper(TypedDict):
-    """A shaper of an interface."""
+    """Shaper of an interface."""
 
     access_list: NotRequired[str | None]
     buffers: NotRequired[int]
@@ -821,7 +821,7 @@ class InterfaceShaper(TypedDict):
 
 @final
 class InterfaceShaperCounters(TypedDict):
-    """A shaper of `traffic-shape` with its queue."""
+    """Shaper of `traffic-shape` with its queue."""
 
     conversations: int
     depth_packets: int
@@ -870,7 +870,7 @@ class Jitter(TypedDict):
 
 @final
 class JitterConfig(TypedDict):
-    """Jitter: variation of the delay of a link."""
+    """Variation of the delay of a link (jitter)."""
 
     correlation: NotRequired[float]
     distribution: JitterDistribution
@@ -888,7 +888,7 @@ class LabConfig(TypedDict):
 
 @final
 class LatenessNs(TypedDict):
-    """Quantiles of lateness in nanoseconds, to three digits where nothing else is said."""
+    """Quantiles of lateness in nanoseconds, to three digits unless stated otherwise."""
 
     count: int
     max: int
@@ -899,7 +899,7 @@ class LatenessNs(TypedDict):
 
 @final
 class LengthAccount(TypedDict):
-    """The length of a packet for a rate."""
+    """Packet length for a rate."""
 
     carrier: NotRequired[Carrier]
     least_bytes: NotRequired[int]
@@ -922,7 +922,7 @@ class Link(TypedDict):
 
 @final
 class LinkConfig(TypedDict):
-    """A link."""
+    """Link."""
 
     delay_ns: NotRequired[int]
     framing: Framing
@@ -934,7 +934,7 @@ class LinkConfig(TypedDict):
 
 @final
 class LinkCounters(TypedDict):
-    """The link of an interface: what happens beyond the router's knowledge."""
+    """Link of an interface: events that the router cannot see."""
 
     input: PropagationCounters
     output: PropagationCounters
@@ -963,8 +963,8 @@ class LinkVlan(TypedDict):
 @final
 class LossConfigGilbertElliott(TypedDict):
     """Bursts: a channel with a good and a bad state (Gilbert 1960, Elliott 1963; the letters are those of Haßlinger and
-    Hohlfeld, MMB 2008, and of Linux' netem). In the long run p/(p + r) of the frames find it bad, for 1/r frames on
-    end."""
+    Hohlfeld, MMB 2008, and of Linux' netem). In the long run it is bad for p/(p + r) of the frames, for 1/r consecutive
+    frames."""
 
     model: Literal["gilbert_elliott"]
     loss_bad: NotRequired[float]
@@ -975,7 +975,7 @@ class LossConfigGilbertElliott(TypedDict):
 
 @final
 class LossConfigRandom(TypedDict):
-    """Each with the same probability."""
+    """Each frame with the same probability."""
 
     model: Literal["random"]
     probability: float
@@ -1000,7 +1000,7 @@ class Losses(TypedDict):
 
 @final
 class ManagedCounters(TypedDict):
-    """A queue with active queue management."""
+    """Queue with active queue management."""
 
     delay_ns: int | None
     early: Count
@@ -1015,7 +1015,7 @@ class ManagedCounters(TypedDict):
 
 @final
 class MapAction(TypedDict):
-    """A `set` command that takes the value from another field, by a table-map or as it is."""
+    """`set` command that takes the value from another field, by a table-map or unchanged."""
 
     field: SetField
     source: ThresholdField
@@ -1025,7 +1025,7 @@ class MapAction(TypedDict):
 
 @final
 class MapCounters(TypedDict):
-    """One `set` command that takes its value from another field."""
+    """`set` command that takes its value from another field."""
 
     field: SetField
     packets: int
@@ -1034,7 +1034,7 @@ class MapCounters(TypedDict):
 
 @final
 class MapsConfig(TypedDict):
-    """The QoS maps. A queue and threshold is `[queue, threshold]`, each from 1."""
+    """QoS maps. A queue and threshold is `[queue, threshold]`, each from 1."""
 
     cos_dscp: list[int]
     cos_input_q: list[list[int]]
@@ -1090,7 +1090,7 @@ class NodeConfig(TypedDict):
 
 @final
 class NumberedQueueCounters(TypedDict):
-    """A queue of `priority-group` (0 is high, 3 low) or of `custom-queue-list` (0 is the system's)."""
+    """Queue of `priority-group` (0 is high, 3 low) or of `custom-queue-list` (0 is that of the system)."""
 
     depth_packets: int
     drops: Count
@@ -1225,7 +1225,7 @@ class PoliceBurstMs(TypedDict):
 
 @final
 class PoliceConfig(TypedDict):
-    """A policer."""
+    """Policer."""
 
     account: NotRequired[AccountConfig | None]
     bc: NotRequired[PoliceBurst | None]
@@ -1241,7 +1241,7 @@ class PoliceConfig(TypedDict):
 
 @final
 class PoliceConfigPart(TypedDict):
-    """A policer."""
+    """Policer."""
 
     account: NotRequired[AccountConfig | None]
     bc: NotRequired[PoliceBurst | None]
@@ -1257,7 +1257,7 @@ class PoliceConfigPart(TypedDict):
 
 @final
 class PoliceCounters(TypedDict):
-    """A policer."""
+    """Policer."""
 
     bc_bytes: int
     be_bytes: int | None
@@ -1275,7 +1275,7 @@ class PoliceCounters(TypedDict):
 
 @final
 class PolicyClass(TypedDict):
-    """One class of a policy-map with its actions."""
+    """Class of a policy-map with its actions."""
 
     account: NotRequired[AccountConfig | None]
     bandwidth: NotRequired[BandwidthConfig | None]
@@ -1297,7 +1297,7 @@ class PolicyClass(TypedDict):
 
 @final
 class PolicyClassPart(TypedDict):
-    """One class of a policy-map with its actions."""
+    """Class of a policy-map with its actions."""
 
     account: NotRequired[AccountConfig | None]
     bandwidth: NotRequired[BandwidthConfig | None]
@@ -1319,7 +1319,7 @@ class PolicyClassPart(TypedDict):
 
 @final
 class PolicyCounters(TypedDict):
-    """An attached policy-map."""
+    """Attached policy-map."""
 
     classes: list[ClassCounters]
     policy: str
@@ -1328,14 +1328,14 @@ class PolicyCounters(TypedDict):
 
 @final
 class PolicyMap(TypedDict):
-    """A policy-map."""
+    """Policy-map."""
 
     classes: list[PolicyClass]
 
 
 @final
 class PortConfig(TypedDict):
-    """The wiring of one port."""
+    """Wiring of one port."""
 
     inside: str
     link: LinkConfig
@@ -1353,7 +1353,7 @@ class PortMatch(TypedDict):
 
 @final
 class PortsConfig(TypedDict):
-    """The wiring of the ports: hardware, given once when the engine is made."""
+    """Wiring of the ports: hardware, given once when the engine is created."""
 
     ports: dict[str, PortConfig]
     seed: NotRequired[int]
@@ -1371,7 +1371,7 @@ class PriorityConfig(TypedDict):
 
 @final
 class PriorityCounters(TypedDict):
-    """A priority class."""
+    """Priority class."""
 
     burst_bytes: int | None
     conversation: int | None
@@ -1384,7 +1384,7 @@ class PriorityCounters(TypedDict):
 
 @final
 class PriorityQueueCounters(TypedDict):
-    """A queue that priority classes share."""
+    """Queue that priority classes share."""
 
     depth_bytes: int | None
     depth_packets: int
@@ -1425,7 +1425,7 @@ class Profile(TypedDict):
 
 @final
 class ProfileCounters(TypedDict):
-    """Frames that passed the ingress policers of a port."""
+    """Frames at the ingress policers of a port."""
 
     in_profile: int
     out_of_profile: int
@@ -1479,7 +1479,7 @@ class QuestionRoute(TypedDict):
 
 @final
 class QueueDisciplineCake(TypedDict):
-    """CAKE. Its rate is that of the node's `shape`; without one it is unlimited."""
+    """CAKE. Its rate is the `shape` of the node; without one it is unlimited."""
 
     kind: Literal["cake"]
     diffserv: Diffserv
@@ -1562,8 +1562,8 @@ class QueueLimitBytes(TypedDict):
 
 @final
 class QueueLimitMs(TypedDict):
-    """Milliseconds of the class's rate: its bandwidth in kb/s or per cent, else that of its shaper or of what is around
-    it (later generation)."""
+    """Milliseconds of the class's rate: its bandwidth in kb/s or per cent, else that of its shaper or of its parent
+    (later generation)."""
 
     ms: int
 
@@ -1577,14 +1577,14 @@ class QueueLimitPackets(TypedDict):
 
 @final
 class QueueLimitPercent(TypedDict):
-    """Per cent of the class's own limit; limits by a field only (IOS-XE)."""
+    """Per cent of the class's limit; for limits by a field only (IOS-XE)."""
 
     percent: int
 
 
 @final
 class QueueLimitUs(TypedDict):
-    """The same in microseconds (IOS-XE)."""
+    """Microseconds of the class's rate (IOS-XE)."""
 
     us: int
 
@@ -1613,7 +1613,7 @@ class QueueSetConfig(TypedDict):
 
 @final
 class QueueThreshold(TypedDict):
-    """The length that a queue may have when a packet with that value comes."""
+    """Queue limit for an arriving packet with that value."""
 
     field: ThresholdField
     limit: QueueLimit
@@ -1632,7 +1632,7 @@ class QueueThresholds(TypedDict):
 
 @final
 class QueuedPort(TypedDict):
-    """A port by which packets are queued."""
+    """Port by which packets are queued."""
 
     number: int
     protocol: int
@@ -1641,7 +1641,7 @@ class QueuedPort(TypedDict):
 @final
 class QueueingDelayCounters(TypedDict):
     """Waits at an output interface since the counters were cleared: from a packet's arrival there, before any queue, to
-    its start on the line. So shaper, queues and transmit ring count, line time and propagation do not."""
+    its start on the line. So shaper, queues and transmit ring count, but line time and propagation do not."""
 
     max_ns: int
     mean_ns: int
@@ -1689,7 +1689,7 @@ class RandomDetectRow(TypedDict):
 
 @final
 class RandomDetectThreshold(TypedDict):
-    """The thresholds for one value of the field."""
+    """Thresholds for one value of the field."""
 
     denominator: NotRequired[int | None]
     max: int
@@ -1707,7 +1707,7 @@ class RateLimitAction(TypedDict):
 
 @final
 class RateLimitConfig(TypedDict):
-    """One `rate-limit` line."""
+    """`rate-limit` line."""
 
     conform: RateLimitAction
     exceed: RateLimitAction
@@ -1719,7 +1719,7 @@ class RateLimitConfig(TypedDict):
 
 @final
 class RateLimitCounters(TypedDict):
-    """One `rate-limit` line."""
+    """`rate-limit` line."""
 
     conformed: Count
     counting_ns: int
@@ -1760,14 +1760,14 @@ class ReservedConversations(TypedDict):
 
 @final
 class Resolved(TypedDict):
-    """The configured policy-maps with every default filled in."""
+    """Configured policy-maps with all defaults."""
 
     policy_maps: dict[str, ResolvedPolicy]
 
 
 @final
 class ResolvedClass(TypedDict):
-    """A class with its defaults."""
+    """Class with its defaults."""
 
     bandwidth: BandwidthCounters | None
     fair_queue: ResolvedFairQueue | None
@@ -1794,7 +1794,7 @@ class ResolvedFairQueue(TypedDict):
 
 @final
 class ResolvedPolice(TypedDict):
-    """A policer with its defaults. Figures in bits and bytes are null where they depend on the rate of an interface."""
+    """Policer with its defaults. Values in bits and bytes are null if they depend on the rate of an interface."""
 
     bc_bytes: int | None
     be_bytes: int | None
@@ -1811,14 +1811,14 @@ class ResolvedPolice(TypedDict):
 
 @final
 class ResolvedPolicy(TypedDict):
-    """A policy-map with its defaults."""
+    """Policy-map with its defaults."""
 
     classes: list[ResolvedClass]
 
 
 @final
 class ResolvedPriority(TypedDict):
-    """Low-latency queueing with its defaults. Figures are null where they depend on the rate of an interface."""
+    """Low-latency queueing with its defaults. Values are null if they depend on the rate of an interface."""
 
     burst_bytes: int | None
     kbps: int | None
@@ -1829,8 +1829,7 @@ class ResolvedPriority(TypedDict):
 
 @final
 class ResolvedRandomDetect(TypedDict):
-    """Random early detection with its defaults: every precedence, or the code points that have thresholds of their
-    own."""
+    """Random early detection with its defaults: every precedence, or the code points with separate thresholds."""
 
     basis: RandomDetectBasis
     classes: list[ResolvedRandomDetectRow]
@@ -1851,7 +1850,7 @@ class ResolvedRandomDetectRow(TypedDict):
 
 @final
 class ResolvedShape(TypedDict):
-    """A shaper with its defaults. Figures are null where they depend on the rate of an interface."""
+    """Shaper with its defaults. Values are null if they depend on the rate of an interface."""
 
     bc_bits: int | None
     be_bits: int | None
@@ -1893,7 +1892,7 @@ class Route(TypedDict):
 
 @final
 class RouterConfig(TypedDict):
-    """The complete configuration of a router's data plane."""
+    """Complete configuration of a router's data plane."""
 
     access_lists: NotRequired[dict[str, list[AccessListEntry]]]
     class_maps: NotRequired[dict[str, ClassMap]]
@@ -1947,7 +1946,7 @@ class Sample(TypedDict):
 
 @final
 class Scenario(TypedDict):
-    """A network, its traffic, and what is to be observed."""
+    """Network, its traffic, and its observations."""
 
     captures: NotRequired[list[Capture]]
     drain_ns: NotRequired[int]
@@ -1977,7 +1976,7 @@ class Schedule(TypedDict):
 
 @final
 class SetAction(TypedDict):
-    """One `set` command."""
+    """`set` command."""
 
     field: SetField
     value: int
@@ -1985,7 +1984,7 @@ class SetAction(TypedDict):
 
 @final
 class SetCounters(TypedDict):
-    """One `set` command."""
+    """`set` command."""
 
     field: SetField
     packets: int
@@ -2008,7 +2007,7 @@ class ShapeBurstMs(TypedDict):
 
 @final
 class ShapeConfig(TypedDict):
-    """A shaper."""
+    """Shaper."""
 
     bc: NotRequired[ShapeBurst | None]
     be: NotRequired[ShapeBurst | None]
@@ -2018,7 +2017,7 @@ class ShapeConfig(TypedDict):
 
 @final
 class ShapeCounters(TypedDict):
-    """A shaper."""
+    """Shaper."""
 
     active: bool
     bc_bits: int
@@ -2054,7 +2053,7 @@ class SimulationReport(TypedDict):
 
 @final
 class StartAfter(TypedDict):
-    """So many seconds after the schedule took effect."""
+    """Number of seconds after the schedule took effect."""
 
     after: int
 
@@ -2102,7 +2101,7 @@ class StreamReport(TypedDict):
 
 @final
 class SubinterfaceConfig(TypedDict):
-    """An IEEE 802.1Q subinterface of a router's Ethernet port."""
+    """IEEE 802.1Q subinterface of a router's Ethernet port."""
 
     access_groups_input: NotRequired[list[str]]
     access_groups_output: NotRequired[list[str]]
@@ -2118,7 +2117,7 @@ class SubinterfaceConfig(TypedDict):
 
 @final
 class SubinterfaceCounters(TypedDict):
-    """One IEEE 802.1Q subinterface. Its frames are among those of the port."""
+    """IEEE 802.1Q subinterface. Its frames also count for the port."""
 
     enabled: bool
     input: Count
@@ -2150,7 +2149,7 @@ class Summary(TypedDict):
 
 @final
 class SwitchConfig(TypedDict):
-    """`mls qos` and everything global that belongs to it. A configuration with this makes every port a switch port."""
+    """`mls qos` and all related global settings. A configuration with this makes every port a switch port."""
 
     aggregate_policers: NotRequired[dict[str, AggregatePolicerConfig]]
     input: InputQueuesConfig
@@ -2163,7 +2162,7 @@ class SwitchConfig(TypedDict):
 
 @final
 class SwitchCounters(TypedDict):
-    """The egress memory in cells, of the ASICs up to that of the last wired port together."""
+    """Egress memory in cells, of all ASICs up to that of the last connected port."""
 
     cells_common: int
     cells_common_free: int
@@ -2173,7 +2172,7 @@ class SwitchCounters(TypedDict):
 
 @final
 class SwitchPortConfig(TypedDict):
-    """The switch's part of an interface."""
+    """Switch configuration of an interface."""
 
     cos_override: NotRequired[bool]
     default_cos: NotRequired[int]
@@ -2191,7 +2190,7 @@ class SwitchPortConfig(TypedDict):
 
 @final
 class SwitchPortCounters(TypedDict):
-    """Counters of a switch port, in frames. While QoS is off only the egress queue counts, all of it for queue 4 and
+    """Counters of a switch port, in frames. While QoS is off only the egress queue counts, all frames for queue 4 and
     threshold 3."""
 
     cos_in: list[int]
@@ -2209,7 +2208,7 @@ class SwitchPortCounters(TypedDict):
 
 @final
 class SwitchportConfig(TypedDict):
-    """A port that switches."""
+    """Switch port."""
 
     mode: SwitchportMode
     vlan: int
@@ -2237,7 +2236,7 @@ class TimeOfDay(TypedDict):
 
 @final
 class TinCounters(TypedDict):
-    """A tin of CAKE."""
+    """Tin of CAKE."""
 
     average_delay_ns: int
     bulk_flows: int
@@ -2259,7 +2258,7 @@ class TinCounters(TypedDict):
 
 @final
 class Tokens(TypedDict):
-    """Tokens of a policer at one moment, in whole bytes."""
+    """Tokens of a policer at one time, in whole bytes."""
 
     committed_bytes: int
     excess_bytes: int
@@ -2267,9 +2266,8 @@ class Tokens(TypedDict):
 
 @final
 class TokensLost(TypedDict):
-    """Tokens of the committed rate that came while there was no room for them (with one rate and two buckets: in
-    neither) although there was demand: the packet before had come no longer ago than the idle time, 3 s or that of the
-    dynamic bucket. Known at arrivals."""
+    """Tokens of the committed rate that found no space (with one rate and two buckets: in neither) despite demand: the
+    previous packet had arrived within the idle time, 3 s or that of the dynamic bucket. Updated at arrivals."""
 
     bytes: int
     longest_ns: int
@@ -2277,7 +2275,7 @@ class TokensLost(TypedDict):
 
 @final
 class TreeNode(TypedDict):
-    """A class or a queue of a tree."""
+    """Class or queue of a tree."""
 
     minimum_bps: NotRequired[int]
     name: str
@@ -2289,7 +2287,7 @@ class TreeNode(TypedDict):
 
 @final
 class TreeNodeCounters(TypedDict):
-    """A node of a tree of queues (`tc class` and `tc qdisc`)."""
+    """Node of a tree of queues (`tc class` and `tc qdisc`)."""
 
     depth_bytes: int
     depth_packets: int
@@ -2304,7 +2302,7 @@ class TreeNodeCounters(TypedDict):
 
 @final
 class TreeShape(TypedDict):
-    """A token bucket that shapes (`tbf`, HTB `ceil`, the shaper of `cake`)."""
+    """Token bucket that shapes (`tbf`, HTB `ceil`, the shaper of `cake`)."""
 
     account: NotRequired[LengthAccount | None]
     burst_bytes: int
@@ -2314,7 +2312,7 @@ class TreeShape(TypedDict):
 
 @final
 class UserDefinedAccount(TypedDict):
-    """`account user-defined`: more bytes than are counted, or fewer."""
+    """`account user-defined`: additional or fewer counted bytes."""
 
     atm: NotRequired[bool]
     offset: int

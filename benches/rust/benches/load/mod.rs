@@ -1,4 +1,4 @@
-//! What the benchmarks measure: a saturated port, and packets of many flows through it.
+//! Measured load of the benchmarks: a saturated port, and packets of many flows through it.
 
 pub mod switch;
 
@@ -26,7 +26,7 @@ pub struct Load {
     gap: u64,
 }
 
-/// What the port does.
+/// Configuration of the port.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Fifo,
@@ -35,16 +35,16 @@ pub enum Kind {
     HqfShaper,
     FairQueue,
     WeightedFair,
-    /// So many classes, all with packets waiting.
+    /// Number of classes, all with waiting packets.
     Hqf(u16),
     /// The same in the classic generation.
     Classic(u16),
-    /// As the first, but each class is told by an access list.
+    /// Like the first, but each class is matched by an access list.
     HqfAccessLists(u16),
 }
 
 impl Kind {
-    /// How many classes there are beside class-default, and the generation if it is they that are measured.
+    /// Number of classes in addition to class-default, and the generation if these are measured.
     fn many(self) -> Option<(&'static str, u16)> {
         match self {
             Kind::Hqf(classes) | Kind::HqfAccessLists(classes) => Some(("hqf", classes)),
@@ -117,7 +117,7 @@ impl Load {
         load
     }
 
-    /// Offers [`PACKETS`] packets, one flow after the other, and collects what comes out.
+    /// Offers [`PACKETS`] packets, one flow after the other, and collects the output.
     pub fn pass(&mut self) -> usize {
         self.outputs.clear();
         for packet in 0..PACKETS {

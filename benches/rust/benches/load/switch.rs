@@ -39,7 +39,7 @@ fn switch(thresholds: &Value) -> Value {
 }
 
 impl SwitchLoad {
-    /// So many ports of 100 Mb/s with `share 30 70 1 1`, each offered 150 Mb/s in two of its queues, in their steady
+    /// Number of ports of 100 Mb/s with `share 30 70 1 1`, each offered 150 Mb/s in two of its queues, in their steady
     /// state. With `short` memory nearly every cell is common, and they do not suffice.
     pub fn new(ports: usize, short: bool) -> SwitchLoad {
         let thresholds = match short {
@@ -80,7 +80,7 @@ impl SwitchLoad {
         load
     }
 
-    /// Offers [`PACKETS`] packets, one port after the other, and collects what comes out.
+    /// Offers [`PACKETS`] packets, one port after the other, and collects the output.
     pub fn pass(&mut self) -> usize {
         self.outputs.clear();
         for packet in 0..PACKETS as u64 {

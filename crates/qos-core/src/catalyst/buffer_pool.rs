@@ -115,7 +115,7 @@ impl BufferPool {
         }
     }
 
-    /// Checks that the ports' queues hold what the memory counts.
+    /// Checks that the contents of the ports' queues equal the counters of the memory.
     pub fn audit(&self, queues: impl Iterator<Item = [QueueBuffers; QUEUES]>) -> Result<(), String> {
         let mut found = QueueBuffers::default();
         for held in queues.flatten() {

@@ -1,8 +1,8 @@
 //! A Catalyst port's egress: queue by label, weighted tail drop on cells, shaped and shared round robin, rewrite, link.
 //!
-//! A frame holds its cells until its last bit is on the wire. As with a router's port, decisions are settled in order
-//! of time and no earlier than needed (see [`crate::Engine`] on time); what other ports of the same memory have given
-//! back by then is settled when it matters.
+//! A frame occupies its cells until its last bit is on the wire. Like at a router's port, decisions are settled in
+//! order of time and no earlier than needed (see [`crate::Engine`] on time); cells that other ports of the same memory
+//! have released by then are settled when they matter.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ use crate::plan::catalyst::{EgressPlan, QueueAt};
 use crate::plan::port::PortPlan;
 use crate::time::Time;
 
-/// Counters of the egress side besides those of traffic.
+/// Counters of the egress side in addition to those of traffic.
 #[derive(Clone, Debug)]
 pub(crate) struct EgressCounts {
     pub dscp: [u64; 64],
@@ -297,7 +297,7 @@ impl<P> Egress<P> {
         self.release(now, pool);
     }
 
-    /// Passes on what has reached the other end by `now`.
+    /// Passes on the frames that have reached the other end by `now`.
     pub fn advance(&mut self, now: Time, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
         while let Some(next) = self.upcoming.filter(|next| self.outbound.reaches(next.end) <= now) {
             self.start_frame(next, pool);
@@ -324,7 +324,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// What the port counts in both directions.
+    /// Counters of the port in both directions.
     pub fn port_counters(&self, ingress: &IngressCounts) -> SwitchPortCounters {
         SwitchPortCounters {
             dscp_in: ingress.dscp.to_vec(),

@@ -47,7 +47,7 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Passes on what has arrived by `now`.
+    /// Passes on the frames that have arrived by `now`.
     pub fn advance(&mut self, now: Time, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         while let Some(mut frame) = self.inbound.next(now, outputs) {
             let pass = self.labeller.pass(frame.arrives, &mut frame.descriptor, self.policy.as_mut(), lists);
@@ -81,7 +81,7 @@ impl<P> Ingress<P> {
     }
 }
 
-/// What the way in counts.
+/// Counters of the input side.
 #[derive(Clone, Debug)]
 pub(crate) struct IngressCounts {
     pub dscp: [u64; 64],

@@ -5,8 +5,8 @@
 //! So in any window of `T` seconds that begins with one of its frames, frames of at most `(T + longest)/w` seconds of
 //! wire time start before the last one. Shaped queues come before shared ones.
 //!
-//! Shared queues divide what is left by their weights: start-time fair queueing (Goyal, Vin and Cheng, 1996) over bytes
-//! on the wire. Of two queues that are both busy, what they sent divided by their weights never differs by more than a
+//! Shared queues divide the remaining bandwidth by their weights: start-time fair queueing (Goyal, Vin and Cheng, 1996)
+//! over bytes on the wire. For two busy queues, the sent bytes divided by their weights never differ by more than a
 //! frame of each divided by its weight.
 
 use crate::config::catalyst_constants::{LONGEST_ON_WIRE, QUEUES};
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(srr.pick(at(150), 0b1111), Some(2), "shared queues come after shaped ones");
     }
 
-    /// How often each queue is served, of frames of one length.
+    /// Number of times each queue is served, for frames of one length.
     fn served(srr: &mut Srr, busy: Busy, frames: usize) -> ([usize; QUEUES], Vec<usize>) {
         let order: Vec<_> = (0..frames)
             .map(|_| {

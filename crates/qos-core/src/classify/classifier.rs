@@ -1,10 +1,10 @@
 //! An index of the classes of a policy-map by one field of the packet, so that classifying does not cost a look at
 //! every class.
 //!
-//! Where many classes ask for a value of the same field (a port, a code point, a group …) only those are tried that ask
-//! for the packet's own value or for none, in their order. A class is left out only if trying it would change nothing:
-//! it would not match, and no entry of an access list would count a hit on the way. With few classes, or where no field
-//! distinguishes them, all are tried.
+//! If many classes ask for a value of the same field (a port, a code point, a group …), only those that ask for the
+//! packet's value or for none are tried, in their order. A class is left out only if trying it would change nothing: it
+//! would not match, and no entry of an access list would count a hit. With few classes, or if no field distinguishes
+//! them, all are tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Marking: what `set` commands and policers write into a packet.
+//! Marking of packets by `set` commands and policers.
 
 use crate::config::policy::{MapAction, PoliceAction, SetField};
 use crate::config::queueing::ThresholdField;

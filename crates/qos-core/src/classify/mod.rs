@@ -1,4 +1,4 @@
-//! Classifying and marking: access lists, class-maps, and what is written into a packet.
+//! Classification and marking: access lists, class-maps, and new field values of a packet.
 
 pub(crate) mod access_list;
 pub(crate) mod classifier;

@@ -1,4 +1,4 @@
-//! Which queue of an interface without a queueing policy a packet joins.
+//! Selection of a queue by an interface without a queueing policy.
 
 use crate::classify::access_list::AccessList;
 use crate::config::interface_queueing::QueuedProtocol;

@@ -54,8 +54,8 @@ pub(crate) fn plan(config: &AccountConfig, most: i32) -> Result<AccountPlan, Con
 mod tests {
     use super::*;
 
-    /// Table 10-1 of the Cisco 10000's QoS guide: bytes taken for the subscriber's encapsulation, less those that the
-    /// router counts of its own.
+    /// Table 10-1 of the Cisco 10000's QoS guide: bytes counted for the subscriber's encapsulation, minus those that
+    /// the router counts for its own.
     #[test]
     fn encapsulations_are_taken_for_their_bytes() {
         for (subscriber, bytes) in [

@@ -1,4 +1,4 @@
-//! The figures of bandwidth, priority and random early detection: what was configured, with defaults filled in.
+//! Values of bandwidth, priority and random early detection: the configuration with defaults filled in.
 //!
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 

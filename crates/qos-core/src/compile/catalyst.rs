@@ -1,4 +1,4 @@
-//! From the switch's configuration to what its ports run; everything is checked here.
+//! Compiler from the switch's configuration to the plans of its ports; all checks are here.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! From configured class-maps to what is asked of a packet.
+//! Compiler from class-maps to tests of a packet.
 
 use crate::compile::context::Context;
 use crate::config::classification::{Criterion, MatchMode};

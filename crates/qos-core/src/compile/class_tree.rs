@@ -1,4 +1,4 @@
-//! From an attached policy-map to the tree of its queues: which class joins which, and what each is given.
+//! Compiler from an attached policy-map to the tree of its queues: the queue of each class, and its bandwidth.
 
 use crate::compile::context::{Context, PathClass};
 use crate::compile::generation::ClassQueues;

@@ -11,7 +11,7 @@ use crate::error::ConfigError;
 use crate::frame::port::PortId;
 use crate::plan::port::{KindPlan, PortPlan};
 
-/// What a configuration comes to.
+/// Result of compiling a configuration.
 pub(crate) struct Compiled {
     /// By number of the port.
     pub ports: Vec<PortPlan>,

@@ -1,4 +1,4 @@
-//! A configuration being compiled: what all stages ask.
+//! Configuration being compiled: common queries of all stages.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The figures of policers, shapers and queues: what was configured, with the generation's defaults filled in.
+//! Values of policers, shapers and queues: the configuration with the generation's defaults filled in.
 //!
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 

@@ -1,4 +1,4 @@
-//! The length of a class's queue: in which unit, for which packets, and what follows from it for early detection.
+//! Queue limit of a class: its unit, the affected packets, and the resulting thresholds of early detection.
 //!
 //! A queue's depth is in packets or in bytes; milliseconds are bytes of the class's rate. All limits of a class,
 //! and the thresholds of its early detection, have the same unit.

@@ -1,4 +1,4 @@
-//! What does not depend on an interface: its checks, and the policy-maps with every default filled in.
+//! Parts that do not depend on an interface: its checks, and the policy-maps with all defaults filled in.
 
 use std::collections::BTreeMap;
 

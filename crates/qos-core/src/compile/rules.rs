@@ -1,4 +1,4 @@
-//! Refusals of a policy-map, whatever it is attached to: combinations of actions, mixed units, too much bandwidth.
+//! Refusals of a policy-map, independent of its attachment: combinations of actions, mixed units, too much bandwidth.
 
 use crate::compile::combinations::{IMPOSSIBLE, ONE_UNIT};
 use crate::compile::context::{Context, PathClass};

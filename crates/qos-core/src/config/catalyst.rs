@@ -1,4 +1,4 @@
-//! The switch's part of the configuration.
+//! Configuration of a switch.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// `mls qos` and everything global that belongs to it. A configuration with this makes every port a switch port.
+/// `mls qos` and all related global settings. A configuration with this makes every port a switch port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -26,12 +26,12 @@ pub struct SwitchConfig {
     /// `mls qos aggregate-policer`, by name.
     #[cfg_attr(feature = "serde", serde(default))]
     pub aggregate_policers: BTreeMap<String, AggregatePolicerConfig>,
-    /// The input policy-maps of `interface Vlan`, by VLAN: of what comes by ports with `vlan_based`.
+    /// Input policy-maps of `interface Vlan`, by VLAN: applied to packets from ports with `vlan_based`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub vlan_policies: BTreeMap<u16, String>,
 }
 
-/// The QoS maps. A queue and threshold is `[queue, threshold]`, each from 1.
+/// QoS maps. A queue and threshold is `[queue, threshold]`, each from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -68,7 +68,7 @@ pub struct MapsConfig {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct QueueSetConfig {
-    /// Each queue's part of a port's buffers in per cent; together 100.
+    /// Share of each queue in the buffers of a port in per cent; together 100.
     pub buffers: [u32; 4],
     /// Thresholds of each queue.
     pub thresholds: [QueueThresholds; 4],
@@ -84,9 +84,9 @@ pub struct QueueThresholds {
     pub t1: u32,
     /// Second drop threshold, 1 to 3200.
     pub t2: u32,
-    /// What is reserved, 1 to 100.
+    /// Reserved part, 1 to 100.
     pub reserved: u32,
-    /// What the queue may hold, 1 to 3200; the third threshold.
+    /// Maximum of the queue, 1 to 3200; the third threshold.
     pub maximum: u32,
 }
 
@@ -96,13 +96,13 @@ pub struct QueueThresholds {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct InputQueuesConfig {
-    /// Parts of the buffers in per cent; together 100.
+    /// Shares of the buffers in per cent; together 100.
     pub buffers: [u32; 2],
     /// Share weights, 1 to 100.
     pub bandwidth: [u32; 2],
     /// First and second drop threshold of each queue in per cent, 1 to 100.
     pub thresholds: [[u32; 2]; 2],
-    /// The priority queue.
+    /// Priority queue.
     pub priority: InputPriorityConfig,
 }
 
@@ -112,9 +112,9 @@ pub struct InputQueuesConfig {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct InputPriorityConfig {
-    /// Which queue, 1 or 2.
+    /// Number of the queue, 1 or 2.
     pub queue: u32,
-    /// What it gets of the ring before the others, 0 to 40 per cent.
+    /// Share of the ring that it gets before the others, 0 to 40 per cent.
     pub bandwidth: u32,
 }
 
@@ -128,11 +128,11 @@ pub struct AggregatePolicerConfig {
     pub rate_bps: u64,
     /// Bytes, 8000 to 1 000 000.
     pub burst_bytes: u64,
-    /// What happens to packets out of profile.
+    /// Action for packets out of profile.
     pub exceed: ExceedAction,
 }
 
-/// What a switch's policer does to packets out of profile.
+/// Action of a switch's policer for packets out of profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -144,21 +144,21 @@ pub enum ExceedAction {
     PolicedDscpTransmit,
 }
 
-/// What is trusted.
+/// Trusted field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Trust {
-    /// The packet's code point.
+    /// Code point of the packet.
     Dscp,
-    /// The class of service of the tag, or the port's for a frame without one.
+    /// Class of service of the tag, or that of the port for an untagged frame.
     Cos,
-    /// The packet's IP precedence.
+    /// IP precedence of the packet.
     IpPrecedence,
 }
 
-/// The switch's part of an interface.
+/// Switch configuration of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -173,10 +173,10 @@ pub struct SwitchPortConfig {
     /// `mls qos cos override`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub cos_override: bool,
-    /// `mls qos dscp-mutation`: name of a mutation map. Works on a port that trusts the code point.
+    /// `mls qos dscp-mutation`: name of a mutation map. Takes effect on a port that trusts the code point.
     #[cfg_attr(feature = "serde", serde(default))]
     pub dscp_mutation: Option<String>,
-    /// `srr-queue bandwidth shape`: 0 (shared) to 65535; the queue gets one part in so many of the port's speed.
+    /// `srr-queue bandwidth shape`: 0 (shared) to 65535; the queue gets 1/N of the port's speed.
     #[cfg_attr(feature = "serde", serde(default = "default_shape"))]
     pub shape: [u32; 4],
     /// `srr-queue bandwidth share`, 1 to 255.
@@ -191,7 +191,7 @@ pub struct SwitchPortConfig {
     /// `queue-set`, 1 or 2.
     #[cfg_attr(feature = "serde", serde(default = "default_queue_set"))]
     pub queue_set: u32,
-    /// `mls qos vlan-based`: the policies of its VLANs count, it has none of its own.
+    /// `mls qos vlan-based`: the policies of its VLANs apply; the port has no policy.
     #[cfg_attr(feature = "serde", serde(default))]
     pub vlan_based: bool,
     /// Null for a routed port (`no switchport`).
@@ -202,7 +202,7 @@ pub struct SwitchPortConfig {
     pub speed_bps: Option<u64>,
 }
 
-/// The platform's defaults, of a routed port.
+/// Defaults of the platform, for a routed port.
 impl Default for SwitchPortConfig {
     fn default() -> SwitchPortConfig {
         SwitchPortConfig {
@@ -238,7 +238,7 @@ fn default_queue_set() -> u32 {
     1
 }
 
-/// A port that switches.
+/// Switch port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -250,14 +250,14 @@ pub struct SwitchportConfig {
     pub vlan: u16,
 }
 
-/// How a port switches.
+/// Switching mode of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum SwitchportMode {
-    /// One VLAN, without tags.
+    /// One VLAN, untagged.
     Access,
-    /// Every VLAN, with IEEE 802.1Q tags; the native one without.
+    /// All VLANs, with IEEE 802.1Q tags; the native one untagged.
     Trunk,
 }

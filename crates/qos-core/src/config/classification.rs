@@ -1,4 +1,4 @@
-//! The classifying part of the configuration: access lists and class-maps.
+//! Classification part of the configuration: access lists and class-maps.
 
 use std::net::IpAddr;
 
@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// One entry of an extended access list. Its addresses, and those of the list's other entries, are of one family: it
-/// matches packets of that family alone.
+/// Entry of an extended access list. Its addresses, and those of the other entries of the list, have one IP version: it
+/// matches only packets of that version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct AccessListEntry {
-    /// What a match means.
+    /// Action for a matching packet.
     pub action: AccessAction,
     /// IP protocol number; null for `ip` and `ipv6`.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -38,7 +38,7 @@ pub struct AccessListEntry {
     /// TCP with ACK or RST set.
     #[cfg_attr(feature = "serde", serde(default))]
     pub established: bool,
-    /// ICMP type; of an IPv6 entry ICMPv6's.
+    /// ICMP type; of an IPv6 entry the ICMPv6 type.
     #[cfg_attr(feature = "serde", serde(default))]
     pub icmp_type: Option<u8>,
     /// ICMP code.
@@ -49,7 +49,7 @@ pub struct AccessListEntry {
     pub fragments: bool,
 }
 
-/// What the match of an access list entry means.
+/// Action of an access list entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -61,7 +61,7 @@ pub enum AccessAction {
     Deny,
 }
 
-/// An address and the bits of it that do not matter.
+/// Address and wildcard bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -79,21 +79,21 @@ pub struct AddressMatch {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PortMatch {
-    /// How to compare.
+    /// Operator of the comparison.
     pub op: PortOperator,
     /// One or more ports for `eq` and `neq`, one for `gt` and `lt`, first and last for `range`.
     pub ports: Vec<u16>,
 }
 
-/// How a port is compared.
+/// Operator of a port comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PortOperator {
-    /// One of the ports.
+    /// Equal to one of the ports.
     Eq,
-    /// None of the ports.
+    /// Equal to none of the ports.
     Neq,
     /// Greater.
     Gt,
@@ -103,20 +103,20 @@ pub enum PortOperator {
     Range,
 }
 
-/// A class-map.
+/// Class-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ClassMap {
-    /// How the criteria combine.
+    /// Combination of the criteria.
     #[cfg_attr(feature = "serde", serde(rename = "match"))]
     pub combine: MatchMode,
-    /// Criteria in configured order; with none nothing matches.
+    /// Criteria in configured order; without any nothing matches.
     pub criteria: Vec<Criterion>,
 }
 
-/// How criteria combine.
+/// Combination of criteria.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -128,7 +128,7 @@ pub enum MatchMode {
     Any,
 }
 
-/// One match statement; `negate` is `match not`.
+/// Match statement; `negate` is `match not`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -196,10 +196,10 @@ pub enum Criterion {
     },
     /// `match packet length`, of the IP packet in bytes.
     PacketLength {
-        /// Least, if any.
+        /// Minimum, if any.
         #[cfg_attr(feature = "serde", serde(default))]
         min: Option<u32>,
-        /// Greatest, if any.
+        /// Maximum, if any.
         #[cfg_attr(feature = "serde", serde(default))]
         max: Option<u32>,
         /// `match not`.
@@ -216,7 +216,7 @@ pub enum Criterion {
     },
     /// `match input-interface` of a switch, with any of several ports.
     InputInterfaces {
-        /// IOS names. By one that the switch has no cable at nothing comes.
+        /// IOS names. An unconnected port of the switch matches nothing.
         names: Vec<String>,
     },
     /// `match qos-group`.
@@ -245,7 +245,7 @@ pub enum Criterion {
     },
 }
 
-/// A protocol recognised by IP protocol number or well-known port (either end).
+/// Protocol recognised by IP protocol number or well-known port (at either end).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

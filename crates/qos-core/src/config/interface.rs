@@ -1,4 +1,4 @@
-//! The configuration of an interface.
+//! Configuration of an interface.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::config::queueing::{InterfaceFairQueue, RandomDetectConfig};
 use crate::config::rate_limit::RateLimitConfig;
 use crate::wire::framing::Framing;
 
-/// An interface.
+/// Interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -36,34 +36,34 @@ pub struct InterfaceConfig {
     /// Time constant of averages in seconds, 30 to 600 in steps of 30.
     #[cfg_attr(feature = "serde", serde(default = "default_load_interval"))]
     pub load_interval_s: u32,
-    /// Packets in the transmit ring beside the one on the wire, on ATM particles; null for the default.
+    /// Packets in the transmit ring in addition to the one on the wire, on ATM particles; null for the default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub tx_ring_limit: Option<u32>,
-    /// `hold-queue N out`: packets in the interface's queue; null for the default.
+    /// `hold-queue N out`: maximum number of packets in the interface's queue; null for the default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub hold_queue_out: Option<u32>,
     /// Weighted fair queueing on the interface; null for the platform's default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub fair_queue: Option<InterfaceFairQueue>,
-    /// Weighted random early detection on the interface, in whose queue packets then are first in, first out; with a
-    /// queueing policy or other queueing it does nothing.
+    /// Weighted random early detection on the interface, whose queue is then first in, first out; without effect with a
+    /// queueing policy or other queueing.
     #[cfg_attr(feature = "serde", serde(default))]
     pub random_detect: Option<RandomDetectConfig>,
     /// Queueing without a policy-map, in place of the default; null for none.
     #[cfg_attr(feature = "serde", serde(default))]
     pub queueing: Option<InterfaceQueueing>,
-    /// `max-reserved-bandwidth`: per cent of the bandwidth that classes may reserve (classic only); null for 75.
+    /// `max-reserved-bandwidth`: per cent of the bandwidth that classes can reserve (classic only); null for 75.
     #[cfg_attr(feature = "serde", serde(default))]
     pub max_reserved_percent: Option<u32>,
-    /// `ip tcp adjust-mss`: the most bytes of a TCP segment over IPv4 that SYNs through it may ask for, either way; 500
-    /// to 1460. The engine, which knows no options, only carries it.
+    /// `ip tcp adjust-mss`: maximum segment size in SYNs over IPv4 through the interface, in both directions, from
+    /// 500 to 1460. The engine does not parse options and only carries it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub tcp_adjust_mss: Option<u16>,
-    /// Access lists that what comes in has to be permitted by (`ip access-group`, `ipv6 traffic-filter`): at most one
-    /// of a family, for packets of that family. One without entries permits everything.
+    /// Access lists for incoming packets (`ip access-group`, `ipv6 traffic-filter`): at most one per IP version, for
+    /// packets of that version. One without entries permits everything.
     #[cfg_attr(feature = "serde", serde(default))]
     pub access_groups_input: Vec<String>,
-    /// Access lists that what goes out has to be permitted by, but for what the router itself sends.
+    /// Access lists for outgoing packets, except those of the router itself.
     #[cfg_attr(feature = "serde", serde(default))]
     pub access_groups_output: Vec<String>,
     /// `rate-limit input`, in order; ahead of the policy-map.
@@ -72,17 +72,17 @@ pub struct InterfaceConfig {
     /// `rate-limit output`, in order; ahead of the policy-map.
     #[cfg_attr(feature = "serde", serde(default))]
     pub rate_limit_output: Vec<RateLimitConfig>,
-    /// Policy-map applied to what comes in.
+    /// Policy-map for input.
     #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_input: Option<String>,
-    /// Policy-map applied to what goes out.
+    /// Policy-map for output.
     #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_output: Option<String>,
-    /// Its IEEE 802.1Q subinterfaces by IOS name. With some the port takes the frames of their VLANs and those without
-    /// a tag, and no others.
+    /// IEEE 802.1Q subinterfaces by IOS name. With some the port accepts only the frames of their VLANs and untagged
+    /// ones.
     #[cfg_attr(feature = "serde", serde(default))]
     pub subinterfaces: BTreeMap<String, SubinterfaceConfig>,
-    /// The switch's part: null on a router, and for the platform's defaults on a switch.
+    /// Switch configuration: null on a router, and for the platform's defaults on a switch.
     #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Option<SwitchPortConfig>,
 }
@@ -98,12 +98,12 @@ pub struct VirtualCircuitConfig {
     /// Sustainable cell rate, b/s, at most the peak (`vbr-nrt`); null for the peak (`ubr`, `cbr`).
     #[cfg_attr(feature = "serde", serde(default))]
     pub sustainable_bps: Option<u64>,
-    /// Maximum burst size: cells that may leave at the peak; null for the default.
+    /// Maximum burst size: cells that can leave at the peak rate; null for the default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub burst_cells: Option<u32>,
 }
 
-/// An IEEE 802.1Q subinterface of a router's Ethernet port.
+/// IEEE 802.1Q subinterface of a router's Ethernet port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -111,37 +111,37 @@ pub struct VirtualCircuitConfig {
 pub struct SubinterfaceConfig {
     /// Not shut down.
     pub enabled: bool,
-    /// Its VLAN, 1 to 4094.
+    /// VLAN, 1 to 4094.
     pub vlan: u16,
-    /// The VLAN of the frames without a tag.
+    /// VLAN of untagged frames.
     #[cfg_attr(feature = "serde", serde(default))]
     pub native: bool,
-    /// The `bandwidth` statement in kb/s, or the port's: base of its policies' percentages.
+    /// `bandwidth` statement in kb/s, or the port's: base of the percentages in its policies.
     pub bandwidth_kbps: u64,
-    /// The interface that leads to the router's own IP stack, as a port's `inside`. The engine only carries it.
+    /// Interface that leads to the router's IP stack, like a port's `inside`. The engine only carries it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub inside: Option<String>,
-    /// `ip tcp adjust-mss`: the most bytes of a TCP segment over IPv4 that SYNs through it may ask for, either way; 500
-    /// to 1460. The engine, which knows no options, only carries it.
+    /// `ip tcp adjust-mss`: maximum segment size in SYNs over IPv4 through the interface, in both directions, from
+    /// 500 to 1460. The engine does not parse options and only carries it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub tcp_adjust_mss: Option<u16>,
-    /// Access lists that what comes in has to be permitted by (`ip access-group`, `ipv6 traffic-filter`): at most one
-    /// of a family, for packets of that family. One without entries permits everything.
+    /// Access lists for incoming packets (`ip access-group`, `ipv6 traffic-filter`): at most one per IP version, for
+    /// packets of that version. One without entries permits everything.
     #[cfg_attr(feature = "serde", serde(default))]
     pub access_groups_input: Vec<String>,
-    /// Access lists that what goes out has to be permitted by, but for what the router itself sends.
+    /// Access lists for outgoing packets, except those of the router itself.
     #[cfg_attr(feature = "serde", serde(default))]
     pub access_groups_output: Vec<String>,
-    /// Policy-map applied to what comes in.
+    /// Policy-map for input.
     #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_input: Option<String>,
-    /// Policy-map applied to what goes out. One that queues does so below a shaper.
+    /// Policy-map for output. One with queues needs a shaper above them.
     #[cfg_attr(feature = "serde", serde(default))]
     pub service_policy_output: Option<String>,
 }
 
 impl SubinterfaceConfig {
-    /// A subinterface for tagged frames of a VLAN, without a policy.
+    /// Returns a subinterface for tagged frames of a VLAN, without a policy.
     pub fn new(vlan: u16, bandwidth_kbps: u64) -> SubinterfaceConfig {
         SubinterfaceConfig {
             enabled: true,
@@ -157,14 +157,14 @@ impl SubinterfaceConfig {
         }
     }
 
-    /// With a policy-map applied to what comes in.
+    /// Adds a policy-map for input.
     #[must_use]
     pub fn input(mut self, policy_map: impl Into<String>) -> SubinterfaceConfig {
         self.service_policy_input = Some(policy_map.into());
         self
     }
 
-    /// With a policy-map applied to what goes out.
+    /// Adds a policy-map for output.
     #[must_use]
     pub fn output(mut self, policy_map: impl Into<String>) -> SubinterfaceConfig {
         self.service_policy_output = Some(policy_map.into());
@@ -173,7 +173,8 @@ impl SubinterfaceConfig {
 }
 
 impl InterfaceConfig {
-    /// An interface that is up, with default queueing and no policy; `bandwidth_kbps` is its `bandwidth` statement.
+    /// Returns an interface that is up, with default queueing and no policy; `bandwidth_kbps` is its `bandwidth`
+    /// statement.
     pub fn new(bandwidth_kbps: u64) -> InterfaceConfig {
         InterfaceConfig {
             enabled: true,
@@ -200,21 +201,21 @@ impl InterfaceConfig {
         }
     }
 
-    /// With a policy-map applied to what comes in.
+    /// Adds a policy-map for input.
     #[must_use]
     pub fn input(mut self, policy_map: impl Into<String>) -> InterfaceConfig {
         self.service_policy_input = Some(policy_map.into());
         self
     }
 
-    /// With a policy-map applied to what goes out.
+    /// Adds a policy-map for output.
     #[must_use]
     pub fn output(mut self, policy_map: impl Into<String>) -> InterfaceConfig {
         self.service_policy_output = Some(policy_map.into());
         self
     }
 
-    /// With a subinterface, by its IOS name.
+    /// Adds a subinterface, by its IOS name.
     #[must_use]
     pub fn subinterface(mut self, name: impl Into<String>, subinterface: SubinterfaceConfig) -> InterfaceConfig {
         self.subinterfaces.insert(name.into(), subinterface);

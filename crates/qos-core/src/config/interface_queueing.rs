@@ -9,10 +9,10 @@ use crate::config::defaults::{CUSTOM_BYTE_COUNT, CUSTOM_QUEUE_LIMIT, GTS_BUFFERS
 use crate::config::policy::ShapeConfig;
 use crate::config::tree::TreeNode;
 
-/// Queues of `custom-queue-list`, the system's (0) included.
+/// Number of queues of `custom-queue-list`, including that of the system (0).
 pub const CUSTOM_QUEUES: usize = 17;
 
-/// Queues of `priority-group`, from high to low.
+/// Number of queues of `priority-group`, from high to low.
 pub const PRIORITY_QUEUES: usize = 4;
 
 /// Queueing of an interface without a policy-map.
@@ -21,19 +21,19 @@ pub const PRIORITY_QUEUES: usize = 4;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(tag = "type", rename_all = "snake_case", deny_unknown_fields))]
 pub enum InterfaceQueueing {
-    /// `traffic-shape`: what a shaper lets go shares the line with what none holds.
+    /// `traffic-shape`: packets that a shaper releases share the line with unshaped ones.
     Shaped {
-        /// In order; a packet is held by the first that matches.
+        /// In order; the first matching shaper delays a packet.
         shapers: Vec<InterfaceShaper>,
     },
     /// `priority-group`: a queue is served when those before it are empty.
     Priority {
         /// In order; the first that matches decides.
         rules: Vec<QueueRule>,
-        /// The queue of all else: 0 is high, 3 low.
+        /// Queue of all other packets: 0 is high, 3 low.
         #[cfg_attr(feature = "serde", serde(default = "default_priority_queue"))]
         default: u8,
-        /// Most packets of the four queues, from high to low; 0: no limit.
+        /// Maximum number of packets of the four queues, from high to low; 0: no limit.
         #[cfg_attr(feature = "serde", serde(default = "default_priority_limits"))]
         limits: [u32; PRIORITY_QUEUES],
     },
@@ -41,41 +41,41 @@ pub enum InterfaceQueueing {
     Custom {
         /// In order; the first that matches decides.
         rules: Vec<QueueRule>,
-        /// The queue of all else, 0 to 16.
+        /// Queue of all other packets, 0 to 16.
         #[cfg_attr(feature = "serde", serde(default = "default_custom_queue"))]
         default: u8,
-        /// The first queue that takes turns, 1 to 16; those before it are served ahead of all others, in order.
+        /// First queue that takes turns, 1 to 16; those before it are served ahead of all others, in order.
         #[cfg_attr(feature = "serde", serde(default = "default_custom_queue"))]
         lowest: u8,
-        /// The queues whose figures are not the default ones.
+        /// Queues with values other than the default.
         #[cfg_attr(feature = "serde", serde(default))]
         queues: Vec<CustomQueue>,
     },
-    /// Classes and queues as Linux's `tc` builds them.
+    /// Classes and queues as built by Linux `tc`.
     Tree {
-        /// A class before those below it.
+        /// Parents come before their children.
         nodes: Vec<TreeNode>,
         /// In order; the first that matches decides. Queues are numbers of nodes, from 0.
         #[cfg_attr(feature = "serde", serde(default))]
         rules: Vec<QueueRule>,
-        /// The node of all else.
+        /// Node of all other packets.
         #[cfg_attr(feature = "serde", serde(default))]
         default: u8,
     },
 }
 
-/// A shaper of an interface.
+/// Shaper of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct InterfaceShaper {
-    /// The access list whose packets it holds; null for all.
+    /// Access list of the shaped packets; null for all.
     #[cfg_attr(feature = "serde", serde(default))]
     pub access_list: Option<String>,
     /// Rate and bursts.
     pub shape: ShapeConfig,
-    /// Most packets of its queue.
+    /// Maximum number of packets in its queue.
     #[cfg_attr(feature = "serde", serde(default = "default_buffers"))]
     pub buffers: u32,
 }
@@ -88,30 +88,30 @@ pub struct InterfaceShaper {
 pub struct QueueRule {
     /// The queue.
     pub queue: u8,
-    /// Of this network layer.
+    /// Packets of this network layer.
     #[cfg_attr(feature = "serde", serde(default))]
     pub protocol: Option<QueuedProtocol>,
-    /// That came in there: the IOS name of an interface.
+    /// Packets that arrived at this interface, by IOS name.
     #[cfg_attr(feature = "serde", serde(default))]
     pub interface: Option<String>,
-    /// That the access list permits.
+    /// Packets that the access list permits.
     #[cfg_attr(feature = "serde", serde(default))]
     pub access_list: Option<String>,
-    /// With more counted bytes.
+    /// Packets with more counted bytes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub larger_than: Option<u32>,
-    /// With fewer counted bytes.
+    /// Packets with fewer counted bytes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub smaller_than: Option<u32>,
-    /// That are fragments other than the first.
+    /// Fragments other than the first.
     #[cfg_attr(feature = "serde", serde(default))]
     pub fragments: bool,
-    /// With this port at either end.
+    /// Packets with this port at either end.
     #[cfg_attr(feature = "serde", serde(default))]
     pub port: Option<QueuedPort>,
 }
 
-/// A network layer by which packets are queued.
+/// Network layer by which packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -121,11 +121,11 @@ pub enum QueuedProtocol {
     Ip,
     /// IPv6.
     Ipv6,
-    /// Neither: what the engine does not tell apart.
+    /// Neither: all other packets, which the engine does not distinguish.
     Other,
 }
 
-/// A port by which packets are queued.
+/// Port by which packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -137,7 +137,7 @@ pub struct QueuedPort {
     pub number: u16,
 }
 
-/// A queue that takes turns.
+/// Queue that takes turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -145,16 +145,16 @@ pub struct QueuedPort {
 pub struct CustomQueue {
     /// 0 to 16.
     pub number: u8,
-    /// Most packets; 0: no limit.
+    /// Maximum number of packets; 0: no limit.
     #[cfg_attr(feature = "serde", serde(default = "default_custom_limit"))]
     pub limit: u32,
-    /// Bytes of a turn, 1 to 16 777 215.
+    /// Bytes per turn, 1 to 16 777 215.
     #[cfg_attr(feature = "serde", serde(default = "default_byte_count"))]
     pub byte_count: u32,
 }
 
 impl CustomQueue {
-    /// With the default figures.
+    /// Returns a queue with the default values.
     pub fn new(number: u8) -> CustomQueue {
         CustomQueue { number, limit: CUSTOM_QUEUE_LIMIT, byte_count: CUSTOM_BYTE_COUNT }
     }

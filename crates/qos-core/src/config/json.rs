@@ -1,13 +1,13 @@
-//! Reading configurations from JSON text.
+//! JSON parsing of configurations.
 
 use serde::Deserialize;
 
 use crate::error::ConfigError;
 
-/// Reads a document of any type from JSON text.
+/// Parses a document of any type from JSON text.
 ///
 /// # Errors
-/// The path and reason when the text is not JSON or not of that type's shape.
+/// The path and reason if the text is not JSON or does not have the shape of that type.
 pub fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ConfigError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| path_error(&error))?;

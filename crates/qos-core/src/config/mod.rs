@@ -1,6 +1,6 @@
-//! The configuration: what `docs/internals/control-protocol.md` describes, as types.
+//! Configuration types, described in `docs/internals/control-protocol.md`.
 //!
-//! Reading checks the shape (unknown keys are refused); [`crate::Engine::configure`] checks the meaning.
+//! Parsing checks the shape (unknown keys are refused); [`crate::Engine::configure`] checks the meaning.
 
 pub(crate) mod catalyst;
 pub(crate) mod catalyst_constants;

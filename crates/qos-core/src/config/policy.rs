@@ -1,4 +1,4 @@
-//! The policy-maps of the configuration: marking, policing, shaping, and what a class's queue is.
+//! Policy-maps of the configuration: marking, policing, shaping, and the queue of a class.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -10,17 +10,17 @@ use crate::config::queueing::{
     BandwidthConfig, PriorityConfig, QueueLimit, QueueThreshold, RandomDetectConfig, ThresholdField,
 };
 
-/// A policy-map.
+/// Policy-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PolicyMap {
-    /// Classes in configured order. `class-default` is always there and last: it is added when missing.
+    /// Classes in configured order. `class-default` is always the last one: it is added if missing.
     pub classes: Vec<PolicyClass>,
 }
 
-/// One class of a policy-map with its actions.
+/// Class of a policy-map with its actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -40,23 +40,23 @@ pub struct PolicyClass {
     /// Shaper (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub shape: Option<ShapeConfig>,
-    /// Packets that the flow queues behind the shaper hold together (earlier generation); null for 1000.
+    /// Maximum number of packets in all flow queues behind the shaper (earlier generation); null for 1000.
     #[cfg_attr(feature = "serde", serde(default))]
     pub shape_buffers: Option<u32>,
-    /// Lengths of packets for its shaper and for its part of the line, where they are not the counted ones (output
-    /// only, later generation); counters and queues know nothing of it.
+    /// Packet lengths for its shaper and for its share of the line, if they differ from the counted ones (output only,
+    /// later generation); counters and queues are unaffected.
     #[cfg_attr(feature = "serde", serde(default))]
     pub account: Option<AccountConfig>,
-    /// Length of the class's queue (output only).
+    /// Length limit of the class's queue (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub queue_limit: Option<QueueLimit>,
-    /// Lengths of the queue for packets with a value of a field (output only, later generation).
+    /// Length limits of the queue for packets with a value of a field (output only, later generation).
     #[cfg_attr(feature = "serde", serde(default))]
     pub queue_thresholds: Vec<QueueThreshold>,
     /// Fair queueing within the class (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub fair_queue: Option<FairQueueConfig>,
-    /// What the class is guaranteed (output only).
+    /// Guaranteed bandwidth of the class (output only).
     #[cfg_attr(feature = "serde", serde(default))]
     pub bandwidth: Option<BandwidthConfig>,
     /// Low-latency queueing (output only).
@@ -77,7 +77,7 @@ pub struct PolicyClass {
 }
 
 impl PolicyClass {
-    /// A class that does nothing yet; `name` is that of a class-map, or `class-default`.
+    /// Returns a class without actions; `name` is that of a class-map, or `class-default`.
     pub fn new(name: impl Into<String>) -> PolicyClass {
         PolicyClass {
             name: name.into(),
@@ -99,42 +99,42 @@ impl PolicyClass {
         }
     }
 
-    /// With a marking.
+    /// Adds a marking.
     #[must_use]
     pub fn set(mut self, field: SetField, value: u16) -> PolicyClass {
         self.set.push(SetAction { field, value });
         self
     }
 
-    /// With a policer.
+    /// Adds a policer.
     #[must_use]
     pub fn police(mut self, police: PoliceConfig) -> PolicyClass {
         self.police = Some(police);
         self
     }
 
-    /// With a shaper.
+    /// Adds a shaper.
     #[must_use]
     pub fn shape(mut self, shape: ShapeConfig) -> PolicyClass {
         self.shape = Some(shape);
         self
     }
 
-    /// With a guarantee.
+    /// Adds a guarantee.
     #[must_use]
     pub fn bandwidth(mut self, bandwidth: BandwidthConfig) -> PolicyClass {
         self.bandwidth = Some(bandwidth);
         self
     }
 
-    /// With fair queueing in the default number of flow queues.
+    /// Adds fair queueing with the default number of flow queues.
     #[must_use]
     pub fn fair_queue(mut self) -> PolicyClass {
         self.fair_queue = Some(FairQueueConfig { queues: None, queue_limit: None });
         self
     }
 
-    /// With a queue of at most so many packets.
+    /// Adds a queue of at most so many packets.
     #[must_use]
     pub fn queue_limit(mut self, packets: u32) -> PolicyClass {
         self.queue_limit = Some(QueueLimit::Packets(packets));
@@ -142,36 +142,36 @@ impl PolicyClass {
     }
 }
 
-/// One `set` command.
+/// `set` command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct SetAction {
-    /// What is set.
+    /// Field to set.
     pub field: SetField,
-    /// To which value.
+    /// New value.
     pub value: u16,
 }
 
-/// A `set` command that takes the value from another field, by a table-map or as it is.
+/// `set` command that takes the value from another field, by a table-map or unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct MapAction {
-    /// What is set.
+    /// Field to set.
     pub field: SetField,
-    /// Where the value is from, as the packet came to the class.
+    /// Source field of the value, as the packet arrived at the class.
     pub source: ThresholdField,
-    /// Name of the table-map; affects only how counters are printed.
+    /// Name of the table-map; affects only the output of counters.
     #[cfg_attr(feature = "serde", serde(default))]
     pub table: Option<String>,
-    /// The new value by the value of `source`; null or missing: the packet is not marked.
+    /// New value by the value of `source`; null or missing: the packet is not marked.
     pub values: Vec<Option<u16>>,
 }
 
-/// What a `set` command sets.
+/// Field that a `set` command sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -187,13 +187,13 @@ pub enum SetField {
     IpPrecedence,
     /// Class of service of the VLAN tag, 0 to 7.
     Cos,
-    /// The router's own group number, 0 to 99.
+    /// Local QoS group of the router, 0 to 99.
     QosGroup,
-    /// The router's own class of what to drop first, 0 to 7.
+    /// Local discard class of the router, 0 to 7.
     DiscardClass,
 }
 
-/// A rate, absolute or relative to the interface's bandwidth or the parent's shape rate.
+/// Rate, absolute or relative to the interface's bandwidth or the parent's shape rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -205,7 +205,7 @@ pub enum RateSpec {
     Percent(u32),
 }
 
-/// A policer's burst.
+/// Burst of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -217,7 +217,7 @@ pub enum PoliceBurst {
     Ms(u64),
 }
 
-/// A shaper's burst.
+/// Burst of a shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -229,7 +229,7 @@ pub enum ShapeBurst {
     Ms(u64),
 }
 
-/// A policer.
+/// Policer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -246,28 +246,28 @@ pub struct PoliceConfig {
     /// Excess burst; null for the default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub be: Option<PoliceBurst>,
-    /// What happens to conforming packets; null for transmit.
+    /// Action for conforming packets; null for transmit.
     #[cfg_attr(feature = "serde", serde(default))]
     pub conform: Option<Vec<PoliceAction>>,
-    /// What happens to exceeding packets; null for drop.
+    /// Action for exceeding packets; null for drop.
     #[cfg_attr(feature = "serde", serde(default))]
     pub exceed: Option<Vec<PoliceAction>>,
-    /// What happens to violating packets; null for as exceeding ones.
+    /// Action for violating packets; null for that of exceeding ones.
     #[cfg_attr(feature = "serde", serde(default))]
     pub violate: Option<Vec<PoliceAction>>,
-    /// How it was written; affects only how counters are printed.
+    /// Typed form; affects only the output of counters.
     #[cfg_attr(feature = "serde", serde(default))]
     pub form: PoliceForm,
-    /// Lengths of packets for its rates, where they are not the counted ones; its counters know nothing of it.
+    /// Packet lengths for its rates, if they differ from the counted ones; its counters are unaffected.
     #[cfg_attr(feature = "serde", serde(default))]
     pub account: Option<AccountConfig>,
-    /// The bucket finds its own size; null for one of `bc`. No IOS has this.
+    /// Bucket that adapts its size; null for one of `bc`. No IOS has this.
     #[cfg_attr(feature = "serde", serde(default))]
     pub dynamic: Option<DynamicBucketConfig>,
 }
 
 impl PoliceConfig {
-    /// One bucket with the default burst, which drops what exceeds the rate.
+    /// Returns a policer with one bucket of the default burst, which drops exceeding packets.
     pub fn new(cir: RateSpec) -> PoliceConfig {
         PoliceConfig {
             cir,
@@ -283,7 +283,7 @@ impl PoliceConfig {
         }
     }
 
-    /// With a committed burst.
+    /// Sets a committed burst.
     #[must_use]
     pub fn burst(mut self, bc: PoliceBurst) -> PoliceConfig {
         self.bc = Some(bc);
@@ -291,45 +291,45 @@ impl PoliceConfig {
     }
 }
 
-/// A bucket that finds its own size. Null for the default, which [`crate::config::defaults`] explains.
+/// Bucket that adapts its size. Null for the default, which [`crate::config::defaults`] explains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct DynamicBucketConfig {
-    /// Size at the start.
+    /// Initial size.
     #[cfg_attr(feature = "serde", serde(default))]
     pub initial_bytes: Option<u64>,
-    /// Least size; one that holds no full packet would let none pass.
+    /// Minimum size; a bucket smaller than a full packet would pass none.
     #[cfg_attr(feature = "serde", serde(default))]
     pub minimum_bytes: Option<u64>,
-    /// Greatest size; by default 1.5 seconds of the rate, or as much as the other two.
+    /// Maximum size; by default 1.5 seconds of the rate, or as much as the other two.
     #[cfg_attr(feature = "serde", serde(default))]
     pub maximum_bytes: Option<u64>,
-    /// How often the level is compared while the reaction to a drop is watched: more than a round trip.
+    /// Interval between comparisons of the level after a drop: longer than a round trip.
     #[cfg_attr(feature = "serde", serde(default))]
     pub monitoring_ms: Option<u64>,
-    /// Without a packet for so long what was watched tells nothing.
+    /// Time without a packet after which the observation is discarded.
     #[cfg_attr(feature = "serde", serde(default))]
     pub idle_ms: Option<u64>,
-    /// The first growths: this share of what overflowed.
+    /// First growths: share of the overflowed tokens.
     #[cfg_attr(feature = "serde", serde(default))]
     pub first_growth_percent: Option<u32>,
-    /// How many they are.
+    /// Number of first growths.
     #[cfg_attr(feature = "serde", serde(default))]
     pub first_growths: Option<u32>,
-    /// Later growths: this share of what overflowed.
+    /// Later growths: share of the overflowed tokens.
     #[cfg_attr(feature = "serde", serde(default))]
     pub growth_percent: Option<u32>,
-    /// By how much the bucket shrinks.
+    /// Share by which the bucket shrinks.
     #[cfg_attr(feature = "serde", serde(default))]
     pub shrink_percent: Option<u32>,
-    /// It shrinks if this share of it was never filled.
+    /// Share that must never have been filled for the bucket to shrink.
     #[cfg_attr(feature = "serde", serde(default))]
     pub spare_percent: Option<u32>,
 }
 
-/// How a policer was written.
+/// Typed form of a policer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -342,7 +342,7 @@ pub enum PoliceForm {
     Rate,
 }
 
-/// What a policer does to a packet of one colour.
+/// Action of a policer for a packet of one colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -381,7 +381,7 @@ pub enum PoliceAction {
     PolicedDscpTransmit {},
 }
 
-/// A shaper.
+/// Shaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -394,19 +394,19 @@ pub struct ShapeConfig {
     /// Committed burst; null for the generation's default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub bc: Option<ShapeBurst>,
-    /// Excess burst; null for as much as the committed burst.
+    /// Excess burst; null for that of the committed burst.
     #[cfg_attr(feature = "serde", serde(default))]
     pub be: Option<ShapeBurst>,
 }
 
 impl ShapeConfig {
-    /// `shape average` with the generation's default bursts.
+    /// Returns `shape average` with the generation's default bursts.
     pub fn average(rate: RateSpec) -> ShapeConfig {
         ShapeConfig { mode: ShapeMode::Average, rate, bc: None, be: None }
     }
 }
 
-/// `account`: which bytes of a packet a rate is about, where that is not what the router counts.
+/// `account`: bytes of a packet that count for a rate, if they differ from those counted by the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -418,7 +418,7 @@ pub enum AccountConfig {
     Aal5(SubscriberLineAccount),
 }
 
-/// `account user-defined`: more bytes than are counted, or fewer.
+/// `account user-defined`: additional or fewer counted bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -426,7 +426,7 @@ pub enum AccountConfig {
 pub struct UserDefinedAccount {
     /// Bytes, -63 to 63.
     pub offset: i32,
-    /// Whether the sum is put into cells, which then count with their headers.
+    /// Whether the sum is divided into cells, which then count with their headers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub atm: bool,
 }
@@ -455,7 +455,7 @@ pub enum AccessEncapsulation {
     Qinq,
 }
 
-/// What is in the cells of a subscriber's line.
+/// Contents of the cells on a subscriber's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -486,7 +486,7 @@ pub enum SubscriberEncapsulation {
     MuxDot1qRbe,
 }
 
-/// What an interval of a shaper adds to its credit.
+/// Credit that a shaper adds per interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -507,12 +507,13 @@ pub struct FairQueueConfig {
     /// Number of flow queues (a power of two from 16 to 4096); null for the default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub queues: Option<u32>,
-    /// Packets of each flow queue, 1 to 32768 (later generations); null for a quarter of the class's limit.
+    /// Maximum number of packets of each flow queue, 1 to 32768 (later generations); null for a quarter of the class's
+    /// limit.
     #[cfg_attr(feature = "serde", serde(default))]
     pub queue_limit: Option<u32>,
 }
 
-/// The greatest value of a field.
+/// Returns the greatest value of a field.
 pub(crate) const fn greatest(field: SetField) -> u16 {
     match field {
         SetField::Dscp | SetField::IpDscp => 63,

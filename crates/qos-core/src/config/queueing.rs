@@ -1,11 +1,11 @@
-//! The queueing part of the configuration: bandwidth, priority, random early detection, fair queueing of an interface.
+//! Queueing part of the configuration: bandwidth, priority, random early detection, fair queueing of an interface.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// What a class is guaranteed. One kind only in a policy-map.
+/// Guaranteed bandwidth of a class. A policy-map has only one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -15,9 +15,9 @@ pub enum BandwidthConfig {
     Kbps(u64),
     /// `bandwidth percent P`: of the interface's bandwidth, or of the parent class's shape rate or bandwidth.
     Percent(u32),
-    /// `bandwidth remaining percent P`: of what priority classes leave.
+    /// `bandwidth remaining percent P`: of the bandwidth left by priority classes.
     RemainingPercent(u32),
-    /// `bandwidth remaining ratio R`: a part of what priority classes leave, relative to the other classes' (1
+    /// `bandwidth remaining ratio R`: share of the bandwidth left by priority classes, relative to other classes (1
     /// without).
     RemainingRatio(u32),
 }
@@ -40,9 +40,9 @@ impl BandwidthConfig {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PriorityConfig {
-    /// How the rate is given.
+    /// Form of the rate.
     pub unit: PriorityUnit,
-    /// The rate: kb/s or per cent; null with `strict`.
+    /// Rate: kb/s or per cent; null with `strict`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub number: Option<u64>,
     /// Burst of the conditional policer in bytes; null for 200 ms of the rate.
@@ -53,13 +53,13 @@ pub struct PriorityConfig {
     pub level: Option<u8>,
 }
 
-/// How the rate of a priority class is given.
+/// Form of the rate of a priority class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PriorityUnit {
-    /// Not at all: the class is not policed.
+    /// None: the class is not policed.
     Strict,
     /// kb/s.
     Kbps,
@@ -67,7 +67,7 @@ pub enum PriorityUnit {
     Percent,
 }
 
-/// How much may wait, in one of the units.
+/// Queue limit, in one of the units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -77,17 +77,17 @@ pub enum QueueLimit {
     Packets(u32),
     /// Counted bytes (later generation).
     Bytes(u32),
-    /// Milliseconds of the class's rate: its bandwidth in kb/s or per cent, else that of its shaper or of what is
-    /// around it (later generation).
+    /// Milliseconds of the class's rate: its bandwidth in kb/s or per cent, else that of its shaper or of its parent
+    /// (later generation).
     Ms(u32),
-    /// The same in microseconds (IOS-XE).
+    /// Microseconds of the class's rate (IOS-XE).
     Us(u32),
-    /// Per cent of the class's own limit; limits by a field only (IOS-XE).
+    /// Per cent of the class's limit; for limits by a field only (IOS-XE).
     Percent(u32),
 }
 
 impl QueueLimit {
-    /// Its unit.
+    /// Returns its unit.
     pub(crate) fn unit(self) -> LimitUnit {
         match self {
             QueueLimit::Packets(_) => LimitUnit::Packets,
@@ -99,7 +99,7 @@ impl QueueLimit {
     }
 }
 
-/// In which unit a queue's depth is told.
+/// Unit of a queue's depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -110,12 +110,12 @@ pub enum LimitUnit {
     Bytes,
     Ms,
     Us,
-    /// Of the queue limit; thresholds of early detection and limits by a field only (IOS-XE).
+    /// Per cent of the queue limit; for thresholds of early detection and limits by a field only (IOS-XE).
     Percent,
 }
 
 impl LimitUnit {
-    /// As it is typed, and the key in a configuration.
+    /// Returns the typed word; it is also the key in a configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             LimitUnit::Packets => "packets",
@@ -127,7 +127,7 @@ impl LimitUnit {
     }
 }
 
-/// A field of a packet that picks its limit, or from which another one is set.
+/// Field of a packet that selects its limit, or from which another one is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -139,14 +139,14 @@ pub enum ThresholdField {
     Precedence,
     /// Class of service of the VLAN tag.
     Cos,
-    /// The router's own class of what to drop first.
+    /// Local discard class of the router.
     DiscardClass,
-    /// The router's own group number.
+    /// Local QoS group of the router.
     QosGroup,
 }
 
 impl ThresholdField {
-    /// How many values it has.
+    /// Returns the number of values.
     pub(crate) fn values(self) -> u8 {
         match self {
             ThresholdField::Dscp => 64,
@@ -156,17 +156,17 @@ impl ThresholdField {
     }
 }
 
-/// The length that a queue may have when a packet with that value comes.
+/// Queue limit for an arriving packet with that value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct QueueThreshold {
-    /// The field; the same in all of a class.
+    /// Field; the same in all limits of a class.
     pub field: ThresholdField,
-    /// Its value.
+    /// Value of the field.
     pub value: u8,
-    /// The limit, in the unit of the class's own or per cent of it; at most that.
+    /// Limit, in the unit of the class's limit or per cent of it; at most that.
     pub limit: QueueLimit,
 }
 
@@ -176,23 +176,23 @@ pub struct QueueThreshold {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RandomDetectConfig {
-    /// Which field of a packet picks the thresholds.
+    /// Field of a packet that selects the thresholds.
     pub basis: RandomDetectBasis,
     /// Exponential weighting constant n: a packet counts 2⁻ⁿ in the mean depth; null for 9.
     #[cfg_attr(feature = "serde", serde(default))]
     pub exponential_weight: Option<u8>,
-    /// `random-detect ecn`: packets of ECN-capable transports are marked where they would be dropped at random.
+    /// `random-detect ecn`: packets of ECN-capable transports are marked instead of dropped at random.
     #[cfg_attr(feature = "serde", serde(default))]
     pub ecn: bool,
     /// Unit of the thresholds; null for that of the queue's limit.
     #[cfg_attr(feature = "serde", serde(default))]
     pub unit: Option<LimitUnit>,
-    /// Thresholds that differ from the default ones.
+    /// Thresholds other than the default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub thresholds: Vec<RandomDetectThreshold>,
 }
 
-/// Which field of a packet picks the thresholds of random early detection.
+/// Field of a packet that selects the thresholds of random early detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -204,21 +204,21 @@ pub enum RandomDetectBasis {
     Dscp,
     /// Class of service of the VLAN tag.
     Cos,
-    /// The router's own class of what to drop first.
+    /// Local discard class of the router.
     DiscardClass,
 }
 
-/// The thresholds for one value of the field.
+/// Thresholds for one value of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RandomDetectThreshold {
-    /// The value.
+    /// Value of the field.
     pub value: u8,
-    /// Mean depth from which packets are dropped at random.
+    /// Mean depth above which packets are dropped at random.
     pub min: u32,
-    /// Mean depth from which every packet is dropped.
+    /// Mean depth above which every packet is dropped.
     pub max: u32,
     /// Just below `max` one packet in this many is dropped; null for 10.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -233,14 +233,14 @@ pub struct RandomDetectThreshold {
 pub struct InterfaceFairQueue {
     /// False for `no fair-queue`.
     pub enabled: bool,
-    /// Congestive discard threshold: packets of all conversations together, from which on one that would leave last is
-    /// dropped; null for 64.
+    /// Congestive discard threshold: number of packets in all conversations together above which one that would leave
+    /// last is dropped; null for 64.
     #[cfg_attr(feature = "serde", serde(default))]
     pub discard_threshold: Option<u32>,
     /// Queues of conversations (a power of two from 16 to 4096); null for the default, which depends on the bandwidth.
     #[cfg_attr(feature = "serde", serde(default))]
     pub dynamic_queues: Option<u32>,
-    /// Queues of reserved conversations; only shown.
+    /// Queues of reserved conversations; display only.
     #[cfg_attr(feature = "serde", serde(default))]
     pub reserved_queues: Option<u32>,
 }

@@ -1,6 +1,6 @@
-//! The configuration: what `docs/internals/control-protocol.md` describes, as types.
+//! Configuration types, described in `docs/internals/control-protocol.md`.
 //!
-//! Reading checks the shape (unknown keys are refused); [`crate::engine::Engine::configure`] checks the meaning.
+//! Parsing checks the shape (unknown keys are refused); [`crate::engine::Engine::configure`] checks the meaning.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::config::policy::{PolicyClass, PolicyMap};
 #[cfg(feature = "serde")]
 use crate::error::ConfigError;
 
-/// The version of the configuration format that this crate reads.
+/// Version of the configuration format that this crate reads.
 pub const FORMAT: u32 = 1;
 
-/// The complete configuration of a router's data plane.
+/// Complete configuration of a router's data plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -29,11 +29,11 @@ pub const FORMAT: u32 = 1;
 pub struct RouterConfig {
     /// [`FORMAT`].
     pub format: u32,
-    /// The router's name.
+    /// Name of the router.
     pub router: String,
-    /// Which generation of IOS to behave like.
+    /// Generation of IOS to model.
     pub generation: Generation,
-    /// Access lists by name or number; the first entry that matches decides, and the end of the list denies.
+    /// Access lists by name or number; the first matching entry decides, and the end of the list denies.
     #[cfg_attr(feature = "serde", serde(default))]
     pub access_lists: BTreeMap<String, Vec<AccessListEntry>>,
     /// Class-maps by name.
@@ -42,16 +42,16 @@ pub struct RouterConfig {
     /// Policy-maps by name.
     #[cfg_attr(feature = "serde", serde(default))]
     pub policy_maps: BTreeMap<String, PolicyMap>,
-    /// Interfaces by IOS name. A port that is not named here is up, with its link's own rate and default queueing.
+    /// Interfaces by IOS name. An unnamed port is up, with the rate of its link and default queueing.
     #[cfg_attr(feature = "serde", serde(default))]
     pub interfaces: BTreeMap<String, InterfaceConfig>,
-    /// The switch: null for a router.
+    /// Switch configuration: null for a router.
     #[cfg_attr(feature = "serde", serde(default))]
     pub switch: Option<SwitchConfig>,
 }
 
 impl RouterConfig {
-    /// A router with default queueing on all its ports.
+    /// Returns a router with default queueing on all its ports.
     pub fn new(router: impl Into<String>, generation: Generation) -> RouterConfig {
         RouterConfig {
             format: FORMAT,
@@ -65,51 +65,51 @@ impl RouterConfig {
         }
     }
 
-    /// With an access list.
+    /// Adds an access list.
     #[must_use]
     pub fn access_list(mut self, name: impl Into<String>, entries: Vec<AccessListEntry>) -> RouterConfig {
         self.access_lists.insert(name.into(), entries);
         self
     }
 
-    /// With a class-map.
+    /// Adds a class-map.
     #[must_use]
     pub fn class_map(mut self, name: impl Into<String>, class_map: ClassMap) -> RouterConfig {
         self.class_maps.insert(name.into(), class_map);
         self
     }
 
-    /// With a policy-map of these classes; `class-default` is added where it is missing.
+    /// Adds a policy-map of these classes; `class-default` is added if missing.
     #[must_use]
     pub fn policy_map(mut self, name: impl Into<String>, classes: Vec<PolicyClass>) -> RouterConfig {
         self.policy_maps.insert(name.into(), PolicyMap { classes });
         self
     }
 
-    /// With an interface, by its IOS name.
+    /// Adds an interface, by its IOS name.
     #[must_use]
     pub fn interface(mut self, name: impl Into<String>, interface: InterfaceConfig) -> RouterConfig {
         self.interfaces.insert(name.into(), interface);
         self
     }
 
-    /// Reads a configuration from JSON text.
+    /// Parses a configuration from JSON text.
     ///
     /// # Errors
-    /// The path and reason when the text is not JSON or not of this shape.
+    /// The path and reason if the text is not JSON or not of this shape.
     #[cfg(feature = "serde")]
     pub fn from_json(text: &str) -> Result<RouterConfig, ConfigError> {
         from_json(text)
     }
 }
 
-/// A generation of IOS.
+/// Generation of IOS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Generation {
-    /// 12.4 mainline and 12.4(15)T and before.
+    /// 12.4 mainline, and 12.4T up to 12.4(15)T.
     Classic,
     /// The hierarchical queueing framework: 12.4(20)T and later T releases, 15.x.
     Hqf,

@@ -1,4 +1,4 @@
-//! What queues with active queue management count, and the nodes of a tree of queues.
+//! Counters of queues with active queue management, and nodes of a tree of queues.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::count::Count;
 
-/// A node of a tree of queues (`tc class` and `tc qdisc`).
+/// Node of a tree of queues (`tc class` and `tc qdisc`).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TreeNodeCounters {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The name of the node above it; null for the outermost ones.
+    /// Name of the parent node; null for the outermost ones.
     pub parent: Option<String>,
-    /// Its discipline as `tc` names it (`fq_codel`); null for a class that has classes below it.
+    /// Discipline by its name in `tc` (`fq_codel`); null for a class with child classes.
     pub discipline: Option<String>,
     /// Packets now.
     pub depth_packets: u64,
     /// Counted bytes now.
     pub depth_bytes: u64,
-    /// What left.
+    /// Sent packets.
     pub sent: Count,
-    /// What its queue dropped, for any reason.
+    /// Packets dropped by its queue, for any reason.
     pub drops: Count,
-    /// What its queue marked in place of a drop.
+    /// Packets marked by its queue instead of dropped.
     pub marked: Count,
-    /// Of a queue with active queue management.
+    /// Counters of a queue with active queue management.
     pub managed: Option<ManagedCounters>,
 }
 
-/// A queue with active queue management.
+/// Queue with active queue management.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -41,19 +41,19 @@ pub struct ManagedCounters {
     pub overlimit: Count,
     /// Dropped by the control law.
     pub early: Count,
-    /// Marked in place of a drop (RFC 3168).
+    /// Marked instead of dropped (RFC 3168).
     pub marked: Count,
     /// Marked because they had waited longer than `ce_threshold`.
     pub marked_over_threshold: Count,
-    /// Wait of the packet that left last.
+    /// Wait of the last packet sent.
     pub sojourn_ns: Option<u64>,
     /// PIE: the drop probability, 0 to 1.
     pub probability: Option<f64>,
-    /// PIE: the queueing delay that the controller sees.
+    /// PIE: the queueing delay measured by the controller.
     pub delay_ns: Option<u64>,
     /// Flow queues of FQ-CoDel and CAKE.
     pub flows: Option<FlowsCounters>,
-    /// The tins of CAKE, in the kernel's order: best effort first; with several tins bulk is the second one.
+    /// Tins of CAKE, in the kernel's order: best effort first; with several tins bulk is the second one.
     pub tins: Vec<TinCounters>,
 }
 
@@ -62,19 +62,19 @@ pub struct ManagedCounters {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FlowsCounters {
-    /// With packets; of CAKE those that may have some.
+    /// Queues with packets; of CAKE those that may have some.
     pub active: u32,
-    /// All.
+    /// All queues.
     pub most: u32,
-    /// Times that a flow became active.
+    /// Number of times that a flow became active.
     pub begun: u64,
-    /// In the list of flows that have just become active.
+    /// Flows in the list of those that have just become active.
     pub new: u32,
-    /// In the list of the others.
+    /// Flows in the list of the others.
     pub old: u32,
 }
 
-/// A tin of CAKE.
+/// Tin of CAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -85,7 +85,7 @@ pub struct TinCounters {
     pub target_ns: u64,
     /// Time above the target before the first signal.
     pub interval_ns: u64,
-    /// Average wait of packets that left.
+    /// Average wait of sent packets.
     pub average_delay_ns: u64,
     /// Average of the longest waits.
     pub peak_delay_ns: u64,
@@ -93,7 +93,7 @@ pub struct TinCounters {
     pub depth_packets: u64,
     /// Counted bytes now.
     pub depth_bytes: u64,
-    /// What left.
+    /// Sent packets.
     pub sent: Count,
     /// Dropped because the buffer was full.
     pub overlimit: Count,
@@ -101,14 +101,14 @@ pub struct TinCounters {
     pub early: Count,
     /// Marked.
     pub marked: Count,
-    /// Packets whose flow had another queue than that of its hash.
+    /// Packets whose flow has a queue other than that of its hash.
     pub way_indirect_hits: u64,
-    /// Packets that began a flow.
+    /// Packets that started a flow.
     pub way_misses: u64,
     /// Packets of flows that share a queue.
     pub way_collisions: u64,
     /// Flows that have just become active.
     pub sparse_flows: u32,
-    /// The others.
+    /// Other flows.
     pub bulk_flows: u32,
 }

@@ -1,4 +1,4 @@
-//! What is told of a conversation of classic weighted fair queueing.
+//! Counters of a conversation of classic weighted fair queueing.
 
 use std::net::IpAddr;
 
@@ -7,31 +7,31 @@ use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// A conversation of an interface that has packets waiting.
+/// Conversation of an interface with waiting packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ConversationCounters {
-    /// Its number.
+    /// Number.
     pub number: u32,
     /// Packets now.
     pub depth_packets: u64,
-    /// By which the bytes of its next packet are multiplied: the less, the sooner it leaves.
+    /// Factor of the bytes of its next packet: the smaller, the sooner it leaves.
     pub weight: u64,
-    /// Packets that it lost.
+    /// Dropped packets.
     pub drops: u64,
-    /// Its next packet.
+    /// Next packet.
     pub head: HeadPacket,
 }
 
-/// The packet that a conversation sends next.
+/// Packet that a conversation sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HeadPacket {
     /// Counted bytes.
     pub bytes: u32,
-    /// What its IP header says; null where it has none.
+    /// Fields of its IP header; null if it has none.
     pub ip: Option<HeadIp>,
 }
 
@@ -44,7 +44,7 @@ pub struct HeadIp {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// Identification; of IPv6 0.
+    /// Identification; 0 for IPv6.
     pub id: u16,
     /// Time to live, or hop limit.
     pub ttl: u8,

@@ -23,14 +23,14 @@ impl Count {
         self.bytes += u64::from(bytes);
     }
 
-    /// No longer counts one packet of `bytes` that is counted.
+    /// Removes one counted packet of `bytes`.
     #[inline]
     pub(crate) fn remove(&mut self, bytes: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(bytes);
     }
 
-    /// The sum of two counts.
+    /// Returns the sum of two counts.
     #[must_use]
     pub fn plus(self, other: Count) -> Count {
         Count { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }

@@ -1,4 +1,4 @@
-//! What queueing without a policy-map counts.
+//! Counters of queueing without a policy-map.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -8,38 +8,38 @@ use serde::{Deserialize, Serialize};
 use crate::counters::count::Count;
 use crate::counters::queue::ShapeCounters;
 
-/// A queue of `priority-group` (0 is high, 3 low) or of `custom-queue-list` (0 is the system's).
+/// Queue of `priority-group` (0 is high, 3 low) or of `custom-queue-list` (0 is that of the system).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct NumberedQueueCounters {
-    /// Its number.
+    /// Number.
     pub number: u8,
     /// Packets now.
     pub depth_packets: u64,
-    /// Most packets; 0: no limit.
+    /// Maximum number of packets; 0: no limit.
     pub limit_packets: u32,
-    /// What it dropped.
+    /// Dropped packets.
     pub drops: Count,
-    /// What left it.
+    /// Sent packets.
     pub output: Count,
 }
 
-/// A shaper of `traffic-shape` with its queue.
+/// Shaper of `traffic-shape` with its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InterfaceShaperCounters {
-    /// The shaper.
+    /// Shaper.
     pub shape: ShapeCounters,
-    /// Packets that wait for it.
+    /// Packets waiting for it.
     pub depth_packets: u64,
-    /// Most packets that may.
+    /// Maximum number of waiting packets.
     pub limit_packets: u32,
-    /// What its queue dropped.
+    /// Packets dropped by its queue.
     pub drops: Count,
     /// Conversations with packets.
     pub conversations: u32,
-    /// Most conversations.
+    /// Maximum number of conversations.
     pub max_conversations: u32,
 }

@@ -1,6 +1,6 @@
-//! What the engine counted: the `counters` and `resolve` replies of `docs/internals/control-protocol.md`, as types.
+//! Counters of the engine: the `counters` and `resolve` replies of `docs/internals/control-protocol.md`, as types.
 //!
-//! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see [`crate::Descriptor::counted_len`]).
+//! Bytes are counted like in IOS: IP packet plus layer-2 header (see [`crate::Descriptor::counted_len`]).
 
 pub(crate) mod aqm;
 pub(crate) mod buckets;

@@ -1,4 +1,4 @@
-//! What a policer counts.
+//! Counters of a policer.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::policy::PoliceForm;
 
-/// A policer.
+/// Policer.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -23,69 +23,67 @@ pub struct PoliceCounters {
     pub conformed: ColourCounters,
     pub exceeded: ColourCounters,
     pub violated: Option<ColourCounters>,
-    /// Tokens lost to demand.
+    /// Tokens lost despite demand.
     pub tokens_lost: TokensLost,
-    /// The dynamic bucket; its present size is `bc_bytes` too.
+    /// Dynamic bucket; its current size is also `bc_bytes`.
     pub dynamic: Option<DynamicCounters>,
 }
 
-/// Tokens of the committed rate that came while there was no room for them (with one rate and two buckets: in neither)
-/// although there was demand: the packet before had come no longer ago than the idle time, 3 s or that of the dynamic
-/// bucket. Known at arrivals.
+/// Tokens of the committed rate that found no space (with one rate and two buckets: in neither) despite demand: the
+/// previous packet had arrived within the idle time, 3 s or that of the dynamic bucket. Updated at arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TokensLost {
-    /// How many, in bytes.
+    /// Lost tokens, in bytes.
     pub bytes: u64,
-    /// The longest time from when tokens began to be lost to the last of consecutive packets that each found that some
-    /// were lost since the one before.
+    /// Longest time from the first lost token to the last of consecutive packets between which tokens were lost.
     pub longest_ns: u64,
 }
 
-/// A bucket that finds its own size.
+/// Bucket that adapts its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DynamicCounters {
-    /// Size now.
+    /// Current size.
     pub bucket_bytes: u64,
-    /// Tokens now.
+    /// Current tokens.
     pub level_bytes: u64,
     /// Mean size over time, since the counters were cleared.
     pub mean_bucket_bytes: u64,
-    /// Size at the start.
+    /// Initial size.
     pub initial_bytes: u64,
-    /// Least size.
+    /// Minimum size.
     pub minimum_bytes: u64,
-    /// Greatest size.
+    /// Maximum size.
     pub maximum_bytes: u64,
-    /// How often the level is compared.
+    /// Interval between comparisons of the level.
     pub monitoring_ms: u64,
-    /// The reaction to a drop is being watched.
+    /// The reaction to a drop is being observed.
     pub watching: bool,
-    /// How often the bucket grew.
+    /// Number of growths.
     pub growths: u64,
-    /// How often it shrank.
+    /// Number of reductions.
     pub shrinks: u64,
-    /// Tokens that overflowed while there was demand: between drops and TCP's return to the rate.
+    /// Tokens that overflowed during demand: between drops and the recovery of TCP to the rate.
     pub overflow_bytes: u64,
-    /// The most of one such time.
+    /// Maximum of one such period.
     pub most_overflow_bytes: u64,
-    /// The last 32 changes of size, the oldest first.
+    /// Last 32 changes of size, the oldest first.
     pub changes: Vec<BucketChange>,
 }
 
-/// A change of a dynamic bucket's size.
+/// Change of a dynamic bucket's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BucketChange {
-    /// From 1, since the policer began.
+    /// Number from 1, since the start of the policer.
     pub number: u64,
-    /// When.
+    /// Time.
     pub time_ns: u64,
-    /// Size from then on.
+    /// New size.
     pub bucket_bytes: u64,
 }
 

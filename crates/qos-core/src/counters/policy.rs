@@ -1,4 +1,4 @@
-//! What an attached policy-map counts.
+//! Counters of an attached policy-map.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::counters::count::Count;
 use crate::counters::police::PoliceCounters;
 use crate::counters::queue::{ClassQueueCounters, PriorityQueueCounters, RandomDetectCounters, ShapeCounters};
 
-/// An attached policy-map.
+/// Attached policy-map.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -21,18 +21,18 @@ pub struct PolicyCounters {
     pub policy: String,
     /// Classes in configured order, `class-default` last.
     pub classes: Vec<ClassCounters>,
-    /// The queues that the priority classes of this policy-map share, by level (later generation).
+    /// Queues that the priority classes of this policy-map share, by level (later generation).
     pub priority_queues: Vec<PriorityQueueCounters>,
 }
 
-/// One class of an attached policy-map.
+/// Class of an attached policy-map.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClassCounters {
     /// Name of the class-map.
     pub name: String,
-    /// How its criteria combine.
+    /// Combination of its criteria.
     #[cfg_attr(feature = "serde", serde(rename = "match"))]
     pub combine: MatchMode,
     /// Criteria in configured order. With `match: any` a packet counts for the first that matched.
@@ -41,9 +41,9 @@ pub struct ClassCounters {
     pub packets: u64,
     /// Counted bytes classified.
     pub bytes: u64,
-    /// Average of what was classified.
+    /// Average rate of classified packets.
     pub offered_rate_bps: f64,
-    /// Average of what was dropped (classic: without the policer's drops).
+    /// Average rate of dropped packets (classic: without the policer's drops).
     pub drop_rate_bps: f64,
     /// Drops by reason.
     pub drops: ClassDrops,
@@ -55,9 +55,9 @@ pub struct ClassCounters {
     pub police: Option<PoliceCounters>,
     /// The shaper.
     pub shape: Option<ShapeCounters>,
-    /// The class's own queue, or those of its children together.
+    /// Queue of the class, or those of its children together.
     pub queue: Option<ClassQueueCounters>,
-    /// The class's bandwidth.
+    /// Bandwidth of the class.
     pub bandwidth: Option<BandwidthCounters>,
     /// Low-latency queueing.
     pub priority: Option<PriorityCounters>,
@@ -67,7 +67,7 @@ pub struct ClassCounters {
     pub child: Option<PolicyCounters>,
 }
 
-/// One match statement.
+/// Match statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -85,9 +85,9 @@ pub struct CriterionCounters {
 pub struct ClassDrops {
     /// By the policer (of this class or of a child's).
     pub police: Count,
-    /// The queue was full.
+    /// Dropped because the queue was full.
     pub tail: Count,
-    /// The flow's share of the queue was full.
+    /// Dropped because the flow's share of the queue was full.
     pub flow: Count,
     /// Removed from the queue by a shutdown of the interface.
     pub purged: Count,
@@ -101,29 +101,29 @@ pub struct ClassDrops {
     pub aqm: Count,
 }
 
-/// The bandwidth of a class: one of the four as configured, and what it gives.
+/// Bandwidth of a class: one of the four as configured, and the resulting rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BandwidthCounters {
-    /// In force; null with `remaining`, and in `resolve` where it depends on the interface.
+    /// Active rate; null with `remaining`, and in `resolve` if it depends on the interface.
     pub kbps: Option<u64>,
     /// The configured percentage.
     pub percent: Option<u32>,
-    /// The configured percentage of what priority classes leave.
+    /// Configured percentage of the bandwidth left by priority classes.
     pub remaining_percent: Option<u32>,
-    /// The configured part of what priority classes leave.
+    /// Configured share of the bandwidth left by priority classes.
     pub remaining_ratio: Option<u32>,
 }
 
-/// A priority class.
+/// Priority class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PriorityCounters {
-    /// How its rate is given.
+    /// Form of its rate.
     pub unit: PriorityUnit,
-    /// The rate in force.
+    /// Active rate.
     pub kbps: Option<u64>,
     /// The configured percentage.
     pub percent: Option<u32>,
@@ -133,11 +133,11 @@ pub struct PriorityCounters {
     pub level: u8,
     /// Number of its conversation (classic).
     pub conversation: Option<u32>,
-    /// What the conditional policer dropped.
+    /// Packets dropped by the conditional policer.
     pub exceed_drops: Count,
 }
 
-/// One `set` command.
+/// `set` command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -148,7 +148,7 @@ pub struct SetCounters {
     pub packets: u64,
 }
 
-/// One `set` command that takes its value from another field.
+/// `set` command that takes its value from another field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -1,6 +1,6 @@
-//! What the engine counted: the `counters` and `resolve` replies of `docs/internals/control-protocol.md`, as types.
+//! Counters of the engine: the `counters` and `resolve` replies of `docs/internals/control-protocol.md`, as types.
 //!
-//! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see
+//! Bytes are counted like in IOS: IP packet plus layer-2 header (see
 //! [`crate::frame::descriptor::Descriptor::counted_len`]).
 
 use std::collections::BTreeMap;
@@ -19,24 +19,24 @@ use crate::counters::policy::PolicyCounters;
 use crate::counters::queue::RandomDetectCounters;
 use crate::counters::rate_limit::RateLimitCounters;
 
-/// Everything counted, at one moment.
+/// All counters, at one time.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Counters {
-    /// When.
+    /// Time of the counters.
     pub time_ns: u64,
-    /// Time since the engine was made.
+    /// Time since the engine was created.
     pub uptime_ns: u64,
-    /// By interface.
+    /// Interfaces by name.
     pub interfaces: BTreeMap<String, InterfaceCounters>,
-    /// By access list, one element an entry.
+    /// Hits by access list, one element per entry.
     pub access_lists: BTreeMap<String, Vec<AccessEntryCounters>>,
-    /// A switch's memory.
+    /// Memory of a switch.
     pub switch: Option<SwitchCounters>,
 }
 
-/// Hits of one access list entry.
+/// Hits of an access list entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -45,7 +45,7 @@ pub struct AccessEntryCounters {
     pub packets: u64,
 }
 
-/// One interface.
+/// Interface.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -56,75 +56,75 @@ pub struct InterfaceCounters {
     pub load_interval_s: u32,
     /// Bits per second on the wire.
     pub line_rate_bps: u64,
-    /// Frames that came from the wire.
+    /// Frames received from the wire.
     pub input: DirectionCounters,
-    /// Frames that went onto the wire.
+    /// Frames sent onto the wire.
     pub output: DirectionCounters,
-    /// The interface's own queue.
+    /// Queue of the interface.
     pub queue: InterfaceQueueCounters,
-    /// The conversations of classic weighted fair queueing with packets waiting, those with most first; at most 256.
+    /// Conversations of classic weighted fair queueing with waiting packets, those with the most first; at most 256.
     pub conversations: Vec<ConversationCounters>,
-    /// Early detection in the interface's own queue.
+    /// Early detection in the queue of the interface.
     pub random_detect: Option<RandomDetectCounters>,
     /// The queues of `priority-group` or `custom-queue-list`, by number.
     pub numbered_queues: Vec<NumberedQueueCounters>,
     /// The shapers of `traffic-shape`, in order.
     pub shapers: Vec<InterfaceShaperCounters>,
-    /// The classes and queues of a tree as Linux's `tc` builds it, in the order of the configuration.
+    /// Classes and queues of a tree as built by Linux `tc`, in the order of the configuration.
     pub tree: Vec<TreeNodeCounters>,
     /// The transmit ring.
     pub tx_ring: RingCounters,
-    /// How long packets waited; null before the first one.
+    /// Waits of packets; null before the first one.
     pub queueing_delay: Option<QueueingDelayCounters>,
-    /// The link itself.
+    /// Link.
     pub link: LinkCounters,
     /// Always null: hits are counted by access list.
     pub access_list_hits: Option<u64>,
-    /// What access lists of the interface did not permit of what came in.
+    /// Incoming packets denied by access lists of the interface.
     pub denied_input: Count,
-    /// What they did not permit of what was to go out.
+    /// Outgoing packets denied by access lists of the interface.
     pub denied_output: Count,
-    /// The `rate-limit` lines for what comes in, in order.
+    /// `rate-limit` lines for input, in order.
     pub rate_limit_input: Vec<RateLimitCounters>,
-    /// The `rate-limit` lines for what goes out, in order.
+    /// `rate-limit` lines for output, in order.
     pub rate_limit_output: Vec<RateLimitCounters>,
-    /// The policy applied to what comes in.
+    /// Input policy.
     pub policy_input: Option<PolicyCounters>,
-    /// The policy applied to what goes out.
+    /// Output policy.
     pub policy_output: Option<PolicyCounters>,
-    /// Its subinterfaces, by IOS name.
+    /// Subinterfaces by IOS name.
     pub subinterfaces: BTreeMap<String, SubinterfaceCounters>,
-    /// What a switch's port counts.
+    /// Counters of a switch port.
     pub switch: Option<SwitchPortCounters>,
 }
 
-/// One IEEE 802.1Q subinterface. Its frames are among those of the port.
+/// IEEE 802.1Q subinterface. Its frames also count for the port.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SubinterfaceCounters {
     /// Not shut down.
     pub enabled: bool,
-    /// Its VLAN.
+    /// VLAN.
     pub vlan: u16,
-    /// The VLAN of the frames without a tag.
+    /// VLAN of untagged frames.
     pub native: bool,
-    /// Frames that came from the wire.
+    /// Frames received from the wire.
     pub input: Count,
-    /// Frames that went onto the wire.
+    /// Frames sent onto the wire.
     pub output: Count,
-    /// The policy applied to what comes in.
+    /// Input policy.
     pub policy_input: Option<PolicyCounters>,
-    /// The policy applied to what goes out.
+    /// Output policy.
     pub policy_output: Option<PolicyCounters>,
 }
 
-/// The link of an interface: what happens beyond the router's knowledge.
+/// Link of an interface: events that the router cannot see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LinkCounters {
-    /// Towards the router. Zero where the other end is an engine too, which has it as its output.
+    /// Towards the router. Zero if the other end is an engine too, which counts it as output.
     pub input: PropagationCounters,
     /// Away from the router.
     pub output: PropagationCounters,
@@ -135,9 +135,9 @@ pub struct LinkCounters {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PropagationCounters {
-    /// Frames that were lost; outgoing ones count as output packets, as the router has sent them.
+    /// Lost frames; outgoing ones count as output packets, since the router has sent them.
     pub lost: Count,
-    /// Frames on their way now (on the way in also those of which the last bit has yet to arrive).
+    /// Frames in transit (on input including those whose last bit has not arrived).
     pub in_flight: u64,
 }
 
@@ -154,12 +154,12 @@ pub struct DirectionCounters {
     pub rate_bps: f64,
     /// Average in packets per second.
     pub rate_pps: f64,
-    /// Packets dropped, whatever the reason but for those that access lists denied. (Output drops are not in `packets`;
-    /// input ones are, except while the interface is down.)
+    /// Packets dropped for any reason except denial by access lists. (Output drops are not in `packets`; input ones
+    /// are, except while the interface is down.)
     pub drops: u64,
 }
 
-/// The queueing strategy of an interface.
+/// Queueing strategy of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -175,34 +175,34 @@ pub enum Strategy {
     Priority,
     /// `custom-queue-list`.
     Custom,
-    /// Classes and queues as Linux's `tc` builds them.
+    /// Classes and queues as built by Linux `tc`.
     Tree,
 }
 
-/// The queue of an interface, all its parts together.
+/// Queue of an interface, all its parts together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InterfaceQueueCounters {
-    /// How it queues.
+    /// Queueing strategy.
     pub strategy: Strategy,
-    /// Packets in it now (the transmit ring excluded).
+    /// Packets in it now (without the transmit ring).
     pub depth: u64,
-    /// Most packets of it.
+    /// Maximum number of packets.
     pub limit: u32,
-    /// Packets that it dropped.
+    /// Dropped packets.
     pub drops: u64,
     /// Conversations with packets queued (weighted fair).
     pub conversations: Option<u32>,
-    /// Most conversations.
+    /// Maximum number of conversations.
     pub max_conversations: Option<u32>,
     /// Congestive discard threshold of a conversation.
     pub threshold: Option<u32>,
-    /// Most conversations that had packets queued at the same time.
+    /// Maximum number of conversations that had packets queued at the same time.
     pub max_active_conversations: Option<u32>,
     /// Conversations of classes with a bandwidth.
     pub reserved_conversations: Option<ReservedConversations>,
-    /// What classes may still reserve, kb/s.
+    /// Bandwidth that classes can still reserve, kb/s.
     pub available_bandwidth_kbps: Option<u64>,
 }
 
@@ -211,9 +211,9 @@ pub struct InterfaceQueueCounters {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ReservedConversations {
-    /// Now.
+    /// Current number.
     pub allocated: u32,
-    /// Most at the same time.
+    /// Maximum at the same time.
     pub max: u32,
 }
 
@@ -222,26 +222,26 @@ pub struct ReservedConversations {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RingCounters {
-    /// Packets that it holds beside the one on the wire; on ATM the particles of such.
+    /// Capacity in packets in addition to the one on the wire; on ATM in particles.
     pub limit: u32,
     /// Packets, or particles, in it now.
     pub depth: u32,
 }
 
 /// Waits at an output interface since the counters were cleared: from a packet's arrival there, before any queue, to
-/// its start on the line. So shaper, queues and transmit ring count, line time and propagation do not.
+/// its start on the line. So shaper, queues and transmit ring count, but line time and propagation do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct QueueingDelayCounters {
     /// Packets that have started on the line: the interface's output packets.
     pub packets: u64,
-    /// Their mean wait, rounded down.
+    /// Mean wait, rounded down.
     pub mean_ns: u64,
-    /// The median, within 1 %.
+    /// Median wait, within 1 %.
     pub p50_ns: u64,
-    /// 99 of 100 wait at most this, within 1 %.
+    /// 99th percentile of the wait, within 1 %.
     pub p99_ns: u64,
-    /// The longest.
+    /// Longest wait.
     pub max_ns: u64,
 }

@@ -1,4 +1,4 @@
-//! What queues, shapers and random early detection count.
+//! Counters of queues, shapers and random early detection.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -9,28 +9,28 @@ use crate::config::policy::ShapeMode;
 use crate::config::queueing::RandomDetectBasis;
 use crate::counters::count::Count;
 
-/// A queue that priority classes share.
+/// Queue that priority classes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PriorityQueueCounters {
     /// 1 is served before 2.
     pub level: u8,
-    /// Most packets; 0 where the limit is one of bytes.
+    /// Maximum number of packets; 0 if the limit is in bytes.
     pub limit_packets: u32,
-    /// Most bytes, where the limit is one of bytes or time.
+    /// Maximum number of bytes, if the limit is in bytes or time.
     pub limit_bytes: Option<u32>,
-    /// The time that was typed.
+    /// Typed time.
     pub limit_ms: Option<u32>,
-    /// The same in microseconds.
+    /// Typed time in microseconds.
     pub limit_us: Option<u32>,
     /// Packets now.
     pub depth_packets: u64,
-    /// Counted bytes now, where the limit is one of bytes or time.
+    /// Counted bytes now, if the limit is in bytes or time.
     pub depth_bytes: Option<u64>,
-    /// What the queue dropped (the conditional policers' drops are the classes').
+    /// Packets dropped by the queue (those of conditional policers count for the classes).
     pub drops: Count,
-    /// What left.
+    /// Sent packets.
     pub output: Count,
 }
 
@@ -39,17 +39,17 @@ pub struct PriorityQueueCounters {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RandomDetectCounters {
-    /// Which field of a packet picks the thresholds.
+    /// Field of a packet that selects the thresholds.
     pub basis: RandomDetectBasis,
     /// Exponential weighting constant.
     pub exponential_weight: u8,
-    /// Mean depth and thresholds are in counted bytes, rather than in packets.
+    /// Whether mean depth and thresholds are in counted bytes instead of packets.
     pub in_bytes: bool,
     /// Mean depth.
     pub mean_depth: f64,
-    /// What was marked as having met congestion; null where nothing is.
+    /// Packets marked as having met congestion; null if none can be.
     pub ecn_mark: Option<Count>,
-    /// All precedences, or the code points that were seen.
+    /// All precedences, or the code points seen.
     pub classes: Vec<RandomDetectRow>,
 }
 
@@ -58,25 +58,25 @@ pub struct RandomDetectCounters {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RandomDetectRow {
-    /// The precedence or code point.
+    /// Precedence or code point.
     pub value: u8,
-    /// What left the queue.
+    /// Packets that left the queue.
     pub transmitted: Count,
-    /// What was dropped at random.
+    /// Packets dropped at random.
     pub random_drop: Count,
-    /// What was dropped above the greatest threshold, or by the limit of the queue or of the flow.
+    /// Packets dropped above the maximum threshold, or by the limit of the queue or of the flow.
     pub tail_drop: Count,
-    /// What was marked as having met congestion, in place of being dropped at random.
+    /// Packets marked as having met congestion instead of dropped at random.
     pub ecn_mark: Count,
-    /// Least threshold.
+    /// Minimum threshold.
     pub min: u32,
-    /// Greatest threshold.
+    /// Maximum threshold.
     pub max: u32,
-    /// Just below the greatest threshold one packet in this many is dropped.
+    /// Just below the maximum threshold one packet in this many is dropped.
     pub denominator: u32,
 }
 
-/// A shaper.
+/// Shaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -87,7 +87,7 @@ pub struct ShapeCounters {
     pub cir_bps: u64,
     /// The configured percentage.
     pub percent: Option<u32>,
-    /// The rate that it keeps: committed, or with `peak` CIR × (1 + Be/Bc).
+    /// Effective rate: committed, or with `peak` CIR × (1 + Be/Bc).
     pub target_bps: u64,
     /// Committed burst.
     pub bc_bits: u64,
@@ -95,23 +95,23 @@ pub struct ShapeCounters {
     pub be_bits: u64,
     /// Interval, in whole milliseconds.
     pub interval_ms: u64,
-    /// Most credit, bytes.
+    /// Maximum credit, bytes.
     pub byte_limit: u64,
-    /// What an interval adds, bytes.
+    /// Credit added per interval, bytes.
     pub increment_bytes: u64,
-    /// Credit now, bits; less than 0 behind a packet longer than the bursts.
+    /// Current credit, bits; negative after a packet longer than the bursts.
     pub credit_bits: i64,
-    /// Most credit that it saves up, bits.
+    /// Maximum credit, bits.
     pub credit_limit_bits: u64,
     /// Packets are waiting.
     pub active: bool,
-    /// What left.
+    /// Sent packets.
     pub sent: Count,
-    /// Those that had waited.
+    /// Sent packets that had waited.
     pub delayed: Count,
 }
 
-/// The queueing discipline of a class.
+/// Queueing discipline of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -127,39 +127,38 @@ pub enum DisciplineName {
     Managed,
 }
 
-/// The queue of a class.
+/// Queue of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClassQueueCounters {
-    /// How it queues.
+    /// Queueing discipline.
     pub discipline: DisciplineName,
-    /// Most packets; null where the limit is in bytes.
+    /// Maximum number of packets; null if the limit is in bytes.
     pub limit_packets: Option<u32>,
-    /// Counted bytes from which on no packet is taken; null where the limit is in packets.
+    /// Counted bytes at which no further packet is accepted; null if the limit is in packets.
     pub limit_bytes: Option<u32>,
-    /// The time that those bytes stand for, where the limit is one.
+    /// Time equivalent of those bytes, if the limit is a time.
     pub limit_ms: Option<u32>,
-    /// The same in microseconds.
+    /// Time equivalent in microseconds.
     pub limit_us: Option<u32>,
     /// Packets now.
     pub depth_packets: u64,
     /// Counted bytes now.
     pub depth_bytes: u64,
-    /// Packets that have gone on to the transmit ring and are not sent yet, which the later generation shows as depth
-    /// too: of the class and those below it; 0 for a class below another one, whose depth is shown without, and in the
-    /// classic generation.
+    /// Packets that are in the transmit ring and not sent yet, which the later generation includes in the depth: of the
+    /// class and its children; 0 for a child class, whose displayed depth excludes them, and in the classic generation.
     pub in_ring_packets: u64,
-    /// Most packets of one flow; null where nothing limits a flow alone.
+    /// Maximum number of packets of one flow; null if flows have no separate limit.
     pub per_flow_limit: Option<u32>,
     /// Flow queues with packets.
     pub flows: Option<u32>,
     /// Flow queues.
     pub max_flows: Option<u32>,
-    /// What left the queue.
+    /// Packets that left the queue.
     pub output: Count,
     /// Number of its conversation (classic).
     pub conversation: Option<u32>,
-    /// Packets that could not go straight to the transmit ring.
+    /// Packets that could not go directly to the transmit ring.
     pub congested: Count,
 }

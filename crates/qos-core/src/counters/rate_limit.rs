@@ -1,4 +1,4 @@
-//! What `rate-limit` lines count.
+//! Counters of `rate-limit` lines.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::count::Count;
 
-/// One `rate-limit` line.
+/// `rate-limit` line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -16,10 +16,10 @@ pub struct RateLimitCounters {
     pub conformed: Count,
     /// Packets that exceeded.
     pub exceeded: Count,
-    /// What was taken of both bursts, as of the last packet.
+    /// Used part of both bursts, as of the last packet.
     pub current_burst_bytes: u64,
-    /// How long ago the last packet came; null before the first one.
+    /// Time since the last packet; null before the first one.
     pub last_packet_ns: Option<u64>,
-    /// Since when it counts: how long ago it was configured or cleared.
+    /// Counting time: since configuration or clearing.
     pub counting_ns: u64,
 }

@@ -1,4 +1,4 @@
-//! The configured policy-maps with every default filled in.
+//! Configured policy-maps with all defaults.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::config::queueing::{PriorityUnit, RandomDetectBasis};
 use crate::counters::policy::BandwidthCounters;
 use crate::counters::queue::DisciplineName;
 
-/// The configured policy-maps with every default filled in.
+/// Configured policy-maps with all defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Resolved {
-    /// By name.
+    /// Policy-maps by name.
     pub policy_maps: BTreeMap<String, ResolvedPolicy>,
 }
 
-/// A policy-map with its defaults.
+/// Policy-map with its defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -30,7 +30,7 @@ pub struct ResolvedPolicy {
     pub classes: Vec<ResolvedClass>,
 }
 
-/// A class with its defaults.
+/// Class with its defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -48,7 +48,7 @@ pub struct ResolvedClass {
     pub service_policy: Option<String>,
 }
 
-/// Low-latency queueing with its defaults. Figures are null where they depend on the rate of an interface.
+/// Low-latency queueing with its defaults. Values are null if they depend on the rate of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -61,7 +61,7 @@ pub struct ResolvedPriority {
     pub level: u8,
 }
 
-/// Random early detection with its defaults: every precedence, or the code points that have thresholds of their own.
+/// Random early detection with its defaults: every precedence, or the code points with separate thresholds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -70,7 +70,7 @@ pub struct ResolvedRandomDetect {
     pub basis: RandomDetectBasis,
     pub exponential_weight: u8,
     pub ecn: bool,
-    /// Whether thresholds are in bytes. Where they follow from a rate there are none.
+    /// Whether thresholds are in bytes. Thresholds that follow from a rate are missing.
     pub in_bytes: bool,
     pub classes: Vec<ResolvedRandomDetectRow>,
 }
@@ -87,7 +87,7 @@ pub struct ResolvedRandomDetectRow {
     pub denominator: u32,
 }
 
-/// A policer with its defaults. Figures in bits and bytes are null where they depend on the rate of an interface.
+/// Policer with its defaults. Values in bits and bytes are null if they depend on the rate of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -106,7 +106,7 @@ pub struct ResolvedPolice {
     pub dynamic: Option<DynamicBucketConfig>,
 }
 
-/// A shaper with its defaults. Figures are null where they depend on the rate of an interface.
+/// Shaper with its defaults. Values are null if they depend on the rate of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -1,22 +1,22 @@
-//! Where all the frames of a port went.
+//! Totals of all frames of a port.
 
 use crate::counters::count::Count;
 use crate::frame::drop_reason::DropReason;
 
-/// Where all the frames went that one direction of a port was given since the engine was made. `offered = sent +
-/// dropped + queued`.
+/// Totals of all frames given to one direction of a port since the engine was created. `offered = sent + dropped +
+/// queued`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortTotals {
-    /// Given to `receive` or `transmit`.
+    /// Frames given to `receive` or `transmit`.
     pub offered: Count,
-    /// Gone to the other side: passed inside, or taken up by the serialiser (less what the link loses).
+    /// Frames passed on: inside, or to the serialiser (minus those lost on the link).
     pub sent: Count,
-    /// Dropped, in the order of [`DropReason::ALL`].
+    /// Dropped frames, in the order of [`DropReason::ALL`].
     pub dropped: [Count; DropReason::ALL.len()],
-    /// Still on the arriving link, or in the queues and the transmit ring.
+    /// Frames still on the arriving link, or in the queues and the transmit ring.
     pub queued: Count,
-    /// Arrivals that were earlier than a decision already taken (see [`Engine`](crate::Engine) on time).
+    /// Arrivals earlier than a decision already taken (see [`Engine`](crate::Engine) on time).
     pub late_arrivals: u64,
-    /// By how much at most, in nanoseconds.
+    /// Maximum lateness, in nanoseconds.
     pub latest_arrival_ns: u64,
 }

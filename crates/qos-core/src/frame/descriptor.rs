@@ -1,4 +1,4 @@
-//! What the engine knows of a frame: [`Descriptor`], read from the bytes of an Ethernet frame by [`parse`].
+//! Properties of a frame known to the engine: [`Descriptor`], parsed from the bytes of an Ethernet frame by [`parse`].
 //!
 //! Frames come from a network, so nothing about them is believed: lengths are checked and a frame that makes no sense
 //! is described as not IP.
@@ -50,7 +50,7 @@ pub enum Network {
     Other,
 }
 
-/// What the engine knows of a frame.
+/// Properties of a frame known to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// The network layer.
@@ -76,7 +76,7 @@ pub struct Descriptor {
     pub tags: u8,
     /// VLAN of the outermost tag; 0 without one, and of a tag that has but a class of service.
     pub vlan: u16,
-    /// What the frame is inside a switch. The engine sets it in `receive`; the caller carries it from
+    /// Label of the frame inside a switch. The engine sets it in `receive`; the caller carries it from
     /// [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub label: Option<Label>,
     /// The router's own group number. The engine's input policy sets it; the caller carries it from
@@ -161,7 +161,7 @@ impl Descriptor {
         self.dscp >> 3
     }
 
-    /// Whether the frame carries IPv4 or IPv6.
+    /// Returns whether the frame carries IPv4 or IPv6.
     pub fn is_ip(&self) -> bool {
         self.network != Network::Other
     }

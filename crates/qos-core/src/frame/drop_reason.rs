@@ -1,6 +1,6 @@
-//! Why a frame was dropped.
+//! Reasons for dropping a frame.
 
-/// Why a frame was dropped.
+/// Reason for dropping a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// A policer's action.

@@ -1,6 +1,6 @@
 //! The label: data of a frame that the ingress side passes to the egress side.
 
-/// What a frame is inside a switch, whatever its bytes say.
+/// Label of a frame inside a switch, independent of its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// The internal code point, 0 to 63.

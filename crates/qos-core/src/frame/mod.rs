@@ -1,5 +1,4 @@
-//! Frames as the engine sees them: what it knows of one, by which port and side it goes, why it was dropped, and what
-//! comes out.
+//! Frames as the engine sees them: known properties, port and side, drop reason, and output.
 
 pub(crate) mod descriptor;
 pub(crate) mod drop_reason;

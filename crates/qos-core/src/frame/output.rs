@@ -1,4 +1,4 @@
-//! What comes out of the engine: frames that leave, and frames that were dropped.
+//! Output of the engine: frames that leave, and frames that were dropped.
 
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
@@ -17,26 +17,26 @@ pub struct Departure<P> {
     pub side: Side,
     /// What the frame is now. Where `dscp` or `cos` differ from the frame's, the caller rewrites the bytes.
     pub descriptor: Descriptor,
-    /// What the caller gave.
+    /// Payload given by the caller.
     pub payload: P,
 }
 
 /// A frame that the engine dropped, given back so that its buffer can be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped<P> {
-    /// When.
+    /// Time of the output.
     pub time: Time,
     /// At which port.
     pub port: PortId,
     /// On its way in (`Side::Inside`) or out (`Side::Wire`).
     pub towards: Side,
-    /// Why.
+    /// Reason.
     pub reason: DropReason,
-    /// What the caller gave.
+    /// Payload given by the caller.
     pub payload: P,
 }
 
-/// What comes out of [`Engine::poll`](crate::Engine::poll).
+/// Output of [`Engine::poll`](crate::Engine::poll).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<P> {
     /// A frame leaves.

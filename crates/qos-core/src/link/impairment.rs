@@ -1,4 +1,4 @@
-//! What a link does to the frames that it carries: propagation delay, jitter and loss.
+//! Effects of a link on its frames: propagation delay, jitter and loss.
 //!
 //! Reproducible: two generators seeded from the link's configuration, one for jitter and one for loss, are asked once
 //! for each frame in the order of the wire (loss by bursts: once or twice). The same seed and the same number of frames
@@ -13,7 +13,7 @@ use crate::config::wiring::{most_early, JitterConfig, JitterDistribution, LinkCo
 use crate::frame::port::Side;
 use crate::time::{Duration, Time};
 
-/// What one direction of a link does to frames.
+/// Effects of one direction of a link on its frames.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairment {
     delay: Duration,
@@ -30,7 +30,7 @@ struct Varying {
     loss: Option<Loss>,
 }
 
-/// What becomes of a frame: when it arrives, or would have.
+/// Fate of a frame: its arrival time, or the time at which it would have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub arrives: Time,
@@ -168,7 +168,7 @@ fn upper_tail(z: f64) -> f64 {
     libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2) / 2.0
 }
 
-/// Which frames are lost.
+/// Loss pattern of frames.
 #[derive(Clone, Debug)]
 struct Loss {
     config: LossConfig,
@@ -187,7 +187,7 @@ impl Loss {
         value < probability
     }
 
-    /// Whether the next frame is lost. The state of the bursty channel changes before each frame.
+    /// Returns whether the next frame is lost. The state of the bursty channel changes before each frame.
     fn next(&mut self) -> bool {
         match self.config {
             LossConfig::Random { probability } => self.chance(probability),

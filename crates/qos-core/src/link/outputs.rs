@@ -1,4 +1,4 @@
-//! What came out and was not yet collected.
+//! Output that was not yet collected.
 
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
@@ -6,7 +6,7 @@ use crate::frame::output::{Departure, Dropped, Output};
 use crate::frame::port::{PortId, Side};
 use crate::time::Time;
 
-/// What came out and was not yet collected.
+/// Output that was not yet collected.
 #[derive(Debug)]
 pub(crate) struct Outputs<P>(pub Vec<Output<P>>);
 

@@ -1,4 +1,4 @@
-//! What one direction of a port counts.
+//! Traffic counters of one direction of a port.
 
 use crate::counters::count::Count;
 use crate::counters::port::DirectionCounters;
@@ -7,7 +7,7 @@ use crate::frame::drop_reason::DropReason;
 use crate::meter::load_average::LoadAverage;
 use crate::time::{Duration, Time};
 
-/// What one direction of a port counts.
+/// Traffic counters of one direction of a port.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     /// Since the engine was made; `queued` is left to the owner.

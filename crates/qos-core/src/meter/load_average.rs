@@ -1,4 +1,4 @@
-//! Load-interval averages: what `show` prints as a rate.
+//! Load-interval averages: the rates printed by `show`.
 //!
 //! `r = s + (r - s)·exp(-t/L)` with `s` the rate of the last sampling period of `t` seconds and `L` the load interval.
 //! These figures are only shown; no decision depends on them.

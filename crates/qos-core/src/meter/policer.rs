@@ -19,7 +19,7 @@ impl PolicePlan {
     }
 }
 
-/// What a policer keeps.
+/// State of a policer.
 #[derive(Clone, Debug)]
 pub(crate) enum Meter {
     Static(TokenBuckets),

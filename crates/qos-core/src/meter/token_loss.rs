@@ -1,4 +1,4 @@
-//! Tokens that a policer could not keep although there was demand: what a bucket that is too small costs.
+//! Tokens that a policer could not store although there was demand: the cost of a bucket that is too small.
 
 use crate::counters::police::TokensLost;
 use crate::meter::tokens::UNITS_PER_BYTE;

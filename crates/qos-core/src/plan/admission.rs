@@ -1,4 +1,4 @@
-//! The plan of what a packet passes ahead of an interface's policy.
+//! Plan of the stages ahead of an interface's policy.
 
 use crate::plan::access_groups::AccessGroupsPlan;
 use crate::plan::rate_limit::RateLimitPlan;

@@ -11,7 +11,7 @@ pub(crate) struct QueueAt {
     pub threshold: u8,
 }
 
-/// What a port of a switch runs.
+/// Plan of a port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CatalystPlan {
     pub ingress: IngressPlan,
@@ -29,7 +29,7 @@ pub(crate) enum Source {
     Policy,
 }
 
-/// What a class of an input policy does with the code point.
+/// Action of a class of an input policy on the code point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Neither `set` nor `trust`: code point 0 and class of service 0.
@@ -40,7 +40,7 @@ pub(crate) enum Mark {
     PortCos,
 }
 
-/// What a class of an input policy does.
+/// Action of a class of an input policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClassAction {
     pub mark: Mark,
@@ -56,7 +56,7 @@ pub(crate) struct PolicerPlan {
     pub exceed: ExceedAction,
 }
 
-/// What the way in runs.
+/// Plan of the input side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IngressPlan {
     pub qos: bool,
@@ -87,7 +87,7 @@ impl QueueLimits {
     }
 }
 
-/// What the way out runs.
+/// Plan of the output side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EgressPlan {
     pub qos: bool,

@@ -22,7 +22,7 @@ pub(crate) struct Statement {
     pub test: Test,
 }
 
-/// What a match statement tests.
+/// Test of a match statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     Any,

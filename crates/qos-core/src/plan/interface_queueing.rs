@@ -1,9 +1,9 @@
-//! The plan of queueing without a policy-map: which queue a packet joins, and which queues are whose.
+//! Plan of queueing without a policy-map: the selection of a queue, and the owners of the queues.
 
 use crate::config::interface_queueing::{QueuedPort, QueuedProtocol};
 use crate::frame::port::PortId;
 
-/// What a packet must be to join a queue: all of it.
+/// Properties that a packet must have to join a queue: all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub protocol: Option<QueuedProtocol>,
@@ -37,7 +37,7 @@ pub(crate) struct InterfaceQueueingPlan {
     pub tree: Vec<TreeNodePlan>,
 }
 
-/// What is shown of a node of a tree.
+/// Displayed properties of a node of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeNodePlan {
     pub name: String,

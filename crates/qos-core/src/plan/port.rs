@@ -8,7 +8,7 @@ use crate::plan::interface_queueing::InterfaceQueueingPlan;
 use crate::plan::tree::NodePlan;
 use crate::time::{Duration, Rate};
 
-/// What a port runs. Two equal plans behave alike.
+/// Plan of a port. Equal plans behave equally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortPlan {
     pub enabled: bool,

@@ -7,7 +7,7 @@ use crate::frame::descriptor::Descriptor;
 use crate::plan::aqm::{CakePlan, CodelQueuePlan, FqCodelPlan, PiePlan};
 use crate::plan::field;
 
-/// What to build a queue from.
+/// Description from which a queue is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum QueuePlan {
     Fifo {

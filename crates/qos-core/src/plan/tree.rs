@@ -52,7 +52,7 @@ pub(crate) struct Turn {
     pub byte_count: u32,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BodyPlan {
     /// A queue.

@@ -31,7 +31,7 @@ pub(crate) struct Place {
     pub number: u64,
 }
 
-/// What a packet changed in the queue that it has joined.
+/// Change of the queue that a packet has joined.
 #[derive(Debug)]
 pub(crate) struct Inserted<P> {
     /// It leaves next, although others were there.

@@ -1,4 +1,4 @@
-//! What queues counted: those of a policy's classes, and those of an interface without a queueing policy.
+//! Counters of queues: those of a policy's classes, and those of an interface without a queueing policy.
 
 use crate::counters::aqm::TreeNodeCounters;
 use crate::counters::conversation::{ConversationCounters, HeadIp, HeadPacket};

@@ -1,5 +1,4 @@
-//! What a packet passes ahead of an interface's policy: the access lists that filter the interface, then its
-//! `rate-limit` lines.
+//! Stages ahead of an interface's policy: the access lists that filter the interface, then its `rate-limit` lines.
 //!
 //! Cisco, "QoS Packet Marking", order of operation: access lists come ahead of marking, policing and committed access
 //! rate, in both directions.
@@ -29,7 +28,7 @@ impl Admission {
         })
     }
 
-    /// Puts another plan in force; what is the same in it goes on.
+    /// Activates another plan; unchanged parts continue.
     pub fn replace(present: &mut Option<Box<Admission>>, plan: &AdmissionPlan, now: Time) {
         let mut next = Admission::of(plan, now);
         if let (Some(old), Some(new)) = (present.take(), &mut next) {
@@ -53,7 +52,7 @@ impl Admission {
         (!self.limits.admit(now, descriptor, lists)).then_some(DropReason::Police)
     }
 
-    /// What the access lists have denied.
+    /// Packets denied by the access lists.
     pub fn denied(admission: Option<&Admission>) -> Count {
         admission.and_then(|admission| admission.groups.as_ref()).map_or_else(Count::default, |groups| groups.denied)
     }

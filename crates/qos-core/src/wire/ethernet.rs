@@ -48,7 +48,7 @@ impl Tag {
     }
 }
 
-/// Where the parts of a frame are.
+/// Positions of the parts of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The EtherType behind the tags.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::ethernet;
 
-/// How packets are framed on a link: which bytes are counted and which take line time.
+/// Framing of packets on a link: the counted bytes and the line time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -1,4 +1,4 @@
-//! What is on the wire: Ethernet, VLAN tags, IPv4 and IPv6, and framings with their overheads.
+//! Wire formats: Ethernet, VLAN tags, IPv4 and IPv6, and framings with their overheads.
 //!
 //! Frames come from a network, so nothing about them is believed: any bytes are safe input.
 

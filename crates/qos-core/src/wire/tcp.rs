@@ -1,4 +1,4 @@
-//! What is done to the options of TCP.
+//! Changes of TCP options.
 
 use crate::wire::bytes::u16_at;
 use crate::wire::checksum;

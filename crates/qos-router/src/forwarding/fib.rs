@@ -17,7 +17,7 @@ pub struct Hop {
     pub mtu: Option<u32>,
 }
 
-/// What a route says.
+/// Contents of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Plain forwarding.
@@ -54,7 +54,7 @@ pub struct Route {
     pub target: Target,
 }
 
-/// What came of a change.
+/// Result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// All is as it was.
@@ -65,7 +65,7 @@ pub enum Change {
     Unclear,
 }
 
-/// What a destination is.
+/// Kind of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// One of the table `local`: the router itself, broadcasts.

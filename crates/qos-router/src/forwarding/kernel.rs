@@ -1,4 +1,4 @@
-//! What is known of the router's kernel, as its messages say it, and what it would do with a packet.
+//! State of the router's kernel, according to its messages, and its treatment of a packet.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ const NETCONFA_PROXY_NEIGH: u16 = 5;
 /// In place of an interface's number: all of them.
 const ALL: i32 = -1;
 
-/// What a message has changed.
+/// Effect of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
@@ -77,7 +77,7 @@ struct Neighbour {
     used: bool,
 }
 
-/// What becomes of a packet that can be forwarded.
+/// Fate of a packet that can be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// Number of the interface by which it leaves.

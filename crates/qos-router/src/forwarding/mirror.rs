@@ -49,13 +49,13 @@ const BUFFER: usize = 1 << 20;
 /// Datagrams taken at a time, so that frames have their turn.
 const TAKEN: usize = 256;
 
-/// How far the mirror is.
+/// State of the mirror.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The answer to this of [`DUMPS`] comes in. Then everything has to be asked for anew where `again`; something
-    /// could not be read where `lost`. The kernel answers one question at a time.
+    /// The answer to this entry of [`DUMPS`] is arriving. Then everything has to be requested again if `again`;
+    /// something could not be read if `lost`. The kernel answers one request at a time.
     Asking { number: usize, again: bool, lost: bool },
-    /// What is known is what the kernel has.
+    /// The mirror equals the state of the kernel.
     Synchronous,
     /// A message could not be read: something is in use that is not known here. Until the next change.
     Lost,
@@ -205,7 +205,7 @@ impl Mirror {
         }
     }
 
-    /// All of a kind has been told.
+    /// Handles the end of an answer: all objects of a kind were received.
     fn answered(&mut self) {
         let State::Asking { number, again, lost } = self.state else { return };
         if number + 1 < DUMPS.len() {
@@ -223,7 +223,7 @@ impl Mirror {
         (self.state == State::Synchronous).then_some(&mut self.kernel)
     }
 
-    /// Why it is not known.
+    /// Returns why it is not known.
     pub fn trouble(&self) -> Option<&'static str> {
         match self.state {
             State::Synchronous => None,
@@ -232,17 +232,17 @@ impl Mirror {
         }
     }
 
-    /// A number that changes with what is known.
+    /// Number that changes with the known state.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// How often everything has been asked for.
+    /// Number of complete requests.
     pub fn dumps(&self) -> u64 {
         self.dumps
     }
 
-    /// How often messages were lost.
+    /// Number of lost batches of messages.
     pub fn overruns(&self) -> u64 {
         self.overruns
     }

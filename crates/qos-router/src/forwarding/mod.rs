@@ -51,11 +51,11 @@ pub struct ForwardingHealth {
     /// Frames that it has handed to the router's kernel: for the router itself, and those that only the kernel can
     /// forward.
     pub handed_to_kernel: u64,
-    /// Why the kernel forwards all packets; null while the daemon does.
+    /// Reason why the kernel forwards all packets; null while the daemon does.
     pub through_kernel: Option<String>,
-    /// How often it has asked the kernel for all its routes.
+    /// Number of requests to the kernel for all its routes.
     pub dumps: u64,
-    /// How often the kernel had more news than room for them, so that all had to be asked for again.
+    /// Number of overflows of the kernel's notifications, after which everything had to be requested again.
     pub overruns: u64,
 }
 
@@ -84,16 +84,16 @@ struct Seen {
 pub struct Forwarding {
     mirror: Option<Mirror>,
     watch: Option<Watch>,
-    /// Where the ports are.
+    /// Namespace of the ports.
     outside: Namespace,
     /// The insides with their numbers in the daemon's namespace.
     insides: Vec<(Inside, u32)>,
     /// Numbers in the router's namespace, and the other way round.
     links: HashMap<Inside, u32>,
     outputs: HashMap<u32, Inside>,
-    /// Why the kernel forwards everything for now.
+    /// Reason why the kernel currently forwards everything.
     reason: Option<String>,
-    /// What the above was made of.
+    /// State from which the above was computed.
     seen: Seen,
     /// The version of the watch at which everything was asked for.
     asked: u64,
@@ -232,7 +232,7 @@ impl Forwarding {
         (packet.length <= way.mtu).then_some((output, packet, way))
     }
 
-    /// How it goes.
+    /// Forwarding decision.
     pub fn health(&self) -> ForwardingHealth {
         let (dumps, overruns) = self.totals();
         ForwardingHealth {

@@ -1,4 +1,4 @@
-//! What forwarding asks of a packet and changes in it. Any bytes are safe input.
+//! Packet fields that forwarding reads and changes. Any bytes are safe input.
 
 use std::net::IpAddr;
 

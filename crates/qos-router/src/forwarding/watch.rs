@@ -1,4 +1,4 @@
-//! Looks now and then for what takes part in the kernel's forwarding and does not tell of itself by route netlink.
+//! Periodic check for settings that affect the kernel's forwarding and are not reported by route netlink.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use super::kernel::Link;
 use super::netlink::{dump, Request, LINKS};
 use crate::namespace::Namespace;
 
-/// How often.
+/// Interval of the check.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The tables of nftables: subsystem 10, `NFT_MSG_GETTABLE`.
@@ -23,10 +23,10 @@ const NFTABLES: Request = Request { kind: (10 << 8) | 1, family: 0, length: 4 };
 /// The policies of IPsec, `XFRM_MSG_GETPOLICY`.
 const IPSEC: Request = Request { kind: 0x15, family: 0, length: 0 };
 
-/// What was found.
+/// Result of the check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// What the kernel does to packets besides forwarding them.
+    /// Treatment of packets by the kernel other than forwarding.
     pub unknown: Option<String>,
     /// Longest packets of IPv6, by interface.
     mtu6: Vec<(u32, Option<u32>)>,
@@ -35,7 +35,7 @@ pub struct Found {
 #[derive(Debug, Default)]
 struct Shared {
     found: Mutex<Option<Found>>,
-    /// Counts what was found anew.
+    /// Number of changed results.
     version: AtomicU64,
     stopped: AtomicBool,
 }
@@ -76,7 +76,7 @@ impl Watch {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// What was found last.
+    /// Latest result.
     pub fn found(&self) -> Option<Found> {
         self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! How the data plane is doing.
+//! State of the data plane.
 
 use qos_core::Side;
 
@@ -8,7 +8,7 @@ use crate::health::Health;
 use crate::netdev;
 
 impl Dataplane {
-    /// How the daemon is doing.
+    /// State of the daemon.
     pub fn health(&mut self) -> Health {
         Health {
             received: self.counts.received,

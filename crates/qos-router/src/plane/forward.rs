@@ -19,7 +19,7 @@ impl Dataplane {
         self.forwarding.descriptor()
     }
 
-    /// Takes what the router's kernel has told.
+    /// Reads the messages of the router's kernel.
     pub fn follow_kernel(&mut self) {
         self.forwarding.follow();
     }

@@ -30,7 +30,7 @@ impl Dataplane {
         self.faces.as_ref().map(Faces::descriptor)
     }
 
-    /// Takes what the kernel has told of these interfaces. True when something has changed.
+    /// Reads the kernel's messages about these interfaces. True when something has changed.
     pub fn take_news_of_faces(&mut self) -> bool {
         let Some(mut faces) = self.faces.take() else { return false };
         let mut changed = false;
@@ -125,7 +125,7 @@ impl Dataplane {
         self.counts.received += 1;
     }
 
-    /// Sends the copies of what has left by a port to whoever captures there, and records how late they are.
+    /// Sends copies of the frames that have left by a port to its captures, and records their lateness.
     pub(super) fn flush_copies(&mut self, port: usize) {
         let Wire::Memory(Memory { tap, copies, .. }) = &mut self.ports[port].wire else { return };
         let (clock, lateness) = (&self.clock, &mut self.lateness);

@@ -48,7 +48,7 @@ const IN_TRANSIT: usize = 4096;
 const FRAGMENTED: usize = 1024;
 /// A frame that has not come back from the kernel after this time was for the router itself, or dropped.
 const TRANSIT_NS: u64 = 1_000_000_000;
-/// What is counted here; the rest of [`Health`] is read from the kernel when asked for.
+/// Local counters; the rest of [`Health`] is read from the kernel on request.
 #[derive(Debug, Default)]
 struct Counts {
     received: u64,
@@ -315,12 +315,12 @@ impl Dataplane {
         Ok(())
     }
 
-    /// What IP SLA has measured, of one operation or all.
+    /// Returns the measurements of IP SLA, of one operation or all.
     pub fn ip_sla(&mut self, operation: Option<u32>, samples: bool) -> ip_sla::Report {
         self.sla.report(self.clock.now(), operation, samples)
     }
 
-    /// What the engine counted, of one port or all.
+    /// Returns the counters of the engine, of one port or all.
     pub fn counters(&mut self, port: Option<PortId>) -> Counters {
         let pool = &self.pool;
         self.engine.counters_with(self.reached, port, &|held| header_rest(pool.get(&held.frame)))

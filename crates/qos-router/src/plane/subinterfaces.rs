@@ -48,7 +48,7 @@ impl Dataplane {
         Ok(opened)
     }
 
-    /// Keeps the insides that the configuration names, beside those newly opened, and closes the others.
+    /// Keeps the insides that the configuration names, in addition to those newly opened, and closes the others.
     pub(super) fn put_subinterfaces(&mut self, config: &DataPlaneConfig, mut opened: BTreeMap<String, Subinterface>) {
         let mut kept = BTreeMap::new();
         for port in &mut self.ports {

@@ -8,12 +8,12 @@ use netio::socket::Received;
 
 use crate::frame::Probe;
 
-/// Bytes of UDP payload that tell packets apart.
+/// Bytes of UDP payload that distinguish packets.
 pub const TOLD_BY: usize = 16;
 /// Stamps that are held; what is older than these belongs to packets that no socket got.
 const HELD: usize = 8192;
 
-/// What a packet is recognised by.
+/// Identification of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The other end's address.

@@ -58,7 +58,7 @@ pub struct Figures {
     pub fast_recoveries: u64,
     /// Tail loss probes sent.
     pub probes: u64,
-    /// Reductions of the window that were taken back.
+    /// Number of undone reductions of the window.
     pub undone: u64,
     /// Reductions of the window because congestion was echoed (RFC 3168).
     pub ecn_reductions: u64,

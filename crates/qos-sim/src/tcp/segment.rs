@@ -6,7 +6,7 @@ pub const HEADER_BYTES: u32 = 20;
 pub const TIMESTAMPS_BYTES: u32 = 12;
 /// Most SACK blocks in a segment: what 40 bytes of options leave room for without timestamps (RFC 2018).
 const MOST_BLOCKS: usize = 4;
-/// The same beside timestamps.
+/// Maximum number of SACK blocks in addition to timestamps.
 const MOST_BLOCKS_WITH_TIMESTAMPS: usize = 3;
 
 /// Payload from `start` to before `end`, as sequence numbers.
@@ -81,7 +81,7 @@ pub struct Segment {
     pub push: bool,
     /// ECN-Echo: congestion was experienced; in a SYN the offer of explicit congestion notification (RFC 3168).
     pub ece: bool,
-    /// Congestion window reduced; in a SYN likewise.
+    /// Congestion window reduced; in a SYN part of the negotiation.
     pub cwr: bool,
     /// The code point of the IP packet (RFC 3168), as it leaves or as it has arrived.
     pub ecn: u8,

@@ -7,13 +7,13 @@ LOAD_INTERVAL_S = 300
 """`load-interval`, seconds."""
 
 DOT1Q_COS = 0
-"""Class of service in the tag that a router puts on what it forwards; `set cos` changes it. [I]: no router's print or
-document is known that says so for a plain subinterface."""
+"""Class of service in the tag that a router adds to forwarded frames; `set cos` changes it. [I]: no output or document
+of a router for a plain subinterface is known."""
 
 SUBINTERFACE_RATIO = 1
-"""The part of a congested port's line that each subinterface with queues has, and all else together, against one
-another, in the later generation; `bandwidth remaining ratio` in the outermost class-default changes it. It is IOS XE's
-default for subinterfaces; for the routers here [I]."""
+"""Share of a congested port's line for each subinterface with queues, and for all other traffic together, in the later
+generation; `bandwidth remaining ratio` in the outermost class-default changes it. It is IOS XE's default for
+subinterfaces; for the routers here [I]."""
 
 FIFO_HOLD_QUEUE = 40
 """`hold-queue out` of a FIFO interface, packets (`Output queue: 0/40` on a 2811)."""
@@ -22,69 +22,71 @@ FAIR_HOLD_QUEUE = 1000
 """`hold-queue out` of an interface with weighted fair or class-based queueing, packets (`0/1000` on a 2811)."""
 
 CONGESTIVE_DISCARD_THRESHOLD = 64
-"""Congestive discard threshold of weighted fair queueing: packets of all conversations together, from which on a packet
-that would leave last is dropped. A class next to them has a queue limit of its own and does not count (unconfirmed)."""
+"""Congestive discard threshold of weighted fair queueing: number of packets in all conversations together above which a
+packet that would leave last is dropped. A class in addition to them has a separate queue limit and does not count
+(unconfirmed)."""
 
 QUEUE_LIMIT = 64
 """`queue-limit` of a class, packets."""
 
 QUEUE_LIMIT_BYTES = 96_000
-"""The same where thresholds are in bytes or milliseconds and `queue-limit` is not typed, bytes: so many packets of 1500
-bytes [I]."""
+"""Default of `queue-limit` if thresholds are in bytes or milliseconds, bytes: the equivalent of packets of 1500 bytes
+[I]."""
 
 CLASS_FLOW_QUEUES = 256
 """Flow queues of fair queueing within a class. Unconfirmed for the later generation; results with eleven flows exclude
 small numbers."""
 
 FLOW_LIMIT_DIVISOR = 4
-"""The part of the queue limit that one flow may take under fair queueing within a class: a quarter."""
+"""Share of the queue limit that one flow can take under fair queueing within a class: a quarter."""
 
 MAX_LEVELS = 3
-"""Levels of nested policy-maps."""
+"""Maximum number of levels of nested policy-maps."""
 
 CLASSIC_RESERVABLE_PERCENT = 75
-"""Per cent of the bandwidth that classes of the classic generation may reserve together, class-default excluded
+"""Per cent of the bandwidth that classes of the classic generation can reserve together, without class-default
 (`max-reserved-bandwidth`)."""
 
 HQF_RESERVABLE_PERCENT = 99
-"""The same of the later generation: one per cent is kept for class-default."""
+"""Per cent of the bandwidth that classes of the later generation can reserve together: one per cent remains for
+class-default."""
 
 PRIORITY_BURST_MS = 200
 """Default burst of a priority class: this many milliseconds of its rate (25 bytes per kb/s)."""
 
 XE_PRIORITY_BURST_STEP_KBPS = 8
-"""IOS-XE takes the default burst of a priority class from its rate rounded down to a multiple of this many kb/s: 29961
-kb/s have 749000 bytes."""
+"""Granularity in kb/s to which IOS-XE rounds the rate down for the default burst of a priority class: 29961 kb/s have
+749000 bytes."""
 
 PRIORITY_QUEUE_LIMIT = 64
-"""Packets that the priority classes of one level may have waiting together. Known for the later generation (`queue
-limit 64 packets`); unconfirmed for the hidden queue of the classic one."""
+"""Maximum number of waiting packets of all priority classes of one level. Known for the later generation (`queue limit
+64 packets`); unconfirmed for the hidden queue of the classic one."""
 
 SYSTEM_CONVERSATIONS = 8
-"""Conversations that the system keeps for itself, between those of flows and those of classes: on an interface with N
-flow queues the priority conversation is N + 8 and the first class N + 9."""
+"""Conversations reserved for the system, between those of flows and those of classes: on an interface with N flow
+queues the priority conversation is N + 8 and the first class N + 9."""
 
 RANDOM_DETECT_WEIGHT = 9
 """Exponential weighting constant of random early detection."""
 
 RANDOM_DETECT_MAX = 40
-"""Greatest threshold of random early detection, packets."""
+"""Maximum threshold of random early detection, packets."""
 
 RANDOM_DETECT_DENOMINATOR = 10
-"""Just below the greatest threshold one packet in this many is dropped."""
+"""Mark probability denominator: just below the maximum threshold one packet in this many is dropped."""
 
 HQF_RANDOM_DETECT_MIN = (20, 22, 24, 26, 28, 30, 32, 34)
-"""Least thresholds by precedence, later generation (a router's print)."""
+"""Minimum thresholds by precedence, later generation (output of a router)."""
 
 CLASSIC_RANDOM_DETECT_MIN = (20, 22, 24, 26, 28, 31, 33, 35)
-"""Least thresholds by precedence, classic generation. Unconfirmed."""
+"""Minimum thresholds by precedence, classic generation. Unconfirmed."""
 
 HQF_RANDOM_DETECT_MIN_BY_DSCP = ((32, 28, 24), 36)
-"""Least thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with 15.x,
-except for EF, which is from memory."""
+"""Minimum thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with
+15.x, except for EF, which is from memory."""
 
 CLASSIC_RANDOM_DETECT_MIN_BY_DSCP = ((33, 28, 24), 37)
-"""The same of the classic generation. Unconfirmed."""
+"""Minimum thresholds of assured forwarding by drop precedence, and of EF, classic generation. Unconfirmed."""
 
 WEIGHTED_FAIR_UP_TO_KBPS = 2_048
 """Serial interfaces up to this bandwidth (E1) have weighted fair queueing by default. Unconfirmed to the last bit."""
@@ -97,8 +99,8 @@ SERIAL_TX_RING_FIFO = 128
 """Transmit ring of a serial FIFO interface (`tx_limited = 0(128)` on a 2811)."""
 
 ETHERNET_TX_RING = 64
-"""Transmit ring of an Ethernet interface up to `ETHERNET_FAST_ABOVE_BPS`. Unconfirmed: between the rule of thumb's
-ends, one or two entries below 2 Mb/s and 128 above 100 Mb/s."""
+"""Transmit ring of an Ethernet interface up to `ETHERNET_FAST_ABOVE_BPS`. Unconfirmed: between the ends of the rule of
+thumb, one or two entries below 2 Mb/s and 128 above 100 Mb/s."""
 
 ETHERNET_TX_RING_FAST = 128
 """Transmit ring of a faster Ethernet interface, by the same rule of thumb."""
@@ -107,22 +109,22 @@ ETHERNET_FAST_ABOVE_BPS = 100_000_000
 """Rate above which an Ethernet interface has `ETHERNET_TX_RING_FAST` entries."""
 
 ATM_TX_RING = 40
-"""Transmit ring of a virtual circuit of a PA-A3, particles. Remembered of Cisco's documents for a circuit without a
-rate of its own; for one with a rate IOS computes it by a rule that was not found (unconfirmed)."""
+"""Transmit ring of a virtual circuit of a PA-A3, particles. From memory of Cisco's documents for a circuit without a
+configured rate; for one with a rate IOS uses an unknown rule (unconfirmed)."""
 
 ATM_PARTICLE = 576
-"""A particle of a PA-A3's transmit ring, bytes: as many as are needed hold a packet with its encapsulation. Document
-6142: 576, or 580 with the header that the router carries with the packet."""
+"""Size of a particle of a PA-A3's transmit ring, bytes: a packet with its encapsulation takes as many as it needs.
+Document 6142: 576, or 580 with the header that the router carries with the packet."""
 
 ATM_MAXIMUM_BURST = 94
-"""`vbr-nrt` without a burst, cells. Remembered (unconfirmed)."""
+"""Burst of `vbr-nrt` without a configured one, cells. From memory (unconfirmed)."""
 
 POLICE_LEAST_BURST = 1_500
-"""Least burst of a policer by default, bytes."""
+"""Minimum default burst of a policer, bytes."""
 
 POLICE_BURST_DIVISOR = 32
-"""The default burst of a policer is this fraction of a second of its rate in *bits*, taken as bytes: CIR/32 is 250
-ms."""
+"""Divisor of the default burst of a policer: a fraction of a second of its rate in *bits*, taken as bytes; CIR/32 is
+250 ms."""
 
 DYNAMIC_INITIAL_BYTES = 15_000
 """Initial size of the dynamic bucket, bytes. The result does not depend on it from 3 000 to 187 500 bytes at 1 Mb/s."""
@@ -131,18 +133,18 @@ DYNAMIC_MINIMUM_BYTES = 3_000
 """Minimum size of the dynamic bucket, bytes: two packets of 1 500."""
 
 DYNAMIC_MAXIMUM_MS = 1_500
-"""Maximum size of the dynamic bucket, milliseconds of the rate: a long timeout of TCP must not make it grow for
-ever."""
+"""Maximum size of the dynamic bucket, milliseconds of the rate: it must not grow without limit during a long timeout of
+TCP."""
 
 DYNAMIC_MONITORING_MS = 100
-"""Interval at which the level of the dynamic bucket is compared, ms. Fixed, as in the authors' algorithm: they name a
+"""Interval at which the level of the dynamic bucket is compared, ms. Fixed, like in the authors' algorithm: they name a
 coupling to the round-trip time as future work."""
 
 DYNAMIC_IDLE_MS = 3_000
-"""Time without a packet after which there is no demand, ms: above the timeouts of TCP that belong to one episode."""
+"""Time without a packet after which demand counts as ended, ms: longer than the TCP timeouts within one episode."""
 
 DYNAMIC_FIRST_GROWTH_PERCENT = 200
-"""First growths, per cent of the overflowed tokens: the patent's abstract has an adaptation that is faster at first."""
+"""First growths, per cent of the overflowed tokens: the patent's abstract describes a faster initial adaptation."""
 
 DYNAMIC_FIRST_GROWTHS = 3
 """Number of first growths."""
@@ -154,66 +156,68 @@ DYNAMIC_SHRINK_PERCENT = 2
 """Reduction when the dynamic bucket shrinks, per cent."""
 
 DYNAMIC_SPARE_PERCENT = 10
-"""Share of the dynamic bucket that was never filled above which it shrinks, per cent."""
+"""Unused share of the dynamic bucket above which it shrinks, per cent."""
 
 CLASSIC_SHAPE_INTERVAL_MS = 25
 """Interval of the classic shaper, ms."""
 
 CLASSIC_LOW_RATE_BURST_BITS = 8_000
-"""Committed burst that the classic shaper aims at where 25 ms would give less, bits: below 320 kb/s. Rounding is
-unconfirmed for some rates."""
+"""Minimum committed burst of the classic shaper if 25 ms would give less, bits: below 320 kb/s. Rounding is unconfirmed
+for some rates."""
 
 CLASSIC_RELEASED_QUEUE_LIMIT = 64
-"""Packets that a classic shaper has let go and that wait for the line, per class; the next one is dropped [I]."""
+"""Maximum number of packets per class that a classic shaper has released and that wait for the line; the next one is
+dropped [I]."""
 
 HQF_SHAPE_INTERVAL_MS = 4
 """Interval of the later generation's shaper, ms."""
 
 XE_RESERVABLE_PERCENT = 100
-"""Per cent of the bandwidth that classes may reserve together in IOS-XE. Remembered [R]."""
+"""Per cent of the bandwidth that classes can reserve together in IOS-XE. From memory [R]."""
 
 XE_QUEUE_LIMIT_MS = 50
 """Queue limit of a class of IOS-XE, ms of its reference rate, in packets of `XE_QUEUE_LIMIT_PACKET` [C]. The reference
-rate is the class's bandwidth, else its shape rate, else that of what is around it [D]."""
+rate is the class's bandwidth, else its shape rate, else that of its parent [D]."""
 
 XE_QUEUE_LIMIT_PACKET = 1_500
-"""Packet of the default queue limit of IOS-XE, bytes [C]. Two prints fit only a larger divisor, which may be the
-interface's MTU [U]."""
+"""Packet size of the default queue limit of IOS-XE, bytes [C]. Two published outputs fit only a larger divisor, which
+may be the interface's MTU [U]."""
 
 XE_QUEUE_LIMIT_LEAST = 64
-"""Least default queue limit of IOS-XE, packets [C]."""
+"""Minimum default queue limit of IOS-XE, packets [C]."""
 
 XE_PRIORITY_QUEUE_LIMIT = 512
 """Queue limit of each priority level of IOS-XE, packets, at any rate [C]."""
 
 XE_CLASS_FLOW_QUEUES = 16
-"""Flow queues of `fair-queue` in a class of IOS-XE. Remembered [R]."""
+"""Flow queues of `fair-queue` in a class of IOS-XE. From memory [R]."""
 
 XE_EXCESS_WEIGHT = 1
-"""Weight of a class of IOS-XE without `bandwidth remaining` when what the minimum rates leave is shared [C]."""
+"""Weight of a class of IOS-XE without `bandwidth remaining` in the excess above the minimum rates [C]."""
 
 XE_MINIMUM_CATCH_UP = 3_200
-"""Deficit of a class of IOS-XE to its minimum rate that it can still catch up, bytes: two full frames [I]."""
+"""Maximum deficit of a class of IOS-XE to its minimum rate that it can still recover, bytes: two full frames [I]."""
 
 XE_SHAPE_TICK_US = 1_000
 """Interval in which a shaper of IOS-XE adds credit, microseconds. The hardware gives each schedule a time for its next
-packet [R]; 1 ms is our reading of it [I]. `show policy-map interface` prints bursts of 4 ms."""
+packet [R]; 1 ms is an interpretation of it [I]. `show policy-map interface` prints bursts of 4 ms."""
 
 XE_SHAPE_CREDIT = 1_522
-"""Credit that a shaper of IOS-XE may save up, bytes: one full frame with two tags [I]."""
+"""Maximum credit of a shaper of IOS-XE, bytes: one full frame with two tags [I]."""
 
 XE_TX_RING = 2
-"""Frames that wait for the wire behind the schedule of IOS-XE, which has no transmit ring to set [I]."""
+"""Frames that wait for the wire behind the schedule of IOS-XE, which has no configurable transmit ring [I]."""
 
 LINK_BACKLOG_FRAMES = 16_384
-"""Frames that may wait for the arrival side of a link whose sender is not paced. The sender's own queue is not
-modelled, so this only keeps memory bounded; a frame beyond it is dropped as `overrun`."""
+"""Maximum number of frames that wait for the arrival side of a link whose sender is not paced. The sender's queue is
+not modelled, so this only bounds memory; further frames are dropped as `overrun`."""
 
 WEIGHT_NUMERATOR = 32_384
 """Numerator of the weight of a conversation: 32384/(precedence + 1)."""
 
 GTS_BUFFERS = 1_000
-"""Buffers of `traffic-shape`: packets that may wait for a shaper (`traffic-shape rate 8000` is printed with 1000)."""
+"""Buffers of `traffic-shape`: maximum number of packets that wait for a shaper (`traffic-shape rate 8000` is printed
+with 1000)."""
 
 PRIORITY_LIST_LIMITS = (20, 40, 60, 80)
 """`priority-list N queue-limit`: packets of the queues high, medium, normal and low."""
@@ -222,4 +226,4 @@ CUSTOM_QUEUE_LIMIT = 20
 """`queue-list N queue Q limit`, packets."""
 
 CUSTOM_BYTE_COUNT = 1_500
-"""`queue-list N queue Q byte-count`, bytes of a turn."""
+"""`queue-list N queue Q byte-count`, bytes per turn."""

@@ -1,4 +1,4 @@
-//! The seam of disciplines with active queue management, and what all of them count.
+//! Interface of disciplines with active queue management, and their common counters.
 
 use crate::counters::aqm::ManagedCounters;
 use crate::counters::count::Count;
@@ -58,7 +58,7 @@ pub(crate) trait Manage<P> {
     fn clear(&mut self);
 }
 
-/// What all of them count.
+/// Counters of every discipline.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Decisions {
     /// Dropped because the queue was full.

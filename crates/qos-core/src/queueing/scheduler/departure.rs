@@ -1,4 +1,4 @@
-//! How packets leave the queues.
+//! Departure of packets from the queues.
 
 use crate::plan::tree::Rank;
 use crate::queueing::discipline::{Discipline, Item};

@@ -1,4 +1,4 @@
-//! What shapers let go, and when.
+//! Release of packets by shapers.
 
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;

@@ -11,7 +11,7 @@ const BETA_SCALE: u64 = 1024;
 /// Segments acknowledged per segment of growth in the Reno-friendly region, in eighths of the window: (1 + β) / (1 - β)
 /// / 3, that is 1 / α of RFC 9438, in whole eighths as Linux has it.
 const FRIENDLY_EIGHTHS: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
-/// The window follows the curve anew at most as often as this while its size stays (Linux: HZ / 32).
+/// The window is recomputed from the curve at most this often while its size is unchanged (Linux: HZ / 32).
 const LEAST_UPDATE: Duration = Duration(31_250_000);
 /// Growth before the first congestion: at least one segment for every 20 (Linux: 5 % a round trip).
 const FIRST_EPOCH_COUNT: u64 = 20;

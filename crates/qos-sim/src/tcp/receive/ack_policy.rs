@@ -104,7 +104,7 @@ impl AckPolicy {
         }
     }
 
-    /// The window has grown, which the other end is told at once (Linux tcp_grow_window).
+    /// The window has grown, which is reported to the other end at once (Linux tcp_grow_window).
     pub(crate) fn window_grew(&mut self) {
         if self.quick_most > 0 {
             self.quick |= 1;

@@ -4,7 +4,7 @@
 use crate::tcp::segment::Segment;
 use qos_core::wire::ip::ecn;
 
-/// What a segment tells the receiver of congestion.
+/// Congestion information in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// Nothing that asks for haste.

@@ -138,7 +138,7 @@ impl LossDetection {
         }
     }
 
-    /// A reduction was undone: losses are to be looked for anew.
+    /// A reduction was undone: losses are searched again.
     pub fn look_again(&mut self) {
         if let Rule::Rack(rack) = &mut self.rule {
             rack.look_again();

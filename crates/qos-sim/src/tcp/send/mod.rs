@@ -45,7 +45,7 @@ pub(crate) struct Counts {
     pub timeouts: u64,
     pub recoveries: u64,
     pub probes: u64,
-    /// Reductions taken back.
+    /// Number of undone reductions.
     pub undone: u64,
     /// Reductions because congestion was echoed.
     pub ecn_reductions: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Sender {
     timers: Timers,
     usage: Usage,
     small_queue: Option<SmallQueue>,
-    /// The window was reduced, and the other end is to be told (RFC 3168).
+    /// The window was reduced, and the other end must be notified (RFC 3168).
     reduction_untold: bool,
     counts: Counts,
 }

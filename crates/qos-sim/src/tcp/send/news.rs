@@ -1,9 +1,9 @@
-//! What one acknowledgement told, and what is to be done about it.
+//! Information in one acknowledgement, and the resulting actions.
 
 use super::scoreboard::Sent;
 use qos_core::time::Time;
 
-/// What one acknowledgement told.
+/// Information in one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     /// The first unacknowledged byte moved.
@@ -22,7 +22,7 @@ pub(super) struct News {
     pub duplicate: bool,
     /// ... that of the tail loss probe.
     pub probe_duplicate: bool,
-    /// The retransmission timer starts anew.
+    /// The retransmission timer restarts.
     pub restart_timer: bool,
     /// Congestion was echoed (RFC 3168).
     pub congestion: bool,

@@ -3,8 +3,8 @@
 use qos_core::time::{Duration, Time};
 use std::collections::VecDeque;
 
-/// What Linux counts for a queued segment beside its payload: its buffer's head of 1 KiB and the structure before it.
-/// It depends on kernel and configuration [uncertain].
+/// Memory that Linux counts for a queued segment in addition to its payload: its buffer's head of 1 KiB and the
+/// structure before it. It depends on kernel and configuration [uncertain].
 const OVERHEAD_BYTES: u64 = 1280;
 /// Most that may wait (sysctl tcp_limit_output_bytes of Linux 4.20 to 6.11; 4 MiB since).
 const MOST_BYTES: u64 = 1 << 20;

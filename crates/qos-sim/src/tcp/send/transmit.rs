@@ -159,7 +159,7 @@ impl Sender {
         self.timers.set(Timer::Retransmit, now, wait);
     }
 
-    /// Progress was made: the timer starts anew, as a tail loss probe if one is allowed.
+    /// Progress was made: the timer restarts, as a tail loss probe if one is allowed.
     pub(super) fn restart_timer(&mut self, now: Time) {
         if !self.schedule_tail_probe(now, true) {
             self.rearm(now);
