@@ -266,7 +266,7 @@ def test_an_untested_release_of_ansible_keeps_its_helper(monkeypatch: pytest.Mon
     monkeypatch.setattr(helper_choice, "version", lambda name: "2.99.1")
     chosen = helper_choice.choose()
     assert chosen.variables == {}
-    assert chosen.note.endswith("ours was compared with ansible-core 2.19, 2.20, 2.21, and 2.99.1 is installed")
+    assert chosen.note.endswith("qoslab's was tested with ansible-core 2.19, 2.20, 2.21, and 2.99.1 is installed")
 
 
 def blocks(*parts: bytes) -> bytes:

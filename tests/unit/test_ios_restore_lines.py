@@ -153,7 +153,7 @@ def test_a_policy_unchanged_by_the_run_is_not_rewritten() -> None:
     after = changed(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
     was, now = (parse_config(text, HARDWARE) for text in (SHARES, after))
     assert "no policy-map Others" in lines_between(was, now)
-    with pytest.raises(QoslabError, match="are known that lead from the present running"):
+    with pytest.raises(QoslabError, match="are known that restore the previous running"):
         back(SHARES, after, after.partition("interface")[0])
 
 

@@ -278,7 +278,7 @@ def test_later_queueing_lines_are_refused_on_earlier_releases(no: str, line: str
             "classic",
             "interface GigabitEthernet1/0/1",
             "service-policy output P",
-            "no policies, for what goes",
+            "it has queues and no policies",
         ),
     ],
 )

@@ -507,8 +507,8 @@ class TestCommand:
         table = tmp_path / "joined.parquet"
         assert main(["infer", *names, "--table", str(table)]) == 2
         output = capsys.readouterr().err
-        assert "do not belong together: they have 3,000 and" in output and "of which 0 are in both" in output
-        assert "No two hosts are the same" in output and not list(tmp_path.glob("*parquet*"))
+        assert "the captures are unrelated: they have 3,000 and" in output and "of which 0 are in both" in output
+        assert "The captures have no host in common" in output and not list(tmp_path.glob("*parquet*"))
 
     def test_truncated_capture_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         before, after = files(tmp_path, self.passed, self.time_s)

@@ -41,7 +41,7 @@ access-list 107 permit ip 192.168.0.0 0.0.255.255 any
         ("class-map match-all C\nmatch ip dscp ef\nmatch ip dscp af41", EF_AND_AF41),
         ("class-map match-all C\nmatch dscp ef\nmatch precedence 4", "no packet matches both"),
         ("class-map match-all C\nmatch dscp ef\nmatch not dscp ef", "no packet matches both"),
-        ("class-map match-all C\nmatch dscp ef af41\nmatch not dscp ef\nmatch not dscp af41", "no packet meets all"),
+        ("class-map match-all C\nmatch dscp ef af41\nmatch not dscp ef\nmatch not dscp af41", "no packet matches all"),
         ("class-map match-all C\nmatch protocol tcp\nmatch protocol udp", "no packet matches both"),
         ("class-map match-all C\nmatch packet length max 100\nmatch packet length min 200", "no packet matches both"),
         ("class-map match-all C\nmatch access-group 9", "there is no access list 9"),
@@ -53,7 +53,7 @@ access-list 107 permit ip 192.168.0.0 0.0.255.255 any
             "class-map match-all A\nmatch dscp ef\nmatch dscp cs1\nclass-map match-any C\nmatch class-map A",
             "class-map A",
         ),
-        ("class-map match-all C\nmatch not any", 'no packet meets "match not any"'),
+        ("class-map match-all C\nmatch not any", 'no packet matches "match not any"'),
         (
             "class-map match-any A\nmatch dscp ef\nclass-map match-all C\nmatch class-map A\nmatch dscp af11",
             "no packet matches both",

@@ -80,7 +80,7 @@ def test_text_without_space_is_reported(tmp_path: Path) -> None:
     figure = Figure(figsize=(1.2, 0.5), layout="constrained")
     figure.subplots().set_ylabel("\n".join(["more", "than", "there", "is", "room", "for"]))
     figure.axes[0].set_xlabel("\n" * 40)
-    with pytest.raises(UserError, match=r"no room next to the names in 30 mm, expected a larger --width"):
+    with pytest.raises(UserError, match=r"no space next to the names in 30 mm, expected a larger --width"):
         paper.save(figure, tmp_path / "a.svg")
     assert list(tmp_path.iterdir()) == []
 

@@ -91,7 +91,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"way": "as it is", "server": {"no_capture": "dumpcap: socket: Operation not permitted", "root": False}},
         [
             'server: found that dumpcap may not capture, "dumpcap: socket: Operation not permitted", expected it for '
-            "the experiment's captures; let the user"
+            "the experiment's captures; add the user"
         ],
     ),
     "TCP of a host that stays as it is": (

@@ -113,7 +113,7 @@ def test_a_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, mon
     later = RestoreState.of(inventory)
     later.hold()
     assert taken == [0, 1]
-    with pytest.raises(UserError, match="another process is under way"):
+    with pytest.raises(UserError, match="another process is in progress"):
         RestoreState.of(inventory).hold()
 
 

@@ -347,4 +347,4 @@ def _dead(device: Device, criterion: Criterion) -> str:
         return f'"{line}": {about}'
     if criterion.type == "class_map" and not criterion.negate:
         return f'"{line}": {never_matches(device, device.class_maps[name])}'
-    return f'no packet meets "{line}"'
+    return f'no packet matches "{line}"'
