@@ -88,11 +88,7 @@ impl Serialiser {
             (u64::from(line_len) * 8).checked_mul(NANOS_PER_SECOND).and_then(|total| total.checked_add(carried));
         let (nanos, remainder) = match total {
             Some(total) => (total / self.rate.0, total % self.rate.0),
-            None => {
-                let rate = u128::from(self.rate.0);
-                let total = u128::from(line_len) * 8 * u128::from(NANOS_PER_SECOND) + u128::from(carried);
-                (u64::try_from(total / rate).unwrap_or(u64::MAX), (total % rate) as u64)
-            }
+            None => self.divide(line_len, carried),
         };
         let start = self.start(ready);
         let passage = Passage { start, end: Time(start.0.saturating_add(nanos)), remainder };
@@ -100,6 +96,14 @@ impl Serialiser {
             None => passage,
             Some(sustained) => sustained.delay(passage, line_len),
         }
+    }
+
+    /// Nanoseconds that so many bytes take besides what was carried, and what is left of one.
+    #[cold]
+    fn divide(&self, line_len: u32, carried: u64) -> (u64, u64) {
+        let rate = u128::from(self.rate.0);
+        let total = u128::from(line_len) * 8 * u128::from(NANOS_PER_SECOND) + u128::from(carried);
+        (u64::try_from(total / rate).unwrap_or(u64::MAX), (total % rate) as u64)
     }
 }
 

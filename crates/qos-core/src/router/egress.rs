@@ -395,8 +395,8 @@ impl<P> Egress<P> {
         if self.scheduler.shapes() {
             self.run_shaped(until);
         } else {
-            while let Some(passage) = self.upcoming.filter(|passage| passage.start <= until) {
-                self.start_frame(passage);
+            while self.upcoming.as_ref().is_some_and(|passage| passage.start <= until) {
+                self.start_frame();
             }
         }
         self.outbound.settled = self.outbound.settled.max(until);
@@ -411,7 +411,7 @@ impl<P> Egress<P> {
                     if passage.start > until {
                         return;
                     }
-                    self.start_frame(passage);
+                    self.start_frame();
                 }
                 (_, Some(release)) if release <= until => {
                     if self.ring.has_room() {
@@ -426,7 +426,8 @@ impl<P> Egress<P> {
     }
 
     /// The frame at the head of the ring starts, and passes as was found out.
-    fn start_frame(&mut self, passage: Passage) {
+    fn start_frame(&mut self) {
+        let Some(passage) = self.upcoming else { return };
         let Some(item) = self.ring.pop() else { return self.look_ahead() };
         let Passage { start: now, end, .. } = passage;
         self.outbound.link.enter(passage, item.descriptor.line_len);

@@ -268,10 +268,10 @@ impl<P> Leaf<P> {
     /// Flow queues with packets; a queue without flows counts as one.
     #[inline]
     pub(super) fn conversations(&self) -> u32 {
-        match self.queue.flows() {
-            Some((active, _)) => active,
-            None => u32::from(self.member.depth.packets > 0),
+        if self.flows {
+            return self.queue.flows().map_or(0, |(active, _)| active);
         }
+        u32::from(self.member.depth.packets > 0)
     }
 }
 
@@ -386,6 +386,12 @@ impl Inner {
         if self.priority_ready == [false; PRIORITY_LEVELS] && self.propagated.is_none() && self.minimums.is_none() {
             return Some(self.children[self.contest.least()?]);
         }
+        self.next_of_all()
+    }
+
+    /// The same where there is more than the contest.
+    #[inline(never)]
+    fn next_of_all(&self) -> Option<NodeId> {
         match self.urgent() {
             Some(_) if mistaken!(PriorityLast) && self.contest.least().is_some() => {
                 Some(self.children[self.contest.least()?])
