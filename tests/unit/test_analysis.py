@@ -278,7 +278,15 @@ def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
     )
     assert soon == dict.fromkeys(found, Missing("the policer's bucket, full at the start, lasted to the end"))
     # Where the policer had no tokens for a packet, there was none left then, regardless of the bytes received by then.
-    large = functools.partial(steady_figures, table.iloc[:8], 1e6, policed=True, bucket_bytes=500_000.0)
+    first = table.iloc[:8]
+    large = functools.partial(
+        steady_figures,
+        columns(first),
+        1e6,
+        flows=columns(reported_flows(first)),
+        policed=True,
+        bucket_bytes=500_000.0,
+    )
     assert dict(large()) == soon
     reported = dict(large(dropped=lambda: 3.5))
     assert (reported["goodput.steady"], reported["goodput.warm_up"]) == (
@@ -301,12 +309,12 @@ def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
 
 def test_first_time_without_tokens_is_found() -> None:
     def policed(*readings: tuple[float, int, int | None]) -> pd.DataFrame:
+        of = {"device": "R1", "interface": "Fa0/0", "direction": "output", "policy": "p", "class": "c"}
         rows = [
-            {"time_s": time_s, "police_exceeded_packets": exceeded, "police_violated_packets": violated}
+            of | {"time_s": time_s, "police_exceeded_packets": exceeded, "police_violated_packets": violated}
             for time_s, exceeded, violated in readings
         ]
-        of = {"device": "R1", "interface": "Fa0/0", "direction": "output", "policy": "p", "class": "c"}
-        return pd.DataFrame(rows).assign(**of)
+        return tables.frame("classes", rows)
 
     assert dropped_by(columns(policed((-1.0, 5, None), (1.0, 5, None), (2.0, 6, None), (3.0, 9, None)))) == 2.0
     assert dropped_by(columns(policed((-1.0, 0, 0), (1.0, 0, 1)))) == 1.0

@@ -131,8 +131,8 @@ def expected(table: pd.DataFrame, summaries: list[CellSummary], **keys: object) 
 
 
 def check_sums() -> None:
-    assert goodput.total_bps(ENDS) == pytest.approx((86.7e6 + 6.74e6) / 10, rel=1e-6)
-    assert goodput.total_bps(STAGGERED) == pytest.approx(4.8e6)
+    assert goodput.total_bps(Columns.of_frame(ENDS)) == pytest.approx((86.7e6 + 6.74e6) / 10, rel=1e-6)
+    assert goodput.total_bps(Columns.of_frame(STAGGERED)) == pytest.approx(4.8e6)
 
 
 def check_curves() -> None:
@@ -151,7 +151,7 @@ def _length(table: pd.DataFrame) -> float:
 def check_gaps() -> None:
     table = flows(("a", 0, 10, 1e6))
     lost = reports(table).drop(index=[3, 4, 5])
-    assert timeline.Timeline.of(table, lost).between(3, 6) == pytest.approx(3e6)
+    assert timeline.Timeline.of(Columns.of_frame(table), Columns.of_frame(lost)).between(3, 6) == pytest.approx(3e6)
 
 
 def check_fairness() -> None:
@@ -159,11 +159,11 @@ def check_fairness() -> None:
     table = flows(("long", 0, 10, 9e6), ("short", 0, 2, 5e6))
     intervals = reports(table)
     intervals.loc[intervals["traffic"] == "long", "bytes"] = [625_000] * 2 + [1_250_000] * 8
-    assert goodput.fairness(table, intervals) == pytest.approx(1, abs=1e-3)
+    assert goodput.fairness(Columns.of_frame(table), Columns.of_frame(intervals)) == pytest.approx(1, abs=1e-3)
 
 
 def check_lines() -> None:
-    right = [metric("goodput.sum", goodput.total_bps(ENDS)), metric("goodput.sum(short)", 3.37e6)]
+    right = [metric("goodput.sum", goodput.total_bps(Columns.of_frame(ENDS))), metric("goodput.sum(short)", 3.37e6)]
     assert text(ENDS, *right) == []
     (message,) = text(ENDS, metric("goodput.sum", 12.04e6))
     assert message.startswith("goodput.sum: found 12.04 Mb/s, expected at most ")
@@ -254,11 +254,14 @@ def check_reports() -> None:
     table = flows(("late", 4, 6, 4e6))
     intervals = reports(table)
     intervals["bytes"] = [3_000_000] + [0] * 5
-    assert timeline.Timeline.of(table, intervals).between(4, 5) == pytest.approx(24e6)
+    assert timeline.Timeline.of(Columns.of_frame(table), Columns.of_frame(intervals)).between(4, 5) == pytest.approx(
+        24e6
+    )
 
 
 def check_shares() -> None:
-    shares = [dict(goodput.share_figures(ENDS[ENDS["traffic"] == name], ENDS)) for name in ("long", "short")]
+    ends = Columns.of_frame(ENDS)
+    shares = [dict(goodput.share_figures(ends.among("traffic", [name]), ends)) for name in ("long", "short")]
     assert sum(each["goodput.share"] for each in shares) == pytest.approx(1)
     assert goodput.jain(np.array([3.0, 3.0])) == pytest.approx(1)
 
