@@ -37,9 +37,7 @@ HEADING = "## Simulated cells"
 WHY = """\
 The aims are 2.5 s for the five arms, 0.8 s for one cell, and for 1,000 cells 15 s and 300 MiB, their report 3 s. The
 worker and `qos-sim` alone take more than 15 ms of a cell: a process is started, eight files are written, compared and
-sent. Most of the rest is reading: metric functions
-take data frames, those of other packages too, and read a column of one some 390 times for each cell, however few rows
-it has. Of a run of one cell the imports are a large part, those of pandas and pyarrow for the report above all (see
+sent. Of a run of one cell the imports are a large part, those of pandas and pyarrow for the report above all (see
 "Start").
 """
 AGAIN = ["To measure again:", "", "    python benches/simulated_cells.py --write"]
