@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 from click.shell_completion import ShellComplete
 
@@ -21,6 +20,7 @@ from qoslab.analysis.missing import Missing
 from qoslab.exchange.plugin_figures import FIGURES
 from qoslab.model.metrics import METRICS
 from qoslab.platforms import PLATFORMS
+from qoslab.results import tables
 from qoslab.system import plugins
 from qoslab.system.plugins import LEFT_OUT, PluginError, installed, package_of
 from qoslab.traffic import TOOLS, tool
@@ -119,7 +119,7 @@ def test_figure_of_a_plugin_is_completed(acme: None) -> None:
 
 def test_a_metric_of_a_failing_function_is_missing_with_the_reason(acme: None) -> None:
     (function,) = [each for each in functions_of("flows") if "acme.fails" in each.names]
-    selection = SimpleNamespace(rows=pd.DataFrame({"flow": [1]}))
+    selection = SimpleNamespace(rows=tables.plain("flows", [{"stream": 1}]))
     ((name, figure),) = function.call(selection)  # type: ignore[arg-type]
     assert name == "acme.fails"
     assert figure == Missing("its function failed: ZeroDivisionError: division by zero")
