@@ -45,7 +45,11 @@ FORMS = {
     "no-break spaces": EDGE.replace(" ", "\xa0"),
     "dashes of a word processor": EDGE.replace("-", "\u2013"),
     "web page": html.escape(EDGE).replace(" ", "&nbsp;"),
-    "prompts of configuration mode": "\n".join(f"R1(config)#{line.strip()}" for line in LINES),
+    "prompts of configuration mode": "\n".join(
+        f"R1(config)#{line.strip()}\nR1(config)#" + ("exit\nR1(config)#" if line.startswith(" ip address") else "")
+        for line in LINES
+    ),
+    "banner of another system": EDGE.replace("hostname R1", "hostname R1\nbanner motd ^C\nfeature x\nsystem {\n^C"),
 }
 OTHERS = {
     "Junos": "system {\n    host-name srx;\n}\ninterfaces {\n    ge-0/0/0 {\n    }\n}\n",

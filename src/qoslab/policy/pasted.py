@@ -49,7 +49,7 @@ _WIDTHS = (80, 132)
 
 def configuration_text(pasted: str) -> str:
     """Return the pasted configuration line by line; other lines are empty."""
-    lines = [_spelled_out(_command(line)) for line in _without_banners(terminal_lines(pasted))]
+    lines = [_spelled_out(_command(line)) for line in without_banners(terminal_lines(pasted))]
     return "\n".join(_dedented(_joined(lines))) + "\n"
 
 
@@ -114,7 +114,7 @@ def _without_numbers(lines: list[str]) -> list[str]:
     return [each[2] if (each := _NUMBERED.match(line)) else line for line in lines]
 
 
-def _without_banners(lines: list[str]) -> list[str]:
+def without_banners(lines: list[str]) -> list[str]:
     """Empty the texts of banners, menus and macros, whose lines may look like commands."""
     made = list(lines)
     for index, line in enumerate(lines):

@@ -23,7 +23,7 @@ from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.generation import Generation
 from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
-from qoslab.policy.pasted import configuration_text, is_indented, terminal_lines
+from qoslab.policy.pasted import configuration_text, is_indented, terminal_lines, without_banners
 
 _PORT = re.compile(r"(?im)^ *interface +([a-z-]+ ?\d[\d/]*)")
 _HEADER = re.compile(r"(?im)^ *class-map(?: +match-(all|any))? +(?!type\b|match-)(\S+) *$")
@@ -232,7 +232,7 @@ def _refuse_others(pasted: str, text: str, source: str, *, policy_needed: bool) 
     """
     if not text.strip() and not pasted.strip():
         raise UserError(f"{source}: found no text, {_EXPECTED}", hint="paste a policy-map or a running configuration")
-    refuse_other_systems("\n".join(terminal_lines(pasted)), source)
+    refuse_other_systems("\n".join(without_banners(terminal_lines(pasted))), source)
     refuse_unmodelled_switch(text, source)
     for pattern, name in _SHOWN_ALONE:
         if re.search(pattern, text):

@@ -37,7 +37,7 @@ from qoslab.ios.device_config.secret_lines import without_secrets
 from qoslab.model.experiment import Link, LinkEnd, Node, Route, Topology
 from qoslab.model.units import Rate
 from qoslab.policy.other_systems import refuse_other_systems, refuse_switch, refuse_unmodelled_switch
-from qoslab.policy.pasted import configuration_text
+from qoslab.policy.pasted import configuration_text, without_banners
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.results.checksums import seal_of
 
@@ -168,7 +168,7 @@ def _outputs(file: str, text: str) -> list[Output]:
             hint="paste it with or without prompts",
         )
     own = [each.text for each in found if each.kind == "configuration" or (each.kind == "other" and not each.host)]
-    refuse_other_systems("".join(own), file)
+    refuse_other_systems("\n".join(without_banners("".join(own).splitlines())), file)
     refuse_unmodelled_switch("".join(own), file)
     return found
 

@@ -86,7 +86,7 @@ def outputs_of(file: str, pasted: str) -> list[Output]:
 def _typed(line: str) -> str:
     """Return a configuration command without its prompt; other lines are unchanged."""
     found = CONFIGURING.match(line)
-    return line if found is None or re.match(r"(?:do|end|exit)\b|$", found[1]) else found[1]
+    return line if found is None or found[1].startswith("do ") else found[1]
 
 
 def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:
