@@ -46,7 +46,7 @@ FORMS = {
     "dashes of a word processor": EDGE.replace("-", "\u2013"),
     "web page": html.escape(EDGE).replace(" ", "&nbsp;"),
     "prompts of configuration mode": "\n".join(
-        f"R1(config)#{line.strip()}\nR1(config)#" + ("exit\nR1(config)#" if line.startswith(" ip address") else "")
+        f"R1(config)#{line.strip()}\nR1(config)#" + ("exit\nR1(config)#" if line.startswith(" ip address 10") else "")
         for line in LINES
     ),
     "banner of another system": EDGE.replace("hostname R1", "hostname R1\nbanner motd ^C\nfeature x\nsystem {\n^C"),
