@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from qoslab.ios.commands.account import with_inherited_accounts
 from qoslab.ios.config import load
+from qoslab.ios.model.accounting import with_inherited_accounts
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE, ENGINE_INTERFACE
 

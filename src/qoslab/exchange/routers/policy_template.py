@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from qoslab.exchange.routers.configured_interfaces import Port
 from qoslab.exchange.routers.input_router import Attached, Router
-from qoslab.ios.commands.account import INHERITED, MOST_ACCOUNTED, with_offset
+from qoslab.ios.commands.account import MOST_ACCOUNTED, with_offset
 from qoslab.ios.device_config.running_config_parser import read_onto
 from qoslab.ios.device_config.secret_lines import without_secrets
+from qoslab.ios.model.accounting import INHERITED
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import interface_kind

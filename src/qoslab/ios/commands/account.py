@@ -6,17 +6,14 @@ Accounting for ATM" and chapter 10 of the Cisco 10000's QoS guide (before IOS-XE
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model import engine_defaults
+from qoslab.ios.model.accounting import accounts, inherits, with_account, with_inherited_accounts
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import (
     Account,
     PolicyClass,
@@ -54,8 +51,6 @@ HELP = {
     "mux-dot1q-rbe": "Multiplexed by circuit, bridged Ethernet with a tag",
 }
 
-INHERITED = "limit-microseconds"
-"""Capability of IOS-XE."""
 MOST_ACCOUNTED = 63
 """Maximum bytes that `account user-defined` adds before IOS-XE."""
 
@@ -80,11 +75,6 @@ def account_text(account: Account | None) -> str:
     return "" if account is None else f" account {account}"
 
 
-def _accounts(each: PolicyClass) -> list[Account | None]:
-    """Return the accounting of each line of a class that may have one."""
-    return [line.account for line in (each.shape, each.bandwidth) if line is not None]
-
-
 def _of_policer(session: ConfigSession, args: Args) -> None:
     """`account user-defined` below `police`, also one with its actions on the line: the lengths that it meters."""
     present = session.policy_class
@@ -105,59 +95,19 @@ for _kind, _requires in (("overhead", "queue-limit-units"), ("wide-overhead", "l
 def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse accounting that differs between classes or from the parent class."""
     for part in descendants(device, policy):
-        found = [account for each in part.classes for account in _accounts(each)]
+        found = [account for each in part.classes for account in accounts(each)]
         if len(set(found)) > 1:
             raise RejectedError(NOT_ALL.format(policy=part.name))
         for each in part.classes:
             child = None if each.service_policy is None else device.policy_maps[each.service_policy]
-            above = _accounts(each)
-            below = [] if child is None else [account for inner in child.classes for account in _accounts(inner)]
+            above = accounts(each)
+            below = [] if child is None else [account for inner in child.classes for account in accounts(inner)]
             if inherits(device) and set(below) == {None}:
                 continue
             if child is not None and below and set(below) != set(above or [None]):
                 raise RejectedError(NOT_IN_HIERARCHY.format(child=child.name, name=each.name, parent=part.name))
         if (interface.serial or interface.atm) and any(_in_cells(account) for account in found):
             raise RejectedError(ETHERNET_ONLY)
-
-
-def inherits(device: Device) -> bool:
-    """Return whether child policies without `account` count the bytes of the class above them, as in IOS-XE."""
-    return INHERITED in GENERATIONS[device.generation].capabilities
-
-
-def with_inherited_accounts(device: Device) -> Device:
-    """Return a device whose child policies have the accounting of the class above them.
-
-    A policy-map below classes with different accounting is unchanged.
-    """
-    if not inherits(device):
-        return device
-    policies = dict(device.policy_maps)
-    for _ in range(engine_defaults.MAX_LEVELS):
-        above: dict[str, set[Account | None]] = {}
-        for each in (each for policy in policies.values() for each in policy.classes if each.service_policy):
-            above.setdefault(each.service_policy or "", set()).update(_accounts(each) or [None])
-        for name, found in above.items():
-            if name in policies and len(found) == 1 and (account := next(iter(found))) is not None:
-                policies[name] = with_account(policies[name], partial(_own_or, account))
-    made = device.copy()
-    made.policy_maps = policies
-    return made
-
-
-def _own_or(inherited: Account, own: Account | None) -> Account:
-    return own or inherited
-
-
-def with_account(policy: PolicyMap, change: Callable[[Account | None], Account | None]) -> PolicyMap:
-    """Return a policy-map with a changed accounting of each shaper and share."""
-    classes = []
-    for each in policy.classes:
-        shape, bandwidth = each.shape, each.bandwidth
-        shape = None if shape is None else replace(shape, account=change(shape.account))
-        bandwidth = None if bandwidth is None else replace(bandwidth, account=change(bandwidth.account))
-        classes.append(replace(each, shape=shape, bandwidth=bandwidth))
-    return replace(policy, classes=tuple(classes))
 
 
 def with_offset(device: Device, name: str, offset: int) -> Device:
@@ -187,7 +137,7 @@ def _in_cells(account: Account | None) -> bool:
 
 @ENGINE_CLASS.at(45)
 def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
-    account = next((account for account in _accounts(each) if account is not None), None)
+    account = next((account for account in accounts(each) if account is not None), None)
     return {} if account is None else {"account": account_config(account)}
 
 
