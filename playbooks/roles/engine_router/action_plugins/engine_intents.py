@@ -53,7 +53,8 @@ class ActionModule(ActionBase):
         text = json.dumps(active or self._arguments["unconfigured"])
         changed = not self._before.is_file() or self._before.read_text(encoding="utf-8") != text
         if changed and not self._task.check_mode:
-            self._before.touch(mode=0o600)
+            self._before.touch()
+            self._before.chmod(0o600)
             self._before.write_text(text, encoding="utf-8")
         return {"changed": changed, "config": active}
 
