@@ -92,7 +92,7 @@ class Readings:
     """Cells that were read so far. Not thread-safe.
 
     The reading of a cell is used as long as its record has the same seal, which covers the seals of all its files: the
-    caller has to check that the files are unchanged (`qoslab.results.RunFolder.cells`).
+    caller has to check that the files are unchanged (`qoslab.results.RunFolder.open`).
     """
 
     def __init__(self, wanted: Iterable[Reference], *, captures: bool = True) -> None:

@@ -116,8 +116,7 @@ def analyse(
     that decide nothing. Cells with damaged files, or with records of another cell, are ignored. Arms that were excluded
     from the run are not compared. Cells in the tables of an earlier analysis are not read again. `readings` are of
     cells that were read before, for all metrics that the manifest's experiment names. `read` reads the cells into them,
-    such as by several processes. Raise `ImpossibleError` if a
-    valid cell has an impossible value.
+    such as by several processes. Raise `ImpossibleError` if a valid cell has an impossible value.
     """
     run = folder.open()
     manifest = run.manifest
@@ -144,11 +143,8 @@ def analyse(
     if gathered.saved is not None and gathered.saved.manifest == run.manifest_sha256:
         warnings = gathered.saved.warnings
     else:
-        made = {name: tables.parquet(name, table) for name, table in found.items()}
         warnings = _idle_warnings(experiment, measured, found)
-        seals = {name: seal_of_content(content) for name, content in made.items()}
-        files += [(tables.file_of(name), content) for name, content in made.items()]
-        files.append((SAVED_CELLS, readings.saved_cells(measured, warnings, run.manifest_sha256, seals)))
+        files += _tables(run, readings, measured, warnings, found)
 
     trusted = recorded - set(gathered.problems)
     arms = {summary.arm for summary in manifest.cells}
@@ -172,6 +168,20 @@ def analyse(
         warnings,
         tuple(notes),
     )
+
+
+def _tables(
+    run: OpenRun,
+    readings: Readings,
+    measured: Sequence[CellFiles],
+    warnings: Sequence[str],
+    found: Mapping[str, pd.DataFrame],
+) -> Iterator[tuple[str, bytes | SavedCells]]:
+    """Return the files of the tables, and the record of the cells in them."""
+    made = {name: tables.parquet(name, table) for name, table in found.items()}
+    seals = {name: seal_of_content(content) for name, content in made.items()}
+    yield from ((tables.file_of(name), content) for name, content in made.items())
+    yield SAVED_CELLS, readings.saved_cells(measured, warnings, run.manifest_sha256, seals)
 
 
 def _files(judged: Judged) -> Iterator[tuple[str, str | bytes]]:
