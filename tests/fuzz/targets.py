@@ -69,7 +69,7 @@ def capture(data: bytes) -> None:
     file = scratch() / "x.pcapng"
     file.write_bytes(data)
     try:
-        table = bin_packets(read_packets(file, piece=16), 0)
+        table = bin_packets(read_packets(file, piece=16), 0).to_pandas()
     except CaptureError as error:
         assert str(file) in error.message, error.message
     else:

@@ -282,7 +282,7 @@ class TestCell:
 
     @pytest.fixture
     def cell(self, tmp_path: Path) -> Cell:
-        return sample_run.sample_run.cells_of(sample_run.make_run(tmp_path / "runs"))[0]
+        return sample_run.cells_of(sample_run.make_run(tmp_path / "runs"))[0]
 
     @staticmethod
     def reported(cell: Cell) -> list[str]:

@@ -34,13 +34,15 @@ def parts(hint: Any) -> Iterator[Any]:
         yield hint
 
 
+KERNEL = {"queue_delay_ns", "queue_delay_peak_ns", "queue_delay_base_ns"}
+"""Delays of active queue management, which only Linux routers and trees of queues measure."""
 KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s", "time_error_s"}
 
 
 @pytest.mark.parametrize(
     ("table", "counters", "more"),
     [
-        ("classes", program_formats.ClassCounters, {"direction", "policy", "class"}),
+        ("classes", program_formats.ClassCounters, {"direction", "policy", "class", *KERNEL}),
         ("interfaces", program_formats.InterfaceCounters, set()),
     ],
 )

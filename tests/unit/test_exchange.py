@@ -125,7 +125,7 @@ def test_flent_gets_the_version_of_ip(
         for table in (tables.read_table(request_.folder, name) for name in ("intervals", "flows"))
     ]
     summary = next(each for each in manifest.cells if each.name == cell.name)
-    assert data_file(manifest, summary, cell, *rows)["metadata"]["IP_VERSION"] == version
+    assert data_file(manifest, summary, cell.files(), *rows)["metadata"]["IP_VERSION"] == version
 
 
 def test_an_export_to_flent_can_be_imported(request_: ExportRequest, tmp_path: Path) -> None:

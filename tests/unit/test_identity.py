@@ -144,7 +144,7 @@ def test_requirements_of_expectations_reach_the_measurement(monkeypatch: pytest.
             reported[task.identity.arm] = task.demand
             raise UserError("enough")
 
-    monkeypatch.setattr(remote_worker, "_worker", lambda lab: Worker())
+    monkeypatch.setattr(remote_worker, "_worker", lambda lab: (Worker(), Path()))
     for name, arms in (("policing-vs-shaping", {"unrestricted", "policed", "shaped"}), ("tx-ring-limit", {"cbr"})):
         plan = make_plan(load_sweep(EXPERIMENT.with_name(f"{name}.yml"), {}), Options(lab="simulated"))
         for cell in plan.cells:

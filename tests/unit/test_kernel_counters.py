@@ -98,7 +98,7 @@ def test_median_delay_of_the_window_is_a_metric() -> None:
         each["tc"]["eth1"]["qdiscs"][-1]["ldelay"] = delay_us
         replies.append(each)
     found = [row for table, row in kernel_rows("R1", replies, reply["time_ns"]) if table == "classes"]
-    classes = EachClass(tables.frame("classes", found), traffic_s=6.0)
+    classes = EachClass(tables.plain("classes", found), traffic_s=6.0)
     figures = dict(class_figures(classes, ClassSelector.parse("R1 eth1 1:1", {"R1": ("eth1",)})))
     assert figures["class.queue_delay"] == 4.5, "of 4, 7, 2 and 5 ms; the first third of the time is left out"
 

@@ -15,6 +15,7 @@ ONE_CLOCK = {
     "interface.delay.p50": "the router's",
     "interface.delay.p99": "the router's",
     "interface.delay.max": "the router's",
+    "class.queue_delay": "the router's",
     "police.tokens_lost.longest": "the router's",
     "police.bucket.mean_ms": "a size over a rate",
     "police.bucket.p95_ms": "a size over a rate",

@@ -191,8 +191,8 @@ def test_aborted_dialogue_writes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["Mine"], 'found the name "Mine", expected small letters'),
-        (["../mine"], 'found the name "../mine", expected small letters'),
+        (["Mine"], 'found the name "Mine", expected lowercase letters'),
+        (["../mine"], 'found the name "../mine", expected lowercase letters'),
         (["mine", "--rate", "90 Mb/s"], "found --rate 90 Mb/s, expected 256 kb/s to 50 Mb/s"),
         (["mine", "--rate", "fast"], "--rate"),
         (["mine", "--policy", "polic"], "--policy"),

@@ -124,13 +124,15 @@ def test_report_has_no_rows_of_omitted_parts() -> None:
 
 def test_report_and_summary_name_the_executed_part(tmp_path: Path) -> None:
     run = sample_run.make_run(tmp_path)
-    outcome, manifest = analyse(run), run.manifest()
+    manifest = run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--duration 10 s", "--arm policed", "--arm shaped")}))
+    outcome = analyse(run)
     page, reported = build_page(run, outcome), "Of a part of its file: --arm policed, --arm shaped."
     assert page.when.endswith(f" of traffic in each arm. {reported}")
     summary = gate.markdown(outcome, run.manifest(), read_run(run.path), None, page.lead, "")
     assert f"\n\n{reported}\n\n" in summary
     run.write_manifest(manifest)
+    outcome = analyse(run)
     assert "part" not in build_page(run, outcome).when
     assert "Of a part" not in gate.markdown(outcome, manifest, read_run(run.path), None, page.lead, "")
 

@@ -128,7 +128,7 @@ def test_memory_does_not_grow_with_the_capture(tmp_path: Path) -> None:
         table = bin_packets(read_packets(file, piece=2_000))
         most.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        assert table["packets"].tolist() == [count, count]
+        assert table["packets"].to_pylist() == [count, count]
     assert most[1] < 1.5 * most[0]
 
 

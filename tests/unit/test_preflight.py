@@ -187,8 +187,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         [
             f"R1: found `{line}` on FastEthernet0/1, expected no policy or queueing except the experiment's on the "
-            f"link "
-            "wan; take it off"
+            "link wan; remove it until"
             for line in ("custom-queue-list 3", "rate-limit input who knows")
         ],
     ),

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pandas as pd
 import pytest
 
 TOP = Path(__file__).parents[2]
@@ -160,7 +159,8 @@ def test_inputs_of_metrics_are_cached_by_cell() -> None:
 
 def test_a_report_of_whole_reads_makes_the_cell_invalid() -> None:
     made = next(made for name, _, made in ANALYSIS if name == "whole-reads")
-    flows = pd.DataFrame({"bytes": [200_000, 200_000], "seconds": [2.0, 2.0], "protocol": ["tcp", "udp"]})
+    rows = [{"bytes": 200_000, "seconds": 2.0, "protocol": protocol} for protocol in ("tcp", "udp")]
+    flows = tables.plain("flows", rows)
     with patch.object(analysis, "unlike", lambda flows, arriving: iter(flows["bytes"])), made():
         assert list(analysis.unlike(flows, None)) == [131_072, 200_000]  # type: ignore[arg-type]
 

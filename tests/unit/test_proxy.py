@@ -158,7 +158,7 @@ def troubles(device: FakeDevice) -> dict[str, tuple[AccessMethod, Kind, str]]:
         "enable": (replace(ssh, enable="wrong"), Kind.ENABLE_REFUSED, "Check ansible_become_password"),
         "unknown": (replace(ssh, known_hosts=""), Kind.KEY_UNKNOWN, "Log in once with ssh"),
         "changed": (replace(ssh, known_hosts=f"{place} {OTHER_KEY}\n"), Kind.KEY_CHANGED, "ssh-keygen -R"),
-        "closed": (replace(ssh, port=1), Kind.OUT_OF_REACH, "Check its address and port"),
+        "closed": (replace(ssh, port=1), Kind.OUT_OF_REACH, "Check its address, port and access method"),
     }
 
 

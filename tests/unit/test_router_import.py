@@ -435,7 +435,7 @@ def test_port_with_a_policy_and_without_an_address_has_a_substitute(tmp_path: Pa
     ("text", "message"),
     [
         ("", "found an empty file"),
-        ("hello world\n", "found a file of no known form"),
+        ("hello world\n", "found a file of an unknown form"),
         (
             "hostname SW1\nswitch 1 provision ws-c2960x-24ts-l\ninterface GigabitEthernet1/0/1\n",
             "Catalyst switch (ws-c2960x",

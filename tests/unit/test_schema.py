@@ -145,7 +145,7 @@ def test_aliases_are_followed_up_to_a_limit() -> None:
 
 
 def test_alias_to_itself_is_refused() -> None:
-    with pytest.raises(ExperimentError, match="around itself"):
+    with pytest.raises(ExperimentError, match="its own parent"):
         parse_document("a: &x [*x]\n", "f")
 
 

@@ -111,7 +111,7 @@ def test_expressions_have_units(text: str, value: object) -> None:
         ("pir.bps", "expected a value or an operator"),
         ("pir in B", "found a rate in B, expected a size"),
         ("", "expected a value"),
-        ("(" * 40 + "1" + ")" * 40, "more than 32 brackets"),
+        ("(" * 40 + "1" + ")" * 40, "more than 32 nested brackets"),
     ],
 )
 def test_an_invalid_sweep_is_refused(text: str, message: str) -> None:

@@ -21,7 +21,7 @@ def node(name: str, parent: str | None, discipline: str | None, sent: int, drops
         "sent": count(sent),
         "drops": count(drops),
         "marked": count(1 if managed else 0),
-        "managed": {"flows": None, "tins": [], **managed} if managed else None,
+        "managed": {"flows": None, "tins": [], "delay_ns": None, "sojourn_ns": 7, **managed} if managed else None,
     }
 
 
@@ -59,6 +59,8 @@ def test_cake_tins_are_its_children() -> None:
         "depth_bytes": 0,
         "sparse_flows": 1,
         "bulk_flows": 2,
+        "average_delay_ns": 30,
+        "peak_delay_ns": 40,
     }
     found = rows(node("cake at root", None, "cake", 30, 9, early=count(3), overlimit=count(6), tins=[tin] * 3))
     assert list(found) == ["cake", "cake/Best-Effort", "cake/Bulk", "cake/Voice"]

@@ -121,8 +121,7 @@ def analyse(
     run = folder.open()
     manifest = run.manifest
     lab_kind(manifest.lab, f"{folder.path}/{MANIFEST}")
-    experiment = manifest.experiment
-    readings = readings or Readings(references(experiment, manifest.published))
+    readings = readings or Readings(references(manifest.experiment, manifest.published))
     readings.load(folder)
     if read is not None:
         read(readings, run.cells)
@@ -138,12 +137,11 @@ def analyse(
 
     parameters = {summary.name: summary.values for summary in manifest.cells}
     found = {name: tables.with_parameters(table, parameters) for name, table in gathered.tables.items()}
-    notes = [readings.note] if readings.note else []
     files: list[tuple[str, str | bytes | SavedCells]] = []
     if gathered.saved is not None and gathered.saved.manifest == run.manifest_sha256:
         warnings = gathered.saved.warnings
     else:
-        warnings = _idle_warnings(experiment, measured, found)
+        warnings = _idle_warnings(manifest.experiment, measured, found)
         files += _tables(run, readings, measured, warnings, found)
 
     trusted = recorded - set(gathered.problems)
@@ -153,8 +151,7 @@ def analyse(
     cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
     judged = _judged(manifest, run.experiment_text, found["metrics"], cells)
     reasons += comparing.impossible(judged.comparison)
-    notes += _write(folder, [*files, *_files(judged)])
-    left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
+    notes = [*filter(None, [readings.note]), *_write(folder, [*files, *_files(judged)])]
     return Outcome(
         replace(run, cells=measured, damaged=damaged),
         not reasons,
@@ -164,7 +161,7 @@ def analyse(
         judged.averages,
         judged.pairs,
         manifest.lab,
-        left_out,
+        frozenset(each.name for each in cells if not each.valid and not each.spared),
         warnings,
         tuple(notes),
     )

@@ -56,7 +56,8 @@ def _undecided(configuration: Configuration) -> Iterator[Ignored]:
         for remark in carried.remarks:
             effect = next((effect for pattern, effect in _EFFECTS if re.match(pattern, carried.text)), "")
             if remark.undecided and effect:
-                about = remark.about.removeprefix(f"class {carried.position.names[-1]}: ")
+                names = carried.position.names
+                about = remark.about.removeprefix(f"class {names[-1]}: ") if names else remark.about
                 yield Ignored(carried.number, without_secrets(carried.text), place, about, effect)
 
 
