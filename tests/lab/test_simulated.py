@@ -64,7 +64,7 @@ def test_repeated_cell_has_identical_files(tmp_path: Path) -> None:
         assert place.files().devices_with_counters() == ["R1"]
         times = [reply["time_ns"] for reply in place.files().counter_replies("R1")]
         assert len(times) >= 4 and times[1] - times[0] == 10**9
-        assert "police:" in place.text(place.path / f"{record.observed[1].file}.txt")
+        assert "police:" in place.files().text(f"{record.observed[1].file}.txt")
     first, second = contents
     assert first.keys() == second.keys()
     changing = {"cell.json"}  # has the time of day

@@ -30,7 +30,7 @@ from qoslab.results import tables
 
 
 class TestGoodput:
-    def test_sum_is_all_bytes_over_the_longest_time(self) -> None:
+    def test_goodput_sum_is_all_bytes_over_the_longest_time(self) -> None:
         figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 1000), ("x", 20.0, 3000)))))
         assert figures["goodput.sum"] == pytest.approx(4000 * 8 / 20)
         assert figures["goodput.flow.min"] == pytest.approx(800)
@@ -55,7 +55,7 @@ class TestGoodput:
         nothing = flows.assign(bytes=0)
         assert dict(share_figures(columns(nothing), columns(nothing))) == {}
 
-    def test_traffics_add_up(self) -> None:
+    def test_traffic_entries_add_up(self) -> None:
         figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 1000), ("y", 20.0, 1000)))))
         assert figures["goodput.sum"] == pytest.approx(16_000 / 20)
 
@@ -82,19 +82,21 @@ class TestGoodput:
         assert figures["goodput.steady"] == pytest.approx(steady * 1000, abs=10)
         assert figures["goodput.warm_up"] == (1000 if policed else 0)
 
-    def test_a_starved_flow_is_zero_and_not_left_out(self) -> None:
+    def test_starved_flow_counts_as_zero(self) -> None:
         figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 0), ("x", 10.0, 1000)))))
         assert figures["goodput.flow.min"] == 0
         assert figures["goodput.spread"] == math.inf
         assert figures["fairness.jain"] == pytest.approx(0.5)
 
-    def test_nothing_received_has_no_fairness(self) -> None:
+    def test_fairness_is_missing_without_received_bytes(self) -> None:
         figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 0)))))
         assert figures["goodput.sum"] == 0
         assert "fairness.jain" not in figures
 
     @given(st.lists(st.floats(1, 1e9), min_size=1, max_size=50), st.floats(0.001, 1000))
-    def test_jain_is_between_one_flow_and_all_and_has_no_unit(self, goodputs: list[float], factor: float) -> None:
+    def test_jain_index_lies_between_one_flow_and_all_without_a_unit(
+        self, goodputs: list[float], factor: float
+    ) -> None:
         index = jain(np.array(goodputs))
         assert 1 / len(goodputs) - 1e-9 <= index <= 1 + 1e-9
         assert jain(np.array(goodputs) * factor) == pytest.approx(index)

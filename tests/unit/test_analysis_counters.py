@@ -41,7 +41,7 @@ class TestCounters:
         assert "police.bc" not in figures
         assert figures["police.exceeded_packets"] == 2 * 166
 
-    def test_a_policer_that_saw_nothing_has_no_share(self) -> None:
+    def test_policer_without_packets_has_no_share(self) -> None:
         figures = dict(police_figures(columns(classes_table(sample_run.counters_reply(0, "P", police=True)))))
         assert figures["police.exceeded_packets"] == 0
         assert "police.exceed_share" not in figures

@@ -57,7 +57,7 @@ def table(name: str) -> Any:
     ("selector", "drops"),
     [(None, 278), ("1", 2), ("2", 276), ("2 1", 276), ("2 2", 0), ("3", 0), (f"SW {PORT} 2 1", 276), (f"{OTHER} 2", 0)],
 )
-def test_drops_by_queue_and_threshold(selector: str | None, drops: int) -> None:
+def test_drops_are_counted_by_queue_and_threshold(selector: str | None, drops: int) -> None:
     assert dict(queue_figures(places_of(columns(table("queues")), selector)))["queue.drops"] == drops
 
 
@@ -67,11 +67,11 @@ def test_every_used_queue_has_its_metrics() -> None:
 
 
 @pytest.mark.parametrize(("selector", "drops"), [(None, 278), (PORT, 278), (f"SW {OTHER}", 0), ("Serial0/0", 0)])
-def test_output_drops(selector: str | None, drops: int) -> None:
+def test_output_drops_are_counted_by_port(selector: str | None, drops: int) -> None:
     assert dict(interface_figures(places_of(columns(table("interfaces")), selector))) == {"interface.drops": drops}
 
 
-def test_a_place_that_counted_nothing_has_no_figure() -> None:
+def test_place_without_counters_has_no_value() -> None:
     assert list(queue_figures(places_of(columns(table("queues")), "GigabitEthernet1/0/9 1"))) == []
 
 

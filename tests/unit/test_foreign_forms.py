@@ -362,7 +362,7 @@ def test_number_of_flent_series_is_limited(tmp_path: Path) -> None:
         read_foreign(flent_file(tmp_path / "a.flent.gz", series))
 
 
-def test_many_columns_have_no_metrics_by_themselves(tmp_path: Path) -> None:
+def test_many_columns_have_no_default_metrics(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(many_columns(60))
     folder = import_files([tmp_path / "a.csv"], tmp_path / "made")
     metrics = tables.read_table(RunFolder(folder), "metrics")

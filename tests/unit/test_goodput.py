@@ -136,7 +136,7 @@ def test_imported_flows_have_their_reported_values() -> None:
     assert total_bps(columns(reported_flows(intervals))) == pytest.approx(total_bps(columns(ENDS[0])))
 
 
-def test_an_index_of_fairness() -> None:
+def test_fairness_index_follows_jain() -> None:
     assert jain(np.array([3.0, 3.0, 3.0])) == 1 and jain(np.array([5.0, 0.0])) == 0.5
     assert jain(np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / (3 * 14))
     assert jain(np.array([0.1, 0.1])) == pytest.approx(1)

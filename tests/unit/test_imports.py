@@ -201,7 +201,7 @@ def test_imports_of_run_follow_its_layers() -> None:
     assert not wrong
 
 
-def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
+def test_only_one_module_imports_the_virtual_lab() -> None:
     """Workers and routers know a lab only by the protocols of `run.protocols`, and any data plane by its client."""
     found = {
         str(file.relative_to(PACKAGE))

@@ -89,7 +89,7 @@ def test_a_mistake_of_the_analysis_ends_with_its_block(patched: prove.Patch) -> 
     assert now is compute and now.__globals__.get("warm_up") is warm_up
 
 
-def test_a_table_is_changed_on_its_way_to_the_metrics() -> None:
+def test_patched_table_changes_the_metrics() -> None:
     seen: dict[str, Columns] = {}
     made = next(made for name, _, made in ANALYSIS if name == "first-stream-lost")
     with patch.object(analysis, "metrics_of_cell", lambda key, facts: seen.update(facts.tables)), made():
