@@ -170,8 +170,8 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
             falls shortly before or after the acknowledgement that begins it, and so costs a packet in each cycle or
             in none. A packet in the queue or a millisecond of delay decides this in the simulator, too. So does the
             clock of CUBIC: Linux follows its curve by whole ticks (here 10 ms). By ticks, the simulator loses 4 and 2
-            packets in turn at the reductions of path 10, as Linux; by the exact time it lost 5 and 2. With a packet more
-            or less in the queue it loses 4 and 1, and Linux 21 packets in 60 s in place of 26."""
+            packets in turn at the reductions of path 10, as Linux; by the exact time it lost 5 and 2. With a packet
+            more or less in the queue it loses 4 and 1, and Linux 21 packets in 60 s in place of 26."""
         ),
     ]
     result = f"{len(pairs) - len(different)} of {len(pairs)} values as ns-3's, {len(judged)} of the others nearer to "
