@@ -95,9 +95,9 @@ class Attachment:
         return f"{self.interface} group {self.group}" if self.group else self.interface
 
 
-@dataclass
+@dataclass(eq=False)
 class Configuration:
-    """Parsed input."""
+    """Parsed input, which does not change after reading. Equal only to itself."""
 
     reading: Reading
     release: str = ""

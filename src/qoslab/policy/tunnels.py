@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.ios.cli.session import INERT
@@ -215,12 +216,10 @@ class _Lines:
     below: dict[str, list[str]] = field(default_factory=dict)
 
 
-def tunnels_of(configuration: Configuration) -> list[Tunnel]:
+@lru_cache(maxsize=4)
+def tunnels_of(configuration: Configuration) -> tuple[Tunnel, ...]:
     """Return the tunnels that are not shut down, and the crypto maps of ports."""
-    return _tunnels(configuration, _lines(configuration))
-
-
-def _tunnels(configuration: Configuration, lines: _Lines) -> list[Tunnel]:
+    lines = _lines(configuration)
     sets = dict(_transform_sets(lines))
     profiles = {found[1]: lines.below.get(head, []) for head in lines.heads if (found := _PROFILE.fullmatch(head))}
     made = []
@@ -236,7 +235,7 @@ def _tunnels(configuration: Configuration, lines: _Lines) -> list[Tunnel]:
         if head.startswith("interface ") and names:
             for entry in _entries(lines, names[0]):
                 tunnels = _encrypted(configuration, tunnels, port, names[0], (entry, sets))
-    return tunnels
+    return tuple(tunnels)
 
 
 def _has_source(below: Iterable[str]) -> bool:
@@ -305,15 +304,14 @@ def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulat
     """
     if at.direction == "input" or configuration.device.switch is not None:
         return None
-    lines = _lines(configuration)
-    every = _tunnels(configuration, lines)
+    every = tunnels_of(configuration)
     if at.interface.startswith(TUNNELS):
         own = tuple(each for each in every if each.name == at.interface)
         return Encapsulation(own, below=False) if own else None
     below = tuple(each for each in every if at.interface and at.interface in (each.source, _port_of(each.source)))
     if not below:
         return None
-    rows = lines.below.get(f"interface {below[0].source}", [])
+    rows = _lines(configuration).below.get(f"interface {below[0].source}", [])
     return Encapsulation(below, below=True, others=any(_NOT_SHARED.match(each) for each in rows))
 
 
@@ -355,6 +353,7 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
     return tuple(notes)
 
 
+@lru_cache(maxsize=4)
 def _lines(configuration: Configuration) -> _Lines:
     rows: list[tuple[int, str, str]] = []
     for carried in configuration.reading.carried:
