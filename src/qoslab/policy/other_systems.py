@@ -79,8 +79,7 @@ def refuse_other_systems(text: str, source: str) -> None:
 
 def refuse_unmodelled_switch(text: str, source: str) -> None:
     """Raise UserError, with one sentence, for a Catalyst 9000, 3850, 3650, 4500 or another switch with IOS-XE."""
-    named = _SWITCH_MODELS.search(text)
-    name = next((each for each in named.groups() if each), "") if named else ""
+    name = _switch_model(text)
     if re.match(r"(?i)(?:ws-)?c?(?:9[2-6]|3650|3850|45|49)|cat(?:9|3k|4)", name) or _CATALYST_9000_LINES.search(text):
         raise _refusal(name, source)
 
@@ -88,10 +87,9 @@ def refuse_unmodelled_switch(text: str, source: str) -> None:
 def refuse_switch(text: str, source: str) -> None:
     """Raise UserError, with one sentence, for the configuration of any Catalyst switch."""
     refuse_unmodelled_switch(text, source)
-    named = _SWITCH_MODELS.search(text)
-    if named is None and (_ROUTER_LINES.search(text) or not _is_switch(text)):
+    name = _switch_model(text)
+    if not name and (_ROUTER_LINES.search(text) or not _is_switch(text)):
         return
-    name = next((each for each in named.groups() if each), "") if named else ""
     if _CATALYST_3750.match(name) or (not name and re.search(r"(?m)^mls qos srr-queue|^ *srr-queue", text)):
         called = f" ({name})" if name else ""
         raise UserError(
@@ -99,6 +97,12 @@ def refuse_switch(text: str, source: str) -> None:
             hint="`qoslab policy` answers for it; in an experiment write {platform: ios, model: 3750G}",
         )
     raise _refusal(name, source)
+
+
+def _switch_model(text: str) -> str:
+    """Return the model of a switch that a line names; empty without one."""
+    named = _SWITCH_MODELS.search(text)
+    return next(filter(None, named.groups())) if named else ""
 
 
 def _is_switch(text: str) -> bool:
