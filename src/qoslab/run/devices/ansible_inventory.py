@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from qoslab.errors import DeviceError, MachineError, UserError
 from qoslab.model.inventory import PREFIX, HostSettings, LinuxRouterSettings, RouterSettings
+from qoslab.platforms.base import PROGRAMS, TC_COMMANDS
 from qoslab.results.redaction import KNOWN, LITERAL
 from qoslab.schema.inventory import Nodes, Reader
 from qoslab.system.extras import how_to_get
@@ -80,9 +81,9 @@ SWITCH_GROUP = "ios_switch"
 """Group of switches within the group of IOS routers."""
 ENGINE_GROUP = "engine_router"
 """Groups of an inventory, named as the roles of `playbooks/`."""
-HOST_GROUP = "host"
+HOST_GROUP = PROGRAMS.group
 """Group of machines that send, receive and capture."""
-LINUX_GROUP = "linux_router"
+LINUX_GROUP = TC_COMMANDS.group
 """Group of Linux routers, whose kernel forwards and queues."""
 
 

@@ -30,12 +30,11 @@ class Queues(Router):
     def __init__(self, router: LinuxRouter, interfaces: Sequence[str], devices: Mapping[str, str]) -> None:
         super().__init__(router.name, router.run, {name: {"line": None} for name in interfaces}, devices)
         self._router = router
-        self._router_name = router.name
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """See `Router.handle`."""
         if self._router.lost and request.get("op") == "config":
-            return {"config": {"format": CONFIG_FORMAT, "router": self._router_name, "commands": []}}
+            return {"config": {"format": CONFIG_FORMAT, "router": self._router.name, "commands": []}}
         return super().handle(request)
 
 
