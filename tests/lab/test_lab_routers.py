@@ -82,7 +82,9 @@ def test_tc_router_routes_counts_and_is_supervised(name: str, guests: tuple[str,
             async with lab.control("R1") as client:
                 await client.configure(config)
                 assert ping(lab, "client", "10.2.0.2") == 63
-                with pytest.raises(DataPlaneRefusedError, match=r"R1\.tc line 7: tc refused .*nonesuch"):
+                with pytest.raises(
+                    DataPlaneRefusedError, match=r'^R1\.tc line 7: tc refused "tc qdisc add dev eth1 root .*nonesuch"'
+                ):
                     wrong = {"line": 7, "words": [*words, "nonesuch"]}
                     await client.configure({**config, "commands": [wrong]})
                 return await client.config() == config, await client.counters()

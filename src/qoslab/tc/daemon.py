@@ -141,15 +141,19 @@ class Router:
 
     @contextlib.contextmanager
     def _named_lines(self, config: Mapping[str, Any], ahead: int = 0) -> Iterator[None]:
-        """Add the line of the template to the error about a rejected command; the first `ahead` have none."""
+        """Name the line and the words of the template in the error about a rejected command.
+
+        The first `ahead` commands are not from the template.
+        """
         try:
             yield
         except RefusedCommandError as error:
-            place = self._name
-            if error.index >= ahead:
-                kind = "tc" if config.get("classes") is None else "ios"
-                place = f"{self._name}.{kind} line {config['commands'][error.index - ahead]['line']}"
-            raise DeviceError(f"{place}: {error.message}") from error
+            if error.index < ahead:
+                raise DeviceError(f"{self._name}: {error.message}") from error
+            command = config["commands"][error.index - ahead]
+            kind = "tc" if config.get("classes") is None else "ios"
+            refused = RefusedCommandError(error.index, " ".join(command["words"]), error.errors)
+            raise DeviceError(f"{self._name}.{kind} line {command['line']}: {refused.message}") from error
 
     def _show(self, _: Mapping[str, Any]) -> dict[str, Any]:
         return {"config": self._config if self.qdiscs.is_as_configured() else None}

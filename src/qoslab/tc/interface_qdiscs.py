@@ -287,8 +287,9 @@ def _batch(commands: Commands) -> str:
 def _explain(commands: Commands, errors: str) -> None:
     failed = _FAILED.search(errors)
     index = int(failed[1]) - 1 if failed else -1
-    # After an error message tc prints all options of a kind.
-    words = " ".join(_FAILED.sub("", errors).partition("Usage:")[0].split())
+    # After an error message tc prints all options of a kind. Warnings may be about commands that succeeded.
+    lines = _FAILED.sub("", errors).partition("Usage:")[0].splitlines()
+    words = " ".join(" ".join(each for each in lines if not each.startswith("Warning: ")).split())
     if 0 <= index < len(commands):
         raise RefusedCommandError(index, " ".join(commands[index]), words)
     raise DeviceError(f"tc failed: {words}")
