@@ -23,6 +23,8 @@ PATHS = 20
 SEEDS = 4
 LINUX_RUNS = 3
 SECONDS = 75
+LONG_SECONDS = 315
+"""Duration of a second comparison, in which it matters less whether the last cycle of a sawtooth is complete."""
 WARM_UP_S = 15
 START_SPREAD_S = 5
 """Range of the random start times of connections, so that the measurement starts at any phase of a sawtooth."""
@@ -98,7 +100,7 @@ def random_path(random: Random, number: int) -> PathCase:
     return PathCase(rate, delay, packets, random.choice((1, 1, 2, 4, 8)), ("reno", "cubic")[number % 2])
 
 
-def scenario(case: PathCase, seed: int) -> dict[str, object]:
+def scenario(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str, object]:
     """Return the scenario of a path for `qos-sim`.
 
     TCP lacks the mechanisms that ns-3 lacks, and hosts have no random delays, like in both peers.
@@ -140,7 +142,7 @@ def scenario(case: PathCase, seed: int) -> dict[str, object]:
                 "destination": "server",
                 "port": 5201,
                 "streams": case.connections,
-                "duration_ns": (SECONDS + START_SPREAD_S) * SECOND,
+                "duration_ns": (duration_s + START_SPREAD_S) * SECOND,
             }
         ],
     }
@@ -152,21 +154,21 @@ def _link(name: str, rate_bps: int, delay_ns: int, *ends: tuple[str, str, str]) 
     return {"name": name, "rate_bps": rate_bps, "framing": "ethernet", "delay_ns": delay_ns, "ends": listed}
 
 
-def simulated(case: PathCase, seed: int) -> dict[str, float]:
+def simulated(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str, float]:
     """Return goodput, loss and mean queueing delay after the warm-up, from `qos-sim`."""
     program = TOP / "target/release/qos-sim"
-    text = json.dumps(scenario(case, seed))
+    text = json.dumps(scenario(case, seed, duration_s))
     ended = subprocess.run([program, "run"], input=text, capture_output=True, text=True, check=True)
     result = json.loads(ended.stdout)
     seconds = result["flows"]["transfer"]["intervals"]
-    arrived = sum(each["bytes"] for each in seconds if WARM_UP_S <= each["start_s"] < SECONDS)
+    arrived = sum(each["bytes"] for each in seconds if WARM_UP_S <= each["start_s"] < duration_s)
     samples = {round(sample["time_ns"] / SECOND): sample for sample in result["routers"]["R1"]["samples"]}
-    begin, end = (samples[at]["interfaces"]["FastEthernet0/0"] for at in (WARM_UP_S, SECONDS))
+    begin, end = (samples[at]["interfaces"]["FastEthernet0/0"] for at in (WARM_UP_S, duration_s))
     sent, dropped = (end["output"][key] - begin["output"][key] for key in ("packets", "drops"))
     waits = [each["queueing_delay"]["packets"] * each["queueing_delay"]["mean_ns"] for each in (begin, end)]
     counted = end["queueing_delay"]["packets"] - begin["queueing_delay"]["packets"]
     return {
-        "goodput_bps": arrived * 8 / (SECONDS - WARM_UP_S),
+        "goodput_bps": arrived * 8 / (duration_s - WARM_UP_S),
         "loss": dropped / (sent + dropped),
         "delay_s": (waits[1] - waits[0]) / counted / SECOND,
     }
@@ -196,7 +198,9 @@ def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
     return found
 
 
-def in_linux(case: PathCase, seeds: Sequence[int], *, push: bool = True) -> list[dict[str, float]]:
+def in_linux(
+    case: PathCase, seeds: Sequence[int], *, push: bool = True, duration_s: int = SECONDS
+) -> list[dict[str, float]]:
     """Return the same values from the TCP of Linux, in user-mode Linux with virtual time; one kernel does all runs.
 
     Without `push` the router clears PSH, so that the receiver does not acknowledge single segments because of it.
@@ -210,7 +214,7 @@ def in_linux(case: PathCase, seeds: Sequence[int], *, push: bool = True) -> list
         "control": case.control,
         "push": push,
         "warm_up_s": WARM_UP_S,
-        "seconds": SECONDS,
+        "seconds": duration_s,
     }
     paths = []
     for seed in seeds:
@@ -243,10 +247,14 @@ class PathResult:
     """Linux's values if the router clears PSH; empty if there is no finding in the usual ones."""
     nearby: Sequence[Mapping[str, float]] = ()
     """The simulator's values on nearly the same paths; empty if there is no finding without PSH."""
+    simulator_longer: Sequence[Mapping[str, float]] = ()
+    """The simulator's values over `LONG_SECONDS`; empty if there is no finding without PSH."""
+    linux_longer: Sequence[Mapping[str, float]] = ()
+    """Linux's values over `LONG_SECONDS` without PSH; empty if there is no finding without PSH."""
 
     def against(self, peer: str, metric: str) -> Interval:
         """Return the difference of the simulator's mean from a peer's, by the name of its field."""
-        runs = (self.simulator, getattr(self, peer))
+        runs = (self.simulator_longer if peer == "linux_longer" else self.simulator, getattr(self, peer))
         ours, theirs = ([run[metric] for run in each] for each in runs)
         return interval(ours, theirs)
 
@@ -271,7 +279,10 @@ def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
 
 
 def compare(case: PathCase) -> PathResult:
-    """Run a path in all three; if there are findings, a second time in Linux, then with small changes here."""
+    """Run a path in all three; if there are findings, again in Linux without PSH.
+
+    If there still are findings, run it for a longer time in both, and with small changes in the simulator.
+    """
     runs = range(1, LINUX_RUNS + 1)
     result = PathResult(
         case,
@@ -284,7 +295,12 @@ def compare(case: PathCase) -> PathResult:
     result = replace(result, linux_without_push=in_linux(case, runs, push=False))
     if not result.findings("linux_without_push"):
         return result
-    return replace(result, nearby=[simulated(each, 1) for each in nearly_the_same(case)])
+    return replace(
+        result,
+        nearby=[simulated(each, 1) for each in nearly_the_same(case)],
+        simulator_longer=[simulated(case, seed, LONG_SECONDS) for seed in range(1, SEEDS + 1)],
+        linux_longer=in_linux(case, runs, push=False, duration_s=LONG_SECONDS),
+    )
 
 
 def nearly_the_same(case: PathCase) -> list[PathCase]:
