@@ -8,18 +8,17 @@ unpacked crate is a run: `qoslab verify` also compares its files with this list,
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
-from qoslab.errors import UserError
 from qoslab.exchange.attribution import author_of
 from qoslab.exchange.base import ExportRequest
-from qoslab.results import Manifest
-from qoslab.results.checksums import CRATE, seal_of
-from qoslab.results.folder import LOCK
+from qoslab.results import FileSeal, Manifest
+from qoslab.results.checksums import CRATE
 
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
 _TERMS = {"sha256": "https://schema.org/sha256"}
@@ -43,20 +42,23 @@ _FIRST = (1980, 1, 1, 0, 0, 0)
 
 def write_crate(request: ExportRequest, to: Path) -> None:
     """Write a ZIP file."""
-    metadata = json.dumps(describe(request), indent=2, ensure_ascii=False) + "\n"
+    seals = request.folder.seals()
+    metadata = json.dumps(describe(request, seals), indent=2, ensure_ascii=False) + "\n"
     with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_member(CRATE), metadata)
-        for name, path in _files(request.folder.path):
-            with path.open("rb") as source, archive.open(_member(name), "w", force_zip64=True) as member:
-                while block := source.read(2**20):
-                    member.write(block)
+        for name in seals:
+            with (
+                (request.folder.path / name).open("rb") as source,
+                archive.open(_member(name), "w", force_zip64=True) as member,
+            ):
+                shutil.copyfileobj(source, member, 2**20)
 
 
-def describe(request: ExportRequest) -> dict[str, Any]:
-    """Return the content of `ro-crate-metadata.json`."""
+def describe(request: ExportRequest, seals: Mapping[str, FileSeal]) -> dict[str, Any]:
+    """Return the content of `ro-crate-metadata.json` for files with these seals."""
     manifest = request.outcome.run.manifest
     authors = [_author(text) for text in request.authors]
-    files = [_file(name, path) for name, path in _files(request.folder.path)]
+    files = [_file(name, seal) for name, seal in seals.items()]
     return {
         "@context": [f"{_CONFORMS}/context", _TERMS],
         "@graph": [
@@ -134,18 +136,8 @@ def _author(text: str) -> dict[str, Any]:
     return {"@id": identifier, "@type": "Person", "name": author.name}
 
 
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in (CRATE, LOCK):
-            if not name.isprintable():
-                raise UserError(f"{folder}: found the file {name!r}, expected a name that is text", hint="rename it")
-            yield name, path
-
-
-def _file(name: str, path: Path) -> dict[str, Any]:
-    seal = seal_of(path)
-    kind = _KINDS.get(path.suffix)
+def _file(name: str, seal: FileSeal) -> dict[str, Any]:
+    kind = _KINDS.get(PurePath(name).suffix)
     return {
         "@id": _reference(name),
         "@type": "File",

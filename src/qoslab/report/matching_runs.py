@@ -13,10 +13,8 @@ from typing import Any
 from qoslab.errors import UserError
 from qoslab.lab_kinds import LABS
 from qoslab.model.partial_runs import part_of
-from qoslab.results.file_access import read_bytes
+from qoslab.results import CellFiles, Manifest
 from qoslab.results.folder import MANIFEST, RunFolder, find_run, runs
-from qoslab.results.record_files import RECORD_MOST
-from qoslab.results.records import Manifest
 
 UNMEASURED = frozenset(
     {"name", "title", "description", "compare", "answer", "graphs", "traces", "notes"}
@@ -80,11 +78,11 @@ class _Candidate:
         return "; ".join(remarks)
 
     @cached_property
-    def cells(self) -> dict[str, Path]:
-        """Return the experiment of each cell, by cell name without the repetition."""
-        found: dict[str, Path] = {}
+    def cells(self) -> dict[str, CellFiles]:
+        """Return the first repetition of each cell, by cell name without the repetition."""
+        found: dict[str, CellFiles] = {}
         for each in self.manifest.cells:
-            found.setdefault(each.name.rpartition("/")[0], self.folder.summarised(each).experiment_file)
+            found.setdefault(each.name.rpartition("/")[0], self.folder.files_of(each))
         return found
 
     def differences(self, other: _Candidate) -> Iterator[str]:
@@ -94,7 +92,7 @@ class _Candidate:
             yield f"no cell is in both ({_some(self.cells)}; {_some(other.cells)})"
         for place in common:
             try:
-                mine, theirs = (json.loads(read_bytes(each.cells[place], RECORD_MOST)) for each in (self, other))
+                mine, theirs = (json.loads(each.cells[place].experiment_content()) for each in (self, other))
             except (UserError, ValueError, RecursionError):
                 continue  # a damaged cell is left out and reported
             for where, a, b in _different(mine, theirs):

@@ -213,7 +213,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     drawn = [each for each in cells if each.name not in invalid] or cells
     answered = answer(experiment, found, invalid, drawn, outcome.comparison)
     measured = found["metrics"]
-    sweep = sweep_sections(folder, manifest, measured) if experiment.graphs else []
+    sweep = sweep_sections(manifest, cells, measured) if experiment.graphs else []
     for cell in shown:
         name = f"{cell.name}: "
         problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]

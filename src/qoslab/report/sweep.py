@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -18,7 +18,10 @@ from qoslab.model.matrix import Scalar, as_number
 from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit
 from qoslab.report import text
 from qoslab.report.arms import Graph
-from qoslab.results import Manifest, RunFolder
+from qoslab.results import CellFiles, Manifest
+
+Captures = Mapping[str, Callable[[], dict[str, str]]]
+"""`CellFiles.captures` by the name of the cell."""
 
 WORST = 5
 """Number of cells that are listed as the worst."""
@@ -107,19 +110,20 @@ class SweepSection:
     worst_title: str = ""
 
 
-def sweep_sections(folder: RunFolder, manifest: Manifest, metrics: pd.DataFrame) -> list[SweepSection]:
-    """Return a section for each graph of the experiment with arms that were run."""
+def sweep_sections(manifest: Manifest, cells: Iterable[CellFiles], metrics: pd.DataFrame) -> list[SweepSection]:
+    """Return a section for each graph of the experiment with arms that were run; `metrics` are those of `cells`."""
+    captures = {cell.name: cell.captures for cell in cells}
     sections = []
     for number, wanted in enumerate(manifest.experiment.graphs, start=1):
         found = {arm: sweeps.points(metrics, manifest.cells, arm, wanted.metric, wanted.where) for arm in wanted.arms}
         every = [point for each in found.values() for point in each]
         if every:
-            sections.append(_section(folder, manifest.experiment, wanted, found, every, f"sweep-{number}"))
+            sections.append(_section(captures, manifest.experiment, wanted, found, every, f"sweep-{number}"))
     return sections
 
 
 def _section(
-    folder: RunFolder,
+    captures: Captures,
     experiment: Experiment,
     wanted: SweepGraph,
     found: dict[str, list[Point]],
@@ -148,7 +152,7 @@ def _section(
             if wanted.rows and each
         ],
         tables=list(_tables(wanted, every, unit)),
-        worst=[_listed(folder, point, unit, names, several=len(found) > 1) for point in worst],
+        worst=[_listed(captures, point, unit, names, several=len(found) > 1) for point in worst],
         worst_title=f"The {len(worst)} {wanted.worst}",
     )
 
@@ -298,18 +302,13 @@ def _tables(
         )
 
 
-def _listed(folder: RunFolder, point: Point, unit: Unit, names: Sequence[str], *, several: bool) -> Listed:
+def _listed(captures: Captures, point: Point, unit: Unit, names: Sequence[str], *, several: bool) -> Listed:
     words = [point.arm] if several else []
     words += [f"{name} {value}" for name, value in point.parameters.items() if name in names]
-    cell = folder.summarised(point.cells[0])
-    captures = [
-        (capture.stem, capture.relative_to(folder.path).as_posix())
-        for each in point.cells
-        for capture in sorted(folder.summarised(each).path.glob("captures/*.pcapng"))
-    ]
+    files = [(name, f"{each.place}/{file}") for each in point.cells for name, file in captures[each.name]().items()]
     return Listed(
         text.figure(point.estimate.value, unit),
         ", ".join(words),
-        cell.path.relative_to(folder.path).as_posix(),
-        captures,
+        point.cells[0].place,
+        files,
     )

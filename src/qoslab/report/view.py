@@ -193,8 +193,8 @@ class RunView:
         return pd.DataFrame(content, index=index, columns=pd.MultiIndex.from_arrays(head))
 
     def _sweep(self, title: str, form: str) -> SweepSection:
-        _ = self.outcome
-        sections = sweep_sections(self.folder, self.manifest, tables.read_table(self.folder, "metrics"))
+        cells = self.outcome.run.cells
+        sections = sweep_sections(self.manifest, cells, tables.read_table(self.folder, "metrics"))
         known = [section.title for section in sections if (section.curves if form == "curves" else section.maps)]
         for section in sections:
             if section.title == title and title in known:

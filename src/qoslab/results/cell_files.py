@@ -125,11 +125,15 @@ class CellFiles(Identified):
             self._record = read_record(CellRecord, self._folder / CELL_RECORD, RECORD_MOST)
         return self._record
 
+    def experiment_content(self) -> bytes:
+        """Return the cell's experiment as JSON text."""
+        return read_bytes(self._folder / EXPERIMENT, RECORD_MOST)
+
     def experiment(self, known: MutableMapping[bytes, Experiment] | None = None) -> Experiment:
         """Return the cell's experiment. `known` are experiments of other cells by content, since many cells have the
         same.
         """
-        content = read_bytes(self._folder / EXPERIMENT, RECORD_MOST)
+        content = self.experiment_content()
         found = None if known is None else known.get(content)
         if found is None:
             found = experiment_of(self.label(EXPERIMENT), content)
@@ -140,6 +144,10 @@ class CellFiles(Identified):
     def capture(self, point: str) -> Path:
         """Return the pcapng file of a capture point, for the program that reads it."""
         return self._folder / capture_file(point)
+
+    def captures(self) -> dict[str, str]:
+        """Return the capture points with a pcapng file, and the file's name within the cell's folder."""
+        return {point: capture_file(point) for point in self._named("captures", ".pcapng")}
 
     def configured_devices(self) -> list[str]:
         """Devices with a configuration, given or read."""

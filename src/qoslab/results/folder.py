@@ -21,10 +21,7 @@ from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
 from qoslab.results.cell import Cell
 from qoslab.results.cell_files import CellFiles, damage_of
-from qoslab.results.checksums import (
-    seal_of,
-    sealed,
-)
+from qoslab.results.checksums import CELL_RECORD, CRATE, FileSeal, seal_of, sealed, seals
 from qoslab.results.file_access import (
     as_text,
     read_bytes,
@@ -199,14 +196,14 @@ class RunFolder:
         found: list[CellFiles] = []
         damaged = {}
         for summary in manifest.cells:
-            cell = self.summarised(summary)
-            there = cell.record_file.exists()
+            cell = self.files_of(summary)
+            there = cell.has(CELL_RECORD)
             if not there and summary.record is None:
                 continue
             if damage := damage_of(cell.path, summary.record):
                 damaged[summary.name] = damage
             elif there:
-                found.append(cell.files())
+                found.append(cell)
         order = {arm.name: number for number, arm in enumerate(manifest.experiment.arms)}
         found.sort(
             key=lambda cell: (
@@ -224,11 +221,17 @@ class RunFolder:
 
     def summarised(self, summary: CellSummary) -> Cell:
         """Return the folder of the attempt that counts for a cell."""
-        if not summary.folder:
-            return self.cell_of(summary.identity)
-        path = self.path / summary.folder
+        path = self.path / summary.place
         attempt = path.name.partition(".")[2]
         return Cell(path, summary.identity, int(attempt) if attempt.isdigit() else 1)
+
+    def files_of(self, summary: CellSummary) -> CellFiles:
+        """Return the content of the attempt that counts for a cell, without comparing it with its seals."""
+        return CellFiles(self.path / summary.place, summary.identity)
+
+    def seals(self) -> dict[str, FileSeal]:
+        """Return the seals of all files in their present state, sorted by name, without those of an RO-Crate."""
+        return {name: seal for name, seal in seals(self.path).items() if name not in (CRATE, LOCK)}
 
     def write_experiment(self, text: str) -> None:
         """Save the experiment file unchanged; a version that differs from earlier ones becomes `experiment.2.yml`, …"""

@@ -560,6 +560,11 @@ class CellSummary(Record):
         """ARM/REPETITION or ARM/PARAMETERS/REPETITION."""
         return self.identity.folder
 
+    @property
+    def place(self) -> str:
+        """Folder of the attempt that counts, within the run folder; of an unfinished cell that of its first attempt."""
+        return self.folder or f"cells/{self.name}"
+
 
 class Session(Record):
     """One call of `qoslab run` that worked on the run: the first, and each that resumed it."""

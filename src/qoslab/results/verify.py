@@ -186,7 +186,7 @@ def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) 
         if not cell.folder or not cell.valid:
             continue
         for device, sha256 in hashes.get(cell.name.removesuffix(f"/{cell.repetition}"), {}).items():
-            files = folder.summarised(cell).files()
+            files = folder.files_of(cell)
             path = files.path / files.given_file(device)
             if path.is_file() and seal_of(path).sha256 != sha256:
                 inner = path.relative_to(folder.path).as_posix()
