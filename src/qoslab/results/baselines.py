@@ -1,7 +1,7 @@
 """Baselines: results of a complete run of an experiment file in a kind of lab, saved next to the file.
 
 `reports/baselines/NAME/LAB/` has the run's `comparison.csv`, if present its `averages.csv` and `scores.csv`, and a
-`manifest.json` reduced to the settings that a comparison reads: one line for each cell.
+`manifest.json` reduced to the settings that a comparison reads: one line for the cells of each arm.
 """
 
 from __future__ import annotations
@@ -93,18 +93,15 @@ def keep(folder: RunFolder, top: Path) -> Path:
 
 
 def reduced(manifest: Manifest) -> bytes:
-    """Return the content of a manifest with only the settings that a comparison reads, one line for each cell.
+    """Return the content of a manifest with only the settings that a comparison reads.
+
+    The cells of an arm are in one line.
 
     Omitted are defaults, parts of the experiment in `TEXTS`, and the provenance of the run except time and version.
     """
     experiment = manifest.experiment.model_dump(
         mode="json", exclude_defaults=True, exclude=set(TEXTS) - {"name", "title"}
     )
-    cells = [
-        {"arm": cell.arm, "parameters": cell.parameters, "repetition": cell.repetition, "valid": cell.valid}
-        | ({"spared": cell.spared} if cell.spared else {})
-        for cell in manifest.cells
-    ]
     span = Session(started=manifest.started, ended=manifest.started + timedelta(seconds=manifest.took_s or 0))
     run: dict[str, object] = {
         "format": manifest.format,
@@ -117,7 +114,12 @@ def reduced(manifest: Manifest) -> bytes:
         "overrides": list(manifest.overrides),
     }
     lines = [_members(run), _members({"experiment": experiment}), _members({"configurations": manifest.configurations})]
-    listed = ",\n    ".join(json.dumps(cell, ensure_ascii=False) for cell in cells)
+    cells: dict[str, list[str]] = {}
+    for cell in manifest.cells:
+        read = {"arm": cell.arm, "parameters": cell.parameters, "repetition": cell.repetition, "valid": cell.valid}
+        read |= {"spared": cell.spared} if cell.spared else {}
+        cells.setdefault(cell.arm, []).append(json.dumps(read, ensure_ascii=False))
+    listed = ",\n    ".join(map(", ".join, cells.values()))
     text = "{\n  " + ",\n  ".join([*lines, f'"cells": [\n    {listed}']) + "\n]}\n"
     return sealed(text.encode())
 
