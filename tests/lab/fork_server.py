@@ -43,7 +43,7 @@ MODULES = (
     "qoslab.run.workers.external.worker",
     "qoslab.run.workers.simulated",
     "qoslab.run.workers.virtual.worker",
-    "qoslab.simulation.show",
+    "qoslab.simulation.show_answers",
     "ansible_runner",
     "pyarrow.parquet",
 )

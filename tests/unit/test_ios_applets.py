@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fake_router import FakeRouter, typed
 
 from qoslab.ios.model.applets import Applet, applets
-from qoslab.virtual_lab.applets import Applets
+from qoslab.virtual_lab.applet_timers import Applets
 
 CONFIGURED = """\
 configure terminal

@@ -36,7 +36,7 @@ from qoslab.simulation.history import History
 from qoslab.simulation.result import SimulationError, read_flow, read_result
 from qoslab.simulation.routers import configured
 from qoslab.simulation.scenario import EPOCH_NS, build_scenario, configured_routers, scenario_seed
-from qoslab.simulation.show import answer, blank_history
+from qoslab.simulation.show_answers import answer, blank_history
 from qoslab.traffic import TrafficError
 
 if TYPE_CHECKING:

@@ -27,7 +27,6 @@ from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import Scalar, fits
 from qoslab.model.metrics import Reference
 from qoslab.report import text
-from qoslab.report.answer import AnswerText, answer
 from qoslab.report.arms import ArmPage, Graph, arm_page, arm_title, cell_title
 from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
 from qoslab.report.cells import CellTable, cell_table
@@ -36,6 +35,7 @@ from qoslab.report.headline_chart import lead_graph
 from qoslab.report.kernel_fidelity import KernelFidelity, kernel_fidelity
 from qoslab.report.notes import NoteText, notes
 from qoslab.report.sweep import SweepSection, sweep_sections
+from qoslab.report.title_answer import AnswerText, answer
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables
 from qoslab.results.changes import RouterChanges, read_changes
 from qoslab.results.folder import OpenRun

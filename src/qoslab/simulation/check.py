@@ -12,7 +12,7 @@ from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import one_of
 from qoslab.simulation.routers import Router, configured
-from qoslab.simulation.show import NotSimulatedError, answer, blank_history
+from qoslab.simulation.show_answers import NotSimulatedError, answer, blank_history
 from qoslab.traffic import tool
 from qoslab.traffic.endpoints import family_of
 

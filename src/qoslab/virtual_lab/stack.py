@@ -36,7 +36,7 @@ from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, P
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.routes import NULL, IpAddress, installable_routes
-from qoslab.virtual_lab import packet_sizes, subinterfaces
+from qoslab.virtual_lab import packet_sizes, subinterface_links
 from qoslab.virtual_lab.linux_names import linux_interface
 from qoslab.virtual_lab.rights import ENTERING, keep
 
@@ -143,21 +143,25 @@ class IpStack:
 
     async def make_subinterfaces(self, device: Device, wired: Collection[str]) -> dict[str, str]:
         """Create the missing interfaces of subinterfaces; return the Linux names of all, by IOS name."""
-        names = {each.name: subinterfaces.linux_name(each.name) for each in subinterfaces.present(device, wired)}
+        names = {
+            each.name: subinterface_links.linux_name(each.name) for each in subinterface_links.present(device, wired)
+        }
         if not names.items() <= self._linux.items():
             plane = self._plane
             if plane is None:
                 raise KernelRefusedError("no data plane for VLAN tags")
-            await self._thread.run(self._netns, lambda: subinterfaces.make(device, wired, plane))
-            await self._thread.run(plane, lambda: subinterfaces.bring_up(device, wired))
+            await self._thread.run(self._netns, lambda: subinterface_links.make(device, wired, plane))
+            await self._thread.run(plane, lambda: subinterface_links.bring_up(device, wired))
             self._name(names)
         return names
 
     async def remove_subinterfaces(self, device: Device, wired: Collection[str]) -> None:
         """Remove the interfaces of subinterfaces that `device` lacks."""
-        names = {each.name: subinterfaces.linux_name(each.name) for each in subinterfaces.present(device, wired)}
+        names = {
+            each.name: subinterface_links.linux_name(each.name) for each in subinterface_links.present(device, wired)
+        }
         if any("." in name and name not in names for name in self._linux):
-            await self._thread.run(self._netns, lambda: subinterfaces.remove(device, wired))
+            await self._thread.run(self._netns, lambda: subinterface_links.remove(device, wired))
             self._name(names)
 
     def _name(self, names: dict[str, str]) -> None:

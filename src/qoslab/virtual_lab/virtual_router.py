@@ -38,7 +38,7 @@ from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.model.password_hash import verify
 from qoslab.ios.shell import Shell
 from qoslab.ios.show.catalyst.counters import since
-from qoslab.virtual_lab.applets import Applets
+from qoslab.virtual_lab.applet_timers import Applets
 from qoslab.virtual_lab.control import ControlClient
 from qoslab.virtual_lab.countdown import Countdown
 from qoslab.virtual_lab.stack import IpStack

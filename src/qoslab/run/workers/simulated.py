@@ -39,7 +39,7 @@ from qoslab.simulation.history import History
 from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
 from qoslab.simulation.routers import Router
 from qoslab.simulation.scenario import EPOCH, EPOCH_NS, build_scenario, configured_routers, during_ns, probe_end_ns
-from qoslab.simulation.show import answer
+from qoslab.simulation.show_answers import answer
 from qoslab.system.programs import SIMULATOR as PROGRAM
 from qoslab.system.programs import ended_with_thread, how_ended, own_program
 from qoslab.traffic.endpoints import ends_of
