@@ -148,8 +148,8 @@ def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
     if platform.access not in ACCESS_METHODS:
         known = ", ".join(each.name for each in ACCESS_METHODS)
         yield f"its access method is {platform.access!r}, expected one of {known}"
-    if platform.is_router and None in (platform.language, platform.forwarding, platform.counters):
-        yield "it is a router, and has no language, no forwarding or no counters"
+    if platform.is_router and None in (platform.forwarding, platform.counters):
+        yield "it is a router, and has no forwarding or no counters"
     node = Node.model_validate({"platform": name})
     try:
         if list(platform.check(node)):

@@ -18,7 +18,7 @@ from qoslab.cli.options import Choice, ask_option, experiment_argument, json_opt
 from qoslab.cli.places import experiment_file, open_sweep
 from qoslab.errors import UserError
 from qoslab.lab_kinds import kind_at
-from qoslab.platforms import platform_of, routers_in, routers_of
+from qoslab.platforms import kernel_routers, platform_of, routers_of
 from qoslab.schema.named_files import FileRefusedError, read_bytes
 from qoslab.system.printing import echo
 
@@ -88,7 +88,7 @@ def up(
     path = experiment_file(file)
     lines = "" if inert_config is None else _text_of(inert_config)
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
-    guests = frozenset() if expose is not None else guests_by_hand(routers_in(topology, "tc"))
+    guests = frozenset() if expose is not None else guests_by_hand(kernel_routers(topology))
     ways = RouterLogins(old_ssh, telnet, lines)
     lab = Lab.up(topology, name=name or found_name, owned=False, ways=ways, guests=guests)
     try:

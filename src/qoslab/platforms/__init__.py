@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import PROGRAMS, TC_COMMANDS, AccessMethod, Language, Platform, Problem
+from qoslab.platforms.base import PROGRAMS, TC_COMMANDS, AccessMethod, Platform, Problem
 from qoslab.platforms.engine import Engine
 from qoslab.platforms.hardware_models import DEFAULT_MODEL, MODELS, OTHER_MODEL
 from qoslab.platforms.host import Host
@@ -41,11 +41,6 @@ def routers_of(topology: Topology) -> tuple[str, ...]:
     return tuple(name for name, node in topology.nodes.items() if platform_of(node).is_router)
 
 
-def routers_in(topology: Topology, language: Language) -> tuple[str, ...]:
-    """Return the names of the routers with templates in that language."""
-    return tuple(name for name in routers_of(topology) if platform_of(topology.nodes[name]).language == language)
-
-
 def has_engine(node: Node) -> bool:
     """Return whether the engine forwards and queues the node's packets in a virtual lab."""
     return platform_of(node).forwarding == "engine"
@@ -54,6 +49,16 @@ def has_engine(node: Node) -> bool:
 def has_kernel(node: Node) -> bool:
     """Return whether a kernel forwards and queues the node's packets in a virtual lab."""
     return platform_of(node).forwarding == "kernel"
+
+
+def kernel_routers(topology: Topology) -> tuple[str, ...]:
+    """Return the names of the routers whose packets a kernel forwards in a virtual lab."""
+    return tuple(name for name in routers_of(topology) if has_kernel(topology.nodes[name]))
+
+
+def engine_routers(topology: Topology) -> tuple[str, ...]:
+    """Return the names of the routers whose packets the engine forwards in a virtual lab."""
+    return tuple(name for name in routers_of(topology) if has_engine(topology.nodes[name]))
 
 
 def hosts_of(topology: Topology) -> tuple[str, ...]:
@@ -87,13 +92,14 @@ __all__ = [
     "Platform",
     "Problem",
     "RouterModel",
+    "engine_routers",
     "has_engine",
     "has_kernel",
     "hosts_of",
     "inventory_group",
     "is_switch",
+    "kernel_routers",
     "platform_of",
-    "routers_in",
     "routers_of",
     "with_command_line",
     "with_tc_commands",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -48,15 +48,15 @@ TC_COMMANDS = AccessMethod("tc commands", remote=True, group="linux_router")
 ACCESS_METHODS = (COMMAND_LINE, CONTROL_SOCKET, PROGRAMS, TC_COMMANDS)
 """Access methods that have a driver, an inventory entry and, except for tc commands, a prober."""
 
-Language = Literal["ios", "tc"]
-"""Language of a platform's templates: IOS commands, which are compiled for the engine, or tc(8) commands.
+Translation = Callable[[str, str], str]
+"""Function from a template and its router to tc commands, one line for each line of the template.
 
-It selects the checker and the compiler of the language: `schema.devices`, `run.devices.drivers`.
+It raises `TcError` for a refused line.
 """
 Forwarding = Literal["engine", "kernel"]
 """The part that forwards and queues packets in a virtual lab: the program qos-router, or the kernel."""
 CounterSource = Literal["data plane", "qdiscs"]
-"""Reader of the counters of a router in a virtual lab: the engine's, or that of the kernel's qdiscs."""
+"""Reader of the counters of a router in a virtual lab: the engine's, or one of `READERS` in `qoslab.tc.daemon`."""
 
 
 class Platform(Protocol):
@@ -75,8 +75,8 @@ class Platform(Protocol):
         """Method for configuration, observation and probes."""
 
     @property
-    def language(self) -> Language | None:
-        """Language of its templates; None for hosts, which have none."""
+    def translation(self) -> Translation | None:
+        """Translation of its templates for the kernel that forwards; None for IOS commands and tc commands."""
 
     @property
     def forwarding(self) -> Forwarding | None:

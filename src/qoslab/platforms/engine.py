@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from qoslab.model.framing import MEDIUM, Medium
-from qoslab.platforms.base import CONTROL_SOCKET, AccessMethod, CounterSource, Forwarding, Language, Problem
+from qoslab.platforms.base import (
+    CONTROL_SOCKET,
+    AccessMethod,
+    CounterSource,
+    Forwarding,
+    Problem,
+    Translation,
+)
 from qoslab.platforms.hardware_models import MODELS
 from qoslab.platforms.ios import Ios
 
@@ -40,7 +47,7 @@ class Engine:
     name: str = "engine"
     is_router: bool = True
     access: AccessMethod = CONTROL_SOCKET
-    language: Language | None = "ios"
+    translation: Translation | None = None
     forwarding: Forwarding | None = "engine"
     counters: CounterSource | None = "data plane"
     unsimulated: str = ""

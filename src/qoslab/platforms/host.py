@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from qoslab.platforms.base import PROGRAMS, AccessMethod, CounterSource, Forwarding, Language
+from qoslab.platforms.base import PROGRAMS, AccessMethod, CounterSource, Forwarding, Translation
 from qoslab.platforms.linux_machine import LinuxMachine
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Host(LinuxMachine):
     name: str = "host"
     is_router: bool = False
     access: AccessMethod = PROGRAMS
-    language: Language | None = None
+    translation: Translation | None = None
     forwarding: Forwarding | None = None
     counters: CounterSource | None = None
     unsimulated: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import COMMAND_LINE, AccessMethod, CounterSource, Forwarding, Language, Problem
+from qoslab.platforms.base import COMMAND_LINE, AccessMethod, CounterSource, Forwarding, Problem, Translation
 from qoslab.platforms.hardware_models import MODELS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Ios:
     name: str = "ios"
     is_router: bool = True
     access: AccessMethod = COMMAND_LINE
-    language: Language | None = "ios"
+    translation: Translation | None = None
     forwarding: Forwarding | None = "engine"
     counters: CounterSource | None = "data plane"
     unsimulated: str = ""

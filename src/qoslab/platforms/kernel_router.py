@@ -17,6 +17,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.ios.parse import Remark, apply, parse_config
 from qoslab.ios.rules import interface_bandwidth_kbps
+from qoslab.platforms import platform_of
 from qoslab.platforms.startup import hardware
 from qoslab.tc.commands import is_tc
 from qoslab.tc.commands.kernel_commands import Command, parse_commands
@@ -30,6 +31,7 @@ from qoslab.tc.router_plan import InterfacePlan, Plan, plan
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware, Interface
     from qoslab.model.experiment import Topology
+    from qoslab.platforms.base import CounterSource
 
 CONFIG_FORMAT = 1
 """Format version of `as_config`, the input of `qoslab.tc.daemon`."""
@@ -89,6 +91,8 @@ class KernelConfig:
     """True if the commands already include the line rates of a lab's interfaces."""
     remarks: tuple[Remark, ...] = ()
     """Lines of an IOS template without effect."""
+    counters: CounterSource | None = None
+    """Reader of the counters."""
 
     @property
     def refused(self) -> tuple[LineNote, ...]:
@@ -108,6 +112,7 @@ class KernelConfig:
                 for each in self.notes
             ],
             "shapes_lines": self.shapes_lines,
+            "counters": self.counters,
         }
 
 
@@ -123,9 +128,14 @@ def kernel_config(topology: Topology, router: str, text: str, *, lab: bool = Tru
     a queueing policy. Raise `TcError` or `RefusedLineError` for a refused line. Refused actions are notes.
     """
     rates = tuple((near.interface, int(link.rate.bps)) for link, near, _ in topology.links_of(router))
+    platform = platform_of(topology.nodes[router])
+    if platform.translation is not None:
+        text = platform.translation(text, router)
     if is_tc(text) or not text.strip():
-        return KernelConfig(router, tuple(parse_commands(text, dict(rates), source=f"{router}.tc")))
-    return _compiled(router, _base(topology, router), hardware(topology, router), rates, text, lab)
+        made = KernelConfig(router, tuple(parse_commands(text, dict(rates), source=f"{router}.tc")))
+    else:
+        made = _compiled(router, _base(topology, router), hardware(topology, router), rates, text, lab)
+    return replace(made, counters=platform.counters)
 
 
 @lru_cache(maxsize=256)

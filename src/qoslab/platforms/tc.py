@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.platforms.base import TC_COMMANDS, AccessMethod, CounterSource, Forwarding, Language, Problem
+from qoslab.platforms.base import TC_COMMANDS, AccessMethod, CounterSource, Forwarding, Problem, Translation
 from qoslab.platforms.engine import DEFAULT_GENERATION
 from qoslab.platforms.linux_machine import LinuxMachine
 
@@ -26,7 +26,7 @@ class Tc(LinuxMachine):
     name: str = "tc"
     is_router: bool = True
     access: AccessMethod = TC_COMMANDS
-    language: Language | None = "tc"
+    translation: Translation | None = None
     forwarding: Forwarding | None = "kernel"
     counters: CounterSource | None = "qdiscs"
     unsimulated: str = "use --lab virtual for the kernel's queueing, or the platform engine for a simulation"

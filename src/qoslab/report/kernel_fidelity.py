@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from qoslab.errors import QoslabError
 from qoslab.model.experiment import Experiment
-from qoslab.platforms import routers_in
+from qoslab.platforms import kernel_routers
 from qoslab.report.arms import arm_title
 from qoslab.results import CellFiles
 
@@ -35,7 +35,7 @@ class KernelFidelity:
 def kernel_fidelity(cells: Iterable[CellFiles], experiment: Experiment) -> list[KernelFidelity]:
     """Return the notes of each router of platform tc with an IOS policy, approximations first."""
     found: dict[tuple[str, tuple[KernelNote, ...]], list[str]] = {}
-    routers = routers_in(experiment.topology, "tc")
+    routers = kernel_routers(experiment.topology)
     for cell in cells:
         for router in routers:
             notes = _notes(cell, router)

@@ -16,7 +16,7 @@ from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import RefusedLineError, Remark, parse_config
 from qoslab.model.experiment import Experiment
-from qoslab.platforms import is_switch, routers_in
+from qoslab.platforms import engine_routers, is_switch, kernel_routers
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.platforms.startup import hardware, startup_config, takes_tc
 from qoslab.schema import memory
@@ -50,12 +50,12 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
     for arm in experiment.arms:
         layers = experiment.configurations_of(arm)
         devices: dict[str, Device] = configured.setdefault(arm.name, {})
-        for router in routers_in(experiment.topology, "tc"):
+        for router in kernel_routers(experiment.topology):
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
             for finding in _refused_by_kernel(experiment, arm.name, router, lines):
                 complete = False
                 yield finding
-        for router in routers_in(experiment.topology, "ios"):
+        for router in engine_routers(experiment.topology):
             base = startup_config(experiment.topology, router, LOGIN)
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
             lines += [(text, document.place(("probes", index))) for text, index in of_probes.get(router, ())]
@@ -114,7 +114,7 @@ def _not_asked(experiment: Experiment, document: Document) -> Iterator[Finding]:
     """Yield a finding for each probe and show command on a router with tc commands, which has neither IP SLA nor a
     command line.
     """
-    routers = routers_in(experiment.topology, "tc")
+    routers = kernel_routers(experiment.topology)
     for index, probe in enumerate(experiment.probes):
         if probe.source in routers:
             message = f"found a probe from {probe.source}, a Linux kernel without IP SLA, expected one from a host"
@@ -150,7 +150,7 @@ def fidelity(experiment: Experiment, file: Path) -> list[Finding]:
     `file` is the experiment file.
     """
     found: dict[tuple[str, int, str], Finding] = {}
-    routers = routers_in(experiment.topology, "tc")
+    routers = kernel_routers(experiment.topology)
     for arm in experiment.arms:
         for router, layers in experiment.configurations_of(arm).items():
             if router not in routers:
@@ -192,7 +192,7 @@ def configured_devices(experiment: Experiment, texts: Mapping[str, str]) -> dict
     devices.
     """
     found = {}
-    for router in routers_in(experiment.topology, "ios"):
+    for router in engine_routers(experiment.topology):
         base = startup_config(experiment.topology, router, LOGIN)
         tc = takes_tc(experiment.topology, router)
         device, _, _ = _taken(base, texts.get(router, ""), hardware(experiment.topology, router), tc)
@@ -219,9 +219,9 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
 def _remarks(experiment: Experiment, router: str, text: str) -> tuple[Remark, ...]:
     """Return the configuration lines of a router that have no effect."""
     topology = experiment.topology
-    if router in routers_in(topology, "tc"):
+    if router in kernel_routers(topology):
         return kernel_config(topology, router, text).remarks
-    if router not in routers_in(topology, "ios"):
+    if router not in engine_routers(topology):
         return ()
     base = startup_config(topology, router, LOGIN)
     return _taken(base, text, hardware(topology, router), takes_tc(topology, router))[2]

@@ -159,6 +159,13 @@ class Router:
         return {"config": self._config if self.qdiscs.is_as_configured() else None}
 
     def _counters(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        source = self._config.get("counters", QDISCS)
+        if source not in READERS:
+            raise DeviceError(f"found counters from {source!r}, expected one of {', '.join(READERS)}")
+        return READERS[source](self)
+
+    def qdisc_counters(self) -> dict[str, Any]:
+        """Return the counters of the kernel's qdiscs, classes and filters."""
         classes: Mapping[str, Any] | None = self._config.get("classes")
         hooks = dict.fromkeys(
             (self._devices[name], each["hook"]) for name, some in (classes or {}).items() for each in some
@@ -173,6 +180,11 @@ class Router:
     def _clear(self, _: Mapping[str, Any]) -> dict[str, Any]:
         self.qdiscs.empty()
         return {}
+
+
+QDISCS = "qdiscs"
+READERS: dict[str, Callable[[Router], dict[str, Any]]] = {QDISCS: Router.qdisc_counters}
+"""Readers of counters, by `counters` of the configuration."""
 
 
 async def serve(router: Router, control: Path, ended: asyncio.Event) -> None:

@@ -17,7 +17,7 @@ from qoslab.lab_kinds.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OB
 from qoslab.model.experiment import Stage
 from qoslab.model.instants import looks, traffic_time
 from qoslab.model.steps import TRAFFIC
-from qoslab.platforms import hosts_of, platform_of, routers_of
+from qoslab.platforms import has_kernel, hosts_of, routers_of
 from qoslab.platforms.tcp import without_effect
 from qoslab.run.cell.captures import RunningCapture, start_capture
 from qoslab.run.cell.clock_checks import Clocks, HostClocks
@@ -76,10 +76,8 @@ class CellRun:
         self._arm = journal.task.arm
         self._demand = journal.task.demand
         self._data_planes = tuple(name for name in routers_of(self._experiment.topology) if name in lab.data_planes)
-        self._kernels = tuple(
-            name for name, node in self._experiment.topology.nodes.items() if platform_of(node).counters == "qdiscs"
-        )
-        """Routers with counters from the qdiscs of a kernel."""
+        self._kernels = tuple(name for name, node in self._experiment.topology.nodes.items() if has_kernel(node))
+        """Routers whose kernel forwards, with queues that are emptied before the traffic."""
         self._traffic_s = traffic_time(self._experiment, self._arm).seconds
 
     def check(self) -> None:

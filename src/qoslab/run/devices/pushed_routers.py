@@ -14,7 +14,7 @@ from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
-from qoslab.platforms import platform_of, routers_of, with_tc_commands
+from qoslab.platforms import has_kernel, platform_of, routers_of, with_tc_commands
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, TC_COMMANDS
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.platforms.startup import data_plane, hardware, takes_tc
@@ -143,8 +143,9 @@ class Routers:
             for router, driver in self._drivers.items():
                 driver.intend(cell, intended, texts.get(router))
         for router, text in texts.items():
-            language = platform_of(self._topology.nodes[router]).language
-            suffix = "tc" if language == "tc" and is_tc(text) else "ios"
+            node = self._topology.nodes[router]
+            in_tc = has_kernel(node) and (platform_of(node).translation is not None or is_tc(text))
+            suffix = "tc" if in_tc else "ios"
             cell.write(cell.configuration(f"{router}.{suffix}"), text)
         if not self._prepared:
             self._session.carry_out(["prepare"], keep=cell.path / "ansible")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import routers_in, routers_of, with_command_line
+from qoslab.platforms import kernel_routers, routers_of, with_command_line
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.task import CellTask
@@ -45,7 +45,7 @@ class LabWorker(MeasuredWorker):
     def _expect(self, task: CellTask) -> None:
         """Choose the kernels of routers of platform tc by the kinds that their commands need."""
         topology = task.experiment.topology
-        texts = {router: task.configurations.get(router, "") for router in routers_in(topology, "tc")}
+        texts = {router: task.configurations.get(router, "") for router in kernel_routers(topology)}
         self._guests = guests({name: kernel_config(topology, name, text).commands for name, text in texts.items()})
 
     def start(self, experiment: Experiment) -> None:
