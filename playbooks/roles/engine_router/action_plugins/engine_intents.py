@@ -37,17 +37,11 @@ class ActionModule(ActionBase):
         name = (task_vars or {})["inventory_hostname"]
         self._intended = Path(arguments["intended"], f"{name}.engine.json")
         self._before = Path(arguments["before"], f"{name}.before.json")
-        steps = {
-            "prepare": self._prepare,
-            "apply": self._apply,
-            "verify": self._verify,
-            "restore": self._restore,
-        }
-        return in_order(arguments["intents"], steps, OSError)
+        return in_order(arguments["intents"], self, OSError)
 
     # Intents
 
-    def _prepare(self) -> dict[str, Any]:
+    def prepare(self) -> dict[str, Any]:
         """Save the configuration in force."""
         active = self._active()
         text = json.dumps(active or self._arguments["unconfigured"])
@@ -58,18 +52,18 @@ class ActionModule(ActionBase):
             self._before.write_text(text, encoding="utf-8")
         return {"changed": changed, "config": active}
 
-    def _apply(self) -> dict[str, Any]:
+    def apply(self) -> dict[str, Any]:
         """Send the intended configuration, unless it is active already."""
         return self._configure(self._intended) if self._intended.is_file() else {}
 
-    def _verify(self) -> dict[str, Any]:
+    def verify(self) -> dict[str, Any]:
         """Compare the active configuration with the intended one."""
         active = self._active()
         if self._intended.is_file() and active != json.loads(self._intended.read_text(encoding="utf-8")):
             raise DifferencesError(["The configuration in force in the data plane differs from the intended one"])
         return {"config": active}
 
-    def _restore(self) -> dict[str, Any]:
+    def restore(self) -> dict[str, Any]:
         """Send the configuration from before the run, unless it is active."""
         return self._configure(self._before)
 

@@ -46,24 +46,18 @@ class ActionModule(ActionBase):
         self._before = Path(arguments["before"], f"{name}.before.ios")
         self._undo = Path(arguments["restore"], f"{name}.restore.ios")
         self._pushed = Path(arguments["restore"], f"{name}.pushed.ios")
-        steps = {
-            "prepare": self._prepare,
-            "apply": self._apply,
-            "verify": self._verify,
-            "restore": self._restore,
-        }
-        return in_order(arguments["intents"], steps, AnsibleError, RouterConnectionError, OSError)
+        return in_order(arguments["intents"], self, AnsibleError, RouterConnectionError, OSError)
 
     # Intents
 
-    def _prepare(self) -> dict[str, Any]:
+    def prepare(self) -> dict[str, Any]:
         """Read hardware and software; save the running configuration."""
         facts = self._module("cisco.ios.ios_facts", gather_subset=["min"])
         place = {"dir_path": str(self._before.parent), "filename": self._before.name}
         saved = self._module("cisco.ios.ios_config", backup=True, backup_options=place)
         return {"ansible_facts": facts["ansible_facts"], "changed": saved["changed"]}
 
-    def _apply(self) -> dict[str, Any]:
+    def apply(self) -> dict[str, Any]:
         """Push the intended configuration, unless it is active already."""
         if not self._intended.is_file():
             return {}
@@ -71,7 +65,7 @@ class ActionModule(ActionBase):
         running = self._read() if self._running is None else self._running
         return self._push(self._intended, running) if self._differences(running) else {}
 
-    def _verify(self) -> dict[str, Any]:
+    def verify(self) -> dict[str, Any]:
         """Compare the running configuration with the intended one; on a switch, the settings in force as well."""
         commands = [RUNNING, *self._arguments["commands"]]
         answers = self._show(commands)
@@ -81,7 +75,7 @@ class ActionModule(ActionBase):
                 self._expect_none(self._other_settings(screens, self._show(screens)))
         return {} if self._arguments["hide"] else {"stdout": answers}
 
-    def _restore(self) -> dict[str, Any]:
+    def restore(self) -> dict[str, Any]:
         """Undo the applied configuration, and compare with the one from before the run."""
         from qoslab.ios.device_config.restore import unrestored
         from qoslab.ios.device_config.running_config_parser import likely_hardware

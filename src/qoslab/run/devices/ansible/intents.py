@@ -5,8 +5,8 @@ Each task of Ansible starts two processes, so that a task for every module would
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
 
 Intent = Literal["prepare", "apply", "verify", "restore"]
 INTENTS: tuple[Intent, ...] = ("prepare", "apply", "verify", "restore")
@@ -30,9 +30,23 @@ class DifferencesError(IntentError):
         super().__init__("\n".join(differences), differences=list(differences))
 
 
-def in_order(
-    intents: Sequence[str], steps: Mapping[str, Callable[[], dict[str, Any]]], *failures: type[Exception]
-) -> dict[str, Any]:
+class Steps(Protocol):
+    """Intents on one kind of router: an action plugin. Each returns a part of its result."""
+
+    def prepare(self) -> dict[str, Any]:
+        """Save the configuration from before the run."""
+
+    def apply(self) -> dict[str, Any]:
+        """Activate the intended configuration."""
+
+    def verify(self) -> dict[str, Any]:
+        """Compare the active configuration with the intended one."""
+
+    def restore(self) -> dict[str, Any]:
+        """Activate the configuration from before the run."""
+
+
+def in_order(intents: Sequence[Intent], steps: Steps, *failures: type[Exception]) -> dict[str, Any]:
     """Carry out the intents up to the first that fails, and return the result of the task.
 
     `intents` in it has the result of each intent that was carried out. Exceptions in `failures` are failures of an
@@ -44,7 +58,7 @@ def in_order(
         result: dict[str, Any] = {"intent": intent, "changed": False}
         results.append(result)
         try:
-            result |= steps[intent]()
+            result |= getattr(steps, intent)()
         except IntentError as error:
             result |= error.result
         except failures as error:

@@ -40,8 +40,6 @@ GRACE_S = 0.5
 """Time between SIGTERM and SIGKILL if the output of the programs is not needed, in seconds."""
 COMMAND_S = 20.0
 """Time limit for a command whose end is awaited, in seconds."""
-TRY_S = 20.0
-"""Time limit for a program to print its version, in seconds."""
 ROOM = 1 << 20
 """Bytes waiting for the controller above which programs and files are not read."""
 
@@ -295,13 +293,13 @@ class Agent:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                timeout=TRY_S,
+                timeout=COMMAND_S,
                 check=False,
             )
         except OSError as error:
             return {"why": str(error.strerror)}
         except subprocess.TimeoutExpired:
-            return {"why": f"it does not end within {TRY_S:.0f} s"}
+            return {"why": f"it does not end within {COMMAND_S:.0f} s"}
         output = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
         return {"why": "" if done.returncode == 0 else (output or [f"ended with status {done.returncode}"])[0]}
 
