@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use netio::program::Failure;
+use netio::program_end::Failure;
 use nix::errno::Errno;
 
 /// Reason why a flood or its receiver failed.

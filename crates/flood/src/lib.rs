@@ -2,6 +2,6 @@
 //! their numbers. The program `flood` adds the sockets; a simulator adds its own time.
 
 pub mod datagram;
-pub mod frames;
 pub mod pace;
 pub mod sequence;
+pub mod source_frames;

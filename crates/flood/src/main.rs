@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use flood::datagram::{GREATEST_SIZE, LEAST_SIZE, SHORTEST_STAMP};
-use flood::frames::LARGEST_FRAME;
 use flood::pace::Gap;
-use netio::program::{end, print_json, Failure};
+use flood::source_frames::LARGEST_FRAME;
+use netio::program_end::{end, print_json, Failure};
 use netio::wait::{be_punctual, Stop};
 
 use crate::error::Error;

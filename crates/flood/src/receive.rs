@@ -15,7 +15,7 @@ use serde::Serialize;
 use flood::datagram::{headers, parse_datagram, parse_packet, Stamp};
 use flood::sequence::{Jitter, Sequence};
 use netio::clock;
-use netio::program::{print_json, Failure};
+use netio::program_end::{print_json, Failure};
 use netio::wait::Stop;
 
 use crate::address::{family, peer};

@@ -13,8 +13,8 @@ use nix::sys::socket::{
 use serde::Serialize;
 
 use flood::datagram::{headers, Draw, Stamp, LEAST_PAYLOAD};
-use flood::frames::Frames;
 use flood::pace::{Gap, Next, Pacer};
+use flood::source_frames::Frames;
 use netio::clock;
 use netio::wait::Stop;
 

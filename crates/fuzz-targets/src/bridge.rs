@@ -8,7 +8,7 @@ use qos_router::bridge::{retag, Bridge, Tag};
 
 use serde_json::json;
 
-use crate::input::Input;
+use crate::decisions::Input;
 
 const PORTS: [&str; 3] = ["FastEthernet0/1", "FastEthernet0/2", "FastEthernet0/3"];
 /// Complete configuration of a switch, whose ports this target replaces.

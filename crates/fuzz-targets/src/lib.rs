@@ -5,10 +5,10 @@
 pub mod bridge;
 pub mod config;
 pub mod control;
+mod decisions;
 pub mod flood;
 pub mod forwarding;
 pub mod frame;
-mod input;
 pub mod pcap;
 pub mod ports;
 pub mod program;

@@ -7,7 +7,7 @@ use ip_sla::packet::{self, Control, CONTROL_PORT};
 use ip_sla::responder::{LEAST_PORT, MOST_PORTS};
 use ip_sla::{Channel, Config, Nanos, Prober, Responder, Send, MILLI, SECOND};
 
-use crate::input::Input;
+use crate::decisions::Input;
 
 const START: Nanos = 1_700_000_000 * SECOND;
 const TARGET: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));

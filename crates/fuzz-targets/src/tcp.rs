@@ -7,7 +7,7 @@ use std::rc::Rc;
 use qos_core::time::{Duration, Time};
 use qos_sim::tcp::{CongestionControl, Settings, State};
 
-use crate::input::Input;
+use crate::decisions::Input;
 use crate::network::{Net, Path, Policer};
 
 /// Segments in a row that are lost at most: a connection gives up after so many timeouts as Linux does.

@@ -11,7 +11,7 @@ use ip_sla::{Config, Nanos, OperationConfig, OperationReport};
 use ip_sla_host::{Responder, Sender};
 use ipnet::IpNet;
 use netio::clock::wall;
-use netio::program::{end, print_json, Failure};
+use netio::program_end::{end, print_json, Failure};
 use netio::socket::Socket;
 use netio::wait::{be_punctual, Stop};
 use serde::Serialize;

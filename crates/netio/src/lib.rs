@@ -6,7 +6,7 @@
 pub mod capture_file;
 #[cfg(target_os = "linux")]
 pub mod clock;
-pub mod program;
+pub mod program_end;
 #[cfg(target_os = "linux")]
 pub mod socket;
 #[cfg(target_os = "linux")]

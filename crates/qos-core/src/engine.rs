@@ -16,7 +16,7 @@ use crate::error::ConfigError;
 use crate::frame::descriptor::{Descriptor, HeaderRest};
 use crate::frame::drop_reason::DropReason;
 use crate::frame::output::Output;
-use crate::frame::port::{PortId, Side};
+use crate::frame::port_number::{PortId, Side};
 use crate::link::outputs::Outputs;
 use crate::port::{audit_memory, due_key, NamedPort, Shared};
 use crate::time::{Duration, Time};

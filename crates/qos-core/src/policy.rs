@@ -20,9 +20,9 @@ use crate::meter::tokens::Colour;
 use crate::plan::classes::{ClassPlan, LevelPlan, Matcher, PolicyPlan};
 use crate::plan::police::{Algorithm, PolicePlan};
 use crate::plan::port::PortPlan;
+use crate::queueing::queue_counters;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::scheduler::{Node, Scheduler};
-use crate::queueing::statistics;
 use crate::time::Time;
 
 /// Displayed values of a stream of packets.
@@ -415,7 +415,7 @@ impl Policy {
         let queues = level.priority_queues.iter();
         PolicyCounters {
             priority_queues: scheduler.map_or_else(Vec::new, |scheduler| {
-                queues.map(|(level, node)| statistics::priority(*level, &scheduler.node(*node))).collect()
+                queues.map(|(level, node)| queue_counters::priority(*level, &scheduler.node(*node))).collect()
             }),
             classes: level.classes.iter().map(|class| self.class_counters(now, *class, below)).collect(),
             policy: level.name,
@@ -454,10 +454,10 @@ impl Policy {
                 .map(|(map, packets)| MapCounters { field: map.field, source: map.source, packets: *packets })
                 .collect(),
             police: plan.police.as_ref().map(|police| police_counters(police, state, now, load_interval_s)),
-            shape: node.as_ref().and_then(statistics::shape),
+            shape: node.as_ref().and_then(queue_counters::shape),
             queue: node.as_ref().map(|node| {
                 let in_ring = if plan.parent.is_none() { in_ring[class] } else { 0 };
-                statistics::class(node, plan.conversation, state.congested, in_ring)
+                queue_counters::class(node, plan.conversation, state.congested, in_ring)
             }),
             bandwidth: plan.bandwidth,
             priority: plan.priority.map(|priority| PriorityCounters {

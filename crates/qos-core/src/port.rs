@@ -10,7 +10,7 @@ use crate::counters::port::InterfaceCounters;
 use crate::counters::totals::PortTotals;
 use crate::frame::descriptor::{Descriptor, HeaderRest};
 use crate::frame::drop_reason::DropReason;
-use crate::frame::port::{PortId, Side};
+use crate::frame::port_number::{PortId, Side};
 use crate::link::inbound::Inbound;
 use crate::link::outbound::Outbound;
 use crate::link::outputs::Outputs;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 
-use netio::program::{end, Failure};
+use netio::program_end::{end, Failure};
 use qos_pcap::capture::Capture;
 use qos_pcap::columns::Columns;
 

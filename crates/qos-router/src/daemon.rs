@@ -10,8 +10,8 @@ use std::thread;
 use netio::wait::Signals;
 use qos_core::PortsConfig;
 
-use crate::clock::Clock;
 use crate::control::Control;
+use crate::daemon_clock::Clock;
 use crate::group::{Group, Links};
 use crate::lab::{self, LabConfig};
 use crate::member::Member;

@@ -9,7 +9,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
 use qos_core::{Duration, Time};
 
-use crate::clock::Clock;
+use crate::daemon_clock::Clock;
 use crate::member::Member;
 use crate::requests::{refusal, Refusal};
 

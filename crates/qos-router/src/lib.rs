@@ -7,11 +7,11 @@
 pub mod bridge;
 mod capture;
 pub mod client;
-mod clock;
 mod closing;
 pub mod config;
 pub mod control;
 pub mod daemon;
+mod daemon_clock;
 pub mod forwarding;
 pub mod frame;
 mod frame_pool;

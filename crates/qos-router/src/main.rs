@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use netio::program::{end, print, Failure};
+use netio::program_end::{end, print, Failure};
 use qos_router::daemon::{self, Routers};
 use qos_router::{client, schema};
 

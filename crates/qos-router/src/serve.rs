@@ -194,8 +194,8 @@ mod tests {
     use qos_core::PortsConfig;
 
     use super::*;
-    use crate::clock::Clock;
     use crate::control::Control;
+    use crate::daemon_clock::Clock;
     use crate::member::Member;
     use crate::plane::Dataplane;
     use crate::requests::Service;

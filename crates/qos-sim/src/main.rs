@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use qos_core::time::NANOS_PER_SECOND;
 use serde::Serialize;
 
-use netio::program::{end, print, print_json, stream_json, Failure};
+use netio::program_end::{end, print, print_json, stream_json, Failure};
 use qos_sim::sample_store::SampleStore;
 use qos_sim::samples::{Sample, Samples};
 use qos_sim::{schema, Question, Scenario, Simulation};

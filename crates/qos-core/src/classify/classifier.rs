@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use crate::classify::access_list::LaterFragments;
     use crate::config::classification::AccessAction;
-    use crate::frame::port::PortId;
+    use crate::frame::port_number::PortId;
     use crate::wire::framing::Framing;
     use proptest::prelude::*;
     use std::net::{Ipv4Addr, Ipv6Addr};

@@ -8,7 +8,7 @@ use crate::config::router::RouterConfig;
 use crate::config::wiring::PortConfig;
 use crate::counters::resolved::Resolved;
 use crate::error::ConfigError;
-use crate::frame::port::PortId;
+use crate::frame::port_number::PortId;
 use crate::plan::port::{KindPlan, PortPlan};
 
 /// Result of compiling a configuration.

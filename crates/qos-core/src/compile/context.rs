@@ -7,7 +7,7 @@ use crate::compile::generation::{properties, Properties};
 use crate::config::defaults::MAX_LEVELS;
 use crate::config::policy::PolicyClass;
 use crate::config::router::RouterConfig;
-use crate::frame::port::PortId;
+use crate::frame::port_number::PortId;
 
 /// A class of a policy-map with the path of its configuration.
 pub(crate) type PathClass = (String, PolicyClass);

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::frame::label::Label;
-use crate::frame::port::PortId;
+use crate::frame::port_number::PortId;
 use crate::wire::bytes::u16_at;
 use crate::wire::ethernet::{self, ethertype, Layout};
 use crate::wire::framing::{framed, Framing};
@@ -77,10 +77,10 @@ pub struct Descriptor {
     /// VLAN of the outermost tag; 0 without one, and of a tag that has but a class of service.
     pub vlan: u16,
     /// Label of the frame inside a switch. The engine sets it in `receive`; the caller carries it from
-    /// [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
+    /// [`crate::frame::port_number::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub label: Option<Label>,
     /// The router's own group number. The engine's input policy sets it; the caller carries it from
-    /// [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
+    /// [`crate::frame::port_number::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub qos_group: u16,
     /// The router's own class of what to drop first, 0 to 7. Set and carried as the group number is.
     pub discard_class: u8,

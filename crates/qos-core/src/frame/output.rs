@@ -2,7 +2,7 @@
 
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
-use crate::frame::port::{PortId, Side};
+use crate::frame::port_number::{PortId, Side};
 use crate::time::Time;
 
 /// A frame that leaves the engine.

@@ -10,7 +10,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::wiring::{most_early, JitterConfig, JitterDistribution, LinkConfig, LossConfig, NORMAL_JITTER_CUT};
-use crate::frame::port::Side;
+use crate::frame::port_number::Side;
 use crate::time::{Duration, Time};
 
 /// Effects of one direction of a link on its frames.

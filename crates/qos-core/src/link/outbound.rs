@@ -7,7 +7,7 @@ use crate::counters::port::{DirectionCounters, PropagationCounters, QueueingDela
 use crate::counters::totals::PortTotals;
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
-use crate::frame::port::{PortId, Side};
+use crate::frame::port_number::{PortId, Side};
 use crate::link::delay_line::{DelayLine, InFlight};
 use crate::link::impairment::{Fate, Impairment};
 use crate::link::outputs::Outputs;

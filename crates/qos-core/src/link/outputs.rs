@@ -3,7 +3,7 @@
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::frame::output::{Departure, Dropped, Output};
-use crate::frame::port::{PortId, Side};
+use crate::frame::port_number::{PortId, Side};
 use crate::time::Time;
 
 /// Output that was not yet collected.

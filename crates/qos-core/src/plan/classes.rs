@@ -4,7 +4,7 @@ use crate::config::classification::{MatchMode, ProtocolName};
 use crate::config::policy::{MapAction, SetAction};
 use crate::counters::policy::BandwidthCounters;
 use crate::counters::resolved::ResolvedPriority;
-use crate::frame::port::PortId;
+use crate::frame::port_number::PortId;
 use crate::plan::police::PolicePlan;
 use crate::plan::tree::NodePlan;
 

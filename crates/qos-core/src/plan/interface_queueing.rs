@@ -1,7 +1,7 @@
 //! Plan of queueing without a policy-map: the selection of a queue, and the owners of the queues.
 
 use crate::config::interface_queueing::{QueuedPort, QueuedProtocol};
-use crate::frame::port::PortId;
+use crate::frame::port_number::PortId;
 
 /// Properties that a packet must have to join a queue: all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

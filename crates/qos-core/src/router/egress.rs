@@ -27,9 +27,9 @@ use crate::plan::port::{PortPlan, RouterPlan};
 use crate::plan::tree::{Rank, SINGLE};
 use crate::policy::{Policy, Verdict};
 use crate::queueing::discipline::{Discipline, Item};
+use crate::queueing::queue_counters;
 use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::scheduler::{Room, Scheduler};
-use crate::queueing::statistics;
 use crate::router::admission::Admission;
 use crate::router::tx_ring::TxRing;
 use crate::router::vlans::Vlans;
@@ -503,7 +503,7 @@ impl<P> Egress<P> {
         let numbers = |class| self.policy.as_ref().and_then(|policy| policy.conversation(class));
         let told = self.scheduler.waiting_conversations().map(|waiting| {
             let number = waiting.head.class.and_then(numbers).unwrap_or(waiting.flow as u32);
-            statistics::conversation(number, &waiting, rest(&waiting.head.payload))
+            queue_counters::conversation(number, &waiting, rest(&waiting.head.payload))
         });
         let mut told: Vec<_> = told.collect();
         told.sort_by_key(|each| (Reverse(each.depth_packets), each.number));
@@ -521,20 +521,20 @@ impl<P> Egress<P> {
     /// The queues that have numbers.
     pub fn numbered_counters(&self) -> Vec<NumberedQueueCounters> {
         let queues = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.queues);
-        queues.iter().map(|(number, node)| statistics::numbered(*number, &self.scheduler.node(*node))).collect()
+        queues.iter().map(|(number, node)| queue_counters::numbered(*number, &self.scheduler.node(*node))).collect()
     }
 
     /// The interface's own shapers.
     pub fn shaper_counters(&self) -> Vec<InterfaceShaperCounters> {
         let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
-        shapers.iter().filter_map(|node| statistics::interface_shaper(&self.scheduler.node(*node))).collect()
+        shapers.iter().filter_map(|node| queue_counters::interface_shaper(&self.scheduler.node(*node))).collect()
     }
 
     /// The classes and queues of a tree.
     pub fn tree_counters(&self) -> Vec<TreeNodeCounters> {
         let tree = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.tree);
         let nodes = tree.iter().enumerate().map(|(index, plan)| (plan, self.scheduler.node(SINGLE + index)));
-        nodes.map(|(plan, node)| statistics::tree_node(plan, &node)).collect()
+        nodes.map(|(plan, node)| queue_counters::tree_node(plan, &node)).collect()
     }
 
     pub fn ring_counters(&self) -> RingCounters {

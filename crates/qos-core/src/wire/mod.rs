@@ -7,7 +7,7 @@ pub(crate) mod checksum;
 pub mod ethernet;
 pub(crate) mod framing;
 pub mod ip;
-pub mod tcp;
+pub mod tcp_options;
 
 pub use framing::{counted_header, Framing};
 pub use ip::protocol;

@@ -2,7 +2,6 @@
 
 mod access_groups;
 mod active_queues;
-mod admission;
 mod behaviour;
 mod bounded;
 mod cells;
@@ -38,6 +37,7 @@ mod rate_limit;
 mod rates;
 mod reconfiguration;
 mod refusals;
+mod refused_policies;
 mod shaper_release;
 mod shares;
 mod srr;

@@ -2,7 +2,7 @@
 
 use crate::common::frames::{checksum, ipv4, ipv6, tagged};
 use proptest::prelude::*;
-use qos_core::wire::tcp::lower_mss;
+use qos_core::wire::tcp_options::lower_mss;
 
 const SYN: u8 = 0x02;
 

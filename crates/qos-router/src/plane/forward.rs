@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 
 use qos_core::frame::parse;
-use qos_core::wire::tcp::lower_mss;
+use qos_core::wire::tcp_options::lower_mss;
 use qos_core::{Descriptor, Time};
 
 use super::port::{Arrival, Held, Port};

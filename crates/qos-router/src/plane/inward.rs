@@ -1,7 +1,7 @@
 //! From the links inwards: to the engine, and from there to the kernel or to the ports of a switch.
 
 use qos_core::frame::parse;
-use qos_core::wire::tcp::lower_mss;
+use qos_core::wire::tcp_options::lower_mss;
 use qos_core::{Departure, Descriptor, Time};
 
 use super::link_end::Sending;

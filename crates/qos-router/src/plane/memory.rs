@@ -145,7 +145,7 @@ impl Dataplane {
 #[cfg(test)]
 impl Dataplane {
     /// A data plane that has reached `start` and all of whose links are memory.
-    pub fn in_memory(wiring: &qos_core::PortsConfig, start: Time, clock: crate::clock::Clock) -> Self {
+    pub fn in_memory(wiring: &qos_core::PortsConfig, start: Time, clock: crate::daemon_clock::Clock) -> Self {
         use crate::forwarding::Forwarding;
         use crate::namespace::Namespace;
         let engine = qos_core::Engine::new(wiring, start).unwrap();

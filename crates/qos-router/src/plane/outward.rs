@@ -1,7 +1,7 @@
 //! From the kernel and the engine outwards: onto the links.
 
 use qos_core::frame::{parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
-use qos_core::wire::tcp::lower_mss;
+use qos_core::wire::tcp_options::lower_mss;
 use qos_core::{Departure, DropReason, Dropped, Output, PortId, Side, Time};
 
 use super::link_end::Sending;

@@ -28,8 +28,8 @@ use ip_sla_host::responder::{self, Responder};
 use netio::socket::{Family, Kind, Received, Socket};
 use qos_core::{ConfigError, Time};
 
-use crate::clock::Clock;
 use crate::config::DataPlaneConfig;
+use crate::daemon_clock::Clock;
 use crate::frame;
 use crate::namespace::Namespace;
 use stamps::{Key, Stamps};

@@ -2,7 +2,7 @@
 
 use qos_core::{Descriptor, Time};
 
-use super::interface::{Interface, Taken};
+use super::host_interface::{Interface, Taken};
 use crate::network::{End, Network};
 use crate::report::{HostReport, TcpReport};
 use crate::scenario::{NodeKind, Scenario};

@@ -5,12 +5,12 @@ mod connections;
 mod datagrams;
 mod engines;
 mod explain;
-mod forwarding;
+mod host_interface;
 mod hosts;
-mod interface;
 mod messages;
 mod routes;
 mod tally;
+mod transit;
 mod world;
 
 pub(crate) use world::World;

@@ -1,8 +1,8 @@
 //! The flows and their streams: who sends to whom, when, and what arrived.
 
 mod delay;
+mod flow_results;
 pub(crate) mod layout;
-mod report;
 pub(crate) mod tcp;
 pub(crate) mod udp;
 

@@ -1,6 +1,7 @@
 //! The simulator's integration tests, one program: each file is a module, `common` and `scene` what they share.
 
 mod bursts;
+mod command;
 mod common;
 mod congestion_notification;
 mod datagrams;
@@ -11,7 +12,6 @@ mod invariants;
 mod ipv6;
 mod policed;
 mod probes;
-mod program;
 mod receiving;
 mod recovery;
 mod refusals;

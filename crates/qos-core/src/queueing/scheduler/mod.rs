@@ -14,14 +14,14 @@
 //! or not the line has time for it. Nothing is searched: changes go up from a leaf to the root, through a tournament at
 //! each level, so that a packet costs the logarithm of the number of classes.
 
-mod admission;
 mod audit;
 mod contest;
 mod departure;
+mod joining;
 mod node;
 mod release;
 
-pub(crate) use admission::Room;
+pub(crate) use joining::Room;
 pub(crate) use node::Node;
 
 use crate::config::defaults;
