@@ -16,7 +16,7 @@ from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.cli.session import CONFIG
 from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
 from qoslab.ios.compile import compile_device
-from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.model.device import Device, Hardware, Interface
 from qoslab.ios.model.engine_rules import IMPOSSIBLE, ONE_UNIT, QUEUEING, RANGES
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import (
@@ -25,7 +25,9 @@ from qoslab.ios.model.policy import (
     Bandwidth,
     ClassMap,
     Criterion,
+    DynamicBucket,
     FairQueue,
+    Police,
     PolicyClass,
     PolicyMap,
     Priority,
@@ -148,13 +150,13 @@ def device_with(maps: dict[str, PolicyMap], generation: Generation, kbps: int) -
     return device
 
 
-def refused_by_ios(device: Device) -> str:
-    """Return the message of the command line; empty without one."""
+def refused_by_ios(device: Device, port: str = PORT) -> str:
+    """Return the message of the command line for the output policy of a port; empty without one."""
     try:
         for policy in device.policy_maps.values():
             check_policy(device, policy)
         check_children(device, device.policy_maps["PARENT"])
-        check_attached(device, device.policy_maps["PARENT"], device.interfaces[PORT], "output")
+        check_attached(device, device.policy_maps["PARENT"], device.interfaces[port], "output")
     except RejectedError as error:
         return error.message
     return ""
@@ -255,6 +257,35 @@ def test_ranges_of_the_command_line_lie_within_those_of_the_engine() -> None:
                 found.add((command, argument))
                 assert RANGES[key][0] <= int(least) <= int(most) <= RANGES[key][1], form.command.syntax
     assert found == RANGES_OF_COMMANDS.keys()
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_router_and_engine_refuse_the_same_classes_on_subinterfaces(generation: Generation) -> None:
+    child = PolicyMap("CHILD", (PolicyClass("C2", bandwidth=Bandwidth("remaining_percent", 10)),))
+    sub = f"{PORT}.1"
+    for name, having in HAVING.items():
+        parent = PolicyMap("PARENT", (PolicyClass(**{"name": "C1", **having}),))
+        device = device_with({"CHILD": child, "PARENT": parent}, generation, 10_000)
+        device.interfaces[PORT].service_policy_output = None
+        device.interfaces[sub] = Interface(sub, vlan=10, service_policy_output="PARENT")
+        engine = refused_by_engine(device)
+        assert bool(refused_by_ios(device, sub)) == bool(engine), (name, engine)
+
+
+@pytest.mark.parametrize(
+    ("police", "ordered"),
+    [
+        (Police("cir", Amount(8_000, "bps"), pir=Amount(9_000, "bps")), True),
+        (Police("cir", Amount(9_000, "bps"), pir=Amount(8_000, "bps")), False),
+        (Police("cir", Amount(8_000, "bps"), dynamic=DynamicBucket(initial_bytes=2_999)), False),
+        (Police("cir", Amount(8_000, "bps"), dynamic=DynamicBucket(minimum_bytes=15_001)), False),
+        (Police("cir", Amount(8_000, "bps"), dynamic=DynamicBucket(maximum_bytes=14_999)), False),
+        (Police("cir", Amount(8_000, "bps"), dynamic=DynamicBucket(maximum_bytes=15_000)), True),
+    ],
+)
+def test_router_and_engine_compare_the_same_values_of_a_policer(police: Police, ordered: bool) -> None:
+    device = device_with({"PARENT": PolicyMap("PARENT", (PolicyClass("C1", police=police),))}, "hqf", 10_000)
+    assert (refused_by_ios(device) == "", refused_by_engine(device) == "") == (ordered, ordered)
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)

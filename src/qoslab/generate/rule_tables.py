@@ -41,6 +41,14 @@ class Combination:
     """Name of the property of generations that have it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Two values of a class by key, with their defaults: the first is at most the second."""
+
+    least: tuple[str, int | None]
+    greatest: tuple[str, int | None]
+
+
 '''
 
 
@@ -55,18 +63,28 @@ def _tables(rules: Any) -> Iterator[str]:
     for fact in rules["facts"]:
         words = [fact["name"], fact["key"], *([_constant(fact["words"])] if fact["words"] else [])]
         yield f"    Fact({', '.join(_text(each) for each in words)}),"
-    yield from (")", "", "IMPOSSIBLE = (")
-    for row in rules["impossible"]:
-        parts = [_text(row["of"]), *([_text(row["with"])] if row["with"] else [])]
-        parts += [f"without={_constant(row['without'])}"] if row["without"] else []
-        parts += [f"unless={_text(row['unless'])}"] if row["unless"] else []
-        yield f"    Combination({', '.join(parts)}),"
-    yield from (")", '"""Combinations in the order of evaluation; those with the queues of a child are last."""', "")
+    yield from (")", "", "IMPOSSIBLE = (", *_combinations(rules["impossible"]), ")")
+    yield from ('"""Combinations in the order of evaluation; those with the queues of a child are last."""', "")
+    yield from ("ON_SUBINTERFACE = (", *_combinations(rules["on_subinterface"]), ")")
+    yield from ('"""Combinations in the policy-map of a subinterface, in addition to the others."""', "")
+    yield "ORDERED = ("
+    for row in rules["ordered"]:
+        ends = ((row[end]["key"], row[end]["default"]) for end in ("least", "greatest"))
+        yield f"    Order({', '.join(f'({_text(key)}, {default})' for key, default in ends)}),"
+    yield from (")", "")
     yield "QUEUEING = ("
     yield from (f"    {_text(each)}," for each in rules["queueing"])
     yield from (")", '"""Facts of a class that has a queue, and can be in an output policy only."""', "")
     yield f"ONE_UNIT = {_text(rules['one_unit'])}"
     yield '"""Fact with the same word in all classes of a policy-map that have it."""'
+
+
+def _combinations(rows: Any) -> Iterator[str]:
+    for row in rows:
+        parts = [_text(row["of"]), *([_text(row["with"])] if row["with"] else [])]
+        parts += [f"without={_constant(row['without'])}"] if row["without"] else []
+        parts += [f"unless={_text(row['unless'])}"] if row["unless"] else []
+        yield f"    Combination({', '.join(parts)}),"
 
 
 def _ranges(ranges: dict[str, list[int]]) -> Iterator[str]:

@@ -80,6 +80,8 @@ ENGINE_CLASS: Contributions[Callable[[PolicyClass], program_formats.PolicyClassP
 # Rules of IOS: the functions raise RejectedError.
 COMBINATION_WORDS: dict[tuple[str, str], str | Callable[[QosGeneration], str]] = {}
 """Messages for combinations of `engine_rules.IMPOSSIBLE`, by the refused fact and the first other fact."""
+ORDER_WORDS: dict[str, str] = {}
+"""Messages for values of `engine_rules.ORDERED`, by the key of the one that is too small."""
 CLASS_RULES: Contributions[Callable[[Device, PolicyClass], None]] = Contributions()
 """Rules for one class that only the command line has."""
 POLICY_RULES: Contributions[Callable[[Device, PolicyMap], None]] = Contributions()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.model.device import Device, Family, Interface
-from qoslab.ios.model.engine_rules import FACTS, IMPOSSIBLE
+from qoslab.ios.model.engine_rules import FACTS, IMPOSSIBLE, ORDERED, Combination, Order
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
 from qoslab.ios.registry import (
     ATTACH_RULES,
@@ -16,6 +16,7 @@ from qoslab.ios.registry import (
     COMBINATION_WORDS,
     ENGINE_CLASS,
     INPUT_RULES,
+    ORDER_WORDS,
     OUTPUT_RULES,
     POLICY_RULES,
 )
@@ -100,7 +101,10 @@ def check_policy(device: Device, policy: PolicyMap) -> None:
     """Refuse a policy-map by its content, regardless of its interface."""
     family = device.hardware.family
     for each in policy.classes:
-        _check_combinations(device, _facts(family, each))
+        facts, unordered = _rules_of(family, each)
+        _check_combinations(device, facts)
+        if unordered is not None:
+            raise RejectedError(ORDER_WORDS[unordered.greatest[0]])
         for class_rule in CLASS_RULES.of(family):
             class_rule(device, each)
     for policy_rule in POLICY_RULES.of(family):
@@ -110,27 +114,42 @@ def check_policy(device: Device, policy: PolicyMap) -> None:
 def check_children(device: Device, policy: PolicyMap) -> None:
     """Refuse a class with a queueing child policy if it has actions that only the child's classes can have."""
     for each in policy.classes:
-        if each.service_policy is None:
-            continue
-        below = descendants(device, device.policy_maps[each.service_policy])
-        if any(part.queueing for child in below for part in child.classes):
-            _check_combinations(device, _facts(device.hardware.family, each) | {"queueing_child"})
+        if _child_queues(device, each):
+            _check_combinations(device, facts_of(device, each))
+
+
+def _child_queues(device: Device, each: PolicyClass) -> bool:
+    below = () if each.service_policy is None else descendants(device, device.policy_maps[each.service_policy])
+    return any(part.queueing for child in below for part in child.classes)
 
 
 def _check_combinations(device: Device, facts: frozenset[str]) -> None:
     """Refuse a class with a combination of facts that the engine refuses, with the message of its command."""
-    qos = device.hardware.qos
-    for each in IMPOSSIBLE:
+    found = combination_in(IMPOSSIBLE, device, facts)
+    if found is not None:
+        other = found.with_ or next(iter(found.without), "")
+        words = COMBINATION_WORDS.get((found.of, other), CHILD_QUEUES if other == "queueing_child" else NOT_IN_CLASS)
+        action = _ACTIONS.get(found.of, found.of.replace("_", "-"))
+        raise RejectedError(words.format(action=action) if isinstance(words, str) else words(device.hardware.qos))
+
+
+def combination_in(table: Iterable[Combination], device: Device, facts: Set[str]) -> Combination | None:
+    """Return the first combination of a table that these facts about a class have; None if they have none."""
+    for each in table:
         if (
             each.of in facts
             and (each.with_ is None or each.with_ in facts)
             and facts.isdisjoint(each.without)
-            and each.unless not in qos.allowed
+            and each.unless not in device.hardware.qos.allowed
         ):
-            other = each.with_ or next(iter(each.without), "")
-            words = COMBINATION_WORDS.get((each.of, other), CHILD_QUEUES if other == "queueing_child" else NOT_IN_CLASS)
-            action = _ACTIONS.get(each.of, each.of.replace("_", "-"))
-            raise RejectedError(words.format(action=action) if isinstance(words, str) else words(qos))
+            return each
+    return None
+
+
+def facts_of(device: Device, each: PolicyClass) -> frozenset[str]:
+    """Return the facts about a class that occur in the engine's combinations."""
+    facts, _ = _rules_of(device.hardware.family, each)
+    return facts | {"queueing_child"} if _child_queues(device, each) else facts
 
 
 def engine_class(family: Family, each: PolicyClass) -> program_formats.PolicyClass:
@@ -142,17 +161,38 @@ def engine_class(family: Family, each: PolicyClass) -> program_formats.PolicyCla
 
 
 @lru_cache(maxsize=4096)
-def _facts(family: Family, each: PolicyClass) -> frozenset[str]:
-    """Return the facts about a class that occur in the engine's combinations."""
+def _rules_of(family: Family, each: PolicyClass) -> tuple[frozenset[str], Order | None]:
+    """Return the facts about a class without its child, and the values that are not in order, if there are any."""
     config = engine_class(family, each)
-    words = ((fact, _word(config, fact.key)) for fact in FACTS)
-    return frozenset(fact.name for fact, word in words if word is not None and (not fact.words or word in fact.words))
+    words = ((fact, _word(_value(config, fact.key))) for fact in FACTS)
+    facts = frozenset(fact.name for fact, word in words if word is not None and (not fact.words or word in fact.words))
+    return facts, next((order for order in ORDERED if _is_reversed(config, order)), None)
 
 
-def _word(config: object, key: str) -> str | None:
-    """Return the word of a key: a text, or the name of an only part; empty for other values, None without a value."""
+def _is_reversed(config: object, order: Order) -> bool:
+    """Return whether both values are known and the first is greater than the second."""
+    least, greatest = (
+        _number(_value(config, key), default) if _value(config, key.rpartition(".")[0]) else None
+        for key, default in (order.least, order.greatest)
+    )
+    return least is not None and greatest is not None and least > greatest
+
+
+def _number(value: object, default: int | None) -> int | None:
+    """Return a number, or that of a rate."""
+    number = next(iter(value.values())) if isinstance(value, dict) else value
+    return number if isinstance(number, int) else default
+
+
+def _value(config: object, key: str) -> object:
+    """Return the value of a key; None without one."""
     for part in key.split("."):
         config = config.get(part) if isinstance(config, dict) else None
+    return config
+
+
+def _word(config: object) -> str | None:
+    """Return the word of a value: a text, or the name of an only part; empty for other values, None without one."""
     if isinstance(config, str):
         return config
     if isinstance(config, dict) and len(config) == 1:

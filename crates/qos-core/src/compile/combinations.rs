@@ -168,6 +168,8 @@ impl Combination {
 
 const ONE_OF_BOTH: &str = "does not go with priority in the same class: give one of the two";
 const IN_CHILD: &str = "the class's child has the queues: give this to its classes";
+const UNSHAPED: &str =
+    "and a subinterface has no line of its own: give it a policy-map that shapes, with this one as the child";
 const IN_PACKETS: &str = "only a first-in-first-out queue of the later generation has it: give packets";
 
 /// Combinations in the order of evaluation; those with the queues of a child are last.
@@ -227,4 +229,16 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
         "in the classic generation a child queues under a shaper only: add shape",
     )
     .unless(property!(queueing_child_without_shape)),
+];
+
+/// Combinations in the policy-map of a subinterface, in addition to the others.
+pub(crate) const ON_SUBINTERFACE: &[Combination] = &[
+    Combination::any(Minimum, UNSHAPED),
+    Combination::any(Priority, UNSHAPED),
+    Combination::any(FairQueue, UNSHAPED),
+    Combination::any(RandomDetect, UNSHAPED),
+    Combination::without(Bandwidth, &[Shape], UNSHAPED),
+    Combination::without(QueueLimit, &[Shape], UNSHAPED),
+    Combination::without(QueueThresholds, &[Shape], UNSHAPED),
+    Combination::without(QueueingChild, &[Shape], UNSHAPED),
 ];

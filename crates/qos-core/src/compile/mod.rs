@@ -16,6 +16,7 @@ pub(crate) mod configuration;
 pub(crate) mod context;
 pub(crate) mod generation;
 pub(crate) mod interface_queueing;
+mod order;
 pub(crate) mod parameters;
 pub(crate) mod policy;
 #[cfg(feature = "serde")]

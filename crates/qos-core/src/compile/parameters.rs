@@ -5,6 +5,7 @@
 use std::ops::RangeInclusive;
 
 use crate::compile::generation::{ClassQueues, Properties, ShapeInterval};
+use crate::compile::order::check_order;
 use crate::compile::queue_limit;
 use crate::compile::range::{
     in_range, DYNAMIC_FIRST_GROWTHS, DYNAMIC_GROWTHS, DYNAMIC_SHARES, DYNAMIC_SIZES, DYNAMIC_TIMES_MS, FLOW_LIMITS,
@@ -111,14 +112,6 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
         None => (None, None),
         Some(pir) => rate("police.pir", pir, base_bps, &POLICE_RATES)?,
     };
-    if let (Some(cir), Some(pir)) = (cir_bps, pir_bps) {
-        if pir < cir {
-            return Err(ConfigError::out_of_range(
-                "police.pir",
-                format!("{pir} b/s is below the cir of {cir} b/s: give at least the cir"),
-            ));
-        }
-    }
     let bc_bytes = match config.bc {
         Some(burst) => police_burst("police.bc", burst, cir_bps)?,
         None => cir_bps.map(default_police_burst),
@@ -144,7 +137,7 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     let conform = config.conform.clone().unwrap_or_else(|| vec![PoliceAction::Transmit {}]);
     let exceed = config.exceed.clone().unwrap_or_else(|| vec![PoliceAction::Drop {}]);
     let violate = two_buckets.then(|| config.violate.clone().unwrap_or_else(|| exceed.clone()));
-    Ok(ResolvedPolice {
+    let resolved = ResolvedPolice {
         form: config.form,
         cir_bps,
         cir_percent,
@@ -156,7 +149,9 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
         exceed,
         violate,
         dynamic,
-    })
+    };
+    check_order(&resolved)?;
+    Ok(resolved)
 }
 
 /// The figures of a dynamic bucket with every default filled in; the greatest size is null where it depends on a rate
@@ -180,11 +175,6 @@ fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<D
             Some(bytes.max(initial).max(minimum))
         }
     };
-    if initial < minimum || maximum.is_some_and(|maximum| initial > maximum) {
-        let most = maximum.map_or(String::new(), |maximum| format!(" to {maximum}"));
-        let message = format!("{initial} bytes at the start: give from the least size of {minimum}{most} bytes");
-        return Err(ConfigError::new(path("initial_bytes"), message));
-    }
     let monitoring_ms = config.monitoring_ms.unwrap_or(defaults::DYNAMIC_MONITORING_MS);
     let idle_ms = config.idle_ms.unwrap_or(defaults::DYNAMIC_IDLE_MS);
     in_range(&path("monitoring_ms"), monitoring_ms, &DYNAMIC_TIMES_MS, "ms")?;

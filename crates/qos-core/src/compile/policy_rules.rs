@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::compile::combinations::{Combination, Fact, IMPOSSIBLE, ONE_UNIT, QUEUEING};
+use crate::compile::combinations::{Combination, Fact, IMPOSSIBLE, ONE_UNIT, ON_SUBINTERFACE, QUEUEING};
 use crate::compile::generation::{properties, Properties, GENERATIONS};
+use crate::compile::order::{Order, ORDERED};
 use crate::compile::range::RANGES;
 use crate::config::Generation;
 
@@ -15,8 +16,12 @@ pub struct PolicyRules {
     facts: Vec<FactRule>,
     /// In the order of evaluation.
     impossible: &'static [Combination],
+    /// In addition, in the policy-map of a subinterface.
+    on_subinterface: &'static [Combination],
     queueing: &'static [Fact],
     one_unit: Fact,
+    /// Values of a policer of which one is at most the other.
+    ordered: &'static [Order],
     /// Least and greatest value.
     ranges: BTreeMap<&'static str, [u64; 2]>,
     generations: Vec<GenerationRules>,
@@ -32,9 +37,11 @@ struct FactRule {
 #[derive(Debug, Serialize)]
 struct GenerationRules {
     name: Generation,
+    adds_percentages: bool,
     /// Properties for which combinations are possible.
     allowed: BTreeSet<&'static str>,
     class_flow_queues: u32,
+    default_class_reserves: bool,
     flow_limit_with_random_detect: bool,
     priority_burst_step_kbps: u64,
     priority_queue_limit: u32,
@@ -56,8 +63,10 @@ pub fn policy_rules() -> PolicyRules {
             .map(|name| FactRule { name, key: name.path(), words: name.words() })
             .collect(),
         impossible: IMPOSSIBLE,
+        on_subinterface: ON_SUBINTERFACE,
         queueing: QUEUEING,
         one_unit: ONE_UNIT,
+        ordered: ORDERED,
         ranges: RANGES.iter().map(|(key, range)| (*key, [*range.start(), *range.end()])).collect(),
         generations: GENERATIONS.map(generation).into(),
     }
@@ -68,8 +77,10 @@ fn generation(name: Generation) -> GenerationRules {
     let allowing = IMPOSSIBLE.iter().filter_map(|row| row.unless);
     GenerationRules {
         name,
+        adds_percentages: of.adds_percentages,
         allowed: allowing.filter(|property| (property.has)(of)).map(|property| property.name).collect(),
         class_flow_queues: of.class_flow_queues,
+        default_class_reserves: of.default_class_reserves,
         flow_limit_with_random_detect: of.flow_limit_with_random_detect,
         priority_burst_step_kbps: of.priority_burst_step_kbps,
         priority_queue_limit: of.priority_queue_limit,

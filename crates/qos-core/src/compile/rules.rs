@@ -1,6 +1,6 @@
 //! Refusals of a policy-map, independent of its attachment: combinations of actions, mixed units, too much bandwidth.
 
-use crate::compile::combinations::{IMPOSSIBLE, ONE_UNIT};
+use crate::compile::combinations::{Combination, IMPOSSIBLE, ONE_UNIT};
 use crate::compile::context::{Context, PathClass};
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{BandwidthConfig, PriorityUnit};
@@ -20,9 +20,18 @@ pub(crate) fn admit(context: &Context<'_>, classes: &[PathClass]) -> Result<(), 
     admit_percentages(context, classes)
 }
 
-fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result<(), ConfigError> {
+/// The first of the combinations that a class has.
+pub(crate) fn found_in(
+    combinations: &'static [Combination],
+    context: &Context<'_>,
+    class: &PolicyClass,
+) -> Option<&'static Combination> {
     let child_queues = class.service_policy.as_ref().is_some_and(|child| context.queues(child));
-    match IMPOSSIBLE.iter().find(|each| each.found(class, child_queues, context.properties)) {
+    combinations.iter().find(|each| each.found(class, child_queues, context.properties))
+}
+
+fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result<(), ConfigError> {
+    match found_in(IMPOSSIBLE, context, class) {
         Some(found) => refuse(path, found.of.path(), found.message),
         None => Ok(()),
     }

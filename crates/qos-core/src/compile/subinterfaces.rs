@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 use crate::compile::class_maps::VLANS;
 use crate::compile::class_tree::{classic_flow_queues, Attachment, Position};
 use crate::compile::classes::{classes, MAX_ATTACHED_CLASSES};
+use crate::compile::combinations::ON_SUBINTERFACE;
 use crate::compile::context::Context;
 use crate::compile::generation::ClassQueues;
 use crate::compile::policy;
+use crate::compile::rules::found_in;
 use crate::config::classification::MatchMode;
 use crate::config::defaults;
 use crate::config::interface::{InterfaceConfig, SubinterfaceConfig};
@@ -209,20 +211,14 @@ pub(crate) fn add(plan: &mut PolicyPlan, class: ClassPlan, path: &str) -> Result
 
 /// Refuses a class of a subinterface's policy-map that queues and is not shaped.
 fn check_shaped(context: &Context<'_>, policy: &str, class: &PolicyClass, path: &str) -> Result<(), ConfigError> {
-    let remaining = matches!(
-        class.bandwidth,
-        None | Some(BandwidthConfig::RemainingPercent(_) | BandwidthConfig::RemainingRatio(_))
-    );
-    let queues = !remaining || class.priority.is_some() || class.fair_queue.is_some() || class.random_detect.is_some();
-    if queues || (context.class_queues(class) && class.shape.is_none()) {
-        let message = format!(
-            "policy-map {policy:?} queues in class {:?} without a shaper above, and a subinterface has no line of its \
-             own: give it a policy-map that shapes, with this one as the child",
-            class.name
-        );
-        return Err(ConfigError::new(path, message));
+    match found_in(ON_SUBINTERFACE, context, class) {
+        None => Ok(()),
+        Some(found) => {
+            let (class, reason) = (&class.name, found.message);
+            let message = format!("policy-map {policy:?} queues in class {class:?} without a shaper above, {reason}");
+            Err(ConfigError::new(path, message))
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -368,7 +368,7 @@ fn impossible_buckets_are_refused() {
     assert_eq!(with(DynamicBucketConfig { initial_bytes: Some(2_999), ..default }), at(".initial_bytes"));
     assert_eq!(
         with(DynamicBucketConfig { initial_bytes: Some(200_000), maximum_bytes: Some(100_000), ..default }),
-        at(".initial_bytes")
+        at(".maximum_bytes")
     );
     assert_eq!(with(DynamicBucketConfig { minimum_bytes: Some(1_000), ..default }), at(".minimum_bytes"));
     assert_eq!(with(DynamicBucketConfig { monitoring_ms: Some(0), ..default }), at(".monitoring_ms"));

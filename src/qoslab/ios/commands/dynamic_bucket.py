@@ -16,6 +16,7 @@ from qoslab.ios.commands.police import PARTS, with_one_bucket
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.engine_rules import RANGES
 from qoslab.ios.model.policy import DynamicBucket, Police
+from qoslab.ios.registry import ORDER_WORDS
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -98,8 +99,6 @@ def _dynamic_bucket(session: ConfigSession, args: Args) -> None:
             each.name: args.optional(f"{DYNAMIC_BUCKET_WORDS[each.name]}-value", int) for each in fields(DynamicBucket)
         }
         dynamic = DynamicBucket(**values)
-        if not dynamic.ordered:
-            raise RejectedError(NOT_ORDERED)
     change_class(session, replace(present, police=with_one_bucket(replace(present.police, dynamic=dynamic))))
 
 
@@ -124,6 +123,7 @@ class _DynamicBucket:
 
 
 PARTS.append(_DynamicBucket())
+ORDER_WORDS.update({"police.dynamic.initial_bytes": NOT_ORDERED, "police.dynamic.maximum_bytes": NOT_ORDERED})
 
 
 def _engine(dynamic: DynamicBucket) -> program_formats.DynamicBucketConfig:

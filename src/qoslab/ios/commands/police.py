@@ -34,6 +34,7 @@ from qoslab.ios.registry import (
     COUNTED_CLASS,
     ENGINE_CLASS,
     LISTED_CLASS,
+    ORDER_WORDS,
     CountedClass,
     Layout,
 )
@@ -114,6 +115,7 @@ _HELP: dict[str, str] = {
 # The wording is modelled on IOS, not taken from a printout.
 ONE_BUCKET = "% A dynamic bucket is the only one of its policer: leave out bc, pir, be and violate-action"
 PEAK_BELOW_COMMITTED = "PIR must not be less than CIR"
+ORDER_WORDS["police.pir"] = PEAK_BELOW_COMMITTED
 
 _ACTION_NAMES: tuple[ActionName, ...] = (
     "transmit",
@@ -198,16 +200,13 @@ def _parameters(args: Args) -> Police:
     if len(args.values("excess-burst", int)) > 1:
         raise args.invalid_repeat("excess-burst", 1)
     unit: Literal["bytes", "ms"] = "bytes" if share is None else "ms"
-    police = Police(
+    return Police(
         form="cir" if "cir" in args else "rate" if "rate" in args else "bps",
         cir=Amount(committed, "bps") if committed is not None else Amount(share or 0, "percent"),
         bc=None if bc is None else Amount(bc, unit),
         pir=Amount(peak, "bps") if peak is not None else None if peak_share is None else Amount(peak_share, "percent"),
         be=None if be is None else Amount(be, unit),
     )
-    if police.pir is not None and police.pir.number < police.cir.number:
-        raise RejectedError(PEAK_BELOW_COMMITTED)
-    return police
 
 
 def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:

@@ -18,7 +18,7 @@ from qoslab.ios.model.device import (
     Interface,
 )
 from qoslab.ios.model.engine_rules import ONE_UNIT
-from qoslab.ios.model.generations import GENERATIONS
+from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Bandwidth,
@@ -295,14 +295,15 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
     given = (getattr(each, ONE_UNIT) for each in policy.classes)
     if len({each.unit for each in given if each is not None}) > 1:
         raise RejectedError(MIXED_IN_CLASS if device.hardware.qos.minimum_and_excess else MIXED_UNITS)
-    most = device.hardware.qos.reservable_percent
-    if most is not None:
-        _check_sum(policy, _percent, 100, most)
+    qos = device.hardware.qos
+    most = 100 if qos.reservable_percent is None else qos.reservable_percent
+    if qos.adds_percentages and _reserve_too_much(qos, policy, _percent, (100, most)):
+        raise RejectedError(f"{SUM_EXCEEDS} {most} percent")
     remaining = [
         each.bandwidth for each in policy.classes if each.bandwidth and each.bandwidth.unit == "remaining_percent"
     ]
     if sum(each.number for each in remaining) > 100:
-        raise RejectedError(f"{SUM_EXCEEDS} {most or 99} percent")
+        raise RejectedError(f"{SUM_EXCEEDS} {qos.reservable_percent or 99} percent")
 
 
 @OUTPUT_RULES.at(10)
@@ -314,13 +315,15 @@ def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> No
     )
 
 
-def _check_sum(policy: PolicyMap, amount: Callable[[PolicyClass], int], whole: int, percent: int) -> None:
-    """Refuse a sum above `percent` of the whole; class-default may use the rest."""
+def _reserve_too_much(
+    qos: QosGeneration, policy: PolicyMap, amount: Callable[[PolicyClass], int], limit: tuple[int, int]
+) -> bool:
+    """Return whether the sum is above the limit, a percentage of a whole; class-default may use the rest."""
+    whole, percent = limit
     amounts = {each.name: amount(each) for each in policy.classes}
-    own = amounts.pop(CLASS_DEFAULT, 0)
+    own = amounts.pop(CLASS_DEFAULT, 0) * qos.default_class_reserves
     reserved = sum(amounts.values())
-    if reserved > whole * percent // 100 or (own and reserved + own > whole):
-        raise RejectedError(f"{SUM_EXCEEDS} {percent} percent")
+    return reserved > whole * percent // 100 or (own > 0 and reserved + own > whole)
 
 
 def _percent(each: PolicyClass) -> int:
@@ -346,17 +349,17 @@ def _check_reserved(
     `of_interface` is the percentage that classes may reserve if the interface limits it.
     """
     rate_bps, guaranteed_bps = bases
-    if (most := device.hardware.qos.reservable_percent) is not None:
-        _check_sum(policy, lambda each: 1000 * _kbps(each, guaranteed_bps), guaranteed_bps, most)
-    else:
+    qos = device.hardware.qos
+    most = of_interface if qos.reservable_percent is None else qos.reservable_percent
+    if _reserve_too_much(qos, policy, lambda each: 1000 * _kbps(each, guaranteed_bps), (guaranteed_bps, most)):
+        if qos.reservable_percent is not None:
+            raise RejectedError(f"{SUM_EXCEEDS} {most} percent")
         reserved = sum(_kbps(each, guaranteed_bps) for each in policy.classes if each.name != CLASS_DEFAULT)
-        limit_bps = guaranteed_bps * of_interface // 100
-        if 1000 * reserved > limit_bps:
-            # Wording modelled on IOS.
-            raise RejectedError(
-                f"I/f {interface.name} policy-map {policy.name} requested bandwidth {reserved} (kbps), "
-                f"available only {limit_bps // 1000} (kbps)"
-            )
+        # Wording modelled on IOS.
+        raise RejectedError(
+            f"I/f {interface.name} policy-map {policy.name} requested bandwidth {reserved} (kbps), "
+            f"available only {guaranteed_bps * most // 100_000} (kbps)"
+        )
     for each in policy.classes:
         if each.service_policy is None:
             continue

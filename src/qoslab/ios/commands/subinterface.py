@@ -14,10 +14,11 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.access_group import engine_filters
 from qoslab.ios.commands.adjust_mss import engine_adjust_mss
 from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.engine_rules import ON_SUBINTERFACE
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
 from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES, OUTPUT_RULES
-from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, descendants, interface_bandwidth_kbps
+from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, combination_in, facts_of, interface_bandwidth_kbps
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -107,20 +108,9 @@ def _check_shaped(device: Device, policy: PolicyMap, interface: Interface) -> No
     if interface.parent is None or interface.atm:
         return
     for each in policy.classes:
-        if _queues_itself(each):
-            raise RejectedError(NOT_ON_SUBINTERFACES)
-        child = None if each.service_policy is None else device.policy_maps[each.service_policy]
-        below = () if child is None else descendants(device, child)
-        if each.shape is None and any(part.queueing for policy_map in below for part in policy_map.classes):
-            raise RejectedError(HIERARCHY_NEEDS_SHAPER)
-
-
-def _queues_itself(each: PolicyClass) -> bool:
-    """Return whether a class has a queueing action other than a shaper and its related actions."""
-    bandwidth = each.bandwidth is not None and not each.bandwidth.unit.startswith("remaining")
-    alone = each.queue_limit is not None and each.shape is None
-    discipline = any(action is not None for action in (each.priority, each.fair_queue, each.random_detect))
-    return bandwidth or alone or discipline
+        found = combination_in(ON_SUBINTERFACE, device, facts_of(device, each))
+        if found is not None:
+            raise RejectedError(HIERARCHY_NEEDS_SHAPER if found.of == "queueing_child" else NOT_ON_SUBINTERFACES)
 
 
 @ATTACH_RULES.at(10, family="router")
@@ -137,17 +127,17 @@ def _check_both(device: Device, interface: Interface, direction: str) -> None:
     for other in others:
         name = other.service_policy_input if direction == "input" else other.service_policy_output
         if name is not None:
-            above = (
-                interface.parent is not None and direction == "output" and _only_shapes(device.policy_maps.get(name))
-            )
+            policy = device.policy_maps.get(name)
+            above = interface.parent is not None and direction == "output" and _only_shapes(device, policy)
             accepted = above and SHAPED_PORT in GENERATIONS[device.generation].capabilities
             raise RejectedError(NOT_BELOW_SHAPER if accepted else NOT_ON_BOTH)
 
 
-def _only_shapes(policy: PolicyMap | None) -> bool:
+def _only_shapes(device: Device, policy: PolicyMap | None) -> bool:
     """Return whether a policy-map has only class-default with a shaper."""
     names = [] if policy is None else [each.name for each in policy.classes]
     if policy is None or names != [CLASS_DEFAULT]:
         return False
     [each] = policy.classes
-    return each.shape is not None and each.service_policy is None and not _queues_itself(each)
+    queues = combination_in(ON_SUBINTERFACE, device, facts_of(device, each)) is not None
+    return each.shape is not None and each.service_policy is None and not queues

@@ -31,6 +31,14 @@ class Combination:
     """Name of the property of generations that have it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Two values of a class by key, with their defaults: the first is at most the second."""
+
+    least: tuple[str, int | None]
+    greatest: tuple[str, int | None]
+
+
 FACTS = (
     Fact("class_default", "name", ("class-default",)),
     Fact("priority", "priority"),
@@ -80,6 +88,24 @@ IMPOSSIBLE = (
 )
 """Combinations in the order of evaluation; those with the queues of a child are last."""
 
+ON_SUBINTERFACE = (
+    Combination("minimum"),
+    Combination("priority"),
+    Combination("fair_queue"),
+    Combination("random_detect"),
+    Combination("bandwidth", without=("shape",)),
+    Combination("queue_limit", without=("shape",)),
+    Combination("queue_thresholds", without=("shape",)),
+    Combination("queueing_child", without=("shape",)),
+)
+"""Combinations in the policy-map of a subinterface, in addition to the others."""
+
+ORDERED = (
+    Order(("police.cir", None), ("police.pir", None)),
+    Order(("police.dynamic.minimum_bytes", 3000), ("police.dynamic.initial_bytes", 15000)),
+    Order(("police.dynamic.initial_bytes", 15000), ("police.dynamic.maximum_bytes", None)),
+)
+
 QUEUEING = (
     "bandwidth",
     "priority",
@@ -126,7 +152,9 @@ PROPERTIES: dict[Generation, dict[str, Any]] = {
                 "shape_has_buffers",
             }
         ),
+        "adds_percentages": False,
         "class_flow_queues": 256,
+        "default_class_reserves": False,
         "flow_limit_with_random_detect": False,
         "priority_burst_step_kbps": 1,
         "priority_queue_limit": 64,
@@ -150,7 +178,9 @@ PROPERTIES: dict[Generation, dict[str, Any]] = {
                 "remaining_ratio",
             }
         ),
+        "adds_percentages": True,
         "class_flow_queues": 256,
+        "default_class_reserves": True,
         "flow_limit_with_random_detect": False,
         "priority_burst_step_kbps": 1,
         "priority_queue_limit": 64,
@@ -172,7 +202,9 @@ PROPERTIES: dict[Generation, dict[str, Any]] = {
                 "remaining_ratio",
             }
         ),
+        "adds_percentages": True,
         "class_flow_queues": 16,
+        "default_class_reserves": True,
         "flow_limit_with_random_detect": True,
         "priority_burst_step_kbps": 8,
         "priority_queue_limit": 512,

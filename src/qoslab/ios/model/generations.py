@@ -43,9 +43,13 @@ class QosGeneration:
     """True if `show policy-map interface` prints two blanks after a class-map and indents empty lines."""
 
     # Generated from the engine's description.
+    adds_percentages: bool
+    """True if percentages of `bandwidth` and `priority` are added up before the policy-map is attached."""
     allowed: frozenset[str]
     """Names in `engine_rules.IMPOSSIBLE` of combinations that this generation allows."""
     class_flow_queues: int
+    default_class_reserves: bool
+    """True if the bandwidth of class-default counts as reserved."""
     flow_limit_with_random_detect: bool
     """True if each flow also has a limit with early detection."""
     priority_burst_step_kbps: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.catalyst import TrustState
 from qoslab.ios.model.engine_rules import QUEUEING
 from qoslab.ios.model.inert_lines import NO_INERT_LINES, InertLines
@@ -169,13 +168,6 @@ class DynamicBucket:
     growth_percent: int | None = None
     shrink_percent: int | None = None
     spare_percent: int | None = None
-
-    @property
-    def ordered(self) -> bool:
-        """True if the initial size lies between the minimum and the maximum, with defaults filled in."""
-        initial = engine_defaults.DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
-        minimum = engine_defaults.DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
-        return minimum <= initial and (self.maximum_bytes is None or initial <= self.maximum_bytes)
 
 
 @dataclass(frozen=True, slots=True)
