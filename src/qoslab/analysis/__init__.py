@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from qoslab.system.first_use import on_first_use
 
 if TYPE_CHECKING:
-    from qoslab.analysis.readings import Readings, references
-    from qoslab.analysis.run_analysis import Outcome, analyse, enough
+    from qoslab.analysis.readings import Readings as Readings
+    from qoslab.analysis.readings import references as references
+    from qoslab.analysis.run_analysis import Outcome as Outcome
+    from qoslab.analysis.run_analysis import analyse as analyse
+    from qoslab.analysis.run_analysis import enough as enough
 
 _MODULES = {
     "Outcome": "run_analysis",
@@ -23,6 +26,3 @@ _MODULES = {
 }
 """Module of each name."""
 __getattr__ = on_first_use(__name__, _MODULES)
-
-
-__all__ = ["Outcome", "Readings", "analyse", "enough", "references"]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.model.device import Device, Family, Interface
-from qoslab.ios.model.engine_rules import FACTS, IMPOSSIBLE, ORDERED, Combination, Order
+from qoslab.ios.model.engine_rules import FACTS, IMPOSSIBLE, ORDERED
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
+from qoslab.ios.model.rule_kinds import Combination, Order
 from qoslab.ios.registry import (
     ATTACH_RULES,
     CLASS_RULES,

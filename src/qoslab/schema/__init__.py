@@ -13,14 +13,19 @@ from qoslab.errors import ExperimentError
 from qoslab.system.first_use import on_first_use
 
 if TYPE_CHECKING:
-    from qoslab.model.experiment import Experiment
-    from qoslab.schema.cell_identity import CellIdentity, Identified
-    from qoslab.schema.json_schema import experiment_schema, schema_text
-    from qoslab.schema.overrides import parse_set
-    from qoslab.schema.probe_lines import probe_configuration
-    from qoslab.schema.published import load_published, published_figures
-    from qoslab.schema.sweep import Check, Sweep, configuration_text
-    from qoslab.schema.templates import render_configuration
+    from qoslab.model.experiment import Experiment as Experiment
+    from qoslab.schema.cell_identity import CellIdentity as CellIdentity
+    from qoslab.schema.cell_identity import Identified as Identified
+    from qoslab.schema.json_schema import experiment_schema as experiment_schema
+    from qoslab.schema.json_schema import schema_text as schema_text
+    from qoslab.schema.overrides import parse_set as parse_set
+    from qoslab.schema.probe_lines import probe_configuration as probe_configuration
+    from qoslab.schema.published import load_published as load_published
+    from qoslab.schema.published import published_figures as published_figures
+    from qoslab.schema.sweep import Check as Check
+    from qoslab.schema.sweep import Sweep as Sweep
+    from qoslab.schema.sweep import configuration_text as configuration_text
+    from qoslab.schema.templates import render_configuration as render_configuration
 
 _MODULES = {
     "CellIdentity": "cell_identity",
@@ -65,21 +70,3 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Ch
     apply_overrides(document, sets or {})
     with counted_together():
         return make_sweep(document, file, also)
-
-
-__all__ = [
-    "CellIdentity",
-    "Check",
-    "Identified",
-    "Sweep",
-    "configuration_text",
-    "experiment_schema",
-    "load_experiment",
-    "load_published",
-    "load_sweep",
-    "parse_set",
-    "probe_configuration",
-    "published_figures",
-    "render_configuration",
-    "schema_text",
-]

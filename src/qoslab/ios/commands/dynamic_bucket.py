@@ -7,8 +7,8 @@ cannot be mistaken for an IOS command.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, fields, replace
+from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -109,7 +109,9 @@ class _DynamicBucket:
         return [] if police.dynamic is None else [_dynamic_bucket_text(police.dynamic)]
 
     def engine(self, police: Police) -> program_formats.PoliceConfigPart:
-        return {"dynamic": None if police.dynamic is None else _engine(police.dynamic)}
+        # Both have the same names.
+        config = None if police.dynamic is None else cast("program_formats.DynamicBucketConfig", asdict(police.dynamic))
+        return {"dynamic": config}
 
     def listed(self, resolved: program_formats.ResolvedPolice) -> Iterator[str]:
         if resolved["dynamic"] is not None:
@@ -124,21 +126,6 @@ class _DynamicBucket:
 
 PARTS.append(_DynamicBucket())
 ORDER_WORDS.update({"police.dynamic.initial_bytes": NOT_ORDERED, "police.dynamic.maximum_bytes": NOT_ORDERED})
-
-
-def _engine(dynamic: DynamicBucket) -> program_formats.DynamicBucketConfig:
-    return {
-        "initial_bytes": dynamic.initial_bytes,
-        "minimum_bytes": dynamic.minimum_bytes,
-        "maximum_bytes": dynamic.maximum_bytes,
-        "monitoring_ms": dynamic.monitoring_ms,
-        "idle_ms": dynamic.idle_ms,
-        "first_growth_percent": dynamic.first_growth_percent,
-        "first_growths": dynamic.first_growths,
-        "growth_percent": dynamic.growth_percent,
-        "shrink_percent": dynamic.shrink_percent,
-        "spare_percent": dynamic.spare_percent,
-    }
 
 
 def _dynamic_bucket_text(dynamic: DynamicBucket) -> str:

@@ -2,42 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from qoslab.ios.model.rule_kinds import Combination, Fact, Order
 from qoslab.model.generation import Generation
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A statement about a class in the engine's configuration: it has a key, with one of these words if there are any.
-
-    The word of a key is its text, or the name of its only part.
-    """
-
-    name: str
-    key: str
-    words: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """Facts about a class that are refused together: one, with another one or without any of several."""
-
-    of: str
-    with_: str | None = None
-    without: tuple[str, ...] = ()
-    unless: str | None = None
-    """Name of the property of generations that have it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Two values of a class by key, with their defaults: the first is at most the second."""
-
-    least: tuple[str, int | None]
-    greatest: tuple[str, int | None]
-
 
 FACTS = (
     Fact("class_default", "name", ("class-default",)),
