@@ -16,7 +16,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from qoslab.errors import DeviceError, MachineError
+from qoslab.system.waiting import wait_until
 from qoslab.tc import guest
 from qoslab.tc.kernel_kinds import Kinds, kinds_of_modules
 
@@ -40,8 +40,6 @@ BOOT_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
 MEMORY = "192M"
 CONSOLE_TAIL = 2000
-LOOK_S = 0.005
-"""Polling interval for an answer, in seconds."""
 SHARED_MEMORY = "/dev/shm"
 
 MODULES = (
@@ -264,13 +262,14 @@ class Kernel:
     def _receive(self, timeout_s: float) -> dict[str, Any]:
         """Return the answer to the last request."""
         path = self.folder / f"answer-{self._number}.json"
-        deadline = time.monotonic() + timeout_s
-        while not path.exists():
+
+        def check(late: bool) -> None:
             if self._process.poll() is not None:
                 raise MachineError(f"user-mode Linux has ended\n{self.console()}")
-            if time.monotonic() > deadline:
+            if late:
                 raise MachineError(f"user-mode Linux does not answer after {timeout_s:g} s\n{self.console()}")
-            time.sleep(LOOK_S)
+
+        wait_until(path.exists, timeout_s, check)
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         path.unlink()
         (self.folder / f"request-{self._number}.json").unlink(missing_ok=True)

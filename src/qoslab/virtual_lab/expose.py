@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import shlex
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from qoslab.platforms import hosts_of, is_switch, routers_of, with_command_line,
 from qoslab.platforms.base import PROGRAMS, TC_COMMANDS
 from qoslab.system.openssh import with_host_keys
 from qoslab.system.programs import python_module
+from qoslab.system.waiting import wait_until
 from qoslab.tc.daemon import CONFIG_FORMAT
 from qoslab.virtual_lab.lab import HOSTD, RUNTIME, Lab
 from qoslab.virtual_lab.rights import DAEMONS
@@ -126,13 +126,14 @@ def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict
     (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
     argv = python_module("qoslab.virtual_lab.hostd", str(inside / "spec.json"))
     lab.spawn(HOSTD, argv, inside / "log", DAEMONS["hosts"])
-    deadline = time.monotonic() + START_S
-    while not (folder / "ready.json").exists():
+
+    def check(late: bool) -> None:
         for failure in lab.failures():
             raise LabError(f"the lab cannot be exposed: {failure}", hint=failure.log.strip())
-        if time.monotonic() > deadline:
+        if late:
             raise LabError(f"the lab cannot be exposed: its hosts do not listen after {START_S:g} s")
-        time.sleep(0.01)
+
+    wait_until((folder / "ready.json").exists, START_S, check)
     ways: dict[str, dict[str, Any]] = json.loads((folder / "ready.json").read_text(encoding="utf-8"))["hosts"]
     return {name: ways[served[0] if together and name in hosts else name] for name in (*hosts, *linux)}
 

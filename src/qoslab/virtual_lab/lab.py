@@ -9,7 +9,6 @@ import platform
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from qoslab.platforms import has_engine, has_kernel, hosts_of, platform_of, rout
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.system.programs import how_ended, own_program, python_module, variable_of
+from qoslab.system.waiting import answers_hello, wait_until
 from qoslab.virtual_lab import data_planes, ios_routers, kernels, netlink
 from qoslab.virtual_lab.control import ControlClient
 from qoslab.virtual_lab.ios_routers import MODERN_SSH, RouterLogins
@@ -621,10 +621,7 @@ class Lab:
     def _wait_for_iosd(self) -> None:
         """Wait until every virtual IOS router accepts logins, and store their ports."""
         ready = self.runtime(IOSD) / "ready.json"
-        deadline = time.monotonic() + DAEMON_TIMEOUT
-        while not ready.exists():
-            self._check_start(IOSD, deadline, "has no router ready")
-            time.sleep(0.005)
+        wait_until(ready.exists, DAEMON_TIMEOUT, lambda late: self._check_start(IOSD, "has no router ready", late))
         ready_state = json.loads(ready.read_text(encoding="utf-8"))
         for router, entry in ready_state["routers"].items():
             way = self._state["ssh"][router]
@@ -633,19 +630,15 @@ class Lab:
 
     def _wait_for(self, daemon: str, control: Path) -> None:
         """Wait until a data plane answers `hello`."""
-        deadline = time.monotonic() + DAEMON_TIMEOUT
-        while True:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, contextlib.suppress(OSError):
-                client.settimeout(DAEMON_TIMEOUT)
-                client.connect(str(control))
-                client.sendall(b'{"op": "hello"}\n')
-                if b'"ok"' in client.recv(4096):
-                    return
-            self._check_start(daemon, deadline, f"does not answer on {control}")
-            time.sleep(0.002)
+        how = f"does not answer on {control}"
+        wait_until(
+            lambda: answers_hello(control, DAEMON_TIMEOUT),
+            DAEMON_TIMEOUT,
+            lambda late: self._check_start(daemon, how, late),
+        )
 
-    def _check_start(self, daemon: str, deadline: float, how: str) -> None:
-        """Raise `LabError` if a daemon has ended or the time is up."""
+    def _check_start(self, daemon: str, how: str, late: bool) -> None:
+        """Raise `LabError` if a daemon has ended or is late."""
         for failure in self.failures():
             variable = variable_of("qos-router")
             named = os.environ.get(variable)
@@ -653,7 +646,7 @@ class Lab:
             kind = LabMachineError if failure.killed or named else LabError
             hint = f"{variable} names {named}, expected a qos-router of this version" if named else failure.log.strip()
             raise kind(f"the lab did not come up: {failure}", hint=hint)
-        if time.monotonic() > deadline:
+        if late:
             raise LabError(f"the lab did not come up: {daemon} {how} after {DAEMON_TIMEOUT:g} s")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from qoslab.errors import DeviceError, MachineError, QoslabError
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.run.real.nodes import ExternalHost
+from qoslab.system.waiting import answers_hello, wait_until
 from qoslab.tc.commands.kernel_commands import lacking
 from qoslab.tc.daemon import CONFIG_FORMAT, Router, serve
 from qoslab.tc.kernel_kinds import Kinds, probe
@@ -110,11 +110,13 @@ class LinuxRouter(ExternalHost):
 
         self._server = threading.Thread(target=asyncio.run, args=(answer(),), name=f"queues {self.name}", daemon=True)
         self._server.start()
-        deadline = time.monotonic() + LISTEN_S
-        while not control.exists():
-            if time.monotonic() > deadline or not self._server.is_alive():
+        server = self._server
+
+        def check(late: bool) -> None:
+            if late or not server.is_alive():
                 raise MachineError(f"the control socket of {self.name} cannot be created: {control}")
-            time.sleep(0.005)
+
+        wait_until(lambda: answers_hello(control, LISTEN_S), LISTEN_S, check)
 
     def is_as_configured(self) -> bool:
         """Return whether the interfaces are as this run has configured them."""
