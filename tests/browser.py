@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from waiting import wait_until
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_S = 60.0
 """Greatest time of an answer on a busy machine."""
@@ -82,10 +84,7 @@ class Browser:
 
     def wait(self, expression: str) -> None:
         """Wait until an expression is true."""
-        until = time.monotonic() + PATIENCE_S
-        while not self.tell(expression):
-            assert time.monotonic() < until, expression
-            time.sleep(0.1)
+        wait_until(lambda: self.tell(expression), f"the page fulfils {expression}", PATIENCE_S)
 
     def press(self, key: str) -> None:
         """Press a key, by its name in JavaScript."""

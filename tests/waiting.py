@@ -15,10 +15,15 @@ STEP_S = 0.05
 
 
 def wait_until(
-    condition: Callable[[], T], what: str, seconds: float = PATIENCE_S, report: Callable[[], str] = str
+    condition: Callable[[], T],
+    what: str,
+    seconds: float = PATIENCE_S,
+    report: Callable[[], str] = str,
+    step_s: float = STEP_S,
 ) -> T:
     """Return the first true value of a condition; `what` names it in the failure, and `report` adds details.
 
+    A condition that can no longer become true raises `AssertionError`.
     A condition that reads a file still being written by another process may raise `ValueError` (like JSON) or
     `OSError`: it counts as false.
     """
@@ -34,7 +39,7 @@ def wait_until(
         if time.monotonic() > deadline:
             details = " ".join(filter(None, (repr(failure) if failure else "", report())))
             raise AssertionError(f"waited {seconds:.0f} s in vain until {what}. {details}".rstrip()) from failure
-        time.sleep(STEP_S)
+        time.sleep(step_s)
 
 
 def listens(path: Path) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -86,11 +85,12 @@ def test_run_survives_a_killed_worker(grid: Path, clean: Path, cluster: Cluster)
     some = ("--only", "rtt=10 ms", "--duration", "3s", "--attempts", "1")
     command = Command(clean, "run", str(grid), "--scheduler", cluster.address, *some)
     command.wait_for("at a time")
-    deadline = time.monotonic() + START_S
-    # Until its lab has traffic.
-    while not any("iperf3" in line for line in children(workers[0].pid)):
-        assert time.monotonic() < deadline and command.process.poll() is None
-        time.sleep(0.05)
+
+    def sends() -> bool:
+        assert command.process.poll() is None, "the run has ended"
+        return any("iperf3" in line for line in children(workers[0].pid))
+
+    wait_until(sends, "the lab of the first worker has traffic", START_S)
     workers[0].kill()
     status, output, errors = command.end()
     assert status == status_of(newest_run(clean)) in (0, 3), errors + output

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from labs import IOS_ROUTED, POLICE, ping
 
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.sshd import MOST_STARTING
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("iosd")]
 
@@ -170,10 +169,7 @@ def test_written_configuration_survives_a_reload(routed: Lab) -> None:
 def test_an_unconfirmed_change_is_rolled_back(routed: Lab) -> None:
     archive = ("configure terminal", "archive", "path flash:saved", "end")
     session(routed, *archive, "configure terminal revert timer 1", *POLICE.splitlines(), "end")
-    deadline = time.monotonic() + 90
-    while "Police" in session(routed, "show running-config"):
-        assert time.monotonic() < deadline
-        time.sleep(2)
+    wait_until(lambda: "Police" not in session(routed, "show running-config"), "the policy is gone", 90, step_s=2)
     assert "Service-policy" not in session(routed, "show policy-map interface")
     assert "No Rollback Confirmed Change pending" in session(routed, "configure confirm")
 
@@ -368,6 +364,7 @@ def test_ansible_gathers_all_facts(routed: Lab, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_unicon_connects_configures_and_parses(routed: Lab) -> None:
     from genie.testbed import load

@@ -48,8 +48,7 @@ def test_unread_output_does_not_block_a_lab(name: str, monkeypatch: pytest.Monke
         with Lab.up(TWO_HOSTS, name=name) as lab:
             entered = subprocess.Popen(lab.argv("client", ["sleep", "1000"]))
             children = Path(f"/proc/{entered.pid}/task/{entered.pid}/children")
-            while not (inside := children.read_text().split()):
-                time.sleep(0.01)
+            inside = wait_until(lambda: children.read_text().split(), "the command has started")
             entered.kill()
             entered.wait()
         assert name not in [lab.name for lab in Lab.all()]

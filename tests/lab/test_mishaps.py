@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from commands import RUN_S, Command, run
 from kills import of_the_run
-from test_external import CLEAN_S, EXPERIMENT_OF_IT, hosts, iperf3_runs, programs, wait_until_clean
+from test_external import EXPERIMENT_OF_IT, hosts, iperf3_runs, programs, wait_until_clean
 from test_iosd import Login, connection, session
 from test_run import EXPERIMENT, latest
 
@@ -27,7 +27,7 @@ from qoslab.results import RunFolder
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
 from verdicts import newest_run, reasons_except_lateness, status_of
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
@@ -136,11 +136,14 @@ def transcripts(clean: Path) -> list[str]:
 
 def wait_until_sent(clean: Path, words: str) -> None:
     """Wait until these words are sent to R1, or by it."""
-    deadline = time.monotonic() + RUN_S
     # No wait of the usual length: a push takes a moment only.
-    while not any(words in each for each in transcripts(clean)):
-        assert time.monotonic() < deadline, transcripts(clean)
-        time.sleep(0.002)
+    wait_until(
+        lambda: any(words in each for each in transcripts(clean)),
+        f"{words!r} is in a transcript of R1",
+        RUN_S,
+        lambda: str(transcripts(clean)),
+        step_s=0.002,
+    )
 
 
 def borne(clean: Path, ended: tuple[int, str, str], attempt: str = "1") -> dict[str, Any]:
@@ -184,10 +187,7 @@ def test_logins_lost_during_a_push_delay_no_host(rack: tuple[Lab, Path], clean: 
         wait_until_sent(clean, PUSHED[0])
         (proxy_process,) = of_the_run(command, ("qoslab.run.real.access.proxy_process",))
         os.kill(proxy_process, signal.SIGKILL)
-        began = time.monotonic()
-        while programs(lab) or hosts(lab) != kept:
-            assert time.monotonic() < began + CLEAN_S, programs(lab)
-            time.sleep(0.05)
+        wait_until_clean(lab, kept)
         status, output, errors = command.end()
     assert status == 3 and "Traceback" not in errors, errors + output
     (reason,) = cell(clean, "policed")["reasons"]
@@ -342,9 +342,7 @@ def test_second_ctrl_c_abandons_an_unresponsive_router(rack: tuple[Lab, Path], c
         assert time.monotonic() < began + LEAVES_S, errors
         assert status == 130 and "Traceback" not in errors, errors + output
         assert f"restore them: qoslab lab rescue {mine}" in errors
-        while programs(lab) or hosts(lab) != kept:
-            assert time.monotonic() < began + LEAVES_S + CLEAN_S, programs(lab)
-            time.sleep(0.05)
+        wait_until_clean(lab, kept)
         assert any("service-policy output Police" in line for line in running(lab))
         relay.flow()
         status, output, errors = run(clean, "lab", "rescue", str(mine))

@@ -29,6 +29,7 @@ from qoslab.run.workers import machinery, simulated
 from qoslab.schema import load_sweep
 from qoslab.system.programs import SIMULATOR, own_program, variable_of
 from verdicts import newest_run
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -189,24 +190,25 @@ def simulators(pid: int) -> dict[int, int]:
 
 def wait_for_simulator(command: Command) -> int:
     """Return the process that computes a cell: the run, or one of its workers."""
-    deadline = time.monotonic() + RUN_S
-    while not (found := list(simulators(command.process.pid).values())):
-        assert time.monotonic() < deadline and command.process.poll() is None
-        time.sleep(0.01)
-    return found[0]
+
+    def found() -> list[int]:
+        assert command.process.poll() is None, "the run has ended"
+        return list(simulators(command.process.pid).values())
+
+    return wait_until(found, "a simulator computes a cell", RUN_S, step_s=0.01)[0]
 
 
 def wait_for_counters(clean: Path) -> WatchedCell:
     """Return a cell of the newest run during its computation, as a watcher sees it, with two seconds counted."""
-    deadline = time.monotonic() + RUN_S
     run = WatchedRun(RunFolder(newest_run(clean)))
-    while True:
+
+    def found() -> list[WatchedCell]:
         run.look()
-        for cell in run.running():
-            if any(len(points) >= 2 for points in cell.rates.interfaces.values()):
-                return cell
-        assert time.monotonic() < deadline and not run.is_over
-        time.sleep(0.01)
+        cells = [cell for cell in run.running() if any(len(each) >= 2 for each in cell.rates.interfaces.values())]
+        assert cells or not run.is_over, "the run has ended"
+        return cells
+
+    return wait_until(found, "a cell has counters of two seconds", RUN_S, step_s=0.01)[0]
 
 
 @pytest.mark.long

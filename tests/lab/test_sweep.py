@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from qoslab.results.records import FORMAT
 from qoslab.run.cell.sampling import read_health
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from verdicts import newest_run, status_of
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -118,8 +118,9 @@ def test_late_cell_is_retried_and_recorded(grid: Path, clean: Path, monkeypatch:
     command = Command(clean, "run", str(grid), "--jobs", "1", "--attempts", "2", *one)
     command.wait_for("traffic")
     (lab,) = command.labs()
-    while read_health(VirtualLab(lab), ["R1"])["R1"].transmitted < UNDER_WAY:
-        time.sleep(0.01)
+    wait_until(
+        lambda: read_health(VirtualLab(lab), ["R1"])["R1"].transmitted >= UNDER_WAY, "R1 forwards traffic", step_s=0.01
+    )
     with lab.run(None, ["pkill", "-STOP", "-x", "qos-router"]) and lab.popen(None, ["sleep", "0.3"]) as pause:
         pause.wait()
     lab.run(None, ["pkill", "-CONT", "-x", "qos-router"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clocks import Clocks
-from commands import Command, processes, run
+from commands import Command, run, wait_until_nothing_is_left
 
 from qoslab.virtual_lab import Lab
 from verdicts import INVALID, newest_run, runs_of, status_of
@@ -17,8 +17,6 @@ from verdicts import INVALID, newest_run, runs_of, status_of
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
 LABS = ("virtual", "simulated")
 ARGUMENTS = ("run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed")
-LEFT_S = 20.0
-"""Time until the cleanup after a killed process is complete."""
 BUCKET_B = 31_250
 LEAST_BPS, MOST_BPS = 400_000, 1_150_000
 """Bounds of goodput over two seconds: at most the CIR plus the credit of a full bucket (31 250 bytes in 2 s), at least
@@ -67,11 +65,7 @@ class Undisturbeds(dict[str, Undisturbed]):
 
 
 def nothing_left(clean: Path, pid: int) -> None:
-    deadline = time.monotonic() + LEFT_S
-    while (processes(clean) or any((clean / "tmp").iterdir())) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert processes(clean) == []
-    assert [str(each) for each in (clean / "tmp").rglob("*")] == []
+    wait_until_nothing_is_left(clean)
     assert [lab.name for lab in Lab.all() if f"-{pid}-" in lab.name] == []
     assert str(clean) not in Path("/proc/self/mountinfo").read_text()
 

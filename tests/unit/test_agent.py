@@ -32,6 +32,7 @@ from qoslab.run.real.agent.lateness import Watch
 from qoslab.run.real.channel import Channel, HostLost
 from qoslab.run.real.nodes import ExternalHost, ExternalProcess, Place
 from qoslab.schema import load_sweep
+from waiting import wait_until
 
 EXPERIMENT = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
 FOLDER = Path(agent.__file__).parent
@@ -57,13 +58,6 @@ def either(way: HostAccess, request: pytest.FixtureRequest) -> HostAccess:
 
 def folders(folder: Path) -> list[str]:
     return [each.name for each in folder.glob("qoslab-agent-*")]
-
-
-def wait(condition: object, seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_output_arrives_in_order_and_completely(either: HostAccess, tmp_path: Path) -> None:
@@ -158,7 +152,7 @@ def test_a_stalled_host_reports_the_duration(either: HostAccess, tmp_path: Path)
         assert found["watched_ns"] > 500_000_000
         assert found["late"] >= 1 and found["latest_ns"] > 500_000_000 and found["behind_ns"] >= found["latest_ns"]
         # Its kernel reports the time that it waited for a processor: it is read each 0.2 s.
-        wait(lambda: "sleep" in channel.ask("watched")["stalls"]["waited_ns"] or time.sleep(0.3))
+        wait_until(lambda: "sleep" in channel.ask("watched")["stalls"]["waited_ns"], "the wait is reported", step_s=0.3)
         ExternalProcess(channel, number, output).end()
     finally:
         channel.close()
@@ -185,10 +179,10 @@ def test_programs_end_when_the_connection_is_lost(either: HostAccess, tmp_path: 
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
     _, output = channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
-    wait(lambda: mark.exists() and mark.read_text())
+    wait_until(lambda: mark.exists() and mark.read_text(), "the program has started")
     channel._process.kill()
-    wait(lambda: not alive(int(mark.read_text())), 5.0)
-    wait(lambda: folders(tmp_path) == [] and channel.lost)
+    wait_until(lambda: not alive(int(mark.read_text())), "the program has ended")
+    wait_until(lambda: folders(tmp_path) == [] and channel.lost, "the agent and its folder are gone")
     assert "ssh was killed by SIGKILL" in channel.lost and output.status is None
     with pytest.raises(HostLost, match="client is out of reach: ssh was killed"):
         channel.ask("clock")
@@ -199,13 +193,13 @@ def test_a_host_is_released_during_any_operation(either: HostAccess, tmp_path: P
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
     channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
-    wait(lambda: mark.exists() and mark.read_text())
+    wait_until(lambda: mark.exists() and mark.read_text(), "the program has started")
     unanswered = channel._send("beat")
     channel.give_up("no router can be reached any more")
     with pytest.raises(HostLost, match="client is out of reach: no router can be reached any more"):
         unanswered.result(0.0)
-    wait(lambda: not alive(int(mark.read_text())), 5.0)
-    wait(lambda: folders(tmp_path) == [])
+    wait_until(lambda: not alive(int(mark.read_text())), "the program has ended")
+    wait_until(lambda: folders(tmp_path) == [], "the folder of the agent is gone")
     assert channel.close() == []
     assert channel.lost == "no router can be reached any more"
 

@@ -12,7 +12,6 @@ import select
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ import pytest
 from levels import every
 from qoslab.cli import main
 from qoslab.cli.new import POLICIES, TRAFFIC
+from waiting import wait_until
 
 
 @pytest.mark.sample(7)
@@ -111,10 +111,8 @@ def _until_it_waits(pid: int) -> None:
     """Wait until `input` reads: it loses a Ctrl-C that arrives while it still writes the question, faster than a person
     types.
     """
-    deadline = time.monotonic() + 60
-    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
-        assert time.monotonic() < deadline, "it does not wait for an answer"
-        time.sleep(0.01)
+    stat = Path(f"/proc/{pid}/stat")
+    wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", "the command waits for an answer")
 
 
 def dialogue(folder: Path, *answers: str) -> tuple[int, str]:

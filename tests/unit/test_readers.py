@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Sequence
 from multiprocessing.connection import Pipe
@@ -19,6 +18,7 @@ from qoslab.analysis import Readings, analyse, parallel, references
 from qoslab.analysis.parallel import analyse_by_helpers, read
 from qoslab.results import CellFiles, RunFolder
 from qoslab.results.cell_files import EXPERIMENT
+from waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -139,10 +139,7 @@ def test_a_helper_ends_with_a_killed_process(tmp_path: Path) -> None:
             helper = _child(process.pid)
         finally:
             process.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{helper}/cmdline").exists() and _command(helper):
-        assert time.monotonic() < deadline, "the helper is still there"
-        time.sleep(0.05)
+    wait_until(lambda: not _command(helper), "the helper has ended")
 
 
 def _command(pid: int) -> bytes:
@@ -154,8 +151,7 @@ def _command(pid: int) -> bytes:
 
 
 def _child(parent: int) -> int:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    def found() -> int:
         for each in (entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()):
             try:
                 own = int(Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[1])
@@ -163,5 +159,6 @@ def _child(parent: int) -> int:
                 continue
             if own == parent and _command(int(each)):
                 return int(each)
-        time.sleep(0.05)
-    raise AssertionError("no helper was started")
+        return 0
+
+    return wait_until(found, "a helper was started")

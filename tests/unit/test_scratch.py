@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from qoslab.errors import MachineError
 from qoslab.run import scratch
 from qoslab.run.devices.ansible.leftovers import CONNECTIONS
 from qoslab.run.scratch import OWNER, Scratch, own_folder, place, remove_leftovers, write_owner
+from waiting import wait_until
 
 MAKER = (
     "import sys, time; from qoslab.run.scratch import Scratch; s = Scratch('run'); "
@@ -31,13 +31,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("tempfile.tempdir", None)
     remove_leftovers.cache_clear()
     return tmp_path
-
-
-def gone(path: Path, seconds: float = 30) -> bool:
-    deadline = time.monotonic() + seconds
-    while path.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not path.exists()
 
 
 def test_scratch_folder_is_private_and_removed_by_its_block() -> None:
@@ -54,7 +47,7 @@ def test_scratch_folder_is_removed_after_a_kill() -> None:
         folder = Path(process.stdout.readline().split()[0])
         assert (folder / "inventory.json").exists()
         process.kill()
-    assert gone(folder)
+    wait_until(lambda: not folder.exists(), "the scratch folder is removed")
 
 
 def test_a_scratch_folder_stays_if_the_helper_of_its_guard_is_killed() -> None:
@@ -63,9 +56,8 @@ def test_a_scratch_folder_stays_if_the_helper_of_its_guard_is_killed() -> None:
         children = Path(f"/proc/{guard}/task/{guard}/children")
 
         def waits_by(others: str) -> str:
-            while (found := children.read_text().strip()) in ("", others):
-                time.sleep(0.01)
-            return found
+            wait_until(lambda: children.read_text().strip() not in ("", others), "the guard has another helper")
+            return children.read_text().strip()
 
         first = waits_by("")
         os.kill(int(first), 9)
