@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,25 @@ def pytest_configure(config: pytest.Config) -> None:
     levels.load_hypothesis_profile()
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the test modules in a worker of pytest-xdist, each worker starting with others.
+
+    The first import of a module rewrites its assertions and stores the result, half a minute for all: the workers share
+    it. A module that cannot be imported is reported by the collection.
+    """
+    if (worker := os.environ.get("PYTEST_XDIST_WORKER")) is None:
+        return
+    files = [file for each in session.config.args for file in sorted(Path(each).glob("test_*.py"))]
+    start = len(files) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    for file in files[start:] + files[:start]:
+        # As pytest does: files of two folders may share a name.
+        folder = str(file.parent.resolve())
+        sys.path.insert(0, folder)
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(file.stem)
+        sys.path.remove(folder)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests of the long level."""
@@ -73,26 +94,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.fixture(autouse=True)
-def priority_stays() -> Iterator[None]:
-    """Check that no test lowers the priority of its process: only root can raise it again, so all later tests would be
-    affected.
-    """
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    yield
-    assert os.getpriority(os.PRIO_PROCESS, 0) == before, "this test changed the priority of its process"
-
-
-@pytest.fixture(autouse=True)
-def secrets_are_forgotten() -> Iterator[None]:
-    """Forget the secrets of a test: a process hides every secret that it has read, also in the output of later
-    tests.
-    """
-    before = dict(vars(KNOWN))
-    yield
-    vars(KNOWN).update(before)
-
-
 def _inherited_signals() -> list[str]:
     """Return the masks of blocked and ignored signals, see proc_pid_status(5)."""
     with open("/proc/thread-self/status", encoding="utf-8") as status:  # noqa: PTH123 (twice for each test)
@@ -100,11 +101,18 @@ def _inherited_signals() -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def signals_stay() -> Iterator[None]:
-    """Check that no test changes ignored or blocked signals, which later programs would inherit."""
-    before = _inherited_signals()
+def process_stays_the_same() -> Iterator[None]:
+    """Check what a test may change for later ones, and forget its secrets, which a process hides in all its output.
+
+    Only root can raise the priority of a process again. Programs inherit ignored and blocked signals. One fixture for
+    all: each costs a tenth of a short test.
+    """
+    secrets = dict(vars(KNOWN))
+    priority, signals = os.getpriority(os.PRIO_PROCESS, 0), _inherited_signals()
     yield
-    assert _inherited_signals() == before, "this test changed which signals its process ignores or blocks"
+    vars(KNOWN).update(secrets)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == priority, "this test changed the priority of its process"
+    assert _inherited_signals() == signals, "this test changed which signals its process ignores or blocks"
 
 
 @pytest.fixture

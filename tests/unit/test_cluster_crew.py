@@ -15,8 +15,6 @@ from typing import Any
 
 import cloudpickle
 import crew_cells
-import dask
-import distributed
 import pytest
 from crew_cells import dies, dies_once, passes, takes_its_time
 from cryptography import x509
@@ -43,6 +41,8 @@ TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
 @pytest.fixture(autouse=True)
 def sent_by_value() -> Iterator[None]:
     """Pickle these functions by value, since workers cannot import them; give a cell one worker."""
+    import dask
+
     for module in (crew_cells, sys.modules[__name__]):
         cloudpickle.register_pickle_by_value(module)
     with dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.comm.timeouts.connect": "2s"}):
@@ -51,12 +51,17 @@ def sent_by_value() -> Iterator[None]:
         cloudpickle.unregister_pickle_by_value(module)
 
 
+def local_cluster(**settings: object) -> Any:
+    """Return a cluster of this machine. Dask is imported here, since every process of the tests imports this file."""
+    from distributed import LocalCluster
+
+    return LocalCluster(host="127.0.0.1", dashboard_address=None, **settings)
+
+
 @pytest.fixture
 def threads() -> Iterator[Any]:
     """Provide a cluster in this process."""
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
-    ) as made:
+    with local_cluster(n_workers=1, threads_per_worker=2, processes=False, protocol="tcp") as made:
         yield made
 
 
@@ -176,13 +181,8 @@ def test_a_cell_is_retried_a_limited_number_of_times_if_workers_die(
 def test_a_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kill every worker: Dask restarts its workers, but the cell of the first one is lost."""
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        worker_dashboard_address=None,
-        silence_logs=logging.CRITICAL,
+    with local_cluster(
+        n_workers=1, threads_per_worker=1, worker_dashboard_address=None, silence_logs=logging.CRITICAL
     ) as made:
         crew(fake, made.scheduler_address, monkeypatch, dies)
     (summary,) = fake.cells.summaries()
@@ -294,8 +294,10 @@ def authority(folder: Path) -> dict[str, Path]:
 
 def test_cluster_with_certificates_accepts_only_its_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use a cluster with certificates: only holders of a certificate of its authority have access."""
+    from distributed import Security
+
     tls, others = authority(tmp_path / "ours"), authority(tmp_path / "others")
-    security = distributed.Security(
+    security = Security(
         require_encryption=True,
         tls_ca_file=str(tls["ca_file"]),
         **{
@@ -305,15 +307,7 @@ def test_cluster_with_certificates_accepts_only_its_members(tmp_path: Path, monk
         },
     )
     monkeypatch.setattr(cluster, "CONNECT_S", 2)
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=2,
-        processes=False,
-        protocol="tls",
-        host="127.0.0.1",
-        dashboard_address=None,
-        security=security,
-    ) as made:
+    with local_cluster(n_workers=1, threads_per_worker=2, processes=False, protocol="tls", security=security) as made:
         address = made.scheduler_address
         assert address.startswith("tls://")
         fake = Fake(tmp_path / "a", 1, TWO_CELLS)
@@ -351,9 +345,7 @@ def test_cluster_without_workers_is_reported(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(cluster, "WORKERS_S", 1.0)
     monkeypatch.setattr(cluster, "LOOK_S", 0.2)
     with (
-        distributed.LocalCluster(
-            n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
-        ) as made,
+        local_cluster(n_workers=0, processes=False, protocol="tcp") as made,
         pytest.raises(UserError, match="has had no worker for 1 s"),
     ):
         crew(Fake(tmp_path, 1, TWO_CELLS), made.scheduler_address, monkeypatch, passes)

@@ -6,7 +6,6 @@ import re
 import runpy
 
 import pytest
-from ansible_collections.cisco.ios.plugins.terminal.ios import TerminalModule
 from ios_configured import BASE, CARET, configured
 from ruamel.yaml import YAML
 
@@ -304,6 +303,8 @@ def test_clients_detect_no_error_in_notices() -> None:
 
 
 def test_ansible_matches_error_patterns_of_cisco_and_qoslab() -> None:
+    from ansible_collections.cisco.ios.plugins.terminal.ios import TerminalModule
+
     theirs = [(each.pattern.decode(), each.flags & re.I) for each in TerminalModule.terminal_stderr_re]
     given = [(each["pattern"], each.get("flags", "")) for each in ansible_words()]
     assert given == [
