@@ -126,7 +126,7 @@ ASKS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ASKS)
 def test_router_that_refuses_all_logins_is_reported(name: str, reached: Reached) -> None:
     began = time.monotonic()

@@ -43,6 +43,7 @@ VICTIMS: dict[str, tuple[Callable[[Lab], int], str]] = {
 """The killed process of each arm, and its message."""
 
 
+@pytest.mark.long
 def test_lab_that_dies_during_a_push_is_reported_as_dead(clean: Path) -> None:
     """Kill another process of the lab in each arm of a run; the next arm has a new lab."""
     arms = [f"--arm={arm}" for arm in VICTIMS]

@@ -17,7 +17,7 @@ from forked import Forked, ForkServer
 from alive import alive
 from waiting import wait_until
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 SAYS = """\
 import gc, json, locale, os, signal, sys, tempfile, threading, time

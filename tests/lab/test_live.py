@@ -34,6 +34,7 @@ def drawn(page: dict[str, Any]) -> int:
     return max((len(graph["data"][0]["x"]) for cell in page["cells"] for graph in cell["graphs"]), default=0)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_browser_shows_the_policer_while_it_drops(clean: Path, tmp_path: Path) -> None:
     # Started first: it may take longer than the traffic.

@@ -553,6 +553,7 @@ def test_a_probe_refused_by_the_router_is_reported_with_its_message(probes: Call
         running.prepare()
 
 
+@pytest.mark.long
 def test_responder_without_its_port_is_reported(probes: Callable[..., Probes], routers: Lab) -> None:
     """Occupy the control port of the responder with another process."""
     occupy = "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 1967))"
@@ -592,6 +593,7 @@ def test_pyats_testbed_connects_to_the_routers(routers: Lab, tmp_path: Path) -> 
     )
 
 
+@pytest.mark.long
 def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -> None:
     write_inventory(tmp_path / "inventory.json", lab_routers(routers))
     program = (

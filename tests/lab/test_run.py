@@ -133,6 +133,7 @@ def test_line_that_the_device_would_refuse_is_reported(clean: Path) -> None:
     assert not (clean / "runs").exists()
 
 
+@pytest.mark.long
 def test_flood_starves_a_session(clean: Path) -> None:
     common = "from: client, to: server"
     flows = (
@@ -291,6 +292,7 @@ def test_two_runs_of_one_experiment_can_run_at_once(clean: Path) -> None:
     assert all((path / "report.html").exists() for path in folders)
 
 
+@pytest.mark.long
 def test_full_disk_in_the_run_folder_is_reported(clean: Path) -> None:
     (clean / "runs").mkdir()
     small = (

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from labs import IOS_ROUTED, POLICE
 
-from levels import long_cases
 from misbehaving import Misbehaving
 from qoslab.cli import main
 from qoslab.cli.lab import _ssh_argv
@@ -96,7 +95,8 @@ def test_without_a_proxy_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None
             session.carry_out(["prepare"])
 
 
-@pytest.mark.parametrize("by", ["ssh", *long_cases("telnet")])
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["ssh", "telnet"])
 def test_ansible_and_unicon_log_in_through_a_proxy(old: Lab, collector: Collector, by: str, tmp_path: Path) -> None:
     login = old.ssh("R1")
     with AccessProxies({"R1": way(old, by)}, transcripts=tmp_path / "transcripts") as proxies:

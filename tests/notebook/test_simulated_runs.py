@@ -55,8 +55,8 @@ STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
     "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
 }
 """Number of graphs of each notebook, and options that shorten the run as far as possible."""
-KINDS = ("srr-3750", "tx-ring-limit")
-"""Notebooks of the short level: a switch, and values of probes; the others belong to the long level.
+KINDS = ("srr-3750",)
+"""Notebook of the short level, of a switch; the others belong to the long level.
 
 A kernel runs that of a router in tests/lab/test_policing_vs_shaping.py.
 """

@@ -173,6 +173,7 @@ def test_package_with_a_wrong_hash_is_refused(fresh: Path, quick: Path) -> None:
     assert not (clone / ".qoslab/tools/place").exists()
 
 
+@pytest.mark.long
 def test_missing_network_for_tools_is_reported(fresh: Path, quick: Path) -> None:
     """Run the real pip, with an index on a closed port."""
     (fresh / "requirements/tools.txt").write_text(f"uv==0.1 --hash=sha256:{'0' * 64}\n")
@@ -377,6 +378,7 @@ def test_command_runs_in_the_current_folder(clone: Path, quick: Path) -> None:
         assert start(clone, "list", folder=folder, PATH=path_with(quick)).stdout == f"{folder}\n"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("given", "expected"), [(":/opt/lib:.:", "/opt/lib"), ("packages", "packages"), (":", "None")])
 def test_empty_entries_of_pythonpath_do_not_name_the_current_folder(
     clone: Path, quick: Path, given: str, expected: str

@@ -208,6 +208,7 @@ def test_an_added_experiment_file_is_reported_and_not_used(run: Path, capsys: py
     assert RunFolder(run).experiment_text() == "title: somebody else's\n", "a run that goes on was given it last"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["extra.txt", "config/R1.ios", "tables/mine.parquet", "cells/policed/more.json"])
 def test_an_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     for printed in ("transcripts/R1.txt", "restore/1/stdout"):
@@ -223,6 +224,7 @@ def test_an_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.Capt
     assert status == 0 and output.startswith(f"{name}: no run has such a file") and output.count("\n") == 2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("damage", [cut, empty, flip])
 def test_damage_to_recorded_router_changes_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]

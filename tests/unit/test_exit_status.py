@@ -55,7 +55,7 @@ def test_truncated_compiled_file_is_named_and_removed(copied: Path) -> None:
     assert ended(copied, "list").returncode == 0
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&- >/dev/full", ">/dev/full"])
 @pytest.mark.parametrize("arguments", [("schema",), ("validate", "none.yml"), ("nonsense",)], ids=" ".join)
 def test_unprintable_output_is_not_reported_as_a_verdict(

@@ -46,6 +46,7 @@ MBITS = {"UNITS": "Mbits/s"}
 KEYS = ("tcp_cwnd", "tcp_rtt", "tcp_rtt_var", "tcp_delivery_rate", "tcp_pacing_rate", "tcp_unacked", "retransmits")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("stream", ["TCP upload", "TCP download BE2", "TCP upload::1", "TCP download EF::12"])
 @pytest.mark.parametrize("units", [{}, MBITS], ids=["no unit", "a rate"])
 def test_sub_series_of_flent_are_samples(tmp_path: Path, stream: str, units: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from hypothesis.strategies import DrawFn
 
 from ios_commands import lines_of_each_command
 from ios_strategies import devices, hardware
-from levels import by_level, everything, examples
+from levels import by_level, everything
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import INERT
@@ -34,7 +34,9 @@ def pairs(draw: DrawFn) -> tuple[Device, Device]:
 
 @given(pairs())
 @settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=by_level(short=3, long=60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_rollback_lines_restore_the_configuration(pair: tuple[Device, Device]) -> None:
     before, after = pair
@@ -92,7 +94,7 @@ def typed(random: Random, device: Device) -> Device:
     return device
 
 
-@pytest.mark.parametrize(("family", "seeds"), [(family, range(by_level(short=2, long=8))) for family in FAMILIES])
+@pytest.mark.parametrize(("family", "seeds"), [(family, range(by_level(short=1, long=8))) for family in FAMILIES])
 def test_the_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
     chassis = FAMILIES[family]
     for seed in seeds:
@@ -105,7 +107,7 @@ def test_the_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
         assert device == before, seed
 
 
-LEAST_DRAWS, MOST_DRAWS = by_level(short=2, long=20), by_level(short=4, long=200)
+LEAST_DRAWS, MOST_DRAWS = by_level(short=1, long=20), by_level(short=2, long=200)
 """Bounds of the number of drawn devices until each line was printed once; the short level ends with a few of the
 lines.
 """

@@ -216,7 +216,7 @@ EVERY_TABLE = pytest.mark.parametrize("commands", [CONFIG, EXEC], ids=["configur
 @EVERY_TABLE
 def test_the_index_of_first_letters_loses_no_command(commands: Table[Any]) -> None:
     assert commands._modes
-    for mode in list(commands._modes)[:: levels.every(3)]:
+    for mode in list(commands._modes)[:: levels.every(9)]:
         given = frozenset(each for form in commands.forms(mode) for each in form.command.requires)
         every = commands._start(mode, given, [])
         assert len(every) == len(commands.forms(mode)) > 0
@@ -227,7 +227,7 @@ def test_the_index_of_first_letters_loses_no_command(commands: Table[Any]) -> No
 
 @EVERY_TABLE
 def test_the_index_of_second_letters_loses_no_command(commands: Table[Any]) -> None:
-    for mode in list(commands._modes)[:: levels.every(3)]:
+    for mode in list(commands._modes)[:: levels.every(9)]:
         given = frozenset(each for form in commands.forms(mode) for each in form.command.requires)
         every = commands._start(mode, given, [])
         for first in {word for thread in every for word in first_words(thread) if word} | {"x"}:

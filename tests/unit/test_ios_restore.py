@@ -548,7 +548,7 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
 
 @given(pushes(), st.integers(0, 2**16))
 @settings(
-    max_examples=by_level(short=3, long=20),
+    max_examples=by_level(short=2, long=20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -558,7 +558,7 @@ def test_apply_and_undo_change_nothing(push: tuple[Device, str], seed: int) -> N
 
 @given(switches(), switches(), st.integers(0, 2**16))
 @settings(
-    max_examples=by_level(short=3, long=20),
+    max_examples=by_level(short=2, long=20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -571,7 +571,7 @@ def test_apply_and_undo_on_a_switch_change_nothing(before: Device, other: Device
     st.sampled_from(("snmp-server location Lab", "class-map match-any Theirs\n match dscp 7", "load-interval 90")),
 )
 @settings(
-    max_examples=by_level(short=3, long=20),
+    max_examples=by_level(short=2, long=20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
