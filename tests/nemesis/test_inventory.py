@@ -37,11 +37,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_run_cut_at_any_time_restores_everything(
-    seed: int,
-    clean: Path,
-    made: Rack,
-    monkeypatch: pytest.MonkeyPatch,
-    tell: Callable[[str, str], None],
+    seed: int, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch, tell: Callable[[str, str], None]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
     cut, guard = drawn(random.Random(seed))

@@ -22,7 +22,7 @@ from qoslab.plan import make_plan
 from qoslab.schema import load_sweep
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 4001, 23
+OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 8009, 47
 """Share of the tried changes, one of so many: primes, so that each kind of change has its turn."""
 CELLS = 3
 """Number of cells of a plan."""
@@ -69,11 +69,11 @@ def test_mutated_foreign_topology_causes_no_traceback(tmp_path: Path, text: str)
 
 
 RECORDS = {
-    "manifest.json": 1999,
-    "cell.json": 907,
-    "experiment.json": 907,
-    "transfer.server.json": 5003,
-    "R1.jsonl": 1499,
+    "manifest.json": 4001,
+    "cell.json": 1999,
+    "experiment.json": 1999,
+    "transfer.server.json": 10007,
+    "R1.jsonl": 2999,
 }
 """Names of files, and the share of tried changes, one of so many."""
 

@@ -257,6 +257,7 @@ def test_values_of_a_map_are_reachable_by_keyboard(tab: Browser, urls: dict[str,
     assert not tab.tell("document.activeElement.matches('.heat td')")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("page", PAGES)
 def test_printed_page_has_all_values_as_tables(tab: Browser, urls: dict[str, str], page: str) -> None:
     shown(tab, urls[page], width=PAPER_PX)

@@ -55,7 +55,7 @@ def outside(figure: Figure) -> list[str]:
     ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("width", WIDTHS_MM)
 @pytest.mark.parametrize("kind", paper.KINDS)
 def test_long_names_are_complete(

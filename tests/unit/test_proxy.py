@@ -100,6 +100,7 @@ def test_device_can_have_a_host_name(modern: FakeDevice) -> None:
     assert caught.value.kind is Kind.OUT_OF_REACH
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [by_ssh, by_telnet, lambda device: replace(by_telnet(device), console=True)])
 def test_client_starts_at_the_privileged_prompt(
     device: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path

@@ -89,7 +89,7 @@ def left(place: Path) -> dict[str, str]:
     return {path.relative_to(place).as_posix(): path.read_text() if path.is_file() else "" for path in found}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("target", [NOTHING, Path("file/below")], ids=str)
 @pytest.mark.parametrize("command", WRITING)
 def test_an_unwritable_target_is_named(
