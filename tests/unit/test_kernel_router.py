@@ -13,7 +13,9 @@ import yaml
 from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.ios.model.device import Device, Interface
 from qoslab.model.experiment import Topology
+from qoslab.platforms import PLATFORMS
 from qoslab.platforms.kernel_router import COMMANDS, DEVICE_COMMANDS, PART_OF_PLAN, KernelConfig, kernel_config
+from qoslab.platforms.tc import Tc
 from qoslab.schema import load_experiment
 from qoslab.schema.devices import fidelity
 from qoslab.tc.command_difference import difference
@@ -70,6 +72,15 @@ def test_ios_policy_becomes_commands_with_the_lines_of_its_template() -> None:
     degrees = {each.note.action: each.note.degree for each in found.notes}
     assert degrees["shape average"] == degrees["priority"] == "approximate"
     assert degrees["police"] == "exact"
+
+
+def test_a_platform_translates_its_language_to_tc_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    def translated(text: str, router: str) -> str:
+        return "".join(f"tc qdisc add dev eth1 root {kind}\n" for kind in text.split()[1:])
+
+    monkeypatch.setitem(PLATFORMS.own, "tc", Tc(translation=translated))  # type: ignore[arg-type]
+    found = kernel_config(TOPOLOGY, "R1", "queue fq_codel")
+    assert words(found) == ["qdisc add dev eth1 root fq_codel"] and found.as_config()["counters"] == "qdiscs"
 
 
 def test_tc_commands_are_unchanged() -> None:
