@@ -17,7 +17,7 @@ from qoslab.ios.commands.class_map import match_line, ports_between
 from qoslab.ios.model.device import AccessEntry, Device
 from qoslab.ios.model.matches import AddressMatch, PortMatch
 from qoslab.ios.model.nbar import IPV6_ONLY
-from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion, PolicyClass, PolicyMap
+from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion
 
 PORTS = 1 << 16
 PORT_BITS = (1 << PORTS) - 1
@@ -67,10 +67,12 @@ class PacketSet:
         return not self.boxes
 
     def __and__(self, other: PacketSet) -> PacketSet:
-        if len(self.boxes) * len(other.boxes) > MOST_BOXES**2:
-            return EVERYTHING_LIKE
-        found = [box for one in self.boxes for two in other.boxes if (box := _both(one, two)) is not None]
-        return PacketSet(tuple(found), self.exact and other.exact) if len(found) <= MOST_BOXES else EVERYTHING_LIKE
+        found = list[Box]()
+        for one in self.boxes:
+            found += (box for two in other.boxes if (box := common_box(one, two)) is not None)
+            if len(found) > MOST_BOXES:
+                return EVERYTHING_LIKE
+        return PacketSet(tuple(found), self.exact and other.exact)
 
     def __or__(self, other: PacketSet) -> PacketSet:
         return PacketSet((*self.boxes, *other.boxes), self.exact and other.exact)
@@ -78,7 +80,12 @@ class PacketSet:
     def __invert__(self) -> PacketSet:
         if not self.exact:
             return EVERYTHING_LIKE
-        return reduce(lambda found, box: found & PacketSet(tuple(_outside(box))), self.boxes, EVERYTHING)
+        found = EVERYTHING
+        for box in self.boxes:
+            found &= PacketSet(tuple(remainders({}, box)))
+            if not found.exact:
+                break
+        return found
 
 
 EVERYTHING = PacketSet(({},))
@@ -87,7 +94,8 @@ EVERYTHING_LIKE = PacketSet(({},), exact=False)
 """An unknown set of packets."""
 
 
-def _both(one: Box, two: Box) -> Box | None:
+def common_box(one: Box, two: Box) -> Box | None:
+    """Return the packets of both boxes; None if there are none."""
     found = dict(one)
     for field, (bits, care) in two.items():
         own = found.get(field)
@@ -104,17 +112,27 @@ def _both(one: Box, two: Box) -> Box | None:
     return found
 
 
-def _outside(box: Box) -> Iterator[Box]:
-    """Return the boxes of all packets outside a box."""
-    for field, (bits, care) in box.items():
-        if field in ADDRESSES:
-            for place in range(care.bit_length()):
-                bit = care & (1 << place)
-                if bit:
-                    # Of this version of IP: other packets are outside by their network.
-                    yield {"network": box["network"], field: ((bits ^ bit) & bit, bit)}
-        elif FULL[field] ^ bits:
-            yield {field: (FULL[field] ^ bits, 0)}
+def remainders(box: Box, other: Box) -> Iterator[Box]:
+    """Yield boxes with the packets of a box that are not in another one; no two of them have common packets."""
+    rest = box
+    for field, (bits, care) in other.items():
+        parts = ((bits & bit, bit) for bit in _single_bits(care)) if field in ADDRESSES else ((bits, care),)
+        for inside, bit in parts:
+            outside = (inside ^ bit, bit) if field in ADDRESSES else (FULL[field] ^ inside, 0)
+            found = common_box(rest, {field: outside}) if any(outside) else None
+            if found is not None:
+                yield found
+            common = common_box(rest, {field: (inside, bit)})
+            if common is None:
+                return
+            rest = common
+
+
+def _single_bits(care: int) -> Iterator[int]:
+    while care:
+        bit = 1 << (care.bit_length() - 1)
+        yield bit
+        care ^= bit
 
 
 def _box(**fields: int) -> PacketSet:
@@ -132,67 +150,6 @@ def class_packets(device: Device, name: str) -> PacketSet:
     if not parts:
         return NOTHING
     return reduce(lambda one, two: one & two if class_map.match == "all" else one | two, parts)
-
-
-def _other_packets(device: Device, name: str) -> PacketSet:
-    """Return the packets that a class-map does not match, including packets of which this is not known."""
-    class_map = device.class_maps.get(name)
-    if name == CLASS_DEFAULT or class_map is None:
-        return ~class_packets(device, name)
-    parts = [~criterion_packets(device, each) for each in class_map.criteria]
-    if not parts:
-        return EVERYTHING
-    return reduce(lambda one, two: one | two if class_map.match == "all" else one & two, parts)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A class of a policy-map with the packets that match it (`met`), and those not taken by a class above (`left`)."""
-
-    policy_class: PolicyClass
-    met: PacketSet
-    left: PacketSet
-    above: tuple[str, ...]
-    """Classes above it that take its packets, if none are left."""
-
-
-def candidates(device: Device, policy: PolicyMap, arriving: PacketSet = EVERYTHING) -> Iterator[Candidate]:
-    """Yield the classes of a policy-map in order; a packet belongs to the first class that it matches."""
-    free, above = arriving, list[str]()
-    for each in policy.classes:
-        packets = class_packets(device, each.name)
-        met, left = packets & arriving, packets & free
-        takers = [other for other in above if _is_within(device, each.name, other)]
-        if takers:
-            left = NOTHING
-        elif left.empty:
-            takers = [other for other in above if not (class_packets(device, other) & met).empty]
-        yield Candidate(each, met, left, tuple(takers))
-        free &= _other_packets(device, each.name)
-        above.append(each.name)
-
-
-def _is_within(device: Device, name: str, other: str) -> bool:
-    """Return whether a class-map is a subset of another one by their `match` lines alone."""
-    inner, outer = device.class_maps.get(name), device.class_maps.get(other)
-    if inner is None or outer is None or not inner.criteria or not outer.criteria:
-        return False
-    if outer.match == "any" or len(outer.criteria) == 1:
-        if inner.match == "any":
-            return set(inner.criteria) <= set(outer.criteria)
-        return not set(inner.criteria).isdisjoint(outer.criteria)
-    return (inner.match == "all" or len(inner.criteria) == 1) and set(outer.criteria) <= set(inner.criteria)
-
-
-def whole_code_points(device: Device, name: str) -> frozenset[tuple[int, int]]:
-    """Return the pairs of IP version and DSCP that a class-map matches regardless of other fields."""
-    others = _other_packets(device, name)
-    return frozenset(
-        (version, dscp)
-        for version, network in ((4, IPV4), (6, IPV6))
-        for dscp in range(64)
-        if (others & _box(network=network, dscp=1 << dscp)).empty
-    )
 
 
 def criterion_packets(device: Device, criterion: Criterion) -> PacketSet:

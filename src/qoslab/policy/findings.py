@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
+from qoslab.ios.class_shares import candidates, whole_code_points
 from qoslab.ios.commands.queueing import SUM_EXCEEDS
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
-from qoslab.ios.packet_sets import candidates, class_packets, never_matches, whole_code_points
+from qoslab.ios.packet_sets import never_matches
 from qoslab.ios.rules import descendants
 from qoslab.policy.effective import MTU, ClassValues, PoliceValues, PolicyValues
 from qoslab.policy.matching import completed
@@ -531,8 +532,7 @@ def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
     for policy in device.policy_maps.values():
         for each in candidates(device, policy):
             name = each.policy_class.name
-            none = class_packets(device, name).empty or not each.left.empty
-            if none or name == CLASS_DEFAULT or _unread_match(configuration, name):
+            if each.met.empty or not each.left.empty or name == CLASS_DEFAULT or _unread_match(configuration, name):
                 continue
             above = ", ".join(each.above)
             message = f"class {name} of policy-map {policy.name} gets no packet: {above} above it takes them all"

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qoslab.errors import Finding
+from qoslab.ios.class_shares import Share, candidates
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
-from qoslab.ios.packet_sets import EVERYTHING, PacketSet, candidates, class_packets, never_matches
+from qoslab.ios.packet_sets import EVERYTHING, class_packets, never_matches
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.schema.cell_identity import CellIdentity
 from qoslab.schema.devices import configured_devices
@@ -116,10 +117,10 @@ def _unused(router: str, at: Attachment, passed: Set[Crossing], what: str) -> st
 
 def _unreachable(device: Device, policy: str) -> Iterator[tuple[str, str]]:
     """Yield the paths of the classes of an attached policy that no packet reaches, each with the reason."""
-    yield from _walk(device, device.policy_maps.get(policy), "", EVERYTHING)
+    yield from _walk(device, device.policy_maps.get(policy), "", Share(EVERYTHING))
 
 
-def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: PacketSet) -> Iterator[tuple[str, str]]:
+def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: Share) -> Iterator[tuple[str, str]]:
     for each in () if policy is None else candidates(device, policy, arriving):
         name = each.policy_class.name
         path = f"{above}{name}"
@@ -131,7 +132,7 @@ def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: Packet
             yield path, f"no packet of class {parent} meets it" if each.met.empty else taken
             continue
         # The child classes may match the marks that a class sets.
-        inside = EVERYTHING if _marks(each.policy_class) else each.left
+        inside = Share(EVERYTHING) if _marks(each.policy_class) else each.left
         if (child := each.policy_class.service_policy) is not None:
             yield from _walk(device, device.policy_maps.get(child), f"{path}/", inside)
 
