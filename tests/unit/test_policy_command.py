@@ -665,6 +665,43 @@ def test_port_channel_has_the_rate_of_its_members() -> None:
     assert (policy.base.bps, policy.base_source) == (2_000_000_000, "2 member ports")
 
 
+CHANNELS = """\
+version 15.7
+controller T1 0/1/0
+ channel-group 0 timeslots 1-24
+controller E1 0/1/1
+ channel-group 3 timeslots 1,5-8 speed 56
+controller T1 0/1/2
+policy-map P
+ class class-default
+  shape average percent 50
+"""
+IN_BUNDLE = " encapsulation ppp\n ppp multilink\n ppp multilink group 1\n"
+BUNDLE = "interface Multilink1\n ppp multilink group 1\n service-policy output P\n"
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "rate", "source"),
+    [
+        ("interface Serial0/1/0:0\n service-policy output P\n", 1_536_000, "24 timeslots"),
+        ("interface Serial0/1/1:3\n service-policy output P\n", 280_000, "5 timeslots"),
+        ("interface Serial0/1/0:0\n bandwidth 1024\n service-policy output P\n", 1_024_000, "bandwidth"),
+        (
+            f"{BUNDLE}interface Serial0/1/0:0\n{IN_BUNDLE}interface Serial0/0/0\n{IN_BUNDLE}",
+            3_080_000,
+            "2 member links",
+        ),
+        (f"{BUNDLE}interface Serial0/0/0\n bandwidth 2048\n multilink-group 1\n", 2_048_000, "1 member link"),
+        (f"{BUNDLE}interface Serial0/1/2:0\n{IN_BUNDLE}interface Serial0/0/0\n{IN_BUNDLE}", None, "not known"),
+        (f"{BUNDLE}interface Serial0/0/0\n ppp multilink group 11\n", None, "not known"),
+    ],
+    ids=["T1", "E1", "bandwidth", "bundle", "bandwidth of a member", "unknown member", "other bundle"],
+)
+def test_the_rate_of_a_channel_or_bundle_is_that_of_its_parts(interfaces: str, rate: int | None, source: str) -> None:
+    (policy,) = answer(CHANNELS + interfaces).policies
+    assert (policy.base.bps if policy.base.known else None, policy.base_source) == (rate, source)
+
+
 @pytest.mark.parametrize(
     ("typed", "read"),
     [

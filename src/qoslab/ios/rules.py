@@ -98,14 +98,15 @@ def levels(device: Device, policy: PolicyMap) -> int:
     return 1 + max(below, default=0)
 
 
-def _check_policy(device: Device, policy: PolicyMap) -> None:
-    """Refuse a new definition of a policy-map by its content, regardless of its interface."""
+def check_policy(device: Device, policy: PolicyMap, valid: Iterable[PolicyClass] = ()) -> None:
+    """Refuse a policy-map by its content, regardless of its interface.
+
+    Classes of `valid` are valid by themselves, and not examined again.
+    """
     family = device.hardware.family
-    present = device.policy_maps.get(policy.name)
-    # Unchanged classes are valid by themselves.
-    valid = set() if present is None else {id(each) for each in present.classes}
+    known = {id(each) for each in valid}
     for each in policy.classes:
-        if id(each) in valid:
+        if id(each) in known:
             continue
         facts, unordered = _rules_of(family, each)
         _check_combinations(device, facts)
@@ -229,7 +230,8 @@ def check_attachable(device: Device, interface: Interface, direction: str) -> No
 
 def check_change(device: Device, policy: PolicyMap) -> None:
     """Refuse the new definition `policy` if it is invalid by itself, in its hierarchy or where it is attached."""
-    _check_policy(device, policy)
+    present = device.policy_maps.get(policy.name)
+    check_policy(device, policy, () if present is None else present.classes)
     trial = dict(device.policy_maps)
     trial[policy.name] = policy
     changed = Device(device.hardware, policy_maps=trial)

@@ -294,7 +294,7 @@ def base_rate(
         if interface.kind in DEFAULT_BANDWIDTH_KBPS or typed:
             return Rate(interface_bandwidth_kbps(interface) * 1000.0), source
     if at.bandwidth_kbps is not None:
-        return Rate(at.bandwidth_kbps * 1000.0), f"{at.members} member ports" if at.members else "bandwidth"
+        return Rate(at.bandwidth_kbps * 1000.0), at.bandwidth_source
     return (LINE, "not known") if rate_bps is None else (Rate(float(rate_bps)), "--rate")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,7 @@ from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.generation import Generation
+from qoslab.policy.composed_rates import composed_rate
 from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
 from qoslab.policy.pasted import configuration_text, is_indented, terminal_lines, without_banners
 
@@ -82,8 +84,8 @@ class Attachment:
     """Reason why the router refuses the line; empty if it accepts the line."""
     bandwidth_kbps: int | None = None
     """`bandwidth` of an interface whose kind is not modelled."""
-    members: int = 0
-    """Number of ports of a bundle, whose rates add up to `bandwidth_kbps`; 0 for other interfaces."""
+    bandwidth_source: str = "bandwidth"
+    """Source of `bandwidth_kbps`: the line, or member links that add up to it."""
     place: str = ""
     """Another location of the policy-map, such as `control-plane`; empty on an interface."""
     group: str = ""
@@ -341,30 +343,22 @@ def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]
         found = ATTACHING.fullmatch(carried.text)
         if found is not None:
             own = (_BANDWIDTH.fullmatch(each.text) for other, each in below if other == name)
-            bandwidth = next((int(each[1]) for each in own if each), None)
-            rates = _members_kbps(configuration, interface) if bandwidth is None else []
-            yield Attachment(
-                interface,
-                found[1],
-                found[2],
-                carried.number,
-                bandwidth_kbps=sum(rates) or bandwidth,
-                members=len(rates),
-            )
+            typed = next((int(each[1]) for each in own if each), None)
+            rate = composed_rate(_sections(configuration), interface) if typed is None else (typed, "bandwidth")
+            kbps, source = rate or (None, "")
+            yield Attachment(interface, found[1], found[2], carried.number, "", kbps, source)
 
 
-def _members_kbps(configuration: Configuration, interface: str) -> list[int]:
-    """Return the rates of the ports of a port-channel."""
-    line = f"channel-group {interface.removeprefix('Port-channel')} "
-    if not interface.startswith("Port-channel"):
-        return []
-    ports = [
-        each.position.names[0]
-        for each in configuration.reading.carried
-        if each.position.mode == "interface" and f"{each.text} ".startswith(line)
-    ]
-    speeds = ((port, configuration.speed_mbps(port)) for port in ports)
-    return [DEFAULT_BANDWIDTH_KBPS[interface_kind(port)] if speed is None else speed * 1000 for port, speed in speeds]
+def _sections(configuration: Configuration) -> dict[str, list[str]]:
+    """Return the lines of interfaces and controllers, which the router may have stored, used or not read."""
+    found = defaultdict[str, list[str]](list)
+    for each in configuration.reading.carried:
+        if each.position.names and each.position.mode in (INERT, "interface"):
+            found[f"interface {each.position.names[0].removeprefix('interface ')}"].append(each.text)
+    for unread in configuration.reading.unread:
+        if unread.place:
+            found[unread.place[0]].append(unread.text)
+    return found
 
 
 def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) -> Attachment:

@@ -176,7 +176,7 @@ _KINDS = (
     "|MFR|Multilink|POS|Port-channel|Service-Engine|Switch|Tunnel|Virtual-(?:Template|PPP|TokenRing)|Vlan|Wlan-GigabitEthernet"
     "|wlan-ap|Dot11Radio|HSSI|TokenRing|NVI|Lex|SM|ucse|vmi|VirtualPortGroup|VoaBypassIn|Video|Content-Engine|LISP|nve|pseudowire|vasileft|vasiright"
 )
-_OTHER_INTERFACE = re.compile(rf"(?:{_KINDS})(?:\d[\d/:.]*)", re.IGNORECASE)
+_OTHER_INTERFACE = re.compile(rf"(?:{_KINDS})(?:\d[\d/:.]*)|Serial\d[\d/.]*:\d+", re.IGNORECASE)
 _OTHER_KIND = re.compile(_KINDS, re.IGNORECASE)
 
 TYPES: dict[str, ArgumentType] = {

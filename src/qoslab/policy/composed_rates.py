@@ -1,0 +1,79 @@
+"""Rates of interfaces that follow from lines elsewhere: bundles of ports, and channels of a T1 or E1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from qoslab.ios.model.ios_names import interface_kind
+from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
+
+_CHANNEL = re.compile(r"Serial(\d[\d/.]*):(\d+)")
+_TIMESLOTS = re.compile(r"channel-group (\d+) timeslots ([\d,-]+)(?: speed (\d+))?")
+_BANDWIDTH = re.compile(r"bandwidth (\d+)")
+_SPEED = re.compile(r"speed (\d+)")
+TIMESLOT_KBPS = 64
+"""Rate of a timeslot (ITU-T G.704); some T1 lines have 56 kb/s, by `speed 56`."""
+
+Sections = Mapping[str, Sequence[str]]
+"""Lines of a configuration by the interface or controller above them."""
+
+
+def composed_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
+    """Return the rate of a bundle or a channel in kb/s and its source; None if it is unknown."""
+    if (channel := _channel_kbps(sections, interface)) is not None:
+        return channel
+    pattern = _member_pattern(interface)
+    members = [
+        name.removeprefix("interface ")
+        for name, lines in sections.items()
+        if pattern is not None and name != f"interface {interface}" and any(map(pattern.match, lines))
+    ]
+    rates = [_port_kbps(sections, each) for each in members]
+    if not rates or None in rates:
+        return None
+    total = sum(each for each in rates if each is not None)
+    kind = "port" if interface.startswith("Port-channel") else "link"
+    return total, f"{len(rates)} member {kind}{'s' if len(rates) > 1 else ''}"
+
+
+def _member_pattern(interface: str) -> re.Pattern[str] | None:
+    number = re.sub(r"^\D+", "", interface)
+    match interface_kind(interface):
+        case "Port-channel":
+            return re.compile(rf"channel-group {number}(?: |$)")
+        case "Multilink":
+            return re.compile(rf"(?:ppp multilink group|multilink-group) {number}$")
+        case _:
+            return None
+
+
+def _port_kbps(sections: Sections, interface: str) -> int | None:
+    """Return the rate of a member: its `bandwidth`, `speed` or channel, else the default of its kind."""
+    for pattern, factor in ((_BANDWIDTH, 1), (_SPEED, 1000)):
+        found = (pattern.fullmatch(each) for each in sections[f"interface {interface}"])
+        if (typed := next(filter(None, found), None)) is not None:
+            return int(typed[1]) * factor
+    if _CHANNEL.fullmatch(interface):
+        channel = _channel_kbps(sections, interface)
+        return None if channel is None else channel[0]
+    return DEFAULT_BANDWIDTH_KBPS.get(interface_kind(interface))
+
+
+def _channel_kbps(sections: Sections, interface: str) -> tuple[int, str] | None:
+    """Return the rate of a channel of a T1 or E1 by its timeslots."""
+    name = _CHANNEL.fullmatch(interface)
+    if name is None:
+        return None
+    for place in (f"controller T1 {name[1]}", f"controller E1 {name[1]}"):
+        for each in sections.get(place, ()):
+            found = _TIMESLOTS.fullmatch(each)
+            if found is not None and found[1] == name[2]:
+                slots = sum(_size(part) for part in found[2].split(","))
+                return slots * int(found[3] or TIMESLOT_KBPS), f"{slots} timeslots"
+    return None
+
+
+def _size(part: str) -> int:
+    first, _, last = part.partition("-")
+    return int(last or first) - int(first) + 1
