@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @click.option(
     "--model",
     metavar="MODEL",
-    help="Router model (3725, 2811, 7206VXR, 3750G) or release (classic, hqf). [default: from the `version` line]",
+    help="Router or switch model (such as 3725, 2911, ISR4451, C8000V, 3750G) or release (classic, hqf, ios-xe). "
+    "[default: from the `version` line]",
 )
 @click.option("--diff", "old", metavar="OLD", type=click.Path(), help="Show the class values that changed since OLD.")
 @click.option("--kernel", is_flag=True, help="Show the policy as tc commands for the Linux kernel, with differences.")
