@@ -292,3 +292,48 @@ def test_genie_reads_the_same_of_input_policies(name: str, text: str) -> None:
     [(own, classes)] = expected["service_policy"]["input"]["policy_name"].items()
     # The recordings of some policies end before class-default.
     assert policy == own and {key: shown["class_map"][key] for key in classes["class_map"]} == classes["class_map"]
+
+
+MIXED_LIMITS = """\
+version 17.9
+class-map match-all prec1
+ match precedence 1
+class-map match-all prec2
+ match precedence 2
+class-map match-all prec3
+ match precedence 3
+policy-map wred
+ class prec1
+  shape average 1000000000 10000000 10000000
+  queue-limit 640 packets
+ class prec2
+  shape average 20000000
+  queue-limit 5120 bytes
+ class prec3
+  bandwidth 300000
+  shape average 1000000000
+  queue-limit 10 ms
+  random-detect
+  random-detect precedence 3 2 ms 5 ms
+interface TenGigabitEthernet0/0/15
+ ip address 10.0.0.1 255.255.255.0
+ service-policy output wred
+"""
+
+
+def test_limits_of_a_policy_are_in_packets_bytes_and_ms() -> None:
+    """The values are those of `iosxe/rv1` of Genie's sources, which its package lacks."""
+    lines = [" ".join(line.split()) for line in screen(MIXED_LIMITS).splitlines()]
+    limits = [line for line in lines if line.startswith(("queue limit", "shape", "bandwidth"))]
+    assert limits == [
+        "queue limit 640 packets",
+        "shape (average) cir 1000000000, bc 10000000, be 10000000",
+        "queue limit 5120 bytes",
+        "shape (average) cir 20000000, bc 80000, be 80000",
+        "queue limit 10 ms/ 375000 bytes",
+        "shape (average) cir 1000000000, bc 4000000, be 4000000",
+        "bandwidth 300000 kbps",
+        "queue limit 41666 packets",
+    ]
+    least = [int(line.split()[4]) for line in lines if line.endswith("187500 1/10")]
+    assert least == [93750, 105468, 117187, 75000, 140625, 152343, 164062, 175781]

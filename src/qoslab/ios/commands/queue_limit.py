@@ -199,8 +199,10 @@ def _units(each: PolicyClass) -> Iterator[LimitUnit]:
 
 @POLICY_RULES.at(20)
 def _check_units(device: Device, policy: PolicyMap) -> None:
-    # [R] One unit in a policy-map, which early detection shares.
-    if len({unit for each in policy.classes for unit in _units(each)}) > 1:
+    # [R] One unit in a policy-map, which early detection shares. Recordings of IOS-XE have one in each class.
+    by_class = [set(_units(each)) for each in policy.classes]
+    groups = by_class if device.hardware.qos.minimum_and_excess else [set[LimitUnit]().union(*by_class)]
+    if any(len(units) > 1 for units in groups):
         raise RejectedError(MIXED_LIMIT_UNITS)
 
 
