@@ -665,6 +665,24 @@ def test_port_channel_has_the_rate_of_its_members() -> None:
     assert (policy.base.bps, policy.base_source) == (2_000_000_000, "2 member ports")
 
 
+@pytest.mark.parametrize("name", ["FOR-MORE-THAN-ONE-SITE", "A--MORE--B", "L" * 205])
+def test_names_keep_their_parts_and_length(name: str) -> None:
+    text = f"version 17.9\npolicy-map {name}\n class class-default\n  shape average 1000000\n"
+    (policy,) = answer(text).policies
+    assert policy.policy == name
+
+
+def test_older_releases_have_names_of_at_most_40_characters() -> None:
+    text = "version 15.7\npolicy-map {}\n class class-default\n  shape average 1000000\n"
+    assert answer(text.format("L" * 40)).policies and not answer(text.format("L" * 41)).policies
+
+
+def test_an_input_interface_may_be_missing_in_the_input() -> None:
+    text = "version 17.9\nclass-map match-any IN\n match input-interface GigabitEthernet0/0/1\n"
+    found = answer(f"{text}policy-map P\n class IN\n  set dscp ef\n")
+    assert found.ignored == () and not [each for each in found.findings if each.code == "class-matches-nothing"]
+
+
 CHANNELS = """\
 version 15.7
 controller T1 0/1/0

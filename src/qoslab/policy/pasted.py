@@ -10,7 +10,8 @@ import re
 from itertools import pairwise
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])")
-_MORE = re.compile(r" ?(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
+_MORE = re.compile(r"(?: |(?<![\w-]))(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
+"""Pager; `-MORE-` within a name is none."""
 """Pager prompt; followed by nine blanks if the characters with which the terminal erased it are still there."""
 _PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}(?:\(([a-z][\w-]*)\))?[#>] ?")
 CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")

@@ -27,7 +27,8 @@ from qoslab.policy.composed_rates import composed_rate
 from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
 from qoslab.policy.pasted import configuration_text, is_indented, terminal_lines, without_banners
 
-_PORT = re.compile(r"(?im)^ *interface +([a-z-]+ ?\d[\d/]*)")
+_PORT = re.compile(r"(?im)^ *(?:interface|match +(?:not +)?input-interface) +([a-z-]+ ?\d[\d/]*)")
+"""Ports, also those that the input only refers to."""
 _HEADER = re.compile(r"(?im)^ *class-map(?: +match-(all|any))? +(?!type\b|match-)(\S+) *$")
 _CLASS = re.compile(r"(?im)^ *class +(?!type\b)(\S+)")
 _NESTED = re.compile(r"(?im)^ *match +(?:not +)?class-map +(\S+)")

@@ -28,9 +28,6 @@ from qoslab.ios.registry import (
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-MAX_NAME = 40
-"""Maximum characters of a class or policy name (from memory, not confirmed by a document)."""
-
 MATCH = (
     "match [not] (any"
     "|access-group (<list:1-2699>|name <access-list:word>)"
@@ -57,9 +54,9 @@ NO_INPUT_SUBINTERFACE = "% match input-interface takes no subinterface here: use
 LOOP = "% Class-map {name} can not match itself"
 
 
-def check_name(args: Args, name: str) -> str:
+def check_name(device: Device, args: Args, name: str) -> str:
     """Return the class or policy name, or refuse one that is too long."""
-    if len(name) > MAX_NAME:
+    if len(name) > device.hardware.qos.longest_name:
         raise args.invalid("name")
     return name
 
@@ -89,7 +86,7 @@ def users(device: Device, name: str) -> list[str]:
 )
 def _class_map(session: ConfigSession, args: Args) -> None:
     maps = session.device.class_maps
-    name = check_name(args, args.value("name", str))
+    name = check_name(session.device, args, args.value("name", str))
     if name == CLASS_DEFAULT:
         raise RejectedError(WELL_KNOWN)
     if args.unset:

@@ -74,7 +74,7 @@ def change_class(session: ConfigSession, changed: PolicyClass) -> None:
 )
 def _policy_map(session: ConfigSession, args: Args) -> None:
     maps = session.device.policy_maps
-    name = check_name(args, args.value("name", str))
+    name = check_name(session.device, args, args.value("name", str))
     if args.unset:
         if policy_users(session.device, name):
             raise RejectedError(POLICY_IN_USE.format(name=name))

@@ -72,6 +72,8 @@ class QosGeneration:
     """Default queue limit in ms of the class's rate; None: `QUEUE_LIMIT` packets."""
     greatest_queue_limit: int = 4096
     """Greatest queue limit in packets."""
+    longest_name: int = 40
+    """Number of characters of the longest name of a class-map or policy-map; 40 is from memory [R]."""
     genie_os: str = "ios"
     """Operating system in a pyATS testbed, by which Genie selects its parsers."""
     prints_thousands: bool = False
@@ -84,6 +86,8 @@ class QosGeneration:
     """`Input queue: 0/75/...` of `show interfaces`, packets."""
     output_queue_of_fifo: bool = False
     """True if `show interfaces` has `Output queue: 0/40 (size/max)` regardless of the queueing."""
+    lists_rate_as_typed: bool = False
+    """True if `show policy-map` prints `police rate` without unit, and without a burst that was not configured."""
     exceeded: str = "exceed"
     """The word before the rate of exceeding packets."""
     violated: str = "violate"
@@ -171,12 +175,15 @@ _IOS_XE = replace(
     minimum_and_excess=True,
     queue_limit_ms=engine_defaults.XE_QUEUE_LIMIT_MS,
     greatest_queue_limit=8_192_000,
+    # Cisco-IOS-XE-policy.yang, revision 2022-07-01.
+    longest_name=205,
     genie_os="iosxe",
     prints_thousands=True,
     counts_each_match=False,
     parents_without_depth=True,
     input_hold_queue=375,
     output_queue_of_fifo=True,
+    lists_rate_as_typed=True,
     exceeded="exceeded",
     violated="violated",
 )
