@@ -307,6 +307,21 @@ def test_show_policy_map_prints_the_police_line(typed_police: dict[str, Any], li
     assert show_policy_map(config, resolved).splitlines()[2].strip() == line
 
 
+def test_show_policy_map_of_ios_xe_prints_typed_rates_and_classes() -> None:
+    rate = {"form": "rate", "cir": {"bps": 10_000_000_000}}
+    config = {"generation": "ios-xe", "policy_maps": {"P": {"classes": [{"name": "A", "police": rate}]}}}
+    default = {"bc_bytes": 312_500_000, "be_bytes": None, "dynamic": None}
+    resolved = {"P": {"classes": [{"name": "A", "police": default}, {"name": "class-default"}]}}
+    assert show_policy_map(config, resolved).split("\n") == [
+        "  Policy Map P",
+        "    Class A",
+        "     police rate 10000000000",
+        "       conform-action transmit ",
+        "       exceed-action drop ",
+        "",
+    ]
+
+
 # Clock and durations
 
 

@@ -60,8 +60,10 @@ fn default_police_burst(bps: u64) -> u64 {
     (bps / defaults::POLICE_BURST_DIVISOR).clamp(defaults::POLICE_LEAST_BURST, *POLICE_BURSTS.end())
 }
 
-fn police_burst(path: &str, burst: PoliceBurst, bps: Option<u64>) -> Result<Option<u64>, ConfigError> {
+/// The bytes of a burst; with `zero`, a burst of none is one too.
+fn police_burst(path: &str, burst: PoliceBurst, bps: Option<u64>, zero: bool) -> Result<Option<u64>, ConfigError> {
     match burst {
+        PoliceBurst::Bytes(0) | PoliceBurst::Ms(0) if zero => Ok(Some(0)),
         PoliceBurst::Bytes(bytes) => Ok(Some(in_range(path, bytes, &POLICE_BURSTS, "bytes")?)),
         PoliceBurst::Ms(ms) => {
             in_range(path, ms, &(1..=2_000), "ms")?;
@@ -113,7 +115,7 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
         Some(pir) => rate("police.pir", pir, base_bps, &POLICE_RATES)?,
     };
     let bc_bytes = match config.bc {
-        Some(burst) => police_burst("police.bc", burst, cir_bps)?,
+        Some(burst) => police_burst("police.bc", burst, cir_bps, false)?,
         None => cir_bps.map(default_police_burst),
     };
     check_actions("police.conform", config.conform.as_deref())?;
@@ -129,7 +131,7 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     let two_rate = config.pir.is_some() && (defaults::PEAK_RATE_ALONE_MAKES_TWO_RATES || config.violate.is_some());
     let two_buckets = two_rate || config.violate.is_some() || config.be.is_some();
     let be_bytes = match config.be {
-        Some(burst) => police_burst("police.be", burst, if two_rate { pir_bps } else { cir_bps })?,
+        Some(burst) => police_burst("police.be", burst, if two_rate { pir_bps } else { cir_bps }, !two_rate)?,
         None if two_rate => pir_bps.map(default_police_burst),
         None if two_buckets => bc_bytes,
         None => None,
@@ -530,6 +532,8 @@ mod tests {
         assert_eq!((r.bc_bytes, r.be_bytes), (Some(1_500), Some(1_500)));
         let r = police(&policed(RateSpec::Bps(128_000), Some(RateSpec::Bps(256_000)), false), None).unwrap();
         assert_eq!((r.bc_bytes, r.be_bytes), (Some(4_000), Some(8_000)));
+        let none = PoliceConfig { be: Some(PoliceBurst::Bytes(0)), ..policed(RateSpec::Bps(8_000), None, true) };
+        assert_eq!(police(&none, None).unwrap().be_bytes, Some(0));
         assert_eq!(r.violate, Some(vec![PoliceAction::Drop {}]));
         assert_eq!(police_plan(&r).unwrap().algorithm, Algorithm::TwoRate { pir_bps: 256_000 });
         let r = police(&policed(RateSpec::Percent(50), None, false), None).unwrap();
@@ -547,6 +551,9 @@ mod tests {
         assert_eq!(error.path, "police.pir");
         let config = PoliceConfig { bc: Some(PoliceBurst::Bytes(10)), ..policed(RateSpec::Bps(8_000), None, false) };
         assert_eq!(police(&config, None).unwrap_err().path, "police.bc");
+        let peak = policed(RateSpec::Bps(8_000), Some(RateSpec::Bps(16_000)), false);
+        let config = PoliceConfig { be: Some(PoliceBurst::Bytes(0)), ..peak };
+        assert_eq!(police(&config, None).unwrap_err().path, "police.be");
         assert_eq!(police(&policed(RateSpec::Percent(0), None, false), None).unwrap_err().path, "police.cir");
     }
 }

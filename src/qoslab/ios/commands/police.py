@@ -16,7 +16,7 @@ from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, r
 from qoslab.ios.commands.drop import discards
 from qoslab.ios.commands.inert_lines import text_of
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model.generations import QosGeneration
+from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
@@ -45,8 +45,11 @@ if TYPE_CHECKING:
 
 _RATE = "8000-64000000000"
 _BURST = "1000-512000000"
+_LEAST_BURST = 1000
 # The range of percent-form bursts is that of the shaper (from memory, not confirmed by a document).
 _BURST_MS = "1-2000"
+# An excess burst of 0 is in recordings of later images, and none of earlier ones has it.
+_EXCESS = {"plain-rates": (_BURST, _BURST_MS), "rate-suffixes": ("0-512000000", "0-2000")}
 _ACTION = (
     "(transmit|drop|set-dscp-transmit <dscp:dscp>|set-prec-transmit <precedence:precedence>"
     "|(set-dscp-transmit|set-cos-transmit|set-prec-transmit) (dscp|cos|precedence) table <table:word>"
@@ -158,28 +161,26 @@ def _police(session: ConfigSession, args: Args) -> None:
         session.enter("police", "police")
 
 
-def _forms(rate: str) -> tuple[str, ...]:
+def _forms(rate: str, excess: str, excess_ms: str) -> tuple[str, ...]:
     return (
-        f"<committed:{rate}> [<committed-burst:{_BURST}> [<excess-burst:{_BURST}>]]",
-        f"cir <committed:{rate}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{_BURST}>]"
-        f" [pir <peak:{rate}> [be <excess-burst:{_BURST}>]]",
+        f"<committed:{rate}> [<committed-burst:{_BURST}> [<excess-burst:{excess}>]]",
+        f"cir <committed:{rate}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{excess}>]"
+        f" [pir <peak:{rate}> [be <excess-burst:{excess}>]]",
         f"rate <committed:{rate}> [bps] [burst <committed-burst:{_BURST}> [bytes]]"
-        f" [peak-rate <peak:{rate}> [bps] [peak-burst <excess-burst:{_BURST}> [bytes]]]",
+        f" [peak-rate <peak:{rate}> [bps] [peak-burst <excess-burst:{excess}> [bytes]]]",
+        f"cir percent <committed-share:1-100> [bc <committed-burst:{_BURST_MS}> ms] [be <excess-burst:{excess_ms}> ms]"
+        f" [pir percent <peak-share:1-100> [be <excess-burst:{excess_ms}> ms]]",
+        f"rate percent <committed-share:1-100> [burst <committed-burst:{_BURST_MS}> ms]"
+        f" [peak-rate percent <peak-share:1-100> [peak-burst <excess-burst:{excess_ms}> ms]]",
     )
 
 
-_PERCENT_FORMS = (
-    f"cir percent <committed-share:1-100> [bc <committed-burst:{_BURST_MS}> ms] [be <excess-burst:{_BURST_MS}> ms]"
-    f" [pir percent <peak-share:1-100> [be <excess-burst:{_BURST_MS}> ms]]",
-    f"rate percent <committed-share:1-100> [burst <committed-burst:{_BURST_MS}> ms]"
-    f" [peak-rate percent <peak-share:1-100> [peak-burst <excess-burst:{_BURST_MS}> ms]]",
-)
 _SUFFIXED = "Bits per second (postfix k, m, g optional; decimal point allowed)"
 _SUFFIXED_HELP = {**_HELP, "committed": _SUFFIXED, "peak": _SUFFIXED}
 
 # That rates take suffixes is documented of later images; from which on is not [I].
 for _requires, _rate, _help in (("plain-rates", _RATE, _HELP), ("rate-suffixes", f"{_RATE}kmg", _SUFFIXED_HELP)):
-    for _form in (*_forms(_rate), *_PERCENT_FORMS):
+    for _form in _forms(_rate, *_EXCESS[_requires]):
         CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={_requires}, help=_help)(
             _police
         )
@@ -200,6 +201,9 @@ def _parameters(args: Args) -> Police:
     if len(args.values("excess-burst", int)) > 1:
         raise args.invalid_repeat("excess-burst", 1)
     unit: Literal["bytes", "ms"] = "bytes" if share is None else "ms"
+    least = _LEAST_BURST if unit == "bytes" else 1
+    if be is not None and be < least and (be, peak, peak_share) != (0, None, None):
+        raise args.invalid("excess-burst")
     return Police(
         form="cir" if "cir" in args else "rate" if "rate" in args else "bps",
         cir=Amount(committed, "bps") if committed is not None else Amount(share or 0, "percent"),
@@ -416,7 +420,7 @@ def _listed(
     if discards(police := typed.get("police")):
         yield "      drop"
     elif police is not None and (resolved := entry["police"]) is not None:
-        yield from _listed_police(police, resolved)
+        yield from _listed_police(police, resolved, GENERATIONS[config["generation"]])
 
 
 @COUNTED_CLASS.at(30)
@@ -428,8 +432,11 @@ def _counted(shown: CountedClass) -> Iterator[str]:
         yield from _counted_police(police, shown.counters["police"], shown.qos)
 
 
-def _listed_police(typed: program_formats.PoliceConfig, resolved: program_formats.ResolvedPolice) -> Iterator[str]:
+def _listed_police(
+    typed: program_formats.PoliceConfig, resolved: program_formats.ResolvedPolice, qos: QosGeneration
+) -> Iterator[str]:
     rate_form = typed.get("form") == "rate"
+    as_typed = rate_form and qos.lists_rate_as_typed
     cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
     words = ["police"]
     for rate_word, rate, burst_word, burst, burst_bytes in (
@@ -439,10 +446,10 @@ def _listed_police(typed: program_formats.PoliceConfig, resolved: program_format
         if rate is not None and "percent" in rate:
             words.append(f"{rate_word} percent {percent_text(rate['percent'])}")
         elif rate is not None:
-            words.append(f"{rate_word} {rate['bps']}" + (" bps" if rate_form else ""))
+            words.append(f"{rate_word} {rate['bps']}" + (" bps" if rate_form and not as_typed else ""))
         if burst is not None and "ms" in burst:
             words.append(f"{burst_word} {burst['ms']} ms")
-        elif burst_bytes is not None:
+        elif burst_bytes is not None and not (as_typed and burst is None):
             words.append(f"{burst_word} {burst_bytes}" + (" bytes" if rate_form else ""))
     yield "     " + " ".join(words)
     actions = police_actions(typed)

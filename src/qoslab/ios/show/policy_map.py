@@ -33,9 +33,12 @@ def show_policy_map(
         lines.append(f"  Policy Map {policy_name}")
         typed = {entry["name"]: entry for entry in config["policy_maps"][policy_name]["classes"]}
         for entry in policy["classes"]:
+            if entry["name"] not in typed:
+                # The engine adds class-default.
+                continue
             lines.append(f"    Class {entry['name']}")
             for part in LISTED_CLASS.of("router"):
-                lines += part(config, typed.get(entry["name"], {"name": entry["name"]}), entry)
+                lines += part(config, typed[entry["name"]], entry)
     return "".join(line + "\n" for line in lines)
 
 
