@@ -690,7 +690,7 @@ def test_an_input_interface_may_be_missing_in_the_input() -> None:
         ("17.9", "cir percent 5 bc 2 ms be 0 ms conform-action transmit exceed-action drop violate-action drop", 0),
         ("17.9", "8000 9216 999", None),
         ("17.9", "cir 8000 pir 16000 be 0", None),
-        ("12.4(15)T", "8000 9216 0", None),
+        ("12.3", "8000 9216 0", None),
     ],
 )
 def test_an_excess_burst_of_0_is_one_of_later_releases(release: str, police: str, be: int | None) -> None:
