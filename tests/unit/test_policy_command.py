@@ -665,6 +665,26 @@ def test_port_channel_has_the_rate_of_its_members() -> None:
     assert (policy.base.bps, policy.base_source) == (2_000_000_000, "2 member ports")
 
 
+@pytest.mark.parametrize(
+    ("port", "lines", "expected"),
+    [
+        ("Port-channel1", " shutdown\n", (1_000_000_000, "1 member port")),
+        ("Port-channel1.100", "", (2_000_000_000, "2 member ports")),
+        ("Port-channel1.100", "interface Port-channel1\n bandwidth 500000\n", (5e8, "bandwidth of Port-channel1")),
+    ],
+    ids=["shutdown", "subinterface", "bandwidth of the bundle"],
+)
+def test_a_port_channel_has_the_rate_of_its_active_members(port: str, lines: str, expected: tuple[float, str]) -> None:
+    text = (
+        f"version 16.12\npolicy-map P\n class class-default\n  shape average percent 10\n"
+        "interface GigabitEthernet0/0/0\n channel-group 1 mode active\n"
+        f"interface GigabitEthernet0/0/1\n channel-group 1 mode active\n{lines}"
+        f"interface {port}\n service-policy output P\n"
+    )
+    (policy,) = answer(text).policies
+    assert (policy.base.bps, policy.base_source) == expected
+
+
 @pytest.mark.parametrize("name", ["FOR-MORE-THAN-ONE-SITE", "A--MORE--B", "L" * 205])
 def test_names_keep_their_parts_and_length(name: str) -> None:
     text = f"version 17.9\npolicy-map {name}\n class class-default\n  shape average 1000000\n"

@@ -20,14 +20,24 @@ Sections = Mapping[str, Sequence[str]]
 
 
 def composed_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
-    """Return the rate of a bundle or a channel in kb/s and its source; None if it is unknown."""
+    """Return the rate of a bundle or a channel in kb/s and its source; None if it is unknown.
+
+    A subinterface has the rate of its bundle; members that are shut down do not count.
+    """
+    bundle, dot, _ = interface.partition(".")
+    if dot and _member_pattern(bundle) is not None:
+        typed = _typed_kbps(sections, bundle)
+        return composed_rate(sections, bundle) if typed is None else (typed, f"bandwidth of {bundle}")
     if (channel := _channel_kbps(sections, interface)) is not None:
         return channel
     pattern = _member_pattern(interface)
     members = [
         name.removeprefix("interface ")
         for name, lines in sections.items()
-        if pattern is not None and name != f"interface {interface}" and any(map(pattern.match, lines))
+        if pattern is not None
+        and name != f"interface {interface}"
+        and any(map(pattern.match, lines))
+        and "shutdown" not in lines
     ]
     rates = [_port_kbps(sections, each) for each in members]
     if not rates or None in rates:
@@ -50,14 +60,21 @@ def _member_pattern(interface: str) -> re.Pattern[str] | None:
 
 def _port_kbps(sections: Sections, interface: str) -> int | None:
     """Return the rate of a member: its `bandwidth`, `speed` or channel, else the default of its kind."""
-    for pattern, factor in ((_BANDWIDTH, 1), (_SPEED, 1000)):
-        found = (pattern.fullmatch(each) for each in sections[f"interface {interface}"])
-        if (typed := next(filter(None, found), None)) is not None:
-            return int(typed[1]) * factor
+    if (typed := _typed_kbps(sections, interface)) is not None:
+        return typed
     if _CHANNEL.fullmatch(interface):
         channel = _channel_kbps(sections, interface)
         return None if channel is None else channel[0]
     return DEFAULT_BANDWIDTH_KBPS.get(interface_kind(interface))
+
+
+def _typed_kbps(sections: Sections, interface: str) -> int | None:
+    """Return the rate by the lines `bandwidth` or `speed` of an interface."""
+    for pattern, factor in ((_BANDWIDTH, 1), (_SPEED, 1000)):
+        found = (pattern.fullmatch(each) for each in sections.get(f"interface {interface}", ()))
+        if (typed := next(filter(None, found), None)) is not None:
+            return int(typed[1]) * factor
+    return None
 
 
 def _channel_kbps(sections: Sections, interface: str) -> tuple[int, str] | None:
