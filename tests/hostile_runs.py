@@ -103,7 +103,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "no kind of lab": (
         changed(MANIFEST, lambda run: run.update(lab="nonsense")),
         2,
-        r'manifest\.json: lab: found the kind of lab "nonsense", expected one of virtual, simulated',
+        r'manifest\.json: lab: found the unknown lab kind "nonsense", expected one of virtual, simulated',
     ),
     "an arm elsewhere": (
         changed(MANIFEST, lambda run: run["cells"][0].update(arm="../../../other", folder="")),
@@ -118,7 +118,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "a cell of no kind of lab": (
         changed(RECORD, lambda cell: cell.update(lab="nonsense")),
         3,
-        r'policed/1: cell\.json: lab: found the kind of lab "nonsense"',
+        r'policed/1: cell\.json: lab: found the unknown lab kind "nonsense"',
     ),
     "the record of another cell": (
         changed(RECORD, lambda cell: cell.update(arm="shaped")),
@@ -231,11 +231,11 @@ RUNS: dict[str, tuple[Change, int, str]] = {
         1,
         r"",
     ),
-    "counters that are empty": (written("counters/R1.jsonl", ""), 3, r"policed/1: R1 left no counters"),
+    "counters that are empty": (written("counters/R1.jsonl", ""), 3, r"policed/1: R1 reported no counters"),
     "counters that are refusals": (
         written("counters/R1.jsonl", '{"ok": false}\n' * 100_000),
         3,
-        r"policed/1: R1 left no counters",
+        r"policed/1: R1 reported no counters",
     ),
     "counters that were cut": (written("counters/R1.jsonl", '{"ok": '), 3, r"policed/1: .*R1\.jsonl:1: no JSON"),
     "counters that are deep": (written("counters/R1.jsonl", "[" * 20000), 3, r"policed/1: .*R1\.jsonl:1: nested"),
@@ -314,7 +314,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "a name that is no text": (
         lambda run: (run / CELL / "config" / "\udcff.ios").write_text("x") and None,
         2,
-        r"found another name, expected printable text in UTF-8",
+        r"found a name with other characters, expected printable text in UTF-8",
     ),
 }
 """Faults: the change, the exit status, and a regular expression of the message."""

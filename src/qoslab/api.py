@@ -138,7 +138,7 @@ def _duration(value: object) -> Duration | None:
     if not isinstance(value, str):
         raise UserError(
             f'duration: found {value!r}, expected text with a unit, as "10 s"',
-            hint="leave it out for the experiment's own",
+            hint="leave it out to use the duration of the experiment",
         )
     try:
         return Duration.parse(value)

@@ -52,7 +52,7 @@ def problems_of(kind: Kind, name: str) -> Iterator[str]:
     """Yield the errors of a plug-in, one sentence each."""
     registry, examine = _OF_KIND[kind]
     if name in registry.own:
-        yield f"the name is taken: qoslab has a {ONE[kind]} of its own that is called so"
+        yield f"the name is already used by a built-in {ONE[kind]} of qoslab"
         return
     if name not in registry:
         yield f'no package of this environment has an entry point "{name}" in the group qoslab.{kind}'
@@ -87,7 +87,7 @@ def problems_of_tool(name: str, tool: TrafficTool) -> Iterator[str]:
                 taken += 1
                 yield from (f"{what}: {each}" for each in _of_flow(tool, flow, ENDS[family]))
         except QoslabError as error:
-            yield f"{what}: check takes the flow, and then: {error.message}"
+            yield f"{what}: check accepts the flow, but commands fails: {error.message}"
         except Exception as error:
             yield f"{what}: {type(error).__name__}: {error}"
     if not taken:
@@ -111,10 +111,10 @@ def _of_flow(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
     commands = tool.commands(flow, duration, ends, "reno")
     yield from _of_commands(tool, commands, duration)
     if commands != tool.commands(flow, duration, ends, "reno"):
-        yield "commands gives others when it is asked again"
+        yield "commands returns different commands when it is called again"
     uncounted = tool.uncounted(flow)
     if uncounted.stream_bytes < 0 or uncounted.last_s < 0:
-        yield f"uncounted is {uncounted}, expected nothing below 0"
+        yield f"uncounted is {uncounted}, expected no negative number"
     if flow.protocol == "udp":
         tool.datagrams(flow)
         if not 0 < tool.largest_datagram(flow.family or 4) <= 65_535:
@@ -127,7 +127,7 @@ def _of_flow(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
             except TrafficError:
                 continue
             if not found.failure:
-                yield f"parse makes a result of {text[:20]!r}, expected a TrafficError"
+                yield f"parse accepts {text[:20]!r}, expected a TrafficError"
 
 
 def _of_commands(tool: TrafficTool, commands: Commands, duration: Duration) -> Iterator[str]:
@@ -159,16 +159,16 @@ def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
         if role not in ROLES:
             yield f'its role is "{role}", expected one of {", ".join(str(each) for each in ROLES)}'
         if platform.is_router and role is None:
-            yield "it is a router, and no role pushes its configuration"
+            yield "it is a router, but no role pushes its configuration"
         interfaces = platform.interfaces(node)
         for interface in interfaces or ():
             problems = [platform.interface_problem(node, interface, each) for each in get_args(Framing)]
             if None not in problems:
-                yield f"it has the interface {interface}, and takes it on no link"
+                yield f"it has the interface {interface}, but accepts it on no link"
         if platform.interface_problem(node, "no such interface", "ethernet") is None:
-            yield 'it takes "no such interface" as the name of an interface'
+            yield 'it accepts "no such interface" as an interface name'
         if platform.is_router and platform.generation(node) is None:
-            yield "it is a router, and has no QoS generation"
+            yield "it is a router, but has no QoS generation"
     except Exception as error:
         yield f"{type(error).__name__}: {error}"
 
@@ -180,11 +180,11 @@ def problems_of_metric(name: str, metric: AddedMetric) -> Iterator[str]:
     try:
         value = metric.figure(tables.frame(metric.table, []))
     except Exception as error:
-        yield f"of a table without rows: {type(error).__name__}: {error}; expected None"
+        yield f"for a table without rows: {type(error).__name__}: {error}; expected None"
         return
     if value is not None:
         odd = not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value)
-        yield f"of a table without rows it makes {value!r}, expected None{' or a number' if odd else ''}"
+        yield f"its result for a table without rows is {value!r}, expected None{' or a number' if odd else ''}"
 
 
 def problems_of_figure(name: str, figure: Any) -> Iterator[str]:

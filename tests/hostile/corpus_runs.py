@@ -161,7 +161,11 @@ def cases() -> Iterator[Case]:
             make = run(put(name, kind), options=asked(), seal=False)
             yield case(f"verify in the place of {Path(name).name}: {kind}", make, READERS["verify"])
     for kind, given in NAMES.items():
-        refused = ((2,), "found another name, expected printable text in UTF-8") if kind in UNPRINTABLE else ()
+        refused = (
+            ((2,), "found a name with other characters, expected printable text in UTF-8")
+            if kind in UNPRINTABLE
+            else ()
+        )
         for words in (READERS["verify"], READERS["watch"], REPORT):
             yield case(f"{words[0]} a name: {kind}", run(named(given), options=asked()), words, *refused)
     for name, (change, answer) in TABLES.items():

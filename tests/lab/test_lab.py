@@ -425,7 +425,7 @@ def test_topologies_beyond_the_virtual_lab_are_refused(name: str) -> None:
     twice["links"].append({**twice["links"][0], "name": "again"})
     with pytest.raises(ExperimentError, match="is used by two links"):
         Lab.up(type(TWO_HOSTS).model_validate_json(json.dumps(twice)), name=name)
-    with pytest.raises(UserError, match="cannot be a lab's name"):
+    with pytest.raises(UserError, match="is not a valid lab name"):
         Lab.up(TWO_HOSTS, name="a/b")
     assert name not in [each.name for each in Lab.all()]
 

@@ -210,9 +210,9 @@ def test_a_check_names_obstacles_before_the_first_change(
     status, output, errors = run(clean, "lab", "check", str(file), str(experiment))
     assert status == 2
     for found in (
-        f"gw: {WAN} has the qdisc tbf 5:, expected none but the default; remove it if it is not needed: tc qdisc del "
+        f"gw: {WAN} has the qdisc tbf 5:, expected only the default; remove it if it is not needed: tc qdisc del "
         f"dev {WAN} root",
-        "gw: eth0 has the qdisc clsact ffff:, expected none but the default; remove it if it is not needed: tc qdisc "
+        "gw: eth0 has the qdisc clsact ffff:, expected only the default; remove it if it is not needed: tc qdisc "
         "del dev eth0 clsact",
         "gw: eth0 has tcp-segmentation-offload, ",
         "gw: found net.ipv4.ip_forward 0, expected 1",

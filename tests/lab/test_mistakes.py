@@ -28,6 +28,6 @@ def test_released_program_has_no_mistake_switch(program: str) -> None:
 def test_the_released_simulator_refuses_deliberate_mistakes(given: list[str]) -> None:
     output = subprocess.run([own_program("qos-sim"), *given], input="", capture_output=True, text=True, check=False)
     assert (output.returncode, output.stdout) == (2, "")
-    assert "this program makes none: only builds for tests know mistakes on purpose" in output.stderr
+    assert "this program has no deliberate mistakes: only a build for tests has them" in output.stderr
     shown = subprocess.run([own_program("qos-sim"), "--help"], capture_output=True, text=True, check=True)
     assert "mistake" not in shown.stdout

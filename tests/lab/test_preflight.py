@@ -160,7 +160,7 @@ def test_qoslab_program_that_cannot_run_on_a_host_is_named(
     monkeypatch.setenv("QOSLAB_FLOOD", str(flood))
     found = text(check_lab(file, plan, collector)).splitlines()
     assert [line.partition(", expected")[0] for line in found] == [
-        f'{host}: found that flood cannot be run there, "flood: libc.so.6: version GLIBC_2.34 not found"'
+        f'{host}: found that flood does not run there ("flood: libc.so.6: version GLIBC_2.34 not found")'
         for host in ("client", "server")
     ]
 
@@ -175,9 +175,9 @@ def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
         configured(lab, "R1", *away, "interface Fa0/0", "ip address 192.168.10.1 255.255.255.0")
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found FastEthernet0/1 of R1 at eth0 of client, expected FastEthernet0/0 of R1; "
-            "plug the cable in there, or name the interfaces in the inventory",
+            "connect the cable there, or name the interfaces in the inventory",
             "link wan: found FastEthernet0/0 of R1 at eth0 of server, expected FastEthernet0/1 of R1; "
-            "plug the cable in there, or name the interfaces in the inventory",
+            "connect the cable there, or name the interfaces in the inventory",
         ]
 
 

@@ -280,7 +280,7 @@ def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: Col
             Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE}, [], traffic=NO_TIME
         )
     assert caught.value.message == (
-        "R1 was not changed, since the experiment would overwrite a part of its configuration:\n"
+        "R1 was not changed, because the experiment would overwrite part of its configuration:\n"
         "  it has its own `policy-map Police`, with other content"
     )
     with pytest.raises(UserError, match="`service-policy output Police` is already active"):
@@ -565,7 +565,7 @@ def test_responder_without_its_port_is_reported(probes: Callable[..., Probes], r
         taken.stdout.readline()
         running = probes({"type": "udp-echo", "from": "client", "to": "server", "port": 5000})
         with pytest.raises(
-            RunInvalid, match="the responder on server cannot listen on UDP port 1967: something else does"
+            RunInvalid, match="the responder on server cannot listen on UDP port 1967: another program uses it"
         ):
             running.prepare()
     finally:

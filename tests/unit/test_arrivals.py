@@ -108,8 +108,8 @@ def test_a_mismatch_with_arrivals_names_the_tool() -> None:
     assert held(report(), [stream], (40000, 10_000)) == []
     assert held(report(stream_bytes=1460), [stream], (40000, 8_540)) == []
     assert held(report(stream_bytes=1460), [stream], (40000, 8_539)) == [
-        'traffic "transfer": iperf3 reports 8539 B received, and the capture server saw 10000 B: they may differ '
-        "by 1460 B"
+        'traffic "transfer": iperf3 reports 8539 B received, and the capture server saw 10000 B: a difference of '
+        "at most 1460 B is allowed"
     ]
     assert held(report(), [stream], (40000, 10_001)) != []
     assert held(report(), [stream], (40001, 10_000)) != [], "a stream of which nothing was seen"
@@ -173,7 +173,9 @@ def test_real_streams_agree_with_a_real_capture() -> None:
     assert list(unlike(columns(tables.frame("flows", rows)), arriving)) == []
     whole_reads = [row | {"bytes": row["bytes"] // 131_072 * 131_072} for row in rows]
     (output,) = unlike(columns(tables.frame("flows", whole_reads)), arriving)
-    assert output.startswith('traffic "transfer": iperf3 reports ') and output.endswith("they may differ by 5988 B")
+    assert output.startswith('traffic "transfer": iperf3 reports ') and output.endswith(
+        "a difference of at most 5988 B is allowed"
+    )
 
 
 def record(**changes: object) -> CellRecord:

@@ -247,9 +247,9 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("was", "now", "message"),
     [
-        ("duration: ", "duration: 1", ["measured otherwise now: duration", "expectations: 10 with other bounds"]),
-        ("    tcp: modern\n", "", ["measured otherwise now: arms.policed-cubic"]),
-        ("\ncaptures:", "\n  - {name: again, title: Again}\ncaptures:", ["measured otherwise now: arms.again (new)"]),
+        ("duration: ", "duration: 1", ["settings that changed: duration", "expectations: 10 with other bounds"]),
+        ("    tcp: modern\n", "", ["settings that changed: arms.policed-cubic"]),
+        ("\ncaptures:", "\n  - {name: again, title: Again}\ncaptures:", ["settings that changed: arms.again (new)"]),
         ("title: Policed to 1 Mb/s, modern TCP", "title: Otherwise", []),
         ("reason: >-\n", "reason: >-\n        Not least:\n", []),
         ("\ndescription: >\n", "\ndescription: >\n  In other words.\n", []),

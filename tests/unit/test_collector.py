@@ -73,7 +73,7 @@ def test_a_missing_router_is_reported(collector: Collector) -> None:
 
 
 def test_unknown_router_is_reported(collector: Collector) -> None:
-    with pytest.raises(DeviceError, match="R7 is not a router that was connected to"):
+    with pytest.raises(DeviceError, match="R7 is not a connected router"):
         collector.observe("R7", "show clock")
 
 

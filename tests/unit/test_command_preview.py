@@ -75,4 +75,4 @@ def test_each_cell_restarts_its_timer_and_short_methods_are_omitted(tmp_path: Pa
     assert "configure terminal revert" not in shown
     assert "[reload] reload in 31\n" in shown and "[reload] reload in 210\n" in shown
     alone = "\n".join(sent_lines(plan, {"R1": RouterSettings(rollback="archive")}))
-    assert "rollback timer: none is long enough, so a run is refused" in alone
+    assert "rollback timer: no method allows enough time, so a run is refused" in alone

@@ -226,7 +226,7 @@ def test_a_licence_is_refused_for_formats_without_one(
     if form in SIGNED:
         assert f'{words[0]}: found "{words[1]}", expected ' in output
     else:
-        assert f"found {words[0]} with --format {form}, expected one that has a place: csv, ro-crate" in output
+        assert f"found {words[0]} with --format {form}, expected a format with such a field: csv, ro-crate" in output
     assert list(tmp_path.iterdir()) == []
 
 

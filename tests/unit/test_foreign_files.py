@@ -379,9 +379,9 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
             NO_VALUE,
             "found no value",
         ),
-        ("two.json", ONE + OTHER + IDLE, "found 2 JSON documents, expected that of one test"),
+        ("two.json", ONE + OTHER + IDLE, "found 2 JSON documents, expected one, of one test"),
         ("two-cut.json", ONE + OTHER[:-9], "found incomplete JSON: Extra data"),
-        ("two-events.json", "".join(EVENTS + EVENTS).encode(), 'two-events.json:8: found another event "start"'),
+        ("two-events.json", "".join(EVENTS + EVENTS).encode(), 'two-events.json:8: found a second event "start"'),
         ("no-end.json", "".join(EVENTS[:-1]).encode(), 'found no event "end", expected one'),
         (
             "cut-event.json",
@@ -389,7 +389,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
             "cut-event.json:7: found an incomplete event, expected a JSON",
         ),
         ("error.json", (EVENTS[0] + '{"event":"error","data":"no route"}').encode(), "ended with an error: no route"),
-        ("none3.json", NO_STREAM, "found no stream, expected some"),
+        ("none3.json", NO_STREAM, "found no stream, expected at least one"),
         (
             "refused.txt",
             recorded("iperf3-refused.client.txt"),

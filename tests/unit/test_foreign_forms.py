@@ -310,7 +310,7 @@ def test_a_malformed_number_of_iperf3_is_refused_with_its_line(
 def test_a_number_of_thousands_of_digits_in_json_is_refused_with_its_line(tmp_path: Path) -> None:
     text = '{"start": {"version": "iperf 3.12", "connected": []},\n"intervals": [],\n"end": ' + "9" * 5000 + "}"
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(UserError, match=r"a\.json:3: found a number of thousands of digits"):
+    with pytest.raises(UserError, match=r"a\.json:3: found a number with thousands of digits"):
         read_foreign(tmp_path / "a.json")
 
 

@@ -84,7 +84,7 @@ def test_fields_with_a_default_may_be_omitted_in_input() -> None:
 
 def test_a_type_that_differs_between_schemas_is_refused(schemas: Path) -> None:
     change(schemas, "qos-sim-result", lambda types: types["Count"]["properties"].update(more={"type": "integer"}))
-    with pytest.raises(ValueError, match="qos-sim-result has another Count than the schemas before it"):
+    with pytest.raises(ValueError, match="qos-sim-result has a different Count from the earlier schemas"):
         formats_module(schemas)
 
 

@@ -134,7 +134,7 @@ def test_cell_path_must_be_below_cells(run: Path, capsys: pytest.CaptureFixture[
 
     sample_run.change_json(run / "manifest.json", change)
     assert main(["report", str(run)]) == 2
-    assert "expected one below cells/" in capsys.readouterr().err
+    assert "expected a folder below cells/" in capsys.readouterr().err
 
 
 def write_events(run: Path, *lines: str) -> None:
@@ -369,7 +369,7 @@ def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.C
         os.chdir(before)
         for command in ("report", "verify", "watch", "compare"):
             assert main([command, str(run)]) == 2
-            assert "found a longer path, expected at most 3000 bytes" in capsys.readouterr().err
+            assert "the path is too long, expected at most 3000 bytes" in capsys.readouterr().err
     finally:
         os.chdir(before)
         shutil.rmtree(run)

@@ -205,7 +205,7 @@ def test_a_run_warns_of_a_policy_without_packets_and_of_output_without_values(
     run = simulated(tmp_path, monkeypatch, VOICE + POLICY + OUT.replace("0/1", "0/0"), observe)
     idle, unparsed = analyse(run).warnings
     assert idle.startswith(
-        "arm policy: R1 FastEthernet0/0 output: policy-map UPLINK met no packet (no declared traffic"
+        "arm policy: R1 FastEthernet0/0 output: policy-map UPLINK received no packet (no declared traffic"
     )
     assert unparsed.startswith('R1 "show policy-map interface FastEthernet0/1": nothing was parsed of any of 2 outputs')
 

@@ -98,7 +98,7 @@ def test_drawing_has_each_package_in_its_layer_and_numbers_the_path_of_a_run() -
     svg = drawing(page)
     texts = re.findall(r">([^<>\n]+)</text>", svg)
     assert texts == ["Above", "top", "1", "Below", "low", "2", "other"]
-    with pytest.raises(ValueError, match="names gone, expected packages of the tables"):
+    with pytest.raises(ValueError, match="names gone, expected packages that are in the tables"):
         drawing(page.replace("`top` →", "`gone` →"))
 
 

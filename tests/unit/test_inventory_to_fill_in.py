@@ -28,7 +28,7 @@ INVENTORY = """\
 all:
   vars:
     qoslab_emulated_by:
-      wan: line  # fill in: the source of its delay: the line itself or a node
+      wan: line  # fill in: the source of its delay: `line` or a node
   children:
     ios:
       vars:

@@ -109,7 +109,7 @@ def test_a_configuration_that_no_lines_restore_is_reported() -> None:
     with pytest.raises(QoslabError) as raised:
         lines(SHARED.format(60, 10), SHARED.format(10, 60), rewrite="nothing")
     assert (raised.value.message, raised.value.hint) == (
-        "no configuration lines are known that restore the previous running configuration",
+        "found no configuration lines that restore the previous running configuration",
         "Compare the two by hand; both are in the run folder.",
     )
 

@@ -159,7 +159,7 @@ def test_policy_of_the_run_in_use_by_others_is_reported() -> None:
     decide.
     """
     others = changed(AFTER, ("  bandwidth 100\n", "  bandwidth 100\n  service-policy Police\n"))
-    with pytest.raises(QoslabError, match="no configuration lines are known"):
+    with pytest.raises(QoslabError, match="found no configuration lines"):
         restoration(BEFORE, others, [PUSHED], HARDWARE)
 
 

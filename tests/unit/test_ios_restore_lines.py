@@ -120,7 +120,7 @@ def test_a_line_that_cannot_be_removed_alone_has_a_reason() -> None:
     with pytest.raises(QoslabError) as raised:
         back(BEFORE, after, POLICY)
     assert (raised.value.message, raised.value.hint) == (
-        "no configuration lines are known that remove the run's configuration and keep the later changes of others: "
+        "found no configuration lines that remove the run's configuration and keep the later changes of others: "
         "`service-policy input Police`: % policy map Police not configured",
         "Compare the configurations by hand; both are in the run folder.",
     )
@@ -153,7 +153,7 @@ def test_a_policy_unchanged_by_the_run_is_not_rewritten() -> None:
     after = changed(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
     was, now = (parse_config(text, HARDWARE) for text in (SHARES, after))
     assert "no policy-map Others" in lines_between(was, now)
-    with pytest.raises(QoslabError, match="are known that restore the previous running"):
+    with pytest.raises(QoslabError, match="lines that restore the previous running"):
         back(SHARES, after, after.partition("interface")[0])
 
 

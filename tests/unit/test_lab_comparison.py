@@ -158,7 +158,7 @@ def test_incomparable_runs_are_named(runs: Path, tmp_path: Path) -> None:
     shutil.rmtree(other)
     (runs / "latest").unlink()
     (runs / "latest").symlink_to(virtual.name)
-    with pytest.raises(UserError, match="found runs in the virtual lab only, expected a second lab's"):
+    with pytest.raises(UserError, match="found runs in the virtual lab only, expected runs in a second lab"):
         counterparts(root, [])
     in_lab(
         Path(shutil.copytree(virtual, tmp_path / "elsewhere")),

@@ -443,7 +443,7 @@ def test_a_keyring_without_the_password_is_reported(tmp_path: Path, monkeypatch:
     with pytest.raises(UserError, match=r"R1: .*servicename: rack for user nobody not found") as caught:
         read_lab(file)
     assert caught.value.hint == "Put it into the keyring: keyring set SERVICE USER."
-    # As it is without the package.
+    # The state without the package.
     (tmp_path / "keyring.py").write_text("raise ImportError\n")
     with pytest.raises(UserError, match="missing required python library 'keyring'") as caught:
         read_lab(file)

@@ -530,7 +530,7 @@ class TestCommand:
         before, after = files(tmp_path, self.passed, self.time_s)
         Path(before).write_bytes(pcap("<", 0xA1B23C4D, 1, [(1, 0, frame(1, 514, 64))] * 20, kept=40))
         assert main(["infer", before, after]) == 2
-        assert "only 6 bytes behind the IP header were kept, expected 20 at least" in capsys.readouterr().err
+        assert "only 6 bytes after the IP header, expected at least 20" in capsys.readouterr().err
 
     def test_unwritable_table_is_reported(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         names = files(tmp_path, self.passed, self.time_s)

@@ -409,9 +409,9 @@ class TestServer:
     @pytest.mark.parametrize(
         ("number", "hint"),
         [
-            (errno.EADDRINUSE, "another program has it; choose another, or 0 for any free port"),
-            (errno.EACCES, "ports below 1024 are for root; choose another, or 0 for any free port"),
-            (errno.ENOBUFS, "choose another, or 0 for any free port"),
+            (errno.EADDRINUSE, "another program has it; choose another port, or 0 for any free one"),
+            (errno.EACCES, "ports below 1024 are for root; choose another port, or 0 for any free one"),
+            (errno.ENOBUFS, "choose another port, or 0 for any free one"),
         ],
     )
     def test_the_reason_for_an_unavailable_port_is_reported(

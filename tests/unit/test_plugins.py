@@ -162,9 +162,7 @@ def test_conformance_names_each_failed_requirement(acme: None, capsys: pytest.Ca
         conformance.require(kind, name)  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match=r"the metric acme\.fails:\nof a table without rows: ZeroDivisionError"):
         conformance.require("metrics", "acme.fails")
-    assert list(conformance.problems_of("tools", "iperf3")) == [
-        "the name is taken: qoslab has a tool of its own that is called so"
-    ]
+    assert list(conformance.problems_of("tools", "iperf3")) == ["the name is already used by a built-in tool of qoslab"]
     assert list(conformance.problems_of("figures", "nothing")) == [
         'no package of this environment has an entry point "nothing" in the group qoslab.figures'
     ]

@@ -70,7 +70,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "slow port": (
         {"ports": {**UP, "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24", mbps=10.0)}},
-        ["R1: found FastEthernet0/1 at 10 Mb/s, expected 100 Mb/s for the link wan; the port cannot carry it: "],
+        ["R1: found FastEthernet0/1 at 10 Mb/s, expected 100 Mb/s for the link wan; the port is too slow: "],
     ),
     "a model that nobody knows": (
         {"model": "7301"},
@@ -110,18 +110,18 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
             "let qoslab_isolate be `in place` or `namespace`",
             "client: found rto_min to 192.168.20.2 200, expected 300; give its route there `rto_min 300ms` (ip route "
             "change), or let",
-            "client: found no route to 192.168.30.2, expected one; give it a route there, by the experiment's router",
+            "client: found no route to 192.168.30.2, expected one; add a route there, through the experiment's router",
         ],
     ),
     "program": (
         {"server": {"missing": ("iperf3",)}},
-        ["server: found no program iperf3 in its path, expected it; install"],
+        ["server: found no program iperf3 in PATH, expected it; install"],
     ),
     "a program of ours": (
         {"server": {"unfit": {"flood": "flood: /lib/libc.so.6: version `GLIBC_2.34' not found (required by flood)"}}},
         [
-            "server: found that flood cannot be run there, \"flood: /lib/libc.so.6: version `GLIBC_2.34' not found "
-            '(required by flood)", expected it for the experiment; use a host like this machine, or name a flood in '
+            "server: found that flood does not run there (\"flood: /lib/libc.so.6: version `GLIBC_2.34' not found "
+            '(required by flood)"); the experiment needs it; use a host like this machine, or name a flood in '
             "QOSLAB_FLOOD that needs no library (cargo build"
         ],
     ),
@@ -129,7 +129,10 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"server": {"congestion": frozenset({"cubic"})}},
         ["server: found no TCP congestion control reno, expected one of cubic; modprobe tcp_reno"],
     ),
-    "disk": ({"server": {"free": 10**7}}, ["server: found 10 MB free for captures, expected 67 MB or more; make room"]),
+    "disk": (
+        {"server": {"free": 10**7}},
+        ["server: found 10 MB free for captures, expected at least 67 MB; free disk space"],
+    ),
     "reached by a test card": (
         {"client": {"management": "eth0"}},
         ["client: found the path to it through eth0, expected another interface than that of the test; "],
@@ -143,7 +146,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
                 }
             }
         },
-        ["client: found 192.168.20.9/24 on mgmt, expected test networks only on eth0; take that address away; "],
+        ["client: found 192.168.20.9/24 on mgmt, expected test networks only on eth0; remove that address; "],
     ),
     "two with an address": (
         {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"], MACS["server"])}, QUICK)}}},
@@ -164,8 +167,8 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "names that are taken": (
         {"running": "policy-map Police\n class class-default\n  police cir 64000\n!\n" + RUNNING},
         [
-            "R1: found that it has its own `policy-map Police`, with other content, expected nothing that the "
-            "experiment would overwrite; rename it in the"
+            "R1: found that it has its own `policy-map Police`, with other content; the experiment must not "
+            "overwrite existing configuration; rename it in the"
         ],
     ),
     "interface with a policy": (
@@ -175,8 +178,8 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
             ).replace("interface F", "policy-map Own\n class class-default\n  fair-queue\n!\ninterface F", 1)
         },
         [
-            "R1: found that `service-policy output Own` is already active under `interface FastEthernet0/1`, "
-            "expected nothing that the experiment would overwrite; rename it in the"
+            "R1: found that `service-policy output Own` is already active under `interface FastEthernet0/1`; the "
+            "experiment must not overwrite existing configuration; rename it in the"
         ],
     ),
     "interface that limits and queues": (
@@ -309,7 +312,7 @@ def two(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY
 def test_one_router_under_two_names_is_found_by_its_hardware_addresses() -> None:
     ports = {"FastEthernet0/0": MACS["Fa0"], "Serial0/0": ""}
     reported = "FastEthernet0/0 has 02:00:00:00:00:10 in both"
-    advice = "expected a device for each; give the one that is wrong its own ansible_host"
+    advice = "expected a device for each; correct the ansible_host of one of them"
     assert two(ports, ports) == [
         f"R1 and R2: found one router under both names ({reported}, serial number FTX0945W0MY), {advice}"
     ]
@@ -334,13 +337,13 @@ def test_one_machine_under_two_names_is_found() -> None:
     same = cards(MACS["client"], MACS["server"])
     assert text("namespace", "eth0", client=same, server=same) == [
         "client and server: found one machine under both names, and eth0 for both, expected one interface for each; "
-        "give each its own in qoslab_interfaces, or its own ansible_host"
+        "give each a different device in qoslab_interfaces, or a different ansible_host"
     ]
     # A PC with a card for each, as namespaces.
     assert text("namespace", "eth1", client=same, server=same) == []
     assert text("in place", "eth1", client=same, server=same) == [
         "client and server: found one machine under both names (eth0 has 02:00:00:00:00:01 in both), expected a device "
-        "for each; let both have `qoslab_isolate: namespace`, or two machines"
+        "for each; set `qoslab_isolate: namespace` for both, or use two machines"
     ]
     # Namespaces of one machine that are hosts each, and machines whose image was copied.
     assert text("in place", "eth0", client=same, server=cards(MACS["Fa0"], MACS["Fa1"])) == []
@@ -471,8 +474,7 @@ def emulated(**link: Any) -> Experiment:
         (
             {"delay": "50 ms", "jitter": {"size": "5 ms", "correlation": "90 %"}},
             RoundTrips(40, (100.4, 100.8) * 20),
-            "found its jitter not measured (successive delays resemble each other, by 90 %), expected it to be "
-            "compared",
+            "found its jitter not measured (successive delays are correlated, by 90 %), expected it to be compared",
         ),
         (
             {},

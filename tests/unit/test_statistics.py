@@ -73,7 +73,7 @@ def test_intervals_have_nominal_coverage(count: int) -> None:
     assert {name: each / SAMPLED for name, each in hits.items() if each < LEAST_COVERED * SAMPLED} == {}
 
 
-NONE = "no values: a statistic needs at least one"
+NONE = "found no values; a statistic needs at least one"
 NOT_MEASURED = "a value is not a number: leave out values that were not measured"
 NOT_FINITE = "a value is not a finite number: leave out values that were not measured"
 
@@ -94,7 +94,7 @@ def test_non_finite_values_are_refused() -> None:
     assert refused(difference, [1.0, math.nan], [1.0]) == refused(difference, [1.0], [math.inf]) == NOT_FINITE
     assert refused(warm_up, []) == NONE
     assert refused(warm_up, [-math.inf]) == NOT_FINITE
-    rows = "values of 2 dimensions: a statistic needs a row of them"
+    rows = "found values of 2 dimensions; a statistic needs one dimension"
     assert refused(difference, [[1.0]], [1.0]) == refused(warm_up, [[]]) == rows
 
 
@@ -275,7 +275,7 @@ def test_advice_without_variance_is_two() -> None:
 def test_advice_needs_a_pilot_and_a_difference() -> None:
     few = "one repetition does not show the spread between repetitions: run at least two first"
     assert refused(repetitions_for, [1.0], 1.0) == few
-    none = "a difference of 0 cannot be detected: give one above 0"
+    none = "found a difference of 0, expected one above 0"
     assert refused(repetitions_for, [1.0, 2.0], 0.0) == none
 
 

@@ -114,7 +114,7 @@ def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
     journal = journal_of(cell, tmp_path)
     with journal.step(second):
         pass
-    refused = pytest.raises(ValueError, match=f'"{first}" comes after "{second}", the plan has it before')
+    refused = pytest.raises(ValueError, match=f'"{first}" comes after "{second}", but precedes it in the plan')
     with refused, journal.step(first):
         pass
 

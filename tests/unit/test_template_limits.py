@@ -21,7 +21,7 @@ WITHIN = {
     "work": f"{LOOP}{{% endfor %}}hostname R9\n",
 }
 BEYOND = {
-    "value": (GROWN + " ~ 'a' %}", f"a value of it has {VALUE + 1} characters"),
+    "value": (GROWN + " ~ 'a' %}", f"one of its values has {VALUE + 1} characters"),
     "range": (
         f"{{% for i in range({RANGE + 1}) %}}{{% endfor %}}",
         f"a range of more than {RANGE} numbers",

@@ -35,6 +35,6 @@ def test_a_topology_file_alone_names_the_expected_keys(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError) as caught:
         load_topology(file)
     assert [str(finding) for finding in caught.value.findings] == [
-        f"{file}:2:1: topology: found topology: alone, expected an experiment (with name, traffic and arms), or a"
+        f"{file}:2:1: topology: found only topology:, expected an experiment (with name, traffic and arms), or a"
         " topology file; a topology file has nodes: and links: at the top, without topology: around them"
     ]

@@ -123,7 +123,7 @@ REFUSED = [
     (Rate, "1,5 Mb/s", 'found "1,5 Mb/s", expected a rate such as "100 Mb/s"', 'did you mean "1.5 Mb/s"?'),
     (Rate, "1,5 MB", 'found "1,5 MB", expected a rate such as "100 Mb/s"', ""),
     (Rate, "5 parsec", "unit", ""),
-    (Rate, "0.5 b/s", 'found "0.5 b/s", not a whole number of b/s', ""),
+    (Rate, "0.5 b/s", 'found "0.5 b/s", expected a whole number of b/s', ""),
     (Rate, "9" * 37 + " b/s", 'found "' + "9" * 37 + ' b/s", expected at most 1' + "0" * 27 + " Gb/s", ""),
     (
         Rate,
@@ -140,7 +140,7 @@ REFUSED = [
     (Size, "8 Mb", "unit", "sizes are in bytes: 8 bits are 1 B"),
     (Size, "8 bits", "unit", "sizes are in bytes: 8 bits are 1 B"),
     (Size, "3 furlong", "unit", ""),
-    (Size, "0.5 B", 'found "0.5 B", not a whole number of B', ""),
+    (Size, "0.5 B", 'found "0.5 B", expected a whole number of B', ""),
     (Duration, "30", "bare", 'did you mean "30 s"?'),
     (Duration, "5 m", "unit", 'write "5 min" for minutes, "5 ms" for milliseconds'),
     (Duration, "10 Seconds", "unit", 'did you mean "10 s"?'),
@@ -152,7 +152,7 @@ REFUSED = [
     (Duration, "2 usecs", "unit", 'did you mean "2 us"?'),
     (Duration, "10 MS", "unit", 'did you mean "10 ms"?'),
     (Duration, "1 day", "unit", ""),
-    (Duration, "0.5 ns", 'found "0.5 ns", not a whole number of ns', ""),
+    (Duration, "0.5 ns", 'found "0.5 ns", expected a whole number of ns', ""),
     (Rate, "1 KB/S", "unit", 'did you mean "1 kb/s"?'),
     (Size, "3 kbyte", "unit", 'write "3 kB" for powers of 1000, "3 KiB" for powers of 1024'),
     (Size, "3 G", "unit", 'write "3 GB" for powers of 1000, "3 GiB" for powers of 1024'),
@@ -163,7 +163,7 @@ REFUSED = [
     (Percent, "28 percent", "unit", 'did you mean "28 %"?'),
     (Percent, "5 PCT", "unit", 'did you mean "5 %"?'),
     (Percent, "5 x", "unit", ""),
-    (Percent, "0.00001 %", 'found "0.00001 %", not a whole number of 0.0001 %', ""),
+    (Percent, "0.00001 %", 'found "0.00001 %", expected a whole number of 0.0001 %', ""),
 ]
 """Kind, text, its message (`bare`: no unit, `unit`: an unknown unit), proposal."""
 

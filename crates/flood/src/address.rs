@@ -20,7 +20,7 @@ pub fn unspecified(address: IpAddr) -> IpAddr {
     }
 }
 
-/// An address that the system gave; none where it is of another family.
+/// Address from a system call; none for another address family.
 pub fn peer(storage: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = storage.as_sockaddr_in().map(|found| SocketAddr::from((found.ip(), found.port())));
     v4.or_else(|| storage.as_sockaddr_in6().map(|found| SocketAddr::from((found.ip(), found.port()))))

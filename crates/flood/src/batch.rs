@@ -81,8 +81,8 @@ impl Batch {
         }
     }
 
-    /// Hands over those from `first` on, in one call; returns how many the kernel took, which is at least one, or why
-    /// it refused the first. Those behind one that it refused have not been tried.
+    /// Passes the datagrams from `first` on to the kernel in one call. Returns the number that the kernel accepted, at
+    /// least one, or its reason for refusing the first. Datagrams after a refused one have not been tried.
     pub fn send(&mut self, socket: &OwnedFd, first: usize) -> Result<usize, Errno> {
         let vectors: Vec<_> = self.payloads[first..self.length].iter().map(|payload| [IoSlice::new(payload)]).collect();
         let control: [ControlMessage<'_>; 0] = [];

@@ -30,7 +30,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Destination port and payload bytes are drawn anew for each datagram where absent.
+    /// If absent, destination port and payload size are drawn for each datagram.
     pub fn new(port: Option<u16>, payload: Option<u32>, seed: u64) -> Self {
         Self { port, payload, random: fastrand::Rng::with_seed(seed) }
     }
@@ -94,7 +94,7 @@ impl Stamp {
             return None;
         }
         let now_us = now_ns / 1000;
-        // Two's complement: a sender whose clock is ahead is later than now.
+        // Two's complement, because a sender whose clock is ahead is later than now.
         let ago = (now_us as u32).wrapping_sub(word(6)) as i32;
         let sent_us = now_us.saturating_add_signed(-i64::from(ago));
         Some(Self { flood, sequence: u64::from(word(2)), sent_ns: sent_us * 1000 })

@@ -19,7 +19,7 @@ pub enum Error {
     Destination(IpAddr, Errno),
     /// The datagrams would be fragmented.
     #[error(
-        "found a size of {size} bytes, but packets to {destination} can have at most {mtu}: \
+        "found a size of {size} bytes, expected at most {mtu}, the MTU towards {destination}: \
          fragments would be lost one by one"
     )]
     Size {
@@ -27,7 +27,7 @@ pub enum Error {
         size: u32,
         /// The MTU on the way.
         mtu: i32,
-        /// Where to.
+        /// Destination.
         destination: IpAddr,
     },
     /// The first datagram was refused.

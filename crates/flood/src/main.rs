@@ -21,7 +21,7 @@ use netio::wait::{be_punctual, Stop};
 use crate::error::Error;
 use crate::quantity::Quantity;
 
-/// Floods a host with UDP datagrams at an exact pace, and counts at the other end what arrives.
+/// Floods a host with UDP datagrams at an exact pace, and counts those that arrive at the other end.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {
@@ -31,7 +31,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Send datagrams; print one JSON object that says what was really sent
+    /// Send datagrams; print one JSON object with the number actually sent
     Send(Send),
     /// Count datagrams until SIGINT or SIGTERM; print a line of JSON for each interval, the sums last
     Receive(Receive),
@@ -56,10 +56,10 @@ struct Send {
         value_parser = clap::value_parser!(u32).range(i64::from(LEAST_SIZE)..=i64::from(GREATEST_SIZE)),
     )]
     size: Option<u32>,
-    /// Destination port; a random one for each datagram where absent
+    /// Destination port. [default: a random one for each datagram]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Seconds to send; until SIGINT or SIGTERM where absent
+    /// Seconds to send. [default: until SIGINT or SIGTERM]
     #[arg(long, value_name = "S", value_parser = quantity::seconds)]
     duration: Option<Quantity>,
     /// Local address
@@ -74,7 +74,7 @@ struct Send {
     /// DSCP of every packet
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: u8,
-    /// Number in every datagram, by which a receiver tells this flood from others; the time where absent
+    /// Number in every datagram that identifies this flood for a receiver. [default: the time]
     #[arg(long, value_name = "N")]
     id: Option<u64>,
     /// Seed of random sizes and ports
@@ -121,24 +121,24 @@ struct Receive {
     /// kernel answers some of the datagrams with "port unreachable", at most about one a second
     #[arg(long)]
     any_port: bool,
-    /// Local address; every IPv4 address where absent
+    /// Local address. [default: every IPv4 address]
     #[arg(long)]
     address: Option<IpAddr>,
     /// Receive on every IPv6 address instead
     #[arg(long, conflicts_with = "address")]
     ipv6: bool,
-    /// Count only floods with this number; all floods where absent
+    /// Count only floods with this number. [default: all floods]
     #[arg(long, value_name = "N")]
     id: Option<u64>,
     /// Seconds between two lines of output
     #[arg(long, value_name = "S", default_value = "1", value_parser = quantity::seconds)]
     interval: Quantity,
-    /// Seconds to receive; until SIGINT or SIGTERM where absent
+    /// Seconds to receive. [default: until SIGINT or SIGTERM]
     #[arg(long, value_name = "S", value_parser = quantity::seconds)]
     duration: Option<Quantity>,
 }
 
-/// IP length of packets where `--bandwidth` comes without a size, as flood.pl has it.
+/// IP length of packets if `--bandwidth` is given without a size, as in flood.pl.
 const DEFAULT_SIZE: u32 = 256;
 
 fn main() -> ExitCode {

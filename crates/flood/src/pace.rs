@@ -12,7 +12,8 @@ const SECOND: u64 = 1_000_000_000;
 const LONGEST_NS: u64 = 3600 * SECOND;
 
 impl Gap {
-    /// The gap of datagrams of `bytes` at `rate` bits per second; `None` where it is below 1 ns or above an hour.
+    /// Returns the gap between datagrams of `bytes` at `rate` bits per second; `None` if it is below 1 ns or above an
+    /// hour.
     pub fn of_rate(bytes: u32, rate: u64) -> Option<Self> {
         Self::new(u64::from(bytes) * 8 * SECOND, rate)
     }
@@ -27,7 +28,7 @@ impl Gap {
         Self::new(self.numerator, self.denominator.checked_mul(u64::from(parts))?)
     }
 
-    /// Returns the gap of such a stream whose datagrams are sent in batches; `None` above an hour.
+    /// Returns the gap between batches of datagrams of such a stream; `None` above an hour.
     pub fn times(self, batch: u32) -> Option<Self> {
         Self::new(self.numerator.checked_mul(u64::from(batch))?, self.denominator)
     }
@@ -54,7 +55,7 @@ impl Gap {
         duration.checked_sub(1).map_or(0, |last| self.last_due(last).saturating_add(1))
     }
 
-    /// As nanoseconds, for people.
+    /// The gap in nanoseconds, as text.
     pub fn nanoseconds(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }

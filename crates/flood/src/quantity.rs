@@ -31,7 +31,7 @@ fn decimal(text: &str, digits: usize) -> Result<Quantity, String> {
         return Err(format!("found {text:?}, expected at most {digits} digits after the point"));
     }
     match format!("{whole}{fraction:0<digits$}").parse::<u64>() {
-        // As times, greater ones would not fit a clock.
+        // Larger values would overflow as times.
         Ok(0) => Err(wrong()),
         Ok(number) if number <= u64::MAX / 4 => Ok(Quantity(number)),
         _ => Err(format!("found {text:?}, a value that is too large")),

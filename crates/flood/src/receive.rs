@@ -31,13 +31,13 @@ const BATCH: usize = 256;
 pub struct Receiver {
     /// Local address; one that is unspecified is every address of its family.
     pub address: IpAddr,
-    /// The port; every port where absent, which needs a raw socket.
+    /// Port; if absent, every port, which needs a raw socket.
     pub port: Option<u16>,
-    /// Only floods with this number; all where absent.
+    /// Number of the counted floods; all floods if absent.
     pub id: Option<u64>,
     /// Nanoseconds between two lines of output.
     pub interval: u64,
-    /// Nanoseconds; until a signal where absent.
+    /// Duration in nanoseconds; until a signal if absent.
     pub duration: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ struct Received<'a> {
     /// IP and UDP headers included.
     bytes: u64,
     payload_bytes: u64,
-    /// From the first arrival to the last.
+    /// Time from the first arrival to the last.
     seconds: f64,
     /// Datagrams of others, other floods among them.
     foreign: u64,
@@ -178,17 +178,19 @@ impl Receiver {
             Errno::EPERM | Errno::EACCES if self.port.is_none() => Error::Raw,
             errno => Error::System("cannot open a socket", errno),
         })?;
-        // Beyond the machine's limit where that is allowed.
+        // Exceed the machine's limit if allowed.
         if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
             setsockopt(&socket, sockopt::RcvBuf, &BUFFER)
                 .map_err(|e| Error::System("cannot size the receive buffer", e))?;
         }
-        setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(|e| Error::System("cannot ask for overflows", e))?;
+        setsockopt(&socket, sockopt::RxqOvfl, &1)
+            .map_err(|e| Error::System("cannot enable the kernel's drop counter", e))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)
-            .map_err(|e| Error::System("cannot ask for stamps", e))?;
+            .map_err(|e| Error::System("cannot enable receive timestamps", e))?;
         // A raw socket is of one family anyhow.
         if self.address.is_ipv6() && self.port.is_some() {
-            setsockopt(&socket, sockopt::Ipv6V6Only, &true).map_err(|e| Error::System("cannot keep to IPv6", e))?;
+            setsockopt(&socket, sockopt::Ipv6V6Only, &true)
+                .map_err(|e| Error::System("cannot restrict the socket to IPv6", e))?;
         }
         let local = SocketAddr::new(self.address, self.port.unwrap_or(0));
         bind(socket.as_raw_fd(), &SockaddrStorage::from(local)).map_err(|e| Error::Bind(local, e))?;

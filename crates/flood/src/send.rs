@@ -30,25 +30,25 @@ const LOOK_NS: u64 = 100_000_000;
 pub struct Flood {
     /// Destination address.
     pub destination: IpAddr,
-    /// Destination port; random where absent.
+    /// Destination port; random if absent.
     pub port: Option<u16>,
-    /// IP length; random where absent.
+    /// IP length; random if absent.
     pub size: Option<u32>,
     /// Between two datagrams of one stream.
     pub gap: Gap,
-    /// Nanoseconds; until a signal where absent.
+    /// Duration in nanoseconds; until a signal if absent.
     pub duration: Option<u64>,
-    /// Local address; the kernel's choice where absent.
+    /// Local address; chosen by the kernel if absent.
     pub source: Option<IpAddr>,
-    /// Port of the first stream, the others follow; the kernel's choice where absent.
+    /// Port of the first stream, followed by those of the others; chosen by the kernel if absent.
     pub source_port: Option<u16>,
     /// Source ports that take turns.
     pub streams: u16,
-    /// Of every packet.
+    /// DSCP of every packet.
     pub dscp: u8,
-    /// In every stamp; the time where absent.
+    /// Number in every stamp; the time if absent.
     pub id: Option<u64>,
-    /// Of random sizes and ports.
+    /// Seed of random sizes and ports.
     pub seed: u64,
     /// Datagrams that are due together.
     pub batch: u32,
@@ -73,7 +73,7 @@ pub struct Sent {
     seed: u64,
     /// Asked for: nanoseconds between two datagrams of all streams together.
     gap_ns: f64,
-    /// From the first deadline to the end.
+    /// Time from the first deadline to the end.
     seconds: f64,
     packets: u64,
     /// IP and UDP headers included.
@@ -205,14 +205,14 @@ impl Flood {
         let frames = self.frames(length.unwrap_or(0))?;
         let mut draw = Draw::new(self.port, length, self.seed);
         let mut batch = Batch::new(frames.as_ref().map_or(self.batch, Frames::longest));
-        let together = gap.times(self.batch).ok_or_else(|| {
-            Error::Options(format!("found batches of {}, with more than an hour between two", self.batch))
-        })?;
+        let together = gap
+            .times(self.batch)
+            .ok_or_else(|| Error::Options(format!("found batches of {}, sent more than an hour apart", self.batch)))?;
         let flood = self.id.unwrap_or_else(clock::wall);
         let start = clock::monotonic();
         let mut pacer = Pacer::new(start, together, self.duration, self.catch_up);
         let mut look = start;
-        // Of frames: the next one, and datagrams of those that were skipped.
+        // With frames: the next frame, and datagrams of skipped ones.
         let (mut next, mut skipped) = (0, 0);
         while !stop.requested() {
             let now = clock::monotonic();
@@ -257,12 +257,12 @@ impl Flood {
         let Some(size) = self.size else { return Ok(()) };
         let least = headers + LEAST_PAYLOAD;
         if size < least {
-            return Err(Error::Options(format!("found a size of {size} bytes, expected at least {least} of IPv6")));
+            return Err(Error::Options(format!("found a size of {size} bytes, expected at least {least} for IPv6")));
         }
         self.check_mtu(size)
     }
 
-    /// Its frames in datagrams of at most `largest` bytes of payload; none where it sends single datagrams.
+    /// Frames of the load in datagrams of at most `largest` bytes of payload; none if it sends single datagrams.
     fn frames(&self, largest: u32) -> Result<Option<Frames>, Error> {
         if self.frames.is_empty() {
             return Ok(None);
@@ -271,7 +271,7 @@ impl Flood {
         match found.filter(|found| found.longest() <= batch::MOST) {
             Some(found) => Ok(Some(found)),
             None => Err(Error::Options(format!(
-                "found frames in packets of {} bytes, expected at most {} packets a frame, each of 24 bytes or more",
+                "found frames in packets of {} bytes, expected at most {} packets per frame, each of at least 24 bytes",
                 self.size.unwrap_or(0),
                 batch::MOST
             ))),
@@ -306,7 +306,7 @@ impl Flood {
 
     fn check_mtu(&self, size: u32) -> Result<(), Error> {
         let probe = self.udp_socket()?;
-        // Connecting a datagram socket sends nothing. Linux tells the MTU by the same option for both families.
+        // Connecting a datagram socket sends nothing. Linux reports the MTU by the same option for both families.
         let to = SocketAddr::new(self.destination, self.port.unwrap_or(1));
         connect(probe.as_raw_fd(), &SockaddrStorage::from(to)).map_err(|e| Error::Destination(self.destination, e))?;
         let mtu = getsockopt(&probe, sockopt::IpMtu).map_err(|e| Error::System("cannot read the MTU", e))?;
@@ -318,7 +318,7 @@ impl Flood {
 
     fn open(&self) -> Result<Vec<Stream>, Error> {
         let (soft, hard) =
-            getrlimit(Resource::RLIMIT_NOFILE).map_err(|e| Error::System("cannot read the limit of files", e))?;
+            getrlimit(Resource::RLIMIT_NOFILE).map_err(|e| Error::System("cannot read the limit of open files", e))?;
         // Reserve for standard input and output and descriptors that the program itself opens.
         let needed = u64::from(self.streams) + 16;
         if needed > hard {
@@ -329,7 +329,7 @@ impl Flood {
         }
         if needed > soft {
             setrlimit(Resource::RLIMIT_NOFILE, needed, hard)
-                .map_err(|e| Error::System("cannot raise the limit of files", e))?;
+                .map_err(|e| Error::System("cannot raise the limit of open files", e))?;
         }
         (0..self.streams).map(|number| self.open_stream(number)).collect()
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct Sequence {
     /// One above the greatest number that has arrived.
     next: u64,
-    /// Numbers that have not arrived: from the key to before the value. No two gaps touch.
+    /// Numbers that have not arrived, as ranges from the key up to the value (exclusive). No two ranges touch.
     gaps: BTreeMap<u64, u64>,
     missing: u64,
     /// Datagrams that arrived, repeated ones left out.
@@ -51,7 +51,7 @@ impl Sequence {
         }
     }
 
-    /// Takes a number out of its gap; false where it is in none.
+    /// Removes a number from its gap; false if it is in none.
     fn fill(&mut self, number: u64) -> bool {
         let Some((&from, &to)) = self.gaps.range(..=number).next_back().filter(|(_, to)| number < **to) else {
             return false;
@@ -66,8 +66,7 @@ impl Sequence {
         true
     }
 
-    /// Returns the numbers below the greatest one that have not arrived. Losses at the very end are known only to the
-    /// sender.
+    /// Returns the missing numbers below the greatest one. Losses at the very end are known only to the sender.
     pub fn missing(&self) -> u64 {
         self.missing
     }

@@ -14,8 +14,8 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Frames of these payload bytes in a cycle, in datagrams of at most `largest` bytes of payload. `None` without
-    /// frames, or where a frame or a datagram has no room for a stamp.
+    /// Frames with these payload bytes, repeated in a cycle, in datagrams of at most `largest` bytes of payload. `None`
+    /// without frames, or if a frame or a datagram is too small for a stamp.
     pub fn new(sizes: Vec<u32>, largest: u32, streams: u16) -> Option<Self> {
         let room = |bytes: u32| bytes >= SHORTEST_STAMP;
         let fits = !sizes.is_empty() && sizes.iter().all(|bytes| room(*bytes)) && largest >= 2 * SHORTEST_STAMP;

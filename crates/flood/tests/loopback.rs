@@ -1,4 +1,4 @@
-//! The program against itself over the loopback: what one side says it sent, the other says it received.
+//! The program against itself over loopback: the sender's counts equal those of the receiver.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -32,13 +32,13 @@ impl Receiver {
             .spawn()
             .expect("flood starts");
         let mut lines = BufReader::new(process.stdout.take().expect("piped")).lines();
-        // Its first line says that it waits.
+        // Its first line reports that it waits.
         let line = lines.next().expect("a line").expect("text");
         assert!(line.starts_with(r#"{"waiting""#), "{line}");
         Self { process, lines }
     }
 
-    /// Its lines and its last one.
+    /// Lines of the output, and the last line.
     fn stop(mut self) -> (Vec<Value>, Value) {
         let pid = nix::unistd::Pid::from_raw(self.process.id() as i32);
         nix::sys::signal::kill(pid, nix::sys::signal::SIGINT).expect("it runs");
@@ -73,7 +73,7 @@ fn frames_are_sent_in_bursts_and_short_datagrams_are_counted() {
 fn sent_datagrams_are_received() {
     let port = free_port();
     let receiver = Receiver::start(&format!("--port {port}"));
-    // What is not of a flood is told apart.
+    // Packets that are not from a flood are counted separately.
     std::net::UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"hello", ("127.0.0.1", port)).unwrap();
     let said = sent(&format!(
         "send 127.0.0.1 --port {port} --bandwidth 2000 --size 200 --streams 3 --duration 0.2 --catch-up 1000"

@@ -25,7 +25,7 @@ static SWITCH: LazyLock<RouterConfig> = LazyLock::new(|| {
     RouterConfig::from_json(&config.to_string()).expect("the configuration is well-formed")
 });
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let mut bridge = Bridge::default();
     bridge.configure(&SWITCH, PORTS.into_iter());

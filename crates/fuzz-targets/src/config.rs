@@ -15,7 +15,7 @@ const SWITCH_PORTS: &str = r#"{"ports": {
     "FastEthernet0/1": {"inside": "c", "wire": "d", "link": {"rate_bps": 100000000, "framing": "ethernet"},
         "paced_by_peer": true}}}"#;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = PortsConfig::from_json(text);
@@ -42,7 +42,7 @@ pub fn run(bytes: &[u8]) {
     }
     engine.poll_inside(Time(1_000_000), Duration::ZERO, &mut outputs);
     for output in outputs.drain(..) {
-        // With the label that a switch has given it.
+        // With its label from the switch.
         if let Output::Departure(inside) = output {
             engine.transmit(inside.time, PortId(1 - inside.port.0), inside.descriptor, ());
         }

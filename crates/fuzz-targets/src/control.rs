@@ -3,10 +3,10 @@
 use qos_router::control::{Line, Lines};
 use qos_router::requests::{parse, refusal};
 
-/// Between what is read at one go; no byte of UTF-8.
+/// Separator between chunks that are read at once; not a byte of UTF-8.
 const SEPARATOR: u8 = 0xff;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let mut lines = Lines::default();
     for piece in bytes.split(|byte| *byte == SEPARATOR) {

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use flood::datagram::{parse_datagram, parse_packet, Stamp};
 use flood::sequence::{Jitter, Sequence};
 
-/// Numbers that are told apart here.
+/// Number of distinct datagram numbers.
 const COUNTED: u64 = 300;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     if let Some((_, _, payload)) = parse_packet(bytes) {
         assert!(payload.len() + 28 <= bytes.len());

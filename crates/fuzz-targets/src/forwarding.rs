@@ -7,7 +7,7 @@ use qos_router::forwarding::packet::{rewrite, Packet};
 const ADDRESSES: usize = 12;
 const HEADER: usize = 14;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     message(bytes);
     let Some(packet) = Packet::of(bytes) else { return };
@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) {
     for at in (ADDRESSES..length).filter(|at| !changed.contains(at)) {
         assert_eq!(frame[at], bytes[at]);
     }
-    // It is a packet as before, unless its life is over.
+    // The packet is unchanged, unless its TTL has expired.
     let next = Packet::of(&frame);
     assert_eq!(next.is_some(), frame[ttl] > 1);
     if let Some(next) = next {

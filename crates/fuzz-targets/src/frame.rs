@@ -3,7 +3,7 @@
 use qos_core::frame::{parse, rewrite_cos, rewrite_dscp};
 use qos_core::wire::Framing;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let Some((dscp, bytes)) = bytes.split_first() else { return };
     let dscp = dscp & 0x3f;

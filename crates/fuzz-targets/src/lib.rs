@@ -1,4 +1,4 @@
-//! The fuzz targets as functions of bytes: each panics where something that must hold does not.
+//! Fuzz targets as functions of bytes: each panics if a required property is violated.
 //!
 //! `fuzz_targets` passes them generated input, `tests/corpus.rs` the files in `fuzz/corpus`.
 

@@ -1,15 +1,16 @@
-//! Any bytes as a capture: read without a panic to where they make no sense, and no packet is more than the file.
+//! Arbitrary bytes as a capture: reading ends without a panic at the first malformed byte, and no packet is longer than
+//! the file.
 
 use qos_pcap::capture::Capture;
 use qos_pcap::columns::Columns;
 use qos_pcap::packet::{describe, Facts};
 
-/// Of a record of the older form, the shortest.
+/// Length of the shortest record of the older format.
 const LEAST_RECORD: usize = 16;
-/// Whom gzip compresses a thousandfold is not looked at to the end.
+/// Limit on decompressed bytes: more highly compressed input is not read to its end.
 const MOST: usize = 100_000;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let Ok(mut capture) = Capture::new(bytes) else { return };
     let (mut columns, mut room, mut packets) = (Columns::new(64), Vec::new(), 0);

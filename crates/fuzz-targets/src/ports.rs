@@ -2,7 +2,7 @@
 
 use qos_router::ports::parse;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(wiring) = parse(text) {

@@ -1,7 +1,7 @@
 //! Random programs against the engine, by the first byte as a router, as one with trees of queues or as a switch; the
 //! property tests run the same.
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let Some((first, program)) = bytes.split_first() else { return };
     if program.len() <= 2_000 {

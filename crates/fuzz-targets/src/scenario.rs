@@ -8,7 +8,7 @@ const FASTEST_BPS: u64 = 10_000_000;
 /// Five packets of a jitter operation.
 const LONGEST_PROBE_NS: u64 = 100_000_000;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(mut scenario) = Scenario::from_json(text) else { return };

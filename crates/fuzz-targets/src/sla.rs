@@ -42,7 +42,7 @@ struct Both {
     sends: Vec<Send>,
 }
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let mut both = Both { now: START, prober: Prober::new(7), responder: Responder::default(), sends: Vec::new() };
     both.prober.configure(&OPERATIONS, START);

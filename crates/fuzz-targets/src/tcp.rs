@@ -13,7 +13,7 @@ use crate::network::{Net, Path, Policer};
 /// Segments in a row that are lost at most: a connection gives up after so many timeouts as Linux does.
 const IN_A_ROW: u32 = 4;
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (first, second) = (input.byte(), input.byte());

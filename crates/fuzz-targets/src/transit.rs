@@ -4,7 +4,7 @@
 use qos_core::frame::rewrite_dscp;
 use qos_router::frame::{complete_checksum, TransitKeys};
 
-/// Panics where it does not hold.
+/// Panics if a property is violated.
 pub fn run(bytes: &[u8]) {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let keys = TransitKeys::default();

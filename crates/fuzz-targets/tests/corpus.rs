@@ -1,9 +1,9 @@
-//! What the fuzz targets promise holds for every file of their corpora.
+//! The properties of the fuzz targets hold for every file of their corpora.
 
 use std::fs;
 use std::path::Path;
 
-/// Hands each file of a target's corpus to it. A failure names the file that was told last.
+/// Passes each file of a target's corpus to the target. A failure names the last reported file.
 fn replay(target: &str, run: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

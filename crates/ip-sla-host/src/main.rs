@@ -26,16 +26,16 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run an operation; at the end, or after SIGINT or SIGTERM, print one JSON object that says what was measured.
-    /// Needs raw sockets (CAP_NET_RAW) for ICMP
+    /// Run an operation; at the end, or after SIGINT or SIGTERM, print one JSON object with the measurements. Needs raw
+    /// sockets (CAP_NET_RAW) for ICMP
     Probe(Probe),
-    /// Answer UDP operations until SIGINT or SIGTERM; then print one JSON object that counts what was answered
+    /// Answer UDP operations until SIGINT or SIGTERM; then print one JSON object with the number of answers
     Respond(Respond),
 }
 
 #[derive(Debug, Args)]
 struct Probe {
-    /// What is sent
+    /// Type of the operation
     #[arg(value_enum)]
     kind: OperationKind,
     /// IPv4 or IPv6 address of the other end; ICMP jitter runs over IPv4 only
@@ -67,13 +67,13 @@ struct Probe {
     /// Round trips of more milliseconds are counted apart
     #[arg(long, value_name = "MS", default_value_t = 5000)]
     threshold: u32,
-    /// Bytes of request data; the operation's default where absent
+    /// Bytes of request data. [default: that of the operation]
     #[arg(long, value_name = "BYTES")]
     size: Option<u16>,
     /// Type-of-service byte, of IPv6 the traffic class
     #[arg(long, default_value_t = 0)]
     tos: u8,
-    /// Seconds to run; until SIGINT or SIGTERM where absent
+    /// Seconds to run. [default: until SIGINT or SIGTERM]
     #[arg(long, value_name = "S", value_parser = seconds)]
     duration: Option<Duration>,
 }
@@ -83,8 +83,7 @@ struct Respond {
     /// A port to answer on without having been asked by a control message; may be given several times
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Vec<u16>,
-    /// Whom to answer: a prefix such as 10.0.0.0/8 or 2001:db8::/32; may be given several times. 0.0.0.0/0 and ::/0 are
-    /// anyone
+    /// Prefix of the senders to answer, such as 10.0.0.0/8 or 2001:db8::/32; repeatable. 0.0.0.0/0 and ::/0 are anyone
     #[arg(long, value_name = "PREFIX", required = true)]
     allow: Vec<IpNet>,
 }

@@ -14,7 +14,7 @@ use netio::socket::{lacks_family, Family, Kind, Received, Socket};
 /// Sockets by port and version of IP.
 pub type Sockets = BTreeMap<(u16, Family), Socket>;
 
-/// A responder that is on, listening on the control port and where it was asked to, over IPv4 and IPv6.
+/// Running responder: it listens on the control port and on requested ports, over IPv4 and IPv6.
 #[derive(Debug)]
 pub struct Responder {
     protocol: ip_sla::Responder,
@@ -76,7 +76,7 @@ impl Responder {
         self.sockets.values().map(AsRawFd::as_raw_fd)
     }
 
-    /// When a port is to be closed.
+    /// Time at which the next port is to be closed.
     pub fn deadline(&self) -> Option<Nanos> {
         self.protocol.deadline()
     }
@@ -143,7 +143,8 @@ impl Responder {
         result
     }
 
-    /// Returns the message about an error of [`serve`](Self::serve): at most one line per second, whatever is received.
+    /// Returns the message about an error of [`serve`](Self::serve): at most one line per second, regardless of the
+    /// input.
     pub fn complaint(&mut self, error: &io::Error, now: Nanos) -> Option<String> {
         if now < self.silent_until {
             self.untold += 1;

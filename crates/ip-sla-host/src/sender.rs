@@ -8,7 +8,7 @@ use ip_sla::{Channel, Config, Nanos, OperationReport, Prober, Send};
 
 use netio::socket::{Family, Kind, Socket};
 
-/// Packets whose departure stamp is outstanding; older ones have not left.
+/// Maximum number of packets with an outstanding departure stamp; older ones are considered unsent.
 const WATCHED: usize = 1024;
 
 /// Socket and the packets sent through it.
@@ -44,7 +44,7 @@ impl Sender {
         self.outlets.values().map(|outlet| outlet.socket.as_raw_fd())
     }
 
-    /// When [`step`](Self::step) has something to do.
+    /// Time at which [`step`](Self::step) next has work to do.
     pub fn deadline(&self) -> Option<Nanos> {
         self.prober.deadline()
     }
@@ -88,7 +88,7 @@ impl Sender {
             }
         };
         if let Err(error) = outlet.socket.send(&send.bytes, send.target) {
-            // Whether the kernel counted the packet is not known: both begin again.
+            // It is unknown whether the kernel counted the packet, so both counts restart.
             outlet.socket.stamp_departures()?;
             outlet.sent = 0;
             outlet.watched.clear();

@@ -40,7 +40,7 @@ fn operation(target: IpAddr, target_port: u16) -> OperationConfig {
     }
 }
 
-/// The operation's report once its first run has ended; `serve` is called again and again meanwhile.
+/// Returns the operation's report after its first run; `serve` is called repeatedly until then.
 fn measured(operation: OperationConfig, mut serve: impl FnMut()) -> OperationReport {
     let config = Config { operations: [(1, operation)].into(), ..Config::default() };
     config.check().unwrap();
@@ -101,7 +101,7 @@ fn the_responder_answers_both_ip_versions_and_allowed_senders() {
             }
         }
     };
-    // A port that was free a moment ago: what listens on it is the responder, asked by the control message.
+    // The port was free just before, so the listener on it is the responder, asked by the control message.
     let free = |address| UdpSocket::bind((address, 0)).unwrap().local_addr().unwrap().port();
     for address in BOTH {
         let jitter = OperationConfig {
@@ -122,7 +122,7 @@ fn the_responder_answers_both_ip_versions_and_allowed_senders() {
     let found =
         measured(OperationConfig { control: true, ..operation(second, free(second)) }, || serve(&mut responder));
     assert_eq!(found.latest.return_code, ReturnCode::Ok);
-    // Who is in no prefix of his own family is nobody.
+    // A sender outside all prefixes of its family gets no answer.
     responder.configure(&[], &allowed[..1], Sockets::new());
     let stranger = OperationConfig { control: true, timeout_ms: 200, ..operation(BOTH[1], free(BOTH[1])) };
     assert_eq!(measured(stranger, || serve(&mut responder)).latest.return_code, ReturnCode::NoConnection);
@@ -144,7 +144,7 @@ fn the_kernel_stamps_departing_packets() {
         let left: Vec<_> = std::iter::from_fn(|| socket.left()).collect();
         assert_eq!(left.iter().map(|(_, number)| *number).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(left.iter().all(|(at, _)| (before..=after).contains(at)), "{before} {left:?} {after}");
-        // The kernel counts anew.
+        // The kernel restarts its count.
         socket.stamp_departures().unwrap();
         socket.send(b"x", target).unwrap();
         assert_eq!(socket.left().map(|(_, number)| number), Some(0));

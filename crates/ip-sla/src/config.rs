@@ -18,7 +18,7 @@ pub struct Config {
     pub responder: bool,
     /// Ports on which the responder answers without having been asked by a control message.
     pub responder_ports: Vec<u16>,
-    /// Prefixes of those whom the responder answers; anyone where there are none.
+    /// Prefixes of the senders that the responder answers; anyone if empty.
     #[schemars(with = "Vec<String>")]
     pub responder_allow: Vec<IpNet>,
     /// The clocks of both ends agree, so that one-way latencies mean something.
@@ -33,7 +33,7 @@ pub struct Config {
 pub enum Kind {
     /// One ICMP or ICMPv6 echo request.
     IcmpEcho,
-    /// A burst of ICMP timestamp requests, which ICMPv6 has not.
+    /// A burst of ICMP timestamp requests, which do not exist in ICMPv6.
     IcmpJitter,
     /// One UDP packet that comes back as it is.
     UdpEcho,
@@ -70,15 +70,15 @@ pub struct OperationConfig {
     /// Kind of packets that it sends.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// To whom, over IPv4 or IPv6.
+    /// Destination, over IPv4 or IPv6.
     pub target: IpAddr,
     /// UDP: to which port.
     #[serde(default)]
     pub target_port: Option<u16>,
-    /// From which of the router's addresses, of the target's family; its choice where null.
+    /// Source address, one of the router's, of the target's family; chosen by the router if null.
     #[serde(default)]
     pub source: Option<IpAddr>,
-    /// UDP: from which port; any where null.
+    /// UDP: source port; any if null.
     #[serde(default)]
     pub source_port: Option<u16>,
     /// UDP: ask the responder to listen before each run.
@@ -99,7 +99,7 @@ pub struct OperationConfig {
     /// Round trips above this are counted.
     #[serde(default = "five_thousand")]
     pub threshold_ms: u32,
-    /// Bytes of request data; the type's default where null.
+    /// Bytes of request data; the default of the type if null.
     #[serde(default)]
     pub request_data_size: Option<u16>,
     /// The whole type-of-service byte, of IPv6 the traffic class.
@@ -114,7 +114,7 @@ pub struct OperationConfig {
     /// Width of a bucket.
     #[serde(default = "bucket")]
     pub bucket_ms: u8,
-    /// When it runs; never where null.
+    /// Schedule; the operation never runs if null.
     #[serde(default)]
     pub schedule: Option<Schedule>,
 }
@@ -164,9 +164,9 @@ impl OperationConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Seconds of running; for ever where null.
+    /// Seconds of running; forever if null.
     pub life_s: Option<u32>,
-    /// When it starts.
+    /// Start time.
     pub start: Start,
     /// Seconds without running after which the operation and its statistics are forgotten; 0 is never.
     #[serde(default)]
@@ -176,11 +176,11 @@ pub struct Schedule {
     pub recurring: bool,
 }
 
-/// When an operation starts.
+/// Start time of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
-    /// As soon as the schedule takes effect.
+    /// Immediately when the schedule takes effect.
     Now,
     /// Not before another schedule starts it.
     Pending,
@@ -190,7 +190,7 @@ pub enum Start {
     At(TimeOfDay),
 }
 
-/// A time of day, of a date where one is given.
+/// Time of day, optionally of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -226,7 +226,7 @@ impl Config {
                     return Err((format!("operations.{number}.source_port"), text));
                 }
                 if let Some(other) = ports.insert(port, *number) {
-                    let text = format!("port {port} is that of operation {other} too; give each operation its own");
+                    let text = format!("port {port} is already used by operation {other}; give each operation its own");
                     return Err((format!("operations.{number}.source_port"), text));
                 }
             }
@@ -293,7 +293,7 @@ impl OperationConfig {
             return Err(("target", text));
         }
         for (key, address) in [("target", Some(target)), ("source", self.source)] {
-            // It would need an interface in addition.
+            // A link-local address would also need an interface.
             if let Some(IpAddr::V6(address)) = address.filter(|each| is_link_local(*each)) {
                 return Err((
                     key,

@@ -9,7 +9,7 @@ use crate::statistics::{of_run, Answered, Fate, Hour, OperationReport, ReturnCod
 use crate::{since_midnight, Nanos, MILLI, SECOND};
 
 const HOUR: Nanos = 3600 * SECOND;
-/// Jitter operations store two hours, whatever is configured (CISCO-RTTMON-MIB).
+/// Number of hours stored by jitter operations, regardless of the configuration (CISCO-RTTMON-MIB).
 const JITTER_HOURS: u8 = 2;
 /// Maximum number of stored samples of an operation.
 const SAMPLES: usize = 10_000;
@@ -40,7 +40,7 @@ struct Burst {
     /// Sequence number of the first packet.
     first: u16,
     packets: Vec<Packet>,
-    /// When the responder assented, or the burst began where it need not be asked. The packets are timed from here.
+    /// Time at which the responder agreed, or the burst began if no responder is asked. Packet times count from here.
     open: Option<Nanos>,
     asked: bool,
     refused: bool,
@@ -56,13 +56,13 @@ impl Burst {
 /// One operation.
 #[derive(Debug)]
 pub struct Operation {
-    /// As it is configured.
+    /// Configuration of the operation.
     pub config: OperationConfig,
     /// ICMP identifier; of control messages too.
     pub identifier: u16,
     synchronised: bool,
     span: Option<Span>,
-    /// Whether the current span has begun.
+    /// True once the current hour has begun.
     started: bool,
     expired: Option<Nanos>,
     next_run: Nanos,
@@ -80,7 +80,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Returns an operation whose schedule takes effect now.
+    /// Returns an operation with a schedule that takes effect now.
     pub fn new(config: OperationConfig, identifier: u16, synchronised: bool, now: Nanos) -> Self {
         let mut made = Self {
             config,
@@ -121,7 +121,7 @@ impl Operation {
         }
     }
 
-    /// Returns whether it is to be removed because it has not run for its ageout.
+    /// Returns whether the operation must be removed because it has not run for its ageout.
     pub fn aged_out(&self, now: Nanos) -> bool {
         self.ageout().is_some_and(|at| now >= at)
     }
@@ -131,7 +131,7 @@ impl Operation {
         self.expired.filter(|_| seconds > 0).map(|at| at + u64::from(seconds) * SECOND)
     }
 
-    /// When [`poll`](Self::poll) has something to do.
+    /// Time at which [`poll`](Self::poll) next has work to do.
     pub fn deadline(&self) -> Option<Nanos> {
         let span = self.span.map(|s| if self.started { s.end.unwrap_or(u64::MAX) } else { s.start });
         let run = self.started.then_some(self.next_run);
@@ -304,7 +304,7 @@ impl Operation {
                 return;
             }
             packet.late = true;
-            // It was counted as lost when its run ended.
+            // The packet was counted as lost at the end of its run.
             let hour = self.hours.iter_mut().rev().find(|h| h.start_ns <= start).map(|h| &mut h.statistics);
             for statistics in hour.into_iter().chain([&mut self.latest.statistics]) {
                 let losses = &mut statistics.losses;
@@ -324,7 +324,7 @@ impl Operation {
         }
     }
 
-    /// Ends the run. `code` is `Ok` where its packets decide.
+    /// Ends the run. With `Ok` as `code` its packets decide.
     fn finish(&mut self, code: ReturnCode) {
         let Some(burst) = self.burst.take() else { return };
         let fate: Vec<Fate> = burst.packets.iter().enumerate().map(|(i, p)| fate(i, p)).collect();

@@ -137,7 +137,8 @@ pub fn icmp_reply(bytes: &[u8]) -> Option<(u16, Reply)> {
     Some((be16(bytes, 4), Reply { sequence: be16(bytes, 6), remote, received: None }))
 }
 
-/// Identifier and content of an ICMPv6 echo reply, whose checksum the kernel has verified. `None` for anything else.
+/// Returns identifier and content of an ICMPv6 echo reply whose checksum the kernel has verified; `None` for anything
+/// else.
 pub fn icmpv6_reply(bytes: &[u8]) -> Option<(u16, Reply)> {
     if bytes.len() < icmp::HEADER || bytes[..2] != [icmp::ECHO_REPLY_V6, 0] {
         return None;
@@ -215,7 +216,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Its bytes: magic, reply flag, type, identifier, port, two of padding, duration.
+    /// Bytes of the message: magic, reply flag, type, identifier, port, two of padding, duration.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = CONTROL_MAGIC.to_be_bytes().to_vec();
         bytes.extend([u8::from(self.reply), u8::from(self.jitter)]);

@@ -9,7 +9,7 @@ use crate::packet::{self, Control, CONTROL_PORT};
 use crate::statistics::OperationReport;
 use crate::Nanos;
 
-/// By which socket something goes or came.
+/// Socket of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Channel {
     /// The ICMP socket that all operations share.
@@ -25,11 +25,11 @@ pub struct Send {
     pub operation: u32,
     /// Sequence number; `None` for a control message.
     pub sequence: Option<u16>,
-    /// By which socket.
+    /// Socket to use.
     pub channel: Channel,
-    /// To whom; the port is 0 for ICMP.
+    /// Destination; the port is 0 for ICMP.
     pub target: (IpAddr, u16),
-    /// From which address; the router's choice where `None`.
+    /// Source address; chosen by the router if `None`.
     pub source: Option<IpAddr>,
     /// Type-of-service byte or traffic class.
     pub tos: u8,
@@ -92,7 +92,7 @@ impl Prober {
         identifier
     }
 
-    /// The source port of an operation; any where none.
+    /// Source port of an operation; any if none.
     pub fn source_port(&self, operation: u32) -> Option<u16> {
         self.operations.get(&operation).and_then(|found| found.config.source_port)
     }
@@ -102,7 +102,7 @@ impl Prober {
         self.operations.is_empty()
     }
 
-    /// When [`poll`](Self::poll) has something to do.
+    /// Time at which [`poll`](Self::poll) next has work to do.
     pub fn deadline(&self) -> Option<Nanos> {
         self.operations.values().filter_map(Operation::deadline).min()
     }
@@ -177,7 +177,7 @@ impl Prober {
         }
     }
 
-    /// Handles a port-unreachable message: nobody listens on the control port.
+    /// Handles a port-unreachable message: the control port has no listener.
     pub fn refused(&mut self, operation: u32) {
         if let Some(operation) = self.operations.get_mut(&operation) {
             operation.refused();

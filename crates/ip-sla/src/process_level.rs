@@ -11,7 +11,7 @@ pub const LONGEST_PROCESS_NS: u64 = 1_000_000_000;
 /// Time before the latest packet within which an earlier one still finds its place.
 const KEPT_NS: u64 = 1_000_000_000;
 
-/// When packets were handled, in event time (nanoseconds).
+/// Times at which packets were handled, in event time (nanoseconds).
 #[derive(Debug, Default)]
 pub struct ProcessLevel {
     /// Processing time of a packet; none if process level is not modelled.
@@ -22,7 +22,7 @@ pub struct ProcessLevel {
 }
 
 impl ProcessLevel {
-    /// From now on a packet takes `each`.
+    /// Sets the time per packet to `each` from now on.
     pub fn set(&mut self, each: Option<u64>) {
         if self.each != each {
             *self = Self { each, ..Self::default() };
@@ -100,7 +100,7 @@ mod tests {
     }
 
     proptest! {
-        /// As a queue with one server (Lindley's recursion) where packets come in order.
+        /// Packets in order: a queue with one server (Lindley's recursion).
         #[test]
         fn in_order_it_is_a_queue(each in 0u64..500, gaps in prop::collection::vec(0u64..1000, 1..200)) {
             let mut level = level(each);
@@ -112,7 +112,7 @@ mod tests {
             }
         }
 
-        /// In any order: one at a time, none early, and none waits for anything but another packet.
+        /// Packets in any order: one at a time, none early, and none waits except for another packet.
         #[test]
         fn in_any_order_one_at_a_time(each in 1u64..500, times in prop::collection::vec(0u64..20_000, 1..200)) {
             let mut level = level(each);

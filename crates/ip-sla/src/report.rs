@@ -15,9 +15,9 @@ use crate::{Nanos, OperationReport, Prober};
 pub struct Report {
     /// Time of the report.
     pub time_ns: u64,
-    /// By number of the operation.
+    /// Reports by operation number.
     pub operations: BTreeMap<u32, OperationReport>,
-    /// The responder; null where it is not on.
+    /// The responder; null if it is off.
     pub responder: Option<ResponderReport>,
 }
 
@@ -41,7 +41,7 @@ pub struct RecentSource {
 }
 
 impl Report {
-    /// As of `now`: one operation or all, with the stamps of each packet where `samples` asks for them.
+    /// Returns the report as of `now` for one operation or all, with the stamps of each packet if `samples` is set.
     pub fn new(
         now: Nanos,
         prober: &Prober,

@@ -24,14 +24,14 @@ pub const LONGEST_MS: u32 = 3_600_000;
 pub const LEAST_PORT: u16 = 1024;
 /// Senders that are remembered.
 const SENDERS: usize = 1024;
-/// Within this time the same bytes from the same sender are one's own answer that was answered, or a copy, not a new
-/// run's packet.
+/// Within this time the same bytes from the same sender are an echo of this responder's answer, or a copy, not a packet
+/// of a new run.
 const AGAIN: Nanos = SECOND;
 
-/// Why a control message is not answered.
+/// Reason for not answering a control message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is none, or its port is none that a responder can have.
+    /// The message is malformed, or its port is not allowed for a responder.
     Malformed,
     /// The sender is in none of the allowed prefixes.
     Sender(IpAddr),
@@ -46,9 +46,9 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => write!(f, "a packet to the control port is no control message"),
+            Self::Malformed => write!(f, "a packet to the control port is not a control message"),
             Self::Sender(sender) => {
-                write!(f, "a control message from {sender}, a sender in none of the allowed prefixes")
+                write!(f, "a control message from {sender}, which is not in an allowed prefix")
             }
             Self::Privileged(port) => {
                 write!(f, "asked to listen on port {port}; ports below {LEAST_PORT} have to be configured")
@@ -66,7 +66,7 @@ impl fmt::Display for Refusal {
 pub struct Counts {
     /// Control messages that were answered.
     pub control_messages: u64,
-    /// What came to the control port and was not answered.
+    /// Unanswered packets at the control port.
     pub errors: u64,
     /// Packets that were answered.
     pub packets: u64,
@@ -83,7 +83,7 @@ struct Sender {
     burst: u16,
     received: u16,
     seen: Nanos,
-    /// Hash of the latest packet, where it goes back as it is.
+    /// Hash of the latest packet, if it is returned unchanged.
     bytes: u64,
 }
 
@@ -91,10 +91,10 @@ struct Sender {
 #[derive(Debug, Default)]
 pub struct Responder {
     ports: BTreeMap<u16, Port>,
-    /// Whom it answers; anyone where empty.
+    /// Prefixes of the answered senders; anyone if empty.
     allowed: Vec<IpNet>,
     senders: BTreeMap<(IpAddr, u16, u16), Sender>,
-    /// What it has done.
+    /// Counts of the responder.
     pub counts: Counts,
     /// The latest senders of control messages with when, newest first.
     recent: Vec<(IpAddr, Nanos)>,
@@ -104,8 +104,8 @@ pub struct Responder {
 const RECENT: usize = 5;
 
 impl Responder {
-    /// Answers permanently on these ports, and only who is in one of the prefixes, or anyone where there are none. A
-    /// port that was opened by a control message stays open.
+    /// Answers permanently on these ports, only to senders in one of the prefixes, or to anyone if there are none. A
+    /// port opened by a control message stays open.
     pub fn configure(&mut self, permanent: &[u16], allowed: &[IpNet]) {
         self.allowed = allowed.to_vec();
         self.ports.retain(|_, port| port.until.is_some());
@@ -127,12 +127,12 @@ impl Responder {
         self.ports.keys().copied()
     }
 
-    /// When a port is to be closed.
+    /// Time at which the next port is to be closed.
     pub fn deadline(&self) -> Option<Nanos> {
         self.ports.values().filter_map(|p| p.until).min()
     }
 
-    /// Closes ports whose time is over. True when one was.
+    /// Closes ports whose time is over. Returns true if it closed one.
     pub fn poll(&mut self, now: Nanos) -> bool {
         let before = self.ports.len();
         self.ports.retain(|_, port| port.until.is_none_or(|until| until > now));
@@ -143,7 +143,7 @@ impl Responder {
         self.allowed.is_empty() || self.allowed.iter().any(|prefix| prefix.contains(&sender))
     }
 
-    /// Answers what came to the control port; the port that it names is open before the answer goes out.
+    /// Answers a packet at the control port; the port that it names is open before the answer is sent.
     ///
     /// # Errors
     /// Why it is not answered; it counts as an error.
@@ -159,7 +159,7 @@ impl Responder {
         Ok(Control { reply: true, ..message }.bytes())
     }
 
-    /// A control message that is to be answered.
+    /// A control message to answer.
     fn read(&self, from: (IpAddr, u16), bytes: &[u8]) -> Result<Control, Refusal> {
         // Another responder's control port asks for nothing.
         let message = Control::read(bytes)
@@ -182,8 +182,8 @@ impl Responder {
         Ok(message)
     }
 
-    /// Fills in the answer to a packet that arrived on `port` at `received` and goes back at `sending`. False where it
-    /// is none of ours.
+    /// Fills in the answer to a packet that arrived on `port` at `received` and returns at `sending`. False if the
+    /// packet is not from an operation.
     pub fn answer(
         &mut self,
         port: u16,
@@ -213,7 +213,7 @@ impl Responder {
             let mut hasher = DefaultHasher::new();
             bytes.hash(&mut hasher);
             let (hash, sender) = (hasher.finish(), self.sender(from, port));
-            // An answer is what it answers, so one that is answered comes again at once.
+            // An answer equals its request, so an answered answer returns immediately.
             let again = sender.bytes == hash && sender.seen != 0 && received.saturating_sub(sender.seen) < AGAIN;
             (sender.bytes, sender.seen) = (hash, received);
             if again {
@@ -224,8 +224,7 @@ impl Responder {
         true
     }
 
-    /// What is remembered of a sender; the one that was silent for longest is forgotten for it where there are too
-    /// many.
+    /// State of a sender; with too many senders, the one silent for longest is dropped.
     fn sender(&mut self, from: (IpAddr, u16), port: u16) -> &mut Sender {
         let key = (from.0, from.1, port);
         if self.senders.len() >= SENDERS && !self.senders.contains_key(&key) {

@@ -1,4 +1,4 @@
-//! When an operation runs: from a schedule and the moment at which it took effect.
+//! Start and end of an operation, from a schedule and the time at which it took effect.
 
 use crate::config::{Schedule, Start, TimeOfDay};
 use crate::{Nanos, SECOND};
@@ -8,9 +8,9 @@ const DAY: Nanos = 86_400 * SECOND;
 /// A span of running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its beginning.
+    /// Start.
     pub start: Nanos,
-    /// Its end; never where `None`.
+    /// End; never if `None`.
     pub end: Option<Nanos>,
 }
 

@@ -1,4 +1,4 @@
-//! What is counted: one run, and the runs of an hour. Integer milliseconds.
+//! Statistics of one run and of the runs of an hour, in integer milliseconds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,11 +75,11 @@ impl Jitter {
 pub struct Losses {
     /// Not answered at all.
     pub total: u64,
-    /// Of these, on the way there; known where the responder counts.
+    /// Packets of these lost on the outward path; known if the responder counts.
     pub source_to_destination: u64,
-    /// On the way back.
+    /// Packets lost on the return path.
     pub destination_to_source: u64,
-    /// In a direction that cannot be told.
+    /// Packets lost in an unknown direction.
     pub missing: u64,
     /// Answered after the timeout.
     pub late: u64,
@@ -87,7 +87,7 @@ pub struct Losses {
     pub skipped: u64,
     /// Out of order on the way there.
     pub out_of_sequence_sd: u64,
-    /// Out of order on the way back.
+    /// Packets out of order on the return path.
     pub out_of_sequence_ds: u64,
     /// Out of order on both ways.
     pub out_of_sequence_both: u64,
@@ -133,7 +133,7 @@ pub struct Statistics {
     pub one_way_sd: Summary,
     /// One-way latency from destination to source.
     pub one_way_ds: Summary,
-    /// What did not come back in time or in order.
+    /// Packets that did not return in time or in order.
     pub losses: Losses,
 }
 
@@ -178,7 +178,7 @@ impl Answered {
     }
 }
 
-/// The statistics of one run of packets. `fate` has for each packet, in the order of sending, what became of it.
+/// Returns the statistics of one run of packets. `fate` has the outcome of each packet, in the order of sending.
 pub fn of_run(fate: &[Fate], threshold_ms: u32, synchronised: bool) -> Statistics {
     let mut found = Statistics::default();
     let mut before: Option<&Answered> = None;
@@ -274,20 +274,20 @@ fn directions(losses: &mut Losses, fate: &[Fate]) {
     losses.missing = losses.total - lost;
 }
 
-/// What became of a packet of a run.
+/// Outcome of a packet of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It came back in time.
+    /// Returned in time.
     Answered(Answered),
-    /// It came back after the timeout.
+    /// Returned after the timeout.
     Late,
-    /// It did not come back.
+    /// Did not return.
     Lost,
-    /// It could not be sent.
+    /// Could not be sent.
     Skipped,
 }
 
-/// How a run ended (rttMonLatestRttOperSense, as far as these operations know it).
+/// Result of a run (rttMonLatestRttOperSense, as far as it applies to these operations).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnCode {
@@ -309,9 +309,9 @@ pub enum ReturnCode {
 /// The latest run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// When it started.
+    /// Start time.
     pub start_ns: Nanos,
-    /// How it ended.
+    /// Result.
     pub return_code: ReturnCode,
     /// Round trip; for a burst the mean.
     pub rtt_ms: Option<u64>,
@@ -331,7 +331,7 @@ pub struct Bucket {
 /// The runs that started within an hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hour {
-    /// When it began: the operation's start plus whole hours.
+    /// Start of the hour: the operation's start plus whole hours.
     pub start_ns: Nanos,
     /// Runs that were answered.
     pub successes: u64,
@@ -384,15 +384,15 @@ pub struct Sample {
     pub run: u64,
     /// Place in the run, from 1.
     pub packet: u32,
-    /// When it left the router's IP stack.
+    /// Time at which the packet left the router's IP stack.
     pub sent_ns: Nanos,
-    /// When the last bit of the reply had arrived.
+    /// Time at which the last bit of the reply arrived.
     pub arrived_ns: Nanos,
     /// The round trip in ms as it was counted.
     pub rtt_ms: u64,
 }
 
-/// Whether an operation runs.
+/// State of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -400,7 +400,7 @@ pub enum State {
     Pending,
     /// Running.
     Active,
-    /// Its life has ended.
+    /// Its lifetime is over.
     Inactive,
 }
 
@@ -409,9 +409,9 @@ pub enum State {
 pub struct OperationReport {
     /// Returns whether it runs.
     pub state: State,
-    /// When it started or will start; null without a start.
+    /// Time at which it started or will start; null without a start.
     pub start_ns: Option<Nanos>,
-    /// Seconds until its life ends; null where that is never.
+    /// Seconds until the end of its lifetime; null if it never ends.
     pub time_to_live_s: Option<u64>,
     /// The latest run that has ended.
     pub latest: Run,
@@ -419,10 +419,10 @@ pub struct OperationReport {
     pub successes: u64,
     /// Runs since the start that were not.
     pub failures: u64,
-    /// Whether any round trip exceeded the threshold.
+    /// True if any round trip exceeded the threshold.
     pub over_thresholds_occurred: bool,
-    /// By the hour, the oldest first.
+    /// Statistics by hour, oldest first.
     pub hours: Vec<Hour>,
-    /// The newest packets that came back in time, the oldest first; only where they were asked for.
+    /// Newest packets that returned in time, oldest first; only if requested.
     pub samples: Vec<Sample>,
 }

@@ -30,7 +30,7 @@ catalogue! {
     PolicerRateLow, "policer-rate-low", "a policer's rate is 3 % too low";
     PolicerStartsEmpty, "policer-starts-empty", "a policer's bucket is empty at first";
     PolicerWithoutHeader, "policer-without-header", "a policer does not count 14 bytes of each packet";
-    PolicerWithOverhead, "policer-with-overhead", "a policer counts 24 bytes too many of each packet";
+    PolicerWithOverhead, "policer-with-overhead", "a policer counts 24 bytes too many for each packet";
     PolicerTakesFromExceeding, "policer-takes-from-exceeding", "an exceeding packet takes the remaining tokens";
     PolicerOverdraft, "policer-overdraft", "a packet conforms if the bucket is not empty";
     PolicerFillsByMillisecond, "policer-fills-by-millisecond", "a policer loses fractions of a millisecond";
@@ -52,9 +52,9 @@ catalogue! {
     FlowsByAddress, "flows-by-address", "flows are distinguished by addresses only";
     PacketFair, "packet-fair", "flows of a class get equal numbers of packets instead of bytes";
     UnreservedWhole, "unreserved-whole", "class-default has the weight of the whole line bandwidth";
-    SerialOverheadShort, "serial-overhead-short", "a packet takes 4 bytes more on a serial line instead of 7";
-    SerialOverheadLong, "serial-overhead-long", "a packet takes 9 bytes more on a serial line instead of 7";
-    EthernetOverheadShort, "ethernet-overhead-short", "a frame takes no line time for preamble and gap";
+    SerialOverheadShort, "serial-overhead-short", "a serial line adds 4 bytes to a packet instead of 7";
+    SerialOverheadLong, "serial-overhead-long", "a serial line adds 9 bytes to a packet instead of 7";
+    EthernetOverheadShort, "ethernet-overhead-short", "preamble and gap take no time on the line";
     TagUncounted, "tag-uncounted", "the bytes of VLAN tags are not counted";
     CellsRoundedDown, "cells-rounded-down", "a partly filled cell is not counted";
     WeightsFlat, "weights-flat", "precedence 5 weighs 5 times as much as 0 instead of 6";
@@ -69,15 +69,15 @@ catalogue! {
     MatchAllAny, "match-all-any", "a class-map with match-all requires only one of its statements";
     ClassWeightTwice, "class-weight-twice", "a class of the classic generation weighs half as much as it should";
     PriorityLast, "priority-last", "a class with priority is served only when all other queues are empty";
-    PriorityUnlimited, "priority-unlimited", "a class with priority gets more than its rate of a busy line";
+    PriorityUnlimited, "priority-unlimited", "a priority class exceeds its rate on a busy line";
     RandomDetectSeldom, "random-detect-seldom", "random early detection drops a tenth of the expected packets";
     RandomDetectEarly, "random-detect-early", "random early detection uses half of its thresholds";
     MarkingMissing, "marking-missing", "`set` counts packets as marked but does not change them";
     ShapedQueueShared, "shaped-queue-shared", "queue 1 of a switch's port is shared instead of shaped";
     ShapeWeightLow, "shape-weight-low", "a queue that is shaped to 1/25 is shaped to 1/22";
     ShapeWeightHigh, "shape-weight-high", "a queue that is shaped to 1/25 is shaped to 1/26";
-    ShareLow, "share-low", "queue 1 has two parts too few of 100 and queue 2 two too many";
-    ShareHigh, "share-high", "queue 1 has two parts too many of 100 and queue 2 two too few";
+    ShareLow, "share-low", "queue 1 gets 2 % too little and queue 2 gets 2 % too much";
+    ShareHigh, "share-high", "queue 1 gets 2 % too much and queue 2 gets 2 % too little";
     ShareOthersEqual, "share-others-equal", "queues 3 and 4 have the weight of queue 1";
     ShapeByLimit, "shape-by-limit", "the share of a shaped queue refers to the limited speed";
     LimitLow, "limit-low", "a limit of 70 % is applied as 67 %";
@@ -85,13 +85,13 @@ catalogue! {
     BuffersHalf, "buffers-half", "a queue of a switch's port drops at half of its cells";
     BuffersTwice, "buffers-twice", "a queue of a switch's port drops at twice its cells";
     SwitchPolicerRateHigh, "switch-policer-rate-high", "a switch's policer has a rate 3 % too high";
-    SwitchPolicerBurstHalf, "switch-policer-burst-half", "a switch's policer has half of its burst";
-    SwitchPolicerWithoutCheck, "switch-policer-without-check", "a switch's policer does not count check sequences";
+    SwitchPolicerBurstHalf, "switch-policer-burst-half", "a switch's policer has half of its configured burst";
+    SwitchPolicerWithoutCheck, "switch-policer-without-check", "a switch's policer does not count the FCS";
     TrustIgnored, "trust-ignored", "a trusted port is treated as untrusted";
     ExpeditedElsewhere, "expedited-elsewhere", "DSCP 46 goes to queue 2";
     ProcessLevelFree, "process-level-free", "process switching takes no time";
     JitterCountsZeros, "jitter-counts-zeros", "zero differences count in the jitter";
-    JitterSmoothed, "jitter-smoothed", "a sixteenth of each difference counts in the jitter, as in RFC 3550's filter";
+    JitterSmoothed, "jitter-smoothed", "a sixteenth of each difference counts in the jitter, as in RFC 3550";
     JitterReversed, "jitter-reversed", "the two directions of jitter are swapped";
     RoundTripOneWay, "round-trip-one-way", "a round trip is only the outward delay if the responder stamps";
     RoundTripLater, "round-trip-later", "the arrival of every 50th answer is stamped 20 ms late, as on a busy machine";
@@ -108,7 +108,7 @@ pub fn made(mistake: Mistake) -> bool {
     MADE.load(Relaxed) == number
 }
 
-/// From now on the mistake of that name is made. False where there is none.
+/// Activates the mistake of that name. Returns false if there is none.
 pub fn make(name: &str) -> bool {
     let found = CATALOGUE.iter().position(|(_, known, _)| *known == name);
     MADE.store(found.unwrap_or(NONE), Relaxed);

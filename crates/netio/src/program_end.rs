@@ -39,7 +39,7 @@ pub fn end(program: &str, result: Result<(), Failure>) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Prints text to standard output at once: the reader may be waiting for it.
+/// Prints text to standard output at once, because the reader may be waiting for it.
 ///
 /// # Errors
 /// Standard output cannot be written to, or nobody reads it.

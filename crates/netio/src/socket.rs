@@ -24,7 +24,7 @@ impl Family {
     /// Both of them.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 
-    /// That of an address.
+    /// Address family of an address.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::V4,
@@ -60,7 +60,7 @@ pub enum Kind {
     Udp {
         /// The version of IP.
         family: Family,
-        /// The local port; any where 0.
+        /// Local port; any if 0.
         port: u16,
     },
 }
@@ -75,7 +75,7 @@ impl Kind {
     }
 }
 
-/// Returns whether a socket could not be opened because the machine lacks this version of IP.
+/// Returns whether a socket could not be opened because the machine does not support this IP version.
 pub fn lacks_family(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EAFNOSUPPORT)
 }
@@ -149,7 +149,7 @@ impl Socket {
             socket.bind(&SocketAddr::new(source.unwrap_or(family.unspecified()), port).into())?;
         }
         let port = match kind {
-            // Connected, the kernel hands over only what this address sends.
+            // Once connected, the kernel delivers only packets from this address.
             Kind::Icmp { target } => {
                 socket.connect(&SocketAddr::new(target, 0).into())?;
                 None
@@ -336,7 +336,7 @@ fn source(own: IpAddr) -> Vec<u8> {
     }
 }
 
-/// Address and port; none where the kernel wrote none.
+/// Address and port; none if the kernel wrote none.
 fn peer(storage: &libc::sockaddr_storage) -> Option<(IpAddr, u16)> {
     let at = &raw const *storage;
     match i32::from(storage.ss_family) {

@@ -61,7 +61,7 @@ impl<T: Copy> Waiter<T> {
         // SAFETY: `descriptors` has `count` entries, `timeout` is null or valid, and there is no signal mask.
         let ready = unsafe { libc::ppoll(self.descriptors.as_mut_ptr(), count, timeout, std::ptr::null()) };
         if ready < 0 {
-            // What is reported after a failure means nothing.
+            // The events after a failure are meaningless.
             self.descriptors.iter_mut().for_each(|d| d.revents = 0);
         }
     }
@@ -79,8 +79,8 @@ impl<T: Copy> Waiter<T> {
 const SLICE_NS: u64 = 100_000;
 
 /// Asks the kernel for punctual wake-ups: timers that are not delayed to save power, and short time slices, with which
-/// the scheduler (EEVDF, Linux 6.12 and later) lets this thread run soon after it wakes up. Neither needs a privilege;
-/// where the kernel knows no slices it just stays less punctual, which `health` shows.
+/// the scheduler (EEVDF, Linux 6.12 and later) lets this thread run soon after it wakes up. Neither needs a privilege.
+/// A kernel without slices is less punctual, which `health` reports.
 pub fn be_punctual() {
     // SAFETY: all zeros is valid, and the sizes are right.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };

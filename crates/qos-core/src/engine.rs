@@ -132,7 +132,7 @@ impl<P> Engine<P> {
         let wiring = self.ports.iter().map(|port| (port.name.as_str(), &port.config));
         let Compiled { ports, resolved, reserved_cells } = compile(config, &self.names, &numbers, wiring)?;
         if self.config.as_ref().is_some_and(|before| before.switch.is_some() != config.switch.is_some()) {
-            let message = "a router does not become a switch, nor a switch a router: start another daemon";
+            let message = "a router cannot become a switch, nor a switch a router: start another daemon";
             return Err(ConfigError::new("switch", message));
         }
         // Everything is checked: from here on nothing fails.

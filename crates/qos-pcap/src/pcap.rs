@@ -46,7 +46,7 @@ impl Pcap {
             return Ok(None);
         }
         if header.len() < PACKET_HEADER {
-            return Err(format!("{} bytes at the end are no packet", header.len()));
+            return Err(format!("{} bytes at the end do not form a packet", header.len()));
         }
         let [seconds, fraction, kept, length] = [0, 4, 8, 12].map(|place| self.order.u32(header, place));
         let kept = kept as usize;

@@ -59,7 +59,7 @@ impl Pcapng {
                 return Ok(None);
             }
             if head.len() < HEAD + TAIL {
-                return Err(format!("{} bytes at the end are no block", head.len()));
+                return Err(format!("{} bytes at the end do not form a block", head.len()));
             }
             if head.starts_with(&SECTION) {
                 self.interfaces.clear();
@@ -100,7 +100,7 @@ impl Pcapng {
         }
         let number = if kind == OBSOLETE { u32::from(order.u16(block, 8)) } else { order.u32(block, 8) };
         let Some(interface) = self.interfaces.get(number as usize) else {
-            return Err(format!("the packet at byte {at} is of interface {number}, not described in the file"));
+            return Err(format!("the packet at byte {at} has interface {number}, which the file does not describe"));
         };
         let stamp = (u64::from(order.u32(block, 12)) << 32) | u64::from(order.u32(block, 16));
         let (kept, length) = (order.u32(block, 20) as usize, order.u32(block, 24));
@@ -108,7 +108,7 @@ impl Pcapng {
             return Err(format!("the packet at byte {at} is longer than its block"));
         }
         let time_ns = nanoseconds(stamp, interface.ticks, interface.later_s)
-            .ok_or_else(|| format!("the packet at byte {at} is stamped at no time that there is"))?;
+            .ok_or_else(|| format!("the packet at byte {at} has an impossible timestamp"))?;
         let link = interface.link.clone().map_err(|why| format!("the interface at byte {}: {why}", interface.at))?;
         let before = self.names.len() - self.interfaces.len();
         let interface = u32::try_from(before).unwrap_or(u32::MAX).saturating_add(number);

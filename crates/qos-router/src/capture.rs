@@ -52,13 +52,13 @@ pub enum CaptureError {
         source: io::Error,
     },
     /// Another capture writes it.
-    #[error("{path} is written by another capture; end that one first, or give another file", path = .0.display())]
+    #[error("another capture already writes {path}; end that one first, or give another file", path = .0.display())]
     Taken(PathBuf),
     /// The filter.
     #[error("the kernel refuses the filter: {0}; give instructions as libpcap compiles them")]
     Filter(io::Error),
     /// There is no such capture.
-    #[error("no capture writes {path}; expected one of {known}", path = .path.display())]
+    #[error("no capture writes to {path}; expected one of {known}", path = .path.display())]
     Unknown {
         /// The path that was given.
         path: PathBuf,

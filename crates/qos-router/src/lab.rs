@@ -85,7 +85,7 @@ pub fn parse(text: &str) -> Result<LabConfig, ConfigError> {
             ConfigError::new(path, error.message)
         })?;
         if let Some(other) = controls.insert(&place.control, name) {
-            let message = format!("router {other} has this control socket too; give each router its own");
+            let message = format!("router {other} has the same control socket; give each router its own");
             return Err(ConfigError::new(format!("routers.{name}.control"), message));
         }
     }
@@ -112,7 +112,7 @@ pub fn parse(text: &str) -> Result<LabConfig, ConfigError> {
             }
         }
         if link.ends[0].router == link.ends[1].router {
-            let message = "both ends are at one router; such a link needs a pair of interfaces";
+            let message = "both ends are at the same router; such a link needs a pair of interfaces";
             return Err(ConfigError::new(format!("links[{number}].ends"), message));
         }
     }

@@ -112,10 +112,10 @@ impl Refusal {
 pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
     // Bytes that are not UTF-8 cannot be JSON; the raw configuration must be text.
     let text = std::str::from_utf8(line)
-        .map_err(|e| Refusal { code: "bad_json", message: format!("not UTF-8: {e}; send one JSON object a line") })?;
+        .map_err(|e| Refusal { code: "bad_json", message: format!("not UTF-8: {e}; send one JSON object per line") })?;
     let wire: Wire = serde_json::from_str(text).map_err(|e| {
         let code = if e.is_data() { "bad_request" } else { "bad_json" };
-        Refusal { code, message: format!("{e}; send one JSON object a line, with a key \"op\"") }
+        Refusal { code, message: format!("{e}; send one JSON object per line, with a key \"op\"") }
     })?;
     if let Some(key) = wire.unexpected() {
         return Err(Refusal::request(format!("{:?} takes no key {key:?}; leave it out", wire.op)));
@@ -132,14 +132,15 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
         "health" => Ok(Request::Health),
         "ip_sla" => Ok(Request::IpSla(operation, samples.unwrap_or(false))),
         "capture" => {
-            let interface = interface.ok_or_else(|| lacks("interface", "the one to capture at"))?;
-            let file = file.ok_or_else(|| lacks("file", "the path to write"))?;
+            let interface = interface.ok_or_else(|| lacks("interface", "the interface to capture on"))?;
+            let file = file.ok_or_else(|| lacks("file", "the path of the file to write"))?;
             let snaplen = snaplen.filter(|bytes| *bytes > 0);
-            let snaplen = snaplen.ok_or_else(|| lacks("snaplen", "the bytes to keep of each frame, at least 1"))?;
+            let snaplen =
+                snaplen.ok_or_else(|| lacks("snaplen", "the number of bytes to keep of each frame, at least 1"))?;
             let about = About { interface, snaplen, comment: comment.unwrap_or_default() };
             Ok(Request::Capture(Wanted { file, about, filter: filter.unwrap_or_default() }))
         }
-        "end_capture" => file.map(Request::EndCapture).ok_or_else(|| lacks("file", "the one that it writes")),
+        "end_capture" => file.map(Request::EndCapture).ok_or_else(|| lacks("file", "the path of its file")),
         "shutdown" => Ok(Request::Shutdown),
         _ => Err(Refusal::request(format!("unknown op {op:?}; expected one of {OPERATIONS}"))),
     }

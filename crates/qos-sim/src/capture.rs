@@ -49,7 +49,7 @@ impl Filter {
             "icmp6" => Ok(Filter::Protocol(protocol::ICMPV6)),
             other => {
                 let message = format!(
-                    "found {other:?}, expected nothing, ip, ip6, tcp, udp, icmp or icmp6: no other is simulated"
+                    "found {other:?}, expected nothing, ip, ip6, tcp, udp, icmp or icmp6: no other filter is simulated"
                 );
                 Err(ConfigError::new(format!("{path}.filter"), message))
             }
@@ -88,7 +88,7 @@ impl Captures {
                 return wrong("file", format!("found {:?}, already written by capture {}", capture.file, other.name));
             }
             if capture.snaplen == 0 {
-                return wrong("snaplen", "found 0, expected the bytes to keep of each frame".to_owned());
+                return wrong("snaplen", "found 0, expected the number of bytes to keep of each frame".to_owned());
             }
             let node = network.node(&capture.node, &format!("{path}.node"))?;
             let link = network.interface(node, &capture.interface).filter(|end| network.physical(*end) == *end);
@@ -281,7 +281,9 @@ impl IpHeader {
                 source: source.octets(),
                 destination: destination.octets(),
             })),
-            (source, destination) => Err(format!("{source} and {destination} are of two families").into()),
+            (source, destination) => {
+                Err(format!("{source} and {destination} are of different address families").into())
+            }
         }
     }
 

@@ -247,7 +247,7 @@ impl Question {
         }
         let packet = &self.packet;
         if packet.source.is_ipv4() != packet.destination.is_ipv4() {
-            return wrong("packet.destination", format!("found {}, of another family", packet.destination));
+            return wrong("packet.destination", format!("found {}, of another address family", packet.destination));
         }
         if packet.dscp > 63 || packet.ecn > 3 || packet.cos > 7 || packet.length > 65_535 {
             return wrong("packet", "found a value out of range in dscp, ecn, cos or length".to_owned());

@@ -91,14 +91,14 @@ enum Schema {
 /// Description of a mistake for users, in addition to its name.
 #[cfg(not(feature = "mistakes"))]
 fn no_mistake(_name: &str) -> Result<Infallible, &'static str> {
-    Err("this program makes none: only builds for tests know mistakes on purpose (`tox -e prove` makes one)")
+    Err("this program has no deliberate mistakes: only a build for tests has them (`tox -e prove` makes one)")
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     #[cfg(feature = "mistakes")]
     if cli.mistake.as_ref().is_some_and(|name| !mistakes::make(name)) {
-        return end("qos-sim", Err(Failure::Usage("--mistake: no such mistake; qos-sim mistakes lists them".into())));
+        return end("qos-sim", Err(Failure::Usage("--mistake: unknown mistake; `qos-sim mistakes` lists them".into())));
     }
     let result = match cli.command {
         Command::Run { file, pretty, watch } => run(file, pretty, watch),

@@ -145,7 +145,7 @@ impl Network {
         for (number, link) in scenario.links.iter().enumerate() {
             let path = format!("links[{number}]");
             if let Some(other) = names.insert(&link.name, number) {
-                return wrong(format!("{path}.name"), format!("found {:?}, as links[{other}] has it", link.name));
+                return wrong(format!("{path}.name"), format!("found {:?}, already used by links[{other}]", link.name));
             }
             let [near, far] = link.ends.as_slice() else {
                 return wrong(format!("{path}.ends"), format!("found {}, expected two", link.ends.len()));
@@ -169,7 +169,7 @@ impl Network {
         }
         for node in &self.nodes {
             if node.ends.is_empty() {
-                return wrong(format!("nodes.{}", node.name), "no link ends at this node: remove it, or join it");
+                return wrong(format!("nodes.{}", node.name), "no link ends at this node: remove it, or add a link");
             }
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Network {
     /// Refuses an address that leaves no room for a peer, or that another end or network of the node has.
     fn check_address(&self, node: usize, address: IpNet, path: String) -> Result<(), ConfigError> {
         if address.prefix_len() >= address.max_prefix_len() {
-            return wrong(path, format!("found {address}, expected a network with room for two"));
+            return wrong(path, format!("found {address}, expected a network with at least two addresses"));
         }
         if let Some(other) = self.ends.iter().position(|other| other.has(address.addr())) {
             return wrong(path, format!("found {address}, already used by {}", self.place(other)));
@@ -370,7 +370,7 @@ impl Network {
         let by_next_hop = match route.via {
             None => None,
             Some(via) if via.is_ipv4() != route.prefix.addr().is_ipv4() => {
-                let message = format!("found {via}, of another family than {}", route.prefix);
+                let message = format!("found {via}, expected an address of the same family as {}", route.prefix);
                 return wrong(format!("{path}.via"), message);
             }
             Some(via) => {
@@ -415,7 +415,7 @@ impl Network {
         match best {
             Some((route, true)) if !self.ends[peer(route.end)].has(destination) => {
                 let interface = &self.ends[route.end].interface;
-                Err(format!("{destination} should be on interface {interface}, but no node there has that address"))
+                Err(format!("{destination} should be behind interface {interface}, but no node there has that address"))
             }
             found => Ok(found.map(|(route, _)| route.end)),
         }
@@ -456,7 +456,10 @@ impl Network {
 fn check_networks(near: &LinkEnd, far: &LinkEnd, path: &str) -> Result<(), ConfigError> {
     let networks = |end: &LinkEnd| end.addresses().map(|(_, address)| address.trunc()).collect::<Vec<_>>();
     if networks(near).is_empty() {
-        return wrong(path, format!("found no address of {}, expected one of IPv4, of IPv6 or of both", near.node));
+        return wrong(
+            path,
+            format!("found no address of {}, expected an IPv4 address, an IPv6 address or both", near.node),
+        );
     }
     if networks(near) == networks(far) {
         return Ok(());
@@ -482,10 +485,10 @@ fn join_path(path: &str, rest: &str) -> String {
 fn check_node(name: &str, config: &NodeConfig) -> Result<(), ConfigError> {
     match config.kind {
         NodeKind::Host if config.configuration.is_some() => {
-            wrong(format!("nodes.{name}.configuration"), "found one on a host, expected it on routers only")
+            wrong(format!("nodes.{name}.configuration"), "found this key on a host, expected it on routers only")
         }
         NodeKind::Router if config.tcp.is_some() => {
-            wrong(format!("nodes.{name}.tcp"), "found settings on a router, expected them on hosts only")
+            wrong(format!("nodes.{name}.tcp"), "found this key on a router, expected it on hosts only")
         }
         _ => Ok(()),
     }

@@ -59,7 +59,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
 fn check_node(node: &NodeConfig, links: &[Link], path: &str) -> Result<(), ConfigError> {
     if let Some(each) = node.process_ns {
         if node.kind == NodeKind::Host {
-            return wrong(format!("{path}.process_ns"), "found one on a host, expected it on routers only");
+            return wrong(format!("{path}.process_ns"), "found this key on a host, expected it on routers only");
         }
         if each > LONGEST_PROCESS_NS {
             let message = format!("found {each}, expected at most {LONGEST_PROCESS_NS} (one second)");

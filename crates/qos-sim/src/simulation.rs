@@ -135,7 +135,7 @@ fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     }
     if scenario.sample_at_ns.len() as u64 > MOST_SAMPLES {
         let found = scenario.sample_at_ns.len();
-        return wrong("sample_at_ns", format!("found {found} moments, expected at most {MOST_SAMPLES}"));
+        return wrong("sample_at_ns", format!("found {found} instants, expected at most {MOST_SAMPLES}"));
     }
     for (number, &at) in scenario.sample_at_ns.iter().enumerate() {
         if at > LONGEST_NS {

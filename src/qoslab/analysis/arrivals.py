@@ -168,7 +168,7 @@ def unlike(flows: Columns, arriving: Arriving) -> Iterator[str]:
             counted = f"{least} to {most}" if least < most else str(most)
             yield (
                 f'traffic "{report.flow.name}": {rows["tool"][0]} reports {stated} B received, and the capture '
-                f"{report.capture} saw {counted} B: they may differ by {within} B"
+                f"{report.capture} saw {counted} B: a difference of at most {within} B is allowed"
             )
 
 

@@ -37,7 +37,7 @@ def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str 
         common = _at_several(packets)
         if common:
             raise UserError(
-                f"{file}: found {common:,} packets at more than one interface, expected those of one",
+                f"{file}: found {common:,} packets at more than one interface, expected packets of one interface",
                 hint=f"Choose one with --interface: {_listed(packets, found)}.",
             )
     refuse_duplicates(file, packets)

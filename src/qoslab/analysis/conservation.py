@@ -162,7 +162,7 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
                 if abs(own - expected) > trusted:
                     yield (
                         f"on the link {link.name} {host} {verb} {own} packets by {near.interface}, and {far.node} "
-                        f"counts {expected:.0f} that {far.interface} {does}: they may differ by {trusted:.0f}"
+                        f"counts {expected:.0f} that {far.interface} {does}: at most {trusted:.0f} may differ"
                     )
 
 
@@ -184,8 +184,8 @@ def _of_router(topology: Topology, router: str, counted: _Counted, classes: Sequ
     if abs(missing) > trusted:
         what = "are nowhere" if missing > 0 else "came from nowhere"
         yield (
-            f"{router} counts {came:.0f} packets that came in, {left:.0f} that left, {lost + refused:.0f} dropped and "
-            f"{kept:.0f} that wait: {abs(missing):.0f} {what}, at most {trusted:.0f} can be trusted"
+            f"{router} counts {came:.0f} received packets, {left:.0f} sent, {lost + refused:.0f} dropped and "
+            f"{kept:.0f} queued: {abs(missing):.0f} {what}, at most {trusted:.0f} are allowed"
         )
 
 

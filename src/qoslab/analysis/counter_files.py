@@ -150,7 +150,7 @@ def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, ex
     if not interfaces:
         raise DamageError(f'found counters of "{device}", which the topology does not have', hint=hint)
     if not replies:
-        raise DamageError(f"{device} left no counters", hint=hint)
+        raise DamageError(f"{device} reported no counters", hint=hint)
     latest = traffic_time(experiment, experiment.arms[0]).seconds + STRAY_S
     for reply in replies:
         if foreign := sorted({*reply["interfaces"], *reply.get("tc", ())} - interfaces):

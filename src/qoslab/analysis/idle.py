@@ -94,7 +94,7 @@ def _of_policy(
     where = f"{router} {at.interface} {at.direction}"
     total = sum(count for path, count in packets.items() if "/" not in path)
     if packets and not total:
-        yield Idle(router, at.policy, f"{where}: policy-map {at.policy} met no packet", at=at)
+        yield Idle(router, at.policy, f"{where}: policy-map {at.policy} received no packet", at=at)
         return
     for path, count in packets.items():
         parent, _, name = path.rpartition("/")

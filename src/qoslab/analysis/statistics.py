@@ -218,7 +218,7 @@ def repetitions_for(pilot: Values, least_difference: float) -> int:
     if len(data) < 2:
         raise ValueError("one repetition does not show the spread between repetitions: run at least two first")
     if not least_difference > 0:
-        raise ValueError(f"a difference of {least_difference:g} cannot be detected: give one above 0")
+        raise ValueError(f"found a difference of {least_difference:g}, expected one above 0")
     deviation = float(np.std(data, ddof=1))
     if deviation == 0:
         return 2
@@ -236,9 +236,9 @@ _NUMBERS = range(2, 2**60)
 def _finite(values: Values) -> np.ndarray:
     data = np.asarray(values, dtype=float)
     if data.ndim != 1:
-        raise ValueError(f"values of {data.ndim} dimensions: a statistic needs a row of them")
+        raise ValueError(f"found values of {data.ndim} dimensions; a statistic needs one dimension")
     if len(data) == 0:
-        raise ValueError("no values: a statistic needs at least one")
+        raise ValueError("found no values; a statistic needs at least one")
     if not np.isfinite(data).all():
         raise ValueError("a value is not a finite number: leave out values that were not measured")
     return data
@@ -247,7 +247,7 @@ def _finite(values: Values) -> np.ndarray:
 def _numbers(groups: Groups) -> list[np.ndarray]:
     found = [np.asarray(group, dtype=float) for group in groups]
     if not found or any(len(group) == 0 for group in found):
-        raise ValueError("no values: a statistic needs at least one")
+        raise ValueError("found no values; a statistic needs at least one")
     if any(np.isnan(group).any() for group in found):
         raise ValueError("a value is not a number: leave out values that were not measured")
     return found

@@ -80,7 +80,7 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
             problem, names = yield from _pieces(process.stdout)
         except (ValueError, LookupError, TypeError) as error:
             errors = process.stderr.read().decode(errors="replace").strip().removeprefix(f"{PROGRAM}: ")
-            raise CaptureError(f"{file}: {errors or f'{PROGRAM} broke off ({error})'}") from error
+            raise CaptureError(f"{file}: {errors or f'{PROGRAM} stopped early ({error})'}") from error
         finally:
             process.kill()
     if problem is not None:
@@ -108,7 +108,7 @@ def _pieces(stream: IO[bytes]) -> Generator[pa.RecordBatch, None, tuple[str | No
         for kind in SCHEMA.types:
             content = stream.read(line["rows"] * kind.bit_width // 8)
             if len(content) != line["rows"] * kind.bit_width // 8:
-                raise ValueError("a piece stops early")
+                raise ValueError("a part is truncated")
             arrays.append(pa.Array.from_buffers(kind, line["rows"], [None, pa.py_buffer(content)]))
         yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
     return line["problem"], line["interfaces"]

@@ -42,7 +42,7 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
         reference = Reference.parse(metric)
     except KeyError:
         raise UserError(
-            f'found the metric "{metric}", expected a metric',
+            f'found the unknown metric "{metric}"',
             hint="`qoslab schema --metrics` lists all metrics",
         ) from None
     unit = reference.metric.unit

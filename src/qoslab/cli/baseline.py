@@ -50,7 +50,8 @@ def command(
     top = checkout()
     if top is None:
         raise UserError(
-            "qoslab runs from a wheel, and baselines are saved in a checkout only", hint="Run ./qoslab of a checkout."
+            "qoslab runs from a wheel, but baselines can be saved in a checkout only",
+            hint="Run ./qoslab in a checkout.",
         )
     if not measure:
         if lab is not None or repetitions is not None:
@@ -95,7 +96,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
     folder = find_run(RUNS, run)
     if why := _unfit(folder, top) or ("" if trusted else _untrusted(folder)):
         raise UserError(
-            f"{folder.path}: {why}, expected a valid run of a whole file of experiments/",
+            f"{folder.path}: {why}, expected a valid run of a complete file in experiments/",
             hint="qoslab run --resume re-runs the invalid cells",
         )
     echo(f"{keep(folder, top).relative_to(top)} written")

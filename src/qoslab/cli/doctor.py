@@ -184,7 +184,7 @@ def _plugins() -> Iterator[Check]:
             what, package = f"{ONE[kind]} {name}", package_of(point)
             if name in registries[kind].own:
                 yield Check(
-                    what, "optional", f"of {package}: the name is already used by qoslab", "give it another name"
+                    what, "optional", f"from {package}: the name is already used by qoslab", "give it another name"
                 )
                 continue
             try:

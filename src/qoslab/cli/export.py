@@ -53,7 +53,9 @@ def command(run: str | None, form: str, to: Path | None, licence: str, authors: 
     """
     if (licence or authors) and form not in SIGNED:
         word = "--licence" if licence else "--author"
-        raise click.UsageError(f"found {word} with --format {form}, expected one that has a place: {', '.join(SIGNED)}")
+        raise click.UsageError(
+            f"found {word} with --format {form}, expected a format with such a field: {', '.join(SIGNED)}"
+        )
     from qoslab.exchange.attribution import check_signed
 
     check_signed(licence, authors)

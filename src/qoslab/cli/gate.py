@@ -41,7 +41,7 @@ class Gate:
             raise UserError(
                 f"--compare {self.before.folder}: found a run of {self.before.name or 'no experiment with a name'}, "
                 f"expected one of {name}",
-                hint=f"give {name} for its latest run, or the folder of another run or of a saved one",
+                hint=f"give {name} for its latest run, or the folder of another run or of a saved run",
             )
 
     def write(self, folder: RunFolder, outcome: Outcome) -> None:
@@ -124,7 +124,7 @@ def _before(given: str) -> RunSummary:
     if found.state != FINISHED:
         raise UserError(
             f"--compare {given}: the run is {found.state}, expected one with results",
-            hint=f"`qoslab report {shlex.quote(given)}` computes them again",
+            hint=f"`qoslab report {shlex.quote(given)}` recomputes them",
         )
     return found
 

@@ -23,7 +23,8 @@ def command(check: bool) -> int:
     top = checkout()
     if top is None:
         raise UserError(
-            "qoslab runs from a wheel, and files are generated in a checkout only", hint="Run ./qoslab of a checkout."
+            "qoslab runs from a wheel, but files can be generated in a checkout only",
+            hint="Run ./qoslab in a checkout.",
         )
     stale = False
     for path, text in _files(top):

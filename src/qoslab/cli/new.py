@@ -189,7 +189,9 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
     made = (folder / f"{answers.name}.yml", folder / "templates" / f"{answers.name}.ios.j2")
     for file in made:
         if os.path.lexists(file):
-            raise UserError(f"{file}: found an existing file, expected none", hint="choose another name, or remove it")
+            raise UserError(
+                f"{file}: found an existing file, expected none", hint="choose another name, or remove the file"
+            )
     with draft_folder(made[0]) as place, made_folder(made[1].parent):
         drafts = (place / made[0].name, place / "templates" / made[1].name)
         drafts[1].parent.mkdir()

@@ -295,7 +295,7 @@ def live_options(function: _F) -> _F:
     @functools.wraps(function)
     def gathered(*, live: bool, port: int | None, metrics: int | None, **rest: Any) -> Any:
         if port is not None and not live:
-            raise click.UsageError("found --port without --live, expected both: it is the port of that page")
+            raise click.UsageError("found --port without --live, expected both: --port sets the port of the live page")
         return function(live=LiveChoice(live, port or 0, metrics), **rest)
 
     result: Any = gathered

@@ -54,10 +54,12 @@ def command(
     """
     if kernel:
         if old is not None or rtt is not None:
-            raise UserError("found --kernel with --diff or --rtt, expected --kernel alone", hint="leave out the others")
+            raise UserError(
+                "found --kernel with --diff or --rtt, expected --kernel alone", hint="omit the other options"
+            )
         return _kernel(file, rate, model, devices, as_json=as_json)
     if devices:
-        raise UserError("found --device without --kernel", hint="add --kernel, or leave out --device")
+        raise UserError("found --device without --kernel", hint="add --kernel, or omit --device")
     from qoslab.policy.answer import answer, differences, to_json
     from qoslab.policy.render import answer_text
 

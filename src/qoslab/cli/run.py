@@ -309,7 +309,9 @@ def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) 
 def _ask(choice: Choice, experiment: Experiment) -> None:
     """Ask for passwords before any thread starts: a terminal can only serve one."""
     if not choice.kind.placed:
-        raise click.UsageError(f"found --ask for {choice.kind.title}, expected --lab with an inventory: none is needed")
+        raise click.UsageError(
+            f"found --ask for {choice.kind.title}, expected --lab with an inventory: no password is needed"
+        )
     from qoslab.run.devices.password_prompt import ask_for
 
     ask_for(Path(choice.place), routers_of(experiment.topology))

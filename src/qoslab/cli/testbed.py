@@ -92,8 +92,8 @@ def _of_inventory(file: Path, topology: Topology | None, secrets: str) -> tuple[
         missing = [name for name in topology.nodes if name not in there]
         if missing:
             raise UserError(
-                f"found no {', '.join(missing)} in {file}, expected every node of the experiment",
-                hint="Give the nodes of the inventory the experiment's names.",
+                f"found no {', '.join(missing)} in {file}, expected all nodes of the experiment",
+                hint="Use the experiment's node names in the inventory.",
             )
     secret: Secret = asked if secrets == "ask" else plain
     if secrets == "env":

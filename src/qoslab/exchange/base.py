@@ -57,6 +57,6 @@ def whole(to: Path) -> Iterator[Path]:
     """Yield a temporary path that is renamed to `to` at the end. Raise `UserError` if `to` exists."""
     if to.exists() or to.is_symlink():
         what = "an existing folder" if to.is_dir() else "an existing file"
-        raise UserError(f"{to}: found {what}, expected none", hint="name another place with --to")
+        raise UserError(f"{to}: found {what}, expected none", hint="choose another path with --to")
     with drafted(to) as draft:
         yield draft

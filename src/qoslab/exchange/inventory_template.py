@@ -101,7 +101,7 @@ def _emulated(topology: Topology) -> Iterator[str]:
         yield f"  {EMULATED_BY}:"
         for link in links:
             wanted = ", ".join(link.emulated)
-            yield f"    {_key(link.name)}: {LINE}  # {MARK}: the source of its {wanted}: the line itself or a node"
+            yield f"    {_key(link.name)}: {LINE}  # {MARK}: the source of its {wanted}: `line` or a node"
 
 
 def _children(topology: Topology) -> Iterator[str]:

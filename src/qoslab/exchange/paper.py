@@ -322,7 +322,7 @@ def save(figure: Figure, to: Path) -> None:
         raise UserError(f'{to}: found the ending "{to.suffix}", expected one of {endings}')
     if form == "pgf" and shutil.which("pdflatex") is None:
         raise MachineError(
-            "PGF needs LaTeX to measure its text: found no pdflatex",
+            "found no pdflatex; PGF needs LaTeX to measure its text",
             hint="install texlive-latex-base and texlive-pictures, or use --format pdf",
         )
     from matplotlib.backends.backend_pgf import LatexError

@@ -136,8 +136,8 @@ def _too_long(passage: Passage) -> Iterator[str]:
         mtu = (ip_mtu if packet.source.version == 4 else ipv6_mtu)(direction.device, direction.interface)
         if direction.name == "output" and packet.length > mtu:
             yield (
-                f"the packet is longer than the MTU of {direction.interface.name}, {mtu} bytes; a router fragments or "
-                "drops it, the simulator does neither"
+                f"the packet exceeds the MTU of {direction.interface.name}, {mtu} bytes; a router fragments or "
+                "drops it, but the simulator does neither"
             )
 
 

@@ -134,7 +134,7 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
     """Return the router of a pasted configuration, with each port on a separate link."""
     if configuration.device.switch is not None:
         raise UserError(
-            f"{source}: found the configuration of a switch, expected one of a router",
+            f"{source}: found the configuration of a switch, expected a configuration of a router",
             hint="qoslab policy shows the values of a switch's ports",
         )
     notes = [
@@ -183,7 +183,7 @@ def _notes(configuration: Configuration, source: str) -> Iterator[str]:
     if ignored:
         first = f"line {ignored[0].line}: {ignored[0].text}"
         more = f" and {len(ignored) - 1} more" if len(ignored) > 1 else ""
-        yield f"QoS lines that are not read or are undecided: {first}{more}; `qoslab policy {source}` lists them"
+        yield f"unread or undecided QoS lines: {first}{more}; `qoslab policy {source}` lists them"
 
 
 def _device(configuration: Configuration) -> Device:

@@ -55,7 +55,7 @@ def drawing(page: str) -> str:
     bands = layers(page)
     steps = {name: number for number, name in enumerate(run_path(page), 1)}
     if lost := set(steps) - {name for layer in bands for name in layer.packages}:
-        raise ValueError(f"{PATH} names {', '.join(sorted(lost))}, expected packages of the tables")
+        raise ValueError(f"{PATH} names {', '.join(sorted(lost))}, expected packages that are in the tables")
     body, y = [], GAP
     for layer in bands:
         boxes, height = _boxes(layer, steps, y + GAP)

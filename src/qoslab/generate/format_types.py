@@ -59,7 +59,7 @@ def formats_module(top: Path) -> str:
                 more = {name: text for name, text in found.items() if name not in read}
                 differing = [name for name, text in more.items() if known.get(name, text) != text]
                 if differing:
-                    raise ValueError(f"{file} has another {', '.join(differing)} than the schemas before it")
+                    raise ValueError(f"{file} has a different {', '.join(differing)} from the earlier schemas")
                 known |= more
     # Aliases are evaluated on import, when the classes must exist.
     bodies = [*(text for _, text in sorted(classes.items())), "\n".join(text for _, text in sorted(aliases.items()))]
@@ -175,7 +175,7 @@ def _alias(name: str, choices: list[str]) -> str:
 def _long(name: str, words: list[str], others: list[str]) -> Iterator[str]:
     """Yield the lines of an alias, broken as by the formatter."""
     if words and others:
-        raise ValueError(f"{name}: more words and objects than fit into a line")
+        raise ValueError(f"{name}: too many words and objects for one line")
     if words:
         yield f"{name}: TypeAlias = Literal["
         yield from (f'    "{word}",' for word in words)

@@ -33,7 +33,7 @@ def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
         return
     experiment, configurations, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
     if parts := list(otherwise(experiment, configurations, baseline.manifest)):
-        yield f"measured otherwise now: {', '.join(parts)}"
+        yield f"settings that changed: {', '.join(parts)}"
     before = _expected(baseline.rows)
     both = [(row, before[key]) for key, row in expected.items() if key in before]
     counts = {

@@ -34,7 +34,7 @@ def results_document(present: str, top: Path) -> str:
 
 def _experiment(name: str, baselines: Mapping[str, Baseline], file: Path) -> Iterator[str]:
     if not baselines:
-        yield f"No run of `{name}` is kept."
+        yield f"No run of `{name}` is saved."
         return
     # Values are from the run; texts may have been rewritten since.
     baselines = {lab: with_present_remarks(baseline, file) for lab, baseline in baselines.items()}

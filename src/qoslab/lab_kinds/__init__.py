@@ -23,8 +23,8 @@ def lab_kind(name: str, record: Path | str | None = None) -> LabKind:
     if name not in LABS:
         place = "" if record is None else f"{record}: lab: "
         raise UserError(
-            f'{place}found the kind of lab "{name}", expected one of {", ".join(LABS)}',
-            hint="a record was changed, or a newer qoslab wrote it",
+            f'{place}found the unknown lab kind "{name}", expected one of {", ".join(LABS)}',
+            hint="the record was changed, or written by a newer qoslab",
         )
     return LABS[name]
 

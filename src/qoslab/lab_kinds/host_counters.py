@@ -24,7 +24,7 @@ def read_counters(text: str, name: str) -> dict[str, int]:
     for names, values in zip(lines[::2], lines[1::2], strict=False):
         if names[0] != values[0] or len(names) != len(values):
             raise UserError(
-                f"{name}: found {values[0]} behind {names[0]}, expected pairs of lines with names and values"
+                f"{name}: found {values[0]} after {names[0]}, expected pairs of lines with names and values"
             )
         prefix = names[0].rstrip(":")
         found |= {f"{prefix}.{key}": int(value) for key, value in zip(names[1:], values[1:], strict=True)}

@@ -142,7 +142,7 @@ class LiveView:
         except OSError as error:
             raise UserError(
                 f"{option} {port}: cannot listen: {error.strerror}",
-                hint=f"{_WHY.get(error.errno or 0, '')}choose another, or 0 for any free port",
+                hint=f"{_WHY.get(error.errno or 0, '')}choose another port, or 0 for any free one",
             ) from error
         self._servers.append(server)
         return server.server_port

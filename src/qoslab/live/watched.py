@@ -184,7 +184,7 @@ class WatchedRun:
         if event["format"] != FORMAT:
             raise UserError(
                 f"{self._tail.path}: found format {event['format']!r}, expected {FORMAT}",
-                hint="another version of qoslab wrote this run; watch it with that one",
+                hint="another version of qoslab wrote this run; watch it with that version",
             )
         self.title, self.lab = str(event["title"]), str(event["lab"])
         self.planned, self.before = _count(event["cells"]), _count(event["done"])

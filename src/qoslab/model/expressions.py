@@ -416,7 +416,7 @@ def _calculate(sign: str, left: _Typed, right: _Typed) -> _Typed:
             return _Typed(Duration, a * 8 * _NS / b)
         if kinds == (Size, Duration):
             return _Typed(Rate, a * 8 * _NS / b)
-    raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, a meaningless operation")
+    raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which is not defined")
 
 
 def _conversion(inner: _Evaluate, unit: str) -> _Evaluate:

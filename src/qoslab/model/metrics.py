@@ -96,7 +96,7 @@ def _wrong(name: str, value: object) -> Iterator[str]:
     if value.name != name:
         yield f'its name is "{value.name}"'
     if _NAME.fullmatch(name) is None:
-        yield "its name has other characters than a-z, 0-9, _ and ."
+        yield "its name contains characters other than a-z, 0-9, _ and ."
     if value.unit not in get_args(Unit):
         yield f'its unit is "{value.unit}", expected one of {", ".join(get_args(Unit))}'
     if value.table not in SELECTOR_OF_TABLE:

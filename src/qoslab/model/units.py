@@ -101,7 +101,7 @@ class Quantity:
         digits, exponent = int(found["number"].replace(".", "")), len(found["number"].partition(".")[2])
         value, rest = divmod(digits * factor, 10**exponent)
         if rest:
-            raise QuantityError(f'found "{text.strip()}", not a whole number of {cls._base_unit()}')
+            raise QuantityError(f'found "{text.strip()}", expected a whole number of {cls._base_unit()}')
         if value > cls.LARGEST:
             raise QuantityError(f'found "{text.strip()}", expected at most {cls(cls.LARGEST)}')
         return cls(value)

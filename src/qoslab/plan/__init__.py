@@ -174,7 +174,8 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
     for name in chosen.arms:
         if name not in names:
             raise ExperimentError(
-                f'found the arm "{name}", expected one of {", ".join(names)}', hint="The arms are those of --arm."
+                f'found the arm "{name}", expected one of {", ".join(names)}',
+                hint="Only the arms given with --arm are selected.",
             )
     if chosen.repetitions is not None and chosen.repetitions < 1:
         raise ExperimentError(f"found {chosen.repetitions} repetitions, expected at least 1")
@@ -190,7 +191,7 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
     sweep = sweep.with_experiment(**changes)
     if sweep.count > CELL_LIMIT:
         found = f"found {sweep.count} cells, repetitions counted, expected at most {CELL_LIMIT}"
-        raise ExperimentError(found, hint="Repeat less often.")
+        raise ExperimentError(found, hint="Reduce the number of repetitions.")
     experiment = sweep.experiment
     _probes_have_time(experiment)
     cells = tuple(

@@ -53,7 +53,7 @@ class Ios:
         elif node.model not in MODELS:
             yield Problem("model", f'"{node.model}"', f"one of {_models()}", tuple(MODELS))
         elif node.generation is not None and MODELS[node.model].default_generation is None:
-            yield Problem("generation", f'"{node.generation}" on a {node.model}', "this key on routers only")
+            yield Problem("generation", f'"{node.generation}" on a {node.model}', "this key only on routers")
         elif node.generation not in (None, *MODELS[node.model].generations):
             known = " or ".join(f'"{each}"' for each in MODELS[node.model].generations)
             yield Problem("generation", f'"{node.generation}" on a {node.model}', f"{known}, or no generation")

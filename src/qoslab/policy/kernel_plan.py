@@ -78,7 +78,7 @@ def _port(interfaces: Mapping[str, Interface], at: Attachment) -> str | None:
 
 def _elsewhere(at: Attachment) -> Note:
     origin = Origin(at.interface, at.direction, at.policy)
-    return Note("refused", origin, "service-policy", "this kind of interface is not part of a plan")
+    return Note("refused", origin, "service-policy", "this kind of interface is not supported in plans")
 
 
 def _framing(config: Mapping[str, Any], interface: Interface) -> Framing:

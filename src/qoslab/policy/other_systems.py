@@ -93,8 +93,8 @@ def refuse_switch(text: str, source: str) -> None:
     if _CATALYST_3750.match(name) or (not name and re.search(r"(?m)^mls qos srr-queue|^ *srr-queue", text)):
         called = f" ({name})" if name else ""
         raise UserError(
-            f"{source}: found the configuration of a Catalyst 3750 switch{called}, expected one of a router",
-            hint="`qoslab policy` answers for it; in an experiment write {platform: ios, model: 3750G}",
+            f"{source}: found the configuration of a Catalyst 3750 switch{called}, expected that of a router",
+            hint="`qoslab policy` reads it; in an experiment write {platform: ios, model: 3750G}",
         )
     raise _refusal(name, source)
 
@@ -122,5 +122,5 @@ def _refusal(name: str, source: str) -> UserError:
     called = f" ({name})" if name else ""
     return UserError(
         f"{source}: found the configuration of a Catalyst switch{called}, expected one of a router with IOS or IOS-XE",
-        hint="of switches only the Catalyst 3750G is modelled: its queues are not those of Catalyst 9000",
+        hint="the only modelled switch is the Catalyst 3750G; the queues of a Catalyst 9000 are different",
     )

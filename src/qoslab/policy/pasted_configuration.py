@@ -175,12 +175,12 @@ def read_configuration(
     switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
     if family == "router" and switch:
         raise UserError(
-            f"{source}: found a configuration of a Catalyst switch (`mls qos`), expected one of a router",
+            f"{source}: found a configuration of a Catalyst switch (`mls qos`), expected a configuration of a router",
             hint="leave out --model, or give --model 3750G",
         )
     if family == "switch" and not _SWITCH.search(text):
         raise UserError(
-            f"{source}: found a configuration of a router, expected one of a Catalyst switch",
+            f"{source}: found a configuration of a router, expected a configuration of a Catalyst switch",
             hint="leave out --model, or give the model of a router",
         )
     family = family or ("switch" if switch else "router")
@@ -244,7 +244,7 @@ def _refuse_others(pasted: str, text: str, source: str, *, policy_needed: bool) 
     if len(names) > 1:
         raise UserError(
             f"{source}: found the configurations of {len(names)} devices ({', '.join(names)}), expected one",
-            hint="give the configurations in separate files, or make an experiment of all with `qoslab import`",
+            hint="put each configuration into its own file, or make one experiment of all of them with `qoslab import`",
         )
     if policy_needed and not _POLICY.search(text) and not _SWITCH_QOS.search(text):
         attached = _ATTACHED.search(text)

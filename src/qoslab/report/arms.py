@@ -200,7 +200,7 @@ def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
         f"timestamps {'on' if profile.timestamps else 'off'}, RACK {'on' if profile.recovery & 1 else 'off'}, "
         f"F-RTO {'on' if profile.frto else 'off'}, "
         f"ECN {'on' if profile.ecn else 'off'}, "
-        f"initial window {profile.initcwnd} segments, least RTO {profile.rto_min}"
+        f"initial window {profile.initcwnd} segments, minimum RTO {profile.rto_min}"
     )
     return ". ".join([*words, tcp]) + "."
 
@@ -383,11 +383,11 @@ FATES = {
     "offered": "Offered",
     "sent": "Sent",
     "police": "Dropped by policer",
-    "priority": "Dropped by priority's policer",
+    "priority": "Dropped by the priority policer",
     "tail": "Tail drop",
     "flow": "Flow queue full",
-    "random": "Early drop at random",
-    "random_tail": "Early drop above maximum",
+    "random": "Random early drop",
+    "random_tail": "Early drop above the maximum threshold",
     "aqm": "Dropped by active queue management",
     "purged": "Purged",
     "queued": "Still queued",
@@ -440,7 +440,7 @@ def _configurations(cell: CellFiles, lab: str) -> list[Part]:
         ".running.ios": "{}: running configuration with it",
         ".engine.json": "{}: active data-plane configuration",
         ".tc.json": "{}: active tc commands, with their lines",
-        ".before.ios": "{}: running configuration before",
+        ".before.ios": "{}: running configuration before the run",
         ".after.ios": "{}: running configuration after it was restored",
     }
     parts = []

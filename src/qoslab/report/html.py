@@ -42,7 +42,7 @@ def render_index(root: Path) -> Path:
     runs = read_runs(root)
     if not runs:
         raise UserError(
-            f"{root}: found no run, expected folders EXPERIMENT/TIME", hint="qoslab run makes them, in runs/"
+            f"{root}: found no run, expected folders EXPERIMENT/TIME", hint="`qoslab run` creates them in runs/"
         )
     page = build_index(root, runs)
     content = _environment().get_template("index.html.j2").render(page=page, style=_asset("report.css"))

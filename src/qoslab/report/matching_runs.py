@@ -89,7 +89,7 @@ class _Candidate:
         """Describe the differences of the settings in common cells."""
         common = [place for place in self.cells if place in other.cells]
         if not common:
-            yield f"no cell is in both ({_some(self.cells)}; {_some(other.cells)})"
+            yield f"no cell exists in both ({_some(self.cells)}; {_some(other.cells)})"
         for place in common:
             try:
                 mine, theirs = (json.loads(each.cells[place].experiment_content()) for each in (self, other))
@@ -136,7 +136,7 @@ def _given(found: Sequence[_Candidate]) -> MatchingRuns:
         if each.lab in by_lab:
             raise UserError(
                 f"{by_lab[each.lab].folder.path} and {each.folder.path}: found two runs in {_title(each.lab)}, "
-                "expected one of each lab",
+                "expected one run per lab",
                 hint="`qoslab compare RUN RUN` compares two runs of one lab",
             )
         by_lab[each.lab] = each
@@ -159,8 +159,8 @@ def _matching(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Matc
     if other is None:
         elsewhere = next(kind.name for kind in LABS.values() if not kind.placed and kind.name != first.lab)
         raise UserError(
-            f"{first.folder.path.parent}: found runs in {_title(first.lab)} only, expected a second lab's",
-            hint=f"`qoslab run {name} --lab {elsewhere}` makes one",
+            f"{first.folder.path.parent}: found runs in {_title(first.lab)} only, expected runs in a second lab",
+            hint=f"make one with `qoslab run {name} --lab {elsewhere}`",
         )
     _check_settings(first, other)
     raise AssertionError("choose runs with the same settings")
@@ -176,7 +176,7 @@ def _passed(anchor: _Candidate, chosen: Mapping[str, _Candidate], others: Sequen
         if instead is not None and each.manifest.started <= instead.manifest.started:
             continue
         difference = next(anchor.differences(each), None)
-        yield f"{each.folder.path.name}: {each.lacks or difference or 'another was named'}"
+        yield f"{each.folder.path.name}: {each.lacks or difference or 'another run was given'}"
 
 
 def _check_experiment(first: _Candidate, other: _Candidate) -> None:
@@ -195,7 +195,7 @@ def _check_settings(first: _Candidate, other: _Candidate) -> None:
         raise UserError(
             f"{first.folder.path} ({first.lab}) and {other.folder.path} ({other.lab}) have different settings: "
             f"{'; '.join(found[:NAMED])}{more}",
-            hint="run the experiment with the same options in both labs, or name two runs that have them",
+            hint="run the experiment with the same options in both labs, or give two runs with the same options",
         )
 
 

@@ -216,7 +216,9 @@ class RunView:
         packets = self._table("packets_io", arm)
         points = list(dict.fromkeys(packets["capture"]))
         if not points:
-            raise UserError(f'arm "{arm}" has no capture', hint="the experiment names capture points under captures")
+            raise UserError(
+                f'arm "{arm}" has no capture', hint="the key captures of the experiment defines capture points"
+            )
         chosen = packets[packets["capture"] == (capture or points[0])]
         table = series.flow_throughput(chosen, self._table("flows", arm), self._cell(arm).record().flows)
         return go.Figure(charts.io_graph(table))
@@ -240,7 +242,7 @@ class RunView:
         ports = busy_ports(queues)
         if not ports:
             raise UserError(
-                f'arm "{arm}" has no counters of a switch', hint="only virtual switches give them over time"
+                f'arm "{arm}" has no counters of a switch', hint="only virtual switches report them over time"
             )
         return go.Figure(charts.queue_graph(queue_rates(queues, *ports[0])))
 

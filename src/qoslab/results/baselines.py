@@ -176,7 +176,7 @@ def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: flo
     for row in now:
         old = before.pop(row.key, None)
         if old is None:
-            yield f"{row.place}: is new, {row.verdict}"
+            yield f"{row.place}: new row, {row.verdict}"
         elif row.verdict != old.verdict:
             yield f"{row.place}: {row.verdict}, was {old.verdict} ({_figures(row, old)})"
         elif row.moved_from(old, difference):

@@ -239,7 +239,7 @@ class CellFiles(Identified):
         try:
             content = json.loads(self.text(name))
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{self.label(name)}: no JSON: {error}", hint=_CHANGED) from error
+            raise UserError(f"{self.label(name)}: not valid JSON: {error}", hint=_CHANGED) from error
         if not isinstance(content, dict):
             raise UserError(f"{self.label(name)}: found no JSON object", hint=_CHANGED)
         return None if "unparsed" in content else content
@@ -255,7 +255,7 @@ class CellFiles(Identified):
             try:
                 reply = json.loads(line)
             except ValueError as error:
-                raise UserError(f"{path}:{number}: no JSON: {error}", hint=_CHANGED) from error
+                raise UserError(f"{path}:{number}: not valid JSON: {error}", hint=_CHANGED) from error
             except RecursionError as error:
                 raise UserError(f"{path}:{number}: nested too deeply", hint="the file was changed") from error
             if not isinstance(reply, dict):

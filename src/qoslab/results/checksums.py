@@ -134,6 +134,6 @@ def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
             if damage := difference(there[name], name, seal):
                 yield damage
         else:
-            yield f"{name} is missing, {seal.size} were written"
+            yield f"{name} is missing; its size was {seal.size}"
     for name in sorted(there.keys() - written.keys()):
         yield f"{name} was not written by the run"

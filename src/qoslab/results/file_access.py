@@ -243,7 +243,7 @@ def read_bytes(path: Path, most: int) -> bytes:
         raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a complete run folder?") from error
     if size > most:
         message = f"{path}: found {size} bytes, expected at most {most}"
-        raise UserError(message, hint="no run writes a file of this size; it was changed")
+        raise UserError(message, hint="a run never writes a file of this size; it was changed")
     return content
 
 

@@ -121,7 +121,7 @@ class RunFolder:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UserError(
-                    f"{self.path}: another process is working on this run", hint="wait for its end, or interrupt it"
+                    f"{self.path}: another process is working on this run", hint="wait until it ends, or interrupt it"
                 ) from error
             except OSError as error:
                 raise UserError(
@@ -269,7 +269,7 @@ class RunFolder:
         if not path.exists():
             raise UserError(
                 f"{self.path}: found no manifest.json, expected a finished run",
-                hint="the run was interrupted or is still going; `qoslab list` shows the runs",
+                hint="the run was interrupted or is still in progress; `qoslab list` shows the runs",
             )
         stat = path.stat()
         state = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
@@ -335,7 +335,7 @@ def _own(path: Path) -> RunFolder:
     for around, folders, files in os.walk(str(path)):
         count += len(folders) + len(files)
         if count > FILES_MOST:
-            raise UserError(f"{path}: found more than {FILES_MOST} files and folders, expected at most these")
+            raise UserError(f"{path}: found more than {FILES_MOST} files and folders, expected at most that number")
         for name in (*folders, *files):
             inner = f"{around}/{name}"
             _check_name(inner, name)
@@ -344,7 +344,7 @@ def _own(path: Path) -> RunFolder:
                 kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
                 raise UserError(
                     f"{inner}: found {kind}, expected the files of a run",
-                    hint="no run writes this; remove it, or ask the sender of the run",
+                    hint="a run never writes this; remove it, or ask the sender of the run",
                 )
     return RunFolder(path)
 
@@ -354,9 +354,9 @@ def _check_name(path: str, name: str) -> None:
     shown = one_line(path)
     hint = "no run has such a file; remove it, or ask the sender of the run"
     if len(os.fsencode(path)) > NAME_MOST:
-        raise UserError(f"{shown[:200]}...: found a longer path, expected at most {NAME_MOST} bytes", hint=hint)
+        raise UserError(f"{shown[:200]}...: the path is too long, expected at most {NAME_MOST} bytes", hint=hint)
     if one_line(name) != name:
-        raise UserError(f"{shown}: found another name, expected printable text in UTF-8", hint=hint)
+        raise UserError(f"{shown}: found a name with other characters, expected printable text in UTF-8", hint=hint)
 
 
 def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
@@ -372,8 +372,8 @@ def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
         found = [run for parent in sorted(root.glob("*")) for run in runs(root, parent.name)]
     if not found:
         raise UserError(
-            f"found no run{'' if text is None else f' {text!r}'} in {root}, expected the folder of a run or an "
-            "experiment with one",
+            f"found no run{'' if text is None else f' {text!r}'} in {root}, expected the folder of a run, or an "
+            "experiment with a run",
             hint="`qoslab list` shows the runs",
         )
     return _own(max(found, key=lambda run: _order(run.path.name)).path)
@@ -394,12 +394,10 @@ def find_run(root: Path, text: str | None = None) -> RunFolder:
             return _own((inside / LATEST).resolve())
         known = ", ".join(sorted(path.parent.name for path in root.glob(f"*/{LATEST}"))) or "none"
         raise UserError(
-            f'found "{text}", expected the folder of a finished run or an experiment with one ({known})',
+            f'found "{text}", expected the folder of a finished run, or an experiment with a finished run ({known})',
             hint="`qoslab list` shows the runs",
         )
     latest = [link.resolve() for link in root.glob(f"*/{LATEST}") if link.exists()]
     if not latest:
-        raise UserError(
-            f"{root}: found no finished run", hint="qoslab run experiments/policing-vs-shaping.yml makes one"
-        )
+        raise UserError(f"{root}: found no finished run", hint="make one, such as `qoslab run policing-vs-shaping`")
     return _own(max(latest, key=lambda path: _order(path.name)))

@@ -97,7 +97,7 @@ def _unsealed(label: str, content: bytes) -> bytes:
             _check_format(label, json.loads(text)["format"])  # records of an older version have no seal
         raise DamageError(
             f"{label}: found {len(text)} bytes that do not match the checksum in the first line (SHA-256 of the "
-            f"rest): it is missing or wrong",
+            f"rest): the checksum is missing or wrong",
             hint="copy the run again, if there is another copy; `qoslab run --resume` re-runs the missing cells",
         )
     return text
@@ -109,7 +109,7 @@ def _check_format(label: str, found: object) -> None:
         newer = isinstance(found, int) and found > FORMAT
         raise UserError(
             f"{label}: found format {found}, expected {FORMAT}",
-            hint="a newer qoslab wrote this run; use that one"
+            hint="a newer qoslab wrote this run; use that version"
             if newer
             else "an older qoslab wrote it; run it again, or use that version for its report",
         )

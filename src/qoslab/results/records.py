@@ -426,7 +426,7 @@ def _below_cells(folder: str) -> str:
     """Check that a folder is below `cells/`, without leading elsewhere."""
     parts = folder.split("/")
     if folder and (parts[0] != "cells" or not {"", ".", ".."}.isdisjoint(parts) or "\0" in folder):
-        raise ValueError(f'found the folder "{folder}", expected one below cells/')
+        raise ValueError(f'found the folder "{folder}", expected a folder below cells/')
     return folder
 
 

@@ -197,7 +197,7 @@ class Schedule:
         if faults >= FAULTS_IN_A_ROW:
             raise DeviceError(
                 f"the lab failed {faults} times in a row, the last time in {task.name}: {'; '.join(record.reasons)}",
-                hint="Check the free memory and disk of the machine; `qoslab doctor` lists missing requirements.",
+                hint="Check free memory and disk space on the machine; `qoslab doctor` lists missing requirements.",
             )
 
     # Turns

@@ -30,9 +30,9 @@ def unfit(experiment: Experiment, document: Document, arm: str, devices: Mapping
             if owner.circuit is None:
                 yield document.finding(
                     steps,
-                    f"found no circuit on {end.interface} of {end.node} as arm {arm} configures it, expected pvc there "
-                    "or on a subinterface",
-                    f"enter pvc 0/33, and below it encapsulation {expected}",
+                    f"found no circuit on {end.interface} of {end.node} as arm {arm} configures it, expected a pvc "
+                    "there or on a subinterface",
+                    f"configure pvc 0/33 with encapsulation {expected}",
                 )
                 continue
             found = owner.circuit.encapsulation or DEFAULT_ENCAPSULATION

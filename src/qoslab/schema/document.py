@@ -109,7 +109,7 @@ class Document:
         if self.looks.work > WORK_LIMIT:
             message = f"found more than {WORK_LIMIT} comparisons and words to check for all combinations"
             hint = "give fewer values, fewer expectations or shorter expressions, or several files"
-            raise ExperimentError(findings=[self.finding(steps, f"{message} of the file, expected fewer", hint)])
+            raise ExperimentError(findings=[self.finding(steps, f"{message} in the file, expected fewer", hint)])
 
     def finding(self, steps: Steps, message: str, hint: str = "", *, at_key: bool = False) -> Finding:
         """Return a finding about the value at a path."""

@@ -129,7 +129,7 @@ def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: Share)
         if name != CLASS_DEFAULT and each.left.empty:
             parent = above.rstrip("/")
             taken = "classes above it take all of its packets"
-            yield path, f"no packet of class {parent} meets it" if each.met.empty else taken
+            yield path, f"no packet of class {parent} matches it" if each.met.empty else taken
             continue
         # The child classes may match the marks that a class sets.
         inside = Share(EVERYTHING) if _marks(each.policy_class) else each.left

@@ -73,7 +73,7 @@ def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) ->
     read.
     """
     if why := refusal(path, allowed):
-        raise FileRefusedError(f"it is outside: {why}")
+        raise FileRefusedError(f"it is outside the project: {why}")
     try:
         return read_bytes(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -35,7 +35,9 @@ def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding
             continue
         number = probe_number(experiment, probe)
         if numbers.setdefault((probe.source, number), index) != index:
-            yield document.finding(checked.steps, f"found operation {number} a second time, expected another number")
+            yield document.finding(
+                checked.steps, f"found operation {number} a second time, expected a different number"
+            )
 
 
 @dataclass

@@ -190,7 +190,9 @@ class _Checker:
             if early > link.delay:
                 message = f"found {link.jitter.size}: a frame could be {early} early, more than the delay of "
                 hint = f"give a delay of at least {early}, or exponential jitter"
-                yield self.document.finding((*steps, "size"), f"{message}{link.delay}, expected at most that", hint)
+                yield self.document.finding(
+                    (*steps, "size"), f"{message}{link.delay}, expected at most that delay", hint
+                )
             if link.jitter.correlation >= ALL:
                 message = f"found {link.jitter.correlation}, expected less than 100 %"
                 yield self.document.finding((*steps, "correlation"), message)
@@ -214,7 +216,7 @@ class _Checker:
         side = 0 if near is None else 1
         if (near is None) != (far is None) and not self._is_switch(link.ends[side].node):
             expected = "found no address" if family == 4 else "found no ipv6_address"
-            yield self.document.finding((*steps, side), f"{expected}, expected one as at the other end")
+            yield self.document.finding((*steps, side), f"{expected}, expected one, as at the other end")
         for side, address in enumerate((near, far)):
             if address is None:
                 continue
@@ -273,7 +275,7 @@ class _Checker:
                         f'found port {flow.port} of {flow.destination}, in use by traffic "{before.name}", '
                         "expected another one"
                     )
-                    yield self.document.finding((*here, index, "port"), message, "leave it out for a free one")
+                    yield self.document.finding((*here, index, "port"), message, "omit it to use a free port")
                     break
 
     def flows(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
@@ -564,7 +566,7 @@ class _Checker:
             yield self.document.finding(
                 ("enough",),
                 f"found repetitions: {self.experiment.repetitions}, expected more than at_least: {wanted.at_least}",
-                "otherwise no repetition can be left out",
+                "otherwise every repetition must be valid",
             )
 
     def graphs(self) -> Iterator[Finding]:
@@ -579,7 +581,7 @@ class _Checker:
             if (graph.over is None) == (not graph.rows) or bool(graph.rows) != bool(graph.columns):
                 yield self.document.finding(
                     steps,
-                    "found neither curves nor a map, or both, expected the key over, or the keys rows and columns",
+                    "expected either the key over, or the keys rows and columns",
                     "over: bucket draws curves; rows: [rtt] with columns: [pir] draws a map",
                 )
             known = parameters_of(self.experiment, graph.arms)
@@ -641,7 +643,7 @@ class _Checker:
             first, expected = next(iter(units.items()))
             if unit != expected:
                 message = f'found "{name}" in {unit}, expected metrics in {expected} like "{first}"'
-                yield self.document.finding(("answer", "bars"), message, "give the bars metrics of one unit")
+                yield self.document.finding(("answer", "bars"), message, "use metrics of one unit for the bars")
 
     def shown(self, steps: Steps, figure: NoteFigure, arms: Sequence[str]) -> Iterator[Finding]:
         """Check a value in a text: its arm, metric and parameters must exist."""

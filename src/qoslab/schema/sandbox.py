@@ -146,7 +146,7 @@ def _made(value: Any) -> Any:
         case _:
             size = 1
     if size > VALUE_LIMIT:
-        raise LimitError(f"a value of it has {size} characters, items or bits, expected at most {VALUE_LIMIT}")
+        raise LimitError(f"one of its values has {size} characters, items or bits, expected at most {VALUE_LIMIT}")
     _ACCOUNT.get().charge(1 + size)
     return value
 
@@ -201,7 +201,7 @@ def _replace(text: Any, old: Any, new: Any) -> str:
 
 def _round(value: Any, digits: Any = 0, method: Any = "common") -> Any:
     if not isinstance(digits, int) or abs(digits) > 20:
-        raise SecurityError("found a rounding to more than 20 digits, expected fewer")
+        raise SecurityError("found rounding to more than 20 digits, expected at most 20")
     return _made(FILTERS["round"](value, digits, method))
 
 

@@ -383,7 +383,9 @@ def _few_enough(sweep: Sweep, document: Document) -> Sweep:
     """Return the sweep if its number of cells can be planned. Raise `ExperimentError` otherwise."""
     if (count := sweep.count) > CELL_LIMIT:
         message = f"found {_number(count)} cells, repetitions counted, expected at most {CELL_LIMIT}"
-        raise ExperimentError(findings=[document.finding(("repetitions",), message, "repeat less often")])
+        raise ExperimentError(
+            findings=[document.finding(("repetitions",), message, "reduce the number of repetitions")]
+        )
     return sweep
 
 

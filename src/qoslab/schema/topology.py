@@ -38,7 +38,7 @@ def load_topology(path: Path, sets: Mapping[str, str] | None = None) -> tuple[st
             findings=[
                 document.finding(
                     ("topology",),
-                    "found topology: alone, expected an experiment (with name, traffic and arms), or a topology file",
+                    "found only topology:, expected an experiment (with name, traffic and arms), or a topology file",
                     "a topology file has nodes: and links: at the top, without topology: around them",
                     at_key=True,
                 )

@@ -77,7 +77,7 @@ def read_result(text: str) -> Result:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SimulationError(
             f"{PROGRAM}: its output is not a result ({type(error).__name__}: {error})",
-            hint="Is the program of the same version? cargo build --release -p qos-sim",
+            hint="Is the program of the same version? If not: cargo build --release -p qos-sim",
         ) from error
 
 
@@ -92,7 +92,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
         failure = "; ".join(_failures(report["streams"]))
         version = str(whole["version"])
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise TrafficError(f"{where}: the JSON is not in its format ({type(error).__name__}: {error})") from error
+        raise TrafficError(f"{where}: the JSON is malformed ({type(error).__name__}: {error})") from error
     check_streams(PROGRAM, flow, len(streams))
     if failure and not flow.may_fail:
         raise TrafficError(f"{where}: {failure}")
@@ -103,7 +103,7 @@ def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
     """Yield failures in the wording of the traffic tools."""
     connected = sum(bool(each["connected"]) for each in streams)
     if connected < len(streams):
-        yield f"{connected} of {len(streams)} connections came up"
+        yield f"{connected} of {len(streams)} connections were established"
     yield from (
         f"stream {each['stream']} had not come to its end"
         for each in streams

@@ -135,8 +135,8 @@ class Registry(Mapping[str, _T], Generic[_T]):
             value = value() if isinstance(value, type) else value
         # The other package may raise anything during its import; SystemExit would end a program that only asked.
         except (Exception, SystemExit) as error:
-            raise PluginError(f"{what} does not load: {type(error).__name__}: {error}", hint=hint) from error
+            raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}", hint=hint) from error
         if problems := list(self._wrong(point.name, value)):
-            raise PluginError(f"{what} is none: {'; '.join(problems)}", hint=hint)
+            raise PluginError(f"{what} is not valid: {'; '.join(problems)}", hint=hint)
         loaded: _T = value
         return loaded

@@ -31,7 +31,7 @@ def shipped(name: str) -> Path:
     top = checkout()
     found = packed(name) if top is None else top / name
     if not found.exists():
-        raise MachineError(f"{found} is missing, which qoslab ships", hint="Install qoslab again.")
+        raise MachineError(f"{found} is missing from the installation of qoslab", hint="Install qoslab again.")
     return found
 
 

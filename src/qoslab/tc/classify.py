@@ -52,7 +52,7 @@ def _keys(packets: Packets, devices: Mapping[str, str]) -> Iterator[str]:
     """Yield the keys of flower."""
     if packets.input_interface is not None:
         if packets.input_interface not in devices:
-            raise NotExpressibleError(f"match input-interface {packets.input_interface}: no port of the kernel has it")
+            raise NotExpressibleError(f"match input-interface {packets.input_interface}: the kernel has no such port")
         yield f"indev {devices[packets.input_interface]}"
     if packets.dsfield is not None:
         yield "ip_tos 0x{:x}/0x{:x}".format(*packets.dsfield)

@@ -108,7 +108,7 @@ class Decision:
                 if both is not None:
                     blocks.append(Row(both, inner.member))
             if len(blocks) > 4 * MAX_ROWS:
-                raise NotExpressibleError(f"more than {MAX_ROWS} filters for one class-map")
+                raise NotExpressibleError(f"one class-map needs more than {MAX_ROWS} filters")
             if last:
                 break
         return _list(blocks[:-1], default=other.default)
@@ -123,7 +123,7 @@ def _list(rows: Sequence[Row], *, default: bool) -> Decision:
     while found and found[-1].member == default:
         found.pop()
     if len(found) > MAX_ROWS:
-        raise NotExpressibleError(f"more than {MAX_ROWS} filters for one class-map")
+        raise NotExpressibleError(f"one class-map needs more than {MAX_ROWS} filters")
     return Decision(tuple(found), default)
 
 
@@ -207,9 +207,9 @@ def _sets(criterion: Mapping[str, Any]) -> Iterator[Packets]:
         case "qos_group":
             yield Packets(qos_group=criterion["value"])
         case "cos" | "vlan" as field:
-            raise NotExpressibleError(f"match {field}: VLAN tags are not part of a plan")
+            raise NotExpressibleError(f"match {field}: plans do not support VLAN tags")
         case other:
-            raise NotExpressibleError(f"match {other.replace('_', '-')} is not part of a plan")
+            raise NotExpressibleError(f"match {other.replace('_', '-')} is not supported in plans")
 
 
 def _protocol(name: str) -> Iterator[Packets]:

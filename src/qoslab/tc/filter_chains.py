@@ -169,7 +169,7 @@ class Chains:
         marks = inner.marks
         for mark in each.get("set", ()):
             if mark["field"] == "cos":
-                self.notes.refused(origin, "set cos", "VLAN tags are not part of a plan")
+                self.notes.refused(origin, "set cos", "plans do not support VLAN tags")
                 continue
             marks = marks.then(mark["field"], mark["value"])
             group = mark["field"] == "qos_group"

@@ -103,7 +103,7 @@ class Qdiscs:
                 if each["handle"] != "0:":
                     place = each["kind"] if each["kind"] in ("ingress", "clsact") else "root"
                     yield DeviceError(
-                        f"{interface} has the qdisc {each['kind']} {each['handle']}, expected none but the default",
+                        f"{interface} has the qdisc {each['kind']} {each['handle']}, expected only the default",
                         hint=f"Remove it if it is not needed: tc qdisc del dev {interface} {place}",
                     )
             yield from self._offloads(interface)
@@ -222,7 +222,7 @@ class Qdiscs:
         """Return the state of the interfaces in the form of `try_out`, with the filters of these commands' qdiscs."""
         status, output, errors = self._run(["tc", "-batch", "-"], f"{self._show(commands)}\n")
         if status != 0:
-            raise DeviceError(f"the qdiscs cannot be read: {errors.strip()}")
+            raise DeviceError(f"cannot read the qdiscs: {errors.strip()}")
         return _meaning(output)
 
     def counters(self, hooks: Iterable[tuple[str, str]] = (), *, classes: bool = True) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class Qdiscs:
         argv, text = (["sh", "-ec", _COUNTERS, *with_classes], batch) if with_classes else (alone, batch)
         status, output, errors = self._run(argv, text)
         if status != 0:
-            raise DeviceError(f"the counters of the qdiscs cannot be read: {errors.strip()}")
+            raise DeviceError(f"the counters of cannot read the qdiscs: {errors.strip()}")
         printed, *texts = output.split("\f")
         arrays = list(_arrays(printed))
         found: dict[str, Any] = {name: {"qdiscs": [], "classes": [], "filters": []} for name in self.interfaces}

@@ -22,7 +22,7 @@ OFFLOADS = ("gro", "gso", "tso")
 """Offloads that join packets: queues and policers would count the joined ones."""
 REFUSED_ON_INTERFACE = {
     "virtual_circuit": ("vbr-nrt, cbr, ubr", "the kernel has no traffic contract of cells"),
-    "random_detect": ("random-detect", "early detection of an interface without classes is not part of a plan"),
+    "random_detect": ("random-detect", "early detection of an interface without classes is not supported in plans"),
     "tcp_adjust_mss": ("ip tcp adjust-mss", "changes of packets by forwarding are not part of a plan"),
     "tx_ring_limit": ("tx-ring-limit", "a virtual device has no ring; on a network card use `ethtool -G`"),
     "queueing": ("queue lists and traffic-shape", "older forms are not part of a plan"),

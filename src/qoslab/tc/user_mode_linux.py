@@ -241,7 +241,7 @@ class Kernel:
         found = self._receive(timeout_s + STOP_TIMEOUT_S)
         if found["status"] is None:
             raise MachineError(
-                f"{' '.join(argv)} in user-mode Linux: unfinished after {timeout_s:g} s\n{found['stderr']}"
+                f"{' '.join(argv)} in user-mode Linux: did not finish within {timeout_s:g} s\n{found['stderr']}"
             )
         return Completed(tuple(argv), found["status"], found["stdout"], found["stderr"])
 

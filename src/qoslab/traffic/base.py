@@ -242,7 +242,7 @@ def datagram_rate(flow: Flow) -> int:
     if flow.rate is None:
         raise UserError(
             f'traffic "{flow.name}": a UDP flow needs a rate',
-            hint="the tools' own default of 1 Mb/s is not assumed; add e.g. rate: 1 Mb/s",
+            hint="the tools' default of 1 Mb/s is not used; add a rate such as rate: 1 Mb/s",
         )
     return flow.rate.bps
 
@@ -263,7 +263,7 @@ def check_streams(tool: str, flow: Flow, found: int) -> None:
     if found != flow.streams:
         raise TrafficError(
             f'{tool} server, traffic "{flow.name}": found results of {found} streams, expected {flow.streams}',
-            hint="the raw output in the run folder's traffic/ shows which connections came up",
+            hint="the raw output in the run folder's traffic/ shows which connections were established",
         )
 
 

@@ -79,7 +79,7 @@ class Flood:
         elif not (least := IP_AND_UDP_HEADER[flow.family or 4] + STAMP) <= flow.size.bytes <= LARGEST:
             yield Problem("size", f"found {flow.size}, expected an IP packet of {least} B to {LARGEST} B")
         if len(set(flow.random)) != len(flow.random):
-            yield Problem("random", f"found {', '.join(flow.random)}, expected each at most once")
+            yield Problem("random", f"found {', '.join(flow.random)}, expected each word at most once")
         if "port" in flow.random and flow.port is not None:
             yield Problem("port", f"found port {flow.port} in addition to a random port, expected no port")
         for key in ("window", "congestion_control"):
@@ -88,7 +88,7 @@ class Flood:
         if flow.may_fail:
             yield Problem(
                 "may_fail",
-                "found true with the tool flood, expected false: a flood cannot fail",
+                "found true with the tool flood, expected false: flood has no failure to allow",
             )
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
@@ -164,7 +164,7 @@ class Flood:
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
             raise TrafficError(
                 f'flood, traffic "{flow.name}": the JSON is not a report of flood ({type(error).__name__}: {error})',
-                hint="compare the raw files in traffic/ with the installed flood's version",
+                hint="compare the raw files in traffic/ with the version of the installed flood",
             ) from error
 
 

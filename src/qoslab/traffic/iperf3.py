@@ -158,7 +158,7 @@ class Iperf3:
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, ZeroDivisionError, OverflowError) as error:
             raise TrafficError(
                 f'iperf3, traffic "{flow.name}": the JSON is not a report of iperf3 ({type(error).__name__}: {error})',
-                hint="compare the raw files in traffic/ with the installed iperf3's version",
+                hint="compare the raw files in traffic/ with the version of the installed iperf3",
             ) from error
 
 

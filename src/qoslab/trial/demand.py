@@ -75,7 +75,7 @@ def _ways(head: str, part: str) -> tuple[Way, ...]:
     if word not in WAYS:
         raise UserError(
             f'--traffic: found "{head.strip()}:" in "{part.strip()}", expected out:, in: or both:',
-            hint="out: traffic leaves by the interface of the policy; in: it arrives there",
+            hint="out: traffic leaves through the interface of the policy; in: traffic arrives there",
         )
     return WAYS[word]
 

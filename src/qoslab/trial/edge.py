@@ -101,10 +101,10 @@ def find_edge(
     With traffic in two directions, the policies of the interface on the other side are included.
     """
     if configuration.device.switch is not None:
-        raise UserError("found a configuration of a Catalyst switch, expected one of a router")
+        raise UserError("found a configuration of a Catalyst switch, expected a configuration of a router")
     if (line := _of_catalyst_9000(configuration.device)) is not None:
         raise UserError(
-            f"found a configuration of a Catalyst 9000 switch (`{line}`), expected one of a router",
+            f"found a configuration of a Catalyst 9000 switch (`{line}`), expected a configuration of a router",
             hint="the queues and buffers of its ports are not modelled; `qoslab policy` lists its policies",
         )
     at = _attachment(configuration, interface)
@@ -212,7 +212,7 @@ def _lone(configuration: Configuration) -> Attachment:
         )
     if len(outer) != 1:
         raise UserError(
-            f"found {len(outer)} policy-maps that are attached to no interface: {listed(outer, 8)}; expected one",
+            f"found {len(outer)} policy-maps without an interface: {listed(outer, 8)}; expected one",
             hint="add the lines `interface GigabitEthernet0/0` and `service-policy output NAME`",
         )
     return Attachment("", "output", outer[0], configuration.line_of(outer[0]))

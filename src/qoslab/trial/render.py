@@ -178,13 +178,13 @@ def _legend(trial: Trial) -> str:
 
 def _legend_lines(trial: Trial) -> Iterator[str]:
     if trial.changes:
-        yield f"{AFTER}: with the change; the row above it is without."
+        yield f"{AFTER}: with the change; the row above it: without the change."
     yield (
         "Classes: rates include the layer 2 bytes that the router counts; dropped: share of the packets. p50, p99, "
         f"max: one-way delay from host to host, including {number(trial.rtt_ms / 2)} ms on the line."
     )
     if trial.two_way:
-        yield f"out: traffic that leaves by {trial.interface}; in: traffic that arrives there."
+        yield f"out: traffic that leaves through {trial.interface}; in: traffic that arrives there."
     kinds = trial.variants[0].kinds
     page = "; for TCP, median time until a page or answer is complete" if any(each.pages for each in kinds) else ""
     yield f"Traffic: rates of IP packets for UDP, of payload for TCP. time: jitter (RFC 3550){page}."

@@ -57,7 +57,7 @@ def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str
         place = f"{where}, {name}, class {intended['name']}"
         has = classes.get(intended["name"])
         if has is None:
-            yield f"{place}: not shown"
+            yield f"{place}: missing in the output"
             continue
         if not discards(intended.get("police")):
             yield from _police(place, has.get("police"), intended.get("police"))
@@ -74,7 +74,7 @@ def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str
         if child is not None:
             shown_child = has.get("child_policy_name", {}).get(child)
             if shown_child is None:
-                yield f"{place}: service-policy {child} is not shown"
+                yield f"{place}: service-policy {child} is missing in the output"
             else:
                 yield from _policy(place, shown_child, child, config)
 

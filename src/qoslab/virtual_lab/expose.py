@@ -40,12 +40,12 @@ def refuse_what_has_no_ssh(lab: Lab) -> None:
     engines = [name for name in routers_of(lab.topology) if name not in with_ssh]
     if engines:
         raise ExperimentError(
-            f"found the engine router {engines[0]}, expected hosts, IOS and Linux routers in a lab that is exposed",
+            f"found the engine router {engines[0]}, expected only hosts, IOS and Linux routers in an exposed lab",
             hint=f"An engine router has no SSH server: --set {engines[0]}.platform=ios.",
         )
     if lab.guests:
         raise ExperimentError(
-            f"found {lab.guests[0]} in user-mode Linux, expected the kernel of this machine in a lab that is exposed",
+            f"found {lab.guests[0]} in user-mode Linux, expected the kernel of this machine in an exposed lab",
             hint="A user-mode kernel has no SSH server: bring the lab up with --expose.",
         )
 

@@ -168,7 +168,7 @@ class Daemon:
     async def _boot(self, spec: RouterSpec) -> None:
         model = MODELS.get(spec.model)
         if model is None:
-            raise UserError(f"{spec.name}: no router model {spec.model!r}; there are {', '.join(MODELS)}")
+            raise UserError(f"{spec.name}: unknown router model {spec.model!r}, expected one of {', '.join(MODELS)}")
         hardware = model.hardware(spec.generation)
         control = ControlClient(spec.control)
         stack = IpStack(self._namespaces, spec.netns, hardware.interfaces, spec.plane_netns)

@@ -188,7 +188,7 @@ class Lab:
         lab of that name.
         """
         if _NAME.fullmatch(name) is None:
-            raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
+            raise UserError(f"{name!r} is not a valid lab name: use at most 40 letters, digits and . _ -")
         wiring = wire(topology, seed, guests)
         routers = routers_of(topology)
         for router in routers:
@@ -416,7 +416,7 @@ class Lab:
             except MachineError as error:
                 raise MachineError(
                     f"{error.message}, with the TCP settings {profile.model_dump(mode='json')}",
-                    hint=f"Is the congestion control there? As root: modprobe tcp_{profile.congestion_control}",
+                    hint=f"Is the congestion control available? As root: modprobe tcp_{profile.congestion_control}",
                 ) from error
             routes = space.routes()
         finally:

@@ -110,7 +110,7 @@ class Supervisor:
             return cls(channel, pid)
         except OSError as error:
             channel.close()
-            raise LabError(f"process {pid} is not a lab within reach: {error}") from error
+            raise LabError(f"process {pid} is not a reachable lab: {error}") from error
 
     @property
     def runtime(self) -> Path:
@@ -231,7 +231,9 @@ def _map_ids(pid: int) -> None:
             (process / "gid_map").write_text(f"0 {os.getegid()} 1")
     except OSError as error:
         hint = _forbidden_hint("map", error.errno)
-        raise MachineError(f"this machine does not let its users map a user namespace: {error}", hint=hint) from error
+        raise MachineError(
+            f"this machine does not allow its users to map a user namespace: {error}", hint=hint
+        ) from error
 
 
 APPARMOR_PROFILE = Path(__file__).with_name("apparmor-profile")

@@ -257,7 +257,7 @@ class Supervisor:
             for item in namespaces:
                 name = item["name"]
                 if name in self.namespaces:
-                    raise OSError(errno.EEXIST, f"there is a network namespace {name} already")
+                    raise OSError(errno.EEXIST, f"the network namespace {name} already exists")
                 check("new network namespace", libc.unshare(CLONE_NEWNET))
                 self.namespaces[name] = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
@@ -296,7 +296,7 @@ class Supervisor:
     ) -> Reply:
         """Start a daemon limited to these capabilities; its output goes to a log file."""
         if name in self.daemons and self.daemons[name]["exit"] is None:
-            raise OSError(errno.EEXIST, f"{name} is running already")
+            raise OSError(errno.EEXIST, f"{name} is already running")
         os.makedirs(os.path.dirname(log), exist_ok=True)
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),

@@ -110,7 +110,7 @@ impl Load {
             now: 0,
             gap: 738 * 8 * 10 * 2 / 3,
         };
-        // Until every queue is full.
+        // Run until every queue is full.
         for _ in 0..(2 * flows as usize + 200 * usize::from(many)).div_ceil(PACKETS).max(2) {
             load.pass();
         }

@@ -21,7 +21,7 @@ fn config(text: &str) -> Config {
     config
 }
 
-/// Runs the operation until `end`; `delay` tells for each packet how long it takes there and back, or that it is lost.
+/// Runs the operation until `end`; `delay` returns the round-trip time of each packet, or its loss.
 fn run(text: &str, end: Nanos, mut delay: impl FnMut(u32) -> Option<(Nanos, Nanos)>) -> OperationReport {
     let mut prober = Prober::new(0);
     prober.configure(&config(text), START);
@@ -146,7 +146,7 @@ fn loss_breaks_pairs_and_nothing_at_all_is_a_timeout() {
 
 #[test]
 fn both_ends_report_the_order() {
-    // Packet 3 is overtaken on its way there; packet 6 on its way back.
+    // Packet 3 is overtaken on the outward path, packet 6 on the return path.
     let report = run(JITTER, START + 2 * SECOND, |n| {
         Some(match n {
             3 => (45 * MILLI, MILLI),

@@ -1,4 +1,4 @@
-//! What strangers can have of a responder.
+//! Access of unauthorised senders to a responder.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -38,7 +38,7 @@ fn ten_thousand_control_messages_open_so_many_ports_for_so_long() {
     }
     assert_eq!((responder.ports().count(), refused), (MOST_PORTS, 10_000 - MOST_PORTS as u64));
     assert_eq!((responder.counts.control_messages, responder.counts.errors), (MOST_PORTS as u64, refused));
-    // Who has a port may go on asking for it, and for no longer than that from now.
+    // The owner of a port may extend it, each time counted from then.
     responder.control((NEAR, 60_000), &ask(20_000, LONGEST_MS, false), START + SECOND).unwrap();
     responder.poll(START + SECOND);
     assert_eq!(responder.ports().count(), MOST_PORTS);
@@ -64,7 +64,7 @@ fn invalid_control_messages_are_refused() {
     assert!(responder.answer(7, (NEAR, 60_000), &mut [1, 2, 3, 4], START, START));
 }
 
-/// How many packets two responders make of one that each seems to have from the other.
+/// Returns the number of packets exchanged by two responders after one forged packet between them.
 fn bounced(jitter: bool, ports: (u16, u16)) -> u32 {
     let (mut near, mut far) = (listening(ports.0, jitter), listening(ports.1, jitter));
     let mut bytes = if jitter { packet::udp_jitter(1, 1, START, 32) } else { packet::udp_echo(1, 16) };

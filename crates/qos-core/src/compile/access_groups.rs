@@ -50,7 +50,8 @@ fn lists(context: &Context<'_>, names: &[String], path: &str) -> Result<Vec<usiz
             let ipv6 = first.source.address.is_ipv6();
             if families.contains(&ipv6) {
                 let family = if ipv6 { "IPv6" } else { "IPv4" };
-                let message = format!("{name:?} is a second access list for {family} in this direction: give one");
+                let message =
+                    format!("{name:?} is the second access list for {family} in this direction: give only one");
                 return Err(ConfigError::new(path, message));
             }
             families.push(ipv6);

@@ -27,7 +27,7 @@ fn check_families(entry: &AccessListEntry, first: &AccessListEntry) -> Result<()
         Some((path, address)) => {
             let family = if ipv6 { "IPv6" } else { "IPv4" };
             let message =
-                format!("{address} is no {family} address, as the list's first is: give each family its own list");
+                format!("{address} is not an {family} address like the first of the list: use one list per family");
             Err(ConfigError::new(path, message))
         }
         None => Ok(()),
@@ -45,7 +45,10 @@ fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {
     ranged("precedence", entry.precedence, 7)?;
     let needs = |field: &str, asked: bool, protocols: &[u8], names: &str| {
         if asked && !entry.protocol.is_some_and(|protocol| protocols.contains(&protocol)) {
-            return Err(ConfigError::new(field, format!("only {names} packets have it: set the protocol accordingly")));
+            return Err(ConfigError::new(
+                field,
+                format!("only {names} packets have this field: set the protocol accordingly"),
+            ));
         }
         Ok(())
     };
@@ -58,7 +61,7 @@ fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {
     needs("icmp_type", entry.icmp_type.is_some(), &[icmp], name)?;
     needs("icmp_code", entry.icmp_code.is_some(), &[icmp], name)?;
     if entry.icmp_code.is_some() && entry.icmp_type.is_none() {
-        return Err(ConfigError::new("icmp_code", "a code belongs to a type: set icmp_type too"));
+        return Err(ConfigError::new("icmp_code", "a code needs a type: set icmp_type too"));
     }
     if entry.fragments && (entry.source_port.is_some() || entry.destination_port.is_some()) {
         return Err(ConfigError::new(
@@ -81,6 +84,6 @@ fn check_ports(field: &str, ports: Option<&PortMatch>) -> Result<(), ConfigError
         return Ok(());
     }
     let message =
-        format!("{ports:?} does not go with {op:?}: eq and neq take ports, gt and lt one, range two in order");
+        format!("{ports:?} does not fit {op:?}: eq and neq take ports, gt and lt one port, range two in order");
     Err(ConfigError::new(format!("{field}.ports"), message))
 }

@@ -173,7 +173,7 @@ fn thresholds(
     let (min, max) = (amount("min", given.min)?, amount("max", given.max)?);
     if given.min > given.max {
         let unit = depth.unit.name();
-        let message = format!("{} {unit} is less than the least threshold of {}", given.max, given.min);
+        let message = format!("{} {unit} is below the minimum threshold of {}", given.max, given.min);
         return Err(ConfigError::out_of_range(format!("{path}.max"), message));
     }
     Ok((min, max))

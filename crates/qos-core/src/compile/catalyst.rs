@@ -71,7 +71,7 @@ fn sums_to_100(path: String, parts: &[u32]) -> Result<(), ConfigError> {
     if sum == 100 {
         return Ok(());
     }
-    wrong(path, format!("{parts:?} per cent make {sum}: together they must make 100"))
+    wrong(path, format!("{parts:?} per cent add up to {sum}: they must add up to 100"))
 }
 
 fn check_queue_set(path: &str, set: &QueueSetConfig) -> Result<(), ConfigError> {
@@ -123,14 +123,14 @@ pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<
     }
     for (at, set) in class.set.iter().enumerate() {
         if matches!(set.field, SetField::Cos | SetField::QosGroup | SetField::DiscardClass) {
-            return wrong(format!("set[{at}].field"), "a switch sets the code point or the IP precedence");
+            return wrong(format!("set[{at}].field"), "a switch sets DSCP or IP precedence only");
         }
     }
     if class.set.len() > 1 {
-        return wrong("set[1]", "a class of a switch marks once: remove one of the markings");
+        return wrong("set[1]", "a class of a switch has one marking: remove the others");
     }
     if class.trust.is_some() && !class.set.is_empty() {
-        return wrong("trust", "a class trusts or sets: remove one of the two");
+        return wrong("trust", "a class cannot both trust and set: remove one of the two");
     }
     if let Some(name) = &class.police_aggregate {
         if class.police.is_some() {
@@ -146,7 +146,7 @@ pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<
 
 /// Checks a class of a policy-map of a router.
 pub(crate) fn check_router_class(class: &PolicyClass) -> Result<(), ConfigError> {
-    let only = "only a switch has it: give null";
+    let only = "only a switch has this key: give null";
     if class.trust.is_some() {
         return wrong("trust", only);
     }
@@ -175,7 +175,7 @@ pub(crate) fn check_aggregates(config: &RouterConfig) -> Result<(), ConfigError>
             let user = *users.entry(aggregate).or_insert(name);
             if user != name {
                 let message =
-                    format!("{aggregate:?} is used by policy-map {user:?} already: one policy-map may use it");
+                    format!("{aggregate:?} is already used by policy-map {user:?}: only one policy-map may use it");
                 return wrong(format!("policy_maps.{name}.classes[{at}].police_aggregate"), message);
             }
         }
@@ -272,7 +272,7 @@ pub(crate) fn port(
     };
     let policers = does.policers;
     if policers.len() > POLICERS_PER_PORT {
-        let message = format!("{} policers: a port has at most {POLICERS_PER_PORT}", policers.len());
+        let message = format!("{} policers: a port can have at most {POLICERS_PER_PORT}", policers.len());
         return Err(ConfigError::too_much(path("service_policy_input"), message));
     }
     let maps = &switch.maps;
@@ -344,7 +344,7 @@ fn check_interface(name: &str, port: &PortConfig, interface: Option<&InterfaceCo
         ("service_policy_output", interface.service_policy_output.is_some()),
     ] {
         if given {
-            return wrong(format!("interfaces.{name}.{field}"), "a switch port has none: give null");
+            return wrong(format!("interfaces.{name}.{field}"), "a switch port does not have this key: give null");
         }
     }
     Ok(())
@@ -377,11 +377,11 @@ fn check_port(
     }
     if let Some(policy) = policy {
         let problem = if config.vlan_based {
-            "the policies of its VLANs count on a port with vlan_based: give null"
+            "a port with vlan_based uses the policies of its VLANs: give null"
         } else if config.trust.is_some() || config.cos_override {
-            "a port trusts (or overrides) or has an input policy-map: remove one of the two"
+            "a port cannot have both a trust state (or override) and an input policy-map: remove one of the two"
         } else if policy.classes.iter().any(|class| class.child.is_some()) {
-            "a policy-map of two levels is for a VLAN interface only: give one without a child"
+            "only a VLAN interface takes a policy-map of two levels: give one without a child"
         } else {
             ""
         };

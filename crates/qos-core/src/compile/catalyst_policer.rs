@@ -48,7 +48,7 @@ pub(crate) fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError>
         }
     }
     if !matches!(police.conform.as_deref(), None | Some([PoliceAction::Transmit {}])) {
-        return wrong("police.conform", "a switch transmits conforming packets: give transmit, or null");
+        return wrong("police.conform", "a switch always transmits conforming packets: give transmit, or null");
     }
     let exceed = match police.exceed.as_deref() {
         None | Some([PoliceAction::Drop {}]) => ExceedAction::Drop,

@@ -68,14 +68,14 @@ pub(crate) fn check(context: &Context<'_>, switch: &SwitchConfig) -> Result<(), 
         for class in &policy.classes {
             if class.police.is_some() || class.police_aggregate.is_some() {
                 return wrong(format!(
-                    "policy-map {name:?} polices in class {:?}: at the level of a VLAN nothing does, policers are of \
-                     ports, in a policy-map below the class",
+                    "policy-map {name:?} polices in class {:?}: a policy-map of a VLAN cannot police, so put the \
+                     policer into a child policy-map, which applies to ports",
                     class.name
                 ));
             }
             if matches_ports(context, class).any(|port| port) {
                 return wrong(format!(
-                    "class {:?} of policy-map {name:?} matches ports: the level below does",
+                    "class {:?} of policy-map {name:?} matches ports: move the match to the child policy-map",
                     class.name
                 ));
             }
@@ -92,16 +92,16 @@ pub(crate) fn check(context: &Context<'_>, switch: &SwitchConfig) -> Result<(), 
 fn check_interface_level(context: &Context<'_>, class: &PolicyClass, name: &str) -> Result<(), String> {
     let what = format!("class {:?} of policy-map {name:?}, at the level of ports,", class.name);
     if class.trust.is_some() || !class.set.is_empty() {
-        return Err(format!("{what} marks: the class above does"));
+        return Err(format!("{what} marks: move the marking to the class of the parent"));
     }
     if class.police_aggregate.is_some() {
         return Err(format!("{what} has an aggregate policer: give it a separate one"));
     }
     if class.service_policy.is_some() {
-        return Err(format!("{what} has a child: there are two levels"));
+        return Err(format!("{what} has a child: there are only two levels"));
     }
     if matches_ports(context, class).any(|port| !port) {
-        return Err(format!("{what} matches something else than ports"));
+        return Err(format!("{what} matches something other than ports"));
     }
     Ok(())
 }

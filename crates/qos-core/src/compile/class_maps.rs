@@ -77,8 +77,9 @@ fn statement(
             } else if !context.config.class_maps.contains_key(name) {
                 return Err(missing("name", "class-map", name));
             } else if depth >= MAX_NESTED_CLASS_MAPS {
-                let message =
-                    format!("class-map {name:?} is nested deeper than {MAX_NESTED_CLASS_MAPS} levels, or in itself");
+                let message = format!(
+                    "class-map {name:?} is nested deeper than {MAX_NESTED_CLASS_MAPS} levels, or contains itself"
+                );
                 return Err(ConfigError::too_much(path, message));
             } else {
                 nested_matcher(context, name, depth + 1, left)?
@@ -93,7 +94,7 @@ fn packet_length(min: Option<u32>, max: Option<u32>, path: &str) -> Result<Test,
     let (least, most) = (min.unwrap_or(0), max.unwrap_or(u32::MAX));
     if least > most || (min.is_none() && max.is_none()) {
         let message =
-            format!("no packet is {least} to {most} bytes long, or every one: give min, max or both, in order");
+            format!("{least} to {most} bytes matches no packet or every packet: give min, max or both, in order");
         return Err(ConfigError::new(path, message));
     }
     Ok(Test::PacketLength { min: least, max: most })
@@ -121,7 +122,7 @@ fn vlans(ranges: &[(u16, u16)], path: &str) -> Result<Box<[(u16, u16)]>, ConfigE
     }
     for (index, (first, last)) in ranges.iter().enumerate() {
         if first > last || !VLANS.contains(first) || !VLANS.contains(last) {
-            let message = format!("{first} to {last} is no range of VLANs: give 1 to 4094, in order");
+            let message = format!("{first} to {last} is not a range of VLANs: give 1 to 4094, in order");
             return Err(ConfigError::out_of_range(format!("{path}.ranges[{index}]"), message));
         }
     }

@@ -427,7 +427,7 @@ fn admit_sum(
         let most_bps = (u128::from(base_bps) * u128::from(percent) / 100) as u64;
         if sum_bps > most_bps {
             let message = format!(
-                "the classes reserve {} kb/s, and {} kb/s can be reserved: {percent} per cent of {} kb/s",
+                "the classes reserve {} kb/s, but only {} kb/s can be reserved: {percent} per cent of {} kb/s",
                 sum_bps / 1_000,
                 most_bps / 1_000,
                 base_bps / 1_000

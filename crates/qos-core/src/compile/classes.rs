@@ -22,7 +22,7 @@ pub(crate) fn classes(name: &str, policy: &PolicyMap) -> Result<Vec<PathClass>, 
         policy.classes.iter().enumerate().map(|(index, class)| (path(index), class.clone())).collect();
     let mut names = BTreeSet::new();
     if let Some(index) = policy.classes.iter().position(|class| !names.insert(class.name.as_str())) {
-        let message = format!("class {:?} is there already", policy.classes[index].name);
+        let message = format!("class {:?} already exists", policy.classes[index].name);
         return Err(ConfigError::new(format!("{}.name", path(index)), message));
     }
     let class_default = match classes.iter().position(|(_, class)| class.name == CLASS_DEFAULT) {

@@ -166,7 +166,7 @@ impl Combination {
     }
 }
 
-const ONE_OF_BOTH: &str = "does not go with priority in the same class: give one of the two";
+const ONE_OF_BOTH: &str = "cannot be combined with priority in the same class: give one of the two";
 const IN_CHILD: &str = "the class's child has the queues: give this to its classes";
 const UNSHAPED: &str =
     "and a subinterface has no line of its own: give it a policy-map that shapes, with this one as the child";
@@ -179,14 +179,14 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
     Combination::with(FairQueue, Priority, ONE_OF_BOTH),
     Combination::with(Shape, Priority, ONE_OF_BOTH),
     Combination::with(RandomDetect, Priority, ONE_OF_BOTH),
-    Combination::any(PriorityLevel, "the classic generation has one level: give null")
+    Combination::any(PriorityLevel, "the classic generation has only one level: give null")
         .unless(property!(priority_levels)),
     Combination::without(FairQueue, &[ClassDefault], "the classic generation has fair-queue in class-default only")
         .unless(property!(fair_queue_in_any_class)),
     Combination::with(
         FairQueue,
         Bandwidth,
-        "in the classic generation flows have their own weights: give bandwidth or fair_queue",
+        "in the classic generation fair-queue weights its flows itself: give either bandwidth or fair_queue",
     )
     .unless(property!(fair_queue_with_bandwidth)),
     Combination::any(QueueThresholds, IN_PACKETS).unless(property!(queue_limit_units)),
@@ -197,20 +197,21 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
     Combination::without(
         QueueLimit,
         &[ClassDefault, Bandwidth, Shape, Priority],
-        "on IOS-XE it needs bandwidth, shape or priority in the class",
+        "IOS-XE requires bandwidth, shape or priority in the class",
     )
     .unless(property!(queue_limit_alone)),
     Combination::any(RandomDetectUnit, IN_PACKETS).unless(property!(random_detect_in_bytes)),
     Combination::with(RandomDetectUnit, FairQueue, IN_PACKETS),
     Combination::without(RandomDetect, &[ClassDefault, Bandwidth, Shape], "needs bandwidth or shape in the class"),
-    Combination::any(ShapeBuffers, "only a shaper of the earlier generation without a queueing child has it")
+    Combination::any(ShapeBuffers, "only a shaper of the earlier generation without a queueing child has this setting")
         .unless(property!(shape_has_buffers)),
     Combination::without(
         ShapeBuffers,
         &[Shape],
-        "only a shaper of the earlier generation without a queueing child has it",
+        "only a shaper of the earlier generation without a queueing child has this setting",
     ),
-    Combination::any(RemainingRatio, "the classic generation does not have it").unless(property!(remaining_ratio)),
+    Combination::any(RemainingRatio, "the classic generation does not have this setting")
+        .unless(property!(remaining_ratio)),
     Combination::with(QueueingChild, Priority, "a priority class has one queue: its child cannot queue"),
     Combination::with(ShapeBuffers, QueueingChild, IN_CHILD),
     Combination::with(FairQueue, QueueingChild, IN_CHILD),
@@ -220,13 +221,13 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
     Combination::with(
         Minimum,
         QueueingChild,
-        "on IOS-XE only a class without a queueing child has it: give shape or bandwidth remaining",
+        "on IOS-XE a class with a queueing child cannot have it: give shape or bandwidth remaining",
     )
     .unless(property!(bandwidth_above_queues)),
     Combination::without(
         QueueingChild,
         &[Shape],
-        "in the classic generation a child queues under a shaper only: add shape",
+        "in the classic generation a queueing child needs a shaper in the parent class: add shape",
     )
     .unless(property!(queueing_child_without_shape)),
 ];

@@ -44,8 +44,7 @@ fn rate(
                     let bps = u128::from(base) * u128::from(percent) / 100;
                     let bps = u64::try_from(bps).unwrap_or(u64::MAX);
                     if bps == 0 || bps > *range.end() {
-                        let message =
-                            format!("{percent} per cent of {base} b/s gives {bps} b/s, a rate that is not possible");
+                        let message = format!("{percent} per cent of {base} b/s gives an impossible rate of {bps} b/s");
                         return Err(ConfigError::out_of_range(path, message));
                     }
                     Some(bps)
@@ -123,7 +122,7 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
     check_actions("police.violate", config.violate.as_deref())?;
     let others = [config.bc.is_some(), config.pir.is_some(), config.be.is_some(), config.violate.is_some()];
     if config.dynamic.is_some() && others.contains(&true) {
-        let message = "a dynamic bucket is the only one of its policer: leave out bc, pir, be and violate";
+        let message = "a policer with a dynamic bucket has no other bucket: leave out bc, pir, be and violate";
         return Err(ConfigError::new("police.dynamic", message));
     }
     let dynamic = config.dynamic.map(|dynamic| dynamic_bucket(dynamic, cir_bps)).transpose()?;

@@ -48,7 +48,7 @@ pub(crate) fn level(
     let classes = classes(name, policy)?;
     if let Some((_, class)) = classes.iter().find(|(_, class)| !here.to.output && context.class_queues(class)) {
         let message =
-            format!("policy-map {name:?} queues or shapes in class {:?}, possible on output only", class.name);
+            format!("policy-map {name:?} queues or shapes in class {:?}: this is possible on output only", class.name);
         return Err(ConfigError::new(path, message));
     }
     let mut shapes = Vec::with_capacity(classes.len());
@@ -64,7 +64,7 @@ pub(crate) fn level(
     for (((class_path, class), shape), place) in classes.into_iter().zip(shapes).zip(places) {
         let number = plan.classes.len();
         if number >= MAX_ATTACHED_CLASSES {
-            let message = format!("more than {MAX_ATTACHED_CLASSES} classes, those of its children included");
+            let message = format!("more than {MAX_ATTACHED_CLASSES} classes, including those of its children");
             return Err(ConfigError::too_much(path, message));
         }
         if let Some(priority) = place.priority.filter(|_| context.properties.class_queues == ClassQueues::Separate) {
@@ -116,7 +116,7 @@ fn class_plan(
 fn shape(context: &Context<'_>, class: &PolicyClass, base_bps: u64) -> Result<Option<ShapePlan>, ConfigError> {
     let Some(shape) = &class.shape else { return Ok(None) };
     let resolved = parameters::shape(shape, Some(base_bps), context.properties.shape_interval)?;
-    let missing = || ConfigError::new("shape", "cannot be worked out for this interface");
+    let missing = || ConfigError::new("shape", "cannot be calculated for this interface");
     let account = account::of(class, context.properties)?;
     let plan = parameters::shape_plan(&resolved).ok_or_else(missing)?;
     Ok(Some(ShapePlan { account, spaced: context.properties.shaper_spaces_packets, ..plan }))
@@ -125,7 +125,7 @@ fn shape(context: &Context<'_>, class: &PolicyClass, base_bps: u64) -> Result<Op
 fn police(context: &Context<'_>, class: &PolicyClass, base_bps: u64) -> Result<Option<PolicePlan>, ConfigError> {
     let Some(police) = &class.police else { return Ok(None) };
     let resolved = parameters::police(police, Some(base_bps))?;
-    let missing = || ConfigError::new("police", "cannot be worked out for this interface");
+    let missing = || ConfigError::new("police", "cannot be calculated for this interface");
     let plan = parameters::police_plan(&resolved).ok_or_else(missing)?;
     let most = context.properties.greatest_account_offset;
     let account = police.account.as_ref().map(|config| account::plan(config, most)).transpose();

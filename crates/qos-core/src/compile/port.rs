@@ -161,7 +161,7 @@ pub(crate) fn configured(
         plan.input = input;
         plan.kind = KindPlan::Catalyst(Box::new(catalyst));
     } else if config.is_some_and(|config| config.switch.is_some()) {
-        let message = "only a switch has it: give null, or the top-level switch too";
+        let message = "only a switch has this key: give null, or add the top-level key switch";
         return Err(ConfigError::new(format!("interfaces.{name}.switch"), message));
     }
     Ok(plan)
@@ -248,7 +248,7 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
         return out_of_range("bandwidth_kbps", "0 kb/s: give at least 1".to_owned());
     }
     if config.clock_rate_bps == Some(0) {
-        return out_of_range("clock_rate_bps", "0 b/s: give a rate, or null for the link's".to_owned());
+        return out_of_range("clock_rate_bps", "0 b/s: give a rate, or null for the rate of the link".to_owned());
     }
     if config.clock_rate_bps.is_some() && !serial {
         return wrong("clock_rate_bps", "only a serial link has a clock rate: give null".to_owned());
@@ -283,7 +283,7 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
 fn check_circuit(port: &PortConfig, config: &InterfaceConfig) -> Result<(), ConfigError> {
     let Some(circuit) = config.virtual_circuit else { return Ok(()) };
     if port.link.framing.medium() != Medium::Atm {
-        let message = "only a link of cells has a virtual circuit: give null";
+        let message = "only an ATM link has a virtual circuit: give null";
         return Err(ConfigError::new("virtual_circuit", message));
     }
     in_range("virtual_circuit.peak_bps", circuit.peak_bps, &(1..=u64::MAX), "b/s")?;

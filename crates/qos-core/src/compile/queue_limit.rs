@@ -84,7 +84,7 @@ pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
 }
 
 fn per_cent_of_itself(path: &str) -> ConfigError {
-    ConfigError::new(path, "per cent of itself: give packets, bytes, ms or us")
+    ConfigError::new(path, "a percentage of itself: give packets, bytes, ms or us")
 }
 
 /// The first-in-first-out queue of a class of the later generation.
@@ -120,7 +120,7 @@ fn thresholds(
     for (index, each) in given.iter().enumerate() {
         let path = format!("queue_thresholds[{index}]");
         if each.field != field {
-            let message = "another field than in the first: a queue's limits are by one field";
+            let message = "a different field from the first: the limits of a queue use one field";
             return Err(ConfigError::new(format!("{path}.field"), message));
         }
         let Some(row) = rows.get_mut(usize::from(each.value)) else {

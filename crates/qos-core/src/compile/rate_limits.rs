@@ -50,7 +50,7 @@ fn plan(context: &Context<'_>, line: &RateLimitConfig, path: &str) -> Result<Rat
 fn check_action(action: &RateLimitAction, path: &str) -> Result<(), ConfigError> {
     let Some(set) = action.set else { return Ok(()) };
     if matches!(set.field, SetField::Cos | SetField::DiscardClass) {
-        return Err(ConfigError::new(format!("{path}.set.field"), "rate-limit writes no class of service"));
+        return Err(ConfigError::new(format!("{path}.set.field"), "rate-limit cannot set the class of service"));
     }
     if set.value > greatest(set.field) {
         let message = format!("{} is out of range: give 0 to {}", set.value, greatest(set.field));

@@ -18,7 +18,7 @@ use crate::plan::classes::CLASS_DEFAULT;
 /// Checks everything that does not depend on an interface.
 pub(crate) fn check(context: &Context<'_>) -> Result<(), ConfigError> {
     if context.config.format != FORMAT {
-        let message = format!("format {} is not known: this engine reads {}", context.config.format, FORMAT);
+        let message = format!("unknown format {}: this engine reads {}", context.config.format, FORMAT);
         return Err(ConfigError::new("format", message));
     }
     for (name, entries) in &context.config.access_lists {
@@ -26,7 +26,7 @@ pub(crate) fn check(context: &Context<'_>) -> Result<(), ConfigError> {
     }
     for name in context.config.class_maps.keys() {
         if name == CLASS_DEFAULT {
-            let message = "class-default is always there and matches everything: remove it from class_maps";
+            let message = "class-default always exists and matches everything: remove it from class_maps";
             return Err(ConfigError::new(format!("class_maps.{name}"), message));
         }
         matcher(context, name)?;
@@ -118,7 +118,7 @@ fn check_marks(class: &PolicyClass) -> Result<(), ConfigError> {
     for (index, map) in class.map.iter().enumerate() {
         let values = usize::from(map.source.values());
         if map.values.len() != values {
-            let message = format!("{} values: give {values}, one for each of what it is from", map.values.len());
+            let message = format!("{} values: give {values}, one for each input value", map.values.len());
             return Err(ConfigError::new(format!("map[{index}].values"), message));
         }
         if let Some(value) = map.values.iter().flatten().find(|value| **value > greatest(map.field)) {
@@ -134,7 +134,7 @@ fn check_child(context: &Context<'_>, name: &str, path: &str) -> Result<(), Conf
         None => Err(ConfigError::unknown(path, format!("there is no policy-map {name:?}: define it first"))),
         Some(levels) if *levels >= MAX_LEVELS => {
             let message =
-                format!("with policy-map {name:?} there are more than {MAX_LEVELS} levels, or it is in itself");
+                format!("with policy-map {name:?} there are more than {MAX_LEVELS} levels, or it contains itself");
             Err(ConfigError::too_much(path, message))
         }
         Some(_) => Ok(()),

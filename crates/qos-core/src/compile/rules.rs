@@ -41,14 +41,14 @@ fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
     let shown = |unit: &str| match unit {
         "kbps" => "kb/s",
         "percent" => "per cent",
-        "remaining_percent" => "per cent of the rest",
-        _ => "parts of the rest",
+        "remaining_percent" => "per cent of the remaining bandwidth",
+        _ => "ratios of the remaining bandwidth",
     };
     let Some(first) = classes.iter().find_map(|(_, class)| ONE_UNIT.word(class)) else { return Ok(()) };
     for (path, class) in classes {
         if let Some(other) = ONE_UNIT.word(class).filter(|unit| *unit != first) {
             let (other, first) = (shown(other), shown(first));
-            let message = format!("in {other}, but another class has {first}: give all in the same unit");
+            let message = format!("in {other}, but another class uses {first}: give all in the same unit");
             return refuse(path, ONE_UNIT.path(), message);
         }
     }
@@ -68,13 +68,13 @@ fn admit_percentages(context: &Context<'_>, classes: &[PathClass]) -> Result<(),
         };
         sum += percent.min(1_000);
         if context.properties.adds_percentages && sum > most && percent > 0 {
-            let message = format!("the classes together have {sum} per cent: at most {most} can be given");
+            let message = format!("the percentages of the classes add up to {sum}: at most {most} can be given");
             return Err(ConfigError::too_much(format!("{path}.{field}"), message));
         }
         if let Some(BandwidthConfig::RemainingPercent(percent)) = class.bandwidth {
             remaining += u64::from(percent);
             if remaining > 100 {
-                let message = format!("the classes together have {remaining} per cent of the rest: at most 100");
+                let message = format!("the percentages of the remaining bandwidth add up to {remaining}: at most 100");
                 return Err(ConfigError::too_much(format!("{path}.bandwidth"), message));
             }
         }

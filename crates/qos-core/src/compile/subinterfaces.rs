@@ -54,19 +54,19 @@ pub(crate) fn check(
             return Err(ConfigError::new(path(""), message));
         }
         if context.ports.contains_key(own) {
-            return Err(ConfigError::new(path(""), "the router has a port of that name: choose another one"));
+            return Err(ConfigError::new(path(""), "a port of the router has this name: choose another one"));
         }
         if !VLANS.contains(&subinterface.vlan) {
             let message = format!("{} is no VLAN: give 1 to 4094", subinterface.vlan);
             return Err(ConfigError::out_of_range(path(".vlan"), message));
         }
         if let Some(other) = vlans.insert(subinterface.vlan, own) {
-            let message = format!("{} is the VLAN of {other} already: give another one", subinterface.vlan);
+            let message = format!("VLAN {} is already used by {other}: give another one", subinterface.vlan);
             return Err(ConfigError::new(path(".vlan"), message));
         }
         if subinterface.native {
             if let Some(other) = native.replace(own) {
-                let message = format!("{other} has the native VLAN already: give false");
+                let message = format!("{other} already has the native VLAN: give false");
                 return Err(ConfigError::new(path(".native"), message));
             }
         }
@@ -97,8 +97,8 @@ pub(crate) fn attached(
     let Some((first, _, _)) = with.first() else { return Ok(None) };
     if let Some(own) = own {
         let message = format!(
-            "port {name} has policy-map {own:?} for the same direction: routers take one on the port or those of its \
-             subinterfaces"
+            "port {name} has policy-map {own:?} in the same direction: a router accepts one on the port or on its \
+             subinterfaces, not both"
         );
         return Err(ConfigError::new(format!("interfaces.{name}.subinterfaces.{first}.{field}"), message));
     }
@@ -201,7 +201,7 @@ pub(crate) fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> Cla
 pub(crate) fn add(plan: &mut PolicyPlan, class: ClassPlan, path: &str) -> Result<usize, ConfigError> {
     let number = plan.classes.len();
     if number >= MAX_ATTACHED_CLASSES {
-        let message = format!("more than {MAX_ATTACHED_CLASSES} classes of all its subinterfaces or VLANs together");
+        let message = format!("more than {MAX_ATTACHED_CLASSES} classes in all of its subinterfaces or VLANs together");
         return Err(ConfigError::too_much(path, message));
     }
     plan.top.classes.push(number);

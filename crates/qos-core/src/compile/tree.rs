@@ -42,17 +42,20 @@ pub(crate) fn nodes(given: &[TreeNode], path: &str) -> Result<(Vec<NodePlan>, Ve
             None => ROOT,
             Some(parent) => {
                 let missing = || {
-                    let message = format!("there is no class {parent:?} before it");
+                    let message = format!("there is no earlier class {parent:?}");
                     ConfigError::unknown(format!("{path}.parent"), message)
                 };
                 *numbers.get(parent.as_str()).ok_or_else(missing)?
             }
         };
         if !matches!(nodes[parent].body, BodyPlan::Inner { .. }) {
-            return Err(ConfigError::new(format!("{path}.parent"), "has a queue: nothing can be below it"));
+            return Err(ConfigError::new(
+                format!("{path}.parent"),
+                "has a queue: a class with a queue has no children",
+            ));
         }
         if numbers.insert(&node.name, nodes.len()).is_some() {
-            return Err(ConfigError::new(format!("{path}.name"), format!("{:?} is there already", node.name)));
+            return Err(ConfigError::new(format!("{path}.name"), format!("{:?} already exists", node.name)));
         }
         in_range(&format!("{path}.weight"), node.weight, &(1..=1 << 32), "as a weight")?;
         let shape = node.shape.as_ref().map(|shape| shaper(shape, &format!("{path}.shape"))).transpose()?;
@@ -87,7 +90,10 @@ pub(crate) fn nodes(given: &[TreeNode], path: &str) -> Result<(Vec<NodePlan>, Ve
 pub(crate) fn joined(given: &[TreeNode], number: u8, path: &str) -> Result<usize, ConfigError> {
     let index = in_range(path, u64::from(number), &(0..=given.len() as u64 - 1), "as a node's number")? as usize;
     if given[index].queue.is_none() {
-        return Err(ConfigError::new(path, format!("node {number} is a class: give the number of a queue")));
+        return Err(ConfigError::new(
+            path,
+            format!("node {number} is a class, not a queue: give the number of a queue"),
+        ));
     }
     Ok(index + 1)
 }

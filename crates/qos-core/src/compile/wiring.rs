@@ -31,7 +31,7 @@ pub(crate) fn check(link: &LinkConfig, path: &str) -> Result<(), ConfigError> {
         Some(LossConfig::Random { probability }) => vec![("probability", probability)],
         Some(LossConfig::GilbertElliott { p, r, loss_good, loss_bad }) => {
             if r == 0.0 && p > 0.0 {
-                return wrong("loss.r", "0: once bad the channel would be so for ever; give more".to_owned());
+                return wrong("loss.r", "0: the channel would never leave the bad state; give more than 0".to_owned());
             }
             vec![("p", p), ("r", r), ("loss_good", loss_good), ("loss_bad", loss_bad)]
         }

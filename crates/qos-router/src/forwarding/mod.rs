@@ -112,7 +112,7 @@ impl Forwarding {
             Namespace::None => Err("the router's network namespace is not known (--kernel-netns)".to_owned()),
             Namespace::Other(_) => Mirror::open(namespace)
                 .and_then(|mirror| Ok((mirror, Watch::start(namespace)?)))
-                .map_err(|error| format!("the router's kernel cannot be followed: {error}")),
+                .map_err(|error| format!("cannot follow changes of the router's kernel: {error}")),
         };
         let (mirror, watch, broken) = match opened {
             Ok((mirror, watch)) => (Some(mirror), Some(watch), None),

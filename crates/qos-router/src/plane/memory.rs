@@ -40,7 +40,7 @@ impl Dataplane {
             return changed;
         }
         if let Err(error) = self.outside.visit().and_then(|()| self.look_at_faces()) {
-            eprintln!("qos-router: the interfaces of the ports cannot be looked at: {error}");
+            eprintln!("qos-router: cannot read the state of the ports' interfaces: {error}");
         }
         true
     }
@@ -71,7 +71,7 @@ impl Dataplane {
         if wanted {
             match self.outside.visit().and_then(|()| ring::open_sender(memory.index)) {
                 Ok(socket) => memory.tap = Some(socket),
-                Err(error) => eprintln!("qos-router: interface {} cannot be captured: {error}", memory.name),
+                Err(error) => eprintln!("qos-router: cannot capture on interface {}: {error}", memory.name),
             }
         }
     }

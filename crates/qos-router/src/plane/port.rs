@@ -183,7 +183,7 @@ pub enum StartError {
     #[error("cannot enter the network namespace of the ports: {0}; this needs CAP_SYS_ADMIN over it")]
     Namespace(io::Error),
     /// It cannot be heard what becomes of the interfaces.
-    #[error("cannot follow the interfaces of the ports: {0}")]
+    #[error("cannot subscribe to interface changes: {0}")]
     Follow(io::Error),
     /// The engine refuses the wiring.
     #[error("ports file: {0}")]

@@ -36,7 +36,7 @@ impl Dataplane {
             });
             let main = port.inside.iter().any(|i| i.name == inside) || port.wire.name() == inside;
             if used || main || opened.contains_key(inside) {
-                let message = format!("{inside:?} is in use already; give each subinterface an interface of its own");
+                let message = format!("{inside:?} is already in use; give each subinterface its own interface");
                 return Err(ConfigError::new(place, message));
             }
             if port.subinterfaces.iter().any(|open| open.inside.name == inside) {

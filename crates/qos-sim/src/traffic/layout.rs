@@ -57,7 +57,8 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
         Some(end) => end,
         None if scenario.flows.is_empty() => start,
         None => {
-            let message = "found no flow with a duration, expected at least one: the others last as long as it";
+            let message =
+                "found no flow with a duration, expected at least one: the other flows last as long as that one";
             return wrong("flows", message);
         }
     };
@@ -102,7 +103,7 @@ fn check(flow: &Flow, path: &str) -> Result<(), ConfigError> {
         return wrong("spread_ns", format!("found {}, expected less than duration_ns", flow.spread_ns));
     }
     if flow.spread_ns > 0 && flow.take_turns {
-        return wrong("spread_ns", "found with take_turns, expected only one of them".to_owned());
+        return wrong("spread_ns", "found together with take_turns, expected only one of them".to_owned());
     }
     if flow.duration_ns == Some(0) {
         return wrong("duration_ns", "found 0, expected more".to_owned());
@@ -315,7 +316,7 @@ fn ends(network: &Network, flow: &Flow, path: &str) -> Result<Ends, ConfigError>
         address(network, destination, flow.destination_address, &format!("{path}.destination_address"))?,
     ];
     if addresses[0].is_ipv6() != addresses[1].is_ipv6() {
-        return wrong(path, format!("found {} and {}, of two families", addresses[0], addresses[1]));
+        return wrong(path, format!("found {} and {}, of different address families", addresses[0], addresses[1]));
     }
     let leaves = |host: usize, to: IpAddr| network.check_path(host, to).or_else(|message| wrong(path, message));
     let leaves = [leaves(source, addresses[1])?, leaves(destination, addresses[0])?];
@@ -328,7 +329,8 @@ fn client_port(flow: &Flow, stream: u32, path: &str) -> Result<Option<u16>, Conf
     match u16::try_from(u32::from(first) + stream) {
         Ok(port) => Ok(Some(port)),
         Err(_) => {
-            let message = format!("found {first} for {} streams: they end above 65535", flow.streams);
+            let message =
+                format!("found {first} as the first of {} ports, expected all of them up to 65535", flow.streams);
             wrong(format!("{path}.client_port"), message)
         }
     }

@@ -103,7 +103,7 @@ impl Transfer {
             ("seed", flow.seed.is_some()),
         ] {
             if found {
-                return wrong(field, "found on a TCP flow, expected on UDP flows only".to_owned());
+                return wrong(field, "found this key on a TCP flow, expected it on UDP flows only".to_owned());
             }
         }
         if flow.port.is_none() {
@@ -119,13 +119,15 @@ impl Transfer {
         let writes = match flow.rate_bps {
             None => None,
             Some(_) if flow.rate_layer == RateLayer::Ip => {
-                let message = "found ip on a TCP flow, expected payload: a TCP application does not know IP sizes";
+                let message =
+                    "found ip on a TCP flow, expected payload: a TCP application does not see IP packet sizes";
                 return wrong("rate_layer", message.to_owned());
             }
             Some(rate) => {
                 let bytes = flow.payload_bytes.unwrap_or(WRITE_BYTES);
                 let Some(gap) = Gap::of_rate(bytes, rate) else {
-                    let message = format!("found {rate} with writes of {bytes} bytes, expected a write within an hour");
+                    let message =
+                        format!("found {rate} with writes of {bytes} bytes, expected at least one write per hour");
                     return wrong("rate_bps", message);
                 };
                 Some((bytes, gap))

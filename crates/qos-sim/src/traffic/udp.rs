@@ -57,7 +57,7 @@ pub(crate) fn gap(flow: &Flow, ipv6: bool, path: &str) -> Result<Gap, ConfigErro
         [("congestion_control", flow.congestion_control.is_some()), ("window_bytes", flow.window_bytes.is_some())]
     {
         if found {
-            return wrong(field, "found on a UDP flow, expected on TCP flows only".to_owned());
+            return wrong(field, "found this key on a UDP flow, expected it on TCP flows only".to_owned());
         }
     }
     if let Some(payload) = flow.payload_bytes {

@@ -81,8 +81,8 @@ def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
     ahead, drift, margin = _between(_extremes(there_s, there_d, np.minimum), _extremes(back_s, back_d, np.maximum))
     if margin < 0:
         raise UserError(
-            f"the clocks of the two captures cannot be aligned: however one drifts, up to "
-            f"{1e6 * MOST_DRIFT:g} ppm, some packet is {-1e3 * margin:.3g} ms too early",
+            f"the clocks of the two captures cannot be aligned: even with a drift of up to "
+            f"{1e6 * MOST_DRIFT:g} ppm, one packet is {-1e3 * margin:.3g} ms too early",
             hint="Was a clock set while packets were captured? Capture again with clocks that are not adjusted.",
         )
     return Clocks("corrected", ahead, drift, margin)

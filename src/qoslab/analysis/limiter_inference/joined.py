@@ -119,8 +119,8 @@ def load(before: Path, after: Path, read: Reader, interfaces: Sequence[str] = ()
         return found[0], found[1]
     if min(short) < LEAST_BEHIND:
         raise UserError(
-            f"{before}, {after}: found packets of which only {min(short)} bytes behind the IP header were kept, "
-            f"expected {LEAST_BEHIND} at least",
+            f"{before}, {after}: found packets captured with only {min(short)} bytes after the IP header, "
+            f"expected at least {LEAST_BEHIND}",
             hint="Capture with a snaplen of 128 bytes or more.",
         )
     again = [_load(file, read, min(short), each, alone) for file, each in zip(files, wanted, strict=True)]
@@ -145,8 +145,8 @@ def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
     common = int((both["_merge"] == "both").sum())
     if common < max(LEAST_COMMON, LEAST_SHARE * min(seen)):
         raise UserError(
-            f"the captures are unrelated: they have {seen[0]:,} and {seen[1]:,} IP packets, of which "
-            f"{common:,} are in both",
+            f"the captures are unrelated: they have {seen[0]:,} and {seen[1]:,} IP packets, but "
+            f"only {common:,} are in both",
             hint=_why_not(before, after),
         )
     went_in, appeared, clocks = _directed(both, {name: key[:_SOURCE] for name, key in enumerate(names)})

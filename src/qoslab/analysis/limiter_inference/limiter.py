@@ -91,7 +91,7 @@ class Limiter:
                 return
             case "unexplained":
                 yield (
-                    "No limiter found: packets were lost, and neither a token bucket nor a full queue explains which."
+                    "No limiter found: packets were lost, but neither a token bucket nor a full queue explains that."
                 )
                 yield "  possible: random loss, several limiters in series, RED, a shaper with jitter behind it,"
                 yield "  traffic missing from the captures, or a limiter that counts other bytes (--count)"
@@ -101,7 +101,7 @@ class Limiter:
         if self.rate_bps is not None:
             yield f"  rate   {_shown(self.rate_bps, 'b/s')}"
             if self.rate_bps.high > _KNOWN * self.rate_bps.low:
-                yield "         known to a range only: the bucket filled up between bursts; longer ones determine it"
+                yield "         known only as a range: the bucket filled up between bursts; use longer bursts"
         if self.burst_bytes is not None and self.kind != "line":
             shared = ", two buckets of one rate together" if self.buckets == 2 else ""
             yield f"  burst  {_shown(self.burst_bytes, 'B')}{shared}"
@@ -110,14 +110,14 @@ class Limiter:
             yield f"  Tc     {'none: packets leave one by one' if known is None else _shown(_ms(known), 'ms', 4)}"
         if self.queue_packets is not None:
             each = self.queue_packets
-            yield f"  queue  {each.value:.0f} packets inside when one was dropped ({each.low:.0f} to {each.high:.0f})"
+            yield f"  queue  {each.value:.0f} packets queued at a drop ({each.low:.0f} to {each.high:.0f})"
         if self.ahead_packets is not None:
-            yield f"  order  a packet that overtakes others waits for {self.ahead_packets} at most"
+            yield f"  order  a packet that overtakes others waits for at most {self.ahead_packets} packets"
         if self.unexplained and self.kind in ("policer", "marker"):
-            yield f"  unexplained: {self.unexplained:,} packets that such a bucket decides differently"
+            yield f"  unexplained: {self.unexplained:,} packets for which such a bucket decides differently"
         elif self.unexplained:
             yield (
-                f"  unexplained: {self.unexplained:,} packets lost while its queue was not full, by RED or by "
+                f"  unexplained: {self.unexplained:,} packets lost while the queue was not full, by RED or by "
                 "something else on the path"
             )
 

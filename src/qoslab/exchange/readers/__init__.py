@@ -87,8 +87,8 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
                 found.escape_texts()
                 return found
             except LimitError as error:
-                raise UserError(f"{path}: {error}", hint="cut the file, and import its parts") from error
+                raise UserError(f"{path}: {error}", hint="split the file, and import its parts") from error
             except OverflowError as error:
                 reason = f"found a number too large for a table: {error}"
-                raise UserError(f"{path}: {reason}, expected measured ones", hint="was the file edited?") from error
+                raise UserError(f"{path}: {reason}, expected measured values", hint="was the file edited?") from error
     raise _unknown(path)

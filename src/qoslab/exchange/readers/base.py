@@ -297,7 +297,9 @@ def document_of(path: Path, what: str) -> dict[str, Any]:
         long = _LONG_NUMBER.search(text)
         if long is not None and not isinstance(error, json.JSONDecodeError | RecursionError):
             line = text.count("\n", 0, long.start()) + 1
-            raise UserError(f"{path}:{line}: found a number of thousands of digits, expected a measured one") from error
+            raise UserError(
+                f"{path}:{line}: found a number with thousands of digits, expected a measured value"
+            ) from error
         raise UserError(
             f"{path}: found incomplete JSON: {error}", hint=f"was the output of {what} copied completely?"
         ) from error
@@ -309,7 +311,7 @@ def document_of(path: Path, what: str) -> dict[str, Any]:
 def whole(text: str) -> int:
     """Return a whole number of at most 18 digits. Raise `ValueError` otherwise."""
     if len(text) > 19:
-        raise ValueError(f"found a number of {len(text)} digits, expected 18 at most")
+        raise ValueError(f"found a number of {len(text)} digits, expected at most 18")
     return int(text)
 
 

@@ -44,7 +44,8 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> Foreign:
         raise UserError(error.message, hint=error.hint) from error
     if table.empty:
         raise UserError(
-            f"{path}: found a capture without a packet, expected some", hint="was it captured on their path?"
+            f"{path}: found a capture without packets, expected at least one packet",
+            hint="was it captured on the path of the packets?",
         )
     found = Foreign(name, "capture")
     found.packets = table

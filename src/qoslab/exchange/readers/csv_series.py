@@ -114,7 +114,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     except csv.Error as error:
         raise UserError(
             f"{path}:{reader.line_num}: found no CSV: {error}, expected comma-separated fields",
-            hint="an unclosed quotation mark turns the rest into one field",
+            hint="after an unclosed quotation mark the rest is one field",
         ) from error
 
 
@@ -158,7 +158,7 @@ def _number(cell: str) -> float:
     except ValueError:
         raise ValueError(f"found {clipped(cell)!r}, expected a number") from None
     if abs(found) > MOST:
-        raise ValueError(f"found {clipped(cell)!r}, expected a number of {MOST:g} at most")
+        raise ValueError(f"found {clipped(cell)!r}, expected a number of at most {MOST:g}")
     return found
 
 
@@ -169,7 +169,7 @@ def _stream(
     if len(points) == 1 and points[0][0] > 0:
         raise UserError(
             f'{path}: found one value in the column "{column}", expected at least two',
-            hint="a rate counts from the time of the one before it",
+            hint="a rate applies from the time of the row before it",
         )
     start = max(_before([time for time, _ in points]), begin) if points else begin
     seconds = 0.0

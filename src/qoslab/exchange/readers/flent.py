@@ -45,7 +45,7 @@ def read(path: Path) -> Foreign:
         newer = isinstance(version, int) and version > FORMAT
         raise UserError(
             f"{path}: found format {version!r} of flent, expected {FORMAT}",
-            hint="a newer flent wrote it" if newer else _CONVERTED,
+            hint="it was written by a newer flent" if newer else _CONVERTED,
         )
     try:
         return _read(path, document)
@@ -85,7 +85,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             for time, value in points:
                 found.sample(name, unit, time, value)
     if not streams and not found.samples:
-        raise UserError(f"{path}: found no value that flent measured, expected some")
+        raise UserError(f"{path}: found no value measured by flent, expected at least one")
     found.notes.append(f"values are flent's at steps of {step:g} s; bytes of intervals are computed from them")
     return found
 

@@ -44,7 +44,7 @@ def read(path: Path) -> Foreign:
     _check_one_test(path, text)
     _check_whole(path, text, report, totals)
     if malformed:
-        raise UserError(f"{path}{malformed}, expected one that iperf prints", hint="was the file edited?")
+        raise UserError(f"{path}{malformed}, expected a number as iperf prints it", hint="was the file edited?")
     found = Foreign(arm_of(path), f"iperf {report.version}".strip())
     if _may_be_first(text, report):
         found.notes.append("it has one line a stream: if iperf was started with -i, the text stops after an interval")

@@ -91,7 +91,7 @@ def read(path: Path) -> Foreign:
         else:
             _take(path, streams.setdefault(row.key, _Stream()), row)
     if not streams:
-        raise UserError(f"{path}: found no row of a stream, expected some", hint=_WHOLE)
+        raise UserError(f"{path}: found no row of a stream, expected at least one", hint=_WHOLE)
     streams = _with_reports(streams)
     for key, stream in streams.items():
         _end(path, key, stream)
@@ -141,7 +141,7 @@ def _rows(path: Path) -> Iterator[_Row]:
 def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> _Row:
     plain = columns is _PLAIN
     if plain and len(fields) not in (9, 14):
-        raise UserError(f"{path}:{line}: found {len(fields)} fields, expected 9, or 14 of datagrams", hint=_WHOLE)
+        raise UserError(f"{path}:{line}: found {len(fields)} fields, expected 9, or 14 for UDP", hint=_WHOLE)
     if not plain and len(fields) != len(columns):
         raise UserError(
             f"{path}:{line}: found {len(fields)} fields, expected {len(columns)} as in the header", hint=_WHOLE

@@ -52,7 +52,7 @@ def _of_one_test(path: Path) -> dict[str, Any]:
     documents = [each for each in _documents(text) if each.get("error") != _ENDED or each["start"].get("connected")]
     if len(documents) > 1:
         raise UserError(
-            f"{path}: found {len(documents)} JSON documents, expected that of one test",
+            f"{path}: found {len(documents)} JSON documents, expected one, of one test",
             hint="iperf3 -s -J writes one for each test: split the file at the end of each, and import the parts",
         )
     return documents[0] if documents else document_of(path, "iperf3 -J")
@@ -94,7 +94,7 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
             document["intervals"].append(data)
         elif event in document:
             raise UserError(
-                f'{path}:{line}: found another event "{clipped(event)}", expected those of one test',
+                f'{path}:{line}: found a second event "{clipped(event)}", expected the events of one test',
                 hint="split the file at the end of each test, and import the parts",
             )
         else:
@@ -122,7 +122,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
     udp = start["test_start"]["protocol"] == "UDP"
     found = Foreign(arm_of(path), f"iperf3 {str(start['version']).removeprefix('iperf ')}")
     if not end["streams"]:
-        raise UserError(f"{path}: found no stream, expected some")
+        raise UserError(f"{path}: found no stream, expected at least one")
     server = "accepted_connection" in start
     ends = [each["udp"] if udp else _of_receiver(each, server=server) for each in end["streams"]]
     streams = _streams(found.name, start["connected"], ends, side="S" if server else "C")

@@ -112,7 +112,7 @@ def _tests(path: Path, text: str) -> list[_Test]:
             _take_row(tests, row)
         except (ValueError, ArithmeticError) as error:
             raise UserError(
-                f'{path}:{line}: found a malformed number in "{clipped(row)}", expected one that iperf3 prints',
+                f'{path}:{line}: found a malformed number in "{clipped(row)}", expected a number as iperf3 prints it',
                 hint="was the file edited?",
             ) from error
     return tests
@@ -187,7 +187,7 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
     if len(both) > 1:
         short = min(ends, key=lambda number: len(ends[number]))
         raise UserError(
-            f"{path}: found stream [{short}] with fewer summary lines than another, expected as many",
+            f"{path}: found stream [{short}] with fewer summary lines than another, expected the same number",
             hint="is the file complete?",
         )
     for place, stream in enumerate(test.streams.values(), start=1):

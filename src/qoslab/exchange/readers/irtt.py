@@ -25,7 +25,7 @@ def read(path: Path) -> Foreign:
     form = version.get("json_format") if isinstance(version, dict) else None
     if form != _FORMAT:
         raise UserError(
-            f"{path}: found format {form!r} of irtt's JSON, expected {_FORMAT}", hint="irtt 0.9 writes that one"
+            f"{path}: found format {form!r} of irtt's JSON, expected {_FORMAT}", hint="irtt 0.9 writes that format"
         )
     try:
         return _read(path, document)
@@ -37,7 +37,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
     found = Foreign(path.name.removesuffix(".gz").removesuffix(".json"), f"irtt {document['version']['irtt']}")
     trips = document["round_trips"]
     if not trips:
-        raise UserError(f"{path}: found no round trip, expected some")
+        raise UserError(f"{path}: found no round trip, expected at least one")
     zero: float | None = None
     lost = 0
     for trip in trips:

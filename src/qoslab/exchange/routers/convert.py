@@ -66,7 +66,7 @@ def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Importe
     """
     texts = {str(file): text_of(file) for file in files}
     if sum(map(len, texts.values())) > LARGEST:
-        raise UserError(f"found more than {LARGEST} characters, expected the output of some routers")
+        raise UserError(f"found more than {LARGEST} characters, expected the output of a few routers")
     outputs = _joined([each for file, text in texts.items() for each in _outputs(file, text)])
     _place(outputs)
     labels = {file: file for file in texts}
@@ -164,7 +164,7 @@ def _outputs(file: str, text: str) -> list[Output]:
     if not any(each.kind != "other" for each in found):
         refuse_other_systems(text, file)
         raise UserError(
-            f"{file}: found no output of a router, expected that of `show running-config` of Cisco IOS",
+            f"{file}: found no router output, expected `show running-config` of Cisco IOS",
             hint="paste it with or without prompts",
         )
     own = [each.text for each in found if each.kind == "configuration" or (each.kind == "other" and not each.host)]

@@ -82,7 +82,7 @@ def lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") 
                 if device == wanted:
                     return lines
     raise QoslabError(
-        "no configuration lines are known that restore the previous running configuration",
+        "found no configuration lines that restore the previous running configuration",
         hint="Compare the two by hand; both are in the run folder.",
     )
 

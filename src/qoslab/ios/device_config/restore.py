@@ -278,7 +278,7 @@ def _read_again(block: Block, hardware: Hardware) -> Device:
     reading = read_running("\n".join(line for each in children for line in each.lines()), hardware)
     if reading.unread:
         raise QoslabError(
-            "no configuration lines are known that remove the run's configuration and keep the later changes of "
+            "found no configuration lines that remove the run's configuration and keep the later changes of "
             f"others: `{reading.unread[0].text}`: {reading.unread[0].reason}",
             hint="Compare the configurations by hand; both are in the run folder.",
         )

@@ -90,7 +90,7 @@ class Journal:
             return
         done = [self._planned.index(step.name) for step in self._steps]
         if done and self._planned.index(key) <= done[-1]:
-            raise ValueError(f'the step "{key}" comes after "{self._steps[-1].name}", the plan has it before')
+            raise ValueError(f'the step "{key}" comes after "{self._steps[-1].name}", but precedes it in the plan')
         self._tell(self.cell.name, key, seconds)
         started = datetime.now(UTC)
         ended = None

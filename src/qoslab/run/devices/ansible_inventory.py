@@ -255,7 +255,9 @@ def read_lab(source: Path) -> LabInventory:
 def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
     """Parse the output of `ansible-inventory --list` for `source`, like `read_lab`."""
     if not _hosts(listed, HOST_GROUP):
-        raise UserError(f"found no host in {source}", hint=f"Put machines that send into the group {HOST_GROUP}.")
+        raise UserError(
+            f"found no host in {source}", hint=f"Put the sending and receiving machines into the group {HOST_GROUP}."
+        )
     return _parse_nodes(listed, source)
 
 
@@ -271,7 +273,7 @@ def _parse_nodes(listed: Mapping[str, Any], source: Path) -> LabInventory:
     for name in (*names, *linux):
         if name in routers or (name in names and name in linux):
             group = HOST_GROUP if name in names else LINUX_GROUP
-            raise UserError(f"{source}: found {name} in the group {group} and in a group of other routers")
+            raise UserError(f"{source}: found {name} in the group {group} and in another group of routers")
     reader = Reader(source)
     nodes = Nodes(
         hosts={name: reader.read(HostSettings, name, variables.get(name, {})) for name in names},
@@ -497,7 +499,9 @@ def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
         routers[name] = replace(_ios_access(name, variables.get(name, {})), group=group)
     for name in _hosts(listed, ENGINE_GROUP):
         if name in routers:
-            raise DeviceError(f"{name} is in both groups, {IOS_GROUP} and {ENGINE_GROUP}", hint="Keep one of them.")
+            raise DeviceError(
+                f"{name} is in both groups {IOS_GROUP} and {ENGINE_GROUP}", hint="Remove it from one of them."
+            )
         routers[name] = _engine_access(name, variables.get(name, {}))
     return routers
 

@@ -140,7 +140,7 @@ class Collector:
             case "unreachable":
                 raise PassingFault(f"{device} cannot be reached: {text}", hint="Check its address and port.")
             case "unknown":
-                raise DeviceError(f"{device} is not a router that was connected to", hint="Only IOS routers are.")
+                raise DeviceError(f"{device} is not a connected router", hint="Only IOS routers are connected.")
             case _:
                 raise PassingFault(f"observing {device} failed: {text}")
 

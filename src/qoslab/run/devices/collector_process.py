@@ -233,7 +233,7 @@ class Server:
     def _session(self, request: Mapping[str, Any]) -> Session:
         session = self._sessions.get(request["device"])
         if session is None:
-            raise ConnectError("unknown", "it is not a router that was connected to")
+            raise ConnectError("unknown", "it is not a connected router")
         return session
 
     def _do(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class Routers:
             if router not in self._drivers:
                 platform = platform_of(topology.nodes[router])
                 raise ExperimentError(
-                    f"{router}: nothing configures a router of platform {platform.name}, "
+                    f"{router}: no method configures a router of platform {platform.name}, "
                     f"which is reached by {platform.access.name}",
                     hint=f"Its access method must be {COMMAND_LINE.name}, {CONTROL_SOCKET.name} or {TC_COMMANDS.name}.",
                 )
@@ -177,7 +177,7 @@ class Routers:
             found = driver.collisions()
             if found:
                 raise UserError(
-                    f"{router} was not changed, since the experiment would overwrite a part of its configuration:\n"
+                    f"{router} was not changed, because the experiment would overwrite part of its configuration:\n"
                     + "\n".join(f"  {sentence}" for sentence in found),
                     hint="Rename it in the experiment's template, or remove it from the router.",
                 )

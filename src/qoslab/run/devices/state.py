@@ -106,7 +106,7 @@ class RestoreState:
                 held.close()
                 who = f"the run {self.about().run} ({self.about().since})" if self.is_there() else "another process"
                 raise UserError(
-                    f"{who} is in progress on these routers", hint="Wait for its end, or end it."
+                    f"{who} is in progress on these routers", hint="Wait until it ends, or stop it."
                 ) from error
             if os.fstat(held.fileno()).st_nlink:
                 self._held = held

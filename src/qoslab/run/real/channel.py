@@ -238,7 +238,7 @@ class Channel:
         except FutureTimeoutError as error:
             raise HostLost(f"{self.name} did not answer within {timeout_s:.0f} s ({op})") from error
         if not reply.get("ok"):
-            raise MachineError(f"{self.name}: {reply.get('error', 'an answer without a result')}")
+            raise MachineError(f"{self.name}: {reply.get('error', 'a reply without a result')}")
         return reply, body
 
     def _beat(self) -> None:
@@ -254,7 +254,7 @@ class Channel:
             while lengths := stream.read(LENGTHS.size):
                 head_size, body_size = LENGTHS.unpack(lengths)
                 if head_size > HEAD_MOST or body_size > BODY_MOST:
-                    raise ValueError(f"a message of {head_size + body_size} bytes, expected {BODY_MOST} at most")
+                    raise ValueError(f"a message of {head_size + body_size} bytes, expected at most {BODY_MOST}")
                 head = json.loads(stream.read(head_size))
                 self._hear(head, stream.read(body_size))
         except (ValueError, struct.error, TypeError, LookupError, AttributeError, RecursionError, FutureError) as error:
@@ -311,7 +311,7 @@ class Channel:
                 else:
                     self._early_bytes += len(body) + LENGTHS.size
                     if self._early_bytes > EARLY_MOST:
-                        raise ValueError(f"output of unknown programs of more than {EARLY_MOST} bytes")
+                        raise ValueError(f"more than {EARLY_MOST} bytes of output from unknown programs")
                     self._early.setdefault(number, []).append((head, body))
                 return
             if not isinstance(head["id"], int):

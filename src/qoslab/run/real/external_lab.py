@@ -106,7 +106,7 @@ class ExternalLab:
     def control(self, data_plane: str) -> ControlClient:
         """See `run.protocols.Lab`: Linux routers have one."""
         if data_plane not in self._sockets:
-            raise UserError(f"{data_plane} has no data plane within reach")
+            raise UserError(f"{data_plane} has no reachable data plane")
         return ControlClient(self._sockets[data_plane], timeout=CONTROL_S)
 
     def death(self) -> str:

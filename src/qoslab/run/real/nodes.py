@@ -58,7 +58,7 @@ class ExternalProcess:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not self._output.ended.wait(0.1):
             if self._channel.lost:
-                raise HostLost(f"{self._channel.name} is out of reach: {self._channel.lost}")
+                raise HostLost(f"{self._channel.name} is unreachable: {self._channel.lost}")
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"still runs after {timeout_s:g} s")
         assert self._output.status is not None
@@ -242,7 +242,7 @@ class ExternalHost:
     def _send(self, program: str) -> None:
         machine = str(self._channel.facts["kernel"]).split()[-1]
         if machine != platform.machine():
-            raise MachineError(f"{self._place.name} is {machine}, and {program} is for {platform.machine()}")
+            raise MachineError(f"{self._place.name} is {machine}, but {program} is built for {platform.machine()}")
         self._channel.ask("put", own_program(program).read_bytes(), name=program)
         self._sent.add(program)
 

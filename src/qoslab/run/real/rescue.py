@@ -55,7 +55,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             raise UserError(
                 f"found no {', '.join(missing)} in {inventory}, expected every router configured by the run "
                 f"{about.run}",
-                hint="Add it to the inventory again, or give the former inventory.",
+                hint="Add it to the inventory again, or use the former inventory.",
             )
         chosen = {name: routers[name] for name in names}
         ways = ways_to(inventory, chosen, settings)
@@ -93,7 +93,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
 def _console(name: str, known: str | None) -> Line:
     if known is None:
         raise UserError(
-            f"found --console {name}, and no qoslab_console of {name} in the inventory",
+            f"found --console {name}, but no qoslab_console of {name} in the inventory",
             hint=f"Give its address: --console {name}=HOST:PORT.",
         )
     host, _, port = known.rpartition(":")
@@ -101,4 +101,4 @@ def _console(name: str, known: str | None) -> Line:
 
 
 def _no_base(router: str) -> str:
-    raise AssertionError(f"a rescue compiles no configuration for {router}")
+    raise AssertionError(f"a rescue has no configuration to compile for {router}")

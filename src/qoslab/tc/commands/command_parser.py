@@ -56,7 +56,7 @@ def _command(reader: Reader, trees: Commands) -> None:
         if name not in OF_THE_ENGINE[what]:
             found = word.text if name == "hook" else f"{name} {word.text}"
             raise RefusedWordError(
-                word, f'found "{found}", which only a kernel has, expected {one_of(OF_THE_ENGINE[what])}'
+                word, f'found "{found}", which only a kernel supports, expected {one_of(OF_THE_ENGINE[what])}'
             )
     tree = trees.setdefault(dev.text, Tree(dev))
     {"qdisc": _qdisc, "class": _class, "filter": _filter}[what](reader, head, tree)
@@ -158,7 +158,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
     try:
         return ip_network(text)
     except ValueError:
-        raise UnitError("a prefix such as 10.0.1.0/24, without bits behind its length") from None
+        raise UnitError("a prefix such as 10.0.1.0/24, without host bits") from None
 
 
 def _number(text: str) -> int:
@@ -215,7 +215,7 @@ def _flower(reader: Reader, word: Word, match: Match) -> Match:
     if word.text == "ip_tos":
         if mask and _number(mask) != 0xFC:
             raise RefusedWordError(
-                value, f'found "{value.text}", expected the mask 0xfc: the engine matches the code point'
+                value, f'found "{value.text}", expected the mask 0xfc: the engine matches only the DSCP'
             )
         return replace(match, dscp=_value(replace(value, text=number), _number) >> 2)
     return _with(match, word.text, _value(value, _number))

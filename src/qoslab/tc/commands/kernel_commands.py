@@ -55,7 +55,7 @@ def _command(words: list[Word], interfaces: Collection[str]) -> Command:
         raise RefusedWordError(
             dev or reader.last,
             f"found {found}, expected dev with an interface of the experiment: {one_of(sorted(interfaces))}",
-            "other interfaces of the machine are not touched",
+            "other interfaces of the machine are not changed",
         )
     if what == "qdisc" and reader.skip("stab"):
         while (word := reader.peek()) is not None and word.text not in QDISCS:

@@ -69,7 +69,7 @@ class Program:
             self.stop()
             raise RunInvalid("sla did not finish in time") from error
         if status != 0:
-            raise RunInvalid(f"sla {how_ended(status)}: {self.reason or 'it gave no reason'}")
+            raise RunInvalid(f"sla {how_ended(status)}: {self.reason or 'no reason was given'}")
 
     def stop(self) -> None:
         """End it if it still runs."""
@@ -108,7 +108,7 @@ class HostProber(Prober):
             self.sender = self._sender(report)
             code = str(report["latest"]["return_code"])
         except (ValueError, KeyError, TypeError) as error:
-            raise RunInvalid(f"the output of sla is not in its format ({type(error).__name__}: {error})") from error
+            raise RunInvalid(f"the output of sla is malformed ({type(error).__name__}: {error})") from error
         if figures is None:
             raise self.unanswered(code, self._program.reason)
         return figures
@@ -171,8 +171,8 @@ class HostResponder:
         # A program that listens there now is another one, and must not be mistaken for it.
         if any(self._listening()):
             raise RunInvalid(
-                f"the responder on {host} cannot listen on UDP port {CONTROL_PORT}: something else does",
-                hint="End it, or let another host answer.",
+                f"the responder on {host} cannot listen on UDP port {CONTROL_PORT}: another program uses it",
+                hint="Stop that program, or choose another host as responder.",
             )
         arguments = respond_arguments(setting.experiment)
         self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", arguments)
@@ -192,7 +192,7 @@ class HostResponder:
     def check(self) -> None:
         """Raise `RunInvalid` if the program has ended, since another one may have answered later requests."""
         if how := self._program.ended:
-            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.reason or 'it gave no reason'}")
+            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.reason or 'no reason was given'}")
 
     def stop(self) -> None:
         """End it."""

@@ -126,7 +126,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     while len(data) < size:
         part = connection.recv(size - len(data))
         if not part:
-            raise UnexpectedError("the connection process hung up")
+            raise UnexpectedError("the connection process closed the connection")
         data += part
     return data
 

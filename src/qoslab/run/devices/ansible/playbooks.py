@@ -418,7 +418,7 @@ class AnsibleSession:
             started = _starts(event)
             if started == INVENTORY_TASK:
                 if not self._inventory.exists():
-                    raise MachineError(f"the inventory {self._inventory} is not written yet")
+                    raise MachineError(f"the inventory {self._inventory} has not been written yet")
                 self._write("inventory is written")
             self._ready = started == READY_TASK
 

@@ -97,7 +97,9 @@ class Device:
                 raise AccessError(self._refused.kind, self._refused.message, self._refused.hint)
             if self._way.console and self._calls:
                 message = f"{self._way.place} has one line, which this run already uses"
-                raise AccessError(Kind.BUSY, message, "A console is for restoring; reach the device by SSH or telnet.")
+                raise AccessError(
+                    Kind.BUSY, message, "The console is used for restoring only; connect by SSH or telnet."
+                )
             loop = asyncio.get_running_loop()
             await asyncio.sleep(max(0.0, self._free_at - loop.time()))
             transcript = Transcript.opened(self._transcripts, self.name, self._redaction)

@@ -138,7 +138,9 @@ class Login:
                 last = self.text.strip().splitlines()[-1:]
                 output = f"; its last output: {last[0]}" if last else ""
                 hint = "Check that it has a free line, and that this machine may log in (access-class)."
-                raise AccessError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{output}", hint)
+                raise AccessError(
+                    Kind.HUNG_UP, f"{self._way.place} closed the connection during the login{output}", hint
+                )
             self.transcript.received(data)
             self.text += data.decode(errors="replace")
             self._bytes += len(data)

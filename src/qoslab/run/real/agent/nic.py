@@ -54,15 +54,15 @@ def check_movable(device: str) -> None:
     master = json.loads(call("ip", "-j", "link", "show", "dev", device))[0].get("master")
     if master is not None:
         raise RefusedError(
-            f"{device} belongs to {master} and would have to leave it for a namespace; take it out of {master} "
-            f'(ip link set {device} nomaster), or let qoslab_isolate be "in place"'
+            f"{device} belongs to {master} and would have to leave it for a namespace; remove it from {master} "
+            f'(ip link set {device} nomaster), or set qoslab_isolate to "in place"'
         )
     kinds = {each["kind"] for each in json.loads(call("tc", "-j", "qdisc", "show", "dev", device) or "[]")}
     own = sorted(kinds - set(PLAIN_QUEUES))
     if own:
         raise RefusedError(
             f"{device} has the queueing discipline {own[0]} and would lose it in a namespace; "
-            'let qoslab_isolate be "in place"'
+            'set qoslab_isolate to "in place"'
         )
 
 

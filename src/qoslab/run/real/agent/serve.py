@@ -327,7 +327,7 @@ class Agent:
         except OSError as error:
             raise RefusedError(f"{argv[0]}: {error.strerror}") from error
         except subprocess.TimeoutExpired:
-            raise RefusedError(f"{' '.join(argv)[:200]}: no end within {COMMAND_S:.0f} s") from None
+            raise RefusedError(f"{' '.join(argv)[:200]}: did not end within {COMMAND_S:.0f} s") from None
         output, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
         return {"status": done.returncode, "stdout": output, "stderr": errors}
 

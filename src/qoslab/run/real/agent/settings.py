@@ -290,7 +290,7 @@ class Settings:
             for each in interfaces:
                 missing = [address for address in each["addresses"] if address not in addresses(each["device"])]
                 if missing:
-                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and must not be changed")
+                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and qoslab may not change it")
             return
         if os.geteuid() != 0:
             raise RefusedError(f'interfaces "{way}" require root')
@@ -374,7 +374,7 @@ class Settings:
         deadline = time.monotonic() + CARRIER_S
         while "LOWER_UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
             if time.monotonic() > deadline:
-                raise RefusedError(f"{device} has no link: is the cable in, and the other end up?")
+                raise RefusedError(f"{device} has no link: is the cable connected, and is the other end up?")
             time.sleep(0.05)
 
     def guard_queues(self, devices: list[str]) -> None:

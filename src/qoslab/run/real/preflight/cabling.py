@@ -78,7 +78,7 @@ def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterato
     if far.address is not None and len(answers) > 1:
         owners = " and ".join(facts.owner(mac) or mac for mac in answers)
         message = f"found two devices answering for {far.address.ip} at {where} ({owners}), expected only {there}"
-        yield Found(f"link {link.name}", message, "take the address away from the other")
+        yield Found(f"link {link.name}", message, "remove the address from the other one")
         return
     if expected and expected in answers:
         return
@@ -86,7 +86,7 @@ def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterato
     strangers = {facts.owner(mac) or (mac if expected else "") for macs in cable.macs.values() for mac in macs}
     if others := sorted(strangers - {"", there}):
         message = f"found {' and '.join(others)} at {where}, expected {there}"
-        yield Found(f"link {link.name}", message, "plug the cable in there, or name the interfaces in the inventory")
+        yield Found(f"link {link.name}", message, "connect the cable there, or name the interfaces in the inventory")
     elif far.address is not None and not answers and not _known_to_be_bad(facts, far):
         message = f"found no answer for {far.address.ip} at {where}, expected {there}"
         yield Found(f"link {link.name}", message, HINT)

@@ -21,7 +21,7 @@ def twice(facts: Facts) -> Iterator[Found]:
         if own and own == _of_router(another):
             board = f", serial number {router.board}" if router.board else ""
             message = f"found one router under both names ({_listed(own)}{board}), expected a device for each"
-            yield Found(f"{name} and {other}", message, "give the one that is wrong its own ansible_host")
+            yield Found(f"{name} and {other}", message, "correct the ansible_host of one of them")
     for (name, host), (other, another_host) in combinations(facts.hosts.items(), 2):
         own = _of_host(host)
         if not own or (host.machine, own) != (another_host.machine, _of_host(another_host)):
@@ -33,11 +33,13 @@ def twice(facts: Facts) -> Iterator[Found]:
                 f"found one machine under both names, and {', '.join(both)} for both, expected one interface for each"
             )
             yield Found(
-                f"{name} and {other}", message, "give each its own in qoslab_interfaces, or its own ansible_host"
+                f"{name} and {other}",
+                message,
+                "give each a different device in qoslab_interfaces, or a different ansible_host",
             )
         elif ways != {"namespace"}:
             message = f"found one machine under both names ({_listed(own)}), expected a device for each"
-            yield Found(f"{name} and {other}", message, "let both have `qoslab_isolate: namespace`, or two machines")
+            yield Found(f"{name} and {other}", message, "set `qoslab_isolate: namespace` for both, or use two machines")
 
 
 def _of_router(router: RouterFacts) -> dict[str, str]:

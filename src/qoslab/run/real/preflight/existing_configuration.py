@@ -25,7 +25,7 @@ def configuration(facts: Facts) -> Iterator[Found]:
         asked = [names.to_device(text) for text in facts.asked.get(name, ())]
         taken = [*dict.fromkeys(each for text in asked for each in collisions(router.running, text, hardware))]
         for what in taken:
-            yield Found(name, f"found that {what}, expected nothing that the experiment would overwrite", HINT)
+            yield Found(name, f"found that {what}; the experiment must not overwrite existing configuration", HINT)
         for line, device, link in _own_queueing(facts, name, asked, hardware):
             if not any(each.startswith(f"`{line}` is already active under") for each in taken):
                 message = (

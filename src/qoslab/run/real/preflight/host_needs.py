@@ -21,7 +21,7 @@ def rights(facts: Facts) -> Iterator[Found]:
         way = facts.host_settings[name].isolate
         if way != "as it is" and not host.root:
             message = f'found a login without root\'s rights, expected them for qoslab_isolate: "{way}"'
-            yield Found(name, message, "set ansible_become: true, log in as root, or let qoslab_isolate be `as it is`")
+            yield Found(name, message, "set ansible_become: true, log in as root, or set qoslab_isolate to `as it is`")
         if host.no_capture:
             message = (
                 f'found that dumpcap may not capture, "{host.no_capture}", expected it for the experiment\'s captures'
@@ -42,7 +42,7 @@ def programs(facts: Facts) -> Iterator[Found]:
         for program in host.missing:
             yield Found(
                 name,
-                f"found no program {program} in its path, expected it",
+                f"found no program {program} in PATH, expected it",
                 "install it there (its package usually has the same name)",
             )
         for program, why in host.unfit.items():
@@ -51,14 +51,12 @@ def programs(facts: Facts) -> Iterator[Found]:
                 f"use a host like this machine, or name a {program} in {variable} that needs no library "
                 "(cargo build --release --target x86_64-unknown-linux-musl, or this machine's architecture)"
             )
-            yield Found(
-                name, f'found that {program} cannot be run there, "{why}", expected it for the experiment', hint
-            )
+            yield Found(name, f'found that {program} does not run there ("{why}"); the experiment needs it', hint)
         for algorithm in wanted if host.kernel is None else ():
             if algorithm not in host.congestion:
                 there = ", ".join(sorted(host.congestion))
                 message = f"found no TCP congestion control {algorithm}, expected one of {there}"
-                yield Found(name, message, f"modprobe tcp_{algorithm}, or take a kernel that has it")
+                yield Found(name, message, f"modprobe tcp_{algorithm}, or use a kernel that has it")
 
 
 def disk(facts: Facts) -> Iterator[Found]:
@@ -77,11 +75,13 @@ def disk(facts: Facts) -> Iterator[Found]:
         free = f"{host.free / 1e6:.0f} MB"
         if host.free < LEAST_FREE:
             yield Found(
-                name, f"found {free} free for captures, expected {LEAST_FREE / 1e6:.0f} MB or more", "make room there"
+                name,
+                f"found {free} free for captures, expected at least {LEAST_FREE / 1e6:.0f} MB",
+                "free disk space there",
             )
         elif host.free < most:
             message = f"found {free} free for captures, expected up to {most / 1e6:.0f} MB"
-            yield Found(name, message, "make room there, if the links are to be full", grave=False)
+            yield Found(name, message, "free disk space there if the links will be fully loaded", grave=False)
 
 
 def clocks(facts: Facts) -> Iterator[Found]:
@@ -90,7 +90,7 @@ def clocks(facts: Facts) -> Iterator[Found]:
         if abs(host.clock_ahead_ms) > 1000 * CLOCK_AHEAD_S:
             away = f"{host.clock_ahead_ms / 1000:+.3f} s"
             message = f"found its clock {away} from this machine's, expected at most {CLOCK_AHEAD_S:g} s"
-            yield Found(name, message, "let both follow the same NTP servers", grave=False)
+            yield Found(name, message, "synchronise both with the same NTP servers", grave=False)
         if host.clock_error_ms > CLOCK_ERROR_MS:
             message = (
                 f"found its clock known to ±{host.clock_error_ms:.0f} ms, expected ±{CLOCK_ERROR_MS:.0f} ms or better"

@@ -37,7 +37,7 @@ def at_rest(facts: Facts) -> Iterator[Found]:
         if trips is None or not trips.took_ms:
             if link.emulated and not unseen(facts):
                 message = f"found no host to measure its {' and '.join(link.emulated)}, expected it to be compared"
-                yield Found(f"link {link.name}", message, "check whether one of its ends answers")
+                yield Found(f"link {link.name}", message, "check that its ends respond")
             continue
         yield from _delay(link, trips)
         yield from _loss(link, trips)
@@ -114,7 +114,7 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
         return
     size = 1000 * jitter.size.seconds
     if jitter.correlation.fraction > MOST_CORRELATION:
-        yield _not_measured(link, "jitter", f"successive delays resemble each other, by {jitter.correlation}")
+        yield _not_measured(link, "jitter", f"successive delays are correlated, by {jitter.correlation}")
         return
     if trips.summed:
         # Only least and greatest are known; with this jitter, their distance is larger than this.
@@ -128,7 +128,7 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
         what = "half of the round trips at rest are within"
     if not enough:
         yield _not_measured(
-            link, "jitter", f"{len(times)} round trips are too few to distinguish {jitter.size} from none"
+            link, "jitter", f"{len(times)} round trips are too few to distinguish {jitter.size} of jitter from none"
         )
     elif not least <= found <= most:
         message = f"found that {what} {found:.1f} ms, expected jitter of {jitter.size} ({jitter.distribution})"

@@ -73,7 +73,7 @@ def _speed(link: Link, node: str, device: str, mbps: float, by: str) -> Iterator
         yield Found(
             node,
             f"found {device} at {mbps:g} Mb/s, {expected}",
-            f"the port cannot carry it: see the cable, or set {by}",
+            f"the port is too slow: check the cable, or set {by}",
         )
     else:
         yield Found(

@@ -27,7 +27,7 @@ def management(facts: Facts) -> Iterator[Found]:
             inside = [each for each in card.addresses if ip_interface(each).network in networks]
             if device not in own and inside:
                 message = f"found {inside[0]} on {device}, expected test networks only on {' and '.join(sorted(own))}"
-                yield Found(name, message, f"take that address away; {APART}")
+                yield Found(name, message, f"remove that address; {APART}")
         for address, (device, prefix) in host.routes.items():
             if not device or device in own or not _stays(settings.isolate, address, prefix, networks):
                 continue

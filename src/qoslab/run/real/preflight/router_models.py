@@ -29,7 +29,7 @@ def devices(facts: Facts) -> Iterator[Found]:
                 else f"give qoslab_model: {router.model} for it in the inventory, if it is to stand for a {node.model}"
             )
             yield Found(
-                name, f"found a {router.model}, expected a {model}", f"check that it is the right device, or {hint}"
+                name, f"found model {router.model}, expected {model}", f"check that it is the right device, or {hint}"
             )
         if is_switch(node):
             continue
@@ -38,7 +38,7 @@ def devices(facts: Facts) -> Iterator[Found]:
             message = (
                 f"found release {router.release or router.software}, expected one with class-maps: 12.0(5)T or later"
             )
-            yield Found(name, message, "load a later release, or take another device")
+            yield Found(name, message, "load a later release, or use another device")
         elif expected not in (None, found):
             message = f"found release {router.release} with {found} queueing, expected {expected}"
             yield Found(name, message, f"load another release, or run with --set {name}.generation={found}")

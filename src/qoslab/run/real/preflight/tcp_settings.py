@@ -12,7 +12,9 @@ def tcp(facts: Facts) -> Iterator[Found]:
     for name, host in facts.hosts.items():
         for what, there, wanted in host.differences:
             if not wanted:
-                yield Found(name, f"found no {what}, expected one", "give it a route there, by the experiment's router")
+                yield Found(
+                    name, f"found no {what}, expected one", "add a route there, through the experiment's router"
+                )
                 continue
             hint = f"{_remedy(what, wanted)}, or let qoslab_isolate be `in place` or `namespace`"
             yield Found(name, f"found {what} {there or 'unknown to its kernel'}, expected {wanted}", hint)

@@ -132,13 +132,13 @@ class _Router:
 
     def _rollback(self, minutes: int) -> Iterator[str]:
         if not self._ways and self._settings.rollback != "none":
-            yield "  rollback timer: none is long enough, so a run is refused"
+            yield "  rollback timer: no method allows enough time, so a run is refused"
             return
         if not self._ways:
             yield "  rollback timer: none (inventory); if the run is killed, restore with `qoslab lab rescue`"
             return
         first = ", the first that the router can" if len(self._ways) > 1 else ""
-        yield f"  rollback timer: after {minutes} min without this machine{first}"
+        yield f"  rollback timer: {minutes} min after contact with this machine is lost{first}"
         for way in self._ways:
             yield f"    {way}: {COUNTDOWNS[way].effect}"
         yield from self._by_way({way: COUNTDOWNS[way].start(minutes) for way in self._ways})

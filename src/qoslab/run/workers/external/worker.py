@@ -283,7 +283,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
         try:
             devices = [settings[name].device(near.interface) for _, near, _ in topology.links_of(name)]
             for device, who in channel.ask("held", devices=devices)["held"].items():
-                raise UserError(f"{name}: {device} is held by {who}", hint="Wait for its end, or end it.")
+                raise UserError(f"{name}: {device} is held by {who}", hint="Wait until it ends, or stop it.")
             found: Mapping[str, str | None] = channel.ask("versions", names=list(TOOLS))["versions"]
             return found
         finally:

@@ -37,7 +37,7 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
             routers[name] = EngineAccess(str(socket), str(own_program("qos-router")), group=group)
         else:
             raise ExperimentError(
-                f"{name}: the platform {platform.name} is reached by {platform.access.name}, "
+                f"{name}: the platform {platform.name} uses {platform.access.name}, "
                 "expected an access method of the virtual lab's routers",
                 hint=f"{COMMAND_LINE.name}, {CONTROL_SOCKET.name} or {TC_COMMANDS.name}: docs/internals/extending.md",
             )

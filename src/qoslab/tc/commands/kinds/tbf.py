@@ -30,9 +30,7 @@ class Tbf:
         if self.burst <= 0:
             raise ParameterError("burst", "found no burst, expected burst BYTES")
         if (self.limit is None) == (self.latency_us is None):
-            raise ParameterError(
-                "limit", "found not exactly one of limit and latency, expected limit BYTES or latency TIME"
-            )
+            raise ParameterError("limit", "expected exactly one of limit BYTES and latency TIME")
 
     @property
     def queue_bytes(self) -> int:
