@@ -147,7 +147,7 @@ def test_a_difference_is_a_full_sentence(tmp_path: Path) -> None:
         f"(SHA-256 2cf24dba5fb0…, expected {other}…)"
     )
     assert difference(tmp_path / "b.txt", "x/b.txt", written(b"1\n", 1)) == (
-        "x/b.txt is missing, 1 line (2 bytes) were written"
+        "x/b.txt is missing; it had 1 line (2 bytes)"
     )
     assert difference(tmp_path, "x", written(b"1")) == "x cannot be read: Is a directory"
 
@@ -173,7 +173,7 @@ def test_the_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> Non
         "gone.pcapng": written(b"1\n2"),
     }
     assert list(differences(cell, seal_of_all)) == [
-        "../next.txt is missing, 1 line (2 bytes) were written",
+        "../next.txt is missing; it had 1 line (2 bytes)",
         "cut.txt: 1 line (3 bytes) were written, 1 line (2 bytes) are there",
         "gone.pcapng is missing, 3 bytes were written",
         "more/b.txt was not written by the run",

@@ -94,7 +94,7 @@ def test_received_packets_are_sent_or_dropped() -> None:
 def test_unaccounted_packets_are_reported() -> None:
     (reported,) = found(counted(**{WAN: {"output_drops": 900}}))
     assert reported == (
-        "R1 counts 6000 packets that came in, 5000 that left, 900 dropped and 0 that wait: 100 are nowhere, at most 60 "
+        "R1 counts 6000 received packets, 5000 sent, 900 dropped and 0 queued: 100 are nowhere, at most 60 "
         "can be trusted"
     )
     (reported,) = found(counted(**{WAN: {"output_drops": 1100}}))
@@ -161,7 +161,7 @@ def test_a_port_with_subinterfaces_counts_for_all_of_them() -> None:
     topology: Any = SimpleNamespace(links_of=lambda name: [end(LAN), end(f"{WAN}.10"), end(f"{WAN}.20")])
     assert list(disagreements(topology, {}, rows_of(counted()), [])) == []
     (reported,) = disagreements(topology, {}, rows_of(counted(**{WAN: {"output_drops": 0}})), [])
-    assert "6000 packets that came in" in reported and "1000 are nowhere" in reported
+    assert "6000 received packets" in reported and "1000 are nowhere" in reported
 
 
 def test_drops_of_an_input_policy_and_waiting_packets_count() -> None:
@@ -335,8 +335,7 @@ class TestCell:
         assert self.reported(cell) == [
             f"on the link lan client sent 600 packets by eth0, and R1 counts 500 that {LAN} received: at most "
             "33 may differ",
-            "R1 counts 800 packets that came in, 700 that left, 0 dropped and 0 that wait: 100 are nowhere, at most "
-            "34 can be trusted",
+            "R1 counts 800 received packets, 700 sent, 0 dropped and 0 queued: 100 are nowhere, at most 34 are allowed",
         ]
 
     @pytest.mark.parametrize(("file", "line"), [("ios", ""), ("before.ios", "!"), ("running.ios", "!")])

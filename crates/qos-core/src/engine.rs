@@ -55,7 +55,7 @@ pub struct Engine<P> {
     access_list_numbers: BTreeMap<String, usize>,
     config: Option<RouterConfig>,
     resolved: Resolved,
-    /// The ports whose links take time.
+    /// Ports whose links have a delay.
     delayed: Vec<usize>,
     /// When each port's way in and way out next has something to do: so a poll costs nothing for those that have not.
     in_due: WinnerTree,
@@ -157,7 +157,7 @@ impl<P> Engine<P> {
         let plans = std::mem::take(&mut self.ports).into_iter().zip(ports);
         self.ports = plans.map(|(port, plan)| port.configured(now, plan, &mut self.shared)).collect();
         for index in 0..self.ports.len() {
-            // Also where the policies go on: their access lists may be others.
+            // Also if the policies continue: their access lists may have changed.
             self.ports[index].index(&self.shared.lists);
             self.note_in(index);
             self.note_out(index);
@@ -219,7 +219,7 @@ impl<P> Engine<P> {
     /// If there is no such port.
     pub fn transmit(&mut self, arrival: Time, port: PortId, mut descriptor: Descriptor, payload: P) {
         let index = usize::from(port.0);
-        // Where a switch lacks memory for the frame, its ports first give back the cells that are due.
+        // If a switch lacks memory for the frame, its ports first return the cells that are due.
         if let Some((asic, now)) = self.ports[index].prepare(arrival, &descriptor, &mut self.shared) {
             self.note_out(index);
             self.settle_memory(asic, now);
@@ -244,7 +244,7 @@ impl<P> Engine<P> {
             into.append(&mut self.shared.outputs.0);
         }
         if self.in_due.least_key().min(self.out_due.least_key()) <= now.0 {
-            // What comes out is written to where it is wanted, behind what came out before.
+            // Outputs are written to their destination, behind earlier ones.
             std::mem::swap(&mut self.shared.outputs.0, into);
             self.advance(now);
             std::mem::swap(&mut self.shared.outputs.0, into);
@@ -264,7 +264,7 @@ impl<P> Engine<P> {
         if ahead == Duration::ZERO && self.in_due.least_key() > now.0 {
             return;
         }
-        // Written to where it is wanted, as by `poll`.
+        // Written to its destination, as by `poll`.
         std::mem::swap(&mut self.shared.outputs.0, into);
         self.advance_in(now);
         if ahead > Duration::ZERO {
@@ -321,7 +321,7 @@ impl<P> Engine<P> {
         self.counters_with(now, interface, &|_| HeaderRest::default())
     }
 
-    /// The same, with what `rest` knows of the headers of packets that wait.
+    /// The same counters, with the headers of waiting packets from `rest`.
     pub fn counters_with(&mut self, now: Time, interface: Option<PortId>, rest: &dyn Fn(&P) -> HeaderRest) -> Counters {
         self.advance(now);
         for asic in 0..self.shared.pools.len() {

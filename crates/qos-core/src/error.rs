@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A configuration that cannot be used: where and why.
+/// Place and reason of an invalid configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// Kind of error.

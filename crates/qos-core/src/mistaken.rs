@@ -1,6 +1,6 @@
 //! The switches of mistakes on purpose (crate `mistakes`): `false`, and nothing of them, in builds without the feature.
 
-/// Whether this mistake is made.
+/// Returns whether this mistake is active.
 #[cfg(feature = "mistakes")]
 macro_rules! mistaken {
     ($mistake:ident) => {
@@ -8,7 +8,7 @@ macro_rules! mistaken {
     };
 }
 
-/// Whether this mistake is made: none is.
+/// Returns whether this mistake is active: none is.
 #[cfg(not(feature = "mistakes"))]
 macro_rules! mistaken {
     ($mistake:ident) => {

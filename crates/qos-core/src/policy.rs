@@ -31,7 +31,7 @@ fn colour(stream: &mut LoadAverage, now: Time, load_interval_s: u32) -> ColourCo
     ColourCounters { packets: stream.count.packets, bytes: stream.count.bytes, rate_bps }
 }
 
-/// Whether the packets that match each statement of a class are others than those that match the class.
+/// True if the packets that match each statement of a class differ from those that match the class.
 fn tells_apart(matcher: &Matcher) -> bool {
     matcher.combine == MatchMode::Any && matcher.criteria.len() != 1
 }
@@ -45,7 +45,7 @@ struct ClassState {
     priority_of: Option<usize>,
     /// The node of the queue that its packets join.
     leaf: usize,
-    /// It neither marks nor polices, and has no child.
+    /// The class neither marks nor polices, and has no child.
     plain: bool,
     offered: LoadAverage,
     /// By statement, where [`tells_apart`] says so: else each has what the class has.
@@ -54,7 +54,7 @@ struct ClassState {
     sent: Count,
     /// Waits in a queue.
     queued: Count,
-    /// What waited when the counters were cleared.
+    /// Number of waiting packets when the counters were cleared.
     carried: Count,
     /// Packets that could not go straight to the transmit ring.
     congested: Count,
@@ -97,7 +97,7 @@ impl ClassState {
     /// Marks a packet as the class does. Apart from the rest, since most classes that police do not mark.
     #[inline(never)]
     fn mark(&mut self, plan: &ClassPlan, descriptor: &mut Descriptor) {
-        // What another field gives is of the packet as it came to the class.
+        // A value from another field is that of the packet as it came to the class.
         let before = (!plan.map.is_empty()).then_some(*descriptor);
         for (set, marked) in plan.set.iter().zip(&mut self.marked) {
             *marked += u64::from(marking::set(descriptor, set.field, set.value));
@@ -117,7 +117,7 @@ pub(crate) struct Verdict {
     pub class: usize,
     /// The queue to join.
     pub leaf: usize,
-    /// Whether it may pass.
+    /// True if the packet may pass.
     pub pass: bool,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Verdict {
 #[derive(Debug)]
 pub(crate) struct Policy {
     plan: PolicyPlan,
-    /// The class of all packets, where the policy-map has no other.
+    /// Class of all packets, if the policy-map has no other.
     sole: Option<usize>,
     /// Of the classes of the policy-map, and by class of those of its child.
     top: Option<ClassIndex>,
@@ -145,7 +145,7 @@ impl Policy {
         Policy { plan, sole, top: None, children: Vec::new(), states, load_interval_s, police_in_drop_rate }
     }
 
-    /// The number of a class's conversation, where it is one of classic weighted fair queueing.
+    /// Number of a class's conversation in classic weighted fair queueing, if it has one.
     pub fn conversation(&self, class: usize) -> Option<u32> {
         self.plan.classes.get(class)?.conversation
     }
@@ -156,7 +156,7 @@ impl Policy {
         Some(Policy::new(policy, now, plan.load_interval_s, plan.police_in_drop_rate))
     }
 
-    /// Changes the input policy of a port; one whose plan did not change goes on.
+    /// Changes the input policy of a port; a policy with an unchanged plan continues.
     pub fn replace_input(policy: &mut Option<Policy>, now: Time, old: &PortPlan, new: &PortPlan) {
         if new.input != old.input || new.police_in_drop_rate != old.police_in_drop_rate {
             *policy = Policy::input(new, now);
@@ -305,7 +305,7 @@ impl Policy {
         conditional.colour(now, bytes) == Colour::Conform || mistaken!(PriorityUnlimited)
     }
 
-    /// What the token buckets of each class hold at `now`.
+    /// Levels of the token buckets of each class at `now`.
     pub fn buckets(&self, now: Time) -> Vec<ClassBuckets> {
         let of_class = |class: usize| {
             let mut path: Vec<_> = self.line(class).map(|class| self.plan.classes[class].name.clone()).collect();

@@ -28,7 +28,7 @@ pub(crate) struct Shared<P> {
     pub outputs: Outputs<P>,
 }
 
-/// A port: its name, its wiring, what it runs, and that at work.
+/// A port: its name, wiring, plan and running state.
 #[derive(Debug)]
 pub(crate) struct NamedPort<P> {
     pub name: String,
@@ -155,12 +155,12 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// Passes inside what has arrived by `now`.
+    /// Passes on frames to the inside that have arrived by `now`.
     pub fn advance_in(&mut self, now: Time, shared: &mut Shared<P>) {
         each!(&mut self.port, port => port.ingress.advance(now, &mut shared.lists, &mut shared.outputs));
     }
 
-    /// Passes on what has reached the other end of the link by `now`.
+    /// Passes on frames that have reached the other end of the link by `now`.
     #[inline]
     pub fn advance_out(&mut self, now: Time, shared: &mut Shared<P>) {
         match &mut self.port {
@@ -177,7 +177,7 @@ impl<P> NamedPort<P> {
         each!(&self.port, port => port.ingress.inbound.least_delay())
     }
 
-    /// When the way in next has something to do.
+    /// Time at which the ingress next has work to do.
     #[inline]
     pub fn in_due(&self) -> Option<Time> {
         each!(&self.port, port => port.ingress.inbound.deadline())
@@ -220,7 +220,7 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// What the token buckets of a router port's policy hold.
+    /// Levels of the token buckets of a router port's policy.
     pub fn buckets(&self, now: Time, side: Side) -> Vec<ClassBuckets> {
         match (&self.port, side) {
             (Port::Router(port), Side::Inside) => port.ingress.buckets(now),
@@ -229,12 +229,12 @@ impl<P> NamedPort<P> {
         }
     }
 
-    /// The time that the link takes from here, as far as this end does it; none where it varies.
+    /// Delay of the link from here, as far as this end simulates it; none if it varies.
     pub fn delay_out(&self) -> Option<Duration> {
         each!(&self.port, port => port.egress.outbound.delay())
     }
 
-    /// Where the frames of one direction went.
+    /// Counts of the frames of one direction by outcome.
     pub fn totals(&self, side: Side) -> PortTotals {
         match side {
             Side::Inside => each!(&self.port, port => port.ingress.inbound.totals()),
@@ -263,7 +263,7 @@ impl<P> NamedPort<P> {
     }
 }
 
-/// Checks that what the ports hold of each ASIC's memory is what it counts.
+/// Checks that the cells held by the ports in each ASIC's memory equal its counts.
 pub(crate) fn audit_memory<P>(ports: &[NamedPort<P>], pools: &[BufferPool]) -> Result<(), String> {
     for (asic, pool) in pools.iter().enumerate() {
         let held = ports.iter().filter_map(|port| match &port.port {

@@ -127,7 +127,7 @@ def _tables(folder: Path, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
         # The checked content is the content that is used.
         content = read_bytes(path, tables.FILE_MOST) if path.exists() else None
         if content is None:
-            raise UserError(f"{file} is missing; its size was {seal.size}")
+            raise UserError(f"{file} is missing; it had {seal.size}")
         if damage := content_difference(file, content, seal):
             raise UserError(damage)
         table = tables.arrow_of(str(path), name, content).select(tables.columns(name)).replace_schema_metadata()

@@ -108,7 +108,7 @@ def difference(path: Path, name: str, written: FileSeal) -> str:
             return f"{name}: {written.size} were written, {size} bytes are there"
         found = seal_of(path)
     except FileNotFoundError:
-        return f"{name} is missing, {written.size} were written"
+        return f"{name} is missing; it had {written.size}"
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}"
     return _difference(name, found, written)
@@ -134,6 +134,6 @@ def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
             if damage := difference(there[name], name, seal):
                 yield damage
         else:
-            yield f"{name} is missing; its size was {seal.size}"
+            yield f"{name} is missing; it had {seal.size}"
     for name in sorted(there.keys() - written.keys()):
         yield f"{name} was not written by the run"

@@ -9,9 +9,9 @@ use crate::winner_tree::WinnerTree;
 /// The cells that a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueBuffers {
-    /// Of those reserved for it.
+    /// Cells of the queue's reserved buffers.
     pub reserved: u32,
-    /// Of the common ones.
+    /// Cells of the common pool.
     pub common: u32,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct BufferPool {
     /// QueueBuffers by queues, and what of that is common.
     held: u32,
     held_common: u32,
-    /// When each port of the engine will next give cells back.
+    /// Time at which each port of the engine next returns cells.
     releases: WinnerTree,
 }
 
@@ -61,7 +61,7 @@ impl BufferPool {
         self.common().saturating_sub(self.held_common)
     }
 
-    /// What a queue with these limits would take for a frame of `cells`, if it is there.
+    /// Cells that a queue with these limits would take for a frame of `cells`, if they are free.
     pub fn offer(&self, held: QueueBuffers, limits: &QueueLimits, cells: u32) -> Option<QueueBuffers> {
         let reserved = cells.min(limits.reserved.saturating_sub(held.reserved));
         let common = cells - reserved;
@@ -94,7 +94,7 @@ impl BufferPool {
         self.held_common += held.common;
     }
 
-    /// When a port will next give cells back.
+    /// Time at which a port next returns cells.
     pub fn set_release(&mut self, port: usize, release: Option<Time>) {
         self.releases.set(port, release.map_or(WinnerTree::NONE, |time| time.0));
     }

@@ -46,7 +46,7 @@ struct Waiting<P> {
     payload: P,
     label: Label,
     cells: u32,
-    /// When it came to the interface.
+    /// Arrival time at the interface.
     arrival: Time,
 }
 
@@ -63,7 +63,7 @@ struct Passing {
 struct Upcoming {
     start: Time,
     queue: usize,
-    /// When its last bit is on the wire.
+    /// Time at which its last bit is on the wire.
     end: Time,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Egress<P> {
     busy: Busy,
     held: [QueueBuffers; QUEUES],
     srr: Srr,
-    /// When the next frame may start: the line at its operational bandwidth.
+    /// Earliest start of the next frame: the line at its operational bandwidth.
     pace: Serialiser,
     passing: Option<Passing>,
     /// The frame that starts next as things are.
@@ -91,7 +91,7 @@ pub(crate) fn cells(descriptor: &Descriptor) -> u32 {
 }
 
 impl<P> Egress<P> {
-    /// With nothing waiting.
+    /// An egress without waiting frames.
     pub fn new(mut outbound: Outbound<P>, port: &PortPlan, plan: &EgressPlan) -> Egress<P> {
         let mut pace = Serialiser::new(plan.operational_rate(), outbound.settled);
         pace.take(outbound.link.start(outbound.settled), 0);
@@ -170,7 +170,7 @@ impl<P> Egress<P> {
 
     /// The frame of [`prepare`](Self::prepare).
     pub fn transmit(&mut self, descriptor: Descriptor, payload: P, pool: &mut BufferPool, outputs: &mut Outputs<P>) {
-        // Up to its arrival everything is settled.
+        // Everything up to its arrival is settled.
         let now = self.outbound.settled;
         if !self.outbound.enabled {
             return self.outbound.drop(now, descriptor.counted_len, payload, DropReason::Disabled, outputs);
@@ -196,10 +196,10 @@ impl<P> Egress<P> {
             Some(part) => {
                 pool.take(&mut self.held[queue], part);
                 self.counts.enqueued[queue][threshold] += 1;
-                // `now` is later than its arrival where that was settled already.
+                // `now` is later than its arrival if that was settled already.
                 let arrival = self.outbound.last;
                 self.queues[queue].push_back(Waiting { descriptor, payload, label, cells, arrival });
-                // Behind another frame of its queue it does not change what comes next.
+                // Behind another frame of its queue it does not change the order of departures.
                 if self.busy & (1 << queue) == 0 {
                     self.busy |= 1 << queue;
                     self.look_ahead();
@@ -281,7 +281,7 @@ impl<P> Egress<P> {
         self.outbound.start((now, end), arrival, descriptor, payload);
     }
 
-    /// When cells will next be given back.
+    /// Time at which cells are next returned.
     pub fn next_release(&self) -> Option<Time> {
         match self.passing {
             Some(passing) => Some(passing.end),
@@ -289,7 +289,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Gives back the cells that are due by `now`; settles no more than that takes.
+    /// Returns the cells that are due by `now`; settles nothing else.
     pub fn settle(&mut self, now: Time, pool: &mut BufferPool) {
         while let Some(next) = self.upcoming.filter(|next| next.end <= now) {
             self.start_frame(next, pool);

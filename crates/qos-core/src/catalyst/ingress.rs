@@ -96,7 +96,7 @@ impl Default for IngressCounts {
     }
 }
 
-/// What gives frames their labels: trust or input policy, policers, ingress queues.
+/// Sources of a frame's label: trust or input policy, policers, ingress queues.
 #[derive(Debug)]
 pub(crate) struct Labeller {
     plan: IngressPlan,
@@ -202,7 +202,7 @@ impl Labeller {
 }
 
 impl IngressPlan {
-    /// The label of a frame whose class of service counts.
+    /// Label of a frame that is classified by its class of service.
     fn by_cos(&self, cos: u8) -> Label {
         Label { dscp: self.cos_dscp[usize::from(cos)], cos: Some(cos), marked_down: None }
     }
@@ -211,7 +211,7 @@ impl IngressPlan {
     fn trusted(&self, trust: Trust, descriptor: &Descriptor, cos: u8) -> Label {
         match trust {
             Trust::Cos => self.by_cos(cos),
-            // What is no IP packet has only its class of service; the queue is still the code point's.
+            // A frame without an IP packet has only its class of service; the queue still follows from the DSCP.
             _ if !descriptor.is_ip() => Label { cos: None, ..self.by_cos(cos) },
             Trust::Dscp => {
                 let dscp = usize::from(descriptor.dscp);

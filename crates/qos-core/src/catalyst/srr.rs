@@ -31,7 +31,7 @@ pub(crate) struct Srr {
     priority: bool,
     /// Waiting that a shaped queue is not made to pay for: the time of one longest frame.
     slack: Duration,
-    /// When each shaped queue may send again.
+    /// Time at which each shaped queue may send again.
     eligible: [Serialiser; QUEUES],
     /// Virtual time at which the last frame of each shared queue ended.
     finish: [u64; QUEUES],
@@ -80,7 +80,7 @@ impl Srr {
         self.eligible[queue].start(Time(0))
     }
 
-    /// When the next frame can start on a port that is free at `free`.
+    /// Start of the next frame on a port that is free at `free`.
     pub fn next(&self, free: Time, busy: Busy) -> Option<Time> {
         let mut earliest = None;
         for queue in (0..QUEUES).filter(|queue| busy & (1 << queue) != 0) {
@@ -93,7 +93,7 @@ impl Srr {
         earliest
     }
 
-    /// The queue whose frame starts at `now`.
+    /// Queue of the frame that starts at `now`.
     pub fn pick(&self, now: Time, busy: Busy) -> Option<usize> {
         if self.priority && busy & 1 != 0 {
             return Some(0);
@@ -145,7 +145,7 @@ mod tests {
     const FULL: u32 = 1_538;
     const MILLI: u64 = 1_000_000;
 
-    /// Of a port of 100 Mb/s.
+    /// Scheduler of a port of 100 Mb/s.
     fn srr(shape: [u32; QUEUES], share: [u32; QUEUES], priority_queue: bool) -> Srr {
         let plan = EgressPlan {
             qos: true,

@@ -75,7 +75,7 @@ fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// What an entry with ports, ICMP types or `established` says of a later fragment, which has none of them.
+/// Decision of an entry with ports, ICMP types or `established` on a later fragment, which has none of these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaterFragments {
     /// A router lets the network layer decide a permit; a deny does not apply.
@@ -96,7 +96,7 @@ impl AccessList {
         }
     }
 
-    /// Whether the first entry that matches permits; counts its hit.
+    /// Returns whether the first matching entry permits the packet; counts its hit.
     pub fn permits(&mut self, descriptor: &Descriptor) -> bool {
         match self.first(descriptor) {
             Some(index) => {
@@ -123,7 +123,7 @@ impl AccessList {
         }
     }
 
-    /// Whether its entries are about IPv6.
+    /// True if its entries are about IPv6.
     pub fn is_ipv6(&self) -> bool {
         matches!(self.addresses, Addresses::Ipv6(_))
     }
@@ -178,7 +178,7 @@ fn port_matches(wanted: &PortMatch, port: u16) -> bool {
     }
 }
 
-/// Whether an entry of a packet's protocol and addresses matches what else it asks for.
+/// Returns whether an entry of the packet's protocol and addresses also matches its other criteria.
 fn entry_matches(entry: &AccessListEntry, descriptor: &Descriptor, later_fragments: LaterFragments) -> bool {
     let network_layer = entry.dscp.is_none_or(|wanted| wanted == descriptor.dscp)
         && entry.precedence.is_none_or(|wanted| wanted == descriptor.precedence())

@@ -14,13 +14,13 @@ use crate::config::classification::{AccessListEntry, AddressMatch, MatchMode, Po
 use crate::frame::descriptor::{Descriptor, Network};
 use crate::plan::classes::{Matcher, Statement, Test};
 
-/// From this many classes on an index is worth its look-up.
+/// Minimum number of classes for which an index is faster than a linear search.
 const LEAST_CLASSES: usize = 8;
 
 /// A class that asks for more values than this is tried for every packet.
 const MOST_VALUES: usize = 256;
 
-/// From the least value to the greatest there are at most so many in a table.
+/// Maximum span of values in a table, from the least to the greatest.
 const MOST_DENSE: u32 = 4_096;
 
 /// A field of a packet.
@@ -50,7 +50,7 @@ const FIELDS: [Field; 9] = [
 ];
 
 impl Field {
-    /// The packet's value; none where it has no such field.
+    /// Value of the packet's field; none if it has no such field.
     fn of(self, descriptor: &Descriptor) -> Option<u32> {
         let address = |address: IpAddr| match address {
             IpAddr::V4(_) if descriptor.network != Network::Ipv4 => None,
@@ -160,7 +160,7 @@ fn statement_values(field: Field, statement: &Statement, lists: &[AccessList]) -
     }
 }
 
-/// Whether trying a statement may count hits.
+/// True if trying a statement may count hits.
 fn counts(statement: &Statement) -> bool {
     match &statement.test {
         Test::AccessGroup(_) => true,
@@ -174,7 +174,7 @@ fn matcher_values(field: Field, matcher: &Matcher, lists: &[AccessList]) -> Valu
         MatchMode::Any => union(matcher.criteria.iter().map(|statement| statement_values(field, statement, lists))),
         MatchMode::All if matcher.criteria.is_empty() => Some(BTreeSet::new()),
         MatchMode::All => {
-            // What comes behind an access list is no reason not to ask it: it counts its hits.
+            // A statement behind an access list does not avoid the access list, because it counts its hits.
             let asked = matcher.criteria.iter().position(counts).map_or(matcher.criteria.len(), |first| first + 1);
             matcher.criteria[..asked].iter().find_map(|statement| statement_values(field, statement, lists))
         }
@@ -220,14 +220,14 @@ impl ByValue {
 pub(crate) struct ClassIndex {
     field: Field,
     by_value: ByValue,
-    /// Those that do not ask for a value.
+    /// Classes without a value for the field.
     others: Vec<usize>,
     /// Most classes that are tried for a packet.
     most: usize,
 }
 
 impl ClassIndex {
-    /// Of classes in their order; none where it would not help.
+    /// Indexes of classes in their order; none if an index would not help.
     pub fn new<'a>(matchers: impl Iterator<Item = &'a Matcher> + Clone, lists: &[AccessList]) -> Option<ClassIndex> {
         let classes = matchers.clone().count();
         if classes < LEAST_CLASSES {

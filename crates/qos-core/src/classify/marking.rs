@@ -34,7 +34,7 @@ pub(crate) fn mapped(came: &Descriptor, map: &MapAction) -> Option<u16> {
     map.values.get(field::value(map.source, came)).copied().flatten().filter(|_| is_ip)
 }
 
-/// Does what a policer does to packets of one colour. Returns false to drop the packet.
+/// Applies a policer's actions to packets of one colour. Returns false to drop the packet.
 pub(crate) fn police(descriptor: &mut Descriptor, actions: &[PoliceAction]) -> bool {
     let mut transmit = true;
     for action in actions {

@@ -12,7 +12,7 @@ impl Matcher {
         Matcher { combine: MatchMode::Any, criteria: vec![Statement { negate: false, test: Test::Any }] }
     }
 
-    /// Whether the packet is in the class; with `match-any` also which statement matched first.
+    /// Returns whether the packet is in the class; with `match-any` also the first matching statement.
     pub fn matches(&self, descriptor: &Descriptor, lists: &mut [AccessList]) -> Option<usize> {
         let combine = match self.combine {
             MatchMode::Any if mistaken!(MatchAnyAll) => MatchMode::All,
@@ -31,7 +31,7 @@ impl Matcher {
 }
 
 impl Statement {
-    /// Whether the packet is as the statement says.
+    /// Returns whether the packet matches the statement.
     pub fn matches(&self, descriptor: &Descriptor, lists: &mut [AccessList]) -> bool {
         let ip = |ip_only: bool| if ip_only { descriptor.network == Network::Ipv4 } else { descriptor.is_ip() };
         let matches = match &self.test {

@@ -1,11 +1,11 @@
-//! From the access lists that filter an interface to their plan.
+//! Compiler from the access lists that filter an interface to their plan.
 
 use crate::compile::context::Context;
 use crate::config::interface::{InterfaceConfig, SubinterfaceConfig};
 use crate::error::ConfigError;
 use crate::plan::access_groups::AccessGroupsPlan;
 
-/// Those of an interface and its subinterfaces in one direction; `path` is the interface's own.
+/// Access lists of an interface and its subinterfaces in one direction; `path` is that of the interface.
 pub(crate) fn plan(
     context: &Context<'_>,
     config: &InterfaceConfig,

@@ -10,7 +10,7 @@ use crate::config::policy::{
 use crate::error::ConfigError;
 use crate::plan::shape::AccountPlan;
 
-/// What a class accounts for, if anything.
+/// Overhead accounting of a class, if configured.
 pub(crate) fn of(class: &PolicyClass, properties: &Properties) -> Result<Option<AccountPlan>, ConfigError> {
     class.account.as_ref().map(|account| plan(account, properties.greatest_account_offset)).transpose()
 }

@@ -19,7 +19,7 @@ fn kbps_of(percent: u64, base_bps: Option<u64>) -> Option<u64> {
     base_bps.map(|base| u64::try_from(u128::from(base) * u128::from(percent) / 100_000).unwrap_or(u64::MAX))
 }
 
-/// A class's bandwidth; `kbps` is null where it depends on a base that is not known here.
+/// Bandwidth of a class; `kbps` is null if it depends on an unknown base.
 pub(crate) fn bandwidth(
     config: BandwidthConfig,
     base_bps: Option<u64>,
@@ -120,13 +120,13 @@ pub(crate) fn random_detect(
         rows.clear();
     }
     let (basis, ecn, in_bytes) = (config.basis, config.ecn, depth.in_bytes());
-    // IOS-XE prints the rows of code points that were typed, whatever they have seen.
+    // IOS-XE prints rows for all typed code points, with or without packets.
     let typed = config.thresholds.iter().fold(0, |set, given| set | (1 << given.value));
     let shown = if properties.random_detect_by_limit { typed } else { 0 };
     Ok(Some(RandomDetectPlan { basis, exponential_weight, ecn, in_bytes, shown, rows }))
 }
 
-/// The thresholds of a value that has none of its own; in a queue of that `limit` they follow from it.
+/// Thresholds of a value without explicit ones; in a queue of that `limit` they follow from it.
 fn default_row(
     basis: RandomDetectBasis,
     value: u8,
@@ -139,7 +139,7 @@ fn default_row(
         (None, RandomDetectBasis::Dscp) => {
             (defaults::random_detect_min_by_dscp(value, by_precedence, by_drop), defaults::RANDOM_DETECT_MAX)
         }
-        // That classes of service and discard classes have the rows of precedences is inferred.
+        // The use of precedence rows for classes of service and discard classes is inferred.
         (None, RandomDetectBasis::Precedence | RandomDetectBasis::Cos | RandomDetectBasis::DiscardClass) => {
             (by_precedence[usize::from(value)], defaults::RANDOM_DETECT_MAX)
         }

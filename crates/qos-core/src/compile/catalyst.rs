@@ -20,7 +20,7 @@ use crate::plan::classes::PolicyPlan;
 use crate::time::Rate;
 use crate::wire::framing::Framing;
 
-/// Checks what is global to the switch.
+/// Checks the global settings of the switch.
 pub(crate) fn check(switch: &SwitchConfig) -> Result<(), ConfigError> {
     check_maps(&switch.maps)?;
     for (number, set) in switch.queue_sets.iter().enumerate() {
@@ -76,7 +76,7 @@ fn sums_to_100(path: String, parts: &[u32]) -> Result<(), ConfigError> {
 
 fn check_queue_set(path: &str, set: &QueueSetConfig) -> Result<(), ConfigError> {
     for (queue, part) in set.buffers.iter().enumerate() {
-        // The second queue also holds what comes from the switch's own processor.
+        // The second queue also holds traffic from the switch's processor.
         let range = if queue == 1 { 1..=100 } else { 0..=99 };
         within(&format!("{path}.buffers[{queue}]"), *part, &range)?;
     }
@@ -183,7 +183,7 @@ pub(crate) fn check_aggregates(config: &RouterConfig) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// What a queue-set means in cells.
+/// Cells of a queue-set.
 pub(crate) fn limits(set: &QueueSetConfig) -> [QueueLimits; QUEUES] {
     std::array::from_fn(|queue| {
         let allocated = PORT_CELLS * set.buffers[queue] / 100;

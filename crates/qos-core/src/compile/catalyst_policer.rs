@@ -1,4 +1,4 @@
-//! From the policer of a class on a switch to its plan.
+//! Compiler from the policer of a class on a switch to its plan.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

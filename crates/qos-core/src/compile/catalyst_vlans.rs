@@ -20,7 +20,7 @@ use crate::plan::catalyst::{ClassAction, Mark, PolicerPlan};
 use crate::plan::classes::{LevelPlan, Matcher, PolicyPlan, Statement, Test, CLASS_DEFAULT, VLAN_BASED};
 use crate::plan::tree::{ROOT, SINGLE};
 
-/// The policies of a port's VLANs as one; none where no VLAN of the port has one.
+/// The policies of a port's VLANs as one; none if no VLAN of the port has a policy.
 pub(crate) fn attached(
     context: &Context<'_>,
     switch: &SwitchConfig,
@@ -45,7 +45,7 @@ pub(crate) fn attached(
     Ok(Some(plan))
 }
 
-/// What is in a VLAN: what has its tag, and of the port's own what has none.
+/// Test for a VLAN: frames with its tag, and untagged frames in the port's own VLAN.
 fn matcher(vlan: u16, switchport: &SwitchportConfig) -> Matcher {
     let tagged = (vlan, vlan);
     let ranges = if vlan == switchport.vlan { vec![(0, 0), tagged] } else { vec![tagged] };
@@ -53,7 +53,7 @@ fn matcher(vlan: u16, switchport: &SwitchportConfig) -> Matcher {
     Matcher { combine: MatchMode::All, criteria: vec![statement] }
 }
 
-/// Checks the policy-maps of the VLAN interfaces: what each of the two levels can have.
+/// Checks the policy-maps of the VLAN interfaces: the allowed settings of each of the two levels.
 pub(crate) fn check(context: &Context<'_>, switch: &SwitchConfig) -> Result<(), ConfigError> {
     for (vlan, name) in &switch.vlan_policies {
         let path = format!("switch.vlan_policies.{vlan}");
@@ -88,7 +88,7 @@ pub(crate) fn check(context: &Context<'_>, switch: &SwitchConfig) -> Result<(), 
     Ok(())
 }
 
-/// What a class with the policer of a port cannot have.
+/// Refuses settings that a class with a port policer cannot have.
 fn check_interface_level(context: &Context<'_>, class: &PolicyClass, name: &str) -> Result<(), String> {
     let what = format!("class {:?} of policy-map {name:?}, at the level of ports,", class.name);
     if class.trust.is_some() || !class.set.is_empty() {
@@ -106,17 +106,17 @@ fn check_interface_level(context: &Context<'_>, class: &PolicyClass, name: &str)
     Ok(())
 }
 
-/// Of each criterion of a class whether it is about the port by which a packet came.
+/// Returns for each criterion of a class whether it matches the input port.
 fn matches_ports<'a>(context: &'a Context<'_>, class: &'a PolicyClass) -> impl Iterator<Item = bool> + 'a {
     let criteria = context.config.class_maps.get(&class.name).into_iter().flat_map(|map| &map.criteria);
     criteria.map(|each| matches!(each, Criterion::InputInterface { .. } | Criterion::InputInterfaces { .. }))
 }
 
-/// What the classes of a port's input policy do.
+/// Actions of the classes of a port's input policy.
 pub(crate) struct Actions<'a> {
     pub switch: &'a SwitchConfig,
     pub router: &'a RouterConfig,
-    /// Of a class that neither trusts nor sets.
+    /// Action of a class that neither trusts nor sets.
     pub unmarked: Mark,
     pub policers: Vec<PolicerPlan>,
     /// Aggregate policers that classes share, by number.
@@ -146,7 +146,7 @@ impl<'a> Actions<'a> {
         above: Option<Mark>,
         actions: &mut [ClassAction],
     ) -> Result<(), ConfigError> {
-        // What is outermost of VLANs is not configured; neither need class-default be.
+        // The outermost level of VLANs is not configured, so it may lack class-default.
         let configured = self.router.policy_maps.get(&level.name).map_or(&[][..], |policy| &policy.classes);
         for number in &level.classes {
             let class = &policy.classes[*number];
@@ -195,7 +195,7 @@ impl<'a> Actions<'a> {
     }
 }
 
-/// What becomes of a packet of a VLAN whose class, if any, neither trusts nor sets.
+/// Marking of a packet of a VLAN whose class, if any, neither trusts nor sets.
 pub(crate) fn unmarked(source: Mark) -> Mark {
     if defaults::VLAN_CLASS_KEEPS_PORT_TRUST {
         source

@@ -21,24 +21,24 @@ const MAX_FLOW_QUEUES: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attachment {
     pub bandwidth_kbps: u64,
-    /// Per cent of the bandwidth that classes may reserve, where the interface limits it.
+    /// Per cent of the bandwidth that classes may reserve, if the interface limits it.
     pub max_reserved_percent: u32,
     pub output: bool,
 }
 
-/// Where in the hierarchy a policy-map is.
+/// Place of a policy-map in the hierarchy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     pub to: Attachment,
-    /// What a policer's and a shaper's percentage is of: the bandwidth, or a parent's shape rate.
+    /// Base of a policer's and a shaper's percentage: the bandwidth, or a parent's shape rate.
     pub rate_bps: u64,
-    /// What a guarantee's percentage is of: as above, or a parent's bandwidth.
+    /// Base of a guarantee's percentage: as above, or a parent's bandwidth.
     pub guaranteed_bps: u64,
     /// The class above.
     pub parent: Option<usize>,
     /// The node of the class above, under which queues go.
     pub node: usize,
-    /// The queue that packets join where the policy-map has none.
+    /// Queue for packets if the policy-map has none.
     pub leaf: usize,
 }
 
@@ -58,7 +58,7 @@ impl Position {
     }
 }
 
-/// A class's place in the tree, and what it was given there.
+/// Place of a class in the tree, and its settings there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     /// The queue that its packets join (unless a child decides).
@@ -71,13 +71,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// In the queue of another class.
+    /// Queue of another class.
     pub fn joining(leaf: usize) -> Place {
         Place { leaf, own: None, bandwidth: None, priority: None, conversation: None }
     }
 }
 
-/// What the classes of one policy-map share.
+/// Values shared by the classes of one policy-map.
 struct Shares {
     bandwidth: Vec<Option<BandwidthCounters>>,
     priority: Vec<Option<ResolvedPriority>>,
@@ -161,7 +161,7 @@ fn accounted(context: &Context<'_>, path: &str, class: &PolicyClass, rank: Rank)
     })
 }
 
-/// The rate that a class has before excess is shared; 0 where bandwidth is a weight.
+/// Rate of a class before excess is shared; 0 if bandwidth is a weight.
 fn minimum_bps(context: &Context<'_>, kbps: Option<u64>) -> u64 {
     match context.properties.sharing {
         Sharing::Excess => kbps.map_or(0, |kbps| kbps.saturating_mul(1_000)),
@@ -181,7 +181,7 @@ fn released(nodes: &mut Vec<NodePlan>, rank: Rank, here: Position) -> Rank {
     Rank::Released(nodes.len() - 1)
 }
 
-/// The queue of a priority class, in bytes where its limit is one of bytes or time.
+/// Queue of a priority class; in bytes if its limit is in bytes or time.
 fn priority_queue(context: &Context<'_>, class: &PolicyClass, rate_bps: u64) -> Result<QueuePlan, ConfigError> {
     let separate = context.properties.class_queues == ClassQueues::Separate;
     if separate && class.queue_limit.is_some_and(|limit| limit.unit() != LimitUnit::Packets) {
@@ -282,7 +282,7 @@ fn join(
     places.into_iter().map(|place| place.unwrap_or(Place::joining(shared))).collect()
 }
 
-/// What the classes of a policy-map get.
+/// Results for the classes of a policy-map.
 fn shares(
     context: &Context<'_>,
     classes: &[PathClass],
@@ -381,7 +381,7 @@ fn weights(
     let weight = |bandwidth: &Option<BandwidthCounters>| {
         let weight = match bandwidth {
             None => other,
-            // A minimum rate; what is left is shared equally.
+            // A minimum rate; the excess is shared equally.
             Some(BandwidthCounters { kbps: Some(_), .. }) if context.properties.sharing == Sharing::Excess => other,
             Some(BandwidthCounters { kbps: Some(kbps), .. }) => kbps.saturating_mul(1_000),
             Some(BandwidthCounters { remaining_percent: Some(percent), .. }) => u64::from(*percent) * 1_000_000,
@@ -401,7 +401,7 @@ fn reservable(context: &Context<'_>, here: Position) -> u32 {
     }
 }
 
-/// Refuses more bandwidth than there is. class-default's own comes out of what the others leave.
+/// Refuses more bandwidth than is available. The bandwidth of class-default comes out of the remainder.
 fn admit_sum(
     context: &Context<'_>,
     classes: &[PathClass],

@@ -16,9 +16,9 @@ use Fact::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Fact {
-    /// It is class-default.
+    /// The class is class-default.
     ClassDefault,
-    /// Its child has a queue.
+    /// A child of the class has a queue.
     QueueingChild,
     Priority,
     PriorityLevel,
@@ -39,7 +39,7 @@ pub(crate) enum Fact {
 }
 
 impl Fact {
-    /// Whether it holds for a class.
+    /// Returns whether the fact applies to a class.
     pub fn holds(self, class: &PolicyClass, child_queues: bool) -> bool {
         match self {
             QueueingChild => child_queues,
@@ -101,7 +101,7 @@ impl Fact {
 pub(crate) const QUEUEING: &[Fact] =
     &[Bandwidth, Priority, Shape, QueueLimit, QueueThresholds, FairQueue, RandomDetect];
 
-/// The fact whose word is the same in all classes of a policy-map that have it.
+/// The fact that must have the same word in all classes of a policy-map.
 pub(crate) const ONE_UNIT: Fact = Bandwidth;
 
 /// A property of generations, with its name.
@@ -129,7 +129,7 @@ macro_rules! property {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub(crate) struct Combination {
-    /// The fact whose key is refused.
+    /// The fact with the refused key.
     pub of: Fact,
     pub with: Option<Fact>,
     pub without: &'static [Fact],
@@ -156,7 +156,7 @@ impl Combination {
         Combination { unless: Some(property), ..self }
     }
 
-    /// Whether a class has it.
+    /// Returns whether a class has the fact.
     pub fn found(&self, class: &PolicyClass, child_queues: bool, properties: &Properties) -> bool {
         let holds = |fact: &Fact| fact.holds(class, child_queues);
         holds(&self.of)

@@ -13,7 +13,7 @@ use crate::plan::port::{KindPlan, PortPlan};
 
 /// Result of compiling a configuration.
 pub(crate) struct Compiled {
-    /// By number of the port.
+    /// Plans by port number.
     pub ports: Vec<PortPlan>,
     pub resolved: Resolved,
     /// The cells that each ASIC of a switch reserves for queues.

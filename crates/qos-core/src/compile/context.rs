@@ -15,7 +15,7 @@ pub(crate) type PathClass = (String, PolicyClass);
 /// A configuration being compiled.
 pub(crate) struct Context<'a> {
     pub config: &'a RouterConfig,
-    /// Of the router's generation.
+    /// Properties of the router's generation.
     pub properties: &'static Properties,
     pub ports: &'a BTreeMap<String, PortId>,
     /// Numbers of the access lists.
@@ -39,7 +39,7 @@ impl<'a> Context<'a> {
 }
 
 impl Context<'_> {
-    /// Whether a policy-map has a class that queues, its children included.
+    /// Returns whether a policy-map has a class that queues, including its children.
     pub fn queues(&self, policy: &str) -> bool {
         self.queueing.contains(policy)
     }
@@ -71,7 +71,7 @@ pub(crate) fn queueing(config: &RouterConfig) -> BTreeSet<String> {
     queueing
 }
 
-/// How many levels each policy-map has, itself included; at most one more than are possible.
+/// Number of levels of each policy-map, including itself; at most one more than possible.
 pub(crate) fn levels(config: &RouterConfig) -> BTreeMap<String, usize> {
     let mut levels: BTreeMap<String, usize> = config.policy_maps.keys().map(|name| (name.clone(), 1)).collect();
     for _ in 0..MAX_LEVELS {

@@ -1,4 +1,4 @@
-//! From queueing without a policy-map to the plan of a router's port.
+//! Compiler from queueing without a policy-map to the plan of a router's port.
 
 use crate::compile::context::Context;
 use crate::compile::generation::ShapeInterval;

@@ -261,7 +261,7 @@ fn shape_burst(path: &str, burst: ShapeBurst, cir_bps: Option<u64>, zero: bool) 
         ShapeBurst::Ms(ms) => {
             in_range(path, ms, &SHAPE_BURST_MS, "ms")?;
             let Some(cir_bps) = cir_bps else { return Ok(None) };
-            // Of what is typed as bits the range is documented; of milliseconds only that of the milliseconds is.
+            // For bits the range of the typed value is documented, for milliseconds that of the milliseconds.
             let bits = u64::try_from(u128::from(cir_bps) * u128::from(ms) / 1_000).unwrap_or(u64::MAX);
             if bits == 0 {
                 return Err(ConfigError::out_of_range(
@@ -411,7 +411,7 @@ pub(crate) fn class_queue(
             let limits_flows = class.random_detect.is_none() || properties.flow_limit_with_random_detect;
             QueuePlan::FairQueue {
                 flows: if mistaken!(FlowQueuesFew) { 64 } else { flows.unwrap_or(properties.class_flow_queues) },
-                // With HQF early detection's thresholds hold for all flows together, and nothing else does.
+                // With HQF only the thresholds of early detection apply to all flows together.
                 per_flow: given.or_else(|| {
                     limits_flows.then(|| match limit {
                         limit if mistaken!(FlowLimitWhole) => limit,

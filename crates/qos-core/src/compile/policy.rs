@@ -1,4 +1,4 @@
-//! From an attached policy-map to its plan.
+//! Compiler from an attached policy-map to its plan.
 
 use crate::compile::class_maps::matcher;
 use crate::compile::class_tree::{self, Attachment, Place, Position};
@@ -175,7 +175,7 @@ mod tests {
         json!({"name": name, "priority": {"unit": "kbps", "number": kbps}})
     }
 
-    /// It has a queue and no bandwidth.
+    /// The class has a queue and no bandwidth.
     fn limited(name: &str) -> Value {
         json!({"name": name, "queue_limit": {"packets": 10}})
     }
@@ -184,14 +184,14 @@ mod tests {
         json!({"name": name, "shape": {"mode": "average", "rate": {"bps": 1_000_000}}})
     }
 
-    /// Later generation: b/s, of which those without a bandwidth have what is left in equal parts.
+    /// Later generation: rate in b/s; classes without a bandwidth share the remainder equally.
     #[test]
     fn weights_are_what_is_asked_for_and_the_rest() {
         let (half, third) = (bandwidth("a", "kbps", 500), bandwidth("b", "kbps", 300));
         assert_eq!(weights(json!([half, third])), [500_000, 300_000, 1_200_000]);
         assert_eq!(weights(json!([half, limited("b")])), [500_000, 750_000, 750_000]);
         assert_eq!(weights(json!([bandwidth("a", "percent", 25)])), [500_000, 1_500_000]);
-        // What has priority is no part of the rest.
+        // Priority traffic is not part of the remainder.
         assert_eq!(weights(json!([priority("a", 200), third])), [300_000, 1_500_000]);
         // A hundredth is left in any case.
         assert_eq!(weights(json!([bandwidth("a", "kbps", 1_980), limited("b")])), [1_980_000, 10_000, 10_000]);
@@ -221,14 +221,14 @@ mod tests {
         let few = json!([half, {"name": "class-default", "fair_queue": {"queues": 16}}]);
         assert_eq!(ranks("classic", few), [Rank::Factor(Some(256)), Rank::Factor(None)]);
         assert_eq!(ranks("classic", json!([limited("a")])), [Rank::Factor(None), Rank::Factor(None)]);
-        // Per cent of what priority leaves of 75 per cent: of 1000 kb/s.
+        // Per cent of the remainder after priority, of 75 per cent of 1000 kb/s.
         let percent = |name: &str, percent: u64| bandwidth(name, "remaining_percent", percent);
         let rest = json!([priority("a", 500), percent("b", 50), percent("c", 25)]);
         let expected = [Rank::Priority(0), Rank::Factor(Some(64)), Rank::Factor(Some(128)), Rank::Factor(None)];
         assert_eq!(ranks("classic", rest), expected);
     }
 
-    /// Classic: what a shaper lets go joins a queue of the interface, which has the class's weight.
+    /// Classic: packets released by a shaper join a queue of the interface with the class's weight.
     #[test]
     fn a_classic_shaper_releases_to_a_queue_with_the_classs_weight() {
         let mut class = shaped("a");

@@ -14,7 +14,7 @@ use crate::config::Generation;
 #[derive(Debug, Serialize)]
 pub struct PolicyRules {
     facts: Vec<FactRule>,
-    /// In the order of evaluation.
+    /// Rules in the order of evaluation.
     impossible: &'static [Combination],
     /// In addition, in the policy-map of a subinterface.
     on_subinterface: &'static [Combination],

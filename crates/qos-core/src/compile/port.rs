@@ -1,4 +1,4 @@
-//! From the configuration of an interface to the plan of its port.
+//! Compiler from the configuration of an interface to the plan of its port.
 
 use crate::compile::class_tree::Attachment;
 use crate::compile::context::Context;
@@ -52,7 +52,7 @@ fn assemble(
     }
 }
 
-/// The rate of the line, and that which a virtual circuit sustains where it is less.
+/// Rate of the line, and the sustainable rate of a virtual circuit if it is lower.
 fn rates(port: &PortConfig, config: &InterfaceConfig) -> (Rate, Option<SustainedPlan>) {
     let line = config.clock_rate_bps.filter(|_| serial(port.link.framing)).unwrap_or(port.link.rate_bps);
     let Some(circuit) = config.virtual_circuit else { return (Rate(line), None) };
@@ -114,7 +114,7 @@ fn ring(config: &InterfaceConfig, medium: Medium, rate: Rate, queues: bool) -> R
 }
 
 fn conversations(config: &InterfaceConfig, classes: &[ClassPlan], most: u32, threshold: u32) -> ConversationPlan {
-    // class-default's own bandwidth is not held against what may be reserved, but counts as reserved.
+    // The bandwidth of class-default is not checked against the reservable bandwidth, but counts as reserved.
     let top = || classes.iter().filter(|class| class.parent.is_none());
     let guaranteed = top().filter_map(|class| {
         class.bandwidth.and_then(|bandwidth| bandwidth.kbps).or(class.priority.and_then(|priority| priority.kbps))
@@ -238,7 +238,7 @@ fn configured_router(
     Ok(plan)
 }
 
-/// What of an interface's figures has nothing to do with its policies.
+/// Settings of an interface that do not depend on its policies.
 fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Result<(), ConfigError> {
     let path = |field: &str| format!("interfaces.{name}.{field}");
     let wrong = |field: &str, message: String| Err(ConfigError::new(path(field), message));
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(sustained(500_000), (Rate(1_000_000), Some(half)));
     }
 
-    /// With its own queues a port has the ring of one that queues.
+    /// With its own queues a port has the ring of a queueing port.
     #[test]
     fn the_ring_follows_the_queueing() {
         let ring = |more: Value| serial_port(&more).ring;

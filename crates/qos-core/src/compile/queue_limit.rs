@@ -16,17 +16,17 @@ use crate::plan::queue::{LimitsPlan, QueuePlan};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Depth {
     pub unit: LimitUnit,
-    /// What milliseconds are of; without it they cannot be worked out.
+    /// Reference rate of milliseconds; without it they cannot be calculated.
     pub rate_bps: Option<u64>,
 }
 
 impl Depth {
-    /// Of a class whose queue leaves at `rate_bps`, if that is known.
+    /// Limit of a class whose queue is served at `rate_bps`, if known.
     pub fn of(class: &PolicyClass, rate_bps: Option<u64>) -> Result<Depth, ConfigError> {
         let limits = class.queue_limit.map(|limit| ("queue_limit", limit.unit()));
         let thresholds = class.queue_thresholds.iter().map(|each| ("queue_thresholds", each.limit.unit()));
         let red = class.random_detect.as_ref().and_then(|red| Some(("random_detect.unit", red.unit?)));
-        // Per cent are of the limit, whatever its unit.
+        // Percentages refer to the limit, in any unit.
         let mut units = limits.into_iter().chain(thresholds).chain(red).filter(|(_, unit)| *unit != LimitUnit::Percent);
         let (first, unit) = units.next().unwrap_or(("", LimitUnit::Packets));
         if let Some((path, other)) = units.find(|(_, other)| *other != unit) {
@@ -37,7 +37,7 @@ impl Depth {
         Ok(Depth { unit, rate_bps })
     }
 
-    /// Whether the depth is in bytes.
+    /// True if the depth is in bytes.
     pub fn in_bytes(self) -> bool {
         self.unit != LimitUnit::Packets
     }
@@ -71,14 +71,14 @@ impl Depth {
     }
 }
 
-/// A limit in packets, the same for all: what every queue of both generations can have.
+/// A limit in packets, the same for all: every queue of both generations can have it.
 pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
     match class.queue_limit {
         Some(QueueLimit::Packets(packets)) => {
             in_range("queue_limit.packets", u64::from(packets), &QUEUE_LIMIT_PACKETS, "packets").map(|_| Some(packets))
         }
         Some(QueueLimit::Percent(_)) => Err(per_cent_of_itself("queue_limit")),
-        // Bytes and time are refused where the queue cannot have them: `combinations`.
+        // Bytes and time are refused for queues that do not support them: `combinations`.
         None | Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_) | QueueLimit::Us(_)) => Ok(None),
     }
 }
@@ -98,7 +98,7 @@ pub(crate) fn fifo(
         let limit = packets(class)?.unwrap_or_else(|| properties.queue_limit.packets(rate_bps));
         return Ok(QueuePlan::Fifo { limit });
     }
-    // Only `resolve` lacks the rate, and runs nothing.
+    // Only `resolve` lacks the rate, and it runs nothing.
     let limit = depth.limit(class, properties)?.unwrap_or(u64::MAX);
     Ok(QueuePlan::Limited(Box::new(LimitsPlan {
         configured: class.queue_limit,

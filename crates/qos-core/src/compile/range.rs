@@ -72,7 +72,7 @@ pub(crate) const RANGES: &[(&str, &RangeInclusive<u64>)] = &[
     ("queue_limit.us", &QUEUE_LIMIT_US),
 ];
 
-/// The value where it lies in `range`; the error names its place and the range in its unit.
+/// Returns the value if it lies in `range`; the error names its place and the range in its unit.
 pub(crate) fn in_range(path: &str, value: u64, range: &RangeInclusive<u64>, unit: &str) -> Result<u64, ConfigError> {
     if range.contains(&value) {
         return Ok(value);

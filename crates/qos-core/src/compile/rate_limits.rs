@@ -1,4 +1,4 @@
-//! From configured `rate-limit` lines to their plans.
+//! Compiler from configured `rate-limit` lines to their plans.
 
 use crate::compile::class_maps;
 use crate::compile::context::Context;

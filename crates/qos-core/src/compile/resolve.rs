@@ -74,7 +74,7 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
         .map(|shape| parameters::shape(shape, None, context.properties.shape_interval))
         .transpose()?;
     let queue = parameters::class_queue(class, (None, None), context.properties, None)?;
-    // A priority class has no queue of its own.
+    // A priority class has no separate queue.
     let own = context.class_queues(class) && (class.priority.is_none() || class.queue_limit.is_some());
     let queue = own.then(|| parameters::resolved_queue(&queue));
     let red = bandwidth::random_detect(class, context.properties, None)?;

@@ -77,7 +77,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The policies of a port's subinterfaces as one; none where none has one.
+/// The policies of a port's subinterfaces as one; none if no subinterface has a policy.
 pub(crate) fn attached(
     context: &Context<'_>,
     name: &str,
@@ -117,7 +117,7 @@ pub(crate) fn attached(
     Ok(Some(plan))
 }
 
-/// The root, and the queue of what has no policy that queues.
+/// The root, and the queue for subinterfaces without a queueing policy.
 fn nodes(context: &Context<'_>, config: &InterfaceConfig) -> Vec<NodePlan> {
     let limit = config.hold_queue_out.unwrap_or(defaults::FIFO_HOLD_QUEUE);
     let mut nodes = tree::single(QueuePlan::Fifo { limit }, context.properties.sharing);
@@ -170,7 +170,7 @@ fn one(
     Ok(())
 }
 
-/// What is for a subinterface.
+/// Test for the packets of a subinterface.
 fn matcher(config: &SubinterfaceConfig) -> Matcher {
     let tagged = [(config.vlan, config.vlan)];
     let ranges = if config.native { vec![(0, 0), tagged[0]] } else { tagged.to_vec() };
@@ -178,7 +178,7 @@ fn matcher(config: &SubinterfaceConfig) -> Matcher {
     Matcher { combine: MatchMode::All, criteria: vec![statement] }
 }
 
-/// A class of a VLAN, or what is in none of them.
+/// A class of a VLAN, or of frames in none of them.
 pub(crate) fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> ClassPlan {
     ClassPlan {
         name: name.to_owned(),

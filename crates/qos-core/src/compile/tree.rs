@@ -1,4 +1,4 @@
-//! From a tree of classes and queues to the plan of a router's port.
+//! Compiler from a tree of classes and queues to the plan of a router's port.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -115,7 +115,7 @@ fn name(queue: &QueueDiscipline) -> &'static str {
 fn shaper(shape: &TreeShape, path: &str) -> Result<ShapePlan, ConfigError> {
     let rate = in_range(&format!("{path}.rate_bps"), shape.rate_bps, &(8..=1_000_000_000_000), "b/s")?;
     in_range(&format!("{path}.burst_bytes"), shape.burst_bytes, &(0..=1 << 32), "bytes")?;
-    // Steps of whole bits and nanoseconds where there are such; else the step is a nanosecond short at most.
+    // Steps of whole bits and nanoseconds if possible; otherwise a step is at most a nanosecond short.
     let divisor = greatest_common_divisor(rate, NANOS_PER_SECOND);
     let (bits, nanos) = (rate / divisor, NANOS_PER_SECOND / divisor);
     let (bc_bits, interval) = if nanos <= TICK_NS {
@@ -229,7 +229,7 @@ fn leaf(queue: &QueueDiscipline, shape: Option<&TreeShape>, path: &str) -> Resul
     Ok(BodyPlan::Leaf { queue: plan, random_detect: random_detect(queue) })
 }
 
-/// The ranges of what is given, except times.
+/// Ranges of the given values, except times.
 fn check(queue: &QueueDiscipline, path: &str) -> Result<(), ConfigError> {
     let within = |field: &str, value: u32, range: RangeInclusive<u64>, unit: &str| {
         in_range(&format!("{path}.{field}"), u64::from(value), &range, unit).map(drop)
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!((tins[2].threshold_bps, tins[2].flow_quantum, tins[2].quantum), (0, 1_514, 256));
     }
 
-    /// The steps of a bucket keep the rate to 1 in 20 000 whatever it is, exactly where it divides.
+    /// The steps of a bucket keep the rate to within 1 in 20 000, and exactly if it divides evenly.
     #[test]
     fn steps_of_a_bucket_keep_the_rate() {
         for rate in [8, 999, 64_000, 999_999, 1_234_567, 20_000_000, 10_000_000_000, 999_999_999_999] {

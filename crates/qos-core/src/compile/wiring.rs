@@ -3,7 +3,7 @@
 use crate::config::wiring::{most_early, LinkConfig, LossConfig};
 use crate::error::ConfigError;
 
-/// Refuses what no link can do.
+/// Refuses impossible properties of a link.
 pub(crate) fn check(link: &LinkConfig, path: &str) -> Result<(), ConfigError> {
     let wrong = |field: &str, message: String| Err(ConfigError::out_of_range(format!("{path}.{field}"), message));
     if link.rate_bps == 0 {

@@ -99,7 +99,7 @@ pub enum PortOperator {
     Gt,
     /// Less.
     Lt,
-    /// From the first to the last, inclusive.
+    /// Range from the first to the last value, inclusive.
     Range,
 }
 

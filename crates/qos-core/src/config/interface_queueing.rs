@@ -23,12 +23,12 @@ pub const PRIORITY_QUEUES: usize = 4;
 pub enum InterfaceQueueing {
     /// `traffic-shape`: packets that a shaper releases share the line with unshaped ones.
     Shaped {
-        /// In order; the first matching shaper delays a packet.
+        /// Shapers in order; the first matching one delays a packet.
         shapers: Vec<InterfaceShaper>,
     },
     /// `priority-group`: a queue is served when those before it are empty.
     Priority {
-        /// In order; the first that matches decides.
+        /// Lines in order; the first matching one decides.
         rules: Vec<QueueRule>,
         /// Queue of all other packets: 0 is high, 3 low.
         #[cfg_attr(feature = "serde", serde(default = "default_priority_queue"))]
@@ -39,7 +39,7 @@ pub enum InterfaceQueueing {
     },
     /// `custom-queue-list`: queues take turns, each until it has sent its byte count.
     Custom {
-        /// In order; the first that matches decides.
+        /// Rules in order; the first matching one decides.
         rules: Vec<QueueRule>,
         /// Queue of all other packets, 0 to 16.
         #[cfg_attr(feature = "serde", serde(default = "default_custom_queue"))]
@@ -55,7 +55,7 @@ pub enum InterfaceQueueing {
     Tree {
         /// Parents come before their children.
         nodes: Vec<TreeNode>,
-        /// In order; the first that matches decides. Queues are numbers of nodes, from 0.
+        /// Rules in order; the first matching one decides. Queues are numbers of nodes, from 0.
         #[cfg_attr(feature = "serde", serde(default))]
         rules: Vec<QueueRule>,
         /// Node of all other packets.

@@ -426,7 +426,7 @@ pub enum AccountConfig {
 pub struct UserDefinedAccount {
     /// Bytes, -63 to 63.
     pub offset: i32,
-    /// Whether the sum is divided into cells, which then count with their headers.
+    /// True if the sum is divided into cells, which then count with their headers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub atm: bool,
 }

@@ -70,7 +70,7 @@ pub struct PortConfig {
 }
 
 impl PortConfig {
-    /// Returns a port at the end of a link whose other end is no engine.
+    /// Returns a port at the end of a link whose other end is not an engine.
     pub fn new(link: LinkConfig) -> PortConfig {
         PortConfig { inside: String::new(), wire: String::new(), link, paced_by_peer: false }
     }
@@ -122,7 +122,7 @@ impl LinkConfig {
 pub struct JitterConfig {
     /// Distribution of the delays.
     pub distribution: JitterDistribution,
-    /// Size in nanoseconds, whose meaning depends on the distribution.
+    /// Size in nanoseconds; its meaning depends on the distribution.
     pub ns: u64,
     /// Correlation of each frame with the previous one, of the normal sequence behind the delays (a Gaussian copula):
     /// at least 0, less than 1.
@@ -157,7 +157,7 @@ pub enum JitterDistribution {
 pub enum LossConfig {
     /// Each frame with the same probability.
     Random {
-        /// From 0 to 1.
+        /// Probability from 0 to 1.
         probability: f64,
     },
     /// Bursts: a channel with a good and a bad state (Gilbert 1960, Elliott 1963; the letters are those of Haßlinger

@@ -83,7 +83,7 @@ pub struct CriterionCounters {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClassDrops {
-    /// By the policer (of this class or of a child's).
+    /// Drops by the policer (of this class or of a child's).
     pub police: Count,
     /// Dropped because the queue was full.
     pub tail: Count,
@@ -91,13 +91,13 @@ pub struct ClassDrops {
     pub flow: Count,
     /// Removed from the queue by a shutdown of the interface.
     pub purged: Count,
-    /// By the conditional policer of a priority class.
+    /// Drops by the conditional policer of a priority class.
     pub priority: Count,
     /// At random, by early detection.
     pub random: Count,
-    /// By early detection, at a mean depth above the greatest threshold.
+    /// Drops by early detection at a mean depth above the greatest threshold.
     pub random_tail: Count,
-    /// By the active queue management of a queue below the policy.
+    /// Drops by the active queue management of a queue below the policy.
     pub aqm: Count,
 }
 

@@ -15,7 +15,7 @@ use crate::wire::ip::{ecn, ports, protocol, Ipv4, Ipv6, IPV6_HEADER};
 /// Extension headers beyond this many are not looked behind.
 const MAX_EXTENSION_HEADERS: usize = 8;
 
-/// What of a packet's IP header a descriptor leaves out: identification and time to live.
+/// Fields of a packet's IP header that a descriptor leaves out: identification and time to live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderRest {
     /// Identification; of IPv6 0.
@@ -24,7 +24,7 @@ pub struct HeaderRest {
     pub ttl: u8,
 }
 
-/// What of an Ethernet frame's IP header its descriptor leaves out; 0 of what is not IP.
+/// Header fields of an Ethernet frame that its descriptor leaves out; 0 without an IP packet.
 pub fn header_rest(frame: &[u8]) -> HeaderRest {
     let rest = Layout::of(frame).and_then(|layout| {
         let packet = frame.get(layout.network..)?;
@@ -82,7 +82,7 @@ pub struct Descriptor {
     /// The router's own group number. The engine's input policy sets it; the caller carries it from
     /// [`crate::frame::port_number::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub qos_group: u16,
-    /// The router's own class of what to drop first, 0 to 7. Set and carried as the group number is.
+    /// The router's discard class, 0 to 7. Set and carried like the group number.
     pub discard_class: u8,
     /// The port by which the packet entered the router; the engine sets it in `receive`, the caller carries it on.
     pub input_port: Option<PortId>,
@@ -107,7 +107,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// Of a frame of which nothing is known yet.
+    /// Descriptor of an unknown frame.
     pub const UNKNOWN: Descriptor = Descriptor {
         network: Network::Other,
         network_len: 0,

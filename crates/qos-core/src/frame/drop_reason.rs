@@ -43,7 +43,7 @@ impl DropReason {
         DropReason::Lost,
     ];
 
-    /// As the counters name it.
+    /// Name in the counters.
     pub fn name(self) -> &'static str {
         match self {
             DropReason::Police => "police",

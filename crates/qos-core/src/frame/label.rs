@@ -5,7 +5,7 @@
 pub struct Label {
     /// The internal code point, 0 to 63.
     pub dscp: u8,
-    /// The class of service, where that is trusted: then it picks the queues instead of the code point.
+    /// Class of service if trusted: then it selects the queues instead of the DSCP.
     pub cos: Option<u8>,
     /// The code point with which it leaves where a policer has marked it down: its queues stay those that it had, so
     /// that packets of a flow keep their order (3750-X configuration guide OL-21521-01, 39-9).

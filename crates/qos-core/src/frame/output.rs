@@ -11,7 +11,7 @@ pub struct Departure<P> {
     /// When: the link's own clock. [`Side::Wire`]: the last bit has reached the other end. [`Side::Inside`]: the last
     /// bit has arrived here.
     pub time: Time,
-    /// By which port.
+    /// Port of the frame.
     pub port: PortId,
     /// On which side of it.
     pub side: Side,

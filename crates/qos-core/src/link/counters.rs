@@ -1,4 +1,4 @@
-//! Counters of an interface, whatever stands between the two ends of its link.
+//! Counters of an interface, independent of the components between the two ends of its link.
 
 use std::collections::BTreeMap;
 

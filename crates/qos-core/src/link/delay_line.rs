@@ -9,18 +9,18 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(crate) struct InFlight<P> {
     pub arrives: Time,
-    /// It will not arrive: at that time it is given back instead.
+    /// The frame is lost: at that time it is returned instead of arriving.
     pub lost: bool,
     pub descriptor: Descriptor,
     pub payload: P,
 }
 
-/// A length of cable. It holds whatever is on its way: as many frames as its rate and delay make.
+/// A length of cable with the frames in transit: as many as its rate and delay allow.
 #[derive(Debug)]
 pub(crate) struct DelayLine<P> {
-    /// In the order of arrival; of equal ones the first that entered comes first.
+    /// Frames in the order of arrival; at equal times the first that entered comes first.
     frames: VecDeque<InFlight<P>>,
-    /// When the last frame left; nothing arrives before that any more.
+    /// Departure of the last frame; nothing arrives before it from now on.
     left: Time,
 }
 
@@ -54,7 +54,7 @@ impl<P> DelayLine<P> {
         self.frames.pop_front()
     }
 
-    /// When the next frame arrives.
+    /// Arrival time of the next frame.
     #[inline]
     pub fn next(&self) -> Option<Time> {
         self.frames.front().map(|frame| frame.arrives)
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(popped(&mut line, 14), [(5, "f"), (10, "a"), (10, "g")]);
         assert_eq!(popped(&mut line, 20), [(15, "c"), (15, "d"), (20, "b"), (20, "e")]);
         assert_eq!((line.len(), line.next()), (0, None));
-        // Nothing arrives before what has left.
+        // Nothing arrives before earlier departures.
         line.push(frame(12, "h"));
         assert_eq!(popped(&mut line, 20), [(20, "h")]);
     }

@@ -19,11 +19,11 @@ pub(crate) struct Impairment {
     delay: Duration,
     /// The least time that a frame can take.
     least: Duration,
-    /// What is not the same for each frame; none where nothing is.
+    /// Varying parts of the impairment; none if there are none.
     varying: Option<Box<Varying>>,
 }
 
-/// What is not the same for each frame.
+/// Varying parts of the impairment.
 #[derive(Clone, Debug)]
 struct Varying {
     jitter: Option<Jitter>,
@@ -38,7 +38,7 @@ pub(crate) struct Fate {
 }
 
 impl Impairment {
-    /// Of the direction of `link` that leads to `side` of the port.
+    /// Impairment of the direction of `link` that leads to `side` of the port.
     pub fn of(link: &LinkConfig, side: Side) -> Impairment {
         // Each jump goes 2¹²⁸ numbers ahead, so that no two sequences of a port meet.
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(link.seed);
@@ -82,13 +82,13 @@ impl Impairment {
         self.least
     }
 
-    /// The time that each frame takes; none where it varies.
+    /// Time that each frame takes; none if it varies.
     pub fn always(&self) -> Option<Duration> {
         let varies = self.varying.as_ref().is_some_and(|varying| varying.jitter.is_some());
         (!varies).then_some(self.delay)
     }
 
-    /// A frame whose last bit is sent at `sent`. Frames come in order.
+    /// Passes on a frame whose last bit is sent at `sent`. Frames come in order.
     #[inline]
     pub fn pass(&mut self, sent: Time) -> Fate {
         let punctual = sent + self.delay;
@@ -115,7 +115,7 @@ struct Jitter {
     generator: Xoshiro256PlusPlus,
     /// The last value of the standard normal sequence behind the delays.
     normal: Option<f64>,
-    /// When the last frame arrives, for those that may not overtake it.
+    /// Arrival of the last frame, for frames that may not overtake it.
     last: Time,
 }
 
@@ -124,7 +124,7 @@ impl Jitter {
         Jitter { config, generator, normal: None, last: Time(0) }
     }
 
-    /// By how much a frame can be earlier than the delay, in nanoseconds.
+    /// Maximum time by which a frame can be earlier than the delay, in nanoseconds.
     fn most_early(&self) -> u64 {
         most_early(&self.config)
     }

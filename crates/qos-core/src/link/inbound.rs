@@ -1,4 +1,4 @@
-//! The end of a link at which frames come in: the link's clock, propagation, and what is counted of them.
+//! Receiving end of a link: the link's clock, propagation, and counters of received frames.
 
 use std::collections::VecDeque;
 
@@ -21,12 +21,12 @@ use crate::time::{Duration, Time};
 #[derive(Debug)]
 pub(crate) struct Inbound<P> {
     port: PortId,
-    /// The link's clock; none where the sender keeps it.
+    /// Clock of the link; none if the sender keeps it.
     link: Option<Serialiser>,
-    /// When the last bit of each frame leaves the sender that has not done so yet.
+    /// Times at which the last bits of outstanding frames leave the sender.
     backlog: VecDeque<Time>,
     impairment: Impairment,
-    /// Frames whose last bit has yet to arrive.
+    /// Frames whose last bit has not arrived yet.
     arriving: DelayLine<P>,
     last: Time,
     enabled: bool,

@@ -1,4 +1,4 @@
-//! The link of a port: its clock, propagation, impairments, what it counts and where it puts what comes out.
+//! Link of a port: its clock, propagation, impairments, counters, and destination of its outputs.
 
 pub(crate) mod counters;
 pub(crate) mod delay_line;

@@ -1,4 +1,4 @@
-//! The end of a link at which frames go out: the link's clock, propagation, and what is counted of them.
+//! Sending end of a link: the link's clock, propagation, and counters of sent frames.
 
 use crate::config::defaults;
 use crate::config::wiring::PortConfig;
@@ -88,13 +88,13 @@ impl<P> Outbound<P> {
         self.wire.push(InFlight { arrives, lost, descriptor, payload });
     }
 
-    /// When a frame whose last bit is on the wire at `end` can have reached the other end at the earliest.
+    /// Earliest time at which a frame with its last bit on the wire at `end` can reach the other end.
     #[inline]
     pub fn reaches(&self, end: Time) -> Time {
         end + self.impairment.least()
     }
 
-    /// The time from a frame's last bit on the wire to the other end; none where it varies.
+    /// Time from a frame's last bit on the wire to the other end; none if it varies.
     pub fn delay(&self) -> Option<Duration> {
         self.impairment.always()
     }
@@ -144,13 +144,13 @@ impl<P> Outbound<P> {
         self.delay.clear();
     }
 
-    /// `queued` is what waits in front of the line.
+    /// `queued` is the number of packets in front of the line.
     pub fn totals(&self, queued: Count) -> PortTotals {
         PortTotals { queued, ..self.traffic.totals }
     }
 }
 
-/// What is counted of frames that go out.
+/// Counters of sent frames.
 pub(crate) struct OutboundCounters {
     pub output: DirectionCounters,
     pub queueing_delay: Option<QueueingDelayCounters>,

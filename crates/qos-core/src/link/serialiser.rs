@@ -26,9 +26,9 @@ struct Sustained {
 /// A frame's passing, which [`Serialiser::enter`] makes true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// When its first bit enters.
+    /// Time at which its first bit enters.
     pub start: Time,
-    /// When its last bit has passed.
+    /// Time at which its last bit has passed.
     pub end: Time,
     remainder: u64,
 }
@@ -47,7 +47,7 @@ impl Serialiser {
         }
     }
 
-    /// A rate that frames from now on may exceed only for a while; none where there is but the one.
+    /// Rate that later frames may exceed only for a while; none if there is only one rate.
     pub(crate) fn set_sustained(&mut self, plan: Option<SustainedPlan>) {
         if plan != self.sustained.as_ref().map(|sustained| sustained.plan) {
             let clock = |plan: SustainedPlan| Serialiser::new(plan.rate, self.free);
@@ -77,7 +77,7 @@ impl Serialiser {
         (self.free, self.remainder) = (passage.end, passage.remainder);
     }
 
-    /// How such a frame would pass. A division: keep the result where the question comes again.
+    /// Passage of such a frame. It needs a division, so keep the result for repeated questions.
     #[inline]
     pub fn pass(&self, ready: Time, line_len: u32) -> Passage {
         // A frame that becomes ready within the nanosecond in which the link becomes free waits for it too.
@@ -98,7 +98,7 @@ impl Serialiser {
         }
     }
 
-    /// Nanoseconds that so many bytes take besides what was carried, and what is left of one.
+    /// Nanoseconds for these bytes beyond the carried part, and the remainder of a nanosecond.
     #[cold]
     fn divide(&self, line_len: u32, carried: u64) -> (u64, u64) {
         let rate = u128::from(self.rate.0);
@@ -108,7 +108,7 @@ impl Serialiser {
 }
 
 impl Sustained {
-    /// The passage at the peak rate, or what the sustainable rate makes of it.
+    /// Passage at the peak rate, or as limited by the sustainable rate.
     fn delay(&self, passage: Passage, line_len: u32) -> Passage {
         let conforms = self.clock.pass(passage.start, line_len).end - self.plan.tolerance;
         if conforms > passage.end {

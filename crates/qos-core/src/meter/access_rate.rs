@@ -72,7 +72,7 @@ impl AccessRate {
         (bytes((-self.tokens).max(0)), bytes(self.compounded))
     }
 
-    /// What was taken of both bursts, in whole bytes, as of the last packet.
+    /// Tokens taken from both bursts, in whole bytes, as of the last packet.
     pub fn current_burst(&self) -> u64 {
         bytes(self.normal - self.tokens)
     }

@@ -24,7 +24,7 @@ const CHANGES_KEPT: usize = 32;
 /// TCP's reaction to a drop, while it is watched.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
-    /// What overflowed since the drop.
+    /// Overflow since the drop.
     overflow: u128,
     /// The level when it was last compared, and the highest since the drop.
     reference: u64,
@@ -49,7 +49,7 @@ pub struct DynamicBucket {
     loss: TokenLoss,
 }
 
-/// What is counted, since it was last cleared.
+/// Counters since they were last cleared.
 #[derive(Clone, Debug)]
 struct Shown {
     since: Time,
@@ -58,7 +58,7 @@ struct Shown {
     area: u128,
     growths: u64,
     shrinks: u64,
-    /// What overflowed while watched, in all and at most in one go.
+    /// Overflow while monitored: the total and the largest single one.
     overflow: u128,
     most_overflow: u128,
     /// Changes since the start.
@@ -190,13 +190,13 @@ impl DynamicBucket {
         self.loss.counters()
     }
 
-    /// Starts what is shown again; bucket and algorithm go on.
+    /// Restarts the displayed counters; bucket and algorithm continue.
     pub(crate) fn clear(&mut self, now: Time) {
         self.shown = Shown { number: self.shown.number, ..Shown::new(now) };
         self.loss.clear();
     }
 
-    /// What is shown, with the level as of `now`.
+    /// Displayed counters, with the level as of `now`.
     pub(crate) fn counters(&self, now: Time) -> DynamicCounters {
         let (shown, plan) = (&self.shown, &self.plan);
         let filled = u128::from(self.level) + u128::from(self.rate_bps) * u128::from(now.since(self.last).0);

@@ -15,7 +15,7 @@ const SAMPLE: Duration = Duration::from_secs(LOAD_SAMPLE_S as u64);
 #[derive(Clone, Debug)]
 pub(crate) struct LoadAverage {
     pub count: Count,
-    /// What was counted before the present sampling period.
+    /// Count before the present sampling period.
     before: Count,
     /// The end of the present sampling period.
     until: Time,

@@ -75,7 +75,7 @@ impl TokenBuckets {
         self.committed = at_most(filled, self.bc);
         let mut overflow = filled.saturating_sub(u128::from(self.bc));
         if self.algorithm == Algorithm::SingleRate {
-            // What the excess bucket takes is not lost.
+            // Tokens that the excess bucket takes are not lost.
             let filled = u128::from(self.excess) + overflow;
             self.excess = at_most(filled, self.be);
             overflow = filled.saturating_sub(u128::from(self.be));

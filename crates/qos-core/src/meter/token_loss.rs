@@ -4,7 +4,7 @@ use crate::counters::police::TokensLost;
 use crate::meter::tokens::UNITS_PER_BYTE;
 use crate::time::{Duration, Time};
 
-/// Counts what overflows. Like the bucket itself it looks at arrivals only.
+/// Counts overflowing tokens. Like the bucket it looks at arrivals only.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenLoss {
     /// Without a packet for longer there is no demand: the tokens would have stayed unused.

@@ -3,14 +3,14 @@
 /// The lists of a port, one direction, by their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AccessGroupsPlan {
-    /// Of the port itself.
+    /// Lists of the port itself.
     pub own: Vec<usize>,
     /// Of its subinterfaces, by VLAN (0: frames without a tag): of all of them, if one has a list.
     pub vlans: Vec<(u16, Vec<usize>)>,
 }
 
 impl AccessGroupsPlan {
-    /// Whether there is a list.
+    /// True if there is a list.
     pub fn filters(&self) -> bool {
         !self.own.is_empty() || !self.vlans.is_empty()
     }

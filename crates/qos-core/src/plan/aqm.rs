@@ -55,7 +55,7 @@ pub(crate) struct PiePlan {
     pub bytemode: bool,
 }
 
-/// How CAKE divides packets into flows, and among which hosts it is fair.
+/// Division of packets into flows by CAKE, and the hosts among which it is fair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IsolationPlan {
     /// A flow is identified by addresses, protocol and ports.
@@ -75,7 +75,7 @@ pub(crate) struct IsolationPlan {
 pub(crate) struct TinPlan {
     /// The rate from which on its priority is lost, b/s; 0 without a shaper.
     pub threshold_bps: u64,
-    /// Its part without a shaper.
+    /// Share of the tin without a shaper.
     pub quantum: u32,
     pub flow_quantum: u32,
     pub target: Duration,
@@ -87,7 +87,7 @@ pub(crate) struct TinPlan {
 /// CAKE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CakePlan {
-    /// In the order of the kernel: a later one has priority over an earlier one, up to its threshold.
+    /// Tins in the order of the kernel: a later one has priority over an earlier one, up to its threshold.
     pub tins: Vec<TinPlan>,
     /// The tin of a code point.
     pub tin_of: [u8; 64],
@@ -96,6 +96,6 @@ pub(crate) struct CakePlan {
     pub account: Option<AccountPlan>,
     /// Counted bytes of all flows.
     pub memory_limit: u64,
-    /// Set the code point of what leaves to 0.
+    /// Set the DSCP of departing packets to 0.
     pub wash: bool,
 }

@@ -18,12 +18,12 @@ pub(crate) struct CatalystPlan {
     pub egress: EgressPlan,
 }
 
-/// Where a port's frames get their internal code point from.
+/// Source of the internal DSCP of a port's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Untrusted,
     Trust(Trust),
-    /// The port's class of service, whatever the frame says.
+    /// The port's class of service, regardless of the frame's.
     Override,
     /// The input policy's classes.
     Policy,
@@ -36,7 +36,7 @@ pub(crate) enum Mark {
     Zero,
     Trust(Trust),
     Dscp(u8),
-    /// The port's class of service, whatever the frame says.
+    /// The port's class of service, regardless of the frame's.
     PortCos,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct IngressPlan {
     pub mutation: Option<[u8; 64]>,
     pub cos_queue: [QueueAt; 8],
     pub dscp_queue: [QueueAt; 64],
-    /// By class of the input policy.
+    /// Markings by class of the input policy.
     pub actions: Vec<ClassAction>,
     pub policers: Vec<PolicerPlan>,
 }
@@ -101,10 +101,10 @@ pub(crate) struct EgressPlan {
     pub priority_queue: bool,
     /// The port's physical speed.
     pub speed: Rate,
-    /// Hundredths of a per cent of the speed that the port may use, and what is shown of that.
+    /// Hundredths of a per cent of the speed that the port may use, and the displayed value.
     pub operational: u32,
     pub shown_operational: u32,
-    /// Whose memory the port uses.
+    /// ASIC whose memory the port uses.
     pub asic: usize,
 }
 

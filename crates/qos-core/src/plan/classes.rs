@@ -1,4 +1,4 @@
-//! The plan of an attached policy-map: its classes and what they match.
+//! Plan of an attached policy-map: its classes and their match criteria.
 
 use crate::config::classification::{MatchMode, ProtocolName};
 use crate::config::policy::{MapAction, SetAction};
@@ -26,7 +26,7 @@ pub(crate) struct Statement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     Any,
-    /// By the number of the access list.
+    /// Access list by number.
     AccessGroup(usize),
     /// Bit n set: code point n.
     Dscp {
@@ -42,7 +42,7 @@ pub(crate) enum Test {
     Cos {
         values: u8,
     },
-    /// First and last of each range; 0 is what has no VLAN.
+    /// First and last of each range; 0 is a frame without a VLAN.
     Vlan {
         ranges: Box<[(u16, u16)]>,
     },
@@ -80,7 +80,7 @@ pub(crate) struct ClassPlan {
     pub own: Option<usize>,
     pub bandwidth: Option<BandwidthCounters>,
     pub priority: Option<ResolvedPriority>,
-    /// The class whose priority its packets have: itself or one around it.
+    /// The class whose priority its packets have: itself or one above it.
     pub priority_of: Option<usize>,
     /// Number of its conversation (classic).
     pub conversation: Option<u32>,
@@ -89,7 +89,7 @@ pub(crate) struct ClassPlan {
 }
 
 impl ClassPlan {
-    /// Whether it has `set` commands.
+    /// True if it has `set` commands.
     pub fn marks(&self) -> bool {
         !self.set.is_empty() || !self.map.is_empty()
     }
@@ -99,7 +99,7 @@ impl ClassPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LevelPlan {
     pub name: String,
-    /// Its classes, in order.
+    /// Classes in order.
     pub classes: Vec<usize>,
     /// The queues that its priority classes share, with their level (later generation).
     pub priority_queues: Vec<(u8, usize)>,

@@ -8,7 +8,7 @@ use crate::frame::port_number::PortId;
 pub(crate) struct Wanted {
     pub protocol: Option<QueuedProtocol>,
     pub input: Option<PortId>,
-    /// By the number of the access list.
+    /// Access list by number.
     pub access_list: Option<usize>,
     pub larger_than: Option<u32>,
     pub smaller_than: Option<u32>,
@@ -16,7 +16,7 @@ pub(crate) struct Wanted {
     pub port: Option<QueuedPort>,
 }
 
-/// Which queue a packet joins.
+/// Queue that a packet joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Steering {
     /// The first that matches decides, by its node.
@@ -42,6 +42,6 @@ pub(crate) struct InterfaceQueueingPlan {
 pub(crate) struct TreeNodePlan {
     pub name: String,
     pub parent: Option<String>,
-    /// Of a queue.
+    /// Settings of a queue.
     pub discipline: Option<String>,
 }

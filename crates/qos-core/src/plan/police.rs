@@ -4,12 +4,12 @@ use crate::config::policy::{PoliceAction, PoliceForm};
 use crate::plan::shape::AccountPlan;
 use crate::time::Duration;
 
-/// How many buckets and rates.
+/// Numbers of buckets and rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     /// One bucket.
     SingleBucket,
-    /// One rate, what overflows the committed bucket fills the excess bucket.
+    /// One rate; overflow of the committed bucket fills the excess bucket.
     SingleRate,
     /// Two rates.
     TwoRate { pir_bps: u64 },
@@ -43,18 +43,18 @@ pub struct DynamicPlan {
     pub minimum_bytes: u64,
     /// Greatest size.
     pub maximum_bytes: u64,
-    /// How often the level is compared while TCP's reaction to a drop is watched.
+    /// Interval at which the level is compared while TCP's reaction to a drop is monitored.
     pub monitoring: Duration,
     /// Without a packet for so long there is no demand, and earlier observations are meaningless.
     pub idle: Duration,
-    /// The first growths: this share of what overflowed.
+    /// Share of the overflow added by the first growths.
     pub first_growth_percent: u32,
-    /// How many they are.
+    /// Number of first growths.
     pub first_growths: u32,
     /// Later growths.
     pub growth_percent: u32,
-    /// By how much the bucket shrinks.
+    /// Share by which the bucket shrinks.
     pub shrink_percent: u32,
-    /// It shrinks if this share of it was never filled.
+    /// The bucket shrinks if this share of it was never filled.
     pub spare_percent: u32,
 }

@@ -13,13 +13,13 @@ use crate::time::{Duration, Rate};
 pub(crate) struct PortPlan {
     pub enabled: bool,
     pub rate: Rate,
-    /// Of a virtual circuit that may not send at that rate for ever.
+    /// Settings of a virtual circuit with a limited time at the peak rate.
     pub sustained: Option<SustainedPlan>,
     pub load_interval_s: u32,
     pub input: Option<PolicyPlan>,
     /// A router's, in the order of their names.
     pub subinterfaces: Vec<SubinterfacePlan>,
-    /// Whether a class's drop rate includes what its policer dropped.
+    /// True if a class's drop rate includes drops of its policer.
     pub police_in_drop_rate: bool,
     pub kind: KindPlan,
 }
@@ -28,7 +28,7 @@ pub(crate) struct PortPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SustainedPlan {
     pub rate: Rate,
-    /// By how much what was sent may be ahead of the rate.
+    /// Maximum amount by which the sent data may exceed the rate.
     pub tolerance: Duration,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct SubinterfacePlan {
     pub native: bool,
 }
 
-/// What only a router's port runs, or only a Catalyst's.
+/// Parts that only a router's port has, or only a Catalyst's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KindPlan {
     Router(Box<RouterPlan>),
     Catalyst(Box<CatalystPlan>),
 }
 
-/// What only a router's port runs: its way out, and what stands ahead of the policies of both ways.
+/// Parts that only a router's port has: its egress, and the stages ahead of the policies of both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RouterPlan {
     pub ring: RingPlan,
@@ -57,9 +57,9 @@ pub(crate) struct RouterPlan {
     pub hold_queue: u32,
     /// The tree of the queues.
     pub nodes: Vec<NodePlan>,
-    /// Most packets of all conversations; none where conversations have no limit together.
+    /// Maximum number of packets in all conversations; none without a common limit.
     pub hold: Option<u32>,
-    /// What is shown of the conversations of weighted fair queueing.
+    /// Displayed values of the conversations of weighted fair queueing.
     pub conversations: Option<ConversationPlan>,
     pub output: Option<PolicyPlan>,
     /// Queueing without a policy-map.
@@ -72,7 +72,7 @@ pub(crate) struct RouterPlan {
 pub(crate) struct RingPlan {
     /// Packets, or particles.
     pub limit: u32,
-    /// Whether it counts particles.
+    /// True if it counts particles.
     pub particles: bool,
 }
 
@@ -84,6 +84,6 @@ pub(crate) struct ConversationPlan {
     /// Congestive discard threshold.
     pub threshold: u32,
     pub reserved: ReservedConversations,
-    /// What classes may still reserve.
+    /// Bandwidth that classes may still reserve.
     pub available_kbps: u64,
 }

@@ -13,7 +13,7 @@ pub(crate) enum QueuePlan {
     Fifo {
         limit: u32,
     },
-    /// A FIFO whose limit is in bytes, or not the same for all packets.
+    /// A FIFO with a limit in bytes or different limits for packets.
     Limited(Box<LimitsPlan>),
     /// `threshold` is that of the congestive discard; `total` is its own limit, without which the interface's
     /// hold-queue limits it.
@@ -95,7 +95,7 @@ impl QueuePlan {
         }
     }
 
-    /// Whether packets are distinguished by flow.
+    /// True if packets are distinguished by flow.
     pub fn by_flow(&self) -> bool {
         matches!(self, QueuePlan::WeightedFair { .. } | QueuePlan::FairQueue { .. })
     }
@@ -114,7 +114,7 @@ impl QueuePlan {
 /// The limits of a queue with every figure known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LimitsPlan {
-    /// As it was typed.
+    /// Limit as typed.
     pub configured: Option<QueueLimit>,
     /// Depth and limits are in counted bytes, rather than in packets.
     pub in_bytes: bool,
@@ -122,7 +122,7 @@ pub(crate) struct LimitsPlan {
     /// while less waits, as on routers.
     pub whole: bool,
     pub limit: u64,
-    /// By the values of a field.
+    /// Limits by values of a field.
     pub thresholds: Option<(ThresholdField, Vec<u64>)>,
 }
 
@@ -174,9 +174,9 @@ pub(crate) struct RandomDetectPlan {
     pub ecn: bool,
     /// Depth and thresholds are in counted bytes, rather than in packets.
     pub in_bytes: bool,
-    /// Values whose row is shown although nothing was seen of it: bit n is value n.
+    /// Values with a displayed row even without packets: bit n is value n.
     pub shown: u64,
-    /// By code point (64) or by one of the other fields (8).
+    /// Rows by DSCP (64) or by one of the other fields (8).
     pub rows: Vec<ResolvedRandomDetectRow>,
 }
 

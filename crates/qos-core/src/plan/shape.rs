@@ -4,21 +4,21 @@ use crate::config::policy::ShapeMode;
 use crate::time::Duration;
 use crate::wire::framing::{CELL, CELL_PAYLOAD};
 
-/// The length of a packet for a rate, where it is not the counted one.
+/// Length of a packet for a rate, if it differs from the counted length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccountPlan {
     /// Added to the counted bytes.
     pub offset: i32,
-    /// Whether the sum is put into cells.
+    /// True if the sum is put into cells.
     pub cells: bool,
     /// No packet is shorter, before it is put into cells.
     pub least: u32,
-    /// Whether 64 bytes take 65 (PTM, IEEE 802.3-2022 clause 61).
+    /// True if 64 bytes take 65 (PTM, IEEE 802.3-2022 clause 61).
     pub ptm: bool,
 }
 
 impl AccountPlan {
-    /// Of a packet of so many counted bytes.
+    /// Length for the rate of a packet of this counted length.
     pub fn length(self, bytes: u32) -> u32 {
         let bytes = bytes.saturating_add_signed(self.offset).max(self.least);
         if self.cells {
@@ -42,7 +42,7 @@ pub(crate) struct ShapePlan {
     /// Bc / CIR.
     pub interval: Duration,
     pub account: Option<AccountPlan>,
-    /// It spaces packets; its bursts are printed and nothing else.
+    /// It spaces packets; its bursts are only printed.
     pub spaced: bool,
     /// A packet leaves while the credit is not below zero, whatever its length, and the next one waits for what it took
     /// (HTB, CAKE). Else it leaves when there is credit for it.
@@ -50,7 +50,7 @@ pub(crate) struct ShapePlan {
 }
 
 impl ShapePlan {
-    /// What an interval adds.
+    /// Credit added per interval.
     pub fn increment_bits(&self) -> u64 {
         match self.mode {
             ShapeMode::Average => self.bc_bits,

@@ -10,7 +10,7 @@ use crate::time::Rate;
 /// The number of the root in every plan.
 pub(crate) const ROOT: usize = 0;
 
-/// How an inner node chooses between its children that have no priority.
+/// Selection among the children of an inner node that have no priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
     /// Bytes in proportion to the weights (later generation, and a single queue).
@@ -19,7 +19,7 @@ pub(crate) enum Sharing {
     Excess,
     /// The lowest sequence number first (classic).
     Sequence,
-    /// By number, or in turn (priority and custom queueing).
+    /// By sequence number, or in turn (priority and custom queueing).
     Turns,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Rank {
     Priority(usize),
     /// [`Sharing::Weighted`] and [`Sharing::Excess`]: its part.
     Weight(u64),
-    /// The same of packets whose length for that is not the counted one.
+    /// The same for packets with a separate length for the rate.
     AccountedWeight(u64, AccountPlan),
     /// [`Sharing::Sequence`]: what a byte adds to the sequence number; without it the packet's precedence decides.
     Factor(Option<u64>),
@@ -46,7 +46,7 @@ pub(crate) enum Rank {
 /// A queue that takes turns with its siblings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// Its place among them.
+    /// Place among the siblings.
     pub number: u8,
     /// Bytes of a turn; not 0.
     pub byte_count: u32,
@@ -67,7 +67,7 @@ pub(crate) struct NodePlan {
     /// The root's is itself. A parent comes before its children.
     pub parent: usize,
     pub rank: Rank,
-    /// [`Sharing::Excess`]: the rate that it has before what is left is shared, b/s.
+    /// [`Sharing::Excess`]: rate before the excess is shared, b/s.
     pub minimum_bps: u64,
     pub shape: Option<ShapePlan>,
     pub body: BodyPlan,
@@ -98,12 +98,12 @@ pub(crate) const SINGLE: usize = 1;
 /// Levels of priority.
 pub(crate) const PRIORITY_LEVELS: usize = 2;
 
-/// What a queue behind those shapers can leave at.
+/// Maximum service rate of a queue behind those shapers.
 pub(crate) fn slowest(line: Rate, shapes: impl Iterator<Item = ShapePlan>) -> Rate {
     shapes.fold(line, |rate, shape| Rate(rate.0.min(shape.target_bps())))
 }
 
-/// What the queue of that number can leave at.
+/// Maximum service rate of the queue of that number.
 pub(crate) fn rate_of(plans: &[NodePlan], index: usize, line: Rate) -> Rate {
     let above = |node: &usize| (*node != ROOT).then(|| plans[*node].parent);
     slowest(line, std::iter::successors(Some(index), above).filter_map(|node| plans[node].shape))

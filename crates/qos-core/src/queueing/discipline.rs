@@ -11,7 +11,7 @@ pub(crate) struct Item<P> {
     pub payload: P,
     /// The class that it counts for, by its number in the policy.
     pub class: Option<usize>,
-    /// When it came to the interface.
+    /// Arrival time at the interface.
     pub arrival: Time,
     /// Bit n set: it had to wait for the shaper at level n of the hierarchy.
     pub delayed: u8,
@@ -34,7 +34,7 @@ pub(crate) struct Place {
 /// Change of the queue that a packet has joined.
 #[derive(Debug)]
 pub(crate) struct Inserted<P> {
-    /// It leaves next, although others were there.
+    /// It leaves next, although other packets were there.
     pub leads: bool,
     /// The packet that was removed for it. Rare, and apart, so that nobody moves the room that it takes.
     pub displaced: Option<Box<Item<P>>>,
@@ -47,7 +47,7 @@ impl<P> Inserted<P> {
 
 /// A queueing discipline: an order and a limit. Cost per packet must not grow with the number of flows.
 pub(crate) trait Discipline<P> {
-    /// Where a packet goes, or why it is not taken.
+    /// Place of a packet, or the reason for refusing it.
     fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason>;
     /// A packet takes its place.
     fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P>;
@@ -103,7 +103,7 @@ pub(crate) fn flow_index(key: u64, seed: u64, flows: u32) -> usize {
 mod tests {
     use super::*;
 
-    /// Whatever the seed, flows go to all queues, to others with another seed.
+    /// With any seed flows use all queues, and with another seed other ones.
     #[test]
     fn flows_are_spread_by_any_seed() {
         let places = |seed: u64| (0..200).map(|key| flow_index(key, seed, 16)).collect::<Vec<_>>();

@@ -84,7 +84,7 @@ impl<P> Discipline<P> for Queue<P> {
 
 /// What only classic weighted fair queueing has: a place in a space of sequence numbers that the scheduler keeps.
 impl<P> Queue<P> {
-    /// Whether it is one of that kind.
+    /// True for a queue of that kind.
     pub fn numbers(&self) -> bool {
         matches!(self, Queue::WeightedFair(_))
     }
@@ -97,7 +97,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The conversation of a packet and the number that it gets there, whatever the limits say.
+    /// The conversation of a packet and its sequence number there, regardless of limits.
     pub fn next(&self, descriptor: &Descriptor) -> Place {
         match self {
             Queue::WeightedFair(queue) => queue.next(descriptor),

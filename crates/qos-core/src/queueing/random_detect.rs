@@ -26,7 +26,7 @@ use crate::wire::ip::ecn;
 /// Binary digits behind the point of the mean depth.
 const FRACTION: u32 = 32;
 
-/// What became of packets of one row.
+/// Outcomes of the packets of one row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     transmitted: Count,
@@ -42,7 +42,7 @@ pub(crate) struct RandomDetect {
     mean: u64,
     seen: Vec<Seen>,
     state: u64,
-    /// What the queue can leave at, b/s.
+    /// Maximum service rate of the queue, b/s.
     rate: Rate,
     /// All that came: their mean size is that of the packets in whose stead an idle queue ages.
     arrived: Count,
@@ -51,7 +51,7 @@ pub(crate) struct RandomDetect {
 }
 
 impl RandomDetect {
-    /// `rate` is what the queue can leave at.
+    /// `rate` is the maximum service rate of the queue.
     pub fn new(plan: RandomDetectPlan, seed: u64, rate: Rate, now: Time) -> RandomDetect {
         let seen = vec![Seen::default(); plan.rows.len()];
         RandomDetect { plan, mean: 0, seen, state: seed, rate, arrived: Count::default(), empty_since: now }
@@ -181,7 +181,7 @@ mod tests {
         ResolvedRandomDetectRow { value, min: 5, max: 10, denominator: 10 }
     }
 
-    /// By code point only rows with packets are reported; by precedence all.
+    /// By DSCP only rows with packets are reported, by precedence all rows.
     #[test]
     fn rows_with_something_in_them_are_told() {
         for (basis, told) in [(RandomDetectBasis::Dscp, 1), (RandomDetectBasis::Precedence, 2)] {

@@ -41,7 +41,7 @@ impl Shaper {
         }
     }
 
-    /// A shaper that spaces packets has credit by the tick, and saves up no more than a frame.
+    /// A shaper that spaces packets has credit by the tick, and saves up at most a frame.
     fn spaced(plan: ShapePlan) -> ShapePlan {
         if !plan.spaced {
             return plan;
@@ -76,7 +76,7 @@ impl Shaper {
         self.credit
     }
 
-    /// What a packet of `bytes` takes of the credit.
+    /// Credit that a packet of `bytes` takes.
     #[inline]
     fn bits(&self, bytes: u32) -> i64 {
         let bytes = self.plan.account.map_or(bytes, |account| account.length(bytes));
@@ -100,12 +100,12 @@ impl Shaper {
         }
     }
 
-    /// Whether an interval ended by `now` that was not accounted for.
+    /// True if an interval ended by `now` that was not accounted for.
     pub fn due(&self, now: Time) -> bool {
         now >= self.next_due()
     }
 
-    /// When the next interval ends that was not accounted for.
+    /// End of the next interval that was not accounted for.
     #[inline]
     pub fn next_due(&self) -> Time {
         self.last + self.plan.interval
@@ -127,13 +127,13 @@ impl Shaper {
         self.credit = i64::try_from(credit).unwrap_or(i64::MAX);
     }
 
-    /// Whether a packet of `bytes` may leave, as of the last `advance`.
+    /// Returns whether a packet of `bytes` may leave, as of the last `advance`.
     #[inline]
     pub fn allows(&self, bytes: u32) -> bool {
         self.credit >= self.needed(bytes)
     }
 
-    /// When a packet of `bytes` at the head of the queue may leave, if it may not yet.
+    /// Time at which a packet of `bytes` at the head of the queue may leave, if it may not yet.
     #[inline]
     pub fn release(&self, bytes: u32) -> Option<Time> {
         match self.intervals_until(bytes) {

@@ -33,10 +33,10 @@ struct Conversation<P> {
 /// A conversation with packets.
 #[derive(Debug)]
 pub(crate) struct Waiting<'a, P> {
-    /// Its number in the queue.
+    /// Number in the queue.
     pub flow: usize,
     pub packets: u64,
-    /// Of the first packet.
+    /// Sequence number of the first packet.
     pub weight: u64,
     /// Packets that it lost.
     pub drops: u64,
@@ -47,9 +47,9 @@ pub(crate) struct Waiting<'a, P> {
 #[derive(Debug)]
 pub(crate) struct WeightedFair<P> {
     conversations: Vec<Conversation<P>>,
-    /// By the head's sequence number: the least leaves next.
+    /// Conversations by the head's sequence number: the lowest leaves next.
     heads: WinnerTree,
-    /// By the tail's sequence number, negated: the least is the first to be discarded.
+    /// Conversations by the tail's sequence number, negated: the lowest is the first to be discarded.
     tails: WinnerTree,
     /// The only conversation with packets, if there was no other since the queue was empty: it is in neither tree.
     lone: Option<usize>,
@@ -168,7 +168,7 @@ impl<P> WeightedFair<P> {
         self.conversations.iter_mut().for_each(|each| each.drops = 0);
     }
 
-    /// Whether a packet can join only in the place of another one.
+    /// Returns whether a packet can join only by replacing another one.
     fn is_full(&self) -> bool {
         self.total.is_some_and(|total| self.depth.packets >= total)
     }
@@ -179,7 +179,7 @@ impl<P> WeightedFair<P> {
         let conversation = &mut self.conversations[index];
         let (_, item) = conversation.items.pop_back()?;
         conversation.drops += 1;
-        // The conversation does not pay for what was not sent.
+        // The conversation is not charged for packets that were not sent.
         conversation.last = conversation.items.back().map_or(self.served, |(number, _)| *number);
         self.count_out(index, item.bytes());
         Some(item)

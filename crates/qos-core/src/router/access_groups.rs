@@ -9,17 +9,17 @@ use crate::plan::access_groups::AccessGroupsPlan;
 #[derive(Debug)]
 pub(crate) struct AccessGroups {
     pub plan: AccessGroupsPlan,
-    /// What they did not permit.
+    /// Packets denied by the lists.
     pub denied: Count,
 }
 
 impl AccessGroups {
-    /// None where there are no lists.
+    /// None without lists.
     pub fn of(plan: &AccessGroupsPlan) -> Option<AccessGroups> {
         plan.filters().then(|| AccessGroups { plan: plan.clone(), denied: Count::default() })
     }
 
-    /// Whether each list lets the packet pass.
+    /// Returns whether each list permits the packet.
     pub fn permit(&mut self, descriptor: &Descriptor, lists: &mut [AccessList]) -> bool {
         let of_vlan = self.plan.vlans.iter().find(|(vlan, _)| *vlan == descriptor.vlan);
         let numbers = of_vlan.map_or(&self.plan.own, |(_, numbers)| numbers);

@@ -38,17 +38,17 @@ use crate::time::Time;
 /// Maximum number of reported conversations: as an interface has by default where its bandwidth is above 512 kb/s.
 const CONVERSATIONS_TOLD: usize = 256;
 
-/// Where a packet goes that has passed what stands ahead of the queues.
+/// Place of a packet that has passed the stages ahead of the queues.
 #[derive(Clone, Copy, Debug)]
 struct Passed {
     class: Option<usize>,
     /// The node of its queue.
     leaf: usize,
-    /// It joins the queue only to go on to the transmit ring at once.
+    /// It joins the queue and moves on to the transmit ring at once.
     straight: bool,
 }
 
-/// Why and when a packet does not come to the queues, and the class that has to count it.
+/// Reason and time at which a packet does not reach the queues, and the class that counts it.
 #[derive(Clone, Copy, Debug)]
 struct Stopped {
     at: Time,
@@ -67,12 +67,12 @@ pub(crate) struct Egress<P> {
     policy: Option<Policy>,
     scheduler: Scheduler<P>,
     ring: TxRing<P>,
-    /// How the frame at the head of the ring will pass the link.
+    /// Passage of the frame at the head of the ring over the link.
     upcoming: Option<Passage>,
     queue_drops: u64,
     /// The class of the frame that started last, and when its last bit is on the wire.
     on_wire: Option<(usize, Time)>,
-    /// Of a port with subinterfaces.
+    /// Policy of a port with subinterfaces.
     pub vlans: Option<Box<Vlans>>,
 }
 
@@ -109,7 +109,7 @@ impl<P> Egress<P> {
         Some(Policy::new(plan.output.clone()?, now, port.load_interval_s, port.police_in_drop_rate))
     }
 
-    /// Changes what the port runs. Everything up to `now` must be settled.
+    /// Changes the plan of the port. Everything up to `now` must be settled.
     pub fn configure(
         &mut self,
         now: Time,
@@ -144,7 +144,7 @@ impl<P> Egress<P> {
         self.drop_refused(outputs);
     }
 
-    /// Drops what waits: the port becomes another one.
+    /// Drops waiting packets, because the port is replaced.
     pub fn give_up(&mut self, now: Time, outputs: &mut Outputs<P>) {
         let now = now.max(self.outbound.settled);
         self.run(now);
@@ -159,7 +159,7 @@ impl<P> Egress<P> {
         }
     }
 
-    /// Puts other queues in place; what waits moves to them.
+    /// Replaces the queues; waiting packets move to the new ones.
     fn replace(&mut self, now: Time, port: &PortPlan, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         self.policy = Egress::<P>::policy(port, &self.plan, now);
         self.ring.forget_classes();
@@ -219,7 +219,7 @@ impl<P> Egress<P> {
             }
         };
         match self.scheduler.admit(now, leaf, descriptor, straight) {
-            // Made where it is handed on, so that it is not copied.
+            // Built at its destination, so that it is not copied.
             Ok(room) => {
                 let delayed = room.delayed;
                 let item = Item { descriptor: *descriptor, payload, class, arrival, delayed };
@@ -227,7 +227,7 @@ impl<P> Egress<P> {
             }
             Err(reason) => {
                 self.queue_drops += 1;
-                // Up to now everything is settled, and nothing has joined.
+                // Everything up to now is settled, and nothing has joined.
                 self.drop(now, class, descriptor.counted_len, payload, reason, outputs);
                 return self.drop_refused(outputs);
             }
@@ -239,7 +239,7 @@ impl<P> Egress<P> {
         self.drop_refused(outputs);
     }
 
-    /// What stands ahead of the queues decides on a packet that joins them at `now`.
+    /// Applies the stages ahead of the queues to a packet that joins them at `now`.
     #[inline]
     fn pass(
         &mut self,
@@ -369,7 +369,7 @@ impl<P> Egress<P> {
         self.upcoming = self.head_passage();
     }
 
-    /// Whether a shaper could let a packet go into the ring, or into the interface's queues.
+    /// Returns whether a shaper could release a packet into the ring, or into the interface's queues.
     fn releases(&self) -> bool {
         (self.ring.has_room() || self.scheduler.releases_apart()) && self.scheduler.len() > 0
     }
@@ -402,7 +402,7 @@ impl<P> Egress<P> {
         self.outbound.settled = self.outbound.settled.max(until);
     }
 
-    /// The same where there are shapers. Of two things at the same time a frame's start comes first.
+    /// The same with shapers. At equal times a frame's start comes first.
     fn run_shaped(&mut self, until: Time) {
         loop {
             let release = if self.releases() { self.scheduler.next_release_time() } else { None };
@@ -446,7 +446,7 @@ impl<P> Egress<P> {
         self.drop_refused(outputs);
     }
 
-    /// Passes on what has reached the other end by `now`.
+    /// Passes on frames that have reached the other end by `now`.
     #[inline]
     pub fn advance(&mut self, now: Time, outputs: &mut Outputs<P>) {
         loop {
@@ -478,7 +478,7 @@ impl<P> Egress<P> {
     pub fn queue_counters(&self) -> InterfaceQueueCounters {
         let (active, max_active) = self.scheduler.conversations();
         let conversations = self.plan.conversations;
-        // What waits for a shaper has not come to the interface's queue yet.
+        // A packet waiting for a shaper has not reached the interface's queue yet.
         let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
         let nodes = shapers.iter().map(|node| self.scheduler.node(*node));
         // The scheduler leaves out those that stand before weighted fair queueing.

@@ -21,7 +21,7 @@ pub(crate) struct Ingress<P> {
     pub inbound: Inbound<P>,
     admission: Option<Box<Admission>>,
     policy: Option<Policy>,
-    /// Of a port with subinterfaces.
+    /// Policy of a port with subinterfaces.
     pub vlans: Option<Box<Vlans>>,
 }
 
@@ -47,7 +47,7 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Passes on what has arrived by `now`.
+    /// Passes on frames that have arrived by `now`.
     pub fn advance(&mut self, now: Time, lists: &mut [AccessList], outputs: &mut Outputs<P>) {
         while let Some(mut frame) = self.inbound.next(now, outputs) {
             match self.refuses(frame.arrives, &mut frame.descriptor, lists) {

@@ -64,7 +64,7 @@ impl<P> RouterPort<P> {
         self.egress.configure(now, plan, router, lists, outputs);
     }
 
-    /// The link without the port; what waits is dropped.
+    /// The link without the port; waiting packets are dropped.
     pub fn into_link(mut self, now: Time, outputs: &mut Outputs<P>) -> (Inbound<P>, Outbound<P>) {
         self.egress.give_up(now, outputs);
         (self.ingress.inbound, self.egress.outbound)

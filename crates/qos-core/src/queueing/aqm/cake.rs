@@ -24,11 +24,11 @@ use crate::time::{Rate, Time};
 /// The code point by which ARP is put into a tin: CS7.
 const CONTROL: usize = 56;
 
-/// The list that a flow is in, and as what it counts.
+/// List and role of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Set {
     None,
-    /// It has just become active.
+    /// The flow has just become active.
     Sparse,
     /// It has used its first quantum and is empty: in turn with the bulk flows, counted as a sparse one.
     SparseWait,
@@ -70,7 +70,7 @@ struct Tin<P> {
     bulk_flows: u32,
     depth: Count,
     deficit: i64,
-    /// From when on it is below its threshold.
+    /// Time from which it is below its threshold.
     time_next: Time,
     ways: Ways,
     sent: Count,
@@ -172,7 +172,7 @@ impl<P> Tin<P> {
         self.count_bulk(at, true);
     }
 
-    /// Whether it has flows that may have packets.
+    /// True if it has flows that may have packets.
     fn serves(&self) -> bool {
         self.sparse_flows + self.bulk_flows > 0
     }

@@ -15,7 +15,7 @@ pub(crate) const QUEUES: usize = 1_024;
 /// Queues of a set.
 const WAYS: usize = 8;
 
-/// How the queue of a packet was found.
+/// Way in which the queue of a packet was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ways {
     /// Another queue of the set had been taken for the flow.
@@ -74,7 +74,7 @@ pub(crate) fn place(tag: u64, tags: &[u64], taken: impl Fn(usize) -> bool) -> (u
     }
 }
 
-/// How a place was found.
+/// Way in which a place was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Direct,

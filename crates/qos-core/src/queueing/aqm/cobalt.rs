@@ -12,7 +12,7 @@ use crate::queueing::aqm::codel::control_law;
 use crate::queueing::aqm::manage::mark;
 use crate::time::{Duration, Time};
 
-/// By how much BLUE's probability grows and shrinks, of 2³².
+/// Step by which BLUE's probability grows and shrinks, of 2³².
 const BLUE_UP: u32 = 1 << 24;
 const BLUE_DOWN: u32 = 1 << 20;
 
@@ -27,7 +27,7 @@ pub(crate) struct Cobalt {
     probability: u32,
 }
 
-/// What became of a packet that was to leave.
+/// Outcome for a departing packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signal {
     pub drop: bool,
@@ -59,7 +59,7 @@ impl Cobalt {
         }
     }
 
-    /// Whether there is something left that time will take away.
+    /// True if state remains that decays with time.
     pub fn is_active(&self, now: Time) -> bool {
         self.probability > 0 || self.count > 0 || now < self.drop_next
     }
@@ -76,7 +76,7 @@ impl Cobalt {
         let over = sojourn > tin.target && sojourn.0 > 4 * tin.mtu_time.0;
         let due = self.count > 0 && now >= self.drop_next;
         let mut signal = Signal::default();
-        // Whether the moment of the next signal is still past when all is done.
+        // True if the time of the next signal is still in the past afterwards.
         let mut late = now > self.drop_next;
         if over {
             if !self.dropping {

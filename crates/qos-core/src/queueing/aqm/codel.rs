@@ -27,7 +27,7 @@ pub(crate) trait Waiting<P> {
 /// The state of the law (`codel_queue_t` of the RFC).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Codel {
-    /// When the delay will have been above the target for an interval.
+    /// Time at which the delay will have been above the target for an interval.
     first_above: Option<Time>,
     drop_next: Time,
     /// Drops of this cycle.
@@ -37,13 +37,13 @@ pub(crate) struct Codel {
     dropping: bool,
 }
 
-/// When the drop after one at `from` is due.
+/// Time of the next drop after one at `from`.
 pub(crate) fn control_law(from: Time, interval: Duration, count: u32) -> Time {
     from + Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt()) as u64)
 }
 
 impl Codel {
-    /// Whether a packet that leaves may be dropped (`dodequeue`).
+    /// Returns whether a departing packet may be dropped (`dodequeue`).
     fn may_drop(&mut self, now: Time, plan: &CodelPlan, sojourn: Option<Duration>, backlog: u64) -> bool {
         let low = sojourn.is_none_or(|sojourn| sojourn < plan.target || backlog <= u64::from(FULL_FRAME));
         if low {
@@ -59,7 +59,7 @@ impl Codel {
         }
     }
 
-    /// The packet that leaves at `now`; what is dropped on the way is put in `lost`.
+    /// The packet that leaves at `now`; packets dropped before it are put in `lost`.
     pub fn dequeue<P>(
         &mut self,
         now: Time,
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(times, [100_000, 70_710, 57_735, 50_000]);
     }
 
-    /// RFC 8289, section 4.4: packets of ECN-capable transports are marked where others would be dropped.
+    /// RFC 8289, section 4.4: packets of ECN-capable transports are marked, all others dropped.
     #[test]
     fn capable_packets_are_marked_at_the_times_of_drops() {
         let marking = CodelPlan { ecn: true, ..PLAN };

@@ -25,7 +25,7 @@ struct Flow<P> {
     bytes: u64,
     deficit: i64,
     law: Codel,
-    /// It is in one of the lists.
+    /// The flow is in one of the lists.
     listed: bool,
 }
 

@@ -33,14 +33,14 @@ pub(crate) fn mark(descriptor: &mut Descriptor) -> bool {
 
 /// What a discipline under active queue management does. The scheduler keeps time and depth for all of them.
 pub(crate) trait Manage<P> {
-    /// Decides on a packet that comes; what has to go to make room is put in `lost`.
+    /// Decides on an arriving packet; packets removed to make room are put in `lost`.
     fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lost: &mut Vec<Lost<P>>) -> Result<Place, DropReason>;
     /// A packet that was admitted joins.
     fn join(&mut self, place: Place, item: Item<P>);
     /// Removes the packet that leaves at `now`; those dropped on the way are put in `lost`. There is one if the queue
     /// holds any.
     fn leave(&mut self, now: Time, lost: &mut Vec<Lost<P>>) -> Option<Item<P>>;
-    /// Removes any packet, whatever the management says.
+    /// Removes any packet, regardless of the management.
     fn remove(&mut self) -> Option<Item<P>>;
     /// About how long the packet is that leaves next, counted bytes; none if there is none.
     fn next_bytes(&self) -> Option<u32>;
@@ -52,7 +52,7 @@ pub(crate) trait Manage<P> {
     fn flows(&self) -> Option<(u32, u32)> {
         None
     }
-    /// What it counted.
+    /// Its counters.
     fn counters(&self) -> ManagedCounters;
     /// Zeroes the counters.
     fn clear(&mut self);

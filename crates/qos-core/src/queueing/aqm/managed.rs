@@ -81,7 +81,7 @@ impl<P> Managed<P> {
         each!(&mut self.kind, queue => Manage::<P>::clear(queue));
     }
 
-    /// Keeps what is known of the packet that leaves next.
+    /// Stores the known properties of the packet that leaves next.
     fn look(&mut self) {
         let bytes = match &self.staged {
             Some(item) => Some(item.bytes()),

@@ -42,13 +42,13 @@ pub(crate) struct Pie {
     delay: Duration,
     delay_before: Duration,
     burst: Duration,
-    /// When the last packet left.
+    /// Departure time of the last packet.
     left: Option<Time>,
     next_update: Time,
     random: u64,
 }
 
-/// By how much the steps are smaller at a probability (RFC 8033, section 4.2).
+/// Factor by which the steps are smaller at a probability (RFC 8033, section 4.2).
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 2_048.0,
@@ -102,7 +102,7 @@ impl Pie {
     /// An update (RFC 8033, section 4.2 and 5).
     fn update(&mut self, backlog: u64) {
         let (delay, before) = (self.delay, self.delay_before);
-        // With packets waiting a delay of zero says that none has left yet.
+        // With waiting packets a delay of zero means that none has left yet.
         let mut known = delay > Duration::ZERO || backlog == 0;
         let gain = |sixteenths: u32| f64::from(sixteenths) / 16.0 / scale(self.probability);
         let mut delta = gain(self.plan.alpha) * (seconds(delay) - seconds(self.plan.target))

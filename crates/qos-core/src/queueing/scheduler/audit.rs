@@ -1,4 +1,4 @@
-//! What is counted against what is there.
+//! Comparison of counters with queue contents.
 
 use crate::counters::aqm::ManagedCounters;
 use crate::counters::count::Count;
@@ -7,7 +7,7 @@ use crate::queueing::scheduler::node::{LeafId, NodeId};
 use crate::queueing::scheduler::Scheduler;
 
 impl<P> Scheduler<P> {
-    /// Checks what is counted against what is there.
+    /// Checks the counters against the queue contents.
     pub fn audit(&self) -> Result<(), String> {
         let mut depth = vec![Count::default(); self.inners.len()];
         let (mut active, mut held) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a change below a node means for its contest with its siblings, and so on up to the root.
+//! Effect of a change below a node on its competition with its siblings, and so on up to the root.
 
 use crate::frame::descriptor::Descriptor;
 use crate::plan::tree::Rank;
@@ -73,7 +73,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Asks the active queue management of a queue; what it drops is refused.
+    /// Calls the active queue management of a queue; packets that it drops are refused.
     pub(super) fn manage<R>(
         &mut self,
         id: LeafId,
@@ -90,7 +90,7 @@ impl<P> Scheduler<P> {
         answer
     }
 
-    /// Decides whether a node may send, and tells its parent or sets its timer.
+    /// Decides whether a node may send, and updates its parent or sets its timer.
     #[inline]
     pub(super) fn contend(&mut self, node: NodeId) {
         match node {
@@ -164,7 +164,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// Keeps what is known of a leaf's conversations.
+    /// Stores the state of a leaf's conversations.
     #[inline]
     pub(super) fn recount(&mut self, id: LeafId) {
         let leaf = &mut self.leaves[id.0];

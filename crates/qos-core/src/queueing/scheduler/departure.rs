@@ -23,7 +23,7 @@ impl<P> Scheduler<P> {
         self.leave_queue(now, NodeId::ROOT, take).is_some()
     }
 
-    /// The queue whose packet a node would send.
+    /// Queue of the packet that a node would send.
     #[inline]
     fn next(&self, mut node: NodeId) -> Option<LeafId> {
         loop {
@@ -78,7 +78,7 @@ impl<P> Scheduler<P> {
                 self.contend(node);
             }
         }
-        // Above the top nothing but the depth changes, and of the root nobody asks what left it.
+        // Above the top only the depth changes, and the departures of the root are never read.
         self.remove(parent, bytes);
         if recount {
             self.recount(id);

@@ -1,4 +1,4 @@
-//! How packets join the queues, and which go to make room.
+//! Admission of packets to the queues, and removal of others to make room.
 
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
@@ -12,13 +12,13 @@ use crate::time::Time;
 pub(crate) struct Room<P> {
     leaf: LeafId,
     place: Place,
-    /// Bit n set: the packet has to wait for the shaper at level n of the hierarchy. It is told so.
+    /// Bit n set: the packet has to wait for the shaper at level n of the hierarchy; the packet records this.
     pub delayed: u8,
-    /// What the queues lost for it.
+    /// Packets that the queues lost for it.
     displaced: Option<Box<Item<P>>>,
 }
 
-/// Where a packet goes, and what was lost for it.
+/// Place of a packet, and the packets lost for it.
 type MadeRoom<P> = (Place, Option<Box<Item<P>>>);
 
 impl<P> Scheduler<P> {
@@ -142,7 +142,7 @@ impl<P> Scheduler<P> {
         levels
     }
 
-    /// A packet takes the room that it has got. Gives what was lost for it.
+    /// A packet takes the room that it has got. Returns the packets lost for it.
     #[inline]
     pub fn join(&mut self, now: Time, room: Room<P>, item: Item<P>) -> Option<Box<Item<P>>> {
         let Room { leaf: id, place, displaced, .. } = room;
@@ -190,7 +190,7 @@ impl<P> Scheduler<P> {
     /// is full: removes the packet with the highest sequence number of all, unless it is the new one.
     pub(super) fn make_room(&mut self, id: LeafId, descriptor: &Descriptor) -> Result<MadeRoom<P>, DropReason> {
         let leaf = &mut self.leaves[id.0];
-        // A queue that has the space of numbers to itself knows what it served last.
+        // A queue that has the sequence space to itself knows its last served packet.
         if !leaf.member.only {
             leaf.queue.set_served(self.inners[leaf.member.parent.0].virtual_time as u64);
         }

@@ -36,7 +36,7 @@ use crate::time::{Rate, Time};
 use crate::winner_tree::WinnerTree;
 use node::{Inner, InnerId, Leaf, LeafId, Member, Minimums, NodeId, Standing};
 
-/// Which inner nodes have a class with priority below one of their children.
+/// Inner nodes that have a class with priority below one of their children.
 fn propagating(plans: &[NodePlan]) -> Vec<bool> {
     let mut found = vec![false; plans.len()];
     let weighted =
@@ -52,7 +52,7 @@ fn propagating(plans: &[NodePlan]) -> Vec<bool> {
     found
 }
 
-/// Whether a node's children are served by sequence number.
+/// True if a node's children are served by sequence number.
 fn sequence(plans: &[NodePlan], node: usize) -> bool {
     matches!(plans[node].body, BodyPlan::Inner { sharing: Sharing::Sequence, .. })
 }
@@ -63,11 +63,11 @@ pub(crate) struct Scheduler<P> {
     leaves: Vec<Leaf<P>>,
     /// The root first.
     inners: Vec<Inner>,
-    /// By the number of a node in the plan: which it is.
+    /// Nodes by their number in the plan.
     nodes: Vec<NodeId>,
     /// The same: the queue that packets join there, of a choice the last below it.
     joins: Vec<LeafId>,
-    /// When shapers let the next packet go, by timer.
+    /// Times at which shapers release the next packet, by timer.
     timers: WinnerTree<u64>,
     /// The nodes of the timers.
     shaped: Vec<NodeId>,
@@ -76,7 +76,7 @@ pub(crate) struct Scheduler<P> {
     held: u64,
     /// A class further down than its parent's children has priority, which counts there too.
     propagates: bool,
-    /// Of the classic generation.
+    /// True for the classic generation.
     classic: bool,
     /// Leaves by the highest sequence number, negated: the least is the first to be discarded.
     tails: WinnerTree<u64>,
@@ -84,7 +84,7 @@ pub(crate) struct Scheduler<P> {
     max_active: u32,
     /// The time of the last change.
     clock: Time,
-    /// When a child of a choice may next take of its minimum rate, by the number of the choice's minimums.
+    /// Times at which a child of a choice may next use its minimum rate, by number of the choice's minimums.
     minimum_timers: WinnerTree<u64>,
     /// The choices between children with minimum rates.
     with_minimums: Vec<InnerId>,
@@ -93,7 +93,7 @@ pub(crate) struct Scheduler<P> {
     /// What shapers had let go and the queues behind them did not take, and what active queue management dropped: when,
     /// why, and which packet.
     refused: Vec<(Time, DropReason, Item<P>)>,
-    /// Room for what active queue management drops at once; empty.
+    /// Room for packets that active queue management drops at once; empty.
     lost: Vec<Lost<P>>,
 }
 
@@ -238,18 +238,18 @@ impl<P> Scheduler<P> {
         self.len() - before.map(|member| member.depth.packets).sum::<u64>()
     }
 
-    /// Whether it is of the classic generation.
+    /// True for the classic generation.
     pub fn is_classic(&self) -> bool {
         self.classic
     }
 
-    /// Whether shapers let packets go whether or not there is room in the transmit ring.
+    /// True if shapers release packets regardless of room in the transmit ring.
     #[inline]
     pub fn releases_apart(&self) -> bool {
         self.apart
     }
 
-    /// Whether there is something for [`take_refused`](Self::take_refused).
+    /// True if [`take_refused`](Self::take_refused) has something to return.
     #[inline]
     pub fn has_refused(&self) -> bool {
         !self.refused.is_empty()

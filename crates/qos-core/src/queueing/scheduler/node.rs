@@ -55,35 +55,35 @@ impl Front {
     }
 }
 
-/// What nodes of both kinds have: their place among their siblings, a shaper, and what is counted of them.
+/// Common parts of nodes of both kinds: place among siblings, shaper, and counters.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub depth: Count,
-    /// What left.
+    /// Departures.
     pub output: Count,
-    /// What of that had waited for the shaper.
+    /// Departures that had waited for the shaper.
     pub delayed: Count,
     /// The root's is itself.
     pub(super) parent: InnerId,
-    /// Its number among its parent's children.
+    /// Number among its parent's children.
     pub(super) child: usize,
-    /// How far below the root.
+    /// Depth below the root.
     pub(super) level: u8,
     /// It has no siblings: whenever it may send it is served next, so that neither its key nor time below its parent
     /// matters.
     pub(super) only: bool,
-    /// It or a node above it has a shaper.
+    /// The node or one above it has a shaper.
     pub(super) shaped: bool,
     /// No shaper of it or of a node above it has an interval that ends before.
     pub(super) touch_at: Time,
     pub(super) timer: usize,
-    /// Its key among its siblings while it may send.
+    /// Key among its siblings while it may send.
     pub(super) key: Option<u128>,
     /// Virtual time (sequence number) at which the last packet served from here ended.
     finish: u128,
-    /// Bytes of the present turn, where turns are taken.
+    /// Bytes of the present turn, if turns are taken.
     used: u64,
-    /// When it may next take of its minimum rate, if it has one.
+    /// Time at which it may next use its minimum rate, if it has one.
     minimum_at: Time,
     /// It takes part among its siblings' minimum rates.
     offered: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Member {
     pub plan: NodePlan,
 }
 
-/// Where a node stands.
+/// Position of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub parent: InnerId,
@@ -114,7 +114,7 @@ impl Member {
             parent,
             child,
             level,
-            // Those are not asked for a key.
+            // Such nodes are not asked for a key.
             only: only && !matches!(plan.rank, Rank::Priority(_) | Rank::Released(_)),
             shaped,
             touch_at: if shaped { now } else { Time(u64::MAX) },
@@ -135,14 +135,14 @@ impl Member {
         let Some(shaper) = &self.shaper else { return front.is_some() };
         let release = front.and_then(|front| shaper.release(front.bytes));
         let ready = front.is_some() && release.is_none();
-        // What may go now to a queue behind the shaper does so at once: `expire`.
+        // Packets that may go now to a queue behind the shaper do so at once: `expire`.
         let now = (ready && matches!(self.plan.rank, Rank::Released(_))).then_some(Time(0));
         let timer = release.or(now).map_or(WinnerTree::<u64>::NONE, |time| time.0.min(u64::MAX - 1));
         timers.set(self.timer, timer);
         ready
     }
 
-    /// Its key among its siblings, with such a packet in front that may go.
+    /// Key among its siblings, with such a packet in front that may go.
     #[inline]
     pub(super) fn key(&self, parent: &Inner, front: Front) -> u128 {
         match (self.key, self.plan.rank) {
@@ -163,7 +163,7 @@ impl Member {
     pub(super) fn enter(&mut self, parent: &mut Inner, key: Option<u128>, now: Time) {
         self.key = key;
         if let Some(minimums) = parent.minimums.as_mut().filter(|_| self.plan.minimum_bps > 0) {
-            // What it did not use while it had nothing to send is lost.
+            // Minimum rate unused while it had nothing to send is lost.
             if key.is_some() && !self.offered {
                 self.minimum_at = self.minimum_at.max(now);
             }
@@ -195,7 +195,7 @@ impl Member {
             return;
         }
         let Some(key) = self.key.filter(|_| !self.only) else { return };
-        // What goes by its minimum rate takes nothing of what is left for all.
+        // Packets sent under a minimum rate do not count against the excess.
         if parent.minimums.as_ref().is_some_and(|minimums| minimums.is_due(self.child)) {
             let time = |bytes: u64| Rate(self.plan.minimum_bps).time_for_bytes(bytes);
             let earliest = Time(now.0.saturating_sub(time(defaults::XE_MINIMUM_CATCH_UP).0));
@@ -234,13 +234,13 @@ pub(crate) struct Leaf<P> {
     pub(super) numbered: bool,
     /// It has no shaper, its own or above it, no early detection and no numbers: what its queue says of a packet holds.
     pub(super) plain: bool,
-    /// Its queue distinguishes flows.
+    /// The queue distinguishes flows.
     pub(super) flows: bool,
-    /// Its queue has active queue management. It is touched before each packet, whatever the time.
+    /// The queue has active queue management. It is called before each packet, at any time.
     pub(super) managed: bool,
-    /// Of its queue, the conversations with packets, as far as the scheduler has counted them.
+    /// Conversations of the queue with packets, as counted by the scheduler.
     pub(super) active: u32,
-    /// What it dropped.
+    /// Drops of the queue.
     pub(super) drops: Count,
 }
 
@@ -256,7 +256,7 @@ impl<P> Leaf<P> {
         plan.map(|plan| RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64), rate, now))
     }
 
-    /// Its queue had no place for a packet.
+    /// The queue had no place for a packet.
     pub(super) fn refuse(&mut self, descriptor: &Descriptor) {
         self.drops.add(descriptor.counted_len);
         self.queue.refused(descriptor);
@@ -320,7 +320,7 @@ impl Propagated {
 /// Minimum rates of children that may send: by the time at which each may next take of it.
 #[derive(Debug)]
 pub(super) struct Minimums {
-    /// Its number among those of the scheduler.
+    /// Number among those of the scheduler.
     pub number: usize,
     due: WinnerTree<u64>,
     later: WinnerTree<u64>,
@@ -343,7 +343,7 @@ impl Minimums {
         self.due.key(child) != WinnerTree::<u64>::NONE
     }
 
-    /// When the next child may take of its minimum rate.
+    /// Time at which the next child may use its minimum rate.
     pub fn next(&self) -> u64 {
         self.later.least_key()
     }
@@ -389,7 +389,7 @@ impl Inner {
         self.next_of_all()
     }
 
-    /// The same where there is more than the contest.
+    /// The same with more than the competition.
     #[inline(never)]
     fn next_of_all(&self) -> Option<NodeId> {
         match self.urgent() {
@@ -446,7 +446,7 @@ impl<'a, P> Node<'a, P> {
         }
     }
 
-    /// What its queue dropped.
+    /// Drops of its queue.
     pub fn drops(&self) -> Count {
         match self {
             Node::Leaf(leaf) => leaf.drops,

@@ -10,7 +10,7 @@ use crate::time::Time;
 use crate::winner_tree::WinnerTree;
 
 impl<P> Scheduler<P> {
-    /// Lets nodes take part again whose shapers have waited long enough, and packets join the queues behind them.
+    /// Lets nodes whose shapers have waited long enough take part again, and packets join the queues behind them.
     pub fn expire(&mut self, now: Time) {
         self.clock = now;
         while self.timers.least_key() <= now.0 {
@@ -67,13 +67,13 @@ impl<P> Scheduler<P> {
         self.refused.pop()
     }
 
-    /// Whether any node has a shaper.
+    /// True if any node has a shaper.
     #[inline]
     pub fn shapes(&self) -> bool {
         !self.shaped.is_empty()
     }
 
-    /// When [`next_release`](Self::next_release) is.
+    /// Time of [`next_release`](Self::next_release).
     #[inline]
     pub fn next_release_time(&self) -> Option<Time> {
         debug_assert!(self.timers.least().is_none_or(|timer| self.head(self.shaped[timer]).is_some()));
@@ -81,7 +81,7 @@ impl<P> Scheduler<P> {
         (time != WinnerTree::<u64>::NONE).then_some(Time(time))
     }
 
-    /// When a shaper will next let a packet go, and which. Meaningful after a `dequeue` that gave nothing.
+    /// Time and shaper of the next release. Meaningful after a `dequeue` that returned nothing.
     pub fn next_release(&self) -> Option<(Time, &Descriptor)> {
         let timer = self.timers.least()?;
         Some((Time(self.timers.key(timer)), self.head(self.shaped[timer])?))
