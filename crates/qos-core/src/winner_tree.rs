@@ -15,7 +15,7 @@ impl Key for u128 {
     const NONE: u128 = u128::MAX;
 }
 
-/// A key and whose it is.
+/// A key and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry<K> {
     key: K,
@@ -36,7 +36,7 @@ impl<K: Key> WinnerTree<K> {
     /// The key of an index that does not take part.
     pub const NONE: K = K::NONE;
 
-    /// So many keys, of which none takes part.
+    /// Tree of this many keys, none of which takes part.
     pub fn new(size: usize) -> WinnerTree<K> {
         let size = size.next_power_of_two();
         let mut nodes = vec![Entry { key: K::NONE, index: 0 }; 2 * size];

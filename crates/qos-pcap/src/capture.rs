@@ -30,16 +30,16 @@ pub struct Packet<'a> {
     pub time_ns: i64,
     /// Bytes of the frame on the wire, without check sequence, however few were kept.
     pub length: u32,
-    /// How the frame begins.
+    /// Link type of the frame.
     pub link: Link,
     /// The interface that it was captured on, counted through all sections of the file.
     pub interface: u32,
-    /// What was kept of it.
+    /// Captured bytes.
     pub frame: &'a [u8],
 }
 
 impl<'a> Capture<'a> {
-    /// Of a source that may be compressed by gzip.
+    /// Reads a source that may be compressed by gzip.
     ///
     /// # Errors
     /// Contents found in place of a capture.
@@ -61,7 +61,7 @@ impl<'a> Capture<'a> {
         Ok(Capture { input, form, given: 0 })
     }
 
-    /// The names of the interfaces that the file describes, empty where it gives none.
+    /// Names of the interfaces that the file describes; empty if it names none.
     pub fn interfaces(&self) -> &[String] {
         match &self.form {
             Form::Pcap(_) => &[],
@@ -82,7 +82,7 @@ impl<'a> Capture<'a> {
         };
         let record = match found {
             Ok(Some(record)) => record,
-            // What was read before the source failed may end anywhere.
+            // The bytes read before an error of the source may end anywhere.
             other => return self.input.failure().map_or_else(|| other.map(|_| None), Err),
         };
         self.given = record.block;

@@ -14,7 +14,7 @@ use crate::packet::{describe, Facts};
 
 macro_rules! columns {
     ($($name:ident: $kind:ty = $code:literal,)*) => {
-        /// Packets, one element of each column a packet; [`Facts`] says what they are.
+        /// Packets, with one element per packet in each column; see [`Facts`].
         #[derive(Clone, Debug, Default)]
         pub struct Columns {
             behind_wanted: usize,
@@ -26,7 +26,7 @@ macro_rules! columns {
             /// Names and types.
             pub const NAMES: &'static [(&'static str, &'static str)] = &[$((stringify!($name), $code)),*];
 
-            /// Writes a piece with the packets so far, and begins anew.
+            /// Writes a part with the packets so far, and starts the next one.
             ///
             /// # Errors
             /// It cannot be written.
@@ -70,12 +70,12 @@ impl Columns {
         Columns { behind_wanted: behind, ..Columns::default() }
     }
 
-    /// How many packets there are.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.time_ns.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no packets.
     pub fn is_empty(&self) -> bool {
         self.time_ns.is_empty()
     }

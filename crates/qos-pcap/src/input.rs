@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 
 /// Bytes that are asked of the source at a time, at least.
 const PIECE: usize = 1 << 20;
-/// What a file begins with that gzip has written (RFC 1952).
+/// First bytes of a file written by gzip (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Bytes of a source, of which as many can be looked at as are asked for.
@@ -26,7 +26,7 @@ impl std::fmt::Debug for Input<'_> {
 }
 
 impl<'a> Input<'a> {
-    /// Of a source whose bytes may be compressed by gzip.
+    /// Reads a source whose bytes may be compressed by gzip.
     pub fn new(mut source: impl Read + 'a) -> Input<'a> {
         let mut first = Vec::new();
         let failure = source.by_ref().take(GZIP.len() as u64).read_to_end(&mut first).err();
@@ -38,17 +38,17 @@ impl<'a> Input<'a> {
         Input { source, buffer: Vec::new(), start: 0, passed: 0, ended, failure }
     }
 
-    /// How many bytes were passed.
+    /// Number of passed bytes.
     pub fn offset(&self) -> u64 {
         self.passed
     }
 
-    /// Why there are no more bytes, where that is not the end of the source.
+    /// Reason for the end of the bytes, unless it is the end of the source.
     pub fn failure(&self) -> Option<String> {
         self.failure.as_ref().map(|error| format!("cannot be read to its end: {error}"))
     }
 
-    /// The next `count` bytes; fewer where there are no more.
+    /// Returns the next `count` bytes; fewer at the end.
     pub fn peek(&mut self, count: usize) -> &[u8] {
         if self.buffer.len() - self.start < count && !self.ended {
             self.buffer.drain(..self.start);

@@ -6,19 +6,19 @@ use qos_core::wire::ethernet::{ethertype, Layout};
 const PPPOE_SESSION: u16 = 0x8864;
 /// Bytes of a PPPoE header (RFC 2516).
 const PPPOE_HEADER: usize = 6;
-/// What begins a PPP frame in HDLC-like framing (RFC 1662): all stations, unnumbered information.
+/// First bytes of a PPP frame in HDLC-like framing (RFC 1662): all stations, unnumbered information.
 const ADDRESS_AND_CONTROL: [u8; 2] = [0xff, 0x03];
 /// Bytes of the header of a cooked capture's second version.
 const COOKED2_HEADER: usize = 20;
 /// Unicast and broadcast addresses of Cisco's HDLC.
 const CISCO_ADDRESSES: [u8; 2] = [0x0f, 0x8f];
 
-/// How the frames of an interface begin.
+/// Link type of an interface's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// Ethernet, with or without VLAN tags and PPPoE.
     Ethernet,
-    /// PPP, with or without its address and control field; Cisco's HDLC where that is told by its address.
+    /// PPP, with or without address and control field; or Cisco HDLC, recognised by its address.
     Ppp,
     /// Cisco's HDLC.
     Hdlc,
@@ -31,7 +31,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// By its number.
+    /// Returns the link type of this number.
     ///
     /// # Errors
     /// The found and the expected contents.
@@ -56,7 +56,7 @@ impl Link {
         (self == Link::Cooked2).then(|| u32::from_be_bytes(index))
     }
 
-    /// The EtherType of what a frame carries, and where that begins; none where it is cut before.
+    /// EtherType and offset of a frame's payload; none if it is truncated before.
     pub(crate) fn network(self, frame: &[u8]) -> Option<(u16, usize)> {
         match self {
             Link::Ethernet => {
@@ -90,7 +90,7 @@ impl Link {
     }
 }
 
-/// The EtherType of what a PPP protocol carries; 0 of others than IP.
+/// EtherType of a PPP protocol; 0 if it is not IP.
 fn of_ppp(protocol: u16) -> u16 {
     match protocol {
         0x0021 => ethertype::IPV4,

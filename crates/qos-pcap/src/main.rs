@@ -22,7 +22,7 @@ struct Cli {
     /// Packets that are written at a time
     #[arg(long, default_value_t = 250_000, value_parser = clap::value_parser!(u32).range(1..))]
     piece: u32,
-    /// Bytes behind the IP header by which a packet is recognised, where so many were kept
+    /// Bytes after the IP header by which a packet is recognised, if that many were captured
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(8..=1024))]
     behind: u16,
 }

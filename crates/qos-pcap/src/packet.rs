@@ -11,13 +11,13 @@ use twox_hash::XxHash3_64;
 use crate::capture::Packet;
 use crate::link::Link;
 
-/// Of a TCP segment: the octet that tells how long its header is.
+/// Offset in a TCP segment of the octet with the header length.
 const TCP_DATA_OFFSET: usize = 12;
 
 /// Known properties of a packet. Numbers are -1 if it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Of IP: 4 or 6.
+    /// IP version: 4 or 6.
     pub version: i8,
     /// Bytes of the IP packet, as its header says.
     pub network_bytes: i32,
@@ -25,7 +25,7 @@ pub struct Facts {
     pub tos: i16,
     /// Time to live or hop limit.
     pub ttl: i16,
-    /// Of the outermost VLAN tag.
+    /// Identifier of the outermost VLAN tag.
     pub vlan: i16,
     /// IP protocol, of IPv6 behind the extension headers.
     pub protocol: i16,
@@ -41,19 +41,19 @@ pub struct Facts {
     pub source_port: i32,
     /// See above.
     pub destination_port: i32,
-    /// Bytes of TCP or UDP payload that the packet had, where the header was kept; not behind extension headers.
+    /// Bytes of TCP or UDP payload of the original packet, if the header was captured; not after extension headers.
     pub payload: i32,
-    /// Of TCP: the number of its first byte, where the same holds.
+    /// TCP sequence number of its first byte, under the same condition.
     pub sequence: i64,
-    /// The same of a packet wherever routers forward it, and of hardly another one: a hash of what they leave alone.
-    /// 0 of what is not IP.
+    /// Identity of the packet across routers: a hash of the fields that they leave unchanged, almost unique. 0 without
+    /// an IP packet.
     pub identity: i64,
-    /// How many of the bytes behind the IP header, of those that `identity` should be of, were kept; -1 where all were.
+    /// Number of captured bytes after the IP header, among those that `identity` covers; -1 if all were captured.
     pub behind: i16,
 }
 
 impl Facts {
-    /// Of a frame that carries no IP.
+    /// Facts of a frame without an IP packet.
     pub const NOT_IP: Facts = Facts {
         version: -1,
         network_bytes: -1,
@@ -99,7 +99,7 @@ pub fn describe(Packet { link, frame, length, .. }: Packet<'_>, behind: usize, r
     Facts { vlan, ..facts.unwrap_or(Facts::NOT_IP) }
 }
 
-/// What an identity is of: room for it, and how many bytes behind the IP header belong to it.
+/// Input of an identity: its buffer, and the number of bytes after the IP header that belong to it.
 type Identity<'a> = (&'a mut Vec<u8>, usize);
 
 fn ipv4(packet: &[u8], whole: usize, descriptor: &Descriptor, identity: Identity<'_>) -> Option<Facts> {
@@ -107,7 +107,7 @@ fn ipv4(packet: &[u8], whole: usize, descriptor: &Descriptor, identity: Identity
     let told = header.total_len();
     // Segmentation offload leaves 0 there.
     let total = if told < header.len { whole } else { told };
-    // Identification; what of the flags and the offset tells fragments apart.
+    // Identification, and the parts of flags and offset that distinguish fragments.
     identity.0.clear();
     identity.0.extend([packet[4], packet[5], packet[6] & 0x3f, packet[7]]);
     let sum = (!header.later_fragment()).then_some(header.protocol());
@@ -133,7 +133,7 @@ fn facts(
     let wanted = behind.min(total - header);
     let kept = packet.len().min(total) - header;
     let above = &packet[header..header + wanted.min(kept)];
-    // Sums of what leaves the host that captures are often not reckoned yet.
+    // Checksums of packets sent by the capturing host are often not calculated yet.
     let sum = match directly {
         Some(protocol::TCP) => 16..18,
         Some(protocol::UDP) => 6..8,
@@ -173,7 +173,7 @@ fn facts(
     }
 }
 
-/// Bytes of payload and TCP's sequence number of a segment of `total` bytes, whose ports are known or not.
+/// Payload bytes and TCP sequence number of a segment of `total` bytes, with known or unknown ports.
 fn payload(segment: &[u8], total: usize, directly: Option<u8>, ports: bool) -> (i32, i64) {
     let less = |header: usize| i32::try_from(total as i64 - header as i64).unwrap_or(i32::MAX);
     match directly {

@@ -16,7 +16,7 @@ pub struct Pcap {
 }
 
 impl Pcap {
-    /// Whether a file begins like one, and then its byte order and the ticks of a second.
+    /// Returns byte order and ticks per second if the file starts like a pcap file.
     pub fn recognise(first: &[u8]) -> Option<(Order, u64)> {
         match first {
             [0xd4, 0xc3, 0xb2, 0xa1, ..] => Some((Order { big: false }, 1_000_000)),
@@ -32,7 +32,7 @@ impl Pcap {
         if header.len() < FILE_HEADER {
             return Err(format!("found {} bytes, expected a pcap file", header.len()));
         }
-        // The upper bits tell of the check sequence that frames may have.
+        // The upper bits describe the FCS that frames may have.
         let link = Link::of((order.u32(header, 20) & 0xffff) as u16)?;
         input.pass(FILE_HEADER);
         Ok(Pcap { order, ticks, link })

@@ -4,20 +4,20 @@ use crate::input::Input;
 use crate::link::Link;
 use crate::record::{nanoseconds, Order, Record, MOST};
 
-/// What a section begins with, read in either byte order.
+/// First bytes of a section, read in either byte order.
 pub const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const INTERFACE: u32 = 1;
 const OBSOLETE: u32 = 2;
 const SIMPLE: u32 = 3;
 const ENHANCED: u32 = 6;
-/// Of a block: its kind and length before, its length behind.
+/// Length of a block's head and tail: type and length before, length after.
 const HEAD: usize = 8;
 const TAIL: usize = 4;
 const PACKET: usize = HEAD + 20;
 const NAME: u16 = 2;
 const RESOLUTION: u16 = 9;
 const OFFSET: u16 = 14;
-/// Of a second, at most: powers of ten and of two below 2⁶².
+/// Maximum ticks per second: powers of ten and of two below 2⁶².
 const MOST_DECIMALS: u8 = 18;
 const MOST_BITS: u8 = 61;
 
@@ -37,7 +37,7 @@ struct Interface {
 pub struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
-    /// Of the interfaces of all sections so far.
+    /// Interfaces of all sections so far.
     names: Vec<String>,
 }
 

@@ -14,13 +14,13 @@ pub struct Record {
     pub time_ns: i64,
     /// Bytes of the frame on the wire, however few were kept.
     pub length: u32,
-    /// How the frame begins.
+    /// Link type of the frame.
     pub link: Link,
     /// The interface that it was captured on, counted through all sections of the file.
     pub interface: u32,
-    /// Where, in the block that the reader has looked at, the kept bytes begin.
+    /// Offset of the captured bytes in the block that the reader has seen.
     pub start: usize,
-    /// How many were kept.
+    /// Number of captured bytes.
     pub kept: usize,
     /// Bytes of the block.
     pub block: usize,
@@ -61,8 +61,7 @@ impl Order {
     }
 }
 
-/// The nanoseconds of a stamp in units of which a second has `ticks`, so many seconds later; none where no number of
-/// 64 bits holds them.
+/// Nanoseconds of a stamp in units of `ticks` per second, with an offset in seconds; none beyond 64 bits.
 pub fn nanoseconds(stamp: u64, ticks: u64, later_s: i64) -> Option<i64> {
     let fraction = u128::from(stamp % ticks) * u128::from(SECOND) / u128::from(ticks);
     let seconds = i64::try_from(stamp / ticks).ok()?.checked_add(later_s)?;

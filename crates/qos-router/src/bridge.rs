@@ -20,7 +20,7 @@ type Address = [u8; 6];
 /// Switched ports and the learnt stations behind them.
 #[derive(Debug, Default)]
 pub struct Bridge {
-    /// By number of the port; null where it does not switch.
+    /// Switched port by port number; null if it does not switch.
     ports: Vec<Option<SwitchportConfig>>,
     /// Port at which each station was last heard, by VLAN.
     table: HashMap<(u16, Address), (PortId, Time)>,
@@ -38,16 +38,16 @@ pub fn retag(frame: &[u8], new: Option<Tag>, into: &mut Vec<u8>) {
     );
 }
 
-/// What is consumed rather than forwarded: the addresses that IEEE 802.1D reserves (spanning tree, pause, LLDP), and
-/// Cisco's own protocols.
+/// Destinations that are consumed instead of forwarded: the addresses reserved by IEEE 802.1D (spanning tree, pause,
+/// LLDP), and Cisco's own protocols.
 fn for_the_switch_itself(destination: Address) -> bool {
     let [a, b, c, d, e, f] = destination;
     (a, b, c, d, e) == (0x01, 0x80, 0xc2, 0, 0) && f < 0x10 || (a, b, c) == (0x01, 0x00, 0x0c) && (d, e) == (0xcc, 0xcc)
 }
 
 impl Bridge {
-    /// The switched ports of a configuration, in the order of the ports' numbers. A port that is shut down takes no
-    /// part. What was learnt stays unless they changed.
+    /// Switched ports of a configuration, in the order of the ports' numbers. A port that is shut down takes no part.
+    /// Learnt addresses stay unless the ports changed.
     pub fn configure<'a>(&mut self, config: &RouterConfig, names: impl Iterator<Item = &'a str>) {
         let switchport = |name: &str| {
             let interface = config.interfaces.get(name).filter(|interface| interface.enabled)?;
@@ -166,7 +166,7 @@ mod tests {
         let mut bridge = bridge();
         forward(&mut bridge, 0, 0, &frame(ALL, A, None));
         assert_eq!(forward(&mut bridge, 1, 2, &frame(A, B, None)), [(4, Some(20)), (5, Some(20))]);
-        // From a trunk by its tag; without one, or with VLAN 0, its native VLAN.
+        // Frames of a trunk by their tag; frames without one, or with VLAN 0, belong to its native VLAN.
         let tagged = |vlan| frame(A, B, Some(Tag { cos: 5, vlan }));
         assert_eq!(forward(&mut bridge, 2, 4, &tagged(10)), [(0, None)]);
         assert_eq!(forward(&mut bridge, 3, 4, &tagged(20)), [(2, None), (5, Some(20))]);

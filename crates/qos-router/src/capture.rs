@@ -22,7 +22,7 @@ const WAITING: usize = 16_384;
 /// Settings of a capture at a port.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Where to; what is there is replaced.
+    /// Destination file; an existing file is replaced.
     pub file: PathBuf,
     /// Description in the file, and the number of stored bytes of each frame.
     pub about: About,
@@ -46,7 +46,7 @@ pub enum CaptureError {
     /// The file.
     #[error("cannot write {path}: {source}", path = .path.display())]
     File {
-        /// Its path.
+        /// Path of the capture.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -62,7 +62,7 @@ pub enum CaptureError {
     Unknown {
         /// The path that was given.
         path: PathBuf,
-        /// Those that there are.
+        /// Existing captures.
         known: String,
     },
 }
@@ -124,7 +124,7 @@ impl Captures {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no capture.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -154,7 +154,7 @@ impl Capture {
     }
 }
 
-/// Also of a router that is told to stop.
+/// Also for a router that is asked to stop.
 impl Drop for Capture {
     fn drop(&mut self) {
         if let Err(error) = self.finish() {
@@ -176,7 +176,7 @@ fn write<W: io::Write>(
             Ok(seen) => seen,
             Err(TryRecvError::Disconnected) => break,
             Err(TryRecvError::Empty) => {
-                // What is there is in the file while nothing comes, whatever becomes of the process.
+                // All frames so far are in the file while none arrive, even if the process dies.
                 file.flush()?;
                 match coming.recv() {
                     Ok(seen) => seen,
@@ -198,8 +198,8 @@ fn write<W: io::Write>(
     Ok(written)
 }
 
-/// Lets frames pass by a filter. The kernel runs it, at a socket that gives back what passes, as it does for those who
-/// capture at interfaces.
+/// Passes frames that match a filter. The kernel runs it at a socket that returns the passing frames, as it does for
+/// captures at interfaces.
 struct Sieve(Option<(UnixDatagram, UnixDatagram)>);
 
 impl Sieve {

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Reason of a missing reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens.
+    /// The socket has no listener.
     #[error("cannot connect to {path}: {source}; is a qos-router running with --control {path}?")]
     Connect {
         /// Path of the socket.
@@ -39,7 +39,7 @@ pub enum ClientError {
         /// Message with line and column.
         source: serde_json::Error,
     },
-    /// A file where none belongs, or none where one does.
+    /// A file is given but not needed, or needed but not given.
     #[error("{0}")]
     Usage(String),
     /// The conversation broke.

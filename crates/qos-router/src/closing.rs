@@ -19,7 +19,7 @@ static LEFT: AtomicUsize = AtomicUsize::new(0);
 /// Closes a packet socket, mostly after this has returned.
 pub(crate) fn close_later(socket: OwnedFd) {
     if LEFT.fetch_add(1, Ordering::Relaxed) < MOST {
-        // Where it fails nothing is lost: the socket is closed here.
+        // If it fails nothing is lost: the socket is closed here.
         let _ = leave(socket);
     }
 }
@@ -38,7 +38,7 @@ fn leave(socket: OwnedFd) -> io::Result<()> {
 fn send(over: &UnixDatagram, descriptors: [RawFd; 2]) -> io::Result<()> {
     let mut byte = [0u8];
     let mut vector = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: byte.len() };
-    // Of the alignment that headers of ancillary data need, and with more room than this one takes.
+    // Aligned for headers of ancillary data, and larger than this one needs.
     let mut control = [0u64; 8];
     let length = size_of::<[RawFd; 2]>() as libc::c_uint;
     // SAFETY: all zeros is a valid empty msghdr; `control` has room for the header and two descriptors, which are

@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DataPlaneConfig {
-    /// What the engine is to do.
+    /// Configuration of the engine.
     #[schemars(flatten)]
     pub engine: RouterConfig,
     /// Nanoseconds that process level takes for a packet of the router's own or for the router itself; null: none, and
@@ -34,14 +34,14 @@ impl DataPlaneConfig {
     }
 }
 
-/// By hand: `serde(flatten)` would let unknown keys pass, and forget where in the text an error is.
+/// Implemented by hand, because `serde(flatten)` would accept unknown keys and lose the position of an error.
 impl<'de> Deserialize<'de> for DataPlaneConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ConfigVisitor)
     }
 }
 
-/// What continues the engine's list of the keys that there are.
+/// Continuation of the engine's list of existing keys.
 const OWN_KEYS: &str = ", `process_ns`, `ip_sla`";
 
 struct ConfigVisitor;
@@ -102,7 +102,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Own<'_, A> {
     }
 }
 
-/// A key: what the engine made of it, or one of the daemon's own, with the engine's seed for the next.
+/// A key: the engine's result for it, or one of the daemon's own keys, with the engine's seed for the next.
 enum Key<K, V> {
     Engine(V),
     ProcessNs(K),

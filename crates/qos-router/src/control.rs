@@ -23,9 +23,9 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub struct Lines {
     buffer: Vec<u8>,
-    /// Where the next line starts.
+    /// Start of the next line.
     start: usize,
-    /// Up to where there is known to be no newline behind `start`.
+    /// Position up to which no newline follows `start`.
     searched: usize,
 }
 
@@ -75,7 +75,7 @@ pub struct Connection {
     lines: Lines,
     output: Vec<u8>,
     written: usize,
-    /// The other end has closed or broken the rules: what is left to write is written, then the connection ends.
+    /// The other end has closed or violated the protocol: outstanding output is written, then the connection ends.
     ending: bool,
     /// Events that it waits for.
     interest: Interest,
@@ -170,7 +170,7 @@ impl AsRawFd for Connection {
 pub struct Control {
     listener: UnixListener,
     path: PathBuf,
-    /// When connections are taken again, after a failure.
+    /// Time at which connections are accepted again, after a failure.
     rests_until: Time,
     /// Open connections.
     pub connections: Vec<Connection>,
@@ -211,8 +211,7 @@ impl Control {
         }
     }
 
-    /// From when on further connections are taken: a moment that is not after `now` where they are already, none where
-    /// there is no room for them.
+    /// Time from which further connections are accepted: not after `now` if they already are, none if there is no room.
     pub fn accepts_from(&self) -> Option<Time> {
         (self.connections.len() < CONNECTIONS).then_some(self.rests_until)
     }

@@ -24,7 +24,7 @@ use crate::ring_sizes::RingSizes;
 use crate::serve::Server;
 use crate::wakeup::Wakeup;
 
-/// Nanoseconds before a departure from which the daemon always waits actively, where nothing else is asked for.
+/// Nanoseconds before a departure from which the daemon always waits actively, unless configured otherwise.
 pub const DEFAULT_SPIN_NS: u64 = 5_000;
 
 /// Routers that a daemon runs.
@@ -41,7 +41,7 @@ pub enum Routers {
         /// Network namespace of its IP stack, for forwarding and IP SLA.
         kernel_netns: Option<PathBuf>,
     },
-    /// Those of a lab's file.
+    /// Routers of a lab's file.
     Lab(PathBuf),
 }
 
@@ -91,7 +91,7 @@ pub enum DaemonError {
         /// The system's reason.
         source: io::Error,
     },
-    /// Its capabilities.
+    /// Capabilities of the process.
     #[error("cannot give up capabilities: {0}")]
     Rights(io::Error),
     /// Anything else of the system.
@@ -141,7 +141,7 @@ pub fn run(options: &Options) -> Result<(), DaemonError> {
     Ok(())
 }
 
-/// A router that is to be opened.
+/// A router to open.
 struct Router<'a> {
     name: &'a str,
     wiring: &'a PortsConfig,
@@ -154,12 +154,12 @@ struct Router<'a> {
 }
 
 impl Router<'_> {
-    /// Opens it. Takes this thread to where its ports are.
+    /// Opens it. Moves this thread to the namespace of its ports.
     fn open(self, clock: Clock, options: &Options) -> Result<Member, DaemonError> {
         let Self { name, wiring, memory, control, outside, kernel, ended, ring_sizes } = self;
         let budget_ns = options.budget_ns;
         if let Some(ended) = &ended {
-            // Of a process before this one; there is nothing to do where there is none.
+            // A leftover of an earlier process; without one there is nothing to do.
             let _ = std::fs::remove_file(ended);
         }
         let opening = Opening { wiring, memory: &memory, ring_sizes, budget_ns, outside, kernel, clock };
@@ -171,7 +171,7 @@ impl Router<'_> {
     }
 }
 
-/// Opens the routers of a lab, each in a thread of its own: the kernel keeps each one waiting for some milliseconds.
+/// Opens the routers of a lab, each in its own thread, because the kernel delays each one by some milliseconds.
 fn open_lab(lab: &LabConfig, clock: Clock, options: &Options) -> Result<Vec<Group>, DaemonError> {
     let places = lab.routers.iter().map(|(name, place)| {
         let outside = namespace(Some(&place.netns))?;

@@ -50,8 +50,9 @@ impl Clock {
         Time(now + self.base)
     }
 
-    /// Event time of a wall-clock stamp, at most the present: one from before a step backwards would lie in the future.
-    /// `read` is when the clock was last read; a frame may have come after that, where this thread was stopped since.
+    /// Event time of a wall-clock stamp, at most the present, because a stamp from before a step backwards would lie in
+    /// the future. `read` is the time of the last reading of the clock; a frame may have arrived later if this thread
+    /// was stopped.
     pub fn event(&self, stamp: u64, read: Time) -> Time {
         let event = Time((stamp + self.base).saturating_sub(self.wall));
         if event <= read {

@@ -14,11 +14,11 @@ pub const LONGEST: usize = 1522;
 /// Shortest frame with an Ethernet header.
 pub const SHORTEST: usize = ethernet::HEADER;
 
-/// How much of the packet above the IP header goes into a transit key: enough for TCP's and UDP's headers and the
-/// sequence numbers that traffic generators put first in their payload.
+/// Bytes of the packet above the IP header in a transit key: enough for the headers of TCP and UDP and the sequence
+/// numbers that traffic generators put first in their payload.
 const KEY_PAYLOAD: usize = 48;
 
-/// The IP packet in a frame, whole, with what is above its header.
+/// The complete IP packet in a frame, and the part above its header.
 enum Ip<'a> {
     V4 { header: Ipv4<'a>, payload: &'a [u8] },
     V6 { header: Ipv6<'a>, payload: &'a [u8] },
@@ -150,8 +150,8 @@ pub fn probe(frame: &[u8]) -> Option<Probe<'_>> {
     Some(Probe::Icmp { source, destination, kind, identifier: u16_at(payload, 4)?, sequence: u16_at(payload, 6)? })
 }
 
-/// Completes a TCP or UDP checksum that the sending kernel left to the hardware, where only the sum of the
-/// pseudo-header has been filled in. False where the frame holds no such checksum.
+/// Completes a TCP or UDP checksum that the sending kernel left to the hardware, with only the sum of the pseudo-header
+/// filled in. False if the frame holds no such checksum.
 pub fn complete_checksum(frame: &mut [u8]) -> bool {
     let Some((at, field)) = (match ip(frame) {
         // A fragment's checksum covers bytes that are not here; kernels never leave those undone.
@@ -188,7 +188,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 }
 
 /// Writes the receive and the transmit stamp (milliseconds since midnight UT) of an ICMP timestamp reply (RFC 792).
-/// False where the frame holds none.
+/// False if the frame holds none.
 pub fn stamp_reply(frame: &mut [u8], received: u32, sent: u32) -> bool {
     let Some(Ip::V4 { header, payload }) = ip(frame) else { return false };
     if header.protocol() != protocol::ICMP || payload.len() < 20 || payload[0] != icmp::TIMESTAMP_REPLY {
@@ -213,7 +213,7 @@ fn checksum_field(protocol: u8, payload: &[u8]) -> Option<usize> {
     (payload.len() >= header).then_some(field)
 }
 
-/// Where `part`, a sub-slice of `whole`, starts and ends in it.
+/// Start and end of `part`, a sub-slice of `whole`, in it.
 fn offset(whole: &[u8], part: &[u8]) -> (usize, usize) {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     (start, start + part.len())

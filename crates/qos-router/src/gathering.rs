@@ -8,13 +8,13 @@ use qos_core::Time;
 
 /// Rounds at most so far apart follow each other closely, ns.
 const CLOSE_NS: u64 = 500_000;
-/// So many such rounds in sequence are load. An echo request and its reply are fewer, through many routers too.
+/// This many such rounds in sequence are load. An echo request and its reply cause fewer, even through many routers.
 const LOAD_ROUNDS: u32 = 256;
-/// How long after a round frames may wait to be taken, ns: the most by which this makes a departure late. A full frame
-/// takes 123 µs on a link of 100 Mb/s.
+/// Maximum time for which frames may wait after a round, ns, and thus the maximum added lateness of a departure. A full
+/// frame takes 123 µs on a link of 100 Mb/s.
 const REST_NS: u64 = 100_000;
 
-/// Whether arrivals are gathered.
+/// True if arrivals are gathered.
 #[derive(Debug)]
 pub(crate) struct Gathering {
     last: Time,

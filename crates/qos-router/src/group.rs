@@ -27,7 +27,7 @@ pub struct Group {
     links: Links,
     /// There are such links.
     joined: bool,
-    /// When each router next has something to do. Apart from the routers, since it is looked through at every event.
+    /// Time at which each router next has work to do; stored separately, because it is read at every event.
     due: Vec<u64>,
     /// Something has come to a router since its last step.
     touched: Vec<bool>,
@@ -100,12 +100,12 @@ impl Group {
         self.running().any(|member| member.service.plane.ready())
     }
 
-    /// When the next round is due, if nothing arrives before.
+    /// Time of the next round, if nothing arrives before.
     pub fn deadline(&self) -> Option<Time> {
         self.running().filter_map(|member| member.service.plane.deadline()).min()
     }
 
-    /// When something is next due that must not be late.
+    /// Time of the next event that must not be late.
     pub fn departure(&self) -> Option<Time> {
         self.running().filter_map(|member| member.service.plane.departure()).min()
     }
@@ -116,7 +116,7 @@ impl Group {
         if !member.runs() {
             return None;
         }
-        // A router that has panicked is not looked at again, so that nobody sees what it has left half done.
+        // A router that has panicked is not used again, so its incomplete state is never read.
         match catch_unwind(AssertUnwindSafe(|| work(member))) {
             Ok(done) => Some(done),
             Err(payload) if self.alone => resume_unwind(payload),
@@ -127,7 +127,7 @@ impl Group {
         }
     }
 
-    /// Takes what has arrived, catches up with the clock and sends what is due.
+    /// Takes arrived frames, catches up with the clock and sends due frames.
     pub fn round(&mut self, ahead: Duration) {
         let now = self.clock.tick();
         let (clock, mut horizon) = (self.clock, now);
@@ -172,7 +172,7 @@ impl Group {
                 member.service.plane.deadline()
             });
             self.touched[number] = false;
-            // What could not be done at its time (a socket's turn) waits for the next round.
+            // Work that was impossible at its time (a socket's turn) waits for the next round.
             self.due[number] = key(after.flatten().filter(|after| after.0 > due));
             self.hand_over(number);
         }
@@ -185,7 +185,7 @@ impl Group {
         }
     }
 
-    /// Gives what has left a router by links in memory to those at their other ends.
+    /// Passes frames that have left a router by links in memory to the other ends.
     fn hand_over(&mut self, number: usize) {
         if self.members[number].service.plane.nothing_crosses() {
             return;
@@ -222,7 +222,7 @@ impl Group {
         self.hand_over(number);
     }
 
-    /// Takes what the kernel tells of the interfaces that stand for links.
+    /// Reads the kernel's messages about the interfaces that stand for links.
     pub fn follow_links(&mut self) {
         let mut changed = false;
         for number in 0..self.members.len() {
@@ -233,7 +233,7 @@ impl Group {
         }
     }
 
-    /// Has copies made of what crosses links at which somebody captures.
+    /// Enables copies of the frames on links with a capture.
     fn set_taps(&mut self) {
         for number in 0..self.links.len() {
             for port in 0..self.links[number].len() {
@@ -263,7 +263,7 @@ impl Group {
         }
     }
 
-    /// Answers what has come over a connection. False when it is over.
+    /// Answers the requests of a connection. False when it is over.
     pub fn answer(&mut self, number: usize, connection: usize) -> bool {
         self.catch_up(number);
         let alone = self.alone;

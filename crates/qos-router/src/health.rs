@@ -86,12 +86,12 @@ pub struct Lateness {
     budget_ns: u64,
     over_budget: u64,
     behind_ns: u64,
-    /// Up to when `behind_ns` is counted: departures of one stall overlap.
+    /// Time up to which `behind_ns` is counted: departures of one stall overlap.
     behind_until: u64,
 }
 
 impl Lateness {
-    /// Of so many ports, without a departure; those later than `budget_ns` will be counted apart.
+    /// Health of this many ports, without a departure; departures later than `budget_ns` are counted separately.
     pub fn new(budget_ns: u64, ports: usize) -> Self {
         let by_port = (0..ports).map(|_| Quantiles::new(DIGITS_OF_PORT)).collect();
         Self { all: Quantiles::new(DIGITS), by_port, budget_ns, over_budget: 0, behind_ns: 0, behind_until: 0 }
@@ -169,7 +169,7 @@ mod tests {
         (0..999).for_each(|_| lateness.record(0, 5000, 5050));
         lateness.record(2, 5000, 7_005_000);
         let found: Vec<_> = lateness.by_port().map(|port| (port.count, port.p50, port.p999)).collect();
-        // To two digits: a bucket of 7 ms is 65 536 ns wide, and its upper end is told.
+        // To two digits: a bucket of 7 ms is 65 536 ns wide, and its upper end is reported.
         assert_eq!(found, [(999, 50, 50), (0, 0, 0), (1, 7_012_351, 7_012_351)]);
         assert_eq!((lateness.quantiles().count, lateness.quantiles().p99), (1000, 50));
         lateness.clear();

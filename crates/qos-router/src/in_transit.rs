@@ -25,7 +25,7 @@ pub struct Transit {
 }
 
 impl Transit {
-    /// Gives the frame's descriptor what its bytes do not have.
+    /// Adds the properties to the frame's descriptor that its bytes lack.
     pub fn restore(&self, descriptor: &mut Descriptor) {
         descriptor.input_port = Some(self.input);
         descriptor.qos_group = self.qos_group;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     proptest! {
-        /// The table does what a plain list does.
+        /// The table behaves like a plain list.
         #[test]
         fn agrees_with_a_list(steps in prop::collection::vec((0u64..300, 0u64..6, any::<bool>()), 1..400)) {
             const CAPACITY: usize = 16;

@@ -1,5 +1,5 @@
-//! The routers of one process (`--lab FILE`): where each one's ports, kernel and control socket are, and the links
-//! between them that are memory.
+//! Routers of one process (`--lab FILE`): the location of each one's ports, kernel and control socket, and the links
+//! between them in memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -28,7 +28,7 @@ enum Command {
     Ctl(Ctl),
     /// Print a JSON Schema
     Schema {
-        /// Of what
+        /// Type of the schema
         of: Schema,
     },
 }
@@ -41,7 +41,7 @@ struct Run {
     /// File with the wiring of the ports
     #[arg(long, requires = "name")]
     ports: Option<PathBuf>,
-    /// Where to make the control socket
+    /// Path of the control socket
     #[arg(long, requires = "name")]
     control: Option<PathBuf>,
     /// File with the routers of a lab, in place of name, ports, control socket and namespace of one
@@ -53,8 +53,8 @@ struct Run {
     /// Milliseconds of shortest frames at the link's rate for which the receive rings have room
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     ring_ms: u64,
-    /// Nanoseconds before a departure from which to wait actively for its time, besides what the kernel takes to wake
-    /// up (0: never)
+    /// Nanoseconds before a departure from which to wait actively for its time, in addition to the kernel's wake-up
+    /// time (0: never)
     #[arg(long, default_value_t = daemon::DEFAULT_SPIN_NS)]
     spin: u64,
     /// Network namespace of the router's own IP stack, from which IP SLA sends its probes; without it there is no IP
@@ -134,7 +134,7 @@ fn start(run: Run) -> Result<(), Failure> {
     daemon::run(&options).map_err(|error| Failure::Failed(error.to_string()))
 }
 
-/// Whether the daemon did what it was asked to.
+/// Returns whether the daemon carried out the request.
 fn control(ctl: &Ctl) -> Result<bool, Failure> {
     let request = client::request(&ctl.op, ctl.file.as_deref(), ctl.interface.as_deref());
     let reply = request.and_then(|request| client::send(&ctl.control, &request));

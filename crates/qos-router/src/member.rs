@@ -7,7 +7,7 @@ use crate::requests::Service;
 
 /// A router of this process.
 pub struct Member {
-    /// What answers requests, with the data plane.
+    /// Handler of requests, with the data plane.
     pub service: Service,
     /// Control socket; none once it was requested to stop.
     pub control: Option<Control>,
@@ -21,12 +21,12 @@ impl Member {
         Self { service, control, ended }
     }
 
-    /// It has neither failed nor been told to stop.
+    /// It has neither failed nor been asked to stop.
     pub fn runs(&self) -> bool {
         self.service.failure.is_none() && !self.service.stopping
     }
 
-    /// It has failed, and says why from now on.
+    /// It has failed, and reports the reason from now on.
     pub fn fail(&mut self, why: &str) {
         let failure = format!("the data plane of {} failed: {why}", self.service.name);
         eprintln!("qos-router: {failure}");

@@ -1,5 +1,5 @@
-//! Network namespaces, in which sockets are opened from outside: that of the router's own IP stack, and that of the
-//! ports where one process runs several routers.
+//! Network namespaces in which sockets are opened from outside: that of the router's own IP stack, and that of the
+//! ports if one process runs several routers.
 
 use std::fs::File;
 use std::io;
@@ -10,10 +10,10 @@ use std::thread;
 
 use netio::socket::{Kind, Socket};
 
-/// Where the router's IP stack is, or where its ports are.
+/// Location of the router's IP stack, or of its ports.
 #[derive(Clone, Debug)]
 pub enum Namespace {
-    /// In this network namespace.
+    /// A network namespace.
     Other(Arc<File>),
     /// No other is known. Of an IP stack: there is no IP SLA, and all frames are forwarded by the kernel. Of ports:
     /// they are in the namespace of the process.

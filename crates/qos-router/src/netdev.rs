@@ -1,11 +1,11 @@
-//! Linux interfaces: index by name, the names that exist, and what the kernel could not deliver.
+//! Linux interfaces: index by name, existing names, and frames that the kernel could not deliver.
 
 use std::ffi::CString;
 use std::io;
 
 use crate::namespace::Namespace;
 
-/// Index of the interface `name`, or `None` where there is no such interface in this network namespace.
+/// Index of the interface `name`, or `None` if there is no such interface in this network namespace.
 pub fn index(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     // SAFETY: `name` is a zero-terminated string that outlives the call.
@@ -20,7 +20,7 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// What the kernel could not deliver of what was sent on one interface.
+/// Sent frames of one interface that the kernel could not deliver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsent {
     /// Name of the interface.

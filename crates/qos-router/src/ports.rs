@@ -9,13 +9,13 @@ use qos_core::{ConfigError, PortsConfig};
 /// Longest Linux interface name (`IFNAMSIZ` less the final zero).
 const LONGEST_NAME: usize = 15;
 
-/// What can be wrong with the wiring file. The text names the place and says what to do.
+/// Errors in the wiring file. The text contains the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum WiringError {
     /// The file cannot be read.
     #[error("cannot read the {what} file {path}: {source}; give the path of a readable file with {option}")]
     Unreadable {
-        /// Which file: of ports, or of a lab.
+        /// Kind of the file: of ports, or of a lab.
         what: &'static str,
         /// The path as given.
         path: String,
@@ -27,7 +27,7 @@ pub enum WiringError {
     /// Not a usable wiring.
     #[error("{what} file: {error}")]
     Unusable {
-        /// Which file.
+        /// Kind of the file.
         what: &'static str,
         /// The place in it and the reason.
         error: ConfigError,
@@ -88,8 +88,7 @@ pub fn check(wiring: &PortsConfig) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The other end of the line that port `name` is an end of: the port whose `inside` is this one's `wire`, and the other
-/// way round.
+/// Other end of the line that ends at port `name`: the port whose `inside` is this one's `wire`, and vice versa.
 pub fn other_end<'a>(wiring: &'a PortsConfig, name: &str) -> Option<&'a str> {
     let port = &wiring.ports[name];
     let ends = |(other, peer): &(&'a String, &PortConfig)| {

@@ -180,7 +180,7 @@ struct InForce<'a> {
     config: Option<&'a RawValue>,
 }
 
-/// What answers requests: the data plane and what the protocol knows of it.
+/// Handler of requests: the data plane and the protocol's knowledge of it.
 pub struct Service {
     /// The data plane.
     pub plane: Dataplane,
@@ -190,7 +190,7 @@ pub struct Service {
     config: Option<Box<RawValue>>,
     /// A client has asked for the end.
     pub stopping: bool,
-    /// Why the data plane no longer works, if it does not.
+    /// Reason why the data plane no longer works, if it does not.
     pub failure: Option<String>,
 }
 
@@ -236,7 +236,7 @@ impl Service {
             Request::IpSla(operation, samples) => reply(self.plane.ip_sla(operation, samples)),
             Request::Capture(mut wanted) => {
                 let port = self.named(&wanted.about.interface)?;
-                // A reader of the file does not know whose it is.
+                // A reader of the file does not know its owner.
                 wanted.about.interface = format!("{} {}", self.name, wanted.about.interface);
                 self.plane.capture(port, &wanted).map_err(|error| Refusal::request(error.to_string()))?;
                 reply(Nothing {})

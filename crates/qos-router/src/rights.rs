@@ -1,8 +1,8 @@
-//! What the process may do: less from the moment on at which it needs less.
+//! Rights of the process: fewer as soon as it needs fewer.
 
 use std::io;
 
-/// Of capget(2): three sets of 64 capabilities.
+/// Sets of capget(2): three of 64 capabilities.
 const VERSION_3: u32 = 0x2008_0522;
 /// Names namespaces by descriptors of process 1 (capabilities(7)).
 const CAP_SYS_PTRACE: u32 = 19;
@@ -62,7 +62,7 @@ mod tests {
     fn a_data_plane_that_has_its_namespaces_cannot_look_for_others() {
         let has = effective();
         if has & (1 << CAP_SYS_PTRACE) == 0 {
-            // Of an ordinary user: once more as root of a user namespace.
+            // For an ordinary user: again, as root of a user namespace.
             let name = "rights::tests::a_data_plane_that_has_its_namespaces_cannot_look_for_others";
             let mut again = Command::new("unshare");
             again.args(["--user", "--map-root-user"]).arg(std::env::current_exe().unwrap()).args(["--exact", name]);

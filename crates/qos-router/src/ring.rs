@@ -15,7 +15,8 @@ use crate::closing::close_later;
 use crate::frame::{self, LONGEST};
 
 /// Bytes of a ring slot: the ring's header (66 with the link's address, before the Ethernet header) and the longest
-/// frame, rounded up to what the kernel aligns slots to. Not a power of two: headers of slots would share cache sets.
+/// frame, rounded up to the kernel's slot alignment. Not a power of two, because headers of slots would share cache
+/// sets.
 const SLOT: usize = 1600;
 /// Bytes of a block of the ring, the kernel's unit of allocation.
 const BLOCK: usize = 64 * 1024;
@@ -26,7 +27,7 @@ pub const BATCH: usize = 64;
 
 const VLAN_TAG: usize = 4;
 
-/// Where a slot begins in a ring.
+/// Start of a slot in a ring.
 fn offset(slot: usize) -> usize {
     slot / SLOTS_PER_BLOCK * BLOCK + slot % SLOTS_PER_BLOCK * SLOT
 }
@@ -126,7 +127,7 @@ impl Ring {
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         set(&socket, packet, libc::PACKET_VERSION, &version, "choosing the ring's version")?;
         set(&socket, packet, libc::PACKET_IGNORE_OUTGOING, &1, "ignoring outgoing frames")?;
-        // Stamps are taken where the frame enters the interface's queue rather than where it reaches the ring.
+        // Stamps are taken on entry into the interface's queue instead of on arrival at the ring.
         let software = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
         set(&socket, packet, libc::PACKET_TIMESTAMP, &software, "choosing receive stamps")?;
         set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1, "turning on receive stamps")?;
@@ -277,10 +278,10 @@ impl Drop for Ring {
     }
 }
 
-/// Sends frames by a packet socket in order, at most [`BATCH`]; returns how many the kernel took. Those behind the
-/// first that it refused have not been tried.
+/// Sends frames by a packet socket in order, at most [`BATCH`]; returns the number that the kernel took. Frames after
+/// the first refused one have not been tried.
 pub fn send<'a>(socket: &impl AsRawFd, frames: impl Iterator<Item = &'a [u8]>) -> usize {
-    // Left uninitialised beyond what is used: most calls send one frame.
+    // Left uninitialised beyond the used part: most calls send one frame.
     let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
     let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
     let mut count = 0;

@@ -68,7 +68,7 @@ mod tests {
     fn a_fast_link_keeps_its_share_among_slow_ones() {
         let rates_bps = std::iter::repeat_n(10_000_000, 100).chain([1_000_000_000]);
         let sizes = RingSizes::new(DEFAULT_NS, rates_bps);
-        // Of 892 and 16 384, two thirds.
+        // Two thirds of 892 and of 16 384.
         assert_eq!((sizes.slots(10_000_000), sizes.slots(1_000_000_000)), (589, 10_833));
     }
 }

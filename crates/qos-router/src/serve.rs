@@ -1,4 +1,5 @@
-//! Serving: one thread waits for frames, requests, news and signals of a group of routers, and does what is to be done.
+//! Event loop: one thread waits for frames, requests, notifications and signals of a group of routers, and handles
+//! them.
 
 use std::os::fd::AsRawFd;
 use std::thread;
@@ -13,7 +14,7 @@ use crate::wakeup::Wakeup;
 /// While frames keep it busy, the control sockets and signals are looked at this often.
 const CONTROL_EVERY_NS: u64 = 1_000_000;
 
-/// Who has something to do, by router.
+/// Routers with work to do.
 #[derive(Debug, Clone, Copy)]
 enum Token {
     Ring(usize),
@@ -80,8 +81,8 @@ impl<'a> Server<'a> {
         });
     }
 
-    /// How long to sleep: 0 to go on at once. Waits actively for a departure that is near. Under load it sleeps here,
-    /// as long as nothing has to be looked for.
+    /// Time to sleep: 0 to continue at once. Waits actively for a departure that is near. Under load it sleeps here, as
+    /// long as there is nothing to look for.
     fn idle_for(&mut self) -> Option<u64> {
         let group = &self.group;
         if group.ready() {
@@ -111,8 +112,8 @@ impl<'a> Server<'a> {
         Some(0)
     }
 
-    /// Gathers what is to be waited for from now on. Returns for how long: no longer than until a control socket that
-    /// rests is to be looked at again.
+    /// Collects the events to wait for from now on. Returns the time limit: at most until a resting control socket must
+    /// be read again.
     fn set_up(&mut self, now: Time, mut timeout_ns: Option<u64>) -> Option<u64> {
         let waiter = &mut self.waiter;
         waiter.clear();
@@ -144,7 +145,7 @@ impl<'a> Server<'a> {
         timeout_ns
     }
 
-    /// Does what the wait has found to do, except for frames, which the next round takes.
+    /// Handles the events of the wait, except frames, which the next round takes.
     fn attend(&mut self) {
         let mut over = Vec::new();
         let found: Vec<_> = self.waiter.ready().collect();

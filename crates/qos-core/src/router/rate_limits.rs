@@ -39,7 +39,7 @@ impl RateLimits {
         RateLimits { lines: plans.iter().map(line).collect() }
     }
 
-    /// Whether these are its lines.
+    /// Returns whether these are the lines of this list.
     pub fn runs(&self, plans: &[RateLimitPlan]) -> bool {
         self.lines.iter().map(|line| &line.plan).eq(plans)
     }

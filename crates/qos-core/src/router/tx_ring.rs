@@ -67,13 +67,13 @@ impl<P> TxRing<P> {
         self.entries.iter_mut().for_each(|(_, item)| item.class = None);
     }
 
-    /// What is in use of the limit.
+    /// Used part of the limit.
     pub fn used(&self) -> u32 {
         self.used
     }
 }
 
-/// What of a ring's limit a packet takes.
+/// Part of the ring's limit that a packet takes.
 #[inline]
 fn room<P>(plan: RingPlan, item: &Item<P>) -> u32 {
     if plan.particles {

@@ -1,4 +1,4 @@
-//! The VLANs of a port: which frames it takes, and what was counted of each subinterface.
+//! VLANs of a port: its accepted frames, and the counters of each subinterface.
 
 use crate::counters::count::Count;
 use crate::frame::descriptor::Descriptor;
@@ -14,7 +14,7 @@ const NOBODY: u16 = u16::MAX;
 /// The subinterfaces of a port, one direction.
 #[derive(Debug)]
 pub(crate) struct Vlans {
-    /// By VLAN, 0 for frames without a tag: the number of the subinterface.
+    /// Number of the subinterface by VLAN; 0 is a frame without a tag.
     numbers: Box<[u16; VLANS]>,
     counts: Vec<(String, Count)>,
 }
@@ -39,7 +39,7 @@ impl Vlans {
         (!plans.is_empty()).then(|| Box::new(Vlans { numbers, counts }))
     }
 
-    /// Whether the frame is for the port or a subinterface that is up, which counts it.
+    /// Returns whether the frame is for the port or for a subinterface that is up, which counts it.
     pub fn takes(&mut self, descriptor: &Descriptor) -> bool {
         match self.numbers[usize::from(descriptor.vlan) % VLANS] {
             NOBODY => false,
@@ -51,7 +51,7 @@ impl Vlans {
         }
     }
 
-    /// What the subinterface of that number counted.
+    /// Counters of the subinterface of that number.
     pub fn count(&self, number: usize) -> Count {
         self.counts[number].1
     }

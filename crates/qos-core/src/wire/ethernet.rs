@@ -53,14 +53,14 @@ impl Tag {
 pub struct Layout {
     /// The EtherType behind the tags.
     pub ethertype: u16,
-    /// Where the packet begins.
+    /// Offset of the packet.
     pub network: usize,
     /// Tags, at most two; behind those the EtherType may be that of another.
     pub tags: usize,
 }
 
 impl Layout {
-    /// Of any bytes; none where a header is cut.
+    /// Parses any bytes; none if a header is truncated.
     pub fn of(frame: &[u8]) -> Option<Layout> {
         let mut at = ADDRESSES;
         for tags in 0..=MAX_TAGS {

@@ -23,17 +23,17 @@ pub enum Framing {
     Pppoe,
     /// Cells: AAL5 with LLC/SNAP, routed (RFC 2684, `encapsulation aal5snap`).
     Aal5snap,
-    /// Cells: AAL5 with the protocol told by the circuit, routed (RFC 2684, `encapsulation aal5mux ip`).
+    /// Cells: AAL5 with the protocol given by the circuit, routed (RFC 2684, `encapsulation aal5mux ip`).
     Aal5mux,
     /// Cells: PPP over AAL5 with LLC (RFC 2364).
     PppoaSnap,
-    /// Cells: PPP over AAL5, told by the circuit (RFC 2364, `encapsulation aal5mux ppp`).
+    /// Cells: PPP over AAL5, given by the circuit (RFC 2364, `encapsulation aal5mux ppp`).
     PppoaMux,
     /// Cells: PPP over bridged Ethernet with LLC/SNAP and without its check sequence (RFC 2684, RFC 2516).
     PppoeoaSnap,
 }
 
-/// The hardware of a framing, which decides what may be configured on an interface.
+/// Hardware of a framing, which decides the possible configuration of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
     Ethernet,
@@ -109,7 +109,7 @@ const SERIAL_LINE_OVERHEAD: u32 = 7;
 /// AAL5's trailer (ITU-T I.363.5), which ends the last cell.
 const AAL5_TRAILER: u32 = 8;
 
-/// A cell (ITU-T I.361), and what of it is payload.
+/// A cell (ITU-T I.361), and its payload.
 pub(crate) const CELL: u32 = 53;
 pub(crate) const CELL_PAYLOAD: u32 = 48;
 
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(framed(1492, 1, Framing::Pppoe), (1518, 1542));
     }
 
-    /// With LLC/SNAP a packet says what it is: that encapsulation understands PPP and bridged frames behind it.
+    /// With LLC/SNAP a packet carries its type: that encapsulation understands PPP and bridged frames behind it.
     #[test]
     fn encapsulations_speak_their_own_and_snap() {
         let all = [

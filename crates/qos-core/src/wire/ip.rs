@@ -50,7 +50,7 @@ pub struct Ipv4<'a> {
 }
 
 impl<'a> Ipv4<'a> {
-    /// Of a packet; none where it is no IPv4 header.
+    /// Parses a packet; none without an IPv4 header.
     pub fn of(packet: &'a [u8]) -> Option<Ipv4<'a>> {
         let fixed = packet.first_chunk::<IPV4_HEADER>()?;
         let len = usize::from(fixed[0] & 0x0f) * 4;
@@ -115,7 +115,7 @@ pub struct Ipv6<'a> {
 }
 
 impl<'a> Ipv6<'a> {
-    /// Of a packet; none where it is no IPv6 header.
+    /// Parses a packet; none without an IPv6 header.
     pub fn of(packet: &'a [u8]) -> Option<Ipv6<'a>> {
         let fixed = packet.first_chunk::<IPV6_HEADER>()?;
         (fixed[0] >> 4 == 6).then_some(Ipv6 { fixed })
@@ -141,7 +141,7 @@ impl<'a> Ipv6<'a> {
         [self.fixed[1] & 0x0f, self.fixed[2], self.fixed[3]]
     }
 
-    /// The number of what follows: an extension header or a protocol.
+    /// Number of the next header: an extension header or a protocol.
     pub fn next_header(&self) -> u8 {
         self.fixed[6]
     }
@@ -216,7 +216,7 @@ fn rewrite_traffic_class(frame: &mut [u8], mask: u8, bits: u8) -> bool {
     }
 }
 
-/// TCP's or UDP's source and destination port; each none where the bytes end before it.
+/// Source and destination port of TCP or UDP; each none if the bytes end before it.
 pub fn ports(segment: &[u8]) -> (Option<u16>, Option<u16>) {
     (u16_at(segment, 0), u16_at(segment, 2))
 }

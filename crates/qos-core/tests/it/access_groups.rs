@@ -38,7 +38,7 @@ fn router(lists: Lists, change: impl FnOnce(&mut InterfaceConfig)) -> Result<Eng
     Ok(engine)
 }
 
-/// The change that filters what goes out by these lists.
+/// Returns the change that filters output by these lists.
 fn filter_output(names: &'static [&str]) -> impl FnOnce(&mut InterfaceConfig) {
     |out| out.access_groups_output = owned(names)
 }
@@ -55,7 +55,7 @@ fn udp(port: u16) -> Descriptor {
     common::datagram(100, 0, 40_000, port, Ethernet)
 }
 
-/// What goes out of packets in transit to these ports, one a millisecond, by their index.
+/// Indexes of the packets in transit to these ports, one a millisecond, that are sent.
 fn sent(engine: &mut Engine<u64>, packets: impl IntoIterator<Item = Descriptor>) -> Vec<Output<u64>> {
     let mut outputs = Vec::new();
     for (index, packet) in (0..).zip(packets) {
@@ -75,8 +75,8 @@ fn counters(engine: &mut Engine<u64>) -> InterfaceCounters {
     common::out(engine, Time(10 * SECOND))
 }
 
-/// What no entry matches is denied. Denied packets are counted by themselves: neither as drops of the interface, nor by
-/// the policy's classes, nor by `rate-limit`, which come behind (Cisco's order of operation).
+/// Packets without a matching entry are denied. Denied packets are counted separately: neither as drops of the
+/// interface, nor by the policy's classes or `rate-limit`, which come after the lists (Cisco's order of operation).
 #[test]
 fn access_list_filters_before_rate_limit_and_policy() {
     let lists = vec![("web", vec![udp_to(Deny, 5_001, 5_001), udp_to(Permit, 5_000, 5_009)])];
@@ -119,7 +119,8 @@ fn input_list_filters_arriving_packets() {
     assert_eq!(engine.totals(PORT, Side::Inside).dropped[DropReason::Denied as usize].packets, 1);
 }
 
-/// Cisco, "ip access-group": a list that does not exist permits all, and what the router itself sends is not filtered.
+/// Cisco, "ip access-group": a list that does not exist permits everything, and the router's own packets are not
+/// filtered.
 #[test]
 fn empty_list_and_router_packets_pass() {
     let lists = [web(), vec![("none", vec![])]].concat();
@@ -132,7 +133,7 @@ fn empty_list_and_router_packets_pass() {
     assert_eq!(passed(&outputs), [0]);
 }
 
-/// A list is for its family; one of IPv6 permits neighbour discovery where no entry says otherwise (Cisco, "ipv6
+/// A list applies to its family; an IPv6 list permits neighbour discovery unless an entry denies it (Cisco, "ipv6
 /// access-list").
 #[test]
 fn each_address_family_has_its_own_list() {
@@ -179,7 +180,7 @@ fn subinterfaces_have_their_own_lists() {
     assert_eq!(passed(&outputs), [0, 1, 2, 4]);
 }
 
-/// What goes on when another configuration comes: the counters of the lists that stay.
+/// The counters of unchanged lists survive another configuration.
 #[test]
 fn unrelated_change_keeps_the_counters_of_lists() {
     let lists = web();
@@ -197,7 +198,7 @@ fn unrelated_change_keeps_the_counters_of_lists() {
 proptest! {
     #![proptest_config(crate::bounded::cases(64))]
 
-    /// What passes is what the first entry that matches permits, in both directions alike.
+    /// Exactly the packets permitted by the first matching entry pass, in both directions.
     #[test]
     fn first_matching_entry_decides(
         entries in prop::collection::vec((any::<bool>(), 0u16..40, 0u16..40), 1..12),

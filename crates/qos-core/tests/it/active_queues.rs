@@ -71,7 +71,7 @@ fn overload(flow: u16) -> Source {
     Source::new(1_486, 0, flow, 2 * LINE_BPS)
 }
 
-/// When packets left, with the number of their source.
+/// Departure times of packets, with the number of their source.
 fn sources(outputs: &[Output<usize>]) -> Vec<(u64, usize)> {
     departures(outputs).into_iter().map(|(at, source, _)| (at.0, source)).collect()
 }
@@ -79,7 +79,7 @@ fn sources(outputs: &[Output<usize>]) -> Vec<(u64, usize)> {
 proptest! {
     #![proptest_config(crate::bounded::cases(24))]
 
-    /// Whatever comes, each packet leaves, is dropped or waits, and what is counted of the nodes is what is there.
+    /// With any input each packet leaves, is dropped or waits, and the counters of the nodes equal their contents.
     #[test]
     fn every_packet_is_accounted_for(
         kind in 0usize..6,
@@ -112,8 +112,7 @@ proptest! {
     }
 }
 
-/// A flood that does not slow down: CoDel's drops become more frequent, PIE drops what is in excess, half of what
-/// comes.
+/// A flood that does not slow down: CoDel's drops become more frequent; PIE drops the excess, half of the arrivals.
 #[test]
 fn aqm_drops_more_of_a_flood_over_time() {
     for (queue, delay_ms) in [(codel(false), 600), (pie(false), 40)] {
@@ -166,7 +165,7 @@ fn flows_share_evenly_and_sparse_ones_do_not_wait() {
     }
 }
 
-/// RFC 8290, section 4.1: at the limit the longest queue loses, not the one whose packet comes.
+/// RFC 8290, section 4.1: at the limit the longest queue drops, not the queue of the arriving packet.
 #[test]
 fn full_queue_drops_from_the_longest_flow() {
     for queue in [fq_codel(100, false), plain_cake(Some(230_400))] {
@@ -285,7 +284,7 @@ fn ecn_capable_packets_are_marked_and_others_dropped() {
     }
 }
 
-/// HTB: each class has its rate, what is left goes by quantum, and none has more than its ceil.
+/// HTB: each class has its rate, the rest is shared by quantum, and none exceeds its ceil.
 #[test]
 fn htb_classes_get_their_rates_and_share_the_rest() {
     let with_rate = |minimum_bps: u64, ceil: u64, node: TreeNode| {
@@ -312,7 +311,7 @@ fn htb_classes_get_their_rates_and_share_the_rest() {
     let left = sources(&outputs);
     let rate = |source| left.iter().filter(|(at, found)| *found == source && *at > SECOND).count() as u64 * 12_000 / 9;
     let found = [rate(0), rate(1), rate(2)];
-    // 2 Mb/s are left, of which the third takes no more than the half that its ceil allows.
+    // 2 Mb/s remain, of which the third class takes only the half that its ceil allows.
     for (rate, (least, most)) in
         found.into_iter().zip([(6_000_000, 8_000_000), (1_000_000, 3_000_000), (1_000_000, 1_500_000)])
     {

@@ -78,7 +78,7 @@ fn tx_ring_holds_packets_in_addition_to_the_one_on_the_wire() {
             engine.poll(now, &mut outputs);
             engine.transmit(now, PORT, flood, 0);
             if tick % 500 == 499 {
-                // Of precedence 5 and small: weighted fair queueing serves it next.
+                // The packet has precedence 5 and is small, so weighted fair queueing serves it next.
                 engine.transmit(now, PORT, probe, now.0);
             }
         }
@@ -101,7 +101,7 @@ fn policer_conforms_and_exceeds_as_published() {
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
     let police = vec![class_default().police_bps(1_000_000)];
     engine.configure(Time(0), &with_policy(Classic, 100_000, police)).unwrap();
-    // What conformed is the burst and the rate's part: that tells how long it took, and with it what was offered.
+    // The conformed bytes are the burst and the rate's part: they give the duration, and with it the offered rate.
     let length = (1_992_832 - 31_250) * 8 * SECOND / 1_000_000;
     let mut offered = 0;
     let mut packets = 0;
@@ -123,7 +123,7 @@ fn policer_conforms_and_exceeds_as_published() {
     assert!(police.exceeded.bytes.abs_diff(1_005_594) < 2 * 1_514, "{police:?}");
     assert!(police.exceeded.packets.abs_diff(673) < 673 / 20, "{police:?}");
     assert_eq!(class.drops.police, Count { packets: police.exceeded.packets, bytes: police.exceeded.bytes });
-    // The classic generation shows no drop rate for what its policer drops.
+    // The classic generation shows no drop rate for drops of its policer.
     assert_eq!(class.drop_rate_bps, 0.0);
     assert!(class.offered_rate_bps > 500_000.0);
 }
@@ -298,7 +298,7 @@ fn good() -> RouterConfig {
     with_policy(Classic, 100_000, vec![class_default().police_bps(64_000)])
 }
 
-/// Each is refused with a path and a message, and what ran before goes on.
+/// Each is refused with a path and a message, and the previous configuration continues.
 fn refused(cases: &[(RouterConfig, &str, &str)]) {
     let good = good();
     let mut engine: Engine<u64> = common::started(100_000_000, Framing::Ethernet, &good);

@@ -4,8 +4,8 @@ use std::env;
 
 use proptest::prelude::ProptestConfig;
 
-/// So many cases of a property, or as few as `QOS_CASES_AT_MOST` says, but never so few that it says nothing.
-/// (`PROPTEST_CASES` is for properties that name no number.)
+/// Number of cases of a property, or `QOS_CASES_AT_MOST` if that is lower, but never too few to be useful.
+/// (`PROPTEST_CASES` is for properties without a number.)
 #[expect(clippy::disallowed_methods, reason = "of the tests, not of the engine")]
 pub fn cases(wanted: u32) -> ProptestConfig {
     const FEWEST: u32 = 4;

@@ -6,7 +6,7 @@ use crate::common::{self, class, configuration, departures, offer, udp, with_pol
 use qos_core::wire::Framing;
 use qos_core::{Engine, Time};
 
-/// A configuration without a policy, whose interface is changed so.
+/// A configuration without a policy and with a changed interface.
 fn plain(change: impl FnOnce(&mut InterfaceConfig)) -> RouterConfig {
     let mut port = interface(2_000, None, None);
     change(&mut port);
@@ -57,7 +57,7 @@ fn tx_ring_limit_counts_particles() {
         (Some(6), 1_500, 6, 2),
         (Some(3), 500, 3, 3),
         (Some(4), 1_100, 4, 2),
-        // With the eight bytes of LLC/SNAP just one and just more than one.
+        // With the eight bytes of LLC/SNAP exactly one cell, and just more than one.
         (Some(2), 568, 2, 2),
         (Some(2), 569, 2, 1),
     ] {
@@ -111,7 +111,7 @@ fn shaped(account: Option<AccountConfig>, ip_len: usize) -> u64 {
     packets * u64::from(descriptor.counted_len) / 100
 }
 
-/// A shaper counts what `account` says, to a packet in a hundred seconds.
+/// A shaper counts as `account` configures, to within a packet in a hundred seconds.
 #[test]
 fn shaper_uses_the_accounted_length() {
     use AccessEncapsulation::{Dot1q, Qinq};

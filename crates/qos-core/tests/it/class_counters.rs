@@ -21,7 +21,7 @@ fn criteria(class_map: ClassMap) -> (u64, Vec<u64>) {
     (counters.packets, counted.collect())
 }
 
-/// Where a packet has to match all, each statement matches what the class does; else the first that matches counts it.
+/// With match-all, each statement counts all packets of the class; otherwise the first matching one counts a packet.
 #[test]
 fn class_counts_packets_by_match_statement() {
     let udp = || protocol(ProtocolName::Udp);
@@ -71,7 +71,7 @@ fn match_cos_matches_only_its_value() {
     }
 }
 
-/// A class tells its bandwidth as it was asked for; kb/s where they follow from that.
+/// A class reports its bandwidth in the configured unit, and in kb/s if they follow from it.
 #[test]
 fn class_shows_bandwidth_as_configured() {
     for (asked, expected) in [
@@ -92,7 +92,7 @@ fn class_shows_bandwidth_as_configured() {
     }
 }
 
-/// Thresholds in milliseconds are of a rate, which a policy-map without an interface has not.
+/// Thresholds in milliseconds refer to a rate, which a policy-map without an interface does not have.
 #[test]
 fn thresholds_in_milliseconds_are_resolved_only_on_an_interface() {
     for (unit, without, rows) in [(LimitUnit::Packets, 8, 8), (LimitUnit::Bytes, 8, 8), (LimitUnit::Ms, 0, 8)] {

@@ -71,8 +71,8 @@ fn shaper_conversations_share_the_congestive_discard_threshold() {
     assert!(class.drops.tail.packets > 0);
 }
 
-/// The article's random flood on a line with `priority 64` and fair-queue in class-default: mean IP length of what
-/// leaves in each of some windows, in seconds.
+/// The article's random flood on a line with `priority 64` and fair-queue in class-default: mean IP length of the sent
+/// packets in several windows, in seconds.
 fn lengths(kbps: u64, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
     let echo = class_of("af").priority_kbps(64);
     let classes = vec![echo, class_default().fair_queue()];
@@ -114,7 +114,7 @@ fn random_size_flood_reaches_steady_state_at_once() {
         let mean = |window: usize| runs.iter().map(|run| run[window]).sum::<f64>() / runs.len() as f64;
         for window in 0..windows.len() {
             assert!((mean(window) / mean(2) - 1.0).abs() < 0.1, "{kbps} kb/s: {runs:?}");
-            // What is offered has a mean of 571.5 bytes.
+            // The offered packets have a mean of 571.5 bytes.
             assert!(mean(window) < 480.0, "{kbps} kb/s: {runs:?}");
         }
     }
@@ -227,7 +227,8 @@ fn full_hold_queue_drops_the_packet_that_would_leave_last() {
     engine.audit().unwrap();
 }
 
-/// Under a shaper two flows have the same, whatever each offers; a conversation of priority counts as one, too.
+/// Under a shaper two flows get the same, regardless of their offered rates; a priority conversation counts as one as
+/// well.
 #[test]
 fn flows_under_a_shaper_get_equal_shares() {
     let shape = class_default().shape_bps(1_000_000);
@@ -245,8 +246,8 @@ fn flows_under_a_shaper_get_equal_shares() {
     assert_eq!((queue.conversations, queue.max_active_conversations), (Some(1), Some(1)));
 }
 
-/// Offers packets of one flow or class each, `(length, code point, flow)`, to a port whose hold-queue has two places:
-/// those that are lost.
+/// Offers packets of one flow or class each, `(length, code point, flow)`, to a port whose hold queue has two places;
+/// returns the lost ones.
 fn lost(config: &RouterConfig, before: usize, packets: &[(usize, u8, u16)]) -> Vec<usize> {
     let mut engine: Engine<usize> = common::started(1_000_000_000, Ppp, config);
     let mut outputs = Vec::new();

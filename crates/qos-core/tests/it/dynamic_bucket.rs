@@ -100,7 +100,7 @@ proptest! {
         }
     }
 
-    /// (d) Whatever comes, what conforms between any two packets is at most the rate times the time and the greatest
+    /// (d) With any input, the conforming bytes between any two packets are at most rate × time plus the greatest
     /// bucket.
     #[test]
     fn conforming_traffic_stays_within_rate_and_burst(
@@ -212,8 +212,8 @@ fn burst_of_losses_is_evaluated_once() {
     assert_eq!((at_its_end.empty(0), at_its_end.empty(5_000)), (10_000, 9_000));
 }
 
-/// What overflows before the next drop enlarges the bucket, twice by the first of them and once by later ones, whether
-/// or not the level was looked at in between.
+/// The overflow before the next drop enlarges the bucket, by twice its size for the first overflow and by its size
+/// later, whether or not the level was read in between.
 #[test]
 fn overflow_enlarges_the_bucket() {
     let mut bucket = Steps::new(1_000_000);
@@ -250,7 +250,7 @@ fn falling_level_shrinks_the_bucket() {
         bucket
     };
     for (bytes, us, size) in [
-        // 9800 and 5100 at 10 ms, where they are compared with 5000.
+        // 9800 and 5100 at 10 ms, compared with 5000.
         (100, 5_001, 10_000),
         (4_800, 5_001, 10_000),
         // 6900 at 7 ms, less 5900 and with 3000 more: 4000, a step below; 100 less are more than that.
@@ -294,8 +294,8 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
     for number in 0..11 {
         engine.transmit(Time(0), PORT, udp(1_000, 0, Framing::Ethernet), number);
     }
-    // 81.12 ms fill it; what the next 18.88 ms bring overflows: 2360 bytes. The packet then finds it full, so the level
-    // has risen.
+    // It is full after 81.12 ms; the tokens of the next 18.88 ms overflow: 2360 bytes. The packet then finds it full,
+    // so the level has risen.
     engine.transmit(Time(100 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), 20);
     assert_eq!(counters(&mut engine, Time(100 * MILLI)).bucket_bytes, 10_140);
     // A clump that takes the level down, looked at 100 ms later: it is judged at the first packet then.
@@ -304,7 +304,7 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
     }
     engine.transmit(Time(101 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), 30);
     let shown = counters(&mut engine, Time(101 * MILLI));
-    // Twice what overflowed, as the first growths do. In the meantime 125 bytes came for 1014 that went.
+    // Twice the overflow, like the first growths. Meanwhile 125 bytes arrived and 1014 were taken.
     assert_eq!(shown.bucket_bytes, 10_140 + 2 * 2_360);
     assert_eq!((shown.growths, shown.shrinks), (1, 0));
     assert_eq!((shown.overflow_bytes, shown.most_overflow_bytes), (2_360, 2_360));
@@ -313,7 +313,7 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
     // Half of the time at each size.
     let later = counters(&mut engine, Time(202 * MILLI));
     assert_eq!(later.mean_bucket_bytes, 12_500);
-    // The ten packets took what was there.
+    // The ten packets took all tokens.
     assert_eq!(later.level_bytes, 125 + 12_625);
     // The counts start again; the bucket does not.
     engine.clear(Time(202 * MILLI), None);
@@ -352,7 +352,7 @@ fn defaults_are_filled_in_and_shown() {
     let mut slow = policed(DynamicBucketConfig::default());
     let police = PoliceConfig { dynamic: Some(DynamicBucketConfig::default()), ..police(8_000) };
     slow.configure(Time(0), &with_policy(Classic, 100_000, vec![class_default().police(police)])).unwrap();
-    // 1.5 seconds of 8 kb/s would be less than what it starts with.
+    // 1.5 seconds of 8 kb/s would be less than its initial size.
     assert_eq!(counters(&mut slow, Time(0)).maximum_bytes, 15_000);
 }
 

@@ -33,7 +33,7 @@ fn shares(config: &RouterConfig, flows: &[(usize, u8)]) -> Vec<u64> {
 proptest! {
     #![proptest_config(crate::bounded::cases(8))]
 
-    /// Each flow gets the same bytes, whatever its packets and its precedence.
+    /// Each flow gets the same bytes, regardless of packet sizes and precedence.
     #[test]
     fn flows_get_equal_bytes(flows in prop::collection::vec((400usize..1500, 0u8..64), 2..6)) {
         let bytes = shares(&fair(Hqf), &flows);
@@ -48,7 +48,8 @@ proptest! {
     fn conversations_get_weighted_bytes(flows in prop::collection::vec((400usize..1500, 0u8..8), 2..5)) {
         let marked: Vec<_> = flows.iter().map(|(len, precedence)| (*len, precedence << 3)).collect();
         let bytes = shares(&fair(Classic), &marked);
-        // Who needs less than its share would leave the rest to others: here all offer more than the line carries.
+        // A flow that needs less than its share would leave the rest to others: here all offer more than the line
+        // carries.
         let weights: u64 = flows.iter().map(|(_, precedence)| u64::from(*precedence) + 1).sum();
         let total: u64 = bytes.iter().sum();
         for (flow, (len, precedence)) in bytes.iter().zip(&flows) {
@@ -171,14 +172,13 @@ proptest! {
     }
 }
 
-/// A flow that has the queue to itself pays for what it sends, too: when another one comes, it has no more than the
-/// rest of its 1600 bytes.
+/// A flow alone in the queue is charged as well: when another one comes, it has only the rest of its 1600 bytes.
 #[test]
 fn lone_flow_pays_for_the_round_it_began() {
     let mut config = fair(Hqf);
     config.out().tx_ring_limit = Some(1);
     let mut engine: Engine<usize> = common::started(2_000_000, Framing::Ppp, &config);
-    // Of 400 bytes as they count.
+    // 400 counted bytes each.
     let packet = |flow: u16| common::udp(396, flow, Framing::Ppp);
     (0..8).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));
     let mut outputs = Vec::new();

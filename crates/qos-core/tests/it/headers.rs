@@ -6,7 +6,7 @@ use qos_core::wire::ethernet::Tag;
 use qos_core::wire::ip::{Ipv4, Ipv6};
 use qos_core::wire::{counted_header, Framing};
 
-/// A frame of addresses alone, with what comes behind them.
+/// A frame with only addresses, followed by these bytes.
 fn behind_addresses(rest: &[u8]) -> Vec<u8> {
     [&[0; 12], rest].concat()
 }
@@ -41,7 +41,7 @@ fn a_class_of_service_is_written_into_a_tag() {
     assert_eq!(plain, before);
 }
 
-/// RFC 791: version, length of the header in words, flags. What is no whole header is none.
+/// RFC 791: version, header length in words, flags. Incomplete headers are rejected.
 #[test]
 fn headers_of_ipv4_are_whole() {
     let mut header = [0u8; 24];

@@ -12,7 +12,7 @@ fn policer(kbps: u64) -> PoliceConfig {
     police(kbps * 1_000).bytes(4_000).conform(PoliceAction::Transmit {}).exceed(PoliceAction::Drop {})
 }
 
-/// What a class's policer has let pass and has dropped, in bytes.
+/// Bytes passed and dropped by a class's policer.
 fn metered(class: &ClassCounters) -> (u64, u64) {
     let police = class.police.as_ref().unwrap();
     (police.conformed.bytes, police.exceeded.bytes)

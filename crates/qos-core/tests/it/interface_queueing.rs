@@ -137,8 +137,8 @@ fn byte_counts_give_the_shares_of_the_worked_example() {
     }
 }
 
-/// A turn that went beyond its byte count is the shorter next time: packets of 500, 300 and 100 bytes with byte counts
-/// of 200 get a third each, where without that they would get 50, 30 and 20 per cent.
+/// A turn beyond its byte count is shorter the next time: packets of 500, 300 and 100 bytes with byte counts of 200 get
+/// a third each; without that rule they would get 50, 30 and 20 per cent.
 #[test]
 fn excess_of_a_turn_is_deducted_from_the_next() {
     let queues: Vec<_> = (1..4).map(|number| custom_queue(number, 200)).collect();
@@ -152,7 +152,7 @@ fn excess_of_a_turn_is_deducted_from_the_next() {
     }
 }
 
-/// The queues before the lowest custom one are served first, the others share what they leave.
+/// The queues before the lowest custom one are served first; the others share the remainder.
 #[test]
 fn queues_before_the_lowest_custom_one_come_first() {
     let queueing = InterfaceQueueing::Custom { rules: rules(&[0, 1, 2]), default: 3, lowest: 2, queues: vec![] };
@@ -223,7 +223,7 @@ fn traffic_shape_bursts_match_published_prints() {
     }
 }
 
-/// A shaper of a list holds its packets and no others; what waits there has not come to the interface's queue.
+/// A shaper of a list holds only its packets; packets waiting there have not reached the interface's queue.
 #[test]
 fn shaper_holds_only_packets_of_its_access_list() {
     for strategy in [true, false] {
@@ -271,7 +271,7 @@ fn a_shaper_of_everything_keeps_the_rate() {
     assert!(counted.shapers[0].depth_packets <= 10);
 }
 
-/// Other queues take over what waits.
+/// Other queues take over the waiting packets.
 #[test]
 fn a_change_of_queues_loses_no_packet() {
     let mut engine = shaped(traffic_shape(None, 8_000));
@@ -289,7 +289,7 @@ fn a_change_of_queues_loses_no_packet() {
     assert_eq!(departures(&outputs).len(), 10);
 }
 
-/// What cannot be is refused with its place.
+/// Impossible values are refused with their place.
 #[test]
 fn impossible_queues_are_refused() {
     let refused = |queueing: InterfaceQueueing, output: Option<&str>| {
@@ -327,7 +327,7 @@ fn custom_numbers(default: u8, lowest: u8) -> InterfaceQueueing {
     InterfaceQueueing::Custom { rules: vec![], default, lowest, queues: vec![] }
 }
 
-/// What is just within is taken, and what is just beyond is refused.
+/// Values at the limit are accepted, and values just beyond it are refused.
 #[test]
 fn queueing_values_are_checked_at_their_limits() {
     let taken = |queueing: InterfaceQueueing| {

@@ -9,7 +9,7 @@ use qos_core::{Engine, RouterConfig, Time};
 
 const SECONDS: u64 = 10;
 
-/// What sources offer a line, and get of it: kb/s of each, and the counters of the classes.
+/// Offered and received rates of sources on a line, kb/s of each, and the counters of the classes.
 fn offered(line_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<ClassCounters>, Vec<f64>) {
     let mut engine: Engine<usize> = common::started(line_bps, Ethernet, config);
     let outputs = match sources {
@@ -39,7 +39,7 @@ fn about(found: &[f64], expected: &[f64]) {
     assert!(found.iter().zip(expected).all(near), "{found:?}, expected {expected:?}");
 }
 
-/// Table 7.3 of the facts: every class has its minimum, and what is left is shared by weight.
+/// Table 7.3 of the facts: every class has its minimum, and the remainder is shared by weight.
 #[test]
 fn bandwidth_left_by_minimum_rates_is_shared_equally() {
     let bandwidth = |name: &str, kbps: u64| class_of(name).kbps(kbps);
@@ -110,8 +110,8 @@ fn default_queue_limits_are_fifty_milliseconds() {
     }
 }
 
-/// The reference rate of a limit is the class's bandwidth, else its shaper, else what is around it; units have the
-/// class's own.
+/// The reference rate of a limit is the class's bandwidth, else its shaper, else that of the level above; units are
+/// those of the class.
 #[test]
 fn queue_limit_refers_to_the_class_rate() {
     let limits = |class: PolicyClass| {

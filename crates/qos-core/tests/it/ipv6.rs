@@ -13,7 +13,7 @@ fn side(address: Ipv6Addr, length: u32) -> AddressMatch {
     AddressMatch { address: address.into(), wildcard: wildcard.into() }
 }
 
-/// A router with an access list, whose classes are asked in order, one for each criterion, all on what goes out.
+/// A router with an access list and ordered classes, one for each criterion, on all output.
 fn classes(name: &str, list: Vec<AccessListEntry>, criteria: &[Criterion]) -> RouterConfig {
     let mut config =
         RouterConfig::new("R1", Hqf).access_list(name, list).interface("Out", interface(100_000, None, Some("P")));
@@ -40,7 +40,7 @@ fn datagram(dscp: u8) -> Descriptor {
 }
 
 proptest! {
-    /// An entry's prefixes decide as prefixes do, whatever the addresses; packets of IPv4 are not asked.
+    /// An entry's prefixes match addresses as prefixes do; IPv4 packets are not tested.
     #[test]
     fn a_list_matches_as_its_prefixes_say(
         source in any::<u128>(), destination in any::<u128>(), lengths in (0u32..=128, 0u32..=128),

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::{Duration, Engine, Output, PortId, RouterConfig, Side, Time};
 
-/// A packet: when, how long, which flow, what code point.
+/// A packet: time, length, flow and DSCP.
 type Arrival = (u64, usize, u16, u8);
 
-/// What became of each packet: when it left and with which code point, or why and when it was dropped.
+/// Outcome of each packet: departure time and DSCP, or reason and time of its drop.
 fn fates(outputs: &[Output<usize>]) -> Vec<(usize, String)> {
     let mut fates: Vec<_> = outputs
         .iter()
@@ -140,7 +140,7 @@ proptest! {
     }
 }
 
-/// Sends what came inside by `now` out by the other port, with the time at which it came; the rest stays in `outputs`.
+/// Sends frames that came inside by `now` out of the other port, with their arrival times; the rest stays in `outputs`.
 fn forward(now: Time, engine: &mut Engine<usize>, outputs: &mut Vec<Output<usize>>, fates: &mut Vec<Output<usize>>) {
     for output in std::mem::take(outputs) {
         match output {

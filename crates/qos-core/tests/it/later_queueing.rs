@@ -136,7 +136,7 @@ fn child_policy_classifies_by_the_original_mark() {
     assert_eq!(packets, expected);
 }
 
-/// What a class with fair queueing tells of its flows, and one without does not.
+/// A class with fair queueing reports its flows, and one without does not.
 #[test]
 fn class_with_fair_queue_shows_flow_limits() {
     for (class, per_flow, most) in [(class_default(), None, None), (class_default().fair_queue(), Some(16), Some(256))]

@@ -110,7 +110,7 @@ fn a_link_between_two_routers_takes_its_delay_once() {
     assert!(times.iter().any(|time| *time < 21_000_000), "nothing that could be early was");
 }
 
-/// The caller's own stack needs its time: what only waits for its delay can be had before that is over.
+/// The caller's stack needs time: frames that only wait for their delay can be taken before it is over.
 #[test]
 fn frames_in_flight_can_be_polled_ahead_of_arrival() {
     let frame = udp(46, 0, Framing::Ethernet);
@@ -128,7 +128,7 @@ fn frames_in_flight_can_be_polled_ahead_of_arrival() {
     assert_eq!(inside(arrives - 1, 0), (vec![], 0));
     assert_eq!(inside(arrives - 5 * MILLI, 5 * MILLI), (vec![arrives], 1));
     assert_eq!(inside(arrives - 5 * MILLI - 1, 5 * MILLI), (vec![], 0));
-    // Not before it was on the line as a whole: what is behind it there could be first.
+    // Not before the whole frame was on the line: a frame behind it could be first.
     assert_eq!(inside(arrives - 20 * MILLI, 3_600 * SECOND), (vec![arrives], 1));
     assert_eq!(inside(arrives - 20 * MILLI - 1, 3_600 * SECOND), (vec![], 0));
 }
@@ -315,7 +315,7 @@ fn impossible_jitter_and_loss_are_refused() {
     assert!(PortsConfig::from_json(unknown).unwrap_err().to_string().contains("gilbert_elliott"));
 }
 
-/// What is just possible is taken: jitter as large as the delay, or a channel that never turns bad.
+/// Extreme values are accepted: jitter as large as the delay, or a channel that never turns bad.
 #[test]
 fn limiting_values_of_jitter_and_loss_are_accepted() {
     use JitterDistribution::{Exponential, Normal, Uniform};

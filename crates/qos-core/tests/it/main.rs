@@ -1,4 +1,4 @@
-//! The engine's integration tests, one program: each file is a module, `common` what they share.
+//! Integration tests of the engine in one program: each file is a module, and `common` is shared.
 
 mod access_groups;
 mod active_queues;

@@ -5,7 +5,7 @@ use crate::common::{self, class, configuration, load, run, with_policy, Source, 
 use qos_core::wire::Framing::Ethernet;
 use qos_core::{Departure, Descriptor, Engine, Output, Side, Time};
 
-/// What comes out of the router, in the order of its going in.
+/// Outputs of the router, in the order of their inputs.
 fn passed<P: Copy>(outputs: &[Output<P>], towards: Side) -> Vec<Descriptor> {
     let departed = |output: &Output<P>| match output {
         Output::Departure(Departure { descriptor, side, .. }) if *side == towards => Some(*descriptor),
@@ -21,7 +21,7 @@ fn map(field: SetField, source: ThresholdField, count: usize, marks: &[(usize, u
     MapAction { field, source, table: None, values }
 }
 
-/// A map writes what the packet's own field gave when it came to the class, and counts no packet without a value.
+/// A map writes the value for the packet's field as it came to the class, and counts no packet without a value.
 #[test]
 fn table_map_sets_the_mark_from_another_field() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Ethernet);
@@ -89,7 +89,7 @@ fn account_lengthens_packets_for_the_policer_only() {
     assert!(plain.abs_diff(1_012) <= 2 && more.abs_diff(506) <= 2, "{plain} {more}");
 }
 
-/// By class of service and by discard class early drops have the rows of eight values.
+/// By class of service and by discard class early drops have rows for eight values.
 #[test]
 fn red_uses_cos_and_discard_class() {
     for (basis, field) in

@@ -34,7 +34,7 @@ fn omitted_switch_port_values_have_defaults() {
     assert_eq!((&port["shape"], &port["share"]), (&json!([25, 0, 0, 0]), &json!([25, 25, 25, 25])));
 }
 
-/// In the bad state of Gilbert's model all is lost.
+/// In the bad state of Gilbert's model everything is lost.
 #[test]
 fn omitted_link_values_have_defaults() {
     let loss = json!({"model": "gilbert_elliott", "p": 0.1, "r": 0.2});

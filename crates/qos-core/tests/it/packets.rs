@@ -24,7 +24,7 @@ fn frame_lengths_match_the_reference() {
     assert_eq!((d.network_len, d.counted_len, d.line_len), (256, 260, 263));
     let d = parse(&frames::udp(1500, 0, 1, 2), Framing::Ethernet);
     assert_eq!((d.counted_len, d.line_len), (1514, 1538));
-    // The shortest frame is padded on the wire; the IP header says what counts.
+    // The shortest frame is padded on the wire; the length in the IP header counts.
     let mut padded = frames::udp(28, 0, 1, 2);
     padded.resize(60, 0);
     for frame in [frames::udp(28, 0, 1, 2), padded] {
@@ -124,7 +124,7 @@ proptest! {
     }
 }
 
-/// What an IPv6 packet's headers say: protocol, ports, ICMP, whether a later fragment.
+/// Fields of an IPv6 packet's headers: protocol, ports, ICMP, and whether it is a later fragment.
 fn read(next: u8, rest: &[u8]) -> (u8, Option<u16>, Option<(u8, u8)>, bool) {
     let d = parse(&frames::ipv6(0, next, rest), Framing::Ethernet);
     (d.protocol, d.destination_port, d.icmp, d.later_fragment)
@@ -196,7 +196,7 @@ fn a_made_descriptor_is_that_of_its_frame() {
     }
 }
 
-/// Flows differ where a protocol, an address, a port or an EtherType does.
+/// Flows differ if a protocol, an address, a port or an EtherType differs.
 #[test]
 fn flows_of_ipv4_differ_by_protocol_and_address() {
     let ports = [0x04, 0xd2, 0x13, 0x89, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -229,7 +229,7 @@ fn header_rest_has_identification_and_time_to_live() {
     assert_eq!(header_rest(&[0; 60]), HeaderRest::default());
 }
 
-/// A payload length of IPv6 says where padding begins; a length of 0 with hop-by-hop options says nothing (RFC 2675).
+/// The IPv6 payload length marks the start of padding; a length of 0 with hop-by-hop options has no meaning (RFC 2675).
 #[test]
 fn ipv6_payload_length_excludes_padding() {
     let len = |next: u8, stated: Option<u16>, bytes: usize| {

@@ -7,7 +7,7 @@ use qos_core::counters::{ClassCounters, ResolvedClass};
 use qos_core::wire::Framing::{Ethernet, Ppp};
 use qos_core::{Engine, RouterConfig, Time};
 
-/// The classes of an output policy on an interface of that bandwidth, or the path of what is refused in it.
+/// Classes of an output policy on an interface of that bandwidth, or the path of the refused value.
 fn policy(generation: Generation, kbps: u64, classes: Vec<PolicyClass>) -> Result<Vec<ClassCounters>, String> {
     let config = with_policy(generation, kbps, classes);
     let mut engine: Engine<u64> = common::engine(1_000_000_000, Ethernet);
@@ -15,7 +15,7 @@ fn policy(generation: Generation, kbps: u64, classes: Vec<PolicyClass>) -> Resul
     Ok(engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes)
 }
 
-/// The one class, or where in it something is wrong.
+/// The only class, or the place of its error.
 fn with(generation: Generation, kbps: u64, class: PolicyClass) -> Result<ClassCounters, String> {
     let found = policy(generation, kbps, vec![class]);
     let place = |path: String| path.split_once("classes[0].").map_or(path.clone(), |(_, place)| place.to_owned());
@@ -45,7 +45,7 @@ fn policer_rates_are_checked_and_resolved() {
         let expected = found.map(|(cir, bc)| (cir, bc, None, None)).map_err(str::to_owned);
         assert_eq!(policed(2_000, &asked), expected, "{asked:?}");
     }
-    // Of an interface's bandwidth, whatever it is said to be.
+    // Percentages refer to the interface's bandwidth as configured.
     let whole = PoliceConfig::new(RateSpec::Percent(100));
     assert_eq!(policed(64_000_000, &whole).map(|found| found.0), Ok(64_000_000_000));
     assert_eq!(policed(64_000_001, &whole), Err("police.cir".to_owned()));
@@ -56,7 +56,7 @@ fn policer_rates_are_checked_and_resolved() {
     assert_eq!(policed(2_000, &two(128_000)), Ok((64_000, 2_000, Some(128_000), Some(4_000))));
 }
 
-/// In bytes, and in milliseconds of the rate.
+/// Bursts in bytes, and in milliseconds of the rate.
 #[test]
 fn policer_bursts_are_checked_and_resolved() {
     use PoliceBurst::{Bytes, Ms};
@@ -77,13 +77,13 @@ fn policer_bursts_are_checked_and_resolved() {
         let expected = found.map(|bc| (cir, bc, None, None)).ok_or("police.bc".to_owned());
         assert_eq!(policed(2_000, &asked), expected, "{asked:?}");
     }
-    // Of the peak rate where there is one, else of the committed one.
+    // Percentages of the peak rate if there is one, else of the committed rate.
     let be = Ms(100);
     let one = PoliceConfig { be: Some(be), ..police(80_000) };
     assert_eq!(policed(2_000, &one), Ok((80_000, 2_500, None, Some(1_000))));
     let two = PoliceConfig { pir: Some(RateSpec::Bps(160_000)), be: Some(be), ..police(80_000) };
     assert_eq!(policed(2_000, &two), Ok((80_000, 2_500, Some(160_000), Some(2_000))));
-    // So few bits that no byte comes in the time: 1 per cent of 1 kb/s.
+    // Too few bits for one byte: 1 per cent of 1 kb/s.
     let little = |ms: u64| PoliceConfig { bc: Some(Ms(ms)), ..PoliceConfig::new(RateSpec::Percent(1)) };
     assert_eq!(policed(1, &little(799)), Err("police.bc".to_owned()));
     assert_eq!(policed(1, &little(800)), Ok((10, 1, None, None)));
@@ -128,7 +128,7 @@ fn shaped(generation: Generation, kbps: u64, asked: &ShapeConfig) -> Result<Shap
     Ok((shape.cir_bps, shape.bc_bits, shape.be_bits, shape.interval_ms))
 }
 
-/// In bits, and in milliseconds of the rate; Be is Bc unless it is said, and may be none.
+/// Bursts in bits, and in milliseconds of the rate; Be equals Bc by default, and may be zero.
 #[test]
 fn shaper_bursts_are_checked_and_resolved() {
     use ShapeBurst::{Bits, Ms};
@@ -157,7 +157,7 @@ fn shaper_bursts_are_checked_and_resolved() {
         let expected = found.map(|(bc, be, ms)| (cir, bc, be, ms)).map_err(str::to_owned);
         assert_eq!(shaped(Hqf, 2_000, &asked), expected, "{asked:?}");
     }
-    // So few bits that none comes in the time: 1 per cent of 1 kb/s.
+    // Too few bits for the interval: 1 per cent of 1 kb/s.
     let little = |bc| shaped(Hqf, 1, &ShapeConfig { bc, ..ShapeConfig::average(RateSpec::Percent(1)) });
     assert_eq!(little(Some(Ms(99))), Err("shape.bc".to_owned()));
     assert_eq!(little(Some(Ms(100))), Ok((10, 1, 1, 100)));
@@ -187,8 +187,8 @@ fn number_of_flow_queues_is_checked() {
             assert_eq!(policy(generation, 2_000, classes.clone()).is_ok(), fits, "{generation:?} {queues}");
         }
     }
-    // As many as there may be together: 255 classes with 4096 each, eight with 2048 to 16, and sixteen with one, which
-    // class-default is among.
+    // The maximum number together: 255 classes with 4096 each, eight with 2048 to 16, and sixteen with one, including
+    // class-default.
     let flows = [[4_096; 255].as_slice(), &[2_048, 1_024, 512, 256, 128, 64, 32, 16]].concat();
     for (single, fits) in [(15, true), (16, false)] {
         let fair = flows.iter().map(|queues| Some(FairQueueConfig { queues: Some(*queues), queue_limit: None }));
@@ -257,7 +257,7 @@ fn number_of_classes_and_levels_is_bounded() {
     assert!(class(&mut engine, Time(0), 0).child.unwrap().classes[0].child.is_some(), "three levels are in force");
 }
 
-/// Cisco's tables: flow queues by bandwidth, and what a class's weight is by the number of flow queues.
+/// Cisco's tables: number of flow queues by bandwidth, and weight of a class by the number of flow queues.
 #[test]
 fn defaults_follow_bandwidth_and_flow_queues() {
     for (kbps, queues) in [
@@ -288,7 +288,7 @@ fn defaults_follow_bandwidth_and_flow_queues() {
 /// of class selectors by precedence, and all others are that of best effort.
 #[test]
 fn default_red_thresholds_follow_the_code_point() {
-    // In packets, and in sixteenths of the greatest one in bytes.
+    // Limits in packets, and in sixteenths of the greatest one in bytes.
     let mut expected = [(20, 8); 64];
     for precedence in 0..8 {
         expected[precedence as usize * 8] = (20 + 2 * precedence, 8 + precedence);
@@ -321,7 +321,7 @@ fn unattached(class: PolicyClass) -> ResolvedClass {
     engine.resolve().policy_maps["P"].classes[0].clone()
 }
 
-/// What a class without an interface tells of its queue: its limit where it has its own queue.
+/// A class without an interface reports the limit of its queue if it has one.
 #[test]
 fn unattached_class_shows_the_limit_of_its_own_queue() {
     let limit = |class: PolicyClass| unattached(class).queue_limit_packets;
@@ -333,7 +333,7 @@ fn unattached_class_shows_the_limit_of_its_own_queue() {
     assert_eq!(limit(class_of("c1").priority_kbps(100).queue_limit(10)), Some(10));
 }
 
-/// By code point only the rows that were given are reported, by precedence all.
+/// By DSCP only the configured rows are reported, by precedence all rows.
 #[test]
 fn unattached_class_shows_its_red_thresholds() {
     let rows = |red: RandomDetectConfig, given: &[u8]| {
@@ -346,7 +346,7 @@ fn unattached_class_shows_its_red_thresholds() {
     assert_eq!(rows(red_by_precedence(), &[5]), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// The later generation tells of the queue that the priority classes of a level share, the classic one of none.
+/// The later generation reports the queue that the priority classes of a level share, the classic one reports none.
 #[test]
 fn priority_level_queues_are_shown_by_hqf_only() {
     let levels = |generation: Generation| {

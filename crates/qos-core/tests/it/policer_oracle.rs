@@ -7,12 +7,12 @@ use qos_core::Time;
 
 type Tokens = Ratio<i128>;
 
-/// What is metered: how it is coloured, with the rates in b/s and the bursts in bytes.
+/// Metering of a case: its colouring, with the rates in b/s and the bursts in bytes.
 #[derive(Clone, Copy, Debug)]
 enum Definition {
     /// One bucket, as `police` without a violate action.
     SingleBucket,
-    /// RFC 2697, colour-blind: what the committed bucket does not hold goes to the excess bucket.
+    /// RFC 2697, colour-blind: overflow of the committed bucket goes to the excess bucket.
     SingleRate { be: u64 },
     /// RFC 2698, colour-blind: the peak bucket decides first.
     TwoRate { pir: u64, be: u64 },
@@ -33,7 +33,7 @@ fn bytes(number: u64) -> Tokens {
     Ratio::from_integer(i128::from(number))
 }
 
-/// What a rate fills in a time.
+/// Tokens of a rate in a time.
 fn filled(bps: u64, nanos: u64) -> Tokens {
     Ratio::new(i128::from(bps) * i128::from(nanos), 8_000_000_000)
 }

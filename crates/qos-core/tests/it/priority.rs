@@ -19,8 +19,7 @@ fn llq(generation: Generation, kbps: u64, priority: PriorityConfig) -> RouterCon
 proptest! {
     #![proptest_config(crate::bounded::cases(32))]
 
-    /// At most the ring and the packet on the wire are ahead of a priority packet its policer admits, besides those
-    /// of its own queue.
+    /// At most the ring, the packet on the wire and its own queue are ahead of an admitted priority packet.
     #[test]
     fn priority_packet_waits_for_the_ring_and_one_packet_at_most(
         generation in prop::sample::select(vec![Classic, Hqf]),
@@ -62,7 +61,7 @@ proptest! {
         prop_assert!(seen > 0, "none was admitted");
     }
 
-    /// In congestion a priority class gets its rate and its burst, and no more.
+    /// Under congestion a priority class gets exactly its rate and its burst.
     #[test]
     fn priority_class_is_policed_to_its_rate_in_congestion(
         generation in prop::sample::select(vec![Classic, Hqf]),
@@ -122,7 +121,7 @@ fn priority_level_1_is_served_before_level_2() {
     assert_eq!(departures(&outputs).iter().map(|(_, dscp, _)| *dscp).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 2, 2, 0, 0]);
 }
 
-/// Priority holds among the classes of its own policy-map, under the shaper around them.
+/// Priority applies among the classes of its own policy-map, under the shaper around them.
 #[test]
 fn priority_in_a_child_policy_is_served_before_its_siblings() {
     for generation in [Classic, Hqf] {
@@ -184,7 +183,7 @@ fn waits_behind_the_ring_are_less_than_published_round_trips() {
     }
 }
 
-/// A priority class is policed where a shaper above it holds packets back, whatever room the line has.
+/// A priority class is policed if a shaper above it holds packets back, regardless of room on the line.
 #[test]
 fn waiting_parent_shaper_counts_as_congestion() {
     let classes = vec![class_default().shape_bps(1_000_000).service_policy("Child")];

@@ -62,7 +62,7 @@ proptest! {
         }
     }
 
-    /// Voice takes nothing of its site's share: what is left goes by the weights.
+    /// Voice takes nothing from its site's share: the remainder is shared by weight.
     #[test]
     fn voice_does_not_reduce_the_share_of_its_site(share in 10u32..80, deep in any::<bool>()) {
         let shares = [share, 90 - share];
@@ -75,7 +75,7 @@ proptest! {
         let bytes = bytes_by_source(&outputs, 4);
         let voice = [150_000, 50_000].map(|bps: u64| bps * 204 / 200 / 8 * 20);
         prop_assert!(bytes[0].abs_diff(voice[0]) <= 4 * 204 && bytes[2].abs_diff(voice[1]) <= 4 * 204, "{bytes:?}");
-        // What had filled the queues is still in them.
+        // Packets that had filled the queues are still in them.
         let ratio = bytes[1] as f64 / bytes[3] as f64;
         let wanted = shares[0] as f64 / shares[1] as f64;
         prop_assert!((ratio / wanted - 1.0).abs() < 0.02, "{ratio} instead of {wanted}: {bytes:?}");

@@ -26,7 +26,7 @@ fn expected(shares: &[f64], lengths: &[usize]) -> Vec<f64> {
 fn assert_shares(bytes: &[u64], shares: &[f64], lengths: &[usize]) -> Vec<f64> {
     let rates: Vec<_> = bytes.iter().map(|bytes| *bytes as f64 * 8.0 / SECONDS as f64).collect();
     for (rate, expected) in rates.iter().zip(expected(shares, lengths)) {
-        // Two packets, and what went straight to the ring at the start.
+        // Two packets, and those that went straight to the ring at the start.
         assert!((rate - expected).abs() < 5.0 * 1_504.0 * 8.0 / SECONDS as f64, "{rates:?}, {expected} expected");
     }
     rates

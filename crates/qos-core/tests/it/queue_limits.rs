@@ -21,7 +21,7 @@ fn offered(config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u6
         outputs.clear();
         engine.poll(Time(now), &mut outputs);
         let dropped = outputs.iter().any(|output| matches!(output, Output::Dropped(d) if d.payload == number));
-        // What was due is settled when the packet comes, so that only the depth after it tells what it met.
+        // Due events are settled when the packet comes, so only the depth after it shows the depth that it met.
         let after = class(&mut engine, Time(now), 0).queue.unwrap();
         let own = if dropped { (0, 0) } else { (1, packet.counted_len) };
         let depth = (after.depth_packets.saturating_sub(own.0), after.depth_bytes.saturating_sub(u64::from(own.1)));
@@ -98,7 +98,7 @@ fn limit_of_50_ms_delays_by_50_ms() {
     assert!(steady.iter().all(|wait| *wait > 44 * milli), "{:?}", steady.iter().min());
 }
 
-/// What a class in a policy on an interface of `kbps` has as its limit: packets, bytes, ms.
+/// Limit of a class in a policy on an interface of `kbps`: packets, bytes, ms.
 fn limit(kbps: u64, maps: Maps) -> (Option<u32>, Option<u32>, Option<u32>) {
     let mut engine: Engine<usize> = common::started(1_000_000_000, Ppp, &with_policies(Hqf, kbps, maps));
     let queue = class(&mut engine, Time(0), 0).queue.unwrap();
@@ -137,7 +137,7 @@ fn thresholds_in_bytes_follow_from_the_limit() {
     assert_eq!((found[3], found[0]), ((2_500, 5_000), (24_000, 48_000)));
 }
 
-/// In bytes the mean is one of bytes: packets of 64 bytes are dropped later than packets of 1500.
+/// In bytes the mean counts bytes: packets of 64 bytes are dropped later than packets of 1500.
 #[test]
 fn early_detection_in_bytes_spares_small_packets() {
     let dropped = |unit: LimitUnit, ip_len: usize| {
@@ -153,7 +153,7 @@ fn early_detection_in_bytes_spares_small_packets() {
     assert!(dropped(LimitUnit::Bytes, 64) == 0 && dropped(LimitUnit::Bytes, 1500) > 20);
 }
 
-/// Where in the class, and why, a policy-map with one class is refused on an interface.
+/// Place in the class and reason for which a policy-map with one class is refused on an interface.
 fn refused(generation: Generation, class: PolicyClass) -> (String, String) {
     let config = with_policy(generation, 2_000, vec![class]);
     let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
@@ -161,7 +161,7 @@ fn refused(generation: Generation, class: PolicyClass) -> (String, String) {
     (error.path.rsplit_once("classes[0].").unwrap().1.to_owned(), error.message)
 }
 
-/// Limits of a class are reported as they are typed where their units differ.
+/// Limits of a class are reported in the typed units.
 #[test]
 fn mixed_units_of_limits_are_refused_by_name() {
     let (packets, bytes, ms) = ((Packets(9), "packets"), (Bytes(9), "bytes"), (Ms(9), "ms"));
@@ -200,7 +200,7 @@ fn impossible_limits_are_refused_with_their_path() {
     }
 }
 
-/// A queue has 64 packets where nothing says how many, whatever else is by their number; in bytes 96 000.
+/// A queue has 64 packets by default, regardless of other settings; in bytes 96 000.
 #[test]
 fn queues_have_their_default_limits() {
     let by = |limit| vec![limit_by(ThresholdField::Dscp, 1, limit)];
@@ -213,8 +213,7 @@ fn queues_have_their_default_limits() {
     }
 }
 
-/// What a queue has no room for after its limit was lowered, and what priority drops while others wait, is counted as
-/// dropped by the interface's queue.
+/// Packets beyond a lowered limit, and priority drops while others wait, count as drops of the interface's queue.
 #[test]
 fn interface_counts_all_drops_of_its_queues() {
     let limited = |packets: u32| {

@@ -39,7 +39,7 @@ fn shown(engine: &mut Engine<usize>, now: Time) -> Option<QueueingDelayCounters>
 proptest! {
     #![proptest_config(crate::bounded::cases(64))]
 
-    /// Each departure tells when its packet started, so the waits are known one by one.
+    /// Each departure has the start time of its packet, so the single waits are known.
     #[test]
     fn queueing_delay_runs_from_arrival_to_the_start_on_the_line(
         config in prop::sample::select(configurations()),

@@ -32,8 +32,8 @@ proptest! {
             engine.transmit(Time(now), PORT, frame, value);
             let class = class(&mut engine, Time(now), 0);
             let red = class.random_detect.unwrap();
-            // The mean moves towards a depth that the queue had: what waits is settled when the packet comes, so it may
-            // be less than was seen.
+            // The mean moves towards an earlier depth of the queue: waiting packets are settled at the arrival, so the
+            // depth may be lower than the observed one.
             let part = 0.5f64.powi(weight as i32);
             let found = (red.mean_depth - mean * (1.0 - part)) / part;
             let after = class.queue.as_ref().unwrap().depth_packets;
@@ -48,7 +48,7 @@ proptest! {
             let (min, max) = (f64::from(rows[value].0), f64::from(rows[value].0 + rows[value].1));
             let drops = (class.drops.random.packets, class.drops.random_tail.packets);
             let (random, tail) = (drops.0 - before.0, drops.1 - before.1);
-            // In the classic generation a packet that goes straight to the ring is not asked.
+            // In the classic generation a packet that goes straight to the ring bypasses early detection.
             let straight = generation == Classic && after == 0 && random + tail == 0;
             prop_assert!(tail == u64::from(mean >= max) || straight, "{tail} at a mean of {mean}, {max}");
             prop_assert!(random == 0 || (mean >= min && mean < max), "mean {mean} between {min} and {max}");
@@ -93,7 +93,7 @@ fn number_of_red_drops_matches_the_probabilities() {
     assert!((dropped - expected).abs() < 5.0 * variance.sqrt(), "{dropped} dropped, {expected} expected");
 }
 
-/// What came out of an engine: frames that left, and the code point of those marked by the router.
+/// Outputs of an engine: sent frames, and the code point of frames marked by the router.
 struct Sent {
     engine: Engine<u64>,
     departed: Vec<u8>,

@@ -57,7 +57,7 @@ fn reservation_beyond_the_bandwidth_is_refused() {
     ] {
         assert_eq!(refused(&with_policy(Hqf, 2_000, classes)), None);
     }
-    // Classic: 75 per cent, class-default aside, or what max-reserved-bandwidth says.
+    // Classic: 75 per cent, not counting class-default, or the value of max-reserved-bandwidth.
     assert_refused(
         Classic,
         vec![percent("c1", 50), percent("c2", 26)],
@@ -75,7 +75,7 @@ fn reservation_beyond_the_bandwidth_is_refused() {
 }
 
 proptest! {
-    /// Classes are admitted up to what can be reserved, to the kb/s, and the first that goes beyond it is named.
+    /// Classes are admitted up to the reservable bandwidth, to the kb/s, and the first class beyond it is named.
     #[test]
     fn classes_are_admitted_up_to_the_reservable_bandwidth(
         hqf in any::<bool>(),
@@ -117,7 +117,7 @@ proptest! {
     }
 }
 
-/// The rate that a parent's shaper lets pass is what its children divide.
+/// The children share the rate of the parent's shaper.
 #[test]
 fn reservation_beyond_the_parent_shaper_is_refused() {
     let maps = |child: u64| {
@@ -228,8 +228,8 @@ fn policies_nest_to_three_levels_and_only_where_allowed() {
     assert!(path == "interfaces.Out.service_policy_input" && message.contains("output only"), "{path}: {message}");
 }
 
-/// What no interface could give is refused of a policy-map that is attached to none, too: 99 per cent in the later
-/// generation, 100 with class-default, and 100 of the rest.
+/// Bandwidths that no interface could give are refused for an unattached policy-map as well: 99 per cent in the later
+/// generation, 100 with class-default, and 100 of the remainder.
 #[test]
 fn percentages_are_checked_without_an_interface() {
     let urgent = |name: &str, percent: u32| class_of(name).priority_percent(percent);

@@ -4,7 +4,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::*;
 
-/// Passes frames whose ether type is that of IPv4 and whose protocol is UDP: `udp` as libpcap has it, without IPv6.
+/// Passes frames with the EtherType of IPv4 and the protocol UDP: `udp` as compiled by libpcap, without IPv6.
 const UDP: [(u16, u8, u8, u32); 6] =
     [(40, 0, 0, 12), (21, 0, 3, 0x800), (48, 0, 0, 23), (21, 0, 1, 17), (6, 0, 0, 262_144), (6, 0, 0, 0)];
 
@@ -43,7 +43,7 @@ fn frames_of_the_port_that_pass_the_filter_are_in_the_file_by_their_times() {
     let mut captures = Captures::default();
     captures.begin(PortId(1), &wanted(&file, &UDP)).unwrap();
     for (port, now, time, frame) in [
-        // Known before its time, as what a host hands over is.
+        // Known before its time, like a frame from a host.
         (1, 10, 40, frame(17, 60)),
         (1, 20, 30, frame(17, 1500)),
         (1, 20, 31, frame(6, 90)),

@@ -6,14 +6,14 @@ use std::net::IpAddr;
 
 use prefix_trie::{Prefix, PrefixMap};
 
-/// By which interface and over whom packets go.
+/// Output interface and next router of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// Number of the interface in the router's namespace.
     pub link: u32,
-    /// The next router; none where the destination is a neighbour itself.
+    /// Next router; none if the destination is a neighbour.
     pub gateway: Option<IpAddr>,
-    /// Longest packet, where the route says one.
+    /// Maximum packet length, if the route has one.
     pub mtu: Option<u32>,
 }
 
@@ -42,7 +42,7 @@ pub enum Table {
 pub struct Route {
     /// The table that it stands in.
     pub table: Table,
-    /// Its prefix; bits behind the length do not count.
+    /// Prefix; host bits do not count.
     pub prefix: IpAddr,
     /// Bits of the prefix.
     pub length: u8,
@@ -50,7 +50,7 @@ pub struct Route {
     pub tos: u8,
     /// The least comes first.
     pub priority: u32,
-    /// What it says.
+    /// Properties of the route.
     pub target: Target,
 }
 
@@ -61,7 +61,7 @@ pub enum Change {
     Same,
     /// The routes are as the kernel's.
     Done,
-    /// The change can be understood in several ways: only the kernel's whole table can tell.
+    /// The change is ambiguous: only the kernel's complete table is conclusive.
     Unclear,
 }
 
@@ -70,7 +70,7 @@ pub enum Change {
 pub enum Found {
     /// One of the table `local`: the router itself, broadcasts.
     Local,
-    /// To be forwarded.
+    /// A packet to forward.
     Hop(Hop),
     /// Without a route, or with one that the kernel has to follow.
     Other,
@@ -83,7 +83,7 @@ struct Entry {
     target: Target,
 }
 
-/// The routes of one version of IP, whose addresses are numbers `R`.
+/// Routes of one version of IP, whose addresses are numbers `R`.
 #[derive(Debug)]
 struct Family<R: Debug>
 where
@@ -119,7 +119,8 @@ where
         let alike = |entry: &Entry| (entry.tos, entry.priority) == (new.tos, new.priority);
         let mut rivals = entries.iter_mut().filter(|entry| alike(entry));
         match (rivals.next(), rivals.next()) {
-            // Told once as news and once in a dump. Two that only the kernel understands may be different ones.
+            // A route can arrive as a notification and in a dump. Two routes that only the kernel understands may be
+            // different.
             (Some(old), _) if *old == new && new.target != Target::Kernel => return Change::Same,
             (Some(old), None) if replace && old.target != Target::Kernel => *old = new,
             (Some(_), _) if replace => return Change::Unclear,
@@ -273,7 +274,7 @@ mod tests {
     }
 
     proptest! {
-        /// The tables do what a list of all routes does.
+        /// The tables behave like a list of all routes.
         #[test]
         fn agrees_with_a_list(steps in prop::collection::vec(routes(), 1..60), asked in address()) {
             let mut table = Routes::default();

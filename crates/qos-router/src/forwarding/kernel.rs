@@ -27,7 +27,7 @@ const NETCONFA_IFINDEX: u16 = 1;
 const NETCONFA_FORWARDING: u16 = 2;
 const NETCONFA_RP_FILTER: u16 = 3;
 const NETCONFA_PROXY_NEIGH: u16 = 5;
-/// In place of an interface's number: all of them.
+/// Number that stands for all interfaces.
 const ALL: i32 = -1;
 
 /// Effect of a message.
@@ -35,7 +35,7 @@ const ALL: i32 = -1;
 pub enum Effect {
     /// Nothing.
     None,
-    /// What packets do may be different.
+    /// The treatment of packets may have changed.
     Changed,
     /// The kernel does not say all that this changes: everything has to be asked for again.
     Unclear,
@@ -44,18 +44,18 @@ pub enum Effect {
 /// An interface of the router's namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Of a pair: the number of the other end, in the namespace of that.
+    /// Number of the other end of a pair, in its namespace.
     pub peer: u32,
     address: Mac,
     up: bool,
-    /// Its neighbours are not asked for their hardware addresses, which are its own.
+    /// Its neighbours are not asked for their hardware addresses, because these are its own.
     without_arp: bool,
     mtu: u32,
-    /// Longest packet of IPv6; none where that is not there.
+    /// Maximum IPv6 packet length; none without IPv6.
     mtu6: Option<u32>,
-    /// What else takes part in forwarding there.
+    /// Other functions that take part in forwarding there.
     foreign: Option<&'static str>,
 }
 
@@ -73,7 +73,7 @@ struct Neighbour {
     address: Mac,
     /// Known for long: the kernel confirms it after it has been used through it.
     stale: bool,
-    /// It has been used through the kernel.
+    /// The route has been used through the kernel.
     used: bool,
 }
 
@@ -158,7 +158,7 @@ impl Kernel {
             }
         }
         if !(new && dumping) {
-            // What is told of a change is only what has changed.
+            // A notification contains only the changes.
             return Ok(Effect::Unclear);
         }
         self.settings.insert((six, index), settings);
@@ -166,7 +166,7 @@ impl Kernel {
     }
 
     fn link(&mut self, message: &LinkMessage, dumping: bool) -> Effect {
-        // Those of a bridge tell of its ports.
+        // Entries of a bridge are about its ports.
         if message.header.interface_family != AddressFamily::Unspec {
             return Effect::None;
         }
@@ -212,7 +212,7 @@ impl Kernel {
                     });
                 }
                 RouteAttribute::CacheInfo(info) => plain &= info.expires == 0,
-                // Where the router's own packets come from, and where it learnt the route.
+                // Source of the router's own packets, and origin of the route.
                 RouteAttribute::PrefSource(_) | RouteAttribute::Preference(_) => {}
                 _ => plain = false,
             }
@@ -224,7 +224,7 @@ impl Kernel {
         let table = match number {
             TABLE_LOCAL => Table::Local,
             TABLE_MAIN => Table::Main,
-            // The default rules ask no other table, but for an empty one.
+            // The default rules use no other table except an empty one.
             _ => return None,
         };
         if header.flags.contains(RouteFlags::Cloned) {
@@ -284,13 +284,13 @@ impl Kernel {
         Effect::Changed
     }
 
-    /// The number of the interface whose pair's other end is interface `inside` of the daemon's namespace, where that
-    /// one's other end has the number `peer`.
+    /// Number of the interface whose pair's other end is interface `inside` of the daemon's namespace, if the other end
+    /// of that one has the number `peer`.
     pub fn other_end(&self, inside: u32, peer: u32) -> Option<u32> {
         self.links.get(&peer).filter(|link| link.peer == inside).map(|_| peer)
     }
 
-    /// What is in use between these interfaces that [`Self::way`] knows nothing of.
+    /// Functions in use between these interfaces that [`Self::way`] does not support.
     pub fn unknown(&self, links: impl IntoIterator<Item = u32>) -> Option<String> {
         if self.rules {
             return Some("policy routing rules".to_owned());
@@ -305,7 +305,7 @@ impl Kernel {
         })
     }
 
-    /// What the kernel would do with a packet that comes in by interface `input`; nothing where it has to be asked.
+    /// The kernel's treatment of a packet that arrives on interface `input`; none if the kernel must be asked.
     pub fn way(&mut self, input: u32, packet: &Packet) -> Option<Way> {
         let from = self.links.get(&input).filter(|link| link.up && link.address == packet.to)?;
         let six = packet.destination.is_ipv6();
@@ -324,7 +324,7 @@ impl Kernel {
             _ => {}
         }
         let Found::Hop(hop) = self.routes.find(packet.destination) else { return None };
-        // Back by the same interface: the sender is told of the better way.
+        // Back through the same interface: the sender gets a redirect.
         let to = self.links.get(&hop.link).filter(|link| link.up && hop.link != input)?;
         let mtu = if six { to.mtu6?.min(to.mtu) } else { to.mtu };
         let mtu = hop.mtu.unwrap_or(mtu).min(mtu) as usize;
@@ -373,7 +373,7 @@ fn host(address: &RouteAddress) -> Option<IpAddr> {
     }
 }
 
-/// Whether it is one of the rules that every namespace has: ask `local`, `main`, `default`, of every packet.
+/// Returns whether it is one of the rules of every namespace: look up `local`, `main`, `default`, for every packet.
 fn is_default(rule: &RuleMessage) -> bool {
     let header = &rule.header;
     let (mut priority, mut table, mut plain) = (0, u32::from(header.table), true);
@@ -393,7 +393,7 @@ fn is_default(rule: &RuleMessage) -> bool {
 }
 
 impl Link {
-    /// The interface that a message tells of.
+    /// Interface of a message.
     pub fn of(message: &LinkMessage) -> Link {
         let header = &message.header;
         let mut link = Link {
@@ -429,7 +429,7 @@ impl Link {
         link
     }
 
-    /// Longest packet of IPv6, a setting whose changes the kernel does not tell.
+    /// Maximum IPv6 packet length, a setting without notifications from the kernel.
     pub fn mtu6(&self) -> Option<u32> {
         self.mtu6
     }

@@ -28,7 +28,7 @@ const fn bits<const N: usize>(groups: [u32; N]) -> u32 {
 const INET: u8 = libc::AF_INET as u8;
 const INET6: u8 = libc::AF_INET6 as u8;
 
-/// What is asked for, in order, with the lengths of `linux/rtnetlink.h`.
+/// Requests in order, with the lengths of `linux/rtnetlink.h`.
 const DUMPS: [Request; 11] = [
     LINKS,
     Request { kind: GETNETCONF, family: INET, length: 4 },
@@ -114,7 +114,7 @@ impl Mirror {
         self.ask(0, false, false);
     }
 
-    /// Asks for everything again, now or when the answers to what is being asked for are there.
+    /// Requests everything again, now or after the answers to the outstanding requests.
     pub fn renew(&mut self) {
         match self.state {
             State::Asking { .. } => self.once_more(),
@@ -130,7 +130,7 @@ impl Mirror {
         };
     }
 
-    /// Takes what the kernel has said, as far as there is time now.
+    /// Reads the kernel's messages, as far as there is time now.
     pub fn follow(&mut self) {
         for _ in 0..TAKEN {
             self.datagram.clear();
@@ -167,7 +167,7 @@ impl Mirror {
             // Answers name the socket that has asked; news name who has changed something.
             let answer = header.port_number == self.port;
             if answer && !(header.sequence_number == self.sequence && matches!(self.state, State::Asking { .. })) {
-                // Of a dump that was given up.
+                // Part of an abandoned dump.
                 continue;
             }
             if answer && header.flags & NLM_F_DUMP_INTR != 0 {
@@ -175,7 +175,8 @@ impl Mirror {
             }
             match header.message_type {
                 NLMSG_OVERRUN => return self.overrun(),
-                // What the kernel has not (a version of IP, traffic control) is not in use: an error ends the list too.
+                // A function that the kernel lacks (a version of IP, traffic control) is not in use: an error also ends
+                // the list.
                 NLMSG_DONE | NLMSG_ERROR if answer => self.answered(),
                 NLMSG_DONE | NLMSG_ERROR => {}
                 _ if !answer && self.state == State::Lost => return self.begin(),
@@ -218,7 +219,7 @@ impl Mirror {
         self.generation += 1;
     }
 
-    /// The kernel's state, where it is known now.
+    /// State of the kernel, if it is known now.
     pub fn kernel(&mut self) -> Option<&mut Kernel> {
         (self.state == State::Synchronous).then_some(&mut self.kernel)
     }

@@ -31,7 +31,7 @@ use self::packet::{Mac, Packet};
 use self::watch::Watch;
 use crate::namespace::Namespace;
 
-/// Flows whose way is remembered: a power of two.
+/// Number of flows with a stored path: a power of two.
 const FLOWS: usize = 1024;
 
 /// A side of a port that leads to the router's kernel: of the port itself, or of one of its subinterfaces.
@@ -71,7 +71,7 @@ struct Flow {
     way: Way,
 }
 
-/// What the insides were found by: all that may change them, and may be unknown, is asked for anew each time.
+/// Bases of the insides: everything that may change them, and may be unknown, is requested again each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     dumps: u64,
@@ -105,8 +105,8 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Follows the kernel of a namespace, for ports that are in the namespace `outside`. Where that is not possible the
-    /// kernel forwards everything, and the health says why.
+    /// Follows the kernel of a namespace, for ports that are in the namespace `outside`. If that is not possible the
+    /// kernel forwards everything, and the health reports the reason.
     pub fn open(namespace: &Namespace, outside: Namespace) -> Self {
         let opened = match namespace {
             Namespace::None => Err("the router's network namespace is not known (--kernel-netns)".to_owned()),
@@ -151,7 +151,7 @@ impl Forwarding {
         let (Some(mirror), Some(watch)) = (&mut self.mirror, &self.watch) else { return };
         let version = watch.version();
         if version != self.asked {
-            // What the watch has found may be a setting that the mirror has read before.
+            // The watch may have found a setting that the mirror read earlier.
             if self.asked != 0 {
                 mirror.renew();
             }
@@ -255,7 +255,7 @@ impl Forwarding {
     }
 }
 
-/// Where the flow of a packet is remembered. Whoever makes flows collide only makes them cost a lookup each.
+/// Place at which the path of a flow is stored. Forced collisions of flows only cost a lookup each.
 fn slot(packet: &Packet) -> usize {
     let word = |address: IpAddr| match address {
         IpAddr::V4(address) => u64::from(u32::from(address)),

@@ -1,4 +1,4 @@
-//! Netlink sockets: requests for all of a kind, and the messages in what is received.
+//! Netlink sockets: requests for all objects of a kind, and the messages in received data.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use netlink_packet_core::{
 };
 use netlink_sys::{Socket, SocketAddr};
 
-/// Room for what the kernel sends at a time: dumps come in pieces of at most 32 KiB.
+/// Buffer for one message of the kernel: dumps come in pieces of at most 32 KiB.
 pub const DATAGRAM: usize = 64 * 1024;
 
 /// All interfaces.
@@ -19,9 +19,9 @@ pub const LINKS: Request = Request { kind: libc::RTM_GETLINK, family: 0, length:
 pub struct Request {
     /// Type of the message.
     pub kind: u16,
-    /// The first byte of what follows the header, usually the family; zeros behind it.
+    /// First byte after the header, usually the family; followed by zeros.
     pub family: u8,
-    /// How many bytes follow the header.
+    /// Number of bytes after the header.
     pub length: usize,
 }
 
@@ -45,7 +45,7 @@ impl Request {
     }
 }
 
-/// The messages of a datagram: header and body of each. What is damaged ends it.
+/// Messages of a datagram: header and body of each. A damaged message ends the list.
 pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = (NetlinkHeader, &[u8])> {
     const ALIGNMENT: usize = 4;
     std::iter::from_fn(move || {
@@ -57,7 +57,7 @@ pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = (NetlinkHeader, &[u
     })
 }
 
-/// The error that a message of the type `NLMSG_ERROR` tells.
+/// Error in a message of the type `NLMSG_ERROR`.
 fn error(body: &[u8]) -> Option<io::Error> {
     let code = ErrorBuffer::new_checked(&body).ok().and_then(|buffer| ErrorMessage::parse(&buffer).ok())?.code?;
     Some(io::Error::from_raw_os_error(code.get().saturating_neg()))

@@ -9,7 +9,7 @@ use qos_core::wire::ip::{Ipv4, Ipv6, IPV4_HEADER, IPV6_HEADER};
 /// A hardware address.
 pub type Mac = [u8; 6];
 
-/// Where IPv4's time to live and header checksum and IPv6's hop limit are in a packet.
+/// Offsets of IPv4's time to live and header checksum and of IPv6's hop limit in a packet.
 const TTL: usize = 8;
 const CHECKSUM: usize = 10;
 const HOP_LIMIT: usize = 7;
@@ -21,17 +21,17 @@ const HOP_BY_HOP: u8 = 0;
 pub struct Packet {
     /// The hardware address that it was sent to.
     pub to: Mac,
-    /// Its source.
+    /// Source address.
     pub source: IpAddr,
-    /// Its destination, of the same version.
+    /// Destination address, of the same version.
     pub destination: IpAddr,
-    /// Its bytes, without what pads the frame.
+    /// Bytes of the packet, without padding.
     pub length: usize,
 }
 
 impl Packet {
-    /// The packet in a frame, or nothing where the kernel must see it: not IP, damaged, with a tag, with options, at
-    /// the end of its life, from or to an address that is not one host's.
+    /// Returns the packet in a frame, or nothing if the kernel must see it: not IP, damaged, with a tag, with options,
+    /// with an expiring time to live, or with an address that is not that of a single host.
     pub fn of(frame: &[u8]) -> Option<Packet> {
         let to = *frame.first_chunk()?;
         let packet = frame.get(HEADER..)?;
@@ -57,7 +57,7 @@ impl Packet {
     }
 }
 
-/// Whether it is the address of one host, that other hosts may know.
+/// Returns whether it is the address of one host that other hosts may know.
 fn is_usual(address: IpAddr) -> bool {
     match address {
         // This network, loopback, multicast and reserved (RFC 6890).
@@ -114,7 +114,8 @@ mod tests {
     fn frames_for_the_kernel_are_no_packets() {
         assert!(Packet::of(&ipv4(64, 7, 0)).is_some());
         assert!(Packet::of(&ipv4(1, 7, 0)).is_none());
-        // With a tag, other EtherType, version, options, length, checksum, multicast; a source of 127.
+        // Frames with a tag, another EtherType, version, options, length, checksum or multicast, or a source in
+        // 127.0.0.0/8.
         for (at, byte) in [(12, 0x81), (13, 6), (14, 0x65), (14, 0x46), (17, 25), (25, 0xee), (30, 224), (26, 127)] {
             let mut frame = ipv4(64, 7, 0);
             frame[at] = byte;

@@ -71,7 +71,7 @@ impl Watch {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// A number that changes with what is found; 0 before anything was.
+    /// Number that changes with the findings; 0 before the first.
     pub fn version(&self) -> u64 {
         self.shared.version.load(Ordering::Acquire)
     }
@@ -87,7 +87,7 @@ impl Drop for Watch {
         self.shared.stopped.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It only ends with an error when it has panicked, which has been told.
+            // It ends with an error only after a panic, which has been reported.
             let _ = thread.join();
         }
     }
@@ -107,7 +107,7 @@ fn unseen(what: &str, error: &io::Error) -> String {
     format!("the state of {what} is unknown: {error}")
 }
 
-/// To be called in the router's namespace.
+/// Must be called in the router's namespace.
 fn look() -> Found {
     let mut found = Found::default();
     for (what, protocol, request) in [("nftables", NETLINK_NETFILTER, NFTABLES), ("IPsec", NETLINK_XFRM, IPSEC)] {

@@ -16,7 +16,7 @@ use crate::plane::Dataplane;
 use crate::requests::Service;
 
 const START: Time = Time(1_000_000_000);
-/// Until everything has left, after the last frame.
+/// Time after the last frame until everything has left.
 const LATER: u64 = 10_000_000_000;
 
 /// A frame that comes to one end of a chain.
@@ -25,7 +25,7 @@ struct Sent {
     /// After the start, ns.
     at: u64,
     length: usize,
-    /// To the chain's last switch, not its first.
+    /// To the last switch of the chain, not its first.
     back: bool,
 }
 
@@ -93,8 +93,8 @@ fn group(chain: &Chain) -> Group {
     group
 }
 
-/// When frames have left the ends of the chain, and which end: after rounds that catch up at these times, a last one
-/// when all is over.
+/// Times at which frames have left the ends of the chain, and the end: after rounds that catch up at these times, and a
+/// last one when everything is over.
 fn through_group(chain: &Chain, frames: &[Sent], rounds: &[u64]) -> Vec<(Time, bool)> {
     let mut group = group(chain);
     drive(&mut group, frames, rounds);
@@ -175,7 +175,7 @@ proptest! {
 
     #[test]
     fn frames_leave_a_chain_at_the_times_of_its_engines(chain in chains(), mut frames in traffic()) {
-        // One burst needs no queue: the first frame has taught every switch where the others go.
+        // One burst needs no queue: the first frame has taught every switch the destination of the others.
         frames.iter_mut().for_each(|sent| sent.back = false);
         let expected = through_engines(&chain, &frames);
         let found: Vec<_> = through_group(&chain, &frames, &[]).into_iter().map(|(time, _)| time).collect();
@@ -231,9 +231,9 @@ proptest! {
         let captured = |file: &PathBuf| read(file).into_iter().map(|(time, ..)| Time(time)).collect();
         let times: Vec<Vec<Time>> = files.iter().map(|(_, file)| captured(file)).collect();
         std::fs::remove_dir(&folder).unwrap();
-        // What comes in by the first port, though the queues may drop some of it.
+        // Frames received by the first port, some of which the queues may drop.
         prop_assert_eq!(times[0].len(), frames.len());
-        // Of a link's delay one half is the sender's.
+        // One half of a link's delay belongs to the sender.
         for (link, (_, delay)) in times[1..times.len() - 1].chunks(2).zip(&chain[1..]) {
             let arrived: Vec<_> = link[0].iter().map(|left| Time(left.0 + delay.div_ceil(2))).collect();
             prop_assert_eq!(&arrived, &link[1]);
@@ -276,7 +276,7 @@ fn a_panic_in_one_router_is_its_own() {
     assert!(message.starts_with("the data plane of S1 failed: ") && message.contains("index"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{message}\n"));
     std::fs::remove_file(&path).unwrap();
-    // The others go on, and count what does not get through.
+    // The others continue, and count the lost frames.
     group.members[0].service.plane.arrive(0, group.horizon, &frame(&Sent { at: 0, length: 100, back: false }));
     group.horizon = Time(START.0 + 2 * LATER);
     group.advance_in_order(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What the kernel tells of the interfaces that stand for links in memory.
+//! Kernel notifications about the interfaces that stand for links in memory.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -17,7 +17,7 @@ const LINK_GROUP: u32 = 1;
 /// Bytes of messages that may wait.
 const BUFFER: usize = 1 << 20;
 
-/// Hears what becomes of the interfaces that stand for links.
+/// Subscription to notifications about the interfaces that stand for links.
 #[derive(Debug)]
 pub(super) struct Faces {
     socket: Socket,

@@ -14,7 +14,7 @@ use crate::forwarding::Inside;
 use crate::frame_pool::Frame;
 
 impl Dataplane {
-    /// Descriptor by which the router's kernel tells of changes.
+    /// Descriptor for notifications of the router's kernel.
     pub fn kernel_descriptor(&self) -> Option<RawFd> {
         self.forwarding.descriptor()
     }
@@ -30,8 +30,8 @@ impl Dataplane {
         self.forwarding.attach(self.ports.iter().flat_map(Port::insides));
     }
 
-    /// Forwards a frame that left the input side at `time`, with what it is known for; gives it back where it is the
-    /// kernel's.
+    /// Forwards a frame that left the input side at `time`, with its known properties; returns it if the kernel must
+    /// forward it.
     pub(super) fn forward(
         &mut self,
         input: Inside,

@@ -1,4 +1,4 @@
-//! From the links inwards: to the engine, and from there to the kernel or to the ports of a switch.
+//! Path from the links inwards: to the engine, and from there to the kernel or to the ports of a switch.
 
 use qos_core::frame::parse;
 use qos_core::wire::tcp_options::lower_mss;
@@ -17,7 +17,7 @@ use crate::ring::BATCH;
 const TAKEN_PER_ROUND: usize = 256;
 
 impl Dataplane {
-    /// Gives the engine what waits on the links. Returns up to when all that arrived has been taken.
+    /// Passes waiting frames of the links to the engine. Returns the time up to which all arrivals have been taken.
     pub(super) fn take_from_links(&mut self, now: Time) -> Time {
         let mut horizon = now;
         for port in &mut self.ports {
@@ -44,8 +44,8 @@ impl Dataplane {
         horizon
     }
 
-    /// Forwards frames from the links, or hands them to the kernel, in the order of their event times over all ports,
-    /// and takes what that sends.
+    /// Forwards frames from the links, or passes them to the kernel, in the order of their event times over all ports,
+    /// and takes the frames that the kernel then sends.
     pub(super) fn pass_through_router(&mut self) {
         let mut inward = std::mem::take(&mut self.inward);
         inward.sort_by_key(|d| d.time);
@@ -62,7 +62,7 @@ impl Dataplane {
             for inside in self.ports.iter_mut().flat_map(Port::insides_mut) {
                 self.counts.unsent += inside.flush(&mut self.pool, |_| {});
             }
-            // The kernel has forwarded them within the call: what came of it waits in the rings already.
+            // The kernel has forwarded them within the call: the resulting frames already wait in the rings.
             self.take_from_inside();
         }
         drop(rest);
@@ -70,7 +70,7 @@ impl Dataplane {
         self.take_from_inside();
     }
 
-    /// Forwards a frame from a link, or puts it where it will be handed to the kernel.
+    /// Forwards a frame from a link, or stores it for the kernel.
     fn pass_inward(&mut self, departure: Departure<Held>, now: Time) {
         let Departure { time, port, descriptor, mut payload, .. } = departure;
         let entered = &self.ports[usize::from(port.0)];
@@ -81,7 +81,7 @@ impl Dataplane {
             let untagged = self.pool.put(&self.bytes);
             self.pool.free(std::mem::replace(&mut payload.frame, untagged));
         }
-        // Before the key is made of what the kernel gets.
+        // Before the key is built from the kernel's frame.
         if let Some(most) = adjust_mss {
             lower_mss(self.pool.get_mut(&payload.frame), most);
         }

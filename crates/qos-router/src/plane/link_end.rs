@@ -1,4 +1,4 @@
-//! The end of a link: what goes over it, and what there is of one that is memory.
+//! End of a link: its frames, and the state of a link in memory.
 
 use std::os::fd::OwnedFd;
 
@@ -16,7 +16,7 @@ pub(super) struct Sending {
 /// The end of a link to another router of this process.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Of the interface that stands for the link.
+    /// State of the interface that stands for the link.
     pub name: String,
     pub index: u32,
     pub state: WireState,
@@ -31,7 +31,7 @@ impl Memory {
     }
 }
 
-/// What its interface says of an end of a link.
+/// State of the interface at an end of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireState {
     /// Frames pass: this end and the other one are up.
@@ -45,7 +45,7 @@ pub struct WireState {
 pub struct Crossing {
     /// Index of the port by which it leaves.
     pub port: usize,
-    /// When it is on the wire.
+    /// Time at which it is on the wire.
     pub time: Time,
     pub(super) frame: Frame,
 }

@@ -16,7 +16,7 @@ use super::Dataplane;
 use crate::ring;
 
 impl Dataplane {
-    /// Begins to follow the interfaces that stand for links, where there are some. In their namespace.
+    /// Starts to follow the interfaces that stand for links, if there are any. Called in their namespace.
     pub(super) fn follow_faces(&mut self) -> Result<(), StartError> {
         if self.ports.iter().any(|port| matches!(port.wire, Wire::Memory(_))) {
             self.faces = Some(Faces::open().map_err(StartError::Follow)?);
@@ -25,7 +25,7 @@ impl Dataplane {
         Ok(())
     }
 
-    /// Descriptor by which the kernel tells of these interfaces.
+    /// Descriptor for the kernel's notifications about these interfaces.
     pub fn faces_descriptor(&self) -> Option<RawFd> {
         self.faces.as_ref().map(Faces::descriptor)
     }
@@ -53,7 +53,7 @@ impl Dataplane {
         })
     }
 
-    /// What the interface of a port whose link is memory says.
+    /// State of the interface of a port whose link is in memory.
     pub fn wire_state(&self, port: usize) -> WireState {
         match &self.ports[port].wire {
             Wire::Memory(memory) => memory.state,
@@ -61,7 +61,7 @@ impl Dataplane {
         }
     }
 
-    /// Has copies of what leaves by such a port sent by its interface, or no more.
+    /// Starts or stops copying the frames that leave by such a port to its interface.
     pub fn set_tap(&mut self, port: usize, wanted: bool) {
         let Wire::Memory(memory) = &mut self.ports[port].wire else { return };
         if wanted == memory.tap.is_some() {
@@ -86,7 +86,7 @@ impl Dataplane {
         self.crossing.is_empty()
     }
 
-    /// What has left for other routers; to be given back empty by [`Self::keep_crossing`].
+    /// Frames for other routers; must be returned empty by [`Self::keep_crossing`].
     pub fn take_crossing(&mut self) -> Vec<Crossing> {
         std::mem::take(&mut self.crossing)
     }
@@ -101,7 +101,7 @@ impl Dataplane {
         self.pool.get(&crossing.frame)
     }
 
-    /// A frame that has left has been handed over, or there was nobody to take it.
+    /// A departed frame has been delivered, or had no receiver.
     pub fn crossed(&mut self, crossing: Crossing, delivered: bool) {
         let Crossing { port, time, frame } = crossing;
         if !delivered {
@@ -115,8 +115,8 @@ impl Dataplane {
         }
     }
 
-    /// A frame comes over a link from another router: it was on the wire at `time`, which is not before that of the one
-    /// before it, nor before what this data plane has reached.
+    /// A frame arrives over a link from another router: it was on the wire at `time`, not before the previous one, nor
+    /// before the time that this data plane has reached.
     pub fn arrive(&mut self, port: usize, time: Time, bytes: &[u8]) {
         let Port { id, framing, .. } = self.ports[port];
         let descriptor = parse(bytes, framing);

@@ -61,19 +61,19 @@ struct Counts {
     late_before: u64,
 }
 
-/// What a data plane is opened with.
+/// Inputs for opening a data plane.
 pub struct Opening<'a> {
-    /// Its ports.
+    /// Ports.
     pub wiring: &'a PortsConfig,
-    /// Those of them whose link is memory, by their IOS names.
+    /// Ports with a link in memory, by their IOS names.
     pub memory: &'a BTreeSet<String>,
     /// Sizes of the rings on the links.
     pub ring_sizes: RingSizes,
     /// Lateness beyond which departures are counted apart, ns.
     pub budget_ns: u64,
-    /// Where the ports are.
+    /// Namespace of the ports.
     pub outside: Namespace,
-    /// Where the router's own IP stack is.
+    /// Namespace of the router's own IP stack.
     pub kernel: Namespace,
     /// Event time.
     pub clock: Clock,
@@ -81,7 +81,7 @@ pub struct Opening<'a> {
 
 /// All ports and the engine.
 pub struct Dataplane {
-    /// Where the ports are.
+    /// Namespace of the ports.
     outside: Namespace,
     /// Event time.
     clock: Clock,
@@ -92,7 +92,7 @@ pub struct Dataplane {
     in_transit: InTransit,
     /// Packets whose first fragment has come out of the kernel, which may have made more of them.
     fragmented: InTransit,
-    /// What the router's kernel would do with packets in transit.
+    /// Copy of the forwarding state of the router's kernel.
     forwarding: Forwarding,
     /// The ports that switch instead of handing frames to the kernel.
     bridge: Bridge,
@@ -102,7 +102,7 @@ pub struct Dataplane {
     sla: Agent,
     /// Time that the engine has reached.
     reached: Time,
-    /// Time up to which it has settled what leaves: behind the other one within a step.
+    /// Time up to which departures are settled: behind the other one within a step.
     settled: Time,
     /// The latest event time of a frame that was handed to the kernel.
     passed: Time,
@@ -239,21 +239,21 @@ impl Dataplane {
         self.clock.now()
     }
 
-    /// When the next round is due, if nothing arrives before.
+    /// Time of the next round, if nothing arrives before.
     pub fn deadline(&self) -> Option<Time> {
         let waiting = self.ports.iter().flat_map(|p| &p.arrivals).map(|a| a.event);
         waiting.chain(self.engine.next_deadline()).chain(self.sla.deadline()).min()
     }
 
-    /// When the next frame is due on a link, as far as is known, or something else that must not be late. What reaches
-    /// the inside in the meantime may be taken later, with its event time.
+    /// Time of the next due frame on a link, as far as is known, or of another event that must not be late. Frames that
+    /// reach the inside in the meantime may be taken later, with their event time.
     pub fn departure(&self) -> Option<Time> {
         let waiting = self.ports.iter().flat_map(|p| &p.arrivals).map(|a| a.event);
         waiting.chain(self.engine.next_departure()).chain(self.sla.deadline()).min()
     }
 
-    /// Takes what has arrived on the links by `now` of that clock; gives up to when all of it has been taken, and
-    /// whether anything was.
+    /// Takes the frames that have arrived on the links by `now` of that clock; returns the time up to which all have
+    /// been taken, and whether there were any.
     pub fn take(&mut self, clock: Clock, now: Time) -> (Time, bool) {
         self.clock = clock;
         let before = self.counts.received;
@@ -261,15 +261,14 @@ impl Dataplane {
         (until, self.counts.received != before)
     }
 
-    /// Takes what the router's own IP stack has sent; gives whether anything waits for its time.
+    /// Takes the packets of the router's own IP stack; returns whether any wait for their time.
     pub fn take_own(&mut self) -> bool {
         self.take_from_inside();
         self.ports.iter().any(|port| !port.arrivals.is_empty())
     }
 
-    /// Catches up with a moment. What is due on the links is sent by [`Self::flush`]. What arrives within the next
-    /// `ahead` passes through the kernel already, where that is possible, so that it does not leave late by the time
-    /// that takes.
+    /// Catches up with a time. Frames due on the links are sent by [`Self::flush`]. Frames that arrive within the next
+    /// `ahead` already pass through the kernel if possible, so that they do not leave late by the kernel's time.
     pub fn step(&mut self, to: Time, ahead: Duration) {
         self.reached = to.max(self.reached);
         // IP SLA has to find everything at its time; and on a line there is no kernel to pass.
@@ -285,7 +284,7 @@ impl Dataplane {
         self.dispatch();
     }
 
-    /// Sends what is due on the links.
+    /// Sends the frames due on the links.
     pub fn flush(&mut self) {
         for port in 0..self.ports.len() {
             self.flush_wire(port);

@@ -1,4 +1,4 @@
-//! From the kernel and the engine outwards: onto the links.
+//! Path from the kernel and the engine outwards: onto the links.
 
 use qos_core::frame::{parse, rewrite_cos, rewrite_dscp, rewrite_ecn};
 use qos_core::wire::tcp_options::lower_mss;
@@ -15,7 +15,7 @@ use crate::ring::BATCH;
 /// Frames of the router's own that may wait for the engine to catch up with their time; further ones wait in the ring.
 const WAITING: usize = 4096;
 impl Dataplane {
-    /// Sorts what came out of the engine. What goes onto a link is sent when a batch is full or the round ends.
+    /// Sorts the outputs of the engine. Frames for a link are sent when a batch is full or the round ends.
     pub(super) fn dispatch(&mut self) {
         let mut outputs = std::mem::take(&mut self.outputs);
         for output in outputs.drain(..) {
@@ -81,7 +81,7 @@ impl Dataplane {
         }
     }
 
-    /// Takes what the router's own IP stack has sent, with its event time.
+    /// Takes the packets sent by the router's own IP stack, with their event times.
     pub(super) fn take_from_inside(&mut self) {
         for number in 0..self.ports.len() {
             self.take_from_kernel(number, None);
@@ -91,7 +91,7 @@ impl Dataplane {
         }
     }
 
-    /// Takes what the kernel has sent by a port, or by a subinterface of it.
+    /// Takes the frames that the kernel has sent by a port, or by a subinterface of it.
     fn take_from_kernel(&mut self, number: usize, subinterface: Option<usize>) {
         let port = &mut self.ports[number];
         let adjust_mss = port.adjust_mss;
@@ -118,7 +118,7 @@ impl Dataplane {
                         &self.bytes
                     }
                 };
-                // The kernel's interfaces have no more than a packet of 1500 bytes, so a tag has room.
+                // The kernel's interfaces send packets of at most 1500 bytes, so a tag has room.
                 let mut descriptor = parse(bytes, port.framing);
                 let transit = in_transit(&self.keys, (&mut self.in_transit, &mut self.fragmented), now, bytes);
                 let frame = self.pool.put(bytes);
@@ -131,7 +131,7 @@ impl Dataplane {
                         transit.event
                     }
                     None => {
-                        // It may be the answer to a frame that the kernel had before its time.
+                        // It may be the answer to a frame that the kernel received before its time.
                         let sent = if self.passed > now { self.passed } else { self.clock.event(stamp, now) };
                         let own = self.sla.leaving(bytes, sent, settled);
                         if let Some(stamp) = own.stamp {
@@ -151,8 +151,8 @@ impl Dataplane {
         }
     }
 
-    /// Gives the engine what came from the router's side up to the time that is reached, in the order of event time
-    /// over all ports: a switch's ports share their memory.
+    /// Passes frames from the router's side up to the reached time to the engine, in the order of event time over all
+    /// ports, because a switch's ports share their memory.
     pub(super) fn take_up_arrivals(&mut self) {
         for port in &mut self.ports {
             port.arrivals.sort_by_key(|a| a.event);
@@ -165,7 +165,7 @@ impl Dataplane {
         }
     }
 
-    /// Sends what is due on a link, and records how late it was.
+    /// Sends the due frames of a link, and records their lateness.
     pub(super) fn flush_wire(&mut self, port: usize) {
         let Wire::Interface(wire) = &mut self.ports[port].wire else { return self.flush_copies(port) };
         if wire.sending.is_empty() {

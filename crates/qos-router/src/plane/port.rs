@@ -24,7 +24,7 @@ const INSIDE_SLOTS: usize = 256;
 /// 25 in 85 000 packets of a switch was 6.5 µs): that is how exact stamps are, and nothing is late.
 const STAMPS_APART_NS: u64 = 20_000;
 
-/// In which order the kernel hands over the frames that it has stamped.
+/// Order in which the kernel delivers its stamped frames.
 #[derive(Debug, Default)]
 pub(super) struct StampOrder {
     latest: Time,
@@ -69,7 +69,7 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub(super) struct Interface {
     pub name: String,
-    /// Its number in the daemon's network namespace.
+    /// Number in the daemon's network namespace.
     pub index: u32,
     pub ring: Ring,
     pub sending: Vec<Sending>,
@@ -88,7 +88,7 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// The interface, where it is one.
+    /// Interface, unless the link is in memory.
     pub fn interface(&self) -> Option<&Interface> {
         match self {
             Wire::Interface(interface) => Some(interface),
@@ -124,7 +124,7 @@ pub(super) struct Subinterface {
 }
 
 impl Subinterface {
-    /// Opens the interface; `place` is where it is named in the configuration.
+    /// Opens the interface; `place` is its place in the configuration.
     pub fn open(config: &SubinterfaceConfig, name: &str, place: &str) -> Result<Self, StartError> {
         let inside = Interface::open(name, place, INSIDE_SLOTS)?;
         Ok(Self { vlan: config.vlan, native: config.native, adjust_mss: config.tcp_adjust_mss, inside })
@@ -143,17 +143,17 @@ pub(super) struct Port {
     pub framing: Framing,
     /// The interface that leads to the router's kernel; the end of a line has none.
     pub inside: Option<Interface>,
-    /// Of the end of a line: the index of the other end, on whose link leaves what comes in on this one.
+    /// For the end of a line: index of the other end, on whose link frames received here leave.
     pub peer: Option<usize>,
     pub wire: Wire,
     pub subinterfaces: Vec<Subinterface>,
     /// The most bytes of a TCP segment that SYNs may ask for.
     pub adjust_mss: Option<u16>,
-    /// Frames from the router's side that have not been given to the engine yet.
+    /// Frames from the router's side that have not been passed to the engine yet.
     pub arrivals: Vec<Arrival>,
 }
 
-/// Why the data plane cannot start.
+/// Reason why the data plane cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An interface is missing.
@@ -162,11 +162,11 @@ pub enum StartError {
          create it or correct the ports file"
     )]
     Missing {
-        /// Its name.
+        /// Name of the interface.
         name: String,
-        /// Where it is named in the ports file.
+        /// Place in the ports file.
         place: String,
-        /// Those that exist.
+        /// Existing interfaces.
         existing: String,
     },
     /// A socket cannot be opened.
@@ -174,15 +174,15 @@ pub enum StartError {
     Socket {
         /// Name of the interface.
         name: String,
-        /// Where it is named in the ports file.
+        /// Place in the ports file.
         place: String,
-        /// The system's reason, with what was being done.
+        /// Reason given by the system, with the failed action.
         source: io::Error,
     },
     /// The namespace of the interfaces cannot be entered.
     #[error("cannot enter the network namespace of the ports: {0}; this needs CAP_SYS_ADMIN over it")]
     Namespace(io::Error),
-    /// It cannot be heard what becomes of the interfaces.
+    /// The interfaces cannot be watched.
     #[error("cannot subscribe to interface changes: {0}")]
     Follow(io::Error),
     /// The engine refuses the wiring.
@@ -211,14 +211,14 @@ impl Interface {
         }
     }
 
-    /// Sends what waits; see [`send_all`].
+    /// Sends the waiting frames; see [`send_all`].
     pub fn flush(&mut self, pool: &mut FramePool, batch: impl FnMut(&[Sending])) -> u64 {
         send_all(&self.ring, &mut self.sending, pool, batch)
     }
 }
 
-/// Sends what waits by a packet socket, in order, and calls `batch` after each system call with the frames that the
-/// kernel took. Returns how many it would not take.
+/// Sends the waiting frames by a packet socket, in order, and calls `batch` after each system call with the frames that
+/// the kernel took. Returns the number of refused frames.
 pub(super) fn send_all(
     socket: &impl AsRawFd,
     sending: &mut Vec<Sending>,
@@ -244,9 +244,9 @@ pub(super) fn send_all(
 }
 
 impl Port {
-    /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds. The
-    /// end of a line whose other end is port `peer` has one only, and so has one whose link is `memory`. `slots` are
-    /// those of the ring on the link.
+    /// Opens both interfaces of a port at the same time, because the kernel delays each one by some milliseconds. The
+    /// end of a line whose other end is port `peer` has only one, and so has a link in `memory`. `slots` are those of
+    /// the ring on the link.
     pub fn open(
         id: PortId,
         framing: Framing,
@@ -276,7 +276,7 @@ impl Port {
         Ok(Self { id, framing, inside, peer, wire, subinterfaces, adjust_mss: None, arrivals })
     }
 
-    /// A port without an inside whose link is memory.
+    /// A port without an inside and with a link in memory.
     #[cfg(test)]
     pub fn in_memory(id: PortId, framing: Framing, memory: Memory) -> Self {
         let (wire, subinterfaces, arrivals) = (Wire::Memory(memory), Vec::new(), Vec::new());
@@ -309,7 +309,7 @@ impl Port {
         self.inside.iter().map(move |inside| of(None, inside.index)).chain(subinterfaces)
     }
 
-    /// Its interfaces, given up.
+    /// Returns its interfaces.
     pub fn into_interfaces(self) -> impl Iterator<Item = Interface> {
         let wire = match self.wire {
             Wire::Interface(interface) => Some(interface),

@@ -109,7 +109,7 @@ pub fn average(bps: u64) -> ShapeConfig {
     ShapeConfig::average(RateSpec::Bps(bps))
 }
 
-/// A policer with one bucket of the default size, which drops what exceeds.
+/// A policer with one bucket of the default size that drops exceeding packets.
 pub fn police(bps: u64) -> PoliceConfig {
     PoliceConfig::new(RateSpec::Bps(bps))
 }

@@ -98,7 +98,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// So many bits of IP a second.
+    /// Bits of IP per second.
     pub fn new(ip_len: usize, dscp: u8, flow: u16, bps: u64) -> Source {
         Source { ip_len, dscp, flow, gap_ns: ip_len as u64 * 8 * SECOND / bps }
     }
@@ -108,7 +108,7 @@ impl Source {
     }
 }
 
-/// Offers what the sources send until `end`; the payload is the source's number.
+/// Offers the packets of the sources until `end`; the payload is the source's number.
 pub fn load(engine: &mut Engine<usize>, framing: Framing, sources: &[Source], end: Time) -> Vec<Output<usize>> {
     let descriptors: Vec<_> = sources.iter().map(|source| source.descriptor(framing)).collect();
     let mut next: Vec<u64> = (0..sources.len() as u64).collect();
@@ -136,7 +136,7 @@ pub fn bytes_by_source(outputs: &[Output<usize>], sources: usize) -> Vec<u64> {
     bytes
 }
 
-/// What left (not what was dropped).
+/// Sent packets, without the dropped ones.
 pub fn departures<P: Copy>(outputs: &[Output<P>]) -> Vec<(Time, P, u32)> {
     let departure = |output: &Output<P>| match output {
         Output::Departure(d) => Some((d.time, d.payload, d.descriptor.counted_len)),

@@ -38,7 +38,7 @@ fn wiring() -> PortsConfig {
 /// A policy-map that programs choose from: name, classes, and whether it is for output only.
 type Map = (&'static str, Vec<PolicyClass>, bool);
 
-/// Those that meter and mark.
+/// Steps that meter and mark.
 fn metering() -> Vec<Map> {
     let share = PoliceConfig {
         violate: Some(vec![PoliceAction::Drop {}]),
@@ -62,7 +62,7 @@ fn metering() -> Vec<Map> {
     ]
 }
 
-/// Those that shape and queue.
+/// Steps that shape and queue.
 fn queueing() -> Vec<Map> {
     let peak = ShapeConfig {
         mode: ShapeMode::Peak,
@@ -78,7 +78,7 @@ fn queueing() -> Vec<Map> {
     vec![("shape", vec![class_default().shape_bps(400_000)], true), ("queues", queues, true)]
 }
 
-/// Those that share a line.
+/// Steps that share a line.
 fn sharing(hqf: bool) -> Vec<Map> {
     let rest = if hqf { BandwidthConfig::RemainingRatio(9) } else { BandwidthConfig::RemainingPercent(40) };
     let level = |level| hqf.then_some(level);
@@ -97,7 +97,7 @@ fn sharing(hqf: bool) -> Vec<Map> {
     vec![("shares", shares, true), ("urgent", urgent, true)]
 }
 
-/// Those of several levels.
+/// Steps of several levels.
 fn hierarchies(hqf: bool) -> Vec<Map> {
     let tree = vec![class_default().shape_bps(400_000).service_policy("shares").police_bps(700_000)];
     let udp = class_of("udp").service_policy("tree");
@@ -314,7 +314,7 @@ fn switch_port(choice: u8) -> InterfaceConfig {
     }
 }
 
-/// Runs a program on a router. Panics where the engine breaks a promise.
+/// Runs a program on a router. Panics if a property of the engine is violated.
 pub fn run(program: &[u8]) {
     static ROUTER: Configurations = Configurations::of(configuration);
     play(Engine::new(&wiring(), Time(0)).unwrap(), Machine { configurations: &ROUTER, switches: false }, program);
@@ -336,7 +336,7 @@ pub fn run_switch(program: &[u8]) {
     play(engine, Machine { configurations: &SWITCH, switches: true }, program);
 }
 
-/// Configurations by what chooses them. Their parts are made once: that takes longer than what is done with them.
+/// Configurations by their choice. Their parts are built once, because that takes longer than the test.
 struct Configurations {
     make: fn([u8; 4]) -> RouterConfig,
     /// By the one byte that decides of it, whichever interface it is.
@@ -350,7 +350,7 @@ impl Configurations {
         Configurations { make, interfaces: [const { OnceLock::new() }; 256], rest: [const { OnceLock::new() }; 256] }
     }
 
-    /// What `make` makes of the choice.
+    /// Result of `make` for the choice.
     fn get(&self, choice: [u8; 4]) -> RouterConfig {
         let mut config = self.rest[usize::from(choice[3])].get_or_init(|| (self.make)([0, 0, 0, choice[3]])).clone();
         for (interface, byte) in config.interfaces.values_mut().zip(choice) {
@@ -397,7 +397,7 @@ fn play(mut engine: Engine<u32>, machine: Machine, program: &[u8]) {
         settle(&mut engine, &mut outputs, &mut inside, &mut last);
         engine.audit().unwrap();
     }
-    // At the end everything comes out; what a switch then forwards, the second time.
+    // At the end everything leaves, including frames that a switch then forwards.
     for _ in 0..2 {
         for _ in 0..200_000 {
             let Some(deadline) = engine.next_deadline() else { break };
@@ -491,7 +491,7 @@ fn children_add_up(policy: &PolicyCounters) {
     }
 }
 
-/// Takes what came out; gives back what is to be forwarded.
+/// Takes the outputs; returns those to forward.
 fn collect(
     outputs: &mut Vec<Output<u32>>,
     inside: &mut BTreeSet<u32>,

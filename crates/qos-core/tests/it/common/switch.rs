@@ -53,7 +53,7 @@ pub fn name(number: usize) -> String {
     format!("GigabitEthernet1/0/{number:02}")
 }
 
-/// Wiring of so many ports of 1 Gb/s, whose senders keep the link's rate.
+/// Wiring of this many ports of 1 Gb/s whose senders keep the link's rate.
 pub fn ports(count: usize) -> PortsConfig {
     let port = PortConfig { paced_by_peer: true, ..PortConfig::new(LinkConfig::new(1_000_000_000, Framing::Ethernet)) };
     (1..=count).fold(PortsConfig::new(), |ports, number| ports.port(name(number), port.clone()))
