@@ -1,5 +1,5 @@
-//! Packets written down as pcapng, with headers made up from what is known of them. Payload is the number
-//! of a datagram, and zeros.
+//! Packets written as pcapng, with headers generated from their known properties. Payload is the number of a datagram,
+//! and zeros.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -24,12 +24,12 @@ use crate::tcp::Segment;
 const ETHERNET_HEADER: usize = 14;
 /// The longest headers: Ethernet with a VLAN tag, IPv6, TCP with options.
 const HEADERS: usize = ETHERNET_HEADER + TAG + 40 + 60;
-/// Scale of the windows on the wire: what a SYN of the modelled TCP offers.
+/// Scale of the windows on the wire, as offered by a SYN of the modelled TCP.
 const WINDOW_SCALE: u8 = 7;
 /// Bytes of payload that any packet may have.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Which packets are written.
+/// Filter of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filter {
     All,
@@ -69,7 +69,7 @@ impl Filter {
 #[derive(Debug)]
 pub(crate) struct Captures {
     captures: Vec<(Capture, Filter)>,
-    /// By end of a link: those that see it.
+    /// Captures by end of a link.
     seen: Vec<Vec<usize>>,
 }
 
@@ -102,7 +102,7 @@ impl Captures {
         Ok(Captures { captures, seen })
     }
 
-    /// In the order in which [`Captures::record`] wants somewhere to write them.
+    /// Captures in the order in which [`Captures::record`] needs their writers.
     pub fn iter(&self) -> impl Iterator<Item = &Capture> {
         self.captures.iter().map(|(capture, _)| capture)
     }
@@ -122,7 +122,7 @@ pub(crate) struct Recorders<W: Write> {
 }
 
 impl<W: Write> Recorders<W> {
-    /// Whether any capture sees what passes an end of a link.
+    /// Returns whether any capture sees the packets at an end of a link.
     #[inline]
     pub fn sees(&self, end: usize) -> bool {
         // Most runs have none.
@@ -158,7 +158,7 @@ struct Recorder<W: Write> {
 /// A packet, and the message that it carries if it carries one.
 pub(crate) type Sighted<'a> = (&'a Packet, &'a [u8]);
 
-/// Where a packet is on its way between two interfaces.
+/// Position of a packet between two interfaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     /// Numbers of the ends of the link.
@@ -303,7 +303,7 @@ fn first_number(stream: u32, way: Way) -> u32 {
 
 fn tcp_header(packet: &Packet, segment: &Segment) -> TcpHeader {
     let on_wire = |way, number: u64| first_number(packet.stream, way).wrapping_add(number as u32);
-    // A SYN's window cannot be scaled; the others are cut to what its scale can say.
+    // A SYN's window cannot be scaled; the others are rounded down to their scale.
     let window = if segment.syn { segment.window } else { segment.window >> WINDOW_SCALE };
     let window = u16::try_from(window).unwrap_or(u16::MAX);
     let mut tcp = TcpHeader::new(packet.source_port, packet.destination_port, on_wire(packet.way, segment.seq), window);

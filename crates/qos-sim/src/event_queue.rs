@@ -71,9 +71,9 @@ fn time(deadline: Deadline) -> Time {
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Deadline, Event)>>,
     engines: WinnerTree<Deadline>,
-    /// The engine whose event was taken out last, until it is due again. Its key changes once, and not twice.
+    /// Engine whose event was taken out last, until it is due again. Its key changes once instead of twice.
     running: Option<usize>,
-    /// Of each engine: what it was due at before it was due earlier, still to come.
+    /// Outstanding earlier due time of each engine that has become due sooner.
     superseded: Vec<Vec<Deadline>>,
     number: u64,
     /// The event that was taken out last.
@@ -220,7 +220,7 @@ mod tests {
             steps in prop::collection::vec((0usize..6, 0u64..5), 1..300)
         ) {
             let (mut queue, mut plain) = (EventQueue::new(3), Plain::default());
-            // As in a run, what comes last is known from the start.
+            // As in a run, the last event is known from the start.
             let end = Time(1 << 20);
             queue.put(end, Event::End);
             plain.put(end, Event::End);

@@ -20,7 +20,7 @@ use crate::scenario::{NodeKind, Scenario};
 pub struct Question {
     /// A name under `nodes`.
     pub router: String,
-    /// When the packet's last bit has come in, after the start of the run.
+    /// Arrival time of the packet's last bit, after the start of the run.
     #[serde(default)]
     pub at_ns: u64,
     /// The packet.
@@ -68,16 +68,16 @@ pub struct QuestionPacket {
     pub source: IpAddr,
     /// Destination address, of the same family.
     pub destination: IpAddr,
-    /// With TCP and UDP.
+    /// Source port with TCP and UDP.
     #[serde(default)]
     pub source_port: Option<u16>,
-    /// With TCP and UDP.
+    /// Destination port with TCP and UDP.
     #[serde(default)]
     pub destination_port: Option<u16>,
-    /// With ICMP its type.
+    /// Type with ICMP.
     #[serde(default)]
     pub icmp_type: Option<u8>,
-    /// With ICMP its code.
+    /// Code with ICMP.
     #[serde(default)]
     pub icmp_code: Option<u8>,
     /// TCP: it acknowledges or resets.
@@ -99,11 +99,11 @@ pub struct QuestionPacket {
 /// Fate of the packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// When it came in, after the start of the run.
+    /// Arrival time, after the start of the run.
     pub at_ns: u64,
     /// Treatment on input; null without an input port.
     pub input: Option<InputPassage>,
-    /// The index of the route that it took; null where it came to none.
+    /// Index of the route that it took; null if it reached none.
     pub route: Option<usize>,
     /// End of its path.
     pub end: End,
@@ -121,7 +121,7 @@ pub enum End {
     DroppedAtOutput,
     /// The input interface dropped it.
     DroppedAtInput,
-    /// It was addressed to the router itself.
+    /// It was addressed to the router.
     Received,
     /// No route has its destination.
     NoRoute,
@@ -187,13 +187,13 @@ pub struct InputPassage {
 pub struct OutputPassage {
     /// The packet as it came.
     pub came: Marks,
-    /// The packet as it left; null where it did not.
+    /// The packet at its departure; null if it did not leave.
     pub left: Option<Marks>,
     /// Drop reason, by the name of the counters.
     pub dropped: Option<String>,
-    /// When it was dropped, or had reached the other end of the link; after the start of the run.
+    /// Time at which it was dropped or reached the other end of the link, after the start of the run.
     pub time_ns: Option<u64>,
-    /// When its last bit was on the wire; null where it was not, or the link's delay varies.
+    /// Time at which its last bit was on the wire; null if it was not, or if the link's delay varies.
     pub sent_ns: Option<u64>,
     /// The interface before it.
     pub before: InterfaceState,
@@ -231,7 +231,7 @@ impl Question {
         descriptor
     }
 
-    /// Finds what it names in the network.
+    /// Finds the named objects in the network.
     pub(crate) fn resolve(&self, scenario: &Scenario, network: &Network, start: Time) -> Result<Asked, ConfigError> {
         let wrong = |path: &str, message: String| Err(ConfigError::new(path, message));
         let node = network.node(&self.router, "router")?;
@@ -266,7 +266,7 @@ impl Question {
             routes.push((route.prefix.trunc(), output.transpose()?));
         }
         let best = routes.iter().enumerate().filter(|(_, (prefix, _))| prefix.contains(&packet.destination));
-        // Of equal ones the last counts for `max_by_key`.
+        // For equal values `max_by_key` returns the last one.
         let best = best.rev().max_by_key(|(_, (prefix, _))| prefix.prefix_len());
         let next = match best {
             _ if self.addresses.contains(&packet.destination) => Next::Here,
@@ -287,10 +287,10 @@ pub(crate) struct Port {
     pub vlan: Option<u16>,
 }
 
-/// Where the packet goes.
+/// Destination of the packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
-    /// To the router itself.
+    /// To the router.
     Here,
     /// No route.
     Nowhere,

@@ -33,7 +33,7 @@ struct Cli {
     #[cfg(not(feature = "mistakes"))]
     #[arg(long = "mistake", value_name = "NAME", global = true, hide = true, value_parser = no_mistake)]
     _mistake: Option<Infallible>,
-    /// Write there, after a run, the names of the mistakes by whose switches it has come, one a line
+    /// Write there, after a run, the names of the mistakes whose switches it has executed, one per line
     #[cfg(feature = "mistakes")]
     #[arg(long, value_name = "FILE", global = true)]
     reached: Option<PathBuf>,
@@ -45,33 +45,34 @@ struct Cli {
 enum Command {
     /// Run a scenario and print its result, both JSON (docs/internals/simulator.md); captures go to files named in it
     Run {
-        /// The scenario; standard input where absent
+        /// Scenario file. [default: standard input]
         file: Option<PathBuf>,
         /// Print the result over several lines
         #[arg(long)]
         pretty: bool,
-        /// Meanwhile add to DIR/ROUTER.jsonl what each router has counted, once a virtual second, for those who watch
+        /// During the run, append the counters of each router to DIR/ROUTER.jsonl, once per virtual second, for
+        /// watching programs
         #[arg(long, value_name = "DIR")]
         watch: Option<PathBuf>,
     },
-    /// Bring a packet to a router of a scenario and print what became of it, as JSON (docs/internals/simulator.md)
+    /// Send a packet to a router of a scenario and print its outcome as JSON (docs/internals/simulator.md)
     Explain {
         /// The question, JSON
         question: PathBuf,
-        /// The scenario; standard input where absent
+        /// Scenario file. [default: standard input]
         file: Option<PathBuf>,
     },
     /// Check a scenario without running it
     Check {
-        /// The scenario; standard input where absent
+        /// Scenario file. [default: standard input]
         file: Option<PathBuf>,
     },
     /// Print a JSON Schema
     Schema {
-        /// Of what
+        /// Format of the schema
         of: Schema,
     },
-    /// List the mistakes that can be made on purpose, one a line: its name, a tab, what it is
+    /// List the deliberate mistakes, one per line: name, tab, description
     #[cfg(feature = "mistakes")]
     Mistakes,
 }
@@ -154,7 +155,7 @@ fn set_up(scenario: &Scenario) -> Result<Simulation, Failure> {
     Simulation::new(scenario).map_err(|error| Failure::Failed(format!("scenario: {error}")))
 }
 
-/// Adds a line to a file, which is made where it is missing.
+/// Appends a line to a file, which is created if it is missing.
 fn append(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');

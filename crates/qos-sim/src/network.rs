@@ -1,4 +1,4 @@
-//! The network: who is joined to whom by which port of which engine, and where each packet goes next. Pure.
+//! Network: connections of nodes to ports of engines, and the next hop of each packet. Pure functions.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,20 +22,20 @@ pub(crate) struct End {
     pub node: usize,
     pub interface: String,
     pub addresses: Vec<IpNet>,
-    /// Of a VLAN: the link's own end, and the tag of the frames, if they have one.
+    /// For a VLAN: the end of its link, and the tag of the frames, if they have one.
     pub over: Option<(usize, Option<u16>)>,
     pub framing: Framing,
     pub rate_bps: u64,
     /// The most bytes of a TCP segment over IPv4 that SYNs through here may ask for.
     pub adjust_mss: Option<u16>,
-    /// The engine that takes what this end sends, and by which port: of a router its own (`transmit`), of a host the
-    /// one at the other end of its cable (`receive`).
+    /// Engine and port that take the frames sent by this end: those of a router (`transmit`), or, for a host, those at
+    /// the other end of its cable (`receive`).
     pub engine: usize,
     pub port: PortId,
 }
 
 impl End {
-    /// Whether it has an address.
+    /// True if it has an address.
     pub fn has(&self, address: IpAddr) -> bool {
         self.addresses.iter().any(|own| own.addr() == address)
     }
@@ -50,12 +50,12 @@ pub(crate) struct Node {
     pub ends: Vec<usize>,
 }
 
-/// What runs an engine.
+/// Owner of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runs {
     /// A router, by its node.
     Router(usize),
-    /// A link between two hosts: what comes in at one port goes to the other host.
+    /// A link between two hosts: frames received by one port go to the other host.
     Line,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Network {
     pub nodes: Vec<Node>,
     pub ends: Vec<End>,
     pub runs: Vec<Runs>,
-    /// By engine and port: the end of a link that is there. Of a line: the end whose frames come in there.
+    /// End of the link by engine and port; for a line, the end that receives its frames.
     pub ports: Vec<Vec<usize>>,
     numbers: BTreeMap<String, usize>,
     routes: Vec<Vec<StaticRoute>>,
@@ -311,7 +311,7 @@ impl Network {
             let physical = self.physical(end);
             (self.ends[end].engine, self.ends[end].port) = (self.ends[physical].engine, self.ends[physical].port);
         }
-        // A link between two hosts is an engine of its own, as it is a `qos-router` of its own in the virtual lab.
+        // A link between two hosts is a separate engine, like the separate `qos-router` of the virtual lab.
         for near in (0..2 * scenario.links.len()).step_by(2) {
             if [near, peer(near)].iter().any(|end| self.nodes[self.ends[*end].node].kind == NodeKind::Router) {
                 continue;
@@ -396,8 +396,8 @@ impl Network {
         Ok(StaticRoute { prefix: route.prefix.trunc(), end })
     }
 
-    /// By which end a node sends what is for an address: the longest prefix, links' own networks before routes.
-    /// `Ok(None)`: no route.
+    /// Returns the end by which a node sends packets for an address: the longest prefix, with connected networks before
+    /// routes. `Ok(None)`: no route.
     ///
     /// # Errors
     /// When the address would have to be on a link and is not.

@@ -1,4 +1,5 @@
-//! Packets under way: what the engines know of them ([`Descriptor`]) and what the ends do. There are no payload bytes.
+//! Packets in transit: the properties that engines use ([`Descriptor`]) and the effect on the ends. There are no
+//! payload bytes.
 
 use std::net::IpAddr;
 
@@ -20,10 +21,10 @@ pub const MTU: u32 = 1500;
 /// Time to live, or hop limit, of a packet that a host sends: Linux' default.
 pub const INITIAL_TTL: u8 = 64;
 
-/// A packet's number in the [`Pool`]; what the engines carry.
+/// Number of a packet in the [`Pool`], carried by the engines.
 pub(crate) type PacketId = u32;
 
-/// Which way a packet of a stream goes.
+/// Direction of a packet of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// From the flow's source to its destination.
@@ -49,24 +50,24 @@ pub(crate) enum Content {
     Udp { stream: u32, number: u64, sent: Time, payload: u32 },
     /// TCP segment.
     Tcp { transfer: u32, segment: Segment },
-    /// A message of IP SLA, whose bytes behind the IP header, of UDP behind its header, are in the [`Pool`].
+    /// Message of IP SLA; its bytes after the IP header, or with UDP after the UDP header, are in the [`Pool`].
     Message { protocol: u8, bytes: u32 },
 }
 
 /// A packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// Of a flow: its stream. A message has none.
+    /// Stream of a flow's packet. A message has none.
     pub stream: u32,
     pub way: Way,
     /// Numbers of the addresses that it comes from and goes to.
     pub source: u32,
     pub destination: u32,
-    /// Whether it has an IPv6 header.
+    /// True if it has an IPv6 header.
     pub ipv6: bool,
-    /// With IPv6 the hop limit.
+    /// Hop limit with IPv6.
     pub ttl: u8,
-    /// As the last hop has left it.
+    /// Value set by the last hop.
     pub dscp: u8,
     /// Field of explicit congestion notification (RFC 3168).
     pub ecn: u8,
@@ -78,7 +79,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Its IP protocol.
+    /// IP protocol.
     pub fn protocol(&self) -> u8 {
         match &self.content {
             Content::Udp { .. } => protocol::UDP,
@@ -193,7 +194,7 @@ pub(crate) fn describe_message(
     descriptor.framed(framing)
 }
 
-/// What is the same in all packets of a stream that go one way.
+/// Common properties of all packets of a stream in one direction.
 pub(crate) fn descriptor(protocol: u8, source: (IpAddr, u16), destination: (IpAddr, u16)) -> Descriptor {
     let mut descriptor = Descriptor {
         network: if source.0.is_ipv6() { Network::Ipv6 } else { Network::Ipv4 },

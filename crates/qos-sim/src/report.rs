@@ -64,14 +64,14 @@ pub struct DelayReport {
     pub p50_ns: u64,
     pub p99_ns: u64,
     pub max_ns: u64,
-    /// Packets by the upper limit of their bucket; empty where not reported.
+    /// Packets by the upper limit of their bucket; empty if not reported.
     pub histogram: Vec<(u64, u64)>,
 }
 
 /// One stream over the whole test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamReport {
-    /// From 1.
+    /// Number from 1.
     pub stream: u32,
     /// The sender's port.
     pub local_port: u16,
@@ -95,7 +95,7 @@ pub struct StreamReport {
     pub datagrams: Option<u64>,
     /// UDP: of those, the ones that did not arrive.
     pub lost: Option<u64>,
-    /// UDP: interarrival jitter of RFC 3550; null where nothing arrived.
+    /// UDP: interarrival jitter of RFC 3550; null if nothing arrived.
     pub jitter_ms: Option<f64>,
     /// One-way delay from the sending application to the receiver, without a histogram: of datagrams, and of TCP
     /// segments with payload and timestamps. Null where none arrived.

@@ -13,7 +13,7 @@ use crate::report::RouterReport;
 pub struct Sample {
     /// Virtual time since the start.
     pub elapsed: Duration,
-    /// Its counters.
+    /// Counters of the router.
     pub counters: Counters,
     /// Values of its IP SLA, if it has any.
     pub ip_sla: Option<IpSlaReport>,

@@ -43,7 +43,7 @@ pub struct Scenario {
     /// and V. Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     #[serde(default)]
     pub host_jitter_ns: Option<u64>,
-    /// Period of the hosts' clock, at whose ticks the timers of their TCP expire, by Linux's timer wheel (CONFIG_HZ;
+    /// Period of the hosts' clock, at whose ticks the timers of their TCP expire, as in Linux's timer wheel (CONFIG_HZ;
     /// 250 Hz by default). Its phase at the start is random for each host. 0: they expire exactly.
     #[serde(default = "four_milliseconds")]
     pub tick_ns: u64,
@@ -73,10 +73,10 @@ pub struct NodeConfig {
     /// Static routes in addition to those to the links' networks.
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// A host's TCP; that of a present Linux where absent.
+    /// TCP of a host; that of current Linux if absent.
     #[serde(default)]
     pub tcp: Option<Profile>,
-    /// A router's configuration, as the control protocol's `configure` has it; ports with default queueing where
+    /// Configuration of a router, in the format of the control protocol's `configure`; ports with default queueing if
     /// absent.
     #[serde(default)]
     pub configuration: Option<RouterConfig>,
@@ -172,8 +172,8 @@ pub struct LinkEnd {
     pub node: String,
     /// The interface's name, unique on the node.
     pub interface: String,
-    /// The interface's IPv4 address, with the length of the network's prefix. One of the two families is needed
-    /// where the link has no VLANs; both ends have the same ones.
+    /// IPv4 address of the interface, with the prefix length of its network. One of the two families is needed if the
+    /// link has no VLANs; both ends have the same ones.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub address: Option<Ipv4Net>,
@@ -182,13 +182,13 @@ pub struct LinkEnd {
     #[schemars(with = "Option<String>")]
     pub ipv6_address: Option<Ipv6Net>,
     /// Seed of jitter and loss at this end's port (`docs/internals/control-protocol.md`); follows from the scenario's
-    /// seed where absent.
+    /// seed if absent.
     #[serde(default)]
     pub seed: Option<u64>,
 }
 
 impl LinkEnd {
-    /// Its addresses, each with the name of its field.
+    /// Addresses, each with the name of its field.
     pub fn addresses(&self) -> impl Iterator<Item = (&'static str, IpNet)> {
         let ipv4 = self.address.map(|address| ("address", IpNet::V4(address)));
         ipv4.into_iter().chain(self.ipv6_address.map(|address| ("ipv6_address", IpNet::V6(address))))
@@ -207,15 +207,15 @@ pub struct Flow {
     pub source: String,
     /// The receiving host.
     pub destination: String,
-    /// An address of the sending host; its only one where absent.
+    /// Address of the sending host; its only one if absent.
     #[serde(default)]
     pub source_address: Option<IpAddr>,
-    /// An address of the receiving host, of the same family; its only one where absent.
+    /// Address of the receiving host, of the same family; its only one if absent.
     #[serde(default)]
     pub destination_address: Option<IpAddr>,
     /// The receiver's port; null with UDP: drawn for each datagram from those of `flood`.
     pub port: Option<u16>,
-    /// Source port of the first stream, the others follow; from 32768 up where absent.
+    /// Source port of the first stream, followed by those of the others; from 32768 up if absent.
     #[serde(default)]
     pub client_port: Option<u16>,
     /// Parallel streams.
@@ -226,8 +226,8 @@ pub struct Flow {
     pub start_ns: u64,
     /// Duration of each stream. Null: until the flows that have a duration have ended.
     pub duration_ns: Option<u64>,
-    /// A stream that has not come to its end so long after the flow's time is given up; waited for as long as
-    /// `drain_ns` where absent.
+    /// A stream that has not ended this long after the flow's time is abandoned; the run waits for `drain_ns` if
+    /// absent.
     #[serde(default)]
     pub cut_off_ns: Option<u64>,
     /// Code point of every packet.
@@ -263,10 +263,10 @@ pub struct Flow {
     /// UDP: seed of the values drawn for each datagram; follows from the scenario's seed by default.
     #[serde(default)]
     pub seed: Option<u64>,
-    /// TCP: the sender's, where the host's profile shall not decide.
+    /// TCP: congestion control of the sender, instead of that of the host's profile.
     #[serde(default)]
     pub congestion_control: Option<CongestionControl>,
-    /// TCP: the socket buffers asked for at both ends (`-w`); Linux' own sizing where absent.
+    /// TCP: requested socket buffers at both ends (`-w`); automatic sizing by Linux if absent.
     #[serde(default)]
     pub window_bytes: Option<u64>,
 }
@@ -301,14 +301,14 @@ pub struct Probe {
     pub node: String,
     /// Number of an operation of the node, which has no schedule.
     pub operation: u32,
-    /// When it begins, after the start of the run.
+    /// Start time, after the start of the run.
     #[serde(default)]
     pub start_ns: u64,
     /// Reading time of its measurements, after the start of the run. It continues until the traffic ends.
     pub end_ns: u64,
 }
 
-/// A place where packets are written down, as pcapng.
+/// Interface at which packets are written as pcapng.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {

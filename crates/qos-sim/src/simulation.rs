@@ -109,7 +109,7 @@ impl Samples for Unsampled {
     }
 }
 
-/// Checks what concerns the scenario as a whole.
+/// Checks the scenario as a whole.
 fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     let wrong = |path: &str, message: String| Err(ConfigError::new(path, message));
     if scenario.format != FORMAT {

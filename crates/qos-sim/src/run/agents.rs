@@ -23,9 +23,9 @@ pub(super) struct Agent {
     config: Config,
     /// Source ports of UDP operations.
     ports: BTreeMap<u16, u32>,
-    /// When there is an event for it.
+    /// Time of its next event.
     due: Option<Time>,
-    /// Whether it has IP SLA to tell of.
+    /// True if it has results of IP SLA to report.
     tells: bool,
 }
 
@@ -58,7 +58,7 @@ impl Agent {
         self.ports.iter().find(|(_, number)| **number == operation).map(|(port, _)| *port)
     }
 
-    /// Whether the responder takes what comes to a port.
+    /// Returns whether the responder accepts packets at a port.
     pub fn listens_on(&self, port: u16) -> bool {
         let listens = |each: &Responder| port == ip_sla::packet::CONTROL_PORT || each.ports().any(|own| own == port);
         self.responder.as_ref().is_some_and(listens)
@@ -73,7 +73,7 @@ impl Agent {
         due
     }
 
-    /// Starts and ends what is due, and returns what is to be sent.
+    /// Starts and ends due operations, and returns the messages to send.
     pub fn poll(&mut self, now: Time) -> Vec<Send> {
         if let Some(responder) = &mut self.responder {
             responder.poll(now.0);
@@ -98,15 +98,15 @@ impl Agent {
 /// IP SLA of all nodes.
 #[derive(Debug)]
 pub(super) struct Agents {
-    /// By node.
+    /// Agents by node.
     agents: Vec<Agent>,
-    /// With their nodes, and how much late they begin.
+    /// Probes with their nodes, and their delay at the start.
     probes: Vec<(Probe, usize, Duration)>,
     read: BTreeMap<String, OperationReport>,
 }
 
 impl Agents {
-    /// Of a checked scenario.
+    /// Agents of a checked scenario.
     pub fn new(scenario: &Scenario, network: &Network, start: Time) -> Agents {
         let agent = |node: &crate::network::Node| {
             let config = &scenario.nodes[&node.name];
@@ -129,7 +129,7 @@ impl Agents {
         }
     }
 
-    /// Puts in what begins by itself.
+    /// Inserts the events that begin by themselves.
     pub fn begin(&mut self, start: Time, events: &mut EventQueue) {
         for node in 0..self.agents.len() {
             self.schedule(node, start, events);
@@ -161,26 +161,26 @@ impl Agents {
         *node
     }
 
-    /// What a probe has measured is kept.
+    /// Stores the result of a probe.
     pub fn read_probe(&mut self, number: usize, now: Time) {
         let (probe, node, _) = &self.probes[number];
         let report = self.agents[*node].prober.report(now.0, Some(probe.operation), true).remove(&probe.operation);
         self.read.extend(report.map(|report| (probe.name.clone(), report)));
     }
 
-    /// What the IP SLA of a node says; `None` where it has none.
+    /// IP SLA results of a node; `None` if it has none.
     pub fn report(&self, node: usize, now: Time) -> Option<Report> {
         let agent = &self.agents[node];
         agent.tells.then(|| Report::new(now.0, &agent.prober, agent.responder.as_ref(), None, false))
     }
 
-    /// How long the process level of a node has worked; `None` where it is not modelled.
+    /// Working time of a node's process level; `None` if it is not modelled.
     pub fn process_busy_ns(&self, node: usize) -> Option<u64> {
         let process = &self.agents[node].process;
         process.is_modelled().then(|| process.busy_ns())
     }
 
-    /// What the probes have measured.
+    /// Results of the probes.
     pub fn into_probes(self) -> BTreeMap<String, OperationReport> {
         self.read
     }

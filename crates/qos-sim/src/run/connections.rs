@@ -1,4 +1,4 @@
-//! TCP streams in the run: what happens at their ends, and when.
+//! TCP streams in the run: the events at their ends, and their times.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::tcp::Segment;
 use crate::traffic::tcp::{sender, Transfer};
 
 impl<W: Write> Run<'_, W> {
-    /// Lets something happen to a TCP stream at the end that sends that way, sends what comes of it and sees to its
+    /// Handles an event of a TCP stream at the end that sends in that direction, sends the result and updates its
     /// timer.
     pub(super) fn with_transfer(
         &mut self,
@@ -41,7 +41,7 @@ impl<W: Write> Run<'_, W> {
     }
 
     pub(super) fn segment_arrives(&mut self, now: Time, number: usize, way: Way, segment: &Segment) -> io::Result<()> {
-        // What it leads to goes the other way.
+        // Its results go in the other direction.
         self.with_transfer(number, way.back(), now, |transfer, out| transfer.arrives(now, way, segment, out))?;
         let transfer = &mut self.world.traffic.transfers[number];
         let stream = &mut self.world.traffic.streams[transfer.stream];

@@ -31,7 +31,7 @@ impl Engines {
         self.stations.len()
     }
 
-    /// What runs an engine.
+    /// Owner of an engine.
     pub fn runs(&self, station: usize) -> Runs {
         self.stations[station].runs
     }
@@ -43,7 +43,7 @@ impl Engines {
         }
     }
 
-    /// What has come in up to now goes on to the way out.
+    /// Moves the frames received up to now to the output.
     #[inline(always)]
     pub fn poll_inside(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
         self.stations[station].engine.poll_inside(now, Duration::ZERO, outputs);
@@ -61,7 +61,7 @@ impl Engines {
         self.stations[station].engine.receive(time, port, descriptor, packet);
     }
 
-    /// A packet is to go out by a port.
+    /// Sends a packet out of a port.
     #[inline(always)]
     pub fn transmit(&mut self, station: usize, time: Time, port: PortId, descriptor: Descriptor, packet: PacketId) {
         self.stations[station].engine.transmit(time, port, descriptor, packet);
@@ -89,17 +89,17 @@ impl Engines {
         self.stations[station].engine.settle_out(now, port);
     }
 
-    /// What the token buckets of a port's policy hold.
+    /// Levels of the token buckets of a port's policy.
     pub fn buckets(&self, station: usize, now: Time, port: PortId, side: Side) -> Vec<ClassBuckets> {
         self.stations[station].engine.buckets(now, port, side)
     }
 
-    /// The time that a frame takes from a port to its departure; none where it varies.
+    /// Time of a frame from a port to its departure; none if it varies.
     pub fn delay_out(&self, station: usize, port: PortId) -> Option<Duration> {
         self.stations[station].engine.delay_out(port)
     }
 
-    /// What an engine counted at one port.
+    /// Counters of an engine at one port.
     pub fn interface_counters(
         &mut self,
         station: usize,
@@ -110,7 +110,7 @@ impl Engines {
         self.stations[station].engine.counters_with(now, Some(port), rest)
     }
 
-    /// What an engine counted; `rest` tells of a packet's headers what the engine does not know.
+    /// Counters of an engine; `rest` has the properties of a packet's headers that the engine lacks.
     pub fn counters(&mut self, station: usize, now: Time, rest: &dyn Fn(&PacketId) -> HeaderRest) -> Counters {
         self.stations[station].engine.counters_with(now, None, rest)
     }

@@ -20,7 +20,7 @@ const ELSEWHERE: PortId = PortId(u16::MAX);
 pub(super) struct Asking {
     asked: Asked,
     packet: PacketId,
-    /// By which station and port it goes out.
+    /// Station and port of its departure.
     output: Option<(usize, PortId)>,
     answer: Option<Explanation>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Asking {
 impl<W: Write> Run<'_, W> {
     /// Runs until the packet of a question has left the router, or the run ends. `None`: the run ended before.
     pub fn explain(mut self, asked: Asked) -> io::Result<Option<Explanation>> {
-        // As long as it is there the run does not end as one where nothing is under way.
+        // As long as it is outstanding, the run does not end for lack of packets in transit.
         let packet = self.world.pool.put(Packet {
             stream: 0,
             way: Way::Forward,
@@ -54,7 +54,7 @@ impl<W: Write> Run<'_, W> {
     pub(super) fn ask(&mut self, now: Time) -> io::Result<()> {
         let Some(mut asking) = self.asking.take() else { return Ok(()) };
         let station = self.world.engines.of_node(asking.asked.node);
-        // What else happens at this moment in the router has happened.
+        // All other events of the router at this time have happened.
         self.settle(station, now)?;
         let mut descriptor = asking.asked.descriptor;
         let input = asking.asked.input.map(|port| self.comes_in(&asking.asked, port, now, &mut descriptor));
@@ -79,7 +79,7 @@ impl<W: Write> Run<'_, W> {
         }
         asking.answer = Some(Explanation { at_ns, input, route, end, output });
         self.asking = Some(asking);
-        // What was dropped at once comes out now.
+        // Immediate drops come out now.
         self.settle(station, now)?;
         self.world.schedule(station);
         Ok(())

@@ -23,23 +23,23 @@ const FULL_FRAME: u64 = MTU as u64 + 38;
 pub(crate) struct Interface {
     line: Serialiser,
     burst: Duration,
-    /// When each frame that may still wait leaves the queue, and its bytes.
+    /// Departure times of the frames that may still wait in the queue, and their bytes.
     waiting: VecDeque<(Time, u32)>,
     bytes: u64,
     jitter_ns: u64,
     random: Random,
-    /// When the last packet was handed over.
+    /// Time at which the last packet was passed on.
     last: Time,
 }
 
 /// A frame that the interface took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// When it entered the interface's queue.
+    /// Time at which it entered the interface's queue.
     pub entered: Time,
-    /// When it left that queue.
+    /// Time at which it left that queue.
     pub leaves: Time,
-    /// When its first bit is on the line.
+    /// Time at which its first bit is on the line.
     pub starts: Time,
 }
 

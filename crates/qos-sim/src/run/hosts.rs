@@ -1,4 +1,4 @@
-//! The hosts: their interfaces, and what they counted.
+//! Hosts: their interfaces and counters.
 
 use qos_core::{Descriptor, Time};
 
@@ -11,9 +11,9 @@ use crate::seed::Seed;
 /// All hosts.
 #[derive(Debug)]
 pub(super) struct Hosts {
-    /// By end of a link; of hosts only.
+    /// Interfaces by end of a link; hosts only.
     interfaces: Vec<Option<Interface>>,
-    /// By node; empty for routers.
+    /// Counters by node; empty for routers.
     reports: Vec<HostReport>,
 }
 
@@ -45,7 +45,7 @@ impl Hosts {
         self.reports[host].packets_received += 1;
     }
 
-    /// Adds what the TCP of an end of a connection counted.
+    /// Adds the counters of the TCP at an end of a connection.
     pub fn add_tcp(&mut self, host: usize, counts: TcpReport) {
         self.reports[host].tcp.add(counts);
     }
@@ -55,7 +55,7 @@ impl Hosts {
         self.reports.iter().map(|host| host.queue_drops).sum()
     }
 
-    /// What each counted, by node.
+    /// Counters by node.
     pub fn into_reports(self) -> Vec<HostReport> {
         self.reports
     }

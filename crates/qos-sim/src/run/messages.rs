@@ -21,7 +21,7 @@ use crate::event_queue::Event;
 use crate::packet::{describe_message, Content, Packet, PacketId, Way, INITIAL_TTL};
 use crate::scenario::NodeKind;
 
-/// What happens to a message when process level is done with it.
+/// Next step of a message after process level.
 #[derive(Clone, Copy)]
 enum Message {
     Leaves(PacketId),
@@ -145,8 +145,8 @@ impl<W: Write> Run<'_, W> {
 }
 
 impl Agent {
-    /// Whether process level has to take up a packet: requests that the IP stack answers, and what its own operations
-    /// and responder wait for.
+    /// Returns whether process level handles a packet: requests that the IP stack answers, and packets for its own
+    /// operations and responder.
     fn takes(&self, packet: &Packet) -> bool {
         match packet.protocol() {
             protocol::UDP => {
@@ -157,7 +157,7 @@ impl Agent {
         }
     }
 
-    /// A message has arrived at `at`. Returns what answers it, and with which type-of-service byte.
+    /// A message has arrived at `at`. Returns its answer, and the answer's type-of-service byte.
     fn receive(&mut self, packet: &Packet, from: (IpAddr, u16), message: &mut [u8], at: Time) -> Option<(Vec<u8>, u8)> {
         if packet.protocol() != protocol::UDP {
             let stamp = ip_sla::since_midnight(at.0);
@@ -202,7 +202,7 @@ impl World {
         self.traffic.addresses[number as usize]
     }
 
-    /// The packet of what an operation wants to be sent. `None` where there is no way to its target.
+    /// Packet of a message that an operation sends. `None` if there is no path to its target.
     fn request(&mut self, node: usize, send: &Send) -> Option<Packet> {
         let destination = self.traffic.number_of(send.target.0)?;
         let ipv6 = send.target.0.is_ipv6();

@@ -32,10 +32,10 @@ pub(crate) struct Run<'a, W: Write> {
     samples: &'a mut dyn Samples,
     /// The traffic has ended.
     draining: bool,
-    /// What an engine and a connection have just put out, kept for their room.
+    /// Latest outputs of an engine and a connection, stored to reuse their memory.
     outputs: Vec<Output<PacketId>>,
     segments: Vec<Segment>,
-    /// The packet that a question is about; a number that no packet has where there is none.
+    /// The packet of a question; without one, a number that no packet has.
     traced: PacketId,
     asking: Option<Box<explain::Asking>>,
 }

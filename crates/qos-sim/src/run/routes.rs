@@ -1,4 +1,4 @@
-//! Where each node sends what is for an address: looked up once, as routes are static.
+//! Next hop of each node for each address: looked up once, because routes are static.
 
 use std::net::IpAddr;
 
@@ -9,22 +9,22 @@ const NOWHERE: u32 = u32::MAX;
 /// The node itself has the address.
 const HERE: u32 = u32::MAX - 1;
 
-/// Where a packet goes next.
+/// Next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// By this end of a link.
     By(usize),
-    /// To the node itself.
+    /// To this node.
     Here,
     /// No route.
     Nowhere,
 }
 
-/// By node and number of the destination: the end of a link by which to send.
+/// End of the link to send by, for each node and number of the destination.
 #[derive(Debug)]
 pub(super) struct Routes {
     next: Vec<Vec<u32>>,
-    /// By number of an address: the node that has it.
+    /// Node by number of its address.
     owners: Vec<Option<usize>>,
 }
 
@@ -45,7 +45,7 @@ impl Routes {
         Routes { next: (0..network.nodes.len()).map(route).collect(), owners }
     }
 
-    /// Where a node sends what is for the address with number `to`.
+    /// Next hop of a node for the address with number `to`.
     pub fn next(&self, node: usize, to: u32) -> Next {
         match self.next[node][to as usize] {
             NOWHERE => Next::Nowhere,

@@ -1,4 +1,4 @@
-//! Where the packets went: a count of all that were handed over, arrived or were lost.
+//! Outcomes of packets: counts of all that were sent, arrived or were lost.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::report::PacketsReport;
 pub(super) struct Tally {
     offered: u64,
     delivered: u64,
-    /// By reason.
+    /// Losses by reason.
     dropped: [u64; DropReason::ALL.len()],
     /// Their time to live ran out.
     expired: u64,
@@ -33,7 +33,7 @@ impl Tally {
         self.dropped[reason as usize] += 1;
     }
 
-    /// A router dropped one whose time to live ran out.
+    /// A router dropped a packet with an expired time to live.
     pub fn expired(&mut self) {
         self.expired += 1;
     }

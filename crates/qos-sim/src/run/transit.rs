@@ -23,10 +23,10 @@ impl<W: Write> Run<'_, W> {
         Ok(())
     }
 
-    /// Lets an engine do everything up to now, and takes on what comes out.
+    /// Runs an engine up to now, and handles its outputs.
     pub(super) fn settle(&mut self, station: usize, now: Time) -> io::Result<()> {
         let mut outputs = std::mem::take(&mut self.outputs);
-        // What has come in goes on to the way out before that is settled.
+        // Received frames move on to the output before the output is settled.
         self.world.engines.poll_inside(station, now, &mut outputs);
         for output in &outputs {
             self.take_on(station, now, output)?;
@@ -91,7 +91,7 @@ impl<W: Write> Run<'_, W> {
         let node = at.node;
         if self.world.network.nodes[node].kind == NodeKind::Router {
             let (engine, port) = (at.engine, at.port);
-            // What the node before knew of it beside its bytes stays there.
+            // Properties beyond its bytes that the previous node knew stay there.
             let descriptor = Descriptor { label: None, qos_group: 0, discard_class: 0, ..*descriptor };
             self.world.engines.receive(engine, now, port, descriptor, id);
             self.world.schedule(engine);

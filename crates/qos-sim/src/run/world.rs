@@ -1,4 +1,4 @@
-//! The network at some moment, and what happens to it that needs nothing written down.
+//! State of the network, and the events that need no output file.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct World {
     pub(super) hosts: Hosts,
     pub(super) routes: Routes,
     pub(super) agents: Agents,
-    /// When the routers' counters were sampled last.
+    /// Time of the last sample of the routers' counters.
     pub(super) sampled: Option<Time>,
     pub(super) traffic: Traffic,
     pub(super) pool: Pool,
@@ -69,7 +69,7 @@ impl World {
         &self.network
     }
 
-    /// Puts in what begins by itself; returns when that is.
+    /// Inserts the events that begin by themselves; returns their time.
     pub(super) fn begin(&mut self) -> Time {
         self.events.put(self.start, Event::Sample);
         for &at in &self.sample_at_ns {
@@ -137,7 +137,7 @@ impl World {
     /// A router puts a packet in front of the way out of one of its ends.
     pub(super) fn transmit(&mut self, end: usize, time: Time, descriptor: &Descriptor, packet: PacketId) {
         let at = &self.network.ends[end];
-        // As the frame would be described on the other link: a class of service does not outlast its tag.
+        // With the description on the other link: a class of service ends with its tag.
         let descriptor = match at.over {
             Some((_, Some(vlan))) => descriptor.tagged(Some(vlan), DOT1Q_COS),
             _ => Descriptor { cos: 0, vlan: 0, tags: 0, ..*descriptor }.framed(at.framing),

@@ -1,9 +1,9 @@
-//! What both ends of a connection have, as their SYNs say.
+//! Common properties of both ends of a connection, from their SYNs.
 
 use super::segment::{Segment, TIMESTAMPS_BYTES};
 use super::settings::Settings;
 
-/// The segment size that an end takes whose SYN does not name one (RFC 9293 section 3.7.1).
+/// Segment size of an end whose SYN does not name one (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
 /// Options in use, and the size of segments.
@@ -20,12 +20,12 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// What one end would have, before it knows the other.
+    /// Properties of one end, before it knows the other.
     pub fn offered(settings: &Settings) -> Agreed {
         Agreed { sack: settings.sack, timestamps: settings.timestamps, ecn: settings.ecn, mss: settings.mss }
     }
 
-    /// What both ends have, the other one by its SYN.
+    /// Properties of both ends, the other one from its SYN.
     pub fn with(settings: &Settings, syn: &Segment) -> Agreed {
         let options = syn.syn_options;
         let sack = settings.sack && options.is_some_and(|options| options.sack_permitted);

@@ -14,11 +14,11 @@ use qos_core::wire::ip::ecn;
 
 /// The first byte of payload: the SYN is number 0.
 const FIRST: u64 = 1;
-/// The scale of windows that a SYN offers: what Linux chooses for its default of 6 MiB. It is only shown; windows here
-/// are not rounded.
+/// Window scale offered in a SYN: the choice of Linux for its default of 6 MiB. It is only displayed; windows here are
+/// not rounded.
 const WINDOW_SCALE: u8 = 7;
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// A SYN was sent.
@@ -33,7 +33,7 @@ pub enum State {
     Closed,
 }
 
-/// What a connection tells of itself. Windows in segments.
+/// Report of a connection. Windows in segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
     /// Congestion window.
@@ -64,7 +64,7 @@ pub struct Figures {
     pub ecn_reductions: u64,
     /// Bytes that the other end has acknowledged.
     pub acknowledged_bytes: u64,
-    /// Where the connection stands.
+    /// State of the connection.
     pub state: State,
 }
 
@@ -157,12 +157,12 @@ impl Connection {
         self.send_new(now, out);
     }
 
-    /// Takes back what was offered and not yet sent.
+    /// Withdraws offered data that was not sent yet.
     pub fn drop_unsent(&mut self) {
         self.sender.stream_mut().drop_unsent();
     }
 
-    /// Sends a FIN after what was offered.
+    /// Sends a FIN after the offered data.
     pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
         if !self.sender.stream().closing() {
             self.sender.stream_mut().close();
@@ -252,7 +252,7 @@ impl Connection {
         }
         let decision = match arrival {
             Arrival::Empty => {
-                // Before what is expected: a probe of the window or of the connection.
+                // Before the expected byte: a probe of the window or of the connection.
                 if segment.seq >= self.receiver.next() {
                     return;
                 }
@@ -272,13 +272,13 @@ impl Connection {
                 }
             }
         };
-        // Who has reduced its window may have sent all that it lets out.
+        // A sender that has reduced its window may have sent everything that it allows.
         if decision == Decision::Now || heard == Heard::Reduced {
             self.acknowledge(now, out);
         }
     }
 
-    /// The round trip as the receiver knows it, by what arrives or by what it sent itself.
+    /// Round trip known to the receiver, from arriving segments or from its own.
     fn round_trip(&self) -> Option<Duration> {
         match (self.receiver.round_trip(), self.sender.rtt().smoothed()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -296,8 +296,8 @@ impl Connection {
         }
     }
 
-    /// Runs the sending half; what it sends acknowledges too. Segments with data carry no SACK blocks: they have no
-    /// room for them.
+    /// Runs the sending half; its segments also acknowledge. Segments with data carry no SACK blocks, because there is
+    /// no room for them.
     fn with_sender(&mut self, now: Time, out: &mut Vec<Segment>, act: impl FnOnce(&mut Sender, &mut Emit<'_>)) {
         let header = self.header(now);
         let mut emit = Emit::new(now, out, header);
@@ -345,7 +345,7 @@ impl Connection {
         }
     }
 
-    /// When [`Connection::on_timer`] is to be called, whatever arrives before.
+    /// Time at which [`Connection::on_timer`] must be called, regardless of earlier arrivals.
     pub fn deadline(&self) -> Option<Time> {
         if let Some(handshake) = &self.handshake {
             return Some(handshake.alarm.at);
@@ -368,12 +368,12 @@ impl Connection {
         self.receiver.payload_since(FIRST)
     }
 
-    /// Whether the other end has closed and all it sent has come.
+    /// Returns whether the other end has closed and all of its data has arrived.
     pub fn peer_finished(&self) -> bool {
         self.receiver.finished()
     }
 
-    /// Where the connection stands.
+    /// State of the connection.
     pub fn state(&self) -> State {
         if self.handshake.is_some() {
             return if self.passive { State::SynReceived } else { State::SynSent };
@@ -391,7 +391,7 @@ impl Connection {
         self.agreed.mss
     }
 
-    /// What the connection tells of itself.
+    /// Report of the connection.
     pub fn figures(&self) -> Figures {
         let sender = &self.sender;
         let (rtt, counts) = (sender.rtt(), sender.counts());

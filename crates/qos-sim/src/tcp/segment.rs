@@ -1,10 +1,10 @@
-//! What one end of a connection sends to the other.
+//! Segment from one end of a connection to the other.
 
 /// Bytes of a TCP header without options (RFC 9293).
 pub const HEADER_BYTES: u32 = 20;
 /// Bytes that the timestamps option takes in every segment: 10, padded to a multiple of four (RFC 7323, appendix A).
 pub const TIMESTAMPS_BYTES: u32 = 12;
-/// Most SACK blocks in a segment: what 40 bytes of options leave room for without timestamps (RFC 2018).
+/// Maximum number of SACK blocks in a segment: those that fit into 40 bytes of options without timestamps (RFC 2018).
 const MOST_BLOCKS: usize = 4;
 /// Maximum number of SACK blocks in addition to timestamps.
 const MOST_BLOCKS_WITH_TIMESTAMPS: usize = 3;
@@ -43,13 +43,13 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.used)]
     }
 
-    /// Whether the segment has no SACK option.
+    /// Returns whether the segment has no SACK option.
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 }
 
-/// What a SYN offers.
+/// Offers of a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
     /// The largest segment that its sender takes, payload and options without the header (RFC 9293).

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 /// Bytes of an IPv4 header without options.
 const IPV4_HEADER_BYTES: u32 = 20;
 const MS: u64 = 1_000_000;
-/// Payload's share of the memory of full segments, in 256ths: what Linux 6.18 was seen to find behind a virtual
-/// Ethernet (its scaling_ratio; before Linux 6.6 it is a half).
+/// Share of payload in the memory of full segments, in 256ths, as measured on Linux 6.18 behind a virtual Ethernet (its
+/// scaling_ratio; before Linux 6.6 it is a half).
 const PAYLOAD_SHARE: u64 = 157;
 
-/// How the congestion window grows and shrinks.
+/// Congestion control algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CongestionControl {
@@ -66,7 +66,7 @@ impl Default for Profile {
 /// Settings of one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How the congestion window grows and shrinks.
+    /// Congestion control algorithm.
     pub congestion_control: CongestionControl,
     /// Payload bytes of a full segment, options already taken off.
     pub mss: u32,
@@ -125,8 +125,8 @@ pub struct Settings {
     pub initial_receive_clamp: u64,
     /// Bytes that the receive window can grow to.
     pub receive_buffer: u64,
-    /// TCP small queues: little waits in the host's own queue. The caller must tell when segments leave it
-    /// ([`super::Connection::leaves_queue`]).
+    /// TCP small queues: little data waits in the host's own queue. The caller must report the departure of segments
+    /// from it ([`super::Connection::leaves_queue`]).
     pub small_queue: bool,
     /// Bytes sent and not acknowledged that the sender holds at most.
     pub send_buffer: u64,
@@ -183,7 +183,7 @@ impl Settings {
         }
     }
 
-    /// What the profile means on an interface of `mtu` bytes.
+    /// Settings of the profile on an interface of `mtu` bytes.
     pub fn from_profile(profile: &Profile, mtu: u32) -> Settings {
         Settings {
             congestion_control: profile.congestion_control,

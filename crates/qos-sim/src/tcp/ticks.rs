@@ -9,22 +9,22 @@ const LEVEL_SHIFT: u32 = 3;
 /// Levels of the wheel (Linux LVL_DEPTH at 250 Hz and more).
 const LEVELS: u32 = 9;
 
-/// The clock by whose ticks timers run out.
+/// Clock at whose ticks timers expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
     /// Zero: timers run out exactly.
     period: u64,
     start: Time,
-    /// For how long it has run at the start.
+    /// Time for which it has run at the start.
     ran: u64,
 }
 
 /// A timer that is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm {
-    /// What it was set to.
+    /// Time to which it was set.
     pub until: Time,
-    /// When it runs out.
+    /// Time at which it expires.
     pub at: Time,
 }
 

@@ -1,4 +1,4 @@
-//! What became of each flow.
+//! Result of each flow.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Arrivals, Course, Kind, Stream, Traffic};
 use crate::report::{FlowReport, IntervalReport, StreamReport};
 
 impl Traffic {
-    /// What became of each flow.
+    /// Result of each flow.
     pub fn report(&self) -> BTreeMap<String, FlowReport> {
         self.flows.iter().map(|flow| (flow.name.clone(), self.report_flow(flow))).collect()
     }
@@ -34,7 +34,7 @@ impl Traffic {
 }
 
 impl Arrivals {
-    /// By interval, for at least `duration_ns`.
+    /// Results by interval, for at least `duration_ns`.
     fn report(&self, stream: u32, duration_ns: u64) -> impl Iterator<Item = IntervalReport> + '_ {
         let count = (duration_ns.div_ceil(self.interval_ns) as usize).max(self.bytes.len());
         (0..count).map(move |index| {

@@ -23,8 +23,8 @@ use crate::tcp::{Settings, Ticks};
 const FIRST_PORT: u16 = 32_768;
 /// Intervals of a flow that a scenario may ask for.
 const MOST_INTERVALS: u64 = 1_000_000;
-/// For how many ticks a host's clock has run when the run begins: any place in the longest slots that timers of TCP
-/// come to.
+/// Number of ticks that a host's clock has run at the start of the run: any place in the longest slots that timers of
+/// TCP reach.
 const MOST_TICKS_RUN: u64 = 512;
 /// Streams of a flow.
 const MOST_STREAMS: u32 = 10_000;
@@ -85,7 +85,7 @@ pub(crate) fn lay_out(scenario: &Scenario, network: &Network, start: Time) -> Re
     Ok(traffic)
 }
 
-/// Checks what concerns one flow alone.
+/// Checks one flow alone.
 fn check(flow: &Flow, path: &str) -> Result<(), ConfigError> {
     let wrong = |field: &str, message: String| wrong(format!("{path}.{field}"), message);
     if flow.streams == 0 || flow.streams > MOST_STREAMS {
@@ -220,7 +220,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// What the next stream is of; only TCP asks for the hosts' settings.
+    /// Kind of the next stream; only TCP uses the hosts' settings.
     fn kind(
         &mut self,
         flow: &Flow,

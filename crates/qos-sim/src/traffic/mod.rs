@@ -1,4 +1,4 @@
-//! The flows and their streams: who sends to whom, when, and what arrived.
+//! Flows and their streams: senders, receivers, times, and received data.
 
 mod delay;
 mod flow_results;
@@ -16,17 +16,17 @@ use self::tcp::Transfer;
 use self::udp::{Source, UdpStream};
 use crate::packet::{Content, Packet, Way, INITIAL_TTL};
 
-/// A flow, with what is known of it before the start.
+/// A flow, with its properties before the start.
 #[derive(Debug)]
 pub(crate) struct Course {
     pub name: String,
     pub start: Time,
     pub duration_ns: u64,
-    /// It ends with the others and is not waited for.
+    /// It ends with the others, and the run does not wait for it.
     pub background: bool,
     pub cut_off_ns: Option<u64>,
     pub interval_ns: u64,
-    /// Of its streams, in a row.
+    /// Its streams, consecutive.
     first: usize,
     streams: usize,
     /// UDP: when the first datagram of any stream arrived.
@@ -37,7 +37,7 @@ pub(crate) struct Course {
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub flow: usize,
-    /// From 1.
+    /// Number from 1.
     pub number: u32,
     pub local_port: u16,
     /// Time of its start after that of the flow.
@@ -51,14 +51,14 @@ pub(crate) struct Stream {
     pub delays: Delays,
 }
 
-/// What a stream is, by its number among those of its kind.
+/// Kind of a stream, by its number among those of its kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Udp(usize),
     Tcp(usize),
 }
 
-/// What the packets of a stream that go one way have in common.
+/// Common properties of the packets of a stream in one direction.
 #[derive(Debug)]
 pub(crate) struct Direction {
     /// The host that sends them.
@@ -70,7 +70,7 @@ pub(crate) struct Direction {
     pub source: u32,
     pub destination: u32,
     pub source_port: u16,
-    /// 0 where it is drawn for each datagram.
+    /// 0 if it is drawn for each datagram.
     pub destination_port: u16,
     pub dscp: u8,
     pub descriptor: Descriptor,
@@ -122,11 +122,11 @@ pub(crate) struct Traffic {
     pub datagrams: Vec<UdpStream>,
     pub transfers: Vec<Transfer>,
     pub sources: Vec<Source>,
-    /// When the last flow that has a duration ends.
+    /// End of the last flow with a duration.
     pub end: Time,
     /// The addresses of all ends and of the operations' targets, numbered.
     pub addresses: Vec<IpAddr>,
-    /// Streams whose result is not there yet.
+    /// Number of streams without a result yet.
     open: usize,
 }
 
@@ -145,7 +145,7 @@ impl Traffic {
         }
     }
 
-    /// A source has sent its last datagram: what is under way is waited for anyway.
+    /// A source has sent its last datagram: the run waits for packets in transit anyway.
     pub fn sent_all(&mut self, source: usize) {
         for number in self.sources[source].streams.clone() {
             self.complete(self.datagrams[number].stream);

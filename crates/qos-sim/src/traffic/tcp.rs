@@ -12,40 +12,40 @@ use crate::report::TcpReport;
 use crate::scenario::{Flow, RateLayer};
 use crate::tcp::{Connection, Profile, Segment, Settings, State};
 
-/// What the application offers when its rate has no limit: more than any run can send.
+/// Data offered by an application without a rate limit: more than any run can send.
 const WITHOUT_END: u64 = u64::MAX / 2;
-/// What iperf writes at once.
+/// Bytes that iperf writes at once.
 const WRITE_BYTES: u32 = 131_072;
 
 /// One stream.
 #[derive(Debug)]
 pub(crate) struct Transfer {
-    /// Its number among all streams.
+    /// Number among all streams.
     pub stream: usize,
     settings: [Settings; 2],
     ends: [Option<Connection>; 2],
-    /// When there is an event for each end.
+    /// Time of the next event of each end.
     due: [Option<Time>; 2],
-    /// Of an application that does not send as fast as it can: what it writes at once, and how far apart.
+    /// For an application with a rate: bytes per write, and interval between writes.
     writes: Option<(u32, Gap)>,
     pacer: Option<Pacer>,
-    /// Bytes written so far; of each write that has not arrived in full, its last byte and time.
+    /// Bytes written so far; last byte and time of each write that has not arrived completely.
     written: u64,
     writing: VecDeque<(u64, Time)>,
     write_times: Delays,
-    /// When each end had the connection.
+    /// Time at which each end had the connection.
     since: [Option<Time>; 2],
-    /// What the receiver's application got in all, and in its time.
+    /// Data received by the application, in total and within its time.
     received: u64,
     pub counted: u64,
     pub sent_bytes: u64,
     rtt_sum_ns: u128,
     rtt_count: u32,
-    /// What the sender had sent again when its time was over.
+    /// Data retransmitted by the sender until the end of its time.
     retransmitted: Option<u64>,
     mss: Option<u32>,
     given_up: bool,
-    /// What the ends had counted then.
+    /// Counters of the ends at that time.
     past: [TcpReport; 2],
 }
 
@@ -171,7 +171,7 @@ impl Transfer {
                 }
             }
             (Way::Forward, [_, server @ None]) => {
-                // To a connection that was given up there is no answer.
+                // An abandoned connection gets no answer.
                 if segment.syn && !self.given_up {
                     *server = Some(Connection::accept(self.settings[1].clone(), now, segment, out));
                 }
@@ -181,7 +181,7 @@ impl Transfer {
         }
     }
 
-    /// Whether an end has just got its connection.
+    /// Returns whether an end has just got its connection.
     pub fn established(&mut self, end: usize, now: Time) -> bool {
         let Some(connection) = &self.ends[end] else { return false };
         let waiting = matches!(connection.state(), State::SynSent | State::SynReceived);
@@ -195,12 +195,12 @@ impl Transfer {
         true
     }
 
-    /// How long the receiver has had its connection.
+    /// Time for which the receiver has had its connection.
     pub fn receiving(&self, now: Time) -> Option<Duration> {
         self.since[1].map(|since| now.since(since))
     }
 
-    /// What has reached the receiver's application since this was asked last.
+    /// Data that has reached the receiver's application since the last call.
     pub fn take_received(&mut self, now: Time) -> u64 {
         let Some(server) = &self.ends[1] else { return 0 };
         let before = std::mem::replace(&mut self.received, server.received());
@@ -225,7 +225,7 @@ impl Transfer {
         }
     }
 
-    /// The sender's application writes what is due. Returns when it writes next.
+    /// The sender's application writes the due data. Returns the time of its next write.
     pub fn write(&mut self, now: Time, out: &mut Vec<Segment>) -> Option<Time> {
         let (bytes, _) = self.writes?;
         loop {
@@ -252,7 +252,7 @@ impl Transfer {
         }
     }
 
-    /// The sender's time is over: what it has not sent yet is dropped, and the connection closed.
+    /// The sender's time is over: unsent data is dropped, and the connection closed.
     pub fn stop(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.pacer = None;
         self.sample_round_trip();
@@ -285,7 +285,7 @@ impl Transfer {
         }
     }
 
-    /// When an end needs an event, if there is none for that time or before.
+    /// Time at which an end needs an event, unless there is one at or before that time.
     pub fn reschedule(&mut self, end: usize) -> Option<Time> {
         let deadline = self.ends[end].as_ref()?.deadline()?;
         if self.due[end].is_some_and(|due| due <= deadline) {
@@ -318,7 +318,7 @@ impl Transfer {
         self.given_up = true;
     }
 
-    /// What the TCP of an end has counted.
+    /// Counters of the TCP at an end.
     pub fn counts(&self, end: usize) -> TcpReport {
         let Some(connection) = &self.ends[end] else { return self.past[end] };
         let figures = connection.figures();
@@ -329,7 +329,7 @@ impl Transfer {
         }
     }
 
-    /// Whether the sender's time is over.
+    /// Returns whether the sender's time is over.
     pub fn stopped(&self) -> bool {
         self.retransmitted.is_some()
     }
@@ -344,7 +344,7 @@ impl Transfer {
         self.mss
     }
 
-    /// Whether the receiver has had its connection.
+    /// Returns whether the receiver has had its connection.
     pub fn connected(&self) -> bool {
         self.since[1].is_some()
     }

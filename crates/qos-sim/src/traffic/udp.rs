@@ -1,4 +1,4 @@
-//! UDP: what sends datagrams at a pace, and what counts those that arrive. By the sans-IO parts of `flood`.
+//! UDP: senders of paced datagrams, and counters of received ones, from the sans-IO parts of `flood`.
 
 use std::ops::Range;
 
@@ -20,12 +20,12 @@ const LARGEST_FRAME: u32 = 10_000_000;
 /// A sender of datagrams over one stream, or over several by turns.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// By their numbers among those of UDP.
+    /// Sources by their numbers among those of UDP.
     pub streams: Range<usize>,
     pacer: Pacer,
     draw: Draw,
     turn: usize,
-    /// Bytes of frames in a cycle, the next one, and what is left to send of the last one.
+    /// Bytes of the frames in a cycle, index of the next frame, and the unsent rest of the last one.
     frames: Vec<u32>,
     frame: usize,
     left: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Datagram {
     pub payload: u32,
 }
 
-/// What a source does at some moment.
+/// Action of a source at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Send(Datagram),
@@ -49,7 +49,7 @@ pub(crate) enum Step {
     Done,
 }
 
-/// Checks what concerns UDP in a flow, and finds the gap between two datagrams of a stream.
+/// Checks the UDP settings of a flow, and calculates the gap between two datagrams of a stream.
 pub(crate) fn gap(flow: &Flow, ipv6: bool, path: &str) -> Result<Gap, ConfigError> {
     let headers = ip_header(ipv6) + UDP_HEADER;
     let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
@@ -163,7 +163,7 @@ impl Source {
 /// One stream of datagrams, as sender and receiver know it.
 #[derive(Debug)]
 pub(crate) struct UdpStream {
-    /// Its number among all streams.
+    /// Number among all streams.
     pub stream: usize,
     pub sent: u64,
     pub sent_bytes: u64,

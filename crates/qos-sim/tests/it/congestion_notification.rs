@@ -1,5 +1,5 @@
-//! Explicit congestion notification (RFC 3168): what the ends agree on and send, and what it saves behind a router that
-//! marks.
+//! Explicit congestion notification (RFC 3168): the agreement of the ends, their segments, and the benefit behind a
+//! marking router.
 
 use crate::common::{Net, Path};
 use crate::scene::{dumbbell, policy_out, run, MILLI, SECOND};

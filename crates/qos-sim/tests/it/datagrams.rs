@@ -42,7 +42,8 @@ fn a_policer_passes_exactly_the_packets_covered_by_tokens() {
     assert_eq!(classes[0].police.as_ref().unwrap().conformed.packets, passed);
 }
 
-/// What waits at the moment is told, not at the whole second before: a burst of two hundred comes at 1.5 s.
+/// The report has the packets that wait at its time, not at the whole second before: a burst of two hundred comes at
+/// 1.5 s.
 #[test]
 fn counters_are_read_at_requested_times() {
     let mut scenario = dumbbell(3_000_000, 0);
@@ -119,7 +120,7 @@ fn two_hosts_on_one_link_need_no_router() {
     let report = run(&scenario);
     let line = on_the_line(1000) * 8 * 100;
     assert_eq!(report.virtual_ns, report.packets.delivered * line + 5);
-    // The host's own queue is what overflows.
+    // The host's own queue overflows.
     assert_eq!(report.packets.dropped.keys().collect::<Vec<_>>(), ["host_queue"]);
     assert_eq!(report.hosts["client"].queue_drops, report.packets.dropped["host_queue"]);
 }

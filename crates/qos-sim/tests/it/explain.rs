@@ -1,4 +1,4 @@
-//! A question about one packet: its answer is what the counters of the same packet, sent as traffic, say.
+//! A question about one packet: its answer equals the counters of the same packet sent as traffic.
 
 use crate::scene::{dumbbell, flood, policer, policy_out, read, run, MILLI, SECOND};
 use qos_sim::explain::End;

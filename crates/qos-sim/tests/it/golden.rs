@@ -1,4 +1,4 @@
-//! The results of small scenarios, kept: whoever changes what comes out sees what.
+//! Stored results of small scenarios: a change of the results shows as a difference.
 
 use std::cell::Cell;
 use std::io::{self, Cursor};

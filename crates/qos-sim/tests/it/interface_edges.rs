@@ -1,4 +1,5 @@
-//! What the edges of a router's interfaces do: access lists that filter, and the segment size that SYNs may ask for.
+//! Functions at the edges of a router's interfaces: access lists that filter, and the segment size that SYNs may
+//! request.
 
 use crate::scene::{dumbbell, flood, run, MILLI, SECOND};
 use serde_json::{json, Value};
@@ -6,7 +7,7 @@ use serde_json::{json, Value};
 /// TCP's timestamps in each segment (RFC 7323).
 const TIMESTAMPS: u32 = 12;
 
-/// A network whose router has this on an interface, and these access lists.
+/// A network whose router has these settings on an interface, and these access lists.
 fn with(interface: &str, more: Value, lists: Value) -> Value {
     let mut own = json!({"enabled": true, "bandwidth_kbps": 100_000});
     own.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -31,7 +32,7 @@ fn both_ends_take_the_size_that_a_router_names() {
     }
 }
 
-/// What a list denies is accounted for, and other packets pass.
+/// Packets denied by a list are accounted for, and other packets pass.
 #[test]
 fn denied_packets_are_accounted_for() {
     let any = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});

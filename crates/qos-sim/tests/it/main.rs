@@ -1,4 +1,4 @@
-//! The simulator's integration tests, one program: each file is a module, `common` and `scene` what they share.
+//! Integration tests of the simulator in one program: each file is a module; `common` and `scene` are shared.
 
 mod bursts;
 mod command;

@@ -19,13 +19,13 @@ struct Way {
     pir_bps: u64,
 }
 
-/// What Linux got with a bucket, in percent: goodput of the policed rate, dropped packets where they were counted, and
-/// how near the simulated goodput is to come; none where it is known to differ.
+/// Results of Linux with a bucket, in percent: goodput relative to the policed rate, dropped packets if they were
+/// counted, and the tolerance of the simulated goodput; none if it is known to differ.
 struct Measured(u64, f64, Option<f64>, Option<f64>);
 
 /// Seeds of each case.
 const SEEDS: u64 = 5;
-/// How near drops are to come, in points.
+/// Tolerance of drops, in points.
 const DROPS_WITHIN: f64 = 2.0;
 /// The kernel of the measurements had 1000 Hz.
 const LINUX_TICK_NS: u64 = MILLI;
@@ -169,7 +169,7 @@ fn the_bucket_decides_goodput_as_with_linux() {
 
 #[test]
 fn four_flows_without_distance_lose_a_third_and_share_fairly() {
-    // Who gets how much is chance in half a minute: the mean of a few seeds.
+    // The shares depend on chance in half a minute: take the mean of a few seeds.
     for (control, linux_drops) in [("cubic", 31.9), ("reno", 36.9)] {
         let (mut sum, mut drops, mut jain) = (0.0, 0.0, 0.0);
         for seed in 1..=SEEDS {

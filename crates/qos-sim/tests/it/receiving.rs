@@ -1,4 +1,4 @@
-//! What a receiver acknowledges, and when.
+//! Contents and times of a receiver's acknowledgements.
 
 use qos_core::time::{Duration, Time};
 use qos_sim::tcp::{Connection, Segment, Settings, SynOptions};
@@ -62,7 +62,7 @@ fn calm() -> Settings {
 
 #[test]
 fn the_first_sixteen_are_acknowledged_at_once_then_every_second() {
-    // The window does not grow, which would be told at once too.
+    // The window does not grow, which would also be reported at once.
     let mut receiver = Receiver::new(Settings { receive_buffer: 65_000, ..settings() });
     let counts: Vec<usize> = (0..24).map(|n| receiver.segment(MS, n).len()).collect();
     assert_eq!(counts[..16], [1; 16]);

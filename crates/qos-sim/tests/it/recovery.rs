@@ -1,5 +1,4 @@
-//! Probes, timeouts and what turns out to have been no loss, against documents: each test is one situation with its
-//! figures worked out.
+//! Probes, timeouts and spurious losses, compared with documents: each test is one situation with calculated values.
 
 use crate::common::peer::{segments, Peer, MS};
 use qos_sim::tcp::{CongestionControl, Settings};
@@ -12,7 +11,7 @@ fn settings() -> Settings {
 
 /// A connection with a round trip of 100 ms that has sent ten segments.
 fn ten_out(settings: &Settings, sack: bool) -> Peer {
-    // The other end counts the timestamps' bytes in what it takes.
+    // The other end counts the timestamps' bytes in its segment size.
     let mut peer = Peer::open(settings, if settings.timestamps { 1012 } else { 1000 }, sack, WINDOW, 100);
     peer.write(10_000);
     assert_eq!(peer.sent(), segments(1, 10_001, 1000));
@@ -88,7 +87,8 @@ fn the_least_timeout_is_that_of_the_sum_in_rfc_6298() {
 
 #[test]
 fn a_spurious_timeout_is_detected_by_an_original_segment() {
-    // RFC 5682: after the first acknowledgement new data is sent; the second acknowledges what was never sent again.
+    // RFC 5682: after the first acknowledgement new data is sent; the second acknowledges data that was never
+    // retransmitted.
     let settings = Settings { tail_loss_probe: false, ..settings() };
     let mut peer = Peer::open(&settings, 1000, true, WINDOW, 100);
     peer.write(20_000);

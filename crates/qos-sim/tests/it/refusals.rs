@@ -1,4 +1,4 @@
-//! What cannot be simulated is refused, with its place and what to do.
+//! Scenarios that cannot be simulated are refused, with the place and the remedy.
 
 use crate::scene::{balanced, dumbbell, flood, policer, policy_out, refusal, MILLI, SECOND};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The window that loss leaves: what congestion controls owe to their documents, without policer and queue.
+//! Window under loss: documented response functions of congestion controls, without policer and queue.
 
 use crate::common::{Net, Path, Script};
 use qos_core::time::{Rate, Time};

@@ -1,4 +1,4 @@
-//! Transfers over paths that err: everything arrives, once and in order, whatever the network does.
+//! Transfers over faulty paths: everything arrives once and in order, with any faults of the network.
 
 use crate::common::{Net, Path};
 use qos_core::time::Time;

@@ -163,7 +163,7 @@ fn a_lost_retransmission_is_seen_and_sent_again() {
         (8001, &[(1001, 2001)]),
         (9001, &[(2001, 3001)]),
         (10_001, &[(3001, 4001)]),
-        // In proportion, without more than was delivered.
+        // In proportion, and at most as much as was delivered.
         (11_001, &[(12_001, 13_001)]),
         (12_001, &[(13_001, 14_001)]),
     ];
@@ -320,7 +320,7 @@ fn reno_halves_and_grows_by_one_a_window() {
 
 #[test]
 fn hystart_counts_rounds_from_the_first_segment_now() {
-    // As Linux since 6.14: the second round begins with the eleventh segment; its ninth round trip ends slow start.
+    // Like Linux since 6.14: the second round begins with the eleventh segment; its ninth round trip ends slow start.
     let settings = Settings { tail_loss_probe: false, ..settings() };
     let mut peer = Peer::open(&settings, 1000, true, 514 << 10, 100);
     peer.write(400_000);

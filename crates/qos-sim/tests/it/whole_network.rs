@@ -73,7 +73,7 @@ fn the_epoch_changes_nothing_but_the_stamps() {
 
 #[test]
 fn a_flow_that_is_added_leaves_losses_as_they_were() {
-    // The same frames of the link are lost, whatever they are.
+    // The same frames of the link are lost, regardless of their content.
     let mut alone = dumbbell(100_000_000, MILLI);
     alone["links"][1]["loss"] = json!({"model": "random", "probability": 0.1});
     alone["flows"] = json!([{"name": "a", "protocol": "udp", "source": "client", "destination": "server", "port": 1,
@@ -121,14 +121,13 @@ fn a_transfer_at_a_rate_gets_it_and_an_unlimited_one_the_line() {
     // 1448 of 1538 bytes are payload; acknowledgements go the other way.
     let line = 1e7 * 1448.0 / 1538.0;
     let all = goodput(Value::Null);
-    // What had arrived after a gap counts when the gap is filled: a little more can be delivered in a time than arrives
-    // in it.
+    // Data that arrived after a gap counts when the gap is filled: more can be delivered in a time than arrives in it.
     assert!(all <= line * 1.002 && all > line * 0.95, "{all} of {line}");
 }
 
 /// Rate, delay, loss, and whether it is PPP between routers.
 type Link = (u64, u64, Option<f64>, bool);
-/// Whether it is TCP and goes back, its streams, its rate and payload if it is not.
+/// TCP on the return path, or the streams, rate and payload of UDP.
 type Flow = (bool, bool, u32, u64, u32);
 
 /// The name of a node of a chain.
@@ -181,7 +180,7 @@ fn nodes(routers: usize, policers: Vec<Option<(u64, u64)>>) -> Value {
     nodes
 }
 
-/// A chain of one to three routers between two hosts, with whatever on the links.
+/// A chain of one to three routers between two hosts, with arbitrary links.
 fn chain() -> impl Strategy<Value = Value> {
     let link = (
         prop::sample::select(vec![256_000u64, 2_000_000, 10_000_000, 100_000_000]),
@@ -205,7 +204,7 @@ proptest! {
 
     #[test]
     fn every_packet_of_any_network_is_accounted_for(scenario in chain()) {
-        // `run` checks that what was offered was delivered, dropped, lost or is still under way.
+        // `run` checks that all offered packets were delivered, dropped, lost or are still in transit.
         let report = run(&scenario);
         let last = report.routers.values().flat_map(|router| router.samples.last());
         let policed: u64 = last

@@ -102,7 +102,7 @@ impl Congestion {
         }
     }
 
-    /// So many segments were sent during the reduction.
+    /// This many segments were sent during the reduction.
     pub fn sent_in_reduction(&mut self, segments: u32) {
         self.reduction.sent(segments);
     }
@@ -127,7 +127,7 @@ impl Congestion {
         self.window.ssthresh = self.window.ssthresh.max(ssthresh);
     }
 
-    /// The window limits what is sent, as far as is known.
+    /// The window limits the sending, as far as is known.
     pub fn is_limited(&self) -> bool {
         self.window.is_limited()
     }

@@ -10,10 +10,10 @@ const LOW_WINDOW: u32 = 16;
 const TRAIN_GAP: Duration = Duration(2_000_000);
 /// Round trips of a round that are looked at before its least one is judged (Linux HYSTART_MIN_SAMPLES).
 const LEAST_SAMPLES: u32 = 8;
-/// By how much round trips must grow: an eighth, between these (Linux HYSTART_DELAY_MIN, HYSTART_DELAY_MAX).
+/// Required growth of round trips: an eighth, between these limits (Linux HYSTART_DELAY_MIN, HYSTART_DELAY_MAX).
 const LEAST_GROWTH: u64 = 4_000_000;
 const MOST_GROWTH: u64 = 16_000_000;
-/// What delayed acknowledgements may add to a train's length (Linux: at most 1 ms).
+/// Maximum addition of delayed acknowledgements to a train's length (Linux: 1 ms).
 const TRAIN_SLACK: Duration = Duration(1_000_000);
 
 /// State of HyStart in a round.
@@ -58,7 +58,7 @@ impl HyStart {
         self.samples = 0;
     }
 
-    /// Whether slow start should end; `least_delay` is the least round trip of all.
+    /// Returns whether slow start should end; `least_delay` is the minimum of all round trips.
     pub fn found(&mut self, cwnd: u32, progress: &Progress, rtt: Duration, least_delay: Duration) -> bool {
         if !self.enabled || self.found {
             return false;

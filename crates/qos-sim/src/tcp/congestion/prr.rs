@@ -1,9 +1,9 @@
-//! Proportional rate reduction (RFC 9937): how much is sent for what is delivered while the window is reduced.
+//! Proportional rate reduction (RFC 9937): the number of segments sent for those delivered while the window is reduced.
 
 /// State of one reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reduction {
-    /// Window at the beginning (Linux takes the window, RFC 9937 what is in flight).
+    /// Window at the beginning (Linux takes the window, RFC 9937 the segments in flight).
     prior: u32,
     delivered: u32,
     /// Segments sent since the beginning.
@@ -15,7 +15,7 @@ impl Reduction {
         Reduction { prior: cwnd, delivered: 0, out: 0 }
     }
 
-    /// So many segments were sent.
+    /// Records that this many segments were sent.
     pub fn sent(&mut self, segments: u32) {
         self.out += segments;
     }

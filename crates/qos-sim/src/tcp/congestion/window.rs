@@ -1,4 +1,4 @@
-//! The congestion window, and what every congestion control does with it.
+//! Congestion window, and the parts common to all congestion controls.
 
 use qos_core::time::{Duration, Time};
 
@@ -16,7 +16,7 @@ pub(crate) struct Window {
     pub count: u32,
     /// Most segments in flight in the present round.
     pub most_out: u32,
-    /// The window, not the application, limits what is sent.
+    /// The window, not the application, limits the sending.
     pub limited: bool,
 }
 
@@ -25,12 +25,12 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Whether the window was in use, so that it may grow (RFC 2861 as Linux has it: in slow start when half is used).
+    /// True if the window was in use, so that it may grow (RFC 2861 as in Linux: in slow start if half is used).
     pub fn is_limited(&self) -> bool {
         self.limited || (self.in_slow_start() && self.cwnd < 2 * self.most_out)
     }
 
-    /// Grows by the segments acknowledged, not beyond the threshold; returns what is left.
+    /// Grows by the acknowledged segments, not beyond the threshold; returns the remaining ones.
     fn slow_start(&mut self, acked: u32) -> u32 {
         let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let left = acked - (grown - self.cwnd);
@@ -38,8 +38,8 @@ impl Window {
         left
     }
 
-    /// Slow start, if the window is in it; returns the segments acknowledged by which it may grow otherwise: none where
-    /// it was not in use.
+    /// Slow start, if the window is in it; returns the acknowledged segments by which it may grow otherwise: none if it
+    /// was not in use.
     pub fn beyond_slow_start(&mut self, acked: u32) -> u32 {
         match (self.is_limited(), self.in_slow_start()) {
             (false, _) => 0,
@@ -62,7 +62,7 @@ impl Window {
     }
 }
 
-/// What an acknowledgement says to the congestion control.
+/// Information from an acknowledgement for the congestion control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub now: Time,

@@ -1,4 +1,4 @@
-//! When the receiver acknowledges: at once, delayed, or several SACKs as one. As Linux does.
+//! Time of the receiver's acknowledgements: at once, delayed, or several SACKs as one, as in Linux.
 
 use crate::tcp::settings::Settings;
 use crate::tcp::ticks::{Alarm, Ticks};
@@ -9,7 +9,7 @@ const SACKS_AT_ONCE: u32 = 3;
 /// A compressed SACK waits for a twentieth of the round trip at most (Linux: 5 %).
 const COMPRESSION_SHARE: u64 = 20;
 
-/// What to do about an acknowledgement.
+/// Decision about an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Send it now.
@@ -111,8 +111,7 @@ impl AckPolicy {
         }
     }
 
-    /// In-order data: `next` is the next byte expected.
-    /// `smoothed` is the round trip of what this end has sent.
+    /// In-order data: `next` is the next expected byte. `smoothed` is the smoothed round trip of this end's data.
     pub(crate) fn in_order(&mut self, now: Time, next: u64, filled: bool, smoothed: Option<Duration>) -> Decision {
         if filled || self.quick > 0 || next - self.acknowledged > self.full {
             return Decision::Now;
@@ -175,7 +174,7 @@ impl AckPolicy {
         }
     }
 
-    /// Whether an acknowledgement is due; a delay that ran out doubles the next.
+    /// Returns whether an acknowledgement is due; an expired delay doubles the next one.
     pub(crate) fn due(&mut self, now: Time, rto: Duration) -> bool {
         let delayed = self.timer.is_some_and(|timer| timer.at <= now);
         if delayed {
@@ -184,7 +183,7 @@ impl AckPolicy {
         delayed || self.compression_timer.is_some_and(|timer| timer <= now)
     }
 
-    /// When to ask again.
+    /// Time at which to ask again.
     pub(crate) fn deadline(&self) -> Option<Time> {
         match (self.timer.map(|timer| timer.at), self.compression_timer) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -1,5 +1,4 @@
-//! The receiving half of explicit congestion notification (RFC 3168 section 6.1.3): what of it every acknowledgement
-//! echoes.
+//! Receiving half of explicit congestion notification (RFC 3168 section 6.1.3): the echo in every acknowledgement.
 
 use crate::tcp::segment::Segment;
 use qos_core::wire::ip::ecn;
@@ -15,7 +14,7 @@ pub(crate) enum Heard {
     Reduced,
 }
 
-/// Whether congestion is echoed.
+/// Returns whether congestion is echoed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CongestionEcho {
     echoes: bool,
@@ -24,12 +23,12 @@ pub(crate) struct CongestionEcho {
 }
 
 impl CongestionEcho {
-    /// Acknowledgements carry ECN-Echo until the other end tells that it has reduced its window.
+    /// Acknowledgements carry ECN-Echo until the other end reports that it has reduced its window.
     pub fn echoes(&self) -> bool {
         self.echoes
     }
 
-    /// Takes what a segment with payload says.
+    /// Handles the flags of a segment with payload.
     pub fn hears(&mut self, segment: &Segment) -> Heard {
         if segment.len == 0 {
             return Heard::Nothing;

@@ -1,4 +1,4 @@
-//! The receiving half: reassembly, what is reported in SACK blocks, and the window.
+//! Receiving half: reassembly, SACK blocks, and the window.
 
 use crate::tcp::agreed::Agreed;
 use crate::tcp::segment::{SackBlock, SackBlocks, Segment};
@@ -12,7 +12,7 @@ const LEAST_GROWING: u64 = 128;
 /// Segments of the first round trip that the window is made for (Linux TCP_INIT_CWND).
 const INITIAL_SEGMENTS: u64 = 10;
 
-/// What a segment was to the receiver.
+/// Effect of a segment on the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Nothing that has a sequence number.
@@ -30,7 +30,7 @@ pub(crate) enum Arrival {
     BeyondWindow,
 }
 
-/// What has come from the other end.
+/// Data received from the other end.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     next: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver whose first byte of payload is `first`.
+    /// A receiver with `first` as its first byte of payload.
     pub(crate) fn new(settings: &Settings, first: u64, agreed: &Agreed) -> Receiver {
         Receiver {
             next: first,
@@ -73,12 +73,12 @@ impl Receiver {
         self.next
     }
 
-    /// Whether there is something after a gap.
+    /// Returns whether there is data after a gap.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.gaps.is_empty()
     }
 
-    /// Whether the other end has closed and everything has come.
+    /// Returns whether the other end has closed and everything has arrived.
     pub(crate) fn finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next >= fin)
     }
@@ -218,7 +218,7 @@ impl Receiver {
         self.edge - self.next
     }
 
-    /// Whether the window has grown since this was asked last.
+    /// Returns whether the window has grown since the last call.
     pub(crate) fn window_grew(&mut self) -> bool {
         std::mem::take(&mut self.window.grew)
     }
@@ -236,9 +236,9 @@ impl Receiver {
 /// by the least time in which a whole window came, as Linux.
 #[derive(Clone, Debug)]
 struct ReceiveWindow {
-    /// What may be offered at present (Linux rcv_ssthresh).
+    /// Window that may be offered at present (Linux rcv_ssthresh).
     allowed: u64,
-    /// What `allowed` may grow to (Linux window_clamp).
+    /// Limit for the growth of `allowed` (Linux window_clamp).
     clamp: u64,
     /// `allowed` grew.
     grew: bool,
@@ -275,7 +275,7 @@ impl ReceiveWindow {
         self.allowed
     }
 
-    /// Payload came in order, to before `next`; `beyond` bytes from there on end what came after gaps.
+    /// Payload arrived in order, up to `next` (exclusive); `beyond` bytes from there on end the data after gaps.
     fn delivered(&mut self, now: Time, next: u64, len: u64, beyond: u64) {
         self.measure(now, next);
         self.grow(len);
@@ -286,7 +286,7 @@ impl ReceiveWindow {
         }
         let copied = next - self.round_first;
         if copied > self.most_in_round {
-            // Twice as much, as this is a round trip late, and twice what the sender in slow start gains in a round
+            // Twice as much, because this is a round trip late, and twice the gain of a sender in slow start per round
             // trip.
             let twice = u128::from(2 * copied);
             let gain = twice * u128::from(copied - self.most_in_round) / u128::from(self.most_in_round.max(1));

@@ -1,4 +1,4 @@
-//! What the sender does with an acknowledgement.
+//! Handling of an acknowledgement by the sender.
 
 use super::news::{News, Resend};
 use super::scoreboard::{EVER_RETRANSMITTED, SACKED};
@@ -9,7 +9,7 @@ use crate::tcp::segment::Segment;
 use qos_core::time::{Duration, Time};
 
 impl Sender {
-    /// Takes an acknowledgement and sends what it allows.
+    /// Handles an acknowledgement and sends the data that it allows.
     pub fn on_ack(&mut self, segment: &Segment, emit: &mut Emit<'_>) {
         let now = emit.now();
         let ack = segment.ack;
@@ -62,7 +62,7 @@ impl Sender {
         self.send_new(emit);
     }
 
-    /// An acknowledgement that was overtaken: what it SACKs may be news.
+    /// An overtaken acknowledgement: its SACK blocks may be new.
     fn on_late_ack(&mut self, segment: &Segment, emit: &mut Emit<'_>, news: &mut News) {
         if segment.sack.is_empty() || !self.agreed.sack {
             return;
@@ -74,7 +74,7 @@ impl Sender {
         self.send_new(emit);
     }
 
-    /// With nothing out, an acknowledgement can only open the window.
+    /// With no data in flight, an acknowledgement can only open the window.
     fn window_probe_answered(&mut self, now: Time) {
         if self.timers.waits_for() == Some(Timer::WindowProbe) {
             if self.stream.fits(self.agreed.mss) {
@@ -85,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// Takes off what is acknowledged, and measures.
+    /// Removes acknowledged segments, and measures.
     fn take_acknowledged(&mut self, now: Time, ack: u64, prior_highest: u64, news: &mut News) {
         let mut count = 0;
         let mut lowest_original = u64::MAX;
@@ -123,7 +123,7 @@ impl Sender {
                 self.note_reordering(lowest_original);
             }
         } else if let (Some(first), Some(head)) = (news.first_sacked, self.board.head()) {
-            // What was SACKed had been sent after the head: the timeout would come too late if it began anew.
+            // SACKed segments had been sent after the head: the timeout would be too late if it restarted.
             news.restart_timer = rtt.is_some() && first < self.board.get(head).at;
         }
         if let Some(rtt) = rtt {
@@ -160,7 +160,7 @@ impl Sender {
             self.congestion.reduce(delivered, self.board.pipe(), news.advanced && !newly_lost);
             return;
         }
-        // With much reordering what is SACKed counts as progress, else what is acknowledged.
+        // With much reordering SACKed segments count as progress, otherwise acknowledged ones.
         let progress = news.acknowledged || (self.loss.tolerant() && news.sacked);
         if progress && delivered > 0 {
             self.congestion.grow(self.progress(now, delivered));

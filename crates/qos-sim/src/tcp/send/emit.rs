@@ -1,11 +1,11 @@
-//! Where segments are put, and what each of them carries from the receiving half.
+//! Output of segments, and the information of the receiving half in each of them.
 
 use crate::tcp::segment::Segment;
 use qos_core::time::Time;
 use qos_core::wire::ip::ecn;
 
-/// What all segments carry that one end sends at one moment: acknowledgement, window, timestamps. Without the room for
-/// options that most segments lack.
+/// Common fields of all segments that one end sends at one time: acknowledgement, window, timestamps. Without room for
+/// options, which most segments lack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub ack: u64,
@@ -40,7 +40,7 @@ impl Emit<'_> {
         self.now
     }
 
-    /// Whether something left with the acknowledgement.
+    /// True if a segment left with the acknowledgement.
     pub fn used(&self) -> bool {
         self.used
     }
@@ -52,7 +52,7 @@ impl Emit<'_> {
         self.out.push(Segment { seq, len, fin, push, retransmission, ecn, ..self.header.segment() });
     }
 
-    /// The segment sent last tells that the window has been reduced.
+    /// The segment sent last reports that the window has been reduced.
     pub(super) fn tells_reduction(&mut self) {
         if let Some(last) = self.out.last_mut() {
             last.cwr = true;

@@ -1,4 +1,4 @@
-//! By what the sender finds losses: duplicates (RFC 6582), segments SACKed above (RFC 6675), or time (RACK, RFC 8985).
+//! Loss detection of the sender: duplicates (RFC 6582), SACKed segments above (RFC 6675), or time (RACK, RFC 8985).
 
 use super::rack::{Rack, Reordering};
 use super::rto::RttEstimator;
@@ -19,7 +19,7 @@ pub(super) type Blocks = [SackBlock; 4];
 pub(super) enum Rule {
     /// Without SACK: the head, by duplicate acknowledgements.
     Duplicates,
-    /// With as many segments SACKed above as the threshold.
+    /// With as many SACKed segments above as the threshold.
     SackedAbove,
     Rack(Rack),
 }
@@ -79,7 +79,7 @@ impl LossDetection {
         self.reported = blocks;
     }
 
-    /// What RACK's reordering window depends on.
+    /// Inputs of RACK's reordering window.
     pub fn reordering(&self, board: &Scoreboard, in_recovery: bool, rtt: &RttEstimator) -> Reordering {
         Reordering {
             seen: self.reordering_seen,
@@ -90,7 +90,7 @@ impl LossDetection {
         }
     }
 
-    /// Whether so much was reported received that something is lost, where that is counted.
+    /// Returns whether enough segments were reported as received to prove a loss, if they are counted.
     pub fn counts_a_loss(&self, board: &Scoreboard) -> bool {
         !matches!(self.rule, Rule::Rack(_)) && board.sacked() + 1 > self.threshold
     }
@@ -145,7 +145,7 @@ impl LossDetection {
         }
     }
 
-    /// Whether a segment was sent so lately that a timeout does not make it lost.
+    /// Returns whether a segment was sent so recently that a timeout does not mark it as lost.
     pub fn is_young(&self, now: Time, sent: &Sent, reordering: &Reordering) -> bool {
         match &self.rule {
             Rule::Rack(rack) => rack.remaining(now, sent, reordering) > Duration::ZERO,

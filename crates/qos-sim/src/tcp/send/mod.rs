@@ -1,5 +1,5 @@
-//! The sending half: what it knows, in parts that each keep their own state. What it does with them is in
-//! `acknowledge`, `sack`, `recovery` and `transmit`.
+//! Sending half: its state, in parts that each have their own. Its actions are in `acknowledge`, `sack`, `recovery` and
+//! `transmit`.
 
 mod acknowledge;
 mod emit;
@@ -36,7 +36,7 @@ use super::congestion::Congestion;
 use super::settings::Settings;
 use qos_core::time::{Duration, Time};
 
-/// What has happened so far.
+/// Counters so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Segments with data or FIN sent, retransmissions too.
@@ -121,7 +121,7 @@ impl Sender {
         self.board.pipe()
     }
 
-    /// What has happened so far.
+    /// Counters so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -138,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// When the sender is to be asked again.
+    /// Time at which the sender must be called again.
     pub fn deadline(&self) -> Option<Time> {
         match (self.timers.deadline(), self.small_queue.as_ref().and_then(SmallQueue::deadline)) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -36,7 +36,7 @@ pub(super) struct News {
     pub last_acked: Option<Time>,
     pub first_sacked: Option<Time>,
     pub last_sacked: Option<Time>,
-    /// Of the segment delivered that was sent last: when, its end, and what had been delivered then.
+    /// For the delivered segment that was sent last: its time, its end, and the number of segments delivered by then.
     latest: Option<(Time, u64, u64)>,
 }
 
@@ -69,17 +69,17 @@ impl News {
         self.latest = Some(self.latest.map_or(this, |latest| latest.max(this)));
     }
 
-    /// What had been delivered when that was sent which was delivered now and was sent last.
+    /// Number of segments delivered by the time at which the last sent of the delivered segments was sent.
     pub fn delivered_before(&self) -> Option<u64> {
         self.latest.map(|latest| latest.2)
     }
 }
 
-/// What is to be sent after an acknowledgement, before new data.
+/// Segments to send after an acknowledgement, before new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {
     Nothing,
     Lost,
-    /// New data, to judge a timeout; what is lost if there is none.
+    /// New data, to judge a timeout; the number of lost segments if there is none.
     New,
 }

@@ -1,4 +1,4 @@
-//! What the sender thinks of the network, and since when.
+//! The sender's view of the network, and its start.
 
 /// The names are RFC 5681's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ impl Episode {
         self.phase
     }
 
-    /// The next byte when the phase began: what was out then ends before it.
+    /// Next byte at the start of the phase: all data in flight then ends before it.
     pub fn high(&self) -> u64 {
         self.high
     }
@@ -46,7 +46,7 @@ impl Episode {
         matches!(self.phase, Phase::Reduced | Phase::Recovery)
     }
 
-    /// Something is lost, by what is known.
+    /// A segment is lost, as far as is known.
     pub fn repairing(&self) -> bool {
         self.phase >= Phase::Recovery
     }
@@ -65,7 +65,7 @@ impl Episode {
         *self = Episode { phase, high: next };
     }
 
-    /// What is out now, before byte `next`, must be acknowledged before the phase ends.
+    /// The data in flight, before byte `next`, must be acknowledged before the phase ends.
     pub fn prolong(&mut self, next: u64) {
         self.high = next;
     }

@@ -11,7 +11,7 @@ const MOST_STEPS: u32 = 255;
 /// State of RACK.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// When the latest delivered segment was sent, and its end.
+    /// Send time of the latest delivered segment, and its end.
     at: Time,
     end: u64,
     /// Its round trip.
@@ -28,7 +28,7 @@ pub(crate) struct Rack {
     no_threshold: bool,
 }
 
-/// What decides the reordering window.
+/// Inputs of the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reordering {
     pub seen: bool,
@@ -75,7 +75,7 @@ impl Rack {
         self.advanced
     }
 
-    /// Losses are to be looked for again.
+    /// Losses must be searched again.
     pub fn look_again(&mut self) {
         self.advanced = true;
     }
@@ -93,13 +93,13 @@ impl Rack {
         Duration(quarters.min(reordering.smoothed_rtt.map_or(0, |smoothed| smoothed.0)))
     }
 
-    /// How long a segment still has until it counts as lost; zero: it does.
+    /// Remaining time until a segment counts as lost; zero if it does.
     pub fn remaining(&self, now: Time, segment: &Sent, reordering: &Reordering) -> Duration {
         let allowed = self.rtt + self.reordering_window(reordering);
         Duration(allowed.0.saturating_sub(now.since(segment.at).0))
     }
 
-    /// Marks what is lost; returns the longest time that a segment still has, when one does.
+    /// Marks lost segments; returns the longest remaining time of a segment, if there is one.
     pub fn detect(&mut self, now: Time, board: &mut Scoreboard, reordering: &Reordering) -> Option<Duration> {
         self.advanced = false;
         let mut longest: Option<Duration> = None;

@@ -15,7 +15,7 @@ impl Sender {
         self.episode.phase() == Phase::Open
     }
 
-    /// Judges an acknowledgement that is not plain progress; returns what is to be sent first.
+    /// Handles an acknowledgement that is not plain progress; returns the segments to send first.
     pub(super) fn judge(&mut self, now: Time, prior_una: u64, duplicate: bool, news: &mut News) -> Resend {
         if news.congestion {
             self.undo.forgo_window();
@@ -50,7 +50,7 @@ impl Sender {
     /// acknowledgement.
     fn phase_ended(&mut self, echo: Option<Time>) -> bool {
         if self.episode.phase() == Phase::Reduced {
-            // Beyond what was out then, so that the other end has heard of the reduction.
+            // Beyond the data in flight at that time, so the other end has learnt of the reduction.
             if self.stream.una() > self.episode.high() {
                 self.congestion.end_reduction();
                 self.episode.becomes(Phase::Open);
@@ -116,7 +116,8 @@ impl Sender {
         true
     }
 
-    /// Congestion was echoed: the window is reduced as after a loss, once for what is out now (RFC 3168 section 6.1.2).
+    /// Congestion was echoed: the window is reduced as after a loss, once for the data in flight (RFC 3168 section
+    /// 6.1.2).
     fn heed_congestion(&mut self) {
         if self.episode.phase() >= Phase::Reduced {
             return;
@@ -133,7 +134,7 @@ impl Sender {
         self.reduction_untold = true;
     }
 
-    /// Marks what the present rule says is lost at once.
+    /// Marks the segments that the present rule considers lost at once.
     fn identify_losses(&mut self, now: Time, news: &mut News) {
         match self.loss.rule {
             Rule::Duplicates => self.mark_lost_by_duplicates(news.advanced),
@@ -369,8 +370,8 @@ impl Sender {
         }
     }
 
-    /// What the tail loss probe replaced was lost, if its acknowledgement says so: the window is reduced, and there is
-    /// nothing to repair.
+    /// The data replaced by the tail loss probe was lost, if its acknowledgement shows it: the window is reduced, and
+    /// nothing needs repair.
     pub(super) fn judge_probe(&mut self, ack: u64, news: &News) {
         if self.probe.judge(ack, news) == Verdict::Repaired {
             self.undo.save_cwnd(self.congestion.cwnd());

@@ -23,7 +23,7 @@ pub(crate) struct RttEstimator {
     deviation: u64,
     /// Largest deviation of the present round, not below the floor.
     deviation_max: u64,
-    /// What is added to the smoothed round trip.
+    /// Addition to the smoothed round trip.
     variance: u64,
     /// The round ends when this sequence number is acknowledged.
     round_end: u64,

@@ -1,4 +1,4 @@
-//! What the SACK blocks of an acknowledgement say (RFC 2018, RFC 2883).
+//! Handling of the SACK blocks of an acknowledgement (RFC 2018, RFC 2883).
 
 use super::loss::Blocks;
 use super::news::News;
@@ -122,7 +122,7 @@ impl Sender {
         }
     }
 
-    /// Something at `low` was delivered after what follows it.
+    /// Data at `low` was delivered after the data that follows it.
     pub(super) fn note_reordering(&mut self, low: u64) {
         let highest = self.board.highest_sacked().unwrap_or(self.stream.una());
         if low < highest {

@@ -8,7 +8,7 @@
 use qos_core::time::Time;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Nobody: the end of the chain.
+/// End of the chain: no segment.
 const NOBODY: u64 = u64::MAX;
 
 /// The segment was reported received.
@@ -99,7 +99,7 @@ impl Scoreboard {
         self.segments.len() as u32
     }
 
-    /// RFC 6675's pipe, in segments: out, less what has left the network, and what was sent again.
+    /// RFC 6675's pipe, in segments: in flight, less those that have left the network, plus retransmissions.
     pub fn pipe(&self) -> u32 {
         self.out() + self.retransmitted - (self.sacked + self.lost)
     }
@@ -129,7 +129,7 @@ impl Scoreboard {
         self.delivered
     }
 
-    /// So many more were delivered, by what is not a SACK.
+    /// This many more were delivered, without a SACK.
     pub fn note_delivered(&mut self, segments: u64) {
         self.delivered += segments;
     }
@@ -184,7 +184,7 @@ impl Scoreboard {
         segment.at = now;
         segment.delivered = delivered;
         segment.flags |= EVER_RETRANSMITTED;
-        // One that is lost is not in the pipe: whatever it is sent again for, it is then.
+        // A lost segment is not in the pipe: a retransmission puts it there, for any reason.
         if (counted || segment.is(LOST)) && !segment.is(RETRANSMITTED) {
             segment.flags |= RETRANSMITTED;
             self.retransmitted += 1;
@@ -374,7 +374,7 @@ impl Scoreboard {
         self.delivered += u64::from(self.sacked.saturating_sub(before));
     }
 
-    /// At least one segment is missing, and what is lost was not received: there cannot be more duplicates than the
+    /// At least one segment is missing, and lost ones were not received: there cannot be more duplicates than the
     /// others.
     fn limit_duplicates(&mut self) {
         let out = self.out();
@@ -397,8 +397,8 @@ impl Scoreboard {
         }
     }
 
-    /// Whether a retransmission of any segment may still be acknowledged. That of a later segment follows one of the
-    /// head.
+    /// Returns whether a retransmission of any segment may still be acknowledged. That of a later segment follows one
+    /// of the head.
     pub fn any_retransmitted(&self) -> bool {
         self.retransmitted > 0 || self.segments.front().is_some_and(|s| s.is(EVER_RETRANSMITTED))
     }
@@ -409,7 +409,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a sender may do to the segments; numbers are taken modulo what is out.
+    /// Operations of a sender on segments; numbers are taken modulo the number in flight.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Send,

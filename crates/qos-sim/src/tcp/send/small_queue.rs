@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 const OVERHEAD_BYTES: u64 = 1280;
 /// Most that may wait (sysctl tcp_limit_output_bytes of Linux 4.20 to 6.11; 4 MiB since).
 const MOST_BYTES: u64 = 1 << 20;
-/// The share of a second whose segments may wait: 1/1024 (Linux sk_pacing_shift 10).
+/// Share of a second whose segments may wait: 1/1024 (Linux sk_pacing_shift 10).
 const SHARE_SHIFT: u32 = 10;
 /// The rate that the window stands for, in percent of it (sysctls tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
 const SLOW_START_PERCENT: u64 = 200;
 const AVOIDANCE_PERCENT: u64 = 120;
 
-/// What the connection has out, and could.
+/// Segments of the connection in flight, and the possible number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outstanding {
     /// Segments out.
@@ -40,9 +40,9 @@ impl Outstanding {
 /// The connection's segments in the host's queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SmallQueue {
-    /// When each leaves.
+    /// Departure time of each.
     leaving: VecDeque<Time>,
-    /// Given out; the caller has not yet told when they leave.
+    /// Segments that were passed on, but whose departure the caller has not reported yet.
     untold: usize,
     /// Sending stopped until one has left.
     stopped: bool,
@@ -69,8 +69,8 @@ impl SmallQueue {
         (self.leaving.len() + self.untold) as u64
     }
 
-    /// Whether there is room for another segment; if not, sending stops until [`SmallQueue::deadline`]. Retransmissions
-    /// may wait twice as much. With at most one segment out there is always room.
+    /// Returns whether there is room for another segment; if not, sending stops until [`SmallQueue::deadline`].
+    /// Retransmissions may wait twice as much. With at most one segment in flight there is always room.
     pub fn admits(&mut self, now: Time, retransmission: bool, outstanding: &Outstanding) -> bool {
         let held = self.held(now);
         if outstanding.out <= 1 {
@@ -84,12 +84,12 @@ impl SmallQueue {
         !full
     }
 
-    /// When sending can go on.
+    /// Time at which sending can continue.
     pub fn deadline(&self) -> Option<Time> {
         self.leaving.front().copied().filter(|_| self.stopped)
     }
 
-    /// Whether sending stopped and can go on.
+    /// Returns whether sending stopped and can continue.
     pub fn resumes(&mut self, now: Time) -> bool {
         let resumes = self.deadline().is_some_and(|at| at <= now);
         if resumes {

@@ -1,14 +1,14 @@
-//! The stream of bytes that goes out: what is acknowledged, what is sent, what is offered, and what may be sent next.
+//! Outgoing stream of bytes: acknowledged, sent and offered data, and the data that may be sent next.
 
 /// Most bytes that the application can offer: as good as without end, and sums with it still fit.
 const ENDLESS: u64 = u64::MAX / 2;
 
-/// How far the end of the stream has come.
+/// State of the end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
     /// The application may offer more.
     Unwanted,
-    /// It is to be sent after what was offered.
+    /// It will be sent after the offered data.
     Waiting,
     Sent,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Outgoing {
     una: u64,
     /// Next byte to send.
     next: u64,
-    /// End of what the application has offered.
+    /// End of the data offered by the application.
     offered: u64,
     /// Right edge of the other end's window.
     edge: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// A stream whose first byte is `first`, towards a window that is closed.
+    /// A stream with `first` as its first byte, towards a closed window.
     pub fn new(first: u64, buffer: u64) -> Outgoing {
         Outgoing { una: first, next: first, offered: first, edge: first, fin: Fin::Unwanted, short_end: first, buffer }
     }
@@ -69,22 +69,22 @@ impl Outgoing {
         self.offered = self.offered.saturating_add(bytes).min(ENDLESS);
     }
 
-    /// Takes back what was offered and not yet sent.
+    /// Withdraws offered data that was not sent yet.
     pub fn drop_unsent(&mut self) {
         self.offered = self.next.min(self.offered);
     }
 
-    /// Wants a FIN after what was offered.
+    /// Requests a FIN after the offered data.
     pub fn close(&mut self) {
         self.fin = Fin::Waiting;
     }
 
-    /// Whether the application has closed it.
+    /// Returns whether the application has closed it.
     pub fn closing(&self) -> bool {
         self.fin != Fin::Unwanted
     }
 
-    /// Whether the other end has all of it, the FIN too.
+    /// Returns whether the other end has all of it, including the FIN.
     pub fn finished(&self) -> bool {
         self.fin == Fin::Sent && self.una == self.end()
     }
@@ -94,7 +94,7 @@ impl Outgoing {
         self.offered + u64::from(self.closing())
     }
 
-    /// Whether anything waits to be sent.
+    /// Returns whether data waits to be sent.
     pub(super) fn waits(&self) -> bool {
         self.next < self.end()
     }
@@ -104,17 +104,17 @@ impl Outgoing {
         self.edge.saturating_sub(self.next)
     }
 
-    /// Whether the window is open beyond what was sent.
+    /// Returns whether the window is open beyond the sent data.
     pub(super) fn has_room(&self) -> bool {
         self.edge > self.next
     }
 
-    /// Whether that which waits, up to a full segment of it, has room.
+    /// Returns whether there is room for the waiting data, up to a full segment.
     pub(super) fn fits(&self, mss: u32) -> bool {
         self.room() >= (self.end() - self.next).min(u64::from(mss))
     }
 
-    /// Whether a segment that was sent is beyond the window, which may have shrunk. The first one is sent nevertheless.
+    /// Returns whether a sent segment is beyond the window, which may have shrunk. The first one is sent anyway.
     pub(super) fn is_outside(&self, seq: u64, end: u64) -> bool {
         end > self.edge && seq != self.una
     }
@@ -136,13 +136,13 @@ impl Outgoing {
         Some(Piece { len: len as u32, fin, last, short: !full && len > 0 })
     }
 
-    /// What fits into the little room of a window that was closed.
+    /// Data that fits into the small room of a window that was closed.
     pub(super) fn piece_for_window(&self, mss: u32) -> Piece {
         let len = self.room().min(self.offered - self.next).min(u64::from(mss)) as u32;
         Piece { len, fin: false, last: true, short: false }
     }
 
-    /// Notes that a piece is sent; returns where it starts and ends.
+    /// Notes that a piece is sent; returns its start and end.
     pub(super) fn sends(&mut self, piece: &Piece) -> (u64, u64) {
         let start = self.next;
         self.next += u64::from(piece.len) + u64::from(piece.fin);
@@ -155,7 +155,7 @@ impl Outgoing {
         (start, self.next)
     }
 
-    /// Whether a window of `window` bytes after `ack` reaches further than the last.
+    /// Returns whether a window of `window` bytes after `ack` reaches further than the last.
     pub(super) fn is_widened_by(&self, ack: u64, window: u64) -> bool {
         ack + window > self.edge
     }

@@ -11,12 +11,12 @@ struct Probe {
     retransmission: bool,
 }
 
-/// What an acknowledgement tells of the probe.
+/// Result of an acknowledgement for the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing was lost, or it is not known yet.
     None,
-    /// What it replaced was lost.
+    /// The data that it replaced was lost.
     Repaired,
 }
 
@@ -49,12 +49,13 @@ impl TailProbe {
         self.probe = None;
     }
 
-    /// Whether a duplicate that ends at `end` is one of the probe.
+    /// Returns whether a duplicate that ends at `end` is one of the probe.
     pub fn is_duplicated_by(&self, end: u64) -> bool {
         self.probe.is_some_and(|probe| probe.high == end)
     }
 
-    /// The probe was acknowledged (section 7.4): what it replaced was lost, unless a duplicate says otherwise.
+    /// The probe was acknowledged (section 7.4): the data that it replaced was lost, unless a duplicate shows the
+    /// opposite.
     pub fn judge(&mut self, ack: u64, news: &News) -> Verdict {
         let Some(probe) = self.probe.filter(|probe| ack >= probe.high) else { return Verdict::None };
         let more = news.advanced || news.not_duplicate || news.sacked;

@@ -3,7 +3,7 @@
 use crate::tcp::ticks::{Alarm, Ticks};
 use qos_core::time::{Duration, Time};
 
-/// What the timer waits for.
+/// Purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     /// The retransmission timeout.
@@ -29,7 +29,7 @@ impl Timers {
         Timers { ticks, set: None, timeouts_in_row: 0 }
     }
 
-    /// From `now` on it waits so long for `timer`.
+    /// Starts the timer for `timer` with this time from `now`.
     pub fn set(&mut self, timer: Timer, now: Time, wait: Duration) {
         self.set = Some((timer, self.ticks.after(now, wait)));
     }
@@ -38,7 +38,7 @@ impl Timers {
         self.set = None;
     }
 
-    /// What it waits for.
+    /// Purpose of the running timer.
     pub fn waits_for(&self) -> Option<Timer> {
         self.set.map(|(timer, _)| timer)
     }
@@ -47,7 +47,7 @@ impl Timers {
         self.set.map(|(_, alarm)| alarm.at)
     }
 
-    /// What it has waited for, if the time has come.
+    /// Purpose of the timer, if it has expired.
     pub fn due(&self, now: Time) -> Option<Timer> {
         self.set.filter(|(_, alarm)| alarm.at <= now).map(|(timer, _)| timer)
     }

@@ -1,4 +1,4 @@
-//! What the sender sends, and its timers.
+//! Transmission of segments, and the sender's timers.
 
 use super::rto::INITIAL_RTO;
 use super::small_queue::Outstanding;
@@ -8,16 +8,16 @@ use super::usage::Use;
 use super::{Emit, Sender};
 use qos_core::time::{Duration, Time};
 
-/// What Linux adds to the wait for a tail loss probe and to RACK's: two ticks of 1 ms (TCP_TIMEOUT_MIN).
+/// Addition of Linux to the wait for a tail loss probe and to RACK's: two ticks of 1 ms (TCP_TIMEOUT_MIN).
 pub(super) const TIMER_SLACK: Duration = Duration(2_000_000);
 
 impl Sender {
-    /// Sends what window and application allow.
+    /// Sends the data that window and application allow.
     pub fn send_new(&mut self, emit: &mut Emit<'_>) {
         self.send(emit, false);
     }
 
-    /// Sends what waits; returns whether it sent anything. A `probe` is one segment whatever the congestion window.
+    /// Sends waiting data; returns whether it sent any. A `probe` is one segment regardless of the congestion window.
     fn send(&mut self, emit: &mut Emit<'_>, probe: bool) -> bool {
         let now = emit.now();
         self.restart_after_idle(now);
@@ -144,8 +144,8 @@ impl Sender {
         }
     }
 
-    /// Sets the retransmission timer: from now, or from the head's transmission when a probe or RACK's timer was set
-    /// meanwhile.
+    /// Sets the retransmission timer: from now, or from the head's transmission if a probe's or RACK's timer was set in
+    /// between.
     pub(super) fn rearm(&mut self, now: Time) {
         let Some(head) = self.board.head() else {
             self.timers.stop();
@@ -202,7 +202,7 @@ impl Sender {
         self.rearm(emit.now());
     }
 
-    /// Asks whether a closed window has opened: a byte that was acknowledged, or what fits.
+    /// Checks whether a closed window has opened, with an acknowledged byte or the data that fits.
     fn send_window_probe(&mut self, emit: &mut Emit<'_>) {
         if self.board.out() > 0 || !self.stream.waits() {
             self.timers.stop();

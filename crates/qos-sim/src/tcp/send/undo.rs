@@ -4,14 +4,14 @@
 use crate::tcp::congestion::Congestion;
 use qos_core::time::Time;
 
-/// What is known of the reduction.
+/// Information about the reduction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
     /// First unacknowledged byte when it began, while it may be undone.
     from: Option<u64>,
     /// Retransmissions since then that no duplicate report has come for; `None` before the first.
     left: Option<u32>,
-    /// When the first retransmission of the episode left.
+    /// Time of the first retransmission of the episode.
     first_retransmission: Option<Time>,
     /// Window and threshold before the reduction.
     prior_cwnd: u32,
@@ -25,7 +25,7 @@ impl Undo {
         self.left = (retransmitted > 0).then_some(retransmitted);
     }
 
-    /// The window and the threshold that are to be restored.
+    /// Window and threshold to restore.
     pub fn save(&mut self, cwnd: u32, threshold: u32) {
         self.prior_cwnd = cwnd;
         self.prior_threshold = threshold;
@@ -41,7 +41,7 @@ impl Undo {
         (self.prior_cwnd, self.prior_threshold) = (0, 0);
     }
 
-    /// There is nothing to be taken back.
+    /// There is nothing to undo.
     pub fn cancel(&mut self) {
         self.forgo_window();
         self.from = None;
@@ -72,7 +72,7 @@ impl Undo {
         self.from.is_some()
     }
 
-    /// Of everything that was sent again a duplicate was reported.
+    /// A duplicate was reported for every retransmission.
     pub fn all_duplicated(&self) -> bool {
         self.from.is_some() && self.left == Some(0)
     }
@@ -82,7 +82,7 @@ impl Undo {
         matches!((self.first_retransmission, echo), (Some(first), Some(echo)) if echo < first)
     }
 
-    /// The reduction was wrong: nothing of what was sent again had been lost.
+    /// The reduction was wrong: no retransmitted data had been lost.
     pub fn is_due(&self, echo: Option<Time>) -> bool {
         self.from.is_some() && (self.left == Some(0) || self.was_delayed(echo))
     }

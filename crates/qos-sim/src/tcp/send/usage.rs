@@ -1,4 +1,4 @@
-//! Whether the window is in use, and what becomes of one that is not (RFC 2861).
+//! Usage of the window, and decay of an unused window (RFC 2861).
 
 use super::stream::Outgoing;
 use crate::tcp::congestion::Congestion;
@@ -56,7 +56,7 @@ impl Usage {
         self.since = now;
     }
 
-    /// Notes whether the window was in use; one that was not for a timeout falls half way to what was used.
+    /// Notes whether the window was in use; one unused for a timeout falls half way to the used part.
     pub fn validate(
         &mut self,
         now: Time,

@@ -1,5 +1,4 @@
-//! Connections over a path in virtual time: a fast network, a policer, a slower link, and what the network may do
-//! wrong.
+//! Connections over a path in virtual time: a fast network, a policer, a slower link, and faults of the network.
 #![allow(dead_code, clippy::disallowed_macros)]
 
 pub mod peer;
@@ -113,10 +112,10 @@ enum Event {
     Start(usize),
 }
 
-/// What is done to a segment of the client before it enters the path: true: it is lost.
+/// Fault for a segment of the client before it enters the path; true: it is lost.
 pub type Script = Box<dyn FnMut(&Segment, u64) -> bool>;
 
-/// Told the time, the flow and the end (0: client) after each of its events.
+/// Called with the time, the flow and the end (0: client) after each of its events.
 pub type Watch = Box<dyn FnMut(Time, usize, usize, &Connection)>;
 
 pub struct Net {
@@ -132,7 +131,7 @@ pub struct Net {
     link_queue: std::collections::VecDeque<Time>,
     random: Random,
     pub script: Option<Script>,
-    /// Likewise: true: the network marks it as having met congestion, if it is ECN-capable.
+    /// The same for marking; true: the network marks it as having met congestion, if it is ECN-capable.
     pub marks: Option<Script>,
     data_number: u64,
     timers: Vec<[Option<Time>; 2]>,
@@ -142,7 +141,8 @@ pub struct Net {
     /// Called after every event of a flow's end.
     pub watch: Option<Watch>,
     pub trace: bool,
-    /// Per flow: the right edge that the client was offered, and what has reached the server, apart from each other.
+    /// For each flow: the right edge that the client was offered, and the data that reached the server, tracked
+    /// separately.
     edges: Vec<u64>,
     arrived: Vec<Vec<(u64, u64)>>,
 }

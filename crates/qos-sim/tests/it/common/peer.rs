@@ -11,7 +11,7 @@ pub struct Peer {
     out: Vec<Segment>,
     /// Segments sent since the last look: when, first byte, byte after the last.
     sent: Vec<(Time, u64, u64)>,
-    /// When segments without a sequence number were sent: acknowledgements and probes of a closed window.
+    /// Times of segments without a sequence number: acknowledgements and probes of a closed window.
     pub bare: Vec<Time>,
     pub window: u64,
     /// The timestamp to echo, in a connection that has them.
@@ -19,7 +19,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A client with the given options whose acknowledgement comes `rtt` after the server's answer.
+    /// A client with the given options whose acknowledgement arrives `rtt` after the server's answer.
     pub fn open(settings: &Settings, mss: u16, sack: bool, window: u64, rtt_ms: u64) -> Peer {
         let syn = Segment {
             syn: true,
@@ -49,7 +49,7 @@ impl Peer {
         }
     }
 
-    /// Lets time pass; timers do what they do.
+    /// Advances the time; timers act.
     pub fn wait(&mut self, ns: u64) {
         let end = self.now + Duration(ns);
         while let Some(at) = self.connection.deadline().filter(|at| *at <= end) {
@@ -89,12 +89,12 @@ impl Peer {
         self.ack(ack, sacks);
     }
 
-    /// What was sent since the last call, without times.
+    /// Segments sent since the last call, without times.
     pub fn sent(&mut self) -> Vec<(u64, u64)> {
         self.sent.drain(..).map(|(_, start, end)| (start, end)).collect()
     }
 
-    /// What was sent since the last call.
+    /// Segments sent since the last call.
     pub fn sent_when(&mut self) -> Vec<(Time, u64, u64)> {
         self.sent.drain(..).collect()
     }

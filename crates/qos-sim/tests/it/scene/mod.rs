@@ -63,7 +63,7 @@ pub fn balanced(report: &Report) {
     assert_eq!((sent, received), (packets.offered, packets.delivered));
 }
 
-/// What is wrong with a scenario.
+/// Error of a scenario.
 pub fn refusal(scenario: &Value) -> String {
     match Scenario::from_json(&scenario.to_string()) {
         Err(error) => error.to_string(),
