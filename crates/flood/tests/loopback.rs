@@ -75,19 +75,19 @@ fn sent_datagrams_are_received() {
     let receiver = Receiver::start(&format!("--port {port}"));
     // Packets that are not from a flood are counted separately.
     std::net::UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"hello", ("127.0.0.1", port)).unwrap();
-    let said = sent(&format!(
+    let output = sent(&format!(
         "send 127.0.0.1 --port {port} --bandwidth 2000 --size 200 --streams 3 --duration 0.2 --catch-up 1000"
     ));
     std::thread::sleep(std::time::Duration::from_millis(120));
     let (lines, received) = receiver.stop();
     // 200 bytes at 2 Mb/s: one each 0.8 ms, three times.
-    assert_eq!(said["packets"], 750);
-    assert_eq!(said["bytes"], 750 * 200);
-    assert_eq!(said["payload_bytes"], 750 * 172);
-    assert_eq!(said["skipped"], 0);
-    assert_eq!(said["send_errors"], serde_json::json!({}));
+    assert_eq!(output["packets"], 750);
+    assert_eq!(output["bytes"], 750 * 200);
+    assert_eq!(output["payload_bytes"], 750 * 172);
+    assert_eq!(output["skipped"], 0);
+    assert_eq!(output["send_errors"], serde_json::json!({}));
     for key in ["packets", "bytes", "payload_bytes"] {
-        assert_eq!(received[key], said[key], "{key}");
+        assert_eq!(received[key], output[key], "{key}");
     }
     assert_eq!(received["foreign"], 1);
     assert_eq!(received["ports"], 1);
@@ -101,7 +101,7 @@ fn sent_datagrams_are_received() {
         found.sort_unstable();
         found
     };
-    assert_eq!(by_port(&said["streams"]), by_port(&received["sources"]));
+    assert_eq!(by_port(&output["streams"]), by_port(&received["sources"]));
     assert!(received["sources"].as_array().unwrap().iter().all(|source| source["missing"] == 0));
     let counted: u64 = lines.iter().filter_map(|line| line["interval"]["packets"].as_u64()).sum();
     assert_eq!(counted, 750);
@@ -111,16 +111,20 @@ fn sent_datagrams_are_received() {
 fn a_flood_in_batches_has_the_same_pace_and_whole_batches() {
     let port = free_port();
     let receiver = Receiver::start(&format!("--port {port}"));
-    let said = sent(&format!(
+    let output = sent(&format!(
         "send 127.0.0.1 --port {port} --bandwidth 2000 --size 200 --streams 2 --batch 8 --duration 0.2 --catch-up 1000"
     ));
     std::thread::sleep(std::time::Duration::from_millis(120));
     let (_, received) = receiver.stop();
     // A batch each 3.2 ms, of the two streams in turn: 63 in 0.2 s.
-    assert_eq!((&said["packets"], &said["batch"], &said["gap_ns"]), (&(63 * 8).into(), &8.into(), &400_000.0.into()));
-    let packets: Vec<_> = said["streams"].as_array().unwrap().iter().map(|stream| stream["packets"].clone()).collect();
+    assert_eq!(
+        (&output["packets"], &output["batch"], &output["gap_ns"]),
+        (&(63 * 8).into(), &8.into(), &400_000.0.into())
+    );
+    let packets: Vec<_> =
+        output["streams"].as_array().unwrap().iter().map(|stream| stream["packets"].clone()).collect();
     assert_eq!(packets, [32 * 8, 31 * 8]);
-    assert_eq!((&said["skipped"], &received["packets"]), (&0.into(), &(63 * 8).into()));
+    assert_eq!((&output["skipped"], &received["packets"]), (&0.into(), &(63 * 8).into()));
     assert!(received["sources"].as_array().unwrap().iter().all(|source| source["missing"] == 0));
 }
 
@@ -128,14 +132,14 @@ fn a_flood_in_batches_has_the_same_pace_and_whole_batches() {
 fn ipv6_is_sent_and_received_with_its_longer_header() {
     let port = free_port();
     let receiver = Receiver::start(&format!("--port {port} --ipv6"));
-    let said = sent(&format!("send ::1 --port {port} --bandwidth 1600 --size 200 --duration 0.1 --catch-up 1000"));
+    let output = sent(&format!("send ::1 --port {port} --bandwidth 1600 --size 200 --duration 0.1 --catch-up 1000"));
     std::thread::sleep(std::time::Duration::from_millis(120));
     let (_, received) = receiver.stop();
     // One each millisecond, 48 bytes of each of them headers.
-    assert_eq!(said["packets"], 100);
-    assert_eq!(said["destination"], "::1");
+    assert_eq!(output["packets"], 100);
+    assert_eq!(output["destination"], "::1");
     for (key, each) in [("packets", 1), ("bytes", 200), ("payload_bytes", 152)] {
-        assert_eq!((&said[key], &received[key]), (&Value::from(100 * each), &Value::from(100 * each)), "{key}");
+        assert_eq!((&output[key], &received[key]), (&Value::from(100 * each), &Value::from(100 * each)), "{key}");
     }
     assert_eq!(received["sources"][0]["address"], "::1");
 }
@@ -170,7 +174,7 @@ fn the_dscp_of_ipv6_is_the_traffic_class() {
     )
     .unwrap();
     assert_eq!(message.bytes, 28);
-    let class = message.cmsgs().unwrap().find_map(|said| match said {
+    let class = message.cmsgs().unwrap().find_map(|output| match output {
         nix::sys::socket::ControlMessageOwned::Ipv6TClass(class) => Some(class),
         _ => None,
     });
@@ -198,7 +202,7 @@ fn the_dscp_and_the_ports_are_those_asked_for() {
     .unwrap();
     assert_eq!(message.address.unwrap().port(), source);
     assert_eq!(message.bytes, 28);
-    let tos = message.cmsgs().unwrap().find_map(|said| match said {
+    let tos = message.cmsgs().unwrap().find_map(|output| match output {
         nix::sys::socket::ControlMessageOwned::Ipv4Tos(tos) => Some(tos),
         _ => None,
     });
@@ -207,7 +211,7 @@ fn the_dscp_and_the_ports_are_those_asked_for() {
 
 #[test]
 fn impossible_options_are_reported() {
-    for (words, said) in [
+    for (words, part) in [
         ("send 127.0.0.1 --delay 1 --source 192.0.2.1", "cannot use 192.0.2.1:0 as the local address"),
         ("send 255.255.255.255 --port 9 --delay 1 --duration 1", "255.255.255.255"),
         ("send 127.0.0.1 --bandwidth 0.001 --size 1500", "more than an hour"),
@@ -219,7 +223,7 @@ fn impossible_options_are_reported() {
     ] {
         let output = run(words);
         let message = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && message.contains(said), "{words}: {message}");
+        assert!(!output.status.success() && message.contains(part), "{words}: {message}");
         assert!(output.stdout.is_empty(), "{words}");
     }
 }

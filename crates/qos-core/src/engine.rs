@@ -458,19 +458,19 @@ mod tests {
             engine.audit()
         };
         assert_eq!(spoilt(|_| ()), Ok(()));
-        let told = |spoil, part: &str| {
-            let told = spoilt(spoil).unwrap_err();
-            assert!(told.contains(part), "{told}, and not {part}");
+        let found = |spoil, part: &str| {
+            let found = spoilt(spoil).unwrap_err();
+            assert!(found.contains(part), "{found}, and not {part}");
         };
-        told(
+        found(
             |engine| engine.shared.pools[0].take(&mut QueueBuffers::default(), QueueBuffers { reserved: 1, common: 0 }),
             "memory 0: queues hold",
         );
-        told(|engine| engine.ports[1].catalyst().egress.outbound.settled = SECOND, "is expected");
-        told(
+        found(|engine| engine.ports[1].catalyst().egress.outbound.settled = SECOND, "is expected");
+        found(
             |engine| engine.ports[0].catalyst().ingress.policy().unwrap().sent(0, 100),
             "class class-default: offered",
         );
-        told(|engine| engine.ports[0].catalyst().ingress.policy().unwrap().queued(0, 100), "are in queues");
+        found(|engine| engine.ports[0].catalyst().ingress.policy().unwrap().queued(0, 100), "are in queues");
     }
 }

@@ -104,9 +104,9 @@ type Identity<'a> = (&'a mut Vec<u8>, usize);
 
 fn ipv4(packet: &[u8], whole: usize, descriptor: &Descriptor, identity: Identity<'_>) -> Option<Facts> {
     let header = Ipv4::of(packet)?;
-    let told = header.total_len();
+    let stated = header.total_len();
     // Segmentation offload leaves 0 there.
-    let total = if told < header.len { whole } else { told };
+    let total = if stated < header.len { whole } else { stated };
     // Identification, and the parts of flags and offset that distinguish fragments.
     identity.0.clear();
     identity.0.extend([packet[4], packet[5], packet[6] & 0x3f, packet[7]]);
@@ -116,8 +116,8 @@ fn ipv4(packet: &[u8], whole: usize, descriptor: &Descriptor, identity: Identity
 
 fn ipv6(packet: &[u8], whole: usize, descriptor: &Descriptor, identity: Identity<'_>) -> Option<Facts> {
     let header = Ipv6::of(packet)?;
-    let told = header.total_len();
-    let total = if told == IPV6_HEADER { whole } else { told };
+    let stated = header.total_len();
+    let total = if stated == IPV6_HEADER { whole } else { stated };
     identity.0.clear();
     identity.0.extend(header.flow_label());
     Some(facts(packet, (IPV6_HEADER, total), descriptor, Some(header.next_header()), identity))

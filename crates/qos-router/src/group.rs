@@ -48,7 +48,7 @@ fn key(due: Option<Time>) -> u64 {
 }
 
 /// Message of a panic.
-fn said(payload: &(dyn Any + Send)) -> String {
+fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it does not say why".to_owned())
 }
@@ -121,7 +121,7 @@ impl Group {
             Ok(done) => Some(done),
             Err(payload) if self.alone => resume_unwind(payload),
             Err(payload) => {
-                member.fail(&said(&*payload));
+                member.fail(&panic_message(&*payload));
                 None
             }
         }
@@ -207,7 +207,7 @@ impl Group {
                 }));
                 match arrived {
                     Ok(due) => (self.due[to], self.touched[to]) = (key(due), true),
-                    Err(payload) => receiver.fail(&said(&*payload)),
+                    Err(payload) => receiver.fail(&panic_message(&*payload)),
                 }
                 true
             };
@@ -273,7 +273,7 @@ impl Group {
             Ok(reply) => reply,
             Err(payload) if alone => resume_unwind(payload),
             Err(payload) => {
-                let why = said(&*payload);
+                let why = panic_message(&*payload);
                 service.failure = Some(why.clone());
                 let reply = refusal(&Refusal { code: "internal", message: why.clone() });
                 failed = Some(why);

@@ -183,13 +183,18 @@ mod tests {
             ("/links/0/ends/1/router", json!("R9"), "links[0].ends[1].router", "expected one of R0, R1, R2"),
             ("/links/1/ends/0/port", json!("C"), "links[1].ends[0].port", "expected one of A, B"),
             ("/links/1/ends/0", json!({"router": "R0", "port": "B"}), "links[1].ends[0]", "links[0] has this port"),
-            ("/links/0/ends/1", json!({"router": "R0", "port": "A"}), "links[0].ends", "both ends are at one router"),
-            ("/routers/R1/control", json!("/run/R0"), "routers.R1.control", "router R0 has this control socket"),
+            (
+                "/links/0/ends/1",
+                json!({"router": "R0", "port": "A"}),
+                "links[0].ends",
+                "both ends are at the same router",
+            ),
+            ("/routers/R1/control", json!("/run/R0"), "routers.R1.control", "router R0 has the same control socket"),
             ("/routers/R2/wiring/ports/A/wire", json!(""), "routers.R2.wiring.ports.A.wire", "Linux interface"),
             ("/routers/R1/wiring/ports/A/paced_by_peer", json!(false), "links[0].ends[1].port", "serialised twice"),
         ] {
-            let said = change(pointer, value);
-            assert!(said.starts_with(&format!("{place}: ")) && said.contains(what), "{said}");
+            let message = change(pointer, value);
+            assert!(message.starts_with(&format!("{place}: ")) && message.contains(what), "{message}");
         }
         assert!(error(&json!({"routers": {}, "link": []})).contains("link"));
     }

@@ -67,8 +67,8 @@ mod tests {
             let mut again = Command::new("unshare");
             again.args(["--user", "--map-root-user"]).arg(std::env::current_exe().unwrap()).args(["--exact", name]);
             let done = again.output().unwrap();
-            let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
-            assert!(done.status.success() && said.contains("1 passed"), "{said}");
+            let output = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success() && output.contains("1 passed"), "{output}");
             return;
         }
         // Capabilities are a thread's, and this one ends with the test.

@@ -223,8 +223,8 @@ mod tests {
             let name = "serve::tests::a_process_without_descriptors_rests_before_it_takes_a_connection";
             let mut again = Command::new(std::env::current_exe().unwrap());
             let done = again.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().unwrap();
-            let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
-            assert!(done.status.success() && said.contains("1 passed"), "{said}");
+            let output = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success() && output.contains("1 passed"), "{output}");
             return;
         }
         let path = std::env::temp_dir().join(format!("qos-router-rests-{}.sock", std::process::id()));

@@ -86,7 +86,7 @@ impl BufferPool {
     }
 
     /// A queue's reservation has changed.
-    pub fn reserve_anew(&mut self, held: &mut QueueBuffers, limits: &QueueLimits) {
+    pub fn reset_reservations(&mut self, held: &mut QueueBuffers, limits: &QueueLimits) {
         let total = held.total();
         let reserved = total.min(limits.reserved);
         self.held_common -= held.common;
@@ -186,11 +186,11 @@ mod tests {
         let mut held = QueueBuffers::default();
         take(&mut pool, &mut held, 50, 80);
         let free = pool.common_free();
-        pool.reserve_anew(&mut held, &limits(70));
+        pool.reset_reservations(&mut held, &limits(70));
         assert_eq!((held, pool.common_free()), (QueueBuffers { reserved: 70, common: 10 }, free + 20));
-        pool.reserve_anew(&mut held, &limits(20));
+        pool.reset_reservations(&mut held, &limits(20));
         assert_eq!((held, pool.common_free()), (QueueBuffers { reserved: 20, common: 60 }, free - 30));
-        pool.reserve_anew(&mut held, &limits(500));
+        pool.reset_reservations(&mut held, &limits(500));
         assert_eq!((held, pool.common_free()), (QueueBuffers { reserved: 80, common: 0 }, free + 30));
     }
 

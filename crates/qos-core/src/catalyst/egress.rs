@@ -133,7 +133,7 @@ impl<P> Egress<P> {
         self.pace.set_rate(plan.operational_rate());
         self.srr.configure(plan);
         for (held, limits) in self.held.iter_mut().zip(&plan.limits) {
-            pool.reserve_anew(held, limits);
+            pool.reset_reservations(held, limits);
         }
         if self.plan.qos && !plan.qos {
             self.counts = EgressCounts::default();

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_priority_queue_the_others_share_by_their_weights() {
+    fn queues_next_to_a_priority_queue_share_by_weight() {
         assert_eq!(srr([0; QUEUES], [1; QUEUES], false).pick(Time(0), 0b1100), Some(2), "in a draw the lower number");
         let mut srr = srr([0; QUEUES], [200, 1, 2, 3], true);
         assert_eq!(served(&mut srr, 0b1110, 600).0, [0, 100, 200, 300]);

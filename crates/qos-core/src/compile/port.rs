@@ -394,8 +394,8 @@ mod tests {
         let two = shaped(&[16_000, 32_000], false);
         assert_eq!(ranks(&two), [Rank::Weight(16_000), Rank::Weight(16_000), Rank::Weight(32_000)]);
         assert_eq!(ranks(&shaped(&[64_000], false)), [Rank::Weight(640), Rank::Weight(64_000)]);
-        let beside = shaped(&[16_000], true);
-        assert!(!matches!(beside.nodes[SINGLE].rank, Rank::Weight(_)));
-        assert_eq!(beside.nodes[2].rank, Rank::Released(SINGLE));
+        let adjacent = shaped(&[16_000], true);
+        assert!(!matches!(adjacent.nodes[SINGLE].rank, Rank::Weight(_)));
+        assert_eq!(adjacent.nodes[2].rank, Rank::Released(SINGLE));
     }
 }

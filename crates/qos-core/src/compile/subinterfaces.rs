@@ -257,7 +257,7 @@ mod tests {
 
     /// The port's own queue, then each subinterface with the queues of its policy-map.
     #[test]
-    fn hierarchies_are_beside_the_ports_own_queue() {
+    fn hierarchies_are_next_to_the_ports_own_queue() {
         let maps = json!({"P": shaped(&json!({}))});
         let hqf = plan("hqf", &maps, &["P", "P"], true).unwrap();
         let (own, each) = (Rank::Weight(1), Rank::Weight(2_000_000));
@@ -281,13 +281,13 @@ mod tests {
                 assert!(alone.nodes.is_empty() && alone.flow_queues.is_none(), "{generation} {output}");
             }
         }
-        let beside = plan("hqf", &maps, &["Mark", "P"], true).unwrap();
+        let adjacent = plan("hqf", &maps, &["Mark", "P"], true).unwrap();
         assert_eq!(
-            beside.nodes.len(),
+            adjacent.nodes.len(),
             4,
             "the root, the port's own queue, the subinterface and the queue of its class"
         );
-        let outermost: Vec<_> = beside.top.classes.iter().map(|class| beside.classes[*class].own).collect();
+        let outermost: Vec<_> = adjacent.top.classes.iter().map(|class| adjacent.classes[*class].own).collect();
         assert_eq!(outermost, [None, Some(2), None]);
         assert!(plan("hqf", &maps, &[], true).is_none());
     }

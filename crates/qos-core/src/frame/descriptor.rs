@@ -254,8 +254,8 @@ fn ipv6(packet: &[u8], descriptor: &mut Descriptor) {
     let Some(header) = Ipv6::of(packet) else { return };
     let total = header.total_len();
     // A payload length of 0 with hop-by-hop options may be a jumbogram's (RFC 2675), whose length those say.
-    let told = total > IPV6_HEADER || header.next_header() != 0;
-    let packet = if told && total <= packet.len() { &packet[..total] } else { packet };
+    let stated = total > IPV6_HEADER || header.next_header() != 0;
+    let packet = if stated && total <= packet.len() { &packet[..total] } else { packet };
     descriptor.network = Network::Ipv6;
     descriptor.network_len = length(packet.len());
     descriptor.dscp = header.dscp();

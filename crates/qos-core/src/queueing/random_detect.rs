@@ -183,7 +183,7 @@ mod tests {
 
     /// By DSCP only rows with packets are reported, by precedence all rows.
     #[test]
-    fn rows_with_something_in_them_are_told() {
+    fn only_rows_with_packets_are_reported() {
         for (basis, told) in [(RandomDetectBasis::Dscp, 1), (RandomDetectBasis::Precedence, 2)] {
             let plan = RandomDetectPlan {
                 basis,

@@ -36,7 +36,7 @@ use crate::router::vlans::Vlans;
 use crate::time::Time;
 
 /// Maximum number of reported conversations: as an interface has by default where its bandwidth is above 512 kb/s.
-const CONVERSATIONS_TOLD: usize = 256;
+const CONVERSATIONS_REPORTED: usize = 256;
 
 /// Place of a packet that has passed the stages ahead of the queues.
 #[derive(Clone, Copy, Debug)]
@@ -482,8 +482,8 @@ impl<P> Egress<P> {
         let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
         let nodes = shapers.iter().map(|node| self.scheduler.node(*node));
         // The scheduler leaves out those that stand before weighted fair queueing.
-        let beside = nodes.map(|node| node.member()).filter(|member| !matches!(member.plan.rank, Rank::Released(_)));
-        let held: u64 = beside.map(|member| member.depth.packets).sum();
+        let adjacent = nodes.map(|node| node.member()).filter(|member| !matches!(member.plan.rank, Rank::Released(_)));
+        let held: u64 = adjacent.map(|member| member.depth.packets).sum();
         InterfaceQueueCounters {
             strategy: self.plan.strategy,
             depth: self.scheduler.depth() - held,
@@ -501,14 +501,14 @@ impl<P> Egress<P> {
     /// The conversations that have packets, those with most first; `rest` knows of a packet what the engine does not.
     pub fn conversations(&self, rest: &dyn Fn(&P) -> HeaderRest) -> Vec<ConversationCounters> {
         let numbers = |class| self.policy.as_ref().and_then(|policy| policy.conversation(class));
-        let told = self.scheduler.waiting_conversations().map(|waiting| {
+        let reported = self.scheduler.waiting_conversations().map(|waiting| {
             let number = waiting.head.class.and_then(numbers).unwrap_or(waiting.flow as u32);
             queue_counters::conversation(number, &waiting, rest(&waiting.head.payload))
         });
-        let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|each| (Reverse(each.depth_packets), each.number));
-        told.truncate(CONVERSATIONS_TOLD);
-        told
+        let mut reported: Vec<_> = reported.collect();
+        reported.sort_by_key(|each| (Reverse(each.depth_packets), each.number));
+        reported.truncate(CONVERSATIONS_REPORTED);
+        reported
     }
 
     /// Early detection in the interface's own queue.

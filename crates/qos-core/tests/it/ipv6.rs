@@ -112,7 +112,7 @@ fn a_list_of_both_families_is_refused() {
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
         let refused = engine.configure(Time(0), &classes("L", entries, &[])).unwrap_err();
         assert_eq!((refused.path.as_str(), refused.kind), (path, ConfigErrorKind::Impossible));
-        assert!(refused.message.contains("give each family its own list"), "{refused}");
+        assert!(refused.message.contains("use one list per family"), "{refused}");
     }
     // ICMP of one family is no ICMP of the other.
     let icmp = AccessListEntry { protocol: Some(1), icmp_type: Some(8), ..entry(&six, &six) };
@@ -120,7 +120,7 @@ fn a_list_of_both_families_is_refused() {
     let refused = engine.configure(Time(0), &classes("L", vec![icmp], &[])).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "access_lists.L[0].icmp_type: only ICMPv6 (58) packets have it: set the protocol accordingly"
+        "access_lists.L[0].icmp_type: only ICMPv6 (58) packets have this field: set the protocol accordingly"
     );
 }
 

@@ -64,7 +64,7 @@ fn fields_of_an_entry_must_fit_its_protocol() {
         }
     }
     taken(&icmp(Some(3), Some(1), 1));
-    not_taken(&icmp(None, Some(1), 1), "icmp_code", "a code belongs to a type");
+    not_taken(&icmp(None, Some(1), 1), "icmp_code", "a code needs a type");
     not_taken(&icmp(Some(3), Some(1), 17), "icmp_type", "only ICMP (1) packets have it");
     let fragments = || AccessListEntry { fragments: true, ..permit(Some(17)) };
     taken(&fragments());

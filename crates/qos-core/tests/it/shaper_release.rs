@@ -52,7 +52,7 @@ fn two_full_packets_are_released_each_interval() {
 }
 
 /// A class shaped to 1.5 Mb/s that is offered 1.4 Mb/s, on a line of 2 Mb/s of which class-default wants 3 Mb/s.
-fn beside_a_flood(generation: Generation) -> InterfaceCounters {
+fn next_to_a_flood(generation: Generation) -> InterfaceCounters {
     let mut engine: Engine<usize> =
         common::started(2_000_000, Ppp, &config(generation, vec![shaped("af", 1_500_000), class_default()]));
     let sources = [Source::new(996, 10, 0, 1_400_000), Source::new(996, 0, 1, 3_000_000)];
@@ -63,7 +63,7 @@ fn beside_a_flood(generation: Generation) -> InterfaceCounters {
 
 #[test]
 fn excess_waits_after_a_classic_shaper_and_in_an_hqf_shaper() {
-    let counters = beside_a_flood(Classic);
+    let counters = next_to_a_flood(Classic);
     let af = class(&counters, 0);
     let (shape, queue) = (af.shape.unwrap(), af.queue.unwrap());
     assert!(!shape.active && queue.depth_packets < 3, "{queue:?}");
@@ -71,7 +71,7 @@ fn excess_waits_after_a_classic_shaper_and_in_an_hqf_shaper() {
     assert!(af.drops.tail.packets > 0 && counters.queue.depth > 100, "{af:?} {:?}", counters.queue);
     let other = class(&counters, 1).drops.tail.packets;
     assert_eq!(counters.queue.drops, af.drops.tail.packets + other, "and is counted as dropped by the queue");
-    let later = class(&beside_a_flood(Hqf), 0);
+    let later = class(&next_to_a_flood(Hqf), 0);
     assert!(later.shape.unwrap().active && later.queue.unwrap().depth_packets > 60, "{later:?}");
 }
 

@@ -578,10 +578,10 @@ fn impossible_vlan_policies_are_refused() {
     };
     let (path, message) = in_class("VLAN", voice().police(police(1_000_000).bytes(8_000)));
     assert_eq!(path, "switch.vlan_policies.10");
-    assert!(message.contains("at the level of a VLAN nothing does"), "{message}");
+    assert!(message.contains("a policy-map of a VLAN cannot police"), "{message}");
     assert!(in_class("VLAN", class_of("ONE")).1.contains("matches ports"));
     assert!(in_class("PORTS", class_of("ONE").trust(Trust::Dscp)).1.contains("marks"));
-    assert!(in_class("PORTS", voice()).1.contains("something else than ports"));
+    assert!(in_class("PORTS", voice()).1.contains("something other than ports"));
     let attached = |vlan: u16, policy_map: &str| {
         let policies = [(vlan, policy_map.to_owned())];
         refused(&|config| config.switch.as_mut().unwrap().vlan_policies = policies.clone().into()).1
@@ -593,6 +593,6 @@ fn impossible_vlan_policies_are_refused() {
         let port = interface(SwitchPortConfig { vlan_based, switchport, ..port() }).input("VLAN");
         refused(&|config| *config.interfaces.get_mut(&name(1)).unwrap() = port.clone()).1
     };
-    assert!(own(true).contains("the policies of its VLANs count"));
+    assert!(own(true).contains("uses the policies of its VLANs"));
     assert!(own(false).contains("two levels"));
 }

@@ -141,7 +141,7 @@ fn policers_of_a_port_are_counted() {
             started::<u64>(2, &config);
         } else {
             let path = format!("interfaces.{}.service_policy_input", name(1));
-            refused(&refusal(&config), &path, "64 policers: a port has at most 63");
+            refused(&refusal(&config), &path, "64 policers: a port can have at most 63");
         }
     }
 }

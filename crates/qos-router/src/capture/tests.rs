@@ -71,26 +71,26 @@ fn all_of_a_capture_that_is_not_ended_is_written() {
 fn an_impossible_capture_is_refused_with_its_reason() {
     let mut captures = Captures::default();
     let (file, other) = (path("refused"), path("other"));
-    let said = |captures: &mut Captures, wanted: &Wanted| captures.begin(PortId(0), wanted).unwrap_err().to_string();
+    let refusal = |captures: &mut Captures, wanted: &Wanted| captures.begin(PortId(0), wanted).unwrap_err().to_string();
     // A program has to end with its verdict.
-    let told = said(&mut captures, &wanted(&file, &UDP[..4]));
-    assert!(told.starts_with("the kernel refuses the filter: ") && !file.exists(), "{told}");
-    let told = said(&mut captures, &wanted(Path::new("/proc/none/x"), &[]));
-    assert!(told.starts_with("cannot write /proc/none/x: No such file"), "{told}");
+    let message = refusal(&mut captures, &wanted(&file, &UDP[..4]));
+    assert!(message.starts_with("the kernel refuses the filter: ") && !file.exists(), "{message}");
+    let message = refusal(&mut captures, &wanted(Path::new("/proc/none/x"), &[]));
+    assert!(message.starts_with("cannot write /proc/none/x: No such file"), "{message}");
     captures.begin(PortId(0), &wanted(&file, &[])).unwrap();
-    let told = said(&mut captures, &wanted(&file, &[]));
-    assert!(told.starts_with(&format!("{} is written by another capture", file.display())), "{told}");
-    let told = captures.end(&other).unwrap_err().to_string();
-    assert!(told.ends_with(&format!("expected one of {}", file.display())), "{told}");
+    let message = refusal(&mut captures, &wanted(&file, &[]));
+    assert!(message.starts_with(&format!("another capture already writes {}", file.display())), "{message}");
+    let message = captures.end(&other).unwrap_err().to_string();
+    assert!(message.ends_with(&format!("expected one of {}", file.display())), "{message}");
     captures.end(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let told = captures.end(&file).unwrap_err().to_string();
-    assert!(told.ends_with("expected one of none"), "{told}");
+    let message = captures.end(&file).unwrap_err().to_string();
+    assert!(message.ends_with("expected one of none"), "{message}");
 }
 
 #[test]
 fn a_full_disk_is_reported() {
     let mut captures = Captures::default();
-    let told = captures.begin(PortId(0), &wanted(Path::new("/dev/full"), &[])).unwrap_err().to_string();
-    assert!(told.starts_with("cannot write /dev/full: No space left"), "{told}");
+    let message = captures.begin(PortId(0), &wanted(Path::new("/dev/full"), &[])).unwrap_err().to_string();
+    assert!(message.starts_with("cannot write /dev/full: No space left"), "{message}");
 }

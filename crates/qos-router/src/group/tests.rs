@@ -197,10 +197,10 @@ proptest! {
 
 /// Has a switch carry out a request of the control protocol.
 fn ask(group: &mut Group, number: usize, request: &Value) -> Value {
-    let said = group.members[number].service.answer(request.to_string().as_bytes());
-    let said: Value = serde_json::from_slice(&said).unwrap();
-    assert_eq!(said["ok"], json!(true), "{said}");
-    said
+    let reply = group.members[number].service.answer(request.to_string().as_bytes());
+    let reply: Value = serde_json::from_slice(&reply).unwrap();
+    assert_eq!(reply["ok"], json!(true), "{reply}");
+    reply
 }
 
 proptest! {
@@ -271,9 +271,9 @@ fn a_panic_in_one_router_is_its_own() {
     let health = |group: &mut Group, number: usize| -> Value {
         serde_json::from_slice(&group.members[number].service.answer(br#"{"op": "health"}"#)).unwrap()
     };
-    let said = health(&mut group, 1);
-    let message = said["error"]["message"].as_str().unwrap();
-    assert!(message.starts_with("the data plane of S1 failed: ") && message.contains("index"), "{said}");
+    let reply = health(&mut group, 1);
+    let message = reply["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("the data plane of S1 failed: ") && message.contains("index"), "{reply}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{message}\n"));
     std::fs::remove_file(&path).unwrap();
     // The others continue, and count the lost frames.
@@ -304,9 +304,9 @@ fn a_router_that_has_failed_refuses_all_but_its_end() {
         json!({"op": "capture", "interface": "A", "file": "/nowhere/f", "snaplen": 64}),
         json!({"op": "end_capture", "file": "/nowhere/f"}),
     ] {
-        let said = answer(member, request.clone());
+        let reply = answer(member, request.clone());
         let why = json!({"code": "internal", "message": "the data plane of S0 failed: it was its turn"});
-        assert_eq!((&said["ok"], &said["error"]), (&json!(false), &why), "{request}");
+        assert_eq!((&reply["ok"], &reply["error"]), (&json!(false), &why), "{request}");
     }
     assert!(!member.service.stopping);
     assert_eq!(answer(member, json!({"op": "shutdown"}))["ok"], json!(true));

@@ -9,7 +9,7 @@ use netio::socket::Received;
 use crate::frame::Probe;
 
 /// Bytes of UDP payload that distinguish packets.
-pub const TOLD_BY: usize = 16;
+pub const KEY_BYTES: usize = 16;
 /// Stamps that are held; what is older than these belongs to packets that no socket got.
 const HELD: usize = 8192;
 
@@ -20,21 +20,21 @@ pub struct Key {
     peer: IpAddr,
     /// Identifier and sequence number of ICMP, ports of UDP.
     numbers: (u16, u16),
-    payload: [u8; TOLD_BY],
+    payload: [u8; KEY_BYTES],
 }
 
 impl Key {
     /// Of an ICMP message from or to `peer`.
     pub fn icmp(peer: IpAddr, kind: u8, identifier: u16, sequence: u16) -> Self {
-        let mut payload = [0; TOLD_BY];
+        let mut payload = [0; KEY_BYTES];
         payload[0] = kind;
         Self { peer, numbers: (identifier, sequence), payload }
     }
 
     /// Of a UDP packet from or to `peer`.
     pub fn udp(peer: IpAddr, source_port: u16, destination_port: u16, bytes: &[u8]) -> Self {
-        let mut payload = [0; TOLD_BY];
-        let taken = bytes.len().min(TOLD_BY);
+        let mut payload = [0; KEY_BYTES];
+        let taken = bytes.len().min(KEY_BYTES);
         payload[..taken].copy_from_slice(&bytes[..taken]);
         Self { peer, numbers: (source_port, destination_port), payload }
     }

@@ -67,12 +67,12 @@ fn a_source_in_bursts_that_contradicts_itself_is_refused() {
         (json!({"frames": [0]}), "flows[0].frames: expected at most 10000 frames of 1 to 10000000 bytes"),
         (json!({"frames": [9], "take_turns": true}), "flows[0].take_turns: found with frames"),
         (json!({"spread_ns": 10 * SECOND}), "flows[0].spread_ns: found 10000000000, expected less than duration_ns"),
-        (json!({"spread_ns": 1, "take_turns": true}), "flows[0].spread_ns: found with take_turns"),
-        (json!({"protocol": "tcp", "gap_ns": null, "frames": [9]}), "flows[0].frames: found on a TCP flow"),
+        (json!({"spread_ns": 1, "take_turns": true}), "flows[0].spread_ns: found together with take_turns"),
+        (json!({"protocol": "tcp", "gap_ns": null, "frames": [9]}), "flows[0].frames: found this key on a TCP flow"),
     ] {
         let mut scenario = dumbbell(10_000_000, 0);
         scenario["flows"] = json!([udp(more)]);
-        let said = refusal(&scenario);
-        assert!(said.starts_with(expected), "{said}\nis not\n{expected}");
+        let message = refusal(&scenario);
+        assert!(message.starts_with(expected), "{message}\nis not\n{expected}");
     }
 }

@@ -54,8 +54,8 @@ fn the_window_is_reduced_once_in_a_round_trip() {
     let rtt = 100 * MILLI;
     let mut net = Net::new(Path::new(100_000_000, rtt / 2), &settings(true), 1);
     let (from, until) = (SECOND, 2 * SECOND);
-    let told = std::rc::Rc::new(std::cell::Cell::new(0));
-    let heard = told.clone();
+    let reports = std::rc::Rc::new(std::cell::Cell::new(0));
+    let heard = reports.clone();
     net.script = Some(Box::new(move |segment, number| {
         let capable = segment.len > 0 && !segment.retransmission;
         assert_eq!(segment.ecn, if capable { ecn::ECT_0 } else { ecn::NOT_ECT }, "{segment:?}");
@@ -68,7 +68,7 @@ fn the_window_is_reduced_once_in_a_round_trip() {
     net.offer(flow, u64::MAX / 2);
     net.run(Time(from));
     let before = net.client(flow).figures();
-    assert_eq!((before.ecn_reductions, before.fast_recoveries, told.get()), (0, 1, 1));
+    assert_eq!((before.ecn_reductions, before.fast_recoveries, reports.get()), (0, 1, 1));
     net.marks = Some(Box::new(|_, _| true));
     net.run(Time(from + rtt + rtt / 2));
     let once = net.client(flow).figures();
@@ -79,7 +79,7 @@ fn the_window_is_reduced_once_in_a_round_trip() {
     net.run(Time(until + 5 * rtt));
     let after = net.client(flow).figures();
     assert!((5..=10).contains(&after.ecn_reductions), "{after:?}");
-    assert_eq!(told.get(), after.ecn_reductions + after.fast_recoveries);
+    assert_eq!(reports.get(), after.ecn_reductions + after.fast_recoveries);
     assert_eq!((after.timeouts, after.undone), (0, 0));
     net.run(Time(until) + Duration(20 * SECOND));
     let last = net.client(flow).figures();

@@ -99,7 +99,7 @@ fn incompatible_addresses_are_refused() {
         ),
         (
             with("/nodes/client/routes/1/via", json!("10.0.1.1")),
-            "nodes.client.routes[1].via: found 10.0.1.1, of another family than ::/0",
+            "nodes.client.routes[1].via: found 10.0.1.1, expected an address of the same family as ::/0",
         ),
         (
             with("/flows/0/source_address", json!("10.0.1.10")),
@@ -117,5 +117,8 @@ fn incompatible_addresses_are_refused() {
     for end in 0..2 {
         bare["links"][0]["ends"][end]["ipv6_address"] = Value::Null;
     }
-    assert_eq!(refusal(&bare), "links[0].ends: found no address of client, expected one of IPv4, of IPv6 or of both");
+    assert_eq!(
+        refusal(&bare),
+        "links[0].ends: found no address of client, expected an IPv4 address, an IPv6 address or both"
+    );
 }

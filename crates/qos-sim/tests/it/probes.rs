@@ -77,10 +77,10 @@ fn a_responder_answers_and_is_asked_first() {
     scenario["nodes"]["a2"]["ip_sla"] = json!({"responder": true});
     let report = run(&scenario);
     assert_eq!(round_trips(&report.probes["p"]), vec![2 * on_line(20 + 8 + 32); 20]);
-    let said = report.routers["a2"].ip_sla.last().unwrap().responder.clone().unwrap();
-    assert_eq!((said.counts.control_messages, said.counts.packets, said.counts.errors), (2, 20, 0));
+    let responder = report.routers["a2"].ip_sla.last().unwrap().responder.clone().unwrap();
+    assert_eq!((responder.counts.control_messages, responder.counts.packets, responder.counts.errors), (2, 20, 0));
     assert!(report.routers["a1"].ip_sla.last().unwrap().responder.is_none());
-    assert!(report.routers["a1"].ip_sla.iter().all(|said| said.operations[&1].samples.is_empty()));
+    assert!(report.routers["a1"].ip_sla.iter().all(|sample| sample.operations[&1].samples.is_empty()));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn errors_of_a_probe_are_reported() {
         refusal(&scenario)
     };
     let operation = "/nodes/a1/ip_sla/operations/1";
-    for (said, expected) in [
+    for (message, expected) in [
         (with("/probes/0/node", json!("R9")), "probes[0].node: found \"R9\", not a node: there are a1, a2,"),
         (
             with("/probes/0/operation", json!(2)),
@@ -178,8 +178,8 @@ fn errors_of_a_probe_are_reported() {
             "nodes.a1.ip_sla.operations.1.timeout_ms: found 3000 ms",
         ),
         (with("/nodes/a1/process_ns", json!(1000 * MILLI + 1)), "nodes.a1.process_ns: found 1000000001, expected"),
-        (with("/nodes/client/process_ns", json!(1)), "nodes.client.process_ns: found one on a host"),
+        (with("/nodes/client/process_ns", json!(1)), "nodes.client.process_ns: found this key on a host"),
     ] {
-        assert!(said.starts_with(expected), "{said}\nis not\n{expected}");
+        assert!(message.starts_with(expected), "{message}\nis not\n{expected}");
     }
 }

@@ -29,15 +29,15 @@ fn with(changes: &[(&str, Value)]) -> String {
     refusal(&scenario)
 }
 
-fn told(cases: &[(String, &str)]) {
-    for (said, expected) in cases {
-        assert!(said.starts_with(expected), "{said}\nis not\n{expected}");
+fn check(cases: &[(String, &str)]) {
+    for (message, expected) in cases {
+        assert!(message.starts_with(expected), "{message}\nis not\n{expected}");
     }
 }
 
 #[test]
 fn errors_of_the_scenario_are_reported() {
-    told(&[
+    check(&[
         (with(&[("/format", json!(2))]), "format: found 2, expected 1"),
         (with(&[("/speed", json!(2))]), "speed: unknown field `speed`"),
         (with(&[("/sample_ns", json!(1))]), "sample_ns: found 1, expected at most 1000000 samples"),
@@ -47,7 +47,7 @@ fn errors_of_the_scenario_are_reported() {
         ),
         (
             with(&[("/sample_at_ns", json!(vec![1; 1_000_001]))]),
-            "sample_at_ns: found 1000001 moments, expected at most 1000000",
+            "sample_at_ns: found 1000001 instants, expected at most 1000000",
         ),
         (with(&[("/drain_ns", json!(u64::MAX))]), "drain_ns: found more than 1000000000000000 ns"),
     ]);
@@ -56,7 +56,7 @@ fn errors_of_the_scenario_are_reported() {
 #[test]
 fn errors_of_a_link_are_reported() {
     let lan = "/links/0/ends/0";
-    told(&[
+    check(&[
         (
             with(&[(&format!("{lan}/node"), json!("nobody"))]),
             "links[0].ends[0].node: found \"nobody\", not a node: there are R1, client, server",
@@ -86,13 +86,13 @@ fn errors_of_a_link_are_reported() {
 
 #[test]
 fn errors_of_a_node_are_reported() {
-    told(&[
+    check(&[
         (with(&[("/nodes/R9", json!({"kind": "router"}))]), "nodes.R9: no link ends at this node"),
         (
             with(&[("/nodes/client/configuration", json!({"format": 1, "router": "c", "generation": "hqf"}))]),
-            "nodes.client.configuration: found one on a host",
+            "nodes.client.configuration: found this key on a host",
         ),
-        (with(&[("/nodes/R1/tcp", json!({}))]), "nodes.R1.tcp: found settings on a router"),
+        (with(&[("/nodes/R1/tcp", json!({}))]), "nodes.R1.tcp: found this key on a router"),
         (
             with(&[("/nodes/R1/configuration", policy_out("FastEthernet0/7", 10, policer(1_000_000, 3000)))]),
             "nodes.R1.configuration.interfaces.FastEthernet0/7: the router has no such port",
@@ -113,7 +113,7 @@ fn errors_of_a_node_are_reported() {
 
 #[test]
 fn errors_of_a_route_are_reported() {
-    told(&[
+    check(&[
         (with(&[("/nodes/client/routes", json!([]))]), "flows[0]: no route to 10.0.2.10 at client: client"),
         (
             with(&[("/nodes/client/routes/0/via", json!("10.0.1.7"))]),
@@ -136,7 +136,7 @@ fn errors_of_a_route_are_reported() {
 
 #[test]
 fn errors_of_a_flow_are_reported() {
-    told(&[
+    check(&[
         (with(&[("/flows", json!([]))]), "flows: found no flow, expected at least one"),
         (with(&[("/flows/0/duration_ns", Value::Null)]), "flows: found no flow with a duration"),
         (with(&[("/flows/-", flood("flood", 1000, 100, 1))]), "flows[1].name: found \"flood\" a second time"),
@@ -153,7 +153,7 @@ fn errors_of_a_flow_are_reported() {
             "flows[0].payload_bytes: found 1473, expected 1 to 1472 bytes: fragments are not simulated",
         ),
         (with(&[("/flows/0/payload_bytes", Value::Null)]), "flows[0].rate_bps: found with payloads of random length"),
-        (with(&[("/flows/0/window_bytes", json!(16384))]), "flows[0].window_bytes: found on a UDP flow"),
+        (with(&[("/flows/0/window_bytes", json!(16384))]), "flows[0].window_bytes: found this key on a UDP flow"),
         (with(&[("/flows/0/streams", json!(0))]), "flows[0].streams: found 0, expected 1 to 10000"),
         (with(&[("/flows/0/dscp", json!(64))]), "flows[0].dscp: found 64, expected 0 to 63"),
         (
@@ -172,8 +172,8 @@ fn errors_of_a_tcp_flow_are_reported() {
         flow[key] = value;
         with(&[("/flows/0", flow)])
     };
-    told(&[
-        (changed("gap_ns", json!(5)), "flows[0].gap_ns: found on a TCP flow"),
+    check(&[
+        (changed("gap_ns", json!(5)), "flows[0].gap_ns: found this key on a TCP flow"),
         (changed("port", Value::Null), "flows[0].port: found none, expected the port of the receiver"),
         (changed("window_bytes", json!(100)), "flows[0].window_bytes: found 100, expected a full segment (1448)"),
         (changed("congestion_control", json!("bbr")), "flows[0].congestion_control: unknown variant `bbr`"),
@@ -182,7 +182,7 @@ fn errors_of_a_tcp_flow_are_reported() {
 
 #[test]
 fn errors_of_a_capture_are_reported() {
-    told(&[
+    check(&[
         (
             with(&[("/captures", json!([{"name": "c", "node": "server", "interface": "eth1", "file": "c"}]))]),
             "captures[0].interface: found \"eth1\", used by no link of server",
@@ -231,8 +231,8 @@ fn a_profile_that_no_model_has_is_refused_with_its_key() {
     ] {
         let mut wrong = scenario.clone();
         wrong["nodes"]["client"]["tcp"] = json!({ key: value });
-        let said = refusal(&wrong);
-        assert!(said.starts_with(expected), "{said}");
+        let message = refusal(&wrong);
+        assert!(message.starts_with(expected), "{message}");
     }
 }
 

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_waits_beyond_the_threshold_is_marked() {
+    fn packets_waiting_beyond_the_threshold_are_marked() {
         let plan = CodelPlan { ce_threshold: Some(Duration::from_millis(1)), ..PLAN };
         let (mut law, mut decisions, mut waiting) = (Codel::default(), Decisions::default(), queue(20, 1));
         for tenths in [9, 10, 11, 12] {
