@@ -39,6 +39,11 @@ CLAUSES = {"what", "which", "where", "whose", "who", "whom"}
 GUIDE = ("tests/lint/test_language.py",)
 """Files that list the words."""
 
+RUST_COMMENT = re.compile(r"(?:^|\s)//.*", re.MULTILINE)
+
+RUST_NAME = re.compile(r"\b(?:fn|struct|enum|trait|mod|const|static|type|let mut|let)\s+(\w+)")
+"""A definition in Rust."""
+
 CODE = ("src", "tests", "benches", "site", "hatch_build.py", "toxfile.py")
 """Folders and files of Python code."""
 
@@ -207,6 +212,13 @@ def parts(name: str) -> list[str]:
     return [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
 
 
+@functools.cache
+def rust_files() -> dict[str, str]:
+    """Return the text of each Rust file of the repository, by its path in it."""
+    done = subprocess.run(["git", "ls-files", "*.rs"], cwd=TOP, capture_output=True, text=True, check=True)
+    return {file: (TOP / file).read_text(encoding="utf-8") for file in done.stdout.splitlines()}
+
+
 def test_help_has_full_phrases_in_plain_words() -> None:
     fragment = re.compile(r"(Of|In|To|By|For|What|How|Whether|Which|Where|Who)\b")
     found = [f"{place}: {text}" for place, text in helps() if not text[:1].isupper() or fragment.match(text)]
@@ -287,6 +299,26 @@ def test_names_have_no_private_words() -> None:
         for file in python_files()
         if private.search(file + (TOP / file).read_text(encoding="utf-8"))
         for name in (Path(file).stem, *names(TOP / file))
+        if PRIVATE_NAMES & set(parts(name))
+    }
+    assert sorted(found) == []
+
+
+def test_rust_comments_have_no_private_words() -> None:
+    found = [
+        f"{file}: {comment}"
+        for file, text in rust_files().items()
+        for comment in RUST_COMMENT.findall(text)
+        if PRIVATE.search(comment)
+    ]
+    assert found == []
+
+
+def test_rust_names_have_no_private_words() -> None:
+    found = {
+        f"{file}: {name}"
+        for file, text in rust_files().items()
+        for name in RUST_NAME.findall(text)
         if PRIVATE_NAMES & set(parts(name))
     }
     assert sorted(found) == []

@@ -2,7 +2,7 @@
 //!
 //! A control message has no password, so its requests are bounded: [`MOST_PORTS`] ports, each for [`LONGEST_MS`], none
 //! below [`LEAST_PORT`]; and only permitted prefixes can make them. Two responders never answer each other in a loop,
-//! whatever sender address a packet has: an answer of a responder is not answered.
+//! with any sender address of a packet: an answer of a responder is not answered.
 
 use std::collections::BTreeMap;
 use std::fmt;

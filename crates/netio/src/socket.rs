@@ -260,7 +260,7 @@ impl Socket {
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = std::mem::size_of_val(&control) as _;
-        // SAFETY: every pointer in `message` refers to live memory of the length that is given beside it.
+        // SAFETY: every pointer in `message` refers to live memory of the length that is given with it.
         let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
         if length < 0 {
             return Err(io::Error::last_os_error());

@@ -1,8 +1,8 @@
 //! Captures at ports: frames with their event time, written to a file by a separate thread.
 //!
 //! What comes in is seen as it was on the link, when its last bit has arrived; what leaves is seen with its markings,
-//! when its last bit has reached the other end: as the simulator's captures see it, and whatever the clock says by
-//! then.
+//! when its last bit has reached the other end: like in the simulator's captures, and independent of the clock
+//! at that time.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};

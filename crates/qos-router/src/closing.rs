@@ -1,8 +1,8 @@
 //! Closing packet sockets without waiting for it.
 //!
-//! The kernel lets whoever closes a packet socket wait until no processor can be looking at it any more, twice for one
-//! with a ring: 20 to 30 ms on an idle machine. A descriptor that is on its way in a message which nobody can receive
-//! any more is closed by the kernel itself (unix(7), SCM_RIGHTS), so nobody waits.
+//! The kernel delays a thread that closes a packet socket until no processor can be using it any more, twice for one
+//! with a ring: 20 to 30 ms on an idle machine. A descriptor in transit in a message that cannot be received
+//! any more is closed by the kernel itself (unix(7), SCM_RIGHTS), so no thread waits.
 
 use std::io;
 use std::mem::size_of;

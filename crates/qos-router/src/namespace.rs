@@ -35,7 +35,7 @@ impl Namespace {
     }
 
     /// Takes this thread there where another namespace is known; otherwise it is there. For threads that go from one
-    /// router to the next: whatever depends on the namespace visits it first.
+    /// router to the next: code that depends on the namespace calls it first.
     ///
     /// # Errors
     /// Those of [`Self::enter`].

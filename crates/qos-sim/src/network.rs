@@ -15,8 +15,8 @@ use crate::seed::Seed;
 /// Longest span of time that a scenario may name: with it all sums of times fit 64 bits. More than eleven days.
 pub const LONGEST_NS: u64 = 1_000_000_000_000_000;
 
-/// One end of a link, or of a VLAN on it. Ends are numbered: those of link n are 2n and 2n + 1, and behind the links
-/// come the VLANs likewise.
+/// One end of a link, or of a VLAN on it. Ends are numbered: those of link n are 2n and 2n + 1, and the VLANs follow
+/// in the same way.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub node: usize,

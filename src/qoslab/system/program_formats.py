@@ -123,7 +123,7 @@ class BucketChange(TypedDict):
 
 @final
 class Capture(TypedDict):
-    """A place where packets are written down, as pcapng."""
+    """Interface at which packets are written as pcapng."""
 
     file: str
     filter: NotRequired[str]
@@ -2226,7 +2226,7 @@ class TcpReport(TypedDict):
 
 @final
 class TimeOfDay(TypedDict):
-    """A time of day, of a date where one is given."""
+    """Time of day, optionally of a date."""
 
     date: NotRequired[list[Any] | None]
     hour: int

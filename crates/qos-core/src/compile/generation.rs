@@ -64,7 +64,7 @@ pub(crate) struct Properties {
     pub greatest_ratio: u64,
     /// Greatest number of bytes that `account user-defined` adds or takes away.
     pub greatest_account_offset: i32,
-    /// Whether a shaper spaces packets, whatever its bursts.
+    /// Whether a shaper spaces packets, regardless of its bursts.
     pub shaper_spaces_packets: bool,
     /// Transmit ring of every port, where the generation has no ring to set.
     pub tx_ring: Option<u32>,

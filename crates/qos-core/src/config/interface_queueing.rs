@@ -28,7 +28,7 @@ pub enum InterfaceQueueing {
     },
     /// `priority-group`: a queue is served when those before it are empty.
     Priority {
-        /// Lines in order; the first matching one decides.
+        /// Rules in order; the first matching one decides.
         rules: Vec<QueueRule>,
         /// Queue of all other packets: 0 is high, 3 low.
         #[cfg_attr(feature = "serde", serde(default = "default_priority_queue"))]

@@ -2,7 +2,7 @@
 //!
 //! Reproducible: two generators seeded from the link's configuration, one for jitter and one for loss, are asked once
 //! for each frame in the order of the wire (loss by bursts: once or twice). The same seed and the same number of frames
-//! give the same fates, whatever the frames are and whenever they come; and a change of the loss leaves the jitter as
+//! give the same results, regardless of the frames and their times; and a change of the loss leaves the jitter as
 //! it was. The functions are those of `libm`, so all machines agree.
 
 use rand_distr::{Distribution, StandardNormal, StandardUniform};

@@ -1,5 +1,5 @@
-//! How long packets wait at an output interface: a histogram of fixed size, so that a port costs the same memory
-//! whatever passes it.
+//! Waiting times of packets at an output interface: a histogram of fixed size, so that a port costs the same memory
+//! for any traffic.
 //!
 //! The scale is log-linear, as that of the `hdrhistogram` crate, which takes five times the instructions for a record:
 //! too many for each packet.

@@ -44,7 +44,7 @@ pub(crate) struct ShapePlan {
     pub account: Option<AccountPlan>,
     /// It spaces packets; its bursts are only printed.
     pub spaced: bool,
-    /// A packet leaves while the credit is not below zero, whatever its length, and the next one waits for what it took
+    /// A packet leaves while the credit is not below zero, regardless of its length; the next one waits for that credit
     /// (HTB, CAKE). Else it leaves when there is credit for it.
     pub deficit: bool,
 }

@@ -1,4 +1,4 @@
-//! Fair queueing of the later generation (`fair-queue` in a class): equal bytes for each flow, whatever its precedence.
+//! Fair queueing of the later generation (`fair-queue` in a class): equal bytes for each flow of any precedence.
 //!
 //! Deficit round robin (Shreedhar and Varghese, 1995) over hashed flow queues. A flow may hold a quarter of the queue
 //! limit; the limit itself is not enforced, as measured on routers of that generation. On IOS-XE it is.

@@ -1,7 +1,7 @@
 //! The shaper: when the packets of a queue may leave.
 //!
 //! Credit grows by an increment (Bc, with `peak` Bc + Be) each interval, up to Bc + Be; a packet that leaves takes its
-//! bits. Packets are never split. Two rules make the long-run rate exact whatever the bursts:
+//! bits. Packets are never split. Two rules make the long-run rate exact for any bursts:
 //!
 //! - The limit of the credit holds only while no packet waits for credit. (Else, with packets that do not divide the
 //!   burst, each interval's remainder would be lost.)

@@ -304,7 +304,7 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
     }
     engine.transmit(Time(101 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), 30);
     let shown = counters(&mut engine, Time(101 * MILLI));
-    // Twice the overflow, like the first growths. Meanwhile 125 bytes arrived and 1014 were taken.
+    // Twice the overflow, like the first growths. During this time 125 bytes arrived and 1014 were taken.
     assert_eq!(shown.bucket_bytes, 10_140 + 2 * 2_360);
     assert_eq!((shown.growths, shown.shrinks), (1, 0));
     assert_eq!((shown.overflow_bytes, shown.most_overflow_bytes), (2_360, 2_360));

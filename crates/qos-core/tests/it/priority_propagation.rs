@@ -27,7 +27,7 @@ fn sites(generation: Generation, shares: [u32; 2], shape: Option<u64>, deep: boo
 proptest! {
     #![proptest_config(crate::bounded::cases(32))]
 
-    /// Whatever another site sends and however little its own is given, at most the ring, the packet on the wire and
+    /// With any load of another site and any share of its own, at most the ring, the packet on the wire and
     /// the voice of both sites are ahead of a voice packet.
     #[test]
     fn voice_waits_for_no_other_site(

@@ -95,7 +95,7 @@ proptest! {
 proptest! {
     #![proptest_config(crate::bounded::cases(64))]
 
-    /// The shaper's rate is exact to a thousandth, whatever the bursts, even where they are smaller than a packet.
+    /// The shaper's rate is exact to a thousandth for any bursts, even if they are smaller than a packet.
     #[test]
     fn a_shaper_keeps_its_rate(
         generation in prop::sample::select(vec![Classic, Hqf]),

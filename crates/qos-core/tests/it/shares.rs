@@ -1,4 +1,4 @@
-//! Shares of classes: by weight in any busy interval, whatever others offer, and never beyond the shaper around them.
+//! Shares of classes: by weight in any busy interval, with any load of others, and never beyond the shaper around them.
 
 use crate::common::build::*;
 use crate::common::{
@@ -146,7 +146,7 @@ proptest! {
 proptest! {
     #![proptest_config(crate::bounded::cases(12))]
 
-    /// Later generation: class-default gets what is not reserved, one per cent at least, whatever the others offer.
+    /// Later generation: class-default gets the unreserved bandwidth, at least one per cent, regardless of other loads.
     #[test]
     fn class_default_is_not_starved(
         shares in prop::array::uniform3(1u32..34),
@@ -240,7 +240,7 @@ proptest! {
         let packet = lengths[0] as u64 + 4;
         let bytes = offer(Classic);
         let expected = bytes[1] * (constant * kbps / class) / 32_384;
-        // Wire and ring take what comes first, whatever its weight.
+        // Wire and ring take the first packets, regardless of their weight.
         prop_assert!(bytes[0].abs_diff(expected) <= 6 * packet, "{bytes:?} bytes, {expected} expected");
         let bytes = offer(Hqf);
         let expected = (bytes[0] + bytes[1]) * (kbps - class) / kbps;

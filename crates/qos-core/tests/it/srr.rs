@@ -162,7 +162,7 @@ proptest! {
     }
 
     /// A queue drops when its cells with the frame's would be more than the label's threshold, and only then. Queue-set
-    /// 2 is this port's own, so that the memory has enough for it whatever is reserved.
+    /// 2 is this port's own, so the memory suffices for it with any reservation.
     #[test]
     fn weighted_tail_drop_begins_above_the_threshold(
         load in load(0..4), t1 in prop::array::uniform4(1u32..400), maximum in prop::array::uniform4(1u32..400),

@@ -89,7 +89,7 @@ fn add_up(policy: &PolicyCounters) {
 }
 
 /// The rate of a subinterface's shaper counts the tag: a packet of 1500 bytes is 1518 (14 and 4 above the IP packet;
-/// what Cisco's QoS FAQ says of queueing on Ethernet subinterfaces). Each gets its own rate, whatever the other offers,
+/// Cisco's QoS FAQ on queueing on Ethernet subinterfaces). Each gets its own rate, regardless of the other's load,
 /// in it voice its offer and data its half.
 #[test]
 fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
@@ -258,7 +258,7 @@ fn impossible_subinterfaces_are_refused() {
 proptest! {
     #![proptest_config(crate::bounded::cases(24))]
 
-    /// Whatever comes in whatever VLAN, everything is accounted for, and no subinterface gets more than its shape and
+    /// With any traffic in any VLAN, everything is accounted for, and no subinterface gets more than its shape and
     /// what its shaper may have saved up.
     #[test]
     fn any_load_is_accounted_for_and_within_the_shapes(

@@ -80,7 +80,7 @@ fn counters_go_on_while_qos_is_on() {
     assert_eq!(both_ways(&mut engine, 10 * MILLI), (1, 1, 1, 1));
 }
 
-/// While QoS is off frames count at one threshold of one queue, and go on doing so whatever changes of the port.
+/// While QoS is off frames count at one threshold of one queue, and continue to do so with any change of the port.
 #[test]
 fn counters_go_on_while_qos_is_off() {
     let config = |limit: u32| one_port(false, SwitchPortConfig { limit, ..port() });

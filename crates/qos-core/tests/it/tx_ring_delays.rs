@@ -51,7 +51,7 @@ fn means(kbps: u64, ring: u32, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
         engine.transmit(Time(at), PORT, packet, probe.then_some(at));
     }
     common::run(&mut engine, Time(end + SECOND), &mut outputs);
-    // The way back is empty: the probe's own time on the line.
+    // The return path is empty: the probe's own time on the line.
     let back_ms = 47.0 * 8.0 / kbps as f64;
     let departures = common::departures(&outputs);
     let trips = departures.iter().filter_map(|(time, sent, _)| {

@@ -286,7 +286,7 @@ impl Bench {
         run(self.command("ip").args(["-force", "-batch", "-"]), &text);
     }
 
-    /// Puts routes beside those of the addresses, in place of what was there.
+    /// Replaces the routes in addition to those of the addresses.
     pub fn replace_routes(&self, routes: &[RouteSpec]) {
         let flush =
             ["boot", "static"].map(|by| format!("route flush proto {by}\n-6 route flush proto {by}\n")).concat();

@@ -356,8 +356,8 @@ impl Connection {
         }
     }
 
-    /// With [`Settings::small_queue`]: a segment with payload or FIN, of those put in `out` the first of which this was
-    /// not told, leaves the host's queue at `at` (at once when the queue dropped it). It must be told of each, in
+    /// With [`Settings::small_queue`]: the first unreported segment with payload or FIN of those put in `out`
+    /// leaves the host's queue at `at` (at once if the queue dropped it). Each must be reported, in
     /// order, before [`Connection::deadline`] is asked.
     pub fn leaves_queue(&mut self, at: Time) {
         self.sender.leaves_queue(at);

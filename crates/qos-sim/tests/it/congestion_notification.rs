@@ -47,8 +47,8 @@ fn a_syn_that_is_sent_again_offers_nothing() {
     assert_eq!((out[0].syn, out[0].ece, out[0].cwr), (true, false, false));
 }
 
-/// Section 6.1.2 and 6.1.3: while everything is marked the window is halved once in a round trip, each time it is told
-/// with CWR, and ECN-Echo goes on until then. What is sent again is not ECN-capable (6.1.5).
+/// Section 6.1.2 and 6.1.3: while everything is marked the window is halved once in a round trip, each time reported
+/// with CWR, and ECN-Echo continues until then. Retransmissions are not ECN-capable (6.1.5).
 #[test]
 fn the_window_is_reduced_once_in_a_round_trip() {
     let rtt = 100 * MILLI;

@@ -1,4 +1,4 @@
-//! What holds whatever the network does: everything arrives once and in order (the network of these tests keeps its own
+//! Invariants under any network faults: everything arrives once and in order (the network of these tests keeps its own
 //! account), nothing is sent beyond the window, no timer is set in the past, the same seed gives the same segments, and
 //! every transfer ends.
 

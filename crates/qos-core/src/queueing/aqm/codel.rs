@@ -3,7 +3,7 @@
 //!
 //! A packet's queueing delay is known when it leaves. When it was at least the target for a whole interval, with more
 //! than a full packet waiting, packets are dropped as they leave, the n-th of a cycle interval/√n after the one before
-//! it. With ECN (RFC 3168) a packet is marked in place of a drop. As in Linux, `ce_threshold` marks whatever waited
+//! it. With ECN (RFC 3168) a packet is marked in place of a drop. As in Linux, `ce_threshold` marks packets that waited
 //! longer than that.
 
 use crate::frame::drop_reason::DropReason;

@@ -186,7 +186,7 @@ impl<P> Scheduler<P> {
         Inserted { leads: first || leads || displaced.is_some(), displaced }
     }
 
-    /// Asks the congestive discard where the last packet served in the space of numbers is told. Where the hold-queue
+    /// Asks the congestive discard with the sequence number of the last served packet. If the hold-queue
     /// is full: removes the packet with the highest sequence number of all, unless it is the new one.
     pub(super) fn make_room(&mut self, id: LeafId, descriptor: &Descriptor) -> Result<MadeRoom<P>, DropReason> {
         let leaf = &mut self.leaves[id.0];

@@ -303,7 +303,7 @@ impl<P> Scheduler<P> {
         std::iter::successors(Some(from), parent)
     }
 
-    /// Removes all packets, whatever the shapers say; queue by queue, each in its order. Nothing else must be done with
+    /// Removes all packets, regardless of shapers; queue by queue, each in its order. Nothing else must be done with
     /// the scheduler then.
     pub fn drain(&mut self) -> Vec<Item<P>> {
         let mut items = Vec::with_capacity(self.len() as usize);

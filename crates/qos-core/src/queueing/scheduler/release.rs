@@ -62,7 +62,7 @@ impl<P> Scheduler<P> {
     }
 
     /// A packet that a shaper had let go and that the queue behind it did not take, or one that active queue management
-    /// dropped: when and why. To be asked for after whatever lets time pass.
+    /// dropped: when and why. Call it after each step that advances the time.
     pub fn take_refused(&mut self) -> Option<(Time, DropReason, Item<P>)> {
         self.refused.pop()
     }
