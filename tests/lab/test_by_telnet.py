@@ -20,7 +20,7 @@ from verdicts import newest_run, reasons_except_lateness, status_of
 pytestmark = pytest.mark.lab
 
 
-def test_a_run_reaches_its_router_by_telnet_alone(
+def test_a_run_reaches_its_router_by_telnet_only(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

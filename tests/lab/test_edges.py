@@ -122,7 +122,7 @@ def test_an_output_list_filters_transit_and_not_packets_of_the_router(edges: Lab
     assert ping(edges, "client", "10.2.0.2") == 63
 
 
-def test_an_input_list_filters_packets_for_the_router_too(edges: Lab) -> None:
+def test_an_input_list_also_filters_packets_for_the_router(edges: Lab) -> None:
     configure(edges, "access-list 150 permit udp any any", "interface FastEthernet0/0", "ip access-group 150 in")
     try:
         assert ping(edges, "client", "10.1.0.1", 0.5) is None

@@ -451,7 +451,7 @@ def test_interface_is_locked_by_one_run_until_its_end(exposed: tuple[Lab, Path])
 
 
 @pytest.mark.long
-def test_host_without_changes_is_locked_too(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_host_without_changes_is_also_locked(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     first = agent(file, "client", "as it is", "the run of alice, since 10:20")
     first.isolate()

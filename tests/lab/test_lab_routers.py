@@ -189,7 +189,7 @@ def test_arp_entries_last_as_long_as_on_a_router(described: Topology, name: str)
             assert int(base) // 2 >= ARP_TIMEOUT_MS
 
 
-def test_later_arp_entries_last_as_long_too(name: str) -> None:
+def test_later_arp_entries_have_the_same_lifetime(name: str) -> None:
     with Lab.up(IOS, name=name) as lab:
         session(lab, "configure terminal", "interface fa0/1", "shutdown", "no shutdown", "end")
         assert "Fa0-1" not in neighbours(lab, "R1")

@@ -74,6 +74,6 @@ def test_a_failing_command_before_another_is_reported(warnings: list[str]) -> No
     assert warnings == ["`false | cat` ended with status 1:\n"]
 
 
-def test_value_out_of_tolerance_is_no_build_failure() -> None:
+def test_value_out_of_tolerance_is_not_a_build_failure() -> None:
     text = ("qoslab run x", "A=b qoslab report x | tail", "qoslab validate x", "echo qoslab run x")
     assert [bool(console._OUTSIDE.match(each)) for each in text] == [True, True, False, False]

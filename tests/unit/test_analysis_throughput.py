@@ -70,7 +70,7 @@ class TestThroughput:
         assert found["goodput.of_pir"] == pytest.approx(4.8 / 50 * 1514 / 1500)
         assert found["goodput.of_bottleneck"] == pytest.approx(4.8 / 9.75)
 
-    def test_policer_off_the_path_or_of_some_packets_is_no_bound(self) -> None:
+    def test_policer_off_the_path_or_of_some_packets_is_not_a_bound(self) -> None:
         for other in (policer(1e6, "Fa0/1"), policer(1e6, name="VOICE")):
             found = dict(throughput_figures(columns(flows(1_000_000)), columns(other), {"transfer": WAY}, {}))
             assert found["goodput.of_bottleneck"] == pytest.approx(0.8 / 9.75)

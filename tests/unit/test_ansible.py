@@ -91,7 +91,7 @@ def test_a_refusal_is_quoted_from_the_data_plane() -> None:
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_proxy_error_is_no_refused_configuration(kind: Kind) -> None:
+def test_proxy_error_is_not_a_refused_configuration(kind: Kind) -> None:
     reported = Trouble(kind, "the connection to R1 was lost")
     text = f"Task failed: b'class class-default\\r\\n% Error: {reported}\\r\\nR1#'"
     error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)

@@ -97,7 +97,7 @@ def test_import_separates_interfaces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "capture"), [("eth1", "both-eth1"), ("0", "both-eth0")])
-def test_import_reads_the_chosen_interface_alone(tmp_path: Path, name: str, capture: str) -> None:
+def test_import_reads_only_the_chosen_interface(tmp_path: Path, name: str, capture: str) -> None:
     both, alone = both_sides(tmp_path / "both.pcapng"), one_side(tmp_path / "alone.pcap")
     arguments = ["import", str(both), str(alone), "--to", str(tmp_path / "to"), "--interface", name]
     assert main(arguments) == 0
@@ -135,12 +135,12 @@ def test_copies_of_some_packets_are_refused(tmp_path: Path, capsys: pytest.Captu
     assert "mirror.pcap: found 40 packets twice, expected each once" in capsys.readouterr().err
 
 
-def test_identical_acknowledgements_are_no_duplicates(tmp_path: Path) -> None:
+def test_identical_acknowledgements_are_not_duplicates(tmp_path: Path) -> None:
     packets = read(one_side(tmp_path / "acks.pcap", copies=2, each=10, size=66)).packets
     assert packets is not None and packets.loc[packets["flow"] == "all", "packets"].sum() == COUNT * 11 // 10
 
 
-def test_interfaces_of_one_name_are_named_by_their_numbers_too(
+def test_interfaces_with_the_same_name_are_also_named_by_number(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Name interfaces by number too, for example in merged captures of two machines."""

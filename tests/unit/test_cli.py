@@ -191,7 +191,7 @@ def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert "goodput.sum" in {row["name"] for row in json.loads(capsys.readouterr().out)}
 
 
-def test_closed_output_pipe_is_no_error() -> None:
+def test_closed_output_pipe_is_not_an_error() -> None:
     command = [sys.executable, "-c", "import sys; from qoslab.cli import main; sys.exit(main(['schema']))"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -227,7 +227,7 @@ def test_running_out_of_open_files_is_reported(most: int, tmp_path: Path) -> Non
         (ValueError("x"), ""),
     ],
 )
-def test_exhausted_resources_are_no_bug(error: Exception, message: str) -> None:
+def test_exhausted_resources_are_not_a_bug(error: Exception, message: str) -> None:
     assert shortage_behind(error).startswith(message) and bool(shortage_behind(error)) == bool(message)
     try:
         try:

@@ -55,7 +55,7 @@ def test_with_equal_counts_the_record_is_valid(cell: Cell) -> None:
     assert (record.valid, record.disagreeing, record.reasons) == (True, False, ())
 
 
-def test_unreadable_counters_are_no_agreement(cell: Cell) -> None:
+def test_unreadable_counters_do_not_count_as_agreement(cell: Cell) -> None:
     cell.counters("R1").write_text('{"ok": true}\nnonsense\n{"ok": true}\n')
     record = concluded(cell, 10)
     assert not record.valid and record.disagreeing

@@ -256,7 +256,7 @@ def test_nic_with_segmentation_offload_is_not_compared() -> None:
     assert found(counted(), hosts=HOSTS | {"client": {"eth0": HostCount(400, 2000, 4_000_000)}}) == []
 
 
-def test_configured_loss_of_a_line_is_no_difference() -> None:
+def test_configured_loss_of_a_line_is_not_a_difference() -> None:
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
     assert found(counted(**{WAN: {"link_output_lost_packets": 200}}), hosts=hosts) == []
     hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}

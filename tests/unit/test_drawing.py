@@ -41,7 +41,7 @@ def test_every_experiment_is_drawn_completely_inside_the_page(file: Path) -> Non
     assert all(x >= 0 and y >= 0 and x + wide <= width and y + high <= height for x, y, wide, high in boxes)
 
 
-def test_a_path_goes_from_left_to_right() -> None:
+def test_a_path_is_drawn_from_left_to_right() -> None:
     topology = load_experiment(EXPERIMENTS[0].with_name("policing-vs-shaping.yml")).topology
     assert layers(topology) == [["client"], ["R1"], ["server"]]
     places = [float(each.attrib["x"]) for each in ElementTree.fromstring(svg(topology, "t")).iter(f"{SVG}rect")]

@@ -393,7 +393,7 @@ def test_a_run_may_be_killed_at_any_write(
             assert set(raw_of(run).values()) == set(raw_of(whole).values()), state.name
 
 
-def test_a_truncated_record_is_no_valid_cell(whole: Path, tmp_path: Path) -> None:
+def test_a_truncated_record_is_not_a_valid_cell(whole: Path, tmp_path: Path) -> None:
     """Truncate a record: counters of a lab in real time are appended to a file that already has its name."""
     run = Path(shutil.copytree(whole, tmp_path / whole.name))
     (cell,) = cells_of(RunFolder(run))

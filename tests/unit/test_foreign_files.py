@@ -463,7 +463,7 @@ def test_csv_accepts_any_time_origin(
 @pytest.mark.parametrize(
     "file", ["foreign/irtt.json", "traffic/iperf3-tcp.client.json", "traffic/iperf-tcp.server.txt"]
 )
-def test_the_arm_of_a_compressed_file_is_that_of_the_plain_one(tmp_path: Path, file: str) -> None:
+def test_a_compressed_file_has_the_same_arm_as_the_plain_one(tmp_path: Path, file: str) -> None:
     for plain in (RECORDED / file, tmp_path / "mine.csv"):
         (tmp_path / "mine.csv").write_text(CSV)
         packed = tmp_path / f"{plain.name}.gz"

@@ -62,7 +62,7 @@ def test_sub_series_of_flent_are_samples(tmp_path: Path, stream: str, units: dic
 
 
 @pytest.mark.parametrize("computed", ["TCP upload sum", "TCP upload::sum", "TCP upload::avg", "TCP totals"])
-def test_values_computed_by_flent_are_no_streams(tmp_path: Path, computed: str) -> None:
+def test_values_computed_by_flent_are_not_streams(tmp_path: Path, computed: str) -> None:
     series: dict[str, Sequence[float | None]] = {"TCP upload::1": [1.0], "TCP upload::2": [1.0], computed: [2.0]}
     found = read_foreign(flent_file(tmp_path / "a.flent.gz", series, dict.fromkeys(series, MBITS)))
     assert len(found.rows["flows"]) == 2 and not found.samples

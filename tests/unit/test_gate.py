@@ -51,7 +51,7 @@ def test_each_expected_value_is_a_test_case(run: RunFolder) -> None:
     assert failure is not None and ", expected " in str(failure.get("message"))
 
 
-def test_untrusted_run_is_an_error(tmp_path: Path) -> None:
+def test_baseline_of_an_untrusted_run_is_refused(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path, valid=False)
     top = ElementTree.fromstring(gate.junit(analyse(folder), folder.manifest()))
     error = top.find("testsuite/testcase/error")

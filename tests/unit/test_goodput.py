@@ -72,7 +72,7 @@ def test_bytes_without_a_report_are_in_the_time_without_one() -> None:
     assert Timeline.of(columns(more), columns(intervals)).between(0, 5) == pytest.approx(10e6)
 
 
-def test_a_report_beyond_the_end_of_its_flow_ends_with_it() -> None:
+def test_a_report_beyond_the_end_of_its_flow_is_cut_there() -> None:
     flows, intervals = cell((flow("a", 0, 2.1, 1e6), 0.5))
     intervals.loc[intervals.index[-1], "end_s"] = 2.5
     assert Timeline.of(columns(flows), columns(intervals)).between(2.0, 2.1) == pytest.approx(1e5)

@@ -49,7 +49,7 @@ def test_an_extension_command_is_stored_printed_and_compiled() -> None:
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
-def test_dynamic_bucket_survives_a_new_rate_and_goes_with_the_policer(generation: Generation) -> None:
+def test_dynamic_bucket_survives_a_new_rate_and_is_removed_with_the_policer(generation: Generation) -> None:
     again = DYNAMIC.replace(LINE, f"{LINE}\n  police cir 2000000\n   exceed-action drop")
     found = policer(again, generation)
     assert found is not None

@@ -79,7 +79,7 @@ def test_unconfigured_access_lists_match_nothing() -> None:
     assert config["access_lists"]["7"] == []
 
 
-def test_line_is_removed_alone_and_entered_once() -> None:
+def test_only_the_changed_line_is_removed_and_entered_once() -> None:
     device = configured(LINES)
     line = "rate-limit output 8000000 16000 24000 conform-action set-qos-continue 9 exceed-action drop"
     apply(device, f"interface Serial0/0\n{line}\n")

@@ -103,7 +103,7 @@ def test_median_delay_of_the_window_is_a_metric() -> None:
     assert figures["class.queue_delay"] == 4.5, "of 4, 7, 2 and 5 ms; the first third of the time is left out"
 
 
-def test_default_qdiscs_of_a_card_are_no_classes() -> None:
+def test_default_qdiscs_of_a_card_are_not_classes() -> None:
     reply = json.loads((RECORDED / "htb.json").read_text(encoding="utf-8"))
     counted = {"bytes": 100, "packets": 1, "drops": 2, "qlen": 0, "backlog": 0}
     queues = [{"kind": "fq_codel", "handle": "0:", "parent": f":{number}", **counted} for number in (1, 2)]

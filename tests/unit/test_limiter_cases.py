@@ -65,7 +65,7 @@ def poisson(rate: int, size: int, count: int, seed: int = 1) -> np.ndarray:
 @pytest.mark.parametrize("share", [0.005, 0.03])
 @pytest.mark.parametrize("jitter", [0.0, 0.02, 0.1])
 @pytest.mark.parametrize("size", [214, 1000])
-def test_random_loss_of_constant_rate_traffic_is_no_policer(share: float, jitter: float, size: int) -> None:
+def test_random_loss_of_constant_rate_traffic_is_not_a_policer(share: float, jitter: float, size: int) -> None:
     loss = Loss(share, np.random.default_rng(7))
     found = inferred([loss, Delay(SECOND // 1000)], paced(10**6, size, 2500, jitter), size)
     assert found.kind == "unexplained" and found.rate_bps is None
@@ -88,7 +88,7 @@ def test_policer_of_constant_rate_traffic_is_one_bucket_with_the_true_rate(
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("arrivals", [paced, poisson])
-def test_jitter_is_no_shaper(uniform: bool, ordered: bool, arrivals) -> None:  # type: ignore[no-untyped-def]
+def test_jitter_is_not_a_shaper(uniform: bool, ordered: bool, arrivals) -> None:  # type: ignore[no-untyped-def]
     jitter = Jitter(5 * SECOND // 1000, uniform, ordered, np.random.default_rng(3))
     found = inferred([jitter], arrivals(4 * 10**6, 1000, 2500), 1000)
     assert found.kind == "nothing" and found.rate_bps is None
@@ -122,7 +122,7 @@ def test_a_line_before_a_policer_is_inferred_without_queue_drops() -> None:
     assert "lost while the queue was not full" in "\n".join(found.lines())
 
 
-def test_line_shared_with_uncaptured_traffic_is_no_shaper() -> None:
+def test_line_shared_with_uncaptured_traffic_is_not_a_shaper() -> None:
     others = deque(zip(poisson(600_000, 500, 2000, seed=9).tolist(), [500] * 2000, strict=True))
     found = inferred([Line(1_500_000, 50, others)], poisson(1_300_000, 700, 3000), 700)
     assert found.kind == "unexplained" and found.rate_bps is None
@@ -153,7 +153,7 @@ def test_captures_of_a_case_have_their_times() -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("over", [1.1, 2.5])
-def test_line_with_jitter_behind_it_is_no_policer(uneven: bool, over: float) -> None:
+def test_line_with_jitter_behind_it_is_not_a_policer(uneven: bool, over: float) -> None:
     arrivals = (poisson if uneven else paced)(int(over * 10**6), 1000, 3000)
     devices: list[Device] = [Line(10**6, 30), Jitter(SECOND // 2000, False, True, np.random.default_rng(3))]
     found = inferred(devices, arrivals, 1000)

@@ -320,7 +320,7 @@ class TestLimiters:
         ]
         assert found.busiest_bps is not None and 1.5e6 < found.busiest_bps < 4e6
 
-    def test_random_losses_are_no_policer(self) -> None:
+    def test_random_losses_are_not_a_policer(self) -> None:
         lost = np.random.default_rng(3).random(len(self.size)) < 0.05
         found = infer(join(*captured(self.time_s, self.size, np.where(lost, np.nan, self.time_s + 0.002))))
         assert found.kind == "unexplained"

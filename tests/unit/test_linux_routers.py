@@ -97,7 +97,7 @@ def test_the_preview_has_the_differences_under_the_names_of_devices(tmp_path: Pa
     ]
 
 
-def test_devices_of_filters_and_actions_are_named_too() -> None:
+def test_devices_of_filters_and_actions_are_also_renamed() -> None:
     command = "filter add dev {1} parent 1: flower indev {0} action mirred egress redirect dev {1}"
     named = on_devices(command.format("eth0", "eth1").split(), {"eth0": "lan", "eth1": "ppp0"})
     assert " ".join(named) == command.format("lan", "ppp0")

@@ -79,7 +79,7 @@ def test_a_class_map_that_matches_nothing_has_a_reason(text: str, expected: str)
         "class-map match-all A\nmatch dscp ef\nclass-map match-all C\nmatch not class-map A\nmatch precedence 5",
     ],
 )
-def test_a_class_map_that_matches_something_has_none(text: str) -> None:
+def test_a_class_map_that_can_match_has_no_finding(text: str) -> None:
     assert why(text) == ""
 
 

@@ -311,7 +311,7 @@ def test_compressed_file_equals_the_uncompressed_one(tmp_path: Path) -> None:
         (section("<", 9)[:28] + packet("<", 1, IP, 20), "has interface 0, which the file does not describe"),
     ],
 )
-def test_a_file_that_is_no_capture_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_is_not_a_capture_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes(content)
     with pytest.raises(CaptureError, match=message):

@@ -535,7 +535,7 @@ def test_a_switch_is_refused_as_a_router(tmp_path: Path, capsys: pytest.CaptureF
         (["--model", "classic"], ExitStatus.WITHIN),
     ],
 )
-def test_options_are_checked(
+def test_invalid_options_are_refused(
     arguments: list[str], status: ExitStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "r1.txt"

@@ -215,7 +215,7 @@ def test_lines_specific_to_ios_xe_select_its_rules() -> None:
 
 
 @pytest.mark.parametrize("model", ["ISR4451", "c8000v", "ios-xe"])
-def test_a_model_selects_the_rules(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_model_option_selects_the_rules(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "wan.txt"
     file.write_text("policy-map P\n class class-default\n  shape average 50000000\n")
     assert main(["policy", str(file), "--model", model]) == 0

@@ -384,7 +384,7 @@ def test_notes_do_not_refuse_a_run() -> None:
     ]
 
 
-def test_route_replaced_by_the_run_is_no_finding() -> None:
+def test_route_replaced_by_the_run_is_not_a_finding() -> None:
     for way, prefix, grave in (
         ("in place", "default", False),
         ("in place", "192.168.20.2", True),

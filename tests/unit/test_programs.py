@@ -110,7 +110,7 @@ def test_an_executable_but_unreadable_program_is_reported(
     assert f"{program} cannot be read: Permission denied" in output and f"chmod a+r '{program}'" in output
 
 
-def test_a_folder_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_not_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable_of(SIMULATOR), str(tmp_path))
     with pytest.raises(MachineError, match="not an executable file"):
         own_program(SIMULATOR)

@@ -172,7 +172,7 @@ def test_flash_keeps_its_files_if_the_router_offers_to_erase_it(device: FakeDevi
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin"}
 
 
-def test_applet_without_a_timer_is_no_rollback_method(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_applet_without_a_timer_is_not_a_rollback_method(device: FakeDevice, proxies: AccessProxies) -> None:
     with pytest.raises(UserError, match=r"eem: %Error opening flash:/ \(Device not ready\)"):
         rollback(proxies, 5, "eem").arm(MINUTE)
     assert applets(device.router.device) == {} and device.router.flash == {}

@@ -103,7 +103,7 @@ def test_whole_configuration_becomes_a_valid_experiment(tmp_path: Path, name: st
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", CONFIGS)
-def test_anonymous_import_changes_names_alone(tmp_path: Path, name: str) -> None:
+def test_anonymous_import_changes_only_names(tmp_path: Path, name: str) -> None:
     plain = imported(tmp_path, {f"{name}.txt": CONFIGS[name]}, to="plain")
     other = imported(tmp_path, {f"{name}.txt": CONFIGS[name]}, Choices(anonymous=True), to="other")
     assert [each.could_change for each in plain.left] == [each.could_change for each in other.left]
@@ -475,7 +475,7 @@ def test_unsupported_input_is_refused_with_a_clear_sentence(
         "vtp mode transparent\ninterface Serial0/0\n" + "".join(f"interface FastEthernet1/{n}\n" for n in range(16)),
     ],
 )
-def test_router_with_switch_ports_is_no_switch(tmp_path: Path, lines: str) -> None:
+def test_router_with_switch_ports_is_not_a_switch(tmp_path: Path, lines: str) -> None:
     made = imported(tmp_path, {"a.txt": lines + CONFIGS["isr4221-no-qos"]})
     assert set(made.network.routers) == {"PLAIN4221"}
 

@@ -112,7 +112,7 @@ def test_routing_loops_are_found(tmp_path: Path) -> None:
     assert "found a routing loop to 10.0.2.2: R1, R2, R1 for" in found
 
 
-def test_a_route_of_a_template_counts_in_its_arm_alone(tmp_path: Path) -> None:
+def test_a_route_of_a_template_counts_only_in_its_arm(tmp_path: Path) -> None:
     nodes = HOSTS + node("R1") + node("R2", BACK)
     (found,) = findings(tmp_path, nodes, TWO, template="ip route 10.0.2.0 255.255.255.0 10.0.12.2\n")
     assert 'for traffic "t" in arm a, expected' in found

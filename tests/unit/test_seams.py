@@ -217,7 +217,7 @@ def test_same_kind_check_is_permitted(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["platform_of(node).is_router", "Node(platform=word)", 'f"{node.platform}: {text}"'])
-def test_lookup_and_printing_are_no_comparison(text: str) -> None:
+def test_lookup_and_printing_are_not_comparisons(text: str) -> None:
     assert not list(comparisons(ast.parse(text), PLATFORM))
 
 

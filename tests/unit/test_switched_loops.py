@@ -92,7 +92,7 @@ def test_vlans_that_an_untagged_link_joins_are_named_at_each_switch() -> None:
     ]
 
 
-def test_tree_of_trunks_is_no_loop() -> None:
+def test_tree_of_trunks_is_not_a_loop() -> None:
     tree: list[Ends] = [(("A", 1), ("B", 1)), (("B", 2), ("C", 1)), (("B", 3), ("D", 1))]
     trunks = {name: "".join(port(number, TRUNK) for number in (1, 2, 3)) for name in "ABCD"}
     assert found(tree, trunks) == []

@@ -26,7 +26,7 @@ def test_an_unknown_telnet_option_is_refused() -> None:
     assert client.receive(proposed) == (b"", bytes((IAC, DO, ECHO)) + refused)
 
 
-def test_option_parameters_and_commands_are_no_text() -> None:
+def test_option_parameters_and_commands_are_not_text() -> None:
     data = b"a" + bytes((IAC, SB, TERMINAL_TYPE, 1, IAC, SE)) + b"b" + bytes((IAC, 241)) + b"c"
     assert Telnet.client().receive(data) == (b"abc", b"")
 

@@ -621,7 +621,7 @@ def test_a_tunnel_is_tried_on_a_line_of_its_bandwidth() -> None:
     assert 4_500_000 < trial.variants[0].line_bps < 5_000_000
 
 
-def test_bandwidth_of_a_tunnel_is_no_second_queue_behind_its_shaper() -> None:
+def test_bandwidth_of_a_tunnel_is_not_a_second_queue_behind_its_shaper() -> None:
     text = SHAPED.format(version="17.6").replace("GigabitEthernet0/0/1", "Tunnel10\n bandwidth 2000")
     trial = tried(text, "voice 5, backup 3", seconds=5)
     assert trial.line_bps == 1_000_000_000
