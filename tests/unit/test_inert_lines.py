@@ -68,7 +68,7 @@ def test_a_block_ends_at_the_next_command() -> None:
 def test_inert_lines_are_reported_once_each() -> None:
     remarks = apply(Device(HARDWARE), "hostname R1\nno ip http server\narchive\n log config\n  hidekeys\n")
     assert [(remark.number, remark.line.text, remark.line.about) for remark in remarks] == [
-        (2, "no ip http server", "the web server and exported flow records"),
+        (2, "no ip http server", "web server and export of flow records"),
         (3, "archive", "the chassis and its management"),
     ]
 
@@ -139,7 +139,7 @@ hostname R1"""
         ("ip address 10.0.0.1 255.255.255.0", below),
         ("interface FastEthernet0/7", "% Invalid input detected at '^' marker."),
         ("shutdown", below),
-        ("router ospf 1", "% Not supported: routes are static, no routing protocol runs"),
+        ("router ospf 1", "% Not supported: only static routes are supported: no routing protocol runs"),
         ("network 10.0.0.0 0.255.255.255 area 0", below),
     ]
     expected = parse_config("interface FastEthernet0/0\n description lan\nhostname R1", HARDWARE)

@@ -83,7 +83,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("policy-map Edge\nclass Data\npolice rate 10000 cps", "% Not supported: a policer meters bytes"),
     (
         "policy-map Edge\nclass Data\npolice cir 9000 conform-action set-dscp-transmit dscp table T",
-        "% Not supported: the marks of packets are not mapped by tables",
+        "% Not supported: tables that map marks are not supported",
     ),
     ("policy-map Edge\nclass Data\npolice cir 9000\nexceed-action set-dscp-transmit 64", "@32"),
     ("policy-map Edge\nclass Data\nshape average 7999", "@14"),

@@ -233,7 +233,7 @@ def test_no_form_of_an_unmodelled_line_is_refused_with_its_reason(
 @pytest.mark.parametrize(
     "head, line, reason",
     [
-        ("interface FastEthernet0/1", "no ip policy", "packets are routed by their destination only"),
+        ("interface FastEthernet0/1", "no ip policy", "packets are routed by destination only"),
         ("interface FastEthernet0/1", "no crypto map", "packets are not encrypted"),
         ("interface FastEthernet0/1", "no ip vrf receive", "there is one routing table"),
         ("", "no router ospf 7", "no routing protocol runs"),

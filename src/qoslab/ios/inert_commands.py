@@ -41,7 +41,7 @@ SERVICES, BOOT, LOGGING, ACCESS, RESOLVER, VOICE, HTTP, SNMP, PLANES, CLOCK = 10
 
 FAMILIES = (
     Family(
-        "services of the router itself",
+        "services of the router",
         SERVICES,
         """
         ~service pad
@@ -135,7 +135,7 @@ FAMILIES = (
         """,
     ),
     Family(
-        "the router as a host: its names, files and own connections",
+        "functions of the router as a host: names, files and connections",
         RESOLVER,
         """
         ~ip source-route
@@ -255,7 +255,7 @@ FAMILIES = (
         """,
     ),
     Family(
-        "neighbour discovery and loops: no node answers to either",
+        "neighbour discovery and loop detection: no node responds",
         VOICE,
         """
         ~cdp run
@@ -288,7 +288,7 @@ FAMILIES = (
         requires="switch",
     ),
     Family(
-        "the web server and exported flow records",
+        "web server and export of flow records",
         HTTP,
         """
         =ip http server
@@ -325,7 +325,7 @@ FAMILIES = (
         >wsma (agent|profile) <key:word> [<rest:line>]
         """,
     ),
-    Family("the control plane: no packet for the router itself is policed", PLANES, ">control-plane [<rest:line>]"),
+    Family("control plane: packets for the router are not policed", PLANES, ">control-plane [<rest:line>]"),
     Family(
         "the router's clock",
         CLOCK,
@@ -340,7 +340,7 @@ FAMILIES = (
         """,
     ),
     Family(
-        "counting and logging of a class",
+        "counters and logs of a class",
         0,
         """
         account [drop]
@@ -352,7 +352,11 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "marks pass a router unchanged anyway", 0, "trust (dscp|cos|precedence)", mode="policy-class", requires="router"
+        "a router passes marks unchanged by default",
+        0,
+        "trust (dscp|cos|precedence)",
+        mode="policy-class",
+        requires="router",
     ),
     Family(
         "monitoring of flows",
@@ -374,14 +378,14 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "counting of matches and marks: always the same here",
+        "counters of matches and marks are always on",
         SERVICES + 1,
         "platform qos (match-statistics|marker-statistics) [<rest:line>]",
         requires="limit-microseconds",
     ),
     *(
         Family(
-            "classes may reserve all of the bandwidth since 12.4(20)T",
+            "since 12.4(20)T classes may reserve all of the bandwidth",
             0,
             "max-reserved-bandwidth [<rest:line>]",
             mode="interface",
@@ -438,7 +442,7 @@ FAMILIES = (
         mode="line",
     ),
     Family(
-        "ICMP and ARP messages, and switching paths that all forward equally",
+        "ICMP and ARP messages, and switching paths with the same result",
         0,
         """
         ~ip redirects
@@ -458,7 +462,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "counting and reporting of the interface",
+        "counters and reports of the interface",
         0,
         """
         ip flow (ingress|egress)
@@ -478,7 +482,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "neighbour discovery and loops: no node answers to either",
+        "neighbour discovery and loop detection: no node responds",
         0,
         """
         ~cdp enable
@@ -506,7 +510,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "start of a line: its rate is that of the link",
+        "startup of a line: its rate comes from the link",
         0,
         """
         ~atm ilmi-keepalive

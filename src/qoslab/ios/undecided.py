@@ -18,9 +18,9 @@ IOS_XE = "limit-microseconds"
 """A capability that only IOS-XE has."""
 
 NO_LABELS = "packets of a lab have no labels"
-NO_PAYLOAD = "only the payload decides, and traffic of a lab has none that NBAR knows"
-NO_DROP_BIT = "cells and frames of a lab have no bit for early discard"
-NO_SECOND_TAG = "frames of a lab have one VLAN tag at most"
+NO_PAYLOAD = "depends on the payload, and lab traffic has no payload that NBAR recognises"
+NO_DROP_BIT = "cells and frames in a lab have no discard-eligible bit"
+NO_SECOND_TAG = "frames in a lab have at most one VLAN tag"
 NO_TUNNELS = "a lab has no tunnels, dial-up sessions, bundles or bridge domains"
 
 _router = partial(Family, requires="router", undecided=True)
@@ -31,20 +31,20 @@ OTHER_THAN_IP = (
 )
 
 CRITERIA = (
-    _router("a router of a lab forwards IP alone", 0, f"match [not] protocol ({OTHER_THAN_IP})", mode="class-map"),
+    _router("a router in a lab forwards IP only", 0, f"match [not] protocol ({OTHER_THAN_IP})", mode="class-map"),
     _router(NO_PAYLOAD, 0, "match [not] protocol <application:word> [<rest:line>]", mode="class-map"),
     _router(NO_LABELS, 0, "match [not] mpls experimental <rest:line>", mode="class-map"),
     _router(NO_DROP_BIT, 0, "match [not] (fr-de|atm-clp)", mode="class-map"),
     _router("circuits are not distinguished", 0, "match [not] (fr-dlci|atm-vci|atm) <rest:line>", mode="class-map"),
     _router(NO_SECOND_TAG, 0, "match [not] (cos|vlan) inner <rest:line>", mode="class-map"),
     _router(
-        "addresses of stations are those of the lab",
+        "MAC addresses come from the lab",
         0,
         "match [not] (source-address|destination-address) mac <rest:line>",
         mode="class-map",
     ),
     _router(
-        "no command of a lab sets it",
+        "no supported command sets it",
         0,
         "match [not] traffic-class <rest:line>",
         mode="class-map",
@@ -53,7 +53,7 @@ CRITERIA = (
     _router(NO_TUNNELS, 0, "match [not] (packet tunnel|tunnel) <rest:line>", mode="class-map"),
     _router(NO_SECOND_TAG, 0, "match [not] service <rest:line>", mode="class-map"),
     _router(
-        "no packet of a lab has it, or the router does not learn it",
+        "lab packets do not have it, or the router does not learn it",
         0,
         "match [not] (any-source|tag|input vlan|port-type|user|l2vpn|object-group|class|security-group|user-group"
         "|group-object|ethertype|spi|cac|wlan|efp|device-type|flowspec) [<rest:line>]",
@@ -63,9 +63,9 @@ CRITERIA = (
 )
 NO_COMPRESSION = "headers and payloads of a lab are not compressed"
 NO_CIRCUITS = "a lab has no circuits of frame relay"
-HARDWARE_QUEUES = "queues of hardware are those of switches and line cards: a router has none"
-OTHER_POLICIES = "policies of this type neither queue nor mark: they inspect, filter or monitor"
-MACRO = "the lines that the macro would write are not written: paste a running configuration, which has them"
+HARDWARE_QUEUES = "hardware queues exist on switches and line cards, not on a router"
+OTHER_POLICIES = "policies of this type inspect, filter or monitor: they neither queue nor mark"
+MACRO = "macros are not expanded: paste a running configuration with the lines of the macro"
 VIRTUAL_INTERFACE = _router(NO_TUNNELS, AFTER_PORTS, ">interface <key:other-interface>")
 UNDECIDED = (
     _router(
@@ -114,13 +114,13 @@ UNDECIDED = (
         mode="policy-class",
     ),
     _router(
-        "a packet's other TOS bits are part of its DSCP",
+        "the other TOS bits of a packet are part of its DSCP",
         0,
         "set ip tos <rest:line>",
         mode="policy-class",
     ),
     _router(
-        "flows, VLANs and reservations have no thresholds of their own",
+        "separate thresholds for flows, VLANs and reservations are not supported",
         0,
         """
         random-detect (flow|vlan|aggregate|qos-group-based) [<rest:line>]
@@ -129,7 +129,7 @@ UNDECIDED = (
         mode="policy-class",
     ),
     _router(
-        "queues of distributed processors and switches: here `queue-limit` sets the length",
+        "applies to distributed processors and switches: use `queue-limit`",
         0,
         """
         fair-queue [<queues:16-4096>] (individual-limit|aggregate-limit) <rest:line>
@@ -139,25 +139,25 @@ UNDECIDED = (
     ),
     _router(NO_COMPRESSION, 0, "(compression header|header-compression) ip [<rest:line>]", mode="policy-class"),
     _router(
-        "priorities of Frame Relay and voice do not change a shaper",
+        "Frame Relay and voice adaptation of a shaper are not modelled",
         0,
         "shape (fr-voice-adapt|adaptive percent|adaptive upstream) [<rest:line>]",
         mode="policy-class",
     ),
     _router(
-        "policers of packets per second are of the control plane, which is not policed",
+        "policers in packets per second belong to the control plane, which is not policed",
         0,
         "police rate <packets:1-2000000> pps [<rest:line>]",
         mode="policy-class",
     ),
     _router(
-        "percentages are of the shaper above, else of `bandwidth`",
+        "percentages refer to the shaper above, or to `bandwidth`",
         0,
         "bandwidth qos-reference <rest:line>",
         mode="policy-class",
     ),
     _router(
-        "percentages are of the shaper above, else of `bandwidth`",
+        "percentages refer to the shaper above, or to `bandwidth`",
         0,
         "bandwidth qos-reference <rest:line>",
         mode="interface",
@@ -186,21 +186,21 @@ UNDECIDED = (
         mode="interface",
     ),
     _router(HARDWARE_QUEUES, RESOLVER, "mls qos [<each:line>]"),
-    _router("packets are not marked by routes", 0, "bgp-policy <each:line>", mode="interface"),
+    _router("marking by routes is not supported", 0, "bgp-policy <each:line>", mode="interface"),
     _router(
-        "a frame's overhead is accounted in a shaper",
+        "overhead accounting is configured on a shaper",
         0,
         "(qos-overhead-accounting|overhead-accounting) [<rest:line>]",
         mode="interface",
     ),
     _router(
-        "no frame asks for a lower rate: a shaper has one rate",
+        "no frame requests a lower rate: a shaper has one rate",
         0,
         "traffic-shape (adaptive|fecn-adapt|fecn-create) [<rest:line>]",
         mode="interface",
     ),
-    _router("no node of a lab signals a reservation", 0, "ip rtp reserve <rest:line>", mode="interface"),
-    _router("no node of a lab signals a reservation", RESOLVER, "call rsvp-sync [<each:line>]"),
+    _router("no node in a lab signals a reservation", 0, "ip rtp reserve <rest:line>", mode="interface"),
+    _router("no node in a lab signals a reservation", RESOLVER, "call rsvp-sync [<each:line>]"),
     _router(OTHER_POLICIES, 0, "service-policy (type|control|history) [<each:line>]", mode="interface"),
     _router(
         OTHER_POLICIES,
@@ -210,12 +210,10 @@ UNDECIDED = (
         >class-map type <key-kind:word> <key:line>
         """,
     ),
-    _router(
-        "early drops are configured in a policy-map here, not by groups", RESOLVER, ">random-detect-group <key:line>"
-    ),
+    _router("configure early drops in a policy-map, not by groups", RESOLVER, ">random-detect-group <key:line>"),
     _router(NO_TUNNELS, 0, "set [ip] (dscp|precedence) tunnel <rest:line>", mode="policy-class"),
     _router(
-        "buffers of a Catalyst 9000: queues of a router have queue-limit",
+        "applies to buffers of a Catalyst 9000: a router uses queue-limit",
         0,
         "queue-buffers ratio <rest:line>",
         mode="policy-class",
@@ -225,7 +223,7 @@ UNDECIDED = (
     _router(NO_CIRCUITS, AFTER_PORTS, ">map-class (frame-relay|atm|dialer) <key:word>"),
     _router(NO_CIRCUITS, RESOLVER, "frame-relay <each:line>"),
     _router(
-        "flows, groups and reservations have no thresholds of their own",
+        "separate thresholds for flows, groups and reservations are not supported",
         0,
         """
         random-detect (flow|attach) [<each:line>]
@@ -252,7 +250,7 @@ UNDECIDED = (
         mode="interface",
     ),
     _router(
-        "a subinterface has its port's bandwidth where it has none",
+        "a subinterface without a bandwidth has that of its port",
         0,
         "bandwidth inherit [<rest:line>]",
         mode="interface",
@@ -282,14 +280,14 @@ UNDECIDED = (
         mode="interface",
     ),
     _router(
-        "no node of a lab signals a reservation",
+        "no node in a lab signals a reservation",
         0,
         "ip rsvp <each:line>",
         mode="interface",
     ),
-    _router("no node of a lab signals a reservation", RESOLVER, "ip rsvp <each:line>"),
+    _router("no node in a lab signals a reservation", RESOLVER, "ip rsvp <each:line>"),
     _router(
-        "line cards and switches have queues of their own: a router has none",
+        "applies to queues of line cards and switches, which a router does not have",
         0,
         """
         plim <each:line>
@@ -299,7 +297,7 @@ UNDECIDED = (
         requires=IOS_XE,
     ),
     _router(
-        "line cards and switches have queues of their own: a router has none",
+        "applies to queues of line cards and switches, which a router does not have",
         RESOLVER,
         """
         qos (queue-softmax-multiplier|queue-stats-frame-count|stack-buffer|share-buffer) [<rest:line>]
@@ -322,7 +320,7 @@ UNDECIDED = (
     ),
     _router(NO_PAYLOAD, 0, "ip nbar (enable|classification|custom) [<each:line>]", mode="interface"),
     _router(
-        "protocols have the ports of Cisco's table: match an access list for others",
+        "protocols use the ports of Cisco's table: match an access list for others",
         RESOLVER,
         "ip nbar (port-map|custom) <each:line>",
     ),

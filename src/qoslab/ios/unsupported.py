@@ -10,13 +10,13 @@ from dataclasses import dataclass
 NBAR = "packets are not inspected beyond their headers: NBAR is not modelled"
 RESERVED = "RSVP is not modelled: no bandwidth is reserved by signalling"
 LABELS = "packets carry no labels"
-NO_DROP_BIT = "packets have no discard class, and cells and frames no bit for what may be dropped first"
-NO_SWITCH = "no switch is modelled inside a router"
-TABLES = "the marks of packets are not mapped by tables"
+NO_DROP_BIT = "packets have no discard class, and cells and frames no discard-eligible bit"
+NO_SWITCH = "switch modules of routers are not modelled"
+TABLES = "tables that map marks are not supported"
 TUNNELS = "dial-up and tunnels are not modelled"
-ONE_TAG = "a frame has one VLAN tag at most, by 802.1Q"
-RANGES = "ranges of interfaces have no names here: enter `interface range` with the interfaces"
-SLA_KINDS = "operations of this kind are not modelled: icmp-echo, icmp-jitter, udp-echo and udp-jitter are"
+ONE_TAG = "a frame has at most one VLAN tag (802.1Q)"
+RANGES = "named ranges are not supported: enter `interface range` with the interfaces"
+SLA_KINDS = "only icmp-echo, icmp-jitter, udp-echo and udp-jitter are modelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Refused:
 
 REFUSED = (
     Refused(
-        "routes are static, no routing protocol runs",
+        "only static routes are supported: no routing protocol runs",
         """
         >router (ospf|eigrp|bgp|rip|isis|odr|iso-igrp|mobile|lisp) [<rest:line>]
         >route-map <rest:line>
@@ -59,13 +59,13 @@ REFUSED = (
     ),
     Refused("addresses are not translated", "ip nat <rest:line>"),
     Refused("addresses are not translated", "ip nat <rest:line>", mode="interface"),
-    Refused("packets are routed by their destination only", "ip local policy <rest:line>"),
+    Refused("packets are routed by destination only", "ip local policy <rest:line>"),
     Refused("there is one routing table", "ip route vrf <rest:line>"),
     Refused("no address is learned", "ip route <prefix:address> <mask:mask> dhcp [<rest:line>]"),
-    Refused("packets are routed by their destination only", "ip (policy|wccp) <rest:line>", mode="interface"),
+    Refused("packets are routed by destination only", "ip (policy|wccp) <rest:line>", mode="interface"),
     Refused("there is one routing table", "ip vrf receive <rest:line>", mode="interface"),
     Refused(
-        "a line has no backup, and packets leave over the line that routes say",
+        "backup lines are not supported: packets follow the routes",
         "(backup|transmit-interface) <rest:line>",
         mode="interface",
         requires="router",
@@ -82,13 +82,13 @@ REFUSED = (
         mode="interface",
     ),
     Refused(
-        "priority for RTP belongs into a policy-map here: `priority` in a class that has `match ip rtp`",
+        "configure RTP priority in a policy-map: `priority` in a class with `match ip rtp`",
         "ip rtp priority <rest:line>",
         mode="interface",
         requires="router",
     ),
     Refused(
-        "a circuit's queues are those of its policy-map, and it is the only one of its port",
+        "a port has one circuit, with the queues of its policy-map",
         """
         (queue-depth|random-detect|vc-hold-queue|class-vc|class-range|bump|protect) [<rest:line>]
         (precedence|dscp|ip rtp priority) <rest:line>
@@ -100,7 +100,7 @@ REFUSED = (
         "a port has one circuit, and no bundle of them", ">bundle <name:word>", mode="interface", requires="router"
     ),
     Refused(
-        "early detection without a policy-map is of the port: enter it on the interface itself",
+        "early detection without a policy-map belongs to the port: enter it on the main interface",
         "random-detect [<rest:line>]",
         mode="subinterface",
         requires="router",
@@ -123,7 +123,7 @@ REFUSED = (
     ),
     Refused(NBAR, "match [not] protocol (rtp|http|attribute) [<rest:line>]", mode="class-map", requires="switch"),
     Refused(
-        "`policy-map type queueing` is of switches with other queues: enter queueing actions in `policy-map NAME`",
+        "`policy-map type queueing` belongs to other switches: enter queueing actions in `policy-map NAME`",
         ">(policy-map|class-map) type (queueing|qos) <rest:line>",
     ),
     Refused(
@@ -157,7 +157,7 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "policy-maps have no types here: enter actions in `policy-map NAME`",
+        "policy-map types are not supported: enter actions in `policy-map NAME`",
         """
         >policy-map type <kind:word> <rest:line>
         >class-map type (control|traffic|port-filter|queue-threshold|logging|stack|access-control) <rest:line>
@@ -165,14 +165,12 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "only policy-maps of quality of service are modelled, which have no type: `service-policy input NAME`",
+        "only QoS policy-maps are modelled, which have no type: `service-policy input NAME`",
         "service-policy (type|control|history) [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
-    Refused(
-        "a macro that writes a policy: enter the lines that it would write", "auto qos [<rest:line>]", requires="switch"
-    ),
+    Refused("macros are not expanded: enter the lines of the policy", "auto qos [<rest:line>]", requires="switch"),
     Refused(LABELS, "match [not] mpls experimental <rest:line>", mode="class-map", requires="switch"),
     Refused(LABELS, "set mpls experimental <rest:line>", mode="policy-class", requires="switch"),
     Refused(
@@ -197,7 +195,7 @@ REFUSED = (
     ),
     Refused("packets are not classified by MAC addresses", "mac access-group <rest:line>", mode="interface"),
     Refused(
-        "a policer meters bytes of its own class, by the length of the packet",
+        "a policer meters the packet bytes of its own class",
         """
         police rate <cells:1-2000000> cps [<rest:line>]
         police (aggregate|flow) <rest:line>
@@ -222,19 +220,19 @@ REFUSED = (
         mode="policy-map",
     ),
     Refused(
-        "a shaper of all packets, and of lists, is of the port: on a subinterface shape in a policy-map",
+        "traffic-shape belongs to the port: on a subinterface shape in a policy-map",
         "traffic-shape (rate|group) <rest:line>",
         mode="subinterface",
         requires="router",
     ),
     Refused(
-        "CAR, fair-queue and queue lists are of the port: on a subinterface use a policy-map",
+        "CAR, fair-queue and queue lists belong to the port: on a subinterface use a policy-map",
         "(rate-limit|fair-queue|priority-group|custom-queue-list|max-reserved-bandwidth) [<rest:line>]",
         mode="subinterface",
         requires="router",
     ),
     Refused(
-        "the hold queue and the transmit ring are of the port: enter them on the interface itself",
+        "hold queue and transmit ring belong to the port: enter them on the main interface",
         "(hold-queue|tx-ring-limit) [<rest:line>]",
         mode="subinterface",
         requires="router",
@@ -246,9 +244,9 @@ REFUSED = (
         requires="router",
     ),
     Refused("links are not bundled", "multilink virtual-template <rest:line>", requires="router"),
-    Refused("a neighbour's loss is not detected", "bfd <rest:line>", mode="interface", requires="router"),
+    Refused("loss of a neighbour is not detected", "bfd <rest:line>", mode="interface", requires="router"),
     Refused(
-        "a line takes its clock, framing and channels from the experiment's link",
+        "clock, framing and channels of a line come from the experiment's link",
         """
         (invert|physical-layer|nrzi-encoding|ignore-dcd|dce-terminal-timing-enable|serial|service-module) [<rest:line>]
         (framing|cablelength|crc|loopback|transmitter-delay|dsu|down-when-looped) [<rest:line>]
@@ -264,25 +262,25 @@ REFUSED = (
     ),
     Refused(RANGES, "interface range macro <rest:line>\ndefine interface-range <rest:line>"),
     Refused(
-        "a macro that sets trust and queues: enter the lines that it would write, or auto qos voip",
+        "macros are not expanded: enter their lines for trust and queues, or auto qos voip",
         "auto qos (trust|video|classify) [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
     Refused(
-        "a port that trusts one mark writes the other by the maps: pass-through is not modelled",
+        "pass-through is not modelled: a port that trusts one mark rewrites the other by the maps",
         "mls qos trust (cos pass-through|pass-through) [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
     Refused(
-        "of devices that a port may trust only a telephone is modelled",
+        "the only modelled trust device is a telephone",
         "mls qos trust device (ip-camera|cts|media-player) [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
     Refused(
-        "the switch's queues are configured by srr-queue, and marks are not monitored",
+        "queues of the switch are configured by srr-queue, and marks are not monitored",
         """
         (wrr-queue|rcv-queue|trust) <rest:line>
         mls qos (monitor|ipe|bridged|queue-monitor) [<rest:line>]
@@ -303,7 +301,7 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "this switch marks DSCP and precedence; its queues are of the ports, not of classes",
+        "this switch marks DSCP and precedence; queues belong to ports, not to classes",
         """
         set (qos-group|cos) <value:0-99>
         (shape|bandwidth|priority|queue-limit|queue-buffers|random-detect|fair-queue) [<rest:line>]
@@ -313,13 +311,13 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "packets are routed by their destination only",
+        "packets are routed by destination only",
         "set (metric|interface|default) <rest:line>\nset ip (next-hop|default|df) <rest:line>",
         mode="policy-class",
         requires="router",
     ),
     Refused(
-        "a service instance bridges frames, which a router does not do here",
+        "service instances bridge frames, which is not supported on a router",
         "service instance <rest:line>",
         mode="interface",
         requires="router",
@@ -330,7 +328,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "CAR matches access lists, and marks DSCP, precedence and the QoS group",
+        "CAR matches access lists, and marks DSCP, precedence and QoS group only",
         """
         rate-limit (input|output) (dscp|qos-group) <rest:line>
         rate-limit (input|output) access-group rate-limit <rest:line>
@@ -341,8 +339,8 @@ REFUSED = (
     Refused(
         "keepalives are on or off", "keepalive <seconds:0-32767> [<rest:line>]", mode="interface", requires="router"
     ),
-    Refused("station addresses are not entered by hand", "(mac-address-table|mac address-table static) <rest:line>"),
-    Refused("marks are not bridged or counted here", "mls qos (bridged|marking) [<rest:line>]", requires="switch"),
+    Refused("static MAC addresses are not supported", "(mac-address-table|mac address-table static) <rest:line>"),
+    Refused("marks are neither bridged nor counted", "mls qos (bridged|marking) [<rest:line>]", requires="switch"),
     Refused(
         "packets are not classified by circuits",
         "match [not] (fr-dlci|atm-vci|atm) <rest:line>",
@@ -350,19 +348,19 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "the operation has no type yet, or its type was refused",
+        "the operation has no type, or its type was refused",
         "(frequency|timeout|threshold|tos|traffic-class|tag|owner|request-data-size|history) <rest:line>",
         mode="sla",
         requires="router",
     ),
     Refused("frames are not mirrored", "monitor session <rest:line>"),
-    Refused("macros are not run: enter the lines that it would write", "macro global <rest:line>", requires="switch"),
+    Refused("macros are not expanded: enter their lines", "macro global <rest:line>", requires="switch"),
     Refused(
-        "queues of this kind are of other switches",
+        "only other switches have queues of this kind",
         "qos queue-softmax-multiplier <rest:line>\nqos queue-stats-frame-count",
         requires="switch",
     ),
-    Refused("probes are sent by routers here", ">(ip sla|rtr) [<rest:line>]", requires="switch"),
+    Refused("only routers send probes", ">(ip sla|rtr) [<rest:line>]", requires="switch"),
     Refused(
         SLA_KINDS,
         """
@@ -373,7 +371,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "MOS and ICPIF of a codec are not modelled: give the same traffic by num-packets and interval",
+        "MOS and ICPIF of a codec are not modelled: configure the same traffic with num-packets and interval",
         """
         udp-jitter <target:address> <port:1-65535> codec <rest:line>
         udp-jitter <target:address> <port:1-65535> source-ip <source:address> codec <rest:line>
@@ -384,13 +382,13 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "operations have addresses as their targets: names are not resolved",
+        "the target of an operation must be an address: names are not resolved",
         "(icmp-echo|icmp-jitter|udp-echo|udp-jitter) <target:host-name> [<rest:line>]",
         mode="sla",
         requires="router",
     ),
     Refused(
-        "only the packets of an operation and their times are modelled",
+        "only packets and times of an operation are modelled",
         """
         vrf <name:word>
         (precision|operation-packet-priority|verify-data|clock-tolerance|lives-of-history-kept) [<rest:line>]
@@ -401,7 +399,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "nothing reacts to what operations measure",
+        "reactions to measurements of operations are not supported",
         """
         ip sla [monitor] (reaction-configuration|reaction-trigger|logging) [<rest:line>]
         ip sla [monitor] (low-memory|key-chain|reset|restart) [<rest:line>]
@@ -412,7 +410,7 @@ REFUSED = (
     ),
     Refused("the form of releases before 12.3(14)T: enter `ip sla`", ">rtr <rest:line>", requires="router"),
     Refused(
-        "packets of the router itself have the marks that their program gives them",
+        "the router's own packets have the marks of their program",
         "ip (tos|qos) <rest:line>",
         requires="router",
     ),
@@ -441,12 +439,12 @@ REFUSED = (
         requires="router",
     ),
     Refused("frames are not bridged by a router", "bridge-group <rest:line>", mode="interface", requires="router"),
-    Refused("no gateway has a standby", "(standby|vrrp|glbp) <rest:line>", mode="interface"),
+    Refused("gateway redundancy is not modelled", "(standby|vrrp|glbp) <rest:line>", mode="interface"),
     Refused("links are not bundled", "channel-group <rest:line>", mode="interface", requires="switch"),
     Refused("no interface of this kind is modelled", ">interface <name:other-interface>", requires="switch"),
     Refused("no interface of this kind is modelled", ">controller <rest:line>"),
     Refused(
-        "an address is configured, not learned or borrowed",
+        "addresses must be configured: they cannot be learned or borrowed",
         "ip address (dhcp|negotiated|pool) [<rest:line>]\nip unnumbered <rest:line>",
         mode="interface",
     ),
@@ -459,9 +457,9 @@ REFUSED = (
         mode="interface",
         requires="router",
     ),
-    Refused("a circuit is configured where it is", ">vc-class atm <rest:line>", requires="router"),
+    Refused("configure the circuit on its own interface", ">vc-class atm <rest:line>", requires="router"),
     Refused(
-        "a port has one circuit, which is entered as `pvc VPI/VCI`",
+        "a port has one circuit: enter `pvc VPI/VCI`",
         ">(vc|pvc-in-range|range) <rest:line>\npvc <name:word> <circuit:circuit>",
         mode="interface",
         requires="router",
@@ -476,19 +474,19 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "the circuit leads to one neighbour, and nothing tests whether it is up",
+        "the circuit leads to one neighbour, and its state is not tested",
         "(oam-pvc|oam|inarp|broadcast|ilmi|protocol ip) [<rest:line>]",
         mode="atm-vc",
         requires="router",
     ),
     Refused(
-        "no session is set up: the link of an experiment has PPP by its framing, and the interface its address",
+        "no session is set up: the link's framing gives PPP, and the interface has the address",
         "(pppoe-client|pppoe|dialer|protocol ppp|protocol pppoe|ppp) [<rest:line>]",
         mode="atm-vc",
         requires="router",
     ),
     Refused(
-        "no session is set up: the link of an experiment has PPPoE by its framing, and the interface its address",
+        "no session is set up: the link's framing gives PPPoE, and the interface has the address",
         "pppoe <rest:line>",
         mode="interface",
         requires="router",
@@ -505,17 +503,17 @@ REFUSED = (
     Refused("packets are not redirected to caches", "ip wccp <rest:line>"),
     Refused(NO_SWITCH, "(switchport|vlan-id) [<rest:line>]", mode="interface", requires="router"),
     Refused(
-        "operations of IPv6 have the flow label that the kernel chooses",
+        "the kernel chooses the flow label of IPv6 operations",
         "flow-label <rest:line>",
         mode="sla-icmp-echo",
         requires="router",
     ),
     Refused(
-        "neighbours are found by ARP alone",
+        "neighbours are found by ARP only",
         "arp <rest:line>\nip arp inspection <rest:line>",
     ),
     Refused(
-        "a packet that goes out as it came in is taken",
+        "packets may leave by the interface on which they arrived",
         """
         (storm-control|ip arp inspection|ip verify) <rest:line>
         switchport (port-security|block|protected) [<rest:line>]
@@ -524,20 +522,20 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "every VLAN goes over a trunk, and phones have none of their own",
+        "trunks carry every VLAN, and phones have no separate VLAN",
         "switchport (trunk (allowed|pruning)|voice) <rest:line>",
         mode="interface",
         requires="switch",
     ),
     Refused(
-        "this switch classifies IPv4 only, and routes no IPv6 here",
+        "this switch classifies IPv4 only, and does not route IPv6",
         ">ipv6 access-list <rest:line>\nipv6 (unicast-routing|route) [<rest:line>]",
         requires="switch",
     ),
     Refused("this switch classifies IPv4 only", "match protocol ipv6", mode="class-map", requires="switch"),
-    Refused("no port is closed to a station", "dot1x <rest:line>"),
+    Refused("ports are open to all stations", "dot1x <rest:line>"),
     Refused(
-        "no port is closed to a station",
+        "ports are open to all stations",
         "(dot1x|authentication|mab) [<rest:line>]",
         mode="interface",
         requires="switch",

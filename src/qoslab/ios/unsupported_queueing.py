@@ -13,7 +13,7 @@ REFUSED_QUEUEING = (
         requires="router",
     ),
     Refused(
-        "it came with HQF, in 12.4(20)T: this router has earlier software",
+        "introduced with HQF in 12.4(20)T: this router has earlier software",
         """
         priority level <level:1-4> [<rest:line>]
         fair-queue [<queues:16-4096>] queue-limit <rest:line>
@@ -35,13 +35,13 @@ REFUSED_QUEUEING = (
         requires="switch",
     ),
     Refused(
-        "with HQF, from 12.4(20)T on, a shaper's queue is that of its class: queue-limit",
+        "with HQF (from 12.4(20)T) a shaper uses the queue of its class: use queue-limit",
         "shape max-buffers <rest:line>",
         mode="policy-class",
         requires="queue-limit-units",
     ),
     Refused(
-        "it came with HQF, in 12.4(20)T: this router has earlier software",
+        "introduced with HQF in 12.4(20)T: this router has earlier software",
         "account (user-defined|dot1q|qinq) <rest:line>",
         mode="police",
         requires="queue-limit-packets",

@@ -7,7 +7,7 @@ from qoslab.ios.unsupported import Refused
 
 REFUSED_XE = (
     Refused(
-        "a router has two levels of priority: more, and `express`, are of switches",
+        "a router has two levels of priority; more levels and `express` belong to switches",
         "priority level <level:3-7> [<rest:line>]\npriority level <level:1-7> express [<rest:line>]",
         mode="policy-class",
         requires=IOS_XE,
