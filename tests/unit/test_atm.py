@@ -310,7 +310,7 @@ def test_invalid_overhead_accounting_is_refused(text: str, refusal: str) -> None
 
 
 def test_the_classic_generation_has_no_accounting() -> None:
-    with pytest.raises(IosError, match="it came with HQF"):
+    with pytest.raises(IosError, match="introduced with HQF"):
         router("policy-map P\n class class-default\n  shape average 1000000 account user-defined 4")
 
 

@@ -93,7 +93,7 @@ def test_limit_is_removed_by_the_whole_line(generation: Generation, lines: list[
     "line", ["shape average 2000000 account user-defined 4", "bandwidth 64 account user-defined 4"]
 )
 def test_overhead_accounting_before_hqf_is_refused_by_name(line: str) -> None:
-    assert "it came with HQF" in refusal(["policy-map X", "class VOICE"], line, "classic")
+    assert "introduced with HQF" in refusal(["policy-map X", "class VOICE"], line, "classic")
 
 
 def test_no_of_a_serial_subinterface_is_refused_by_name() -> None:
@@ -132,8 +132,8 @@ def test_an_undecided_line_is_reported_with_its_class() -> None:
     remarks = apply(parse_config("", hardware("hqf")), CLASS)
     assert [each.number for each in remarks if each.line.undecided] == [2, 3, 4, 5]
     assert remarks[0].line.sentence == (
-        'undecided: "match protocol ms-teams" has no effect in a lab (class C: only the payload decides, and traffic '
-        "of a lab has none that NBAR knows; no packet matches)"
+        'undecided: "match protocol ms-teams" has no effect in a lab (class C: depends on the payload, and lab traffic '
+        "has no payload that NBAR recognises; no packet matches)"
     )
 
 

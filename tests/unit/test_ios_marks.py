@@ -151,5 +151,5 @@ def test_policer_accepts_overhead_accounting() -> None:
     for line in ("policy-map P", "class class-default", "police cir 1000000", "no account user-defined 24"):
         session.execute(line)
     assert "account" not in render(session.device)
-    with pytest.raises(IosError, match="it came with HQF"):
+    with pytest.raises(IosError, match="introduced with HQF"):
         parse_config(text, hardware("classic"))

@@ -80,7 +80,7 @@ REFUSALS: list[tuple[str, str]] = [
         "% The class has no policer: configure police first",
     ),
     ("policy-map Edge\nclass Data\npolice cir 9000 be 2000 pir 9000 be 3000", "@36"),
-    ("policy-map Edge\nclass Data\npolice rate 10000 cps", "% Not supported: a policer meters bytes"),
+    ("policy-map Edge\nclass Data\npolice rate 10000 cps", "% Not supported: a policer meters the packet bytes"),
     (
         "policy-map Edge\nclass Data\npolice cir 9000 conform-action set-dscp-transmit dscp table T",
         "% Not supported: tables that map marks are not supported",
@@ -148,8 +148,8 @@ REFUSALS: list[tuple[str, str]] = [
     ("interface fa0/1\nservice-policy input Queue", "CBWFQ : Can be enabled as an output feature only"),
     ("policy-map Queue\nclass Voice\nbandwidth 7", "@10"),
     ("policy-map Queue\nclass Voice\nbandwidth percent 101", "@18"),
-    ("policy-map Queue\nclass Voice\nbandwidth remaining ratio 3", "% Not supported: it came with HQF"),
-    ("policy-map Queue\nclass Voice\npriority level 1", "% Not supported: it came with HQF"),
+    ("policy-map Queue\nclass Voice\nbandwidth remaining ratio 3", "% Not supported: introduced with HQF"),
+    ("policy-map Queue\nclass Voice\npriority level 1", "% Not supported: introduced with HQF"),
     ("policy-map Queue\nclass Data\npriority 64 31", "@12"),
     (
         "policy-map Queue\nclass class-default\nrandom-detect\nrandom-detect dscp ef 20 40",
@@ -264,8 +264,8 @@ def test_impossible_queue_limits_are_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("queue-limit 9 ms", "% Not supported: it came with HQF"),
-        ("queue-limit dscp af11 9", "% Not supported: it came with HQF"),
+        ("queue-limit 9 ms", "% Not supported: introduced with HQF"),
+        ("queue-limit dscp af11 9", "% Not supported: introduced with HQF"),
         ("random-detect dscp 1 5 ms 9 ms", CARET),
     ],
 )

@@ -262,7 +262,7 @@ def test_later_queueing_lines_are_refused_on_earlier_releases(no: str, line: str
     at = session()
     for each in ("class-map A", "match dscp ef", "policy-map P", "class A"):
         at.execute(each)
-    assert "it came with HQF" in refusal(at, no + line)
+    assert "introduced with HQF" in refusal(at, no + line)
     assert not refusal(at, "bandwidth 64")
 
 
@@ -270,8 +270,14 @@ def test_later_queueing_lines_are_refused_on_earlier_releases(no: str, line: str
 @pytest.mark.parametrize(
     "family, generation, head, line, reason",
     [
-        ("router", "classic", "interface FastEthernet0/0", "ip rtp priority 16384 99 64", "belongs into a policy-map"),
-        ("router", "classic", "", "vlan 10", "no switch is modelled"),
+        (
+            "router",
+            "classic",
+            "interface FastEthernet0/0",
+            "ip rtp priority 16384 99 64",
+            "RTP priority in a policy-map",
+        ),
+        ("router", "classic", "", "vlan 10", "switch modules of routers are not modelled"),
         ("router", "classic", "", "ip wccp web-cache", "not redirected to caches"),
         (
             "switch",
@@ -324,8 +330,8 @@ def test_wred_by_dscp_is_not_removed_as_wred_by_precedence() -> None:
 @pytest.mark.parametrize(
     "head, line, reason",
     [
-        ("interface FastEthernet0/0", "ip policy route-map X", "routed by their destination only"),
-        ("", "policy-map type queueing Q", "is of switches with other queues"),
+        ("interface FastEthernet0/0", "ip policy route-map X", "routed by destination only"),
+        ("", "policy-map type queueing Q", "belongs to other switches"),
         ("", "zone security INSIDE", "not inspected beyond their headers"),
         ("class-map A", "match ip tos 4", "TOS bits other than the precedence are matched as a DSCP"),
     ],
@@ -339,7 +345,7 @@ def test_refusal_gives_the_reason_of_the_line(head: str, line: str, reason: str)
 def test_the_macro_of_a_switch_is_refused_as_a_macro() -> None:
     at = session("switch")
     at.execute("interface GigabitEthernet1/0/1")
-    assert "a macro that sets trust and queues" in refusal(at, "auto qos trust")
+    assert "macros are not expanded: enter their lines for trust and queues" in refusal(at, "auto qos trust")
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("interface Fa0/0.300\nencapsulation dot1q 4095", "@20"),
     ("interface Fa0/0.300\nencapsulation ppp", "@14"),
     ("interface Fa0/0.300\nspeed 100", "@0"),
-    ("interface Fa0/0.300\ntx-ring-limit 3", "% Not supported: the hold queue and the transmit ring are of the port"),
+    ("interface Fa0/0.300\ntx-ring-limit 3", "% Not supported: hold queue and transmit ring belong to the port"),
     ("interface Fa0/0.300\nservice-policy output Child", "CBWFQ : Not supported on subinterfaces"),
     ("interface Fa0/0\nservice-policy output Shape", "Attaching service policy to main and sub-interface concurrently"),
     ("interface Fa0/0\nservice-policy input Mark", "Attaching service policy to main and sub-interface concurrently"),
