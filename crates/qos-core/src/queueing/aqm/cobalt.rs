@@ -8,7 +8,6 @@
 
 use crate::frame::descriptor::{mix, Descriptor};
 use crate::plan::aqm::TinPlan;
-use crate::queueing::aqm::codel::control_law;
 use crate::queueing::aqm::manage::mark;
 use crate::time::{Duration, Time};
 
@@ -32,6 +31,12 @@ pub(crate) struct Cobalt {
 pub(crate) struct Signal {
     pub drop: bool,
     pub marked: bool,
+}
+
+/// Time of the next signal after one at `from`. Linux approximates the root by several steps of Newton's method, which
+/// makes no difference.
+fn control_law(from: Time, interval: Duration, count: u32) -> Time {
+    from + Duration((interval.0 as f64 / f64::from(count.max(1)).sqrt()) as u64)
 }
 
 impl Cobalt {
