@@ -119,8 +119,8 @@ def test_program_starts_on_time_during_other_operations(either: HostAccess, tmp_
         assert late.wait(10) == 0
         while time.monotonic_ns() < now + 4 * 10**8:
             channel.ask("clock")
-        assert [each.began_ns() for each in (first, second, never)] == [None] * 3
-        assert [each.poll() for each in (first, second, never)] == [None] * 3
+        # Nothing is said of the others: a busy machine may stop this process beyond their times.
+        assert (never.began_ns(), never.poll()) == (None, None)
         never.signal(signal.SIGTERM)
         assert (never.wait(10), never.began_ns()) == (-signal.SIGTERM, None)
         assert first.wait(10) == second.wait(10) == 0
@@ -128,7 +128,7 @@ def test_program_starts_on_time_during_other_operations(either: HostAccess, tmp_
         assert None not in begun and begun == sorted(begun)  # type: ignore[type-var]
         plan = (now, now + 5 * 10**8, now + 8 * 10**8)
         # Never before; a lab test on an idle machine checks the delay after it.
-        assert all(0 <= came - planned < 5 * 10**8 for came, planned in zip(begun, plan, strict=True))  # type: ignore[operator]
+        assert all(came >= planned for came, planned in zip(begun, plan, strict=True))  # type: ignore[operator]
         (tmp_path / "no program").write_text("#!/nowhere\n")
         (tmp_path / "no program").chmod(0o755)
         failed = start("failed", [str(tmp_path / "no program")], now)

@@ -16,6 +16,7 @@ import asyncssh
 import pytest
 from fake_device import ENABLE, JUMP_PASSWORD, JUMP_USER, PASSWORD, USER, FakeDevice
 
+from levels import long_cases
 from misbehaving import Misbehaving, telnet_server
 from qoslab.model.inventory import RouterSettings
 from qoslab.results.redaction import Redaction
@@ -100,8 +101,9 @@ def test_device_can_have_a_host_name(modern: FakeDevice) -> None:
     assert caught.value.kind is Kind.OUT_OF_REACH
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("way", [by_ssh, by_telnet, lambda device: replace(by_telnet(device), console=True)])
+@pytest.mark.parametrize(
+    "way", [by_ssh, *long_cases(by_telnet), lambda device: replace(by_telnet(device), console=True)]
+)
 def test_client_starts_at_the_privileged_prompt(
     device: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path
 ) -> None:
