@@ -7,8 +7,9 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -227,9 +228,20 @@ def sync_names(path: Path, count: int) -> None:
 
 
 def _sync(paths: Iterable[Path]) -> None:
-    with ThreadPoolExecutor(SYNCS, thread_name_prefix="sync") as pool:
-        for done in [pool.submit(DISK.sync, path) for path in paths]:
-            done.result()
+    synced = [_syncing().submit(DISK.sync, path) for path in paths]
+    wait(synced)
+    for each in synced:
+        each.result()
+
+
+@cache
+def _syncing() -> ThreadPoolExecutor:
+    """Return the threads of this process that sync, since starting them for each cell takes longer than syncing."""
+    return ThreadPoolExecutor(SYNCS, thread_name_prefix="sync")
+
+
+# Threads do not exist in a forked process.
+os.register_at_fork(after_in_child=_syncing.cache_clear)
 
 
 def read_bytes(path: Path, most: int) -> bytes:
