@@ -11,7 +11,7 @@ import pytest
 import sample_run
 
 from qoslab.analysis import Readings
-from qoslab.analysis.counter_files import ns, too_old
+from qoslab.analysis.counter_files import add_counters, ns, too_old
 from qoslab.model.experiment import Observation
 from qoslab.model.steps import TRAFFIC
 from qoslab.results import Cell, CellRecord, PollingRecord, Step
@@ -73,7 +73,9 @@ def over_after(cell: Cell, seconds: float) -> None:
 
 
 def early(cell: Cell) -> list[str]:
-    return list(too_old(cell.files(), cell.files().record(), cell.files().experiment()))
+    record, experiment = cell.files().record(), cell.files().experiment()
+    _, last = add_counters(cell.files(), record, experiment, lambda name, row: None)
+    return list(too_old(last, record, experiment))
 
 
 def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell: Cell) -> None:

@@ -43,7 +43,8 @@ def disagreements_of(files: CellFiles, record: CellRecord, experiment: Experimen
     `record` is the cell's record before it is written; all other files exist. This is called once, when the cell ends.
     """
     rows: defaultdict[str, list[Row]] = defaultdict(list)
-    if problems := add_counters(files, record, experiment, lambda name, row: rows[name].append(row)):
+    problems, last = add_counters(files, record, experiment, lambda name, row: rows[name].append(row))
+    if problems:
         return [f"the counters cannot be read: {problem}" for problem in problems]
     try:
         cards = cards_of(files)
@@ -53,7 +54,7 @@ def disagreements_of(files: CellFiles, record: CellRecord, experiment: Experimen
     compared = disagreements(
         experiment.topology, cards, rows["interfaces"], rows["classes"], uncounted=uncounted, talking=real
     )
-    return [*too_old(files, record, experiment), *compared]
+    return [*too_old(last, record, experiment), *compared]
 
 
 def _uncounted(files: CellFiles, experiment: Experiment) -> list[str]:

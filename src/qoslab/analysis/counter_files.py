@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from qoslab.analysis import raw
 from qoslab.analysis.class_lines import Line, Lines, ends_of
@@ -51,13 +51,24 @@ class HostCount:
         return self.sent_bytes <= WHOLE_PACKET * self.sent
 
 
+class Latest(NamedTuple):
+    """Last counters of a router."""
+
+    time_ns: int
+    """Nanoseconds since 1970."""
+    every_s: float
+    """Time between two readings, in seconds."""
+
+
 def add_counters(
     files: CellFiles, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
-) -> list[str]:
-    """Add the rows of the tables `classes`, `interfaces`, `queues` and `conversations`; return messages for unreadable
-    data.
+) -> tuple[list[str], dict[str, Latest]]:
+    """Add the rows of the tables `classes`, `interfaces`, `queues` and `conversations`.
+
+    Return messages for unreadable data, and the last counters of each router.
     """
     problems: list[str] = []
+    last: dict[str, Latest] = {}
     origin_ns = 0 if record.traffic_started is None else ns(record.traffic_started)
     counted, lines = files.devices_with_counters(), lines_of(experiment)
     names = _traffic_of(record, experiment)
@@ -65,6 +76,7 @@ def add_counters(
         try:
             replies = list(files.counter_replies(device))
             _check(device, replies, origin_ns, experiment)
+            last[device] = Latest(max(reply["time_ns"] for reply in replies), COUNTED_EVERY_S)
             for name, row in _counted_rows(device, replies, origin_ns, names):
                 add(name, row)
             for name, row in kernel_rows(device, replies, origin_ns):
@@ -98,16 +110,19 @@ def add_counters(
                 add("classes", row | times)
     for device in files.devices_with_readings():
         try:
-            for name, row in reading_rows(device, files.readings(device), origin_ns, lines, names):
+            readings, polled = list(files.readings(device)), record.polling.get(device)
+            period = COUNTED_EVERY_S if polled is None else max(polled.every_s, COUNTED_EVERY_S)
+            last[device] = Latest(last_counted(readings), period)
+            for name, row in reading_rows(device, readings, origin_ns, lines, names):
                 add(name, row)
         except QoslabError as error:
             problems.append(error.message)
         except DAMAGE:
             problems.append(f"the readings of {device} are damaged")
-    return problems
+    return problems, last
 
 
-def too_old(files: CellFiles, record: CellRecord, experiment: Experiment) -> Iterator[str]:
+def too_old(last: Mapping[str, Latest], record: CellRecord, experiment: Experiment) -> Iterator[str]:
     """Return one sentence for each router without counters from the end of the traffic, since its values would be too
     low.
 
@@ -116,14 +131,7 @@ def too_old(files: CellFiles, record: CellRecord, experiment: Experiment) -> Ite
     over_ns = _over_ns(record, experiment)
     if over_ns is None:
         return
-    last: dict[str, tuple[float, int]] = {}
-    for device in files.devices_with_counters():
-        last[device] = (COUNTED_EVERY_S, max((reply["time_ns"] for reply in files.counter_replies(device)), default=0))
-    for device in files.devices_with_readings():
-        polled = record.polling.get(device)
-        period = COUNTED_EVERY_S if polled is None else max(polled.every_s, COUNTED_EVERY_S)
-        last[device] = (period, last_counted(files.readings(device)))
-    for device, (period, last_ns) in last.items():
+    for device, (last_ns, period) in last.items():
         if (early := (over_ns - last_ns) / 1e9) > period:
             yield (
                 f"the last counters of {device} were taken {early:.1f} s before the end of the traffic, "

@@ -338,7 +338,7 @@ def _collect(
             problems.append(f'the results of probe "{probe.name}" are damaged')
             continue
         add("probes", row)
-    problems += add_counters(cell, record, experiment, add)
+    problems += add_counters(cell, record, experiment, add)[0]
     for device, health in record.health.items():
         add("health", raw.health_row(device, health))
     return problems
