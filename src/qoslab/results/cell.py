@@ -27,8 +27,9 @@ from qoslab.results.redaction import KNOWN
 from qoslab.schema import CellIdentity, Identified
 
 
-def _line(reply: dict[str, Any]) -> bytes:
-    return (json.dumps(reply, separators=(",", ":")) + "\n").encode()
+def _line(content: object) -> bytes:
+    # Indented, it would be written by the slow encoder in Python.
+    return (json.dumps(content, separators=(",", ":")) + "\n").encode()
 
 
 class Cell(Identified):
@@ -149,6 +150,10 @@ class Cell(Identified):
         Known secrets are removed from text.
         """
         write_once(path, KNOWN.hidden(content).encode() if isinstance(content, str) else content)
+
+    def write_json(self, path: Path, content: object) -> None:
+        """Write one of the cell's files as JSON in one line."""
+        self.write(path, _line(content).decode())
 
     def append_counters(self, device: str, reply: dict[str, Any]) -> None:
         """Add a `counters` reply."""

@@ -50,7 +50,8 @@ class Result:
 
 
 def _text(content: Mapping[str, object]) -> str:
-    return json.dumps(content, indent=1) + "\n"
+    # Indented, it would be written by the slow encoder in Python.
+    return json.dumps(content, separators=(",", ":")) + "\n"
 
 
 def read_result(text: str) -> Result:

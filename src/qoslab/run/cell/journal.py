@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -157,7 +156,7 @@ class Journal:
             # A parser separates a secret from its line, and the secret could no longer be recognised.
             data = {"unparsed": "a configuration, with its secrets removed"}
         self.cell.write(base.with_name(base.name + ".txt"), KNOWN.masked(raw))
-        self.cell.write(base.with_name(base.name + ".json"), json.dumps(_masked(data), indent=1) + "\n")
+        self.cell.write_json(base.with_name(base.name + ".json"), _masked(data))
         file = str(base.relative_to(self.cell.path))
         before, after = (None if each is None else datetime.fromtimestamp(each / 1e9, UTC) for each in between_ns)
         self._observed.append(

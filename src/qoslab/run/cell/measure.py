@@ -328,7 +328,7 @@ class CellRun:
         path = self.cell.configuration(f"{router}.engine.json")
         if path.exists():
             return  # the configuration pushed to an engine router; `verify` has compared it with the active one
-        self.cell.write(path, json.dumps(read_engine_configuration(self._lab, router), indent=1) + "\n")
+        self.cell.write_json(path, read_engine_configuration(self._lab, router))
 
     def _engine_configuration(self, router: str) -> Mapping[str, Any]:
         path = self.cell.configuration(f"{router}.engine.json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from qoslab.errors import RunInvalid
@@ -27,8 +26,7 @@ class NicCounters:
     def keep(self, cell: Cell) -> None:
         """Write the counters from the start and from now."""
         for host, before in self._before.items():
-            text = json.dumps({"before": before, "after": self._read(host)}, indent=1) + "\n"
-            cell.write(cell.host_cards(host), text)
+            cell.write_json(cell.host_cards(host), {"before": before, "after": self._read(host)})
 
     def _read(self, host: str) -> Counts:
         there = self._lab.host(host)

@@ -5,7 +5,6 @@ Nothing else is started: no lab, no Ansible, no observer.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import threading
 import time
@@ -159,9 +158,9 @@ class _CellRun:
             cell.write(cell.configuration(f"{name}.ios"), configuration)
         routers = configured_routers(task.experiment, task.configurations)
         for name, router in routers.items():
-            cell.write(cell.configuration(f"{name}.engine.json"), json.dumps(router.config, indent=1) + "\n")
+            cell.write_json(cell.configuration(f"{name}.engine.json"), router.config)
         scenario = build_scenario(task.experiment, routers, task.identity.repetition, task.demand)
-        cell.write(cell.configuration("scenario.json"), json.dumps(scenario, indent=1) + "\n")
+        cell.write_json(cell.configuration("scenario.json"), scenario)
         for point in self._experiment.captures:
             cell.capture(point.name)  # Creates the folder.
         return routers, scenario
@@ -274,7 +273,7 @@ class _CellRun:
         """Write the results of a probe; those of an IOS router come from its output, as in a real-time lab."""
         experiment, report = self._experiment, result.probes[probe.name]
         file = self._cell.path / "probes" / probe.name
-        self._cell.write(file.with_name(f"{probe.name}.samples.json"), json.dumps(report) + "\n")
+        self._cell.write_json(file.with_name(f"{probe.name}.samples.json"), report)
         node = experiment.topology.nodes[probe.source]
         if not platform_of(node).access.command_line:
             figures = figures_of_report(report, jitter=probe.jitter)
@@ -286,7 +285,7 @@ class _CellRun:
             figures = figures_of_print(output, number) if probe.jitter else figures_of_runs(runs)
         if figures is None:
             raise unanswered(probe, report["latest"]["return_code"])
-        self._cell.write(file.with_name(f"{probe.name}.json"), json.dumps(figures, indent=1) + "\n")
+        self._cell.write_json(file.with_name(f"{probe.name}.json"), figures)
 
     def _print_of_probe(self, probe: Probe, number: int, result: Result, router: Router) -> str:
         """Return the statistics of a probe as its router prints them at the time of reading."""

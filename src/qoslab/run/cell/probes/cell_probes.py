@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -140,7 +139,7 @@ class Probes:
         if not self._wait_until(end):
             return
         figures = prober.read()
-        setting.cell.write(prober.file("json"), json.dumps(figures, indent=1) + "\n")
+        setting.cell.write_json(prober.file("json"), figures)
 
 
 def reserved_ports(experiment: Experiment) -> set[int]:
