@@ -260,7 +260,9 @@ impl<P> Engine<P> {
     /// it is: as far as nothing that enters the link from now on can arrive before them. The caller has them through
     /// its IP stack when their time comes.
     pub fn poll_inside(&mut self, now: Time, ahead: Duration, into: &mut Vec<Output<P>>) {
-        into.append(&mut self.shared.outputs.0);
+        if !self.shared.outputs.0.is_empty() {
+            into.append(&mut self.shared.outputs.0);
+        }
         if ahead == Duration::ZERO && self.in_due.least_key() > now.0 {
             return;
         }

@@ -110,15 +110,15 @@ impl EventQueue {
             return;
         }
         let superseded = &mut self.superseded[station];
+        self.number += 1;
+        let mut this = deadline(due, self.number);
         if !superseded.is_empty() {
             let (last, count) = (self.last, superseded.len());
             superseded.retain(|deadline| *deadline > last);
             self.taken += (count - superseded.len()) as u64;
-        }
-        self.number += 1;
-        let mut this = deadline(due, self.number);
-        if let Some(again) = superseded.iter_mut().filter(|known| time(**known) == due).min() {
-            std::mem::swap(again, &mut this);
+            if let Some(again) = superseded.iter_mut().filter(|known| time(**known) == due).min() {
+                std::mem::swap(again, &mut this);
+            }
         }
         if before != NEVER {
             superseded.push(before);

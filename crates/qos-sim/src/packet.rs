@@ -119,6 +119,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    #[inline]
     pub fn put(&mut self, packet: Packet) -> PacketId {
         match self.free.pop() {
             Some(id) => {
@@ -210,6 +211,7 @@ pub(crate) fn descriptor(protocol: u8, source: (IpAddr, u16), destination: (IpAd
 }
 
 /// The description of one packet, from that of its stream.
+#[inline]
 pub(crate) fn describe(stream: &Descriptor, packet: &Packet, framing: Framing) -> Descriptor {
     let established = matches!(&packet.content, Content::Tcp { segment, .. } if segment.has_ack);
     let (network_len, dscp, ecn) = (packet.length(), packet.dscp, packet.ecn);

@@ -167,6 +167,7 @@ impl Descriptor {
     }
 
     /// The same packet as it counts on a link with `framing`, as [`parse`] would describe its frame there.
+    #[inline]
     #[must_use]
     pub fn framed(mut self, framing: Framing) -> Descriptor {
         (self.counted_len, self.line_len) = framed(self.network_len, usize::from(self.tags), framing);

@@ -122,11 +122,20 @@ fn cells(bytes: u32) -> u32 {
 }
 
 /// Counted bytes and line bytes of a packet of `network_len` bytes behind `tags` VLAN tags.
+#[inline]
 pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u32) {
     let network_len = network_len.min(u32::MAX / 2);
     match framing {
-        // Spelt out, as most frames are: no table is asked for its header.
+        // Most frames, so that callers in other crates have only this in line.
         Framing::Ethernet => ethernet_frame(network_len + ETHERNET, tags),
+        _ => framed_otherwise(network_len, tags, framing),
+    }
+}
+
+/// The same with any other framing.
+#[inline(never)]
+fn framed_otherwise(network_len: u32, tags: usize, framing: Framing) -> (u32, u32) {
+    match framing {
         Framing::Ppp | Framing::Hdlc => {
             let overhead = match SERIAL_LINE_OVERHEAD {
                 _ if mistaken!(SerialOverheadShort) => 4,
@@ -143,6 +152,7 @@ pub(crate) fn framed(network_len: u32, tags: usize, framing: Framing) -> (u32, u
     }
 }
 
+#[inline]
 fn ethernet_frame(untagged: u32, tags: usize) -> (u32, u32) {
     let tags = if tags > 0 && mistaken!(TagUncounted) { 0 } else { tags };
     let frame = untagged + 4 * tags as u32;
