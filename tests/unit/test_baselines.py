@@ -230,7 +230,7 @@ def test_one_command_measures_and_saves_experiments(
 
 def test_an_experiment_without_a_baseline_is_reported(tmp_path: Path) -> None:
     mark = "<!-- baseline: small -->\n<!-- end of baseline -->"
-    text = "<!-- baseline: small -->\n\nNo run of `small` is kept.\n\n<!-- end of baseline -->"
+    text = "<!-- baseline: small -->\n\nNo run of `small` is saved.\n\n<!-- end of baseline -->"
     assert results_document(mark, tmp_path) == results_document(text, tmp_path) == text
 
 
@@ -284,7 +284,7 @@ def test_a_baseline_of_other_configurations_is_reported_in_the_document(tree: Pa
     template.write_text(template.read_text() + "!\nip domain-name example.net\n")
     mark = "<!-- baseline: policing-vs-shaping -->\n<!-- end of baseline -->"
     assert (
-        "\n  - of an earlier version of the file: measured otherwise now: configuration of R1 in policed,"
+        "\n  - of an earlier version of the file: settings that changed: configuration of R1 in policed,"
         in results_document(mark, tree)
     )
 

@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a model that nobody knows": (
         {"model": "7301"},
         [
-            "R1: found a 7301, expected a 3725; check that it is the right device, or give qoslab_model: 7301 for it "
+            "R1: found model 7301, expected 3725; check that it is the right device, or give qoslab_model: 7301 for it "
             "in the inventory, if it is to stand for a 3725"
         ],
     ),
@@ -369,7 +369,7 @@ def test_another_model_can_replace_the_model_of_the_experiment() -> None:
     stands = replace(facts(model="IOSv"), router_settings={"R1": RouterSettings(model="IOSv")})
     assert look(stands) == []
     (found,) = look(replace(facts(), router_settings={"R1": RouterSettings(model="IOSv")}))
-    assert str(found).startswith("R1: found a 3725, expected a IOSv; ")
+    assert str(found).startswith("R1: found model 3725, expected IOSv; ")
 
 
 def test_notes_do_not_refuse_a_run() -> None:
@@ -467,7 +467,7 @@ def emulated(**link: Any) -> Experiment:
         (
             {"delay": "50 ms", "jitter": {"size": "200 us"}},
             RoundTrips(40, (100.4, 100.8) * 20),
-            "found its jitter not measured (40 round trips are too few to distinguish 200 us from none), expected it "
+            "found its jitter not measured (40 round trips are too few to distinguish 200 us of jitter from none), expected it "
             "to be "
             "compared",
         ),

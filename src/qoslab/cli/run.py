@@ -348,7 +348,7 @@ def _check_filters(plan: Plan) -> None:
         elif problem:
             raise UserError(
                 f'capture {point.name}: found the filter "{point.filter}", expected one of pcap-filter(7): {problem}',
-                hint="`man pcap-filter` has the language",
+                hint="`man pcap-filter` describes the language",
             )
 
 
