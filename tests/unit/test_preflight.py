@@ -467,9 +467,8 @@ def emulated(**link: Any) -> Experiment:
         (
             {"delay": "50 ms", "jitter": {"size": "200 us"}},
             RoundTrips(40, (100.4, 100.8) * 20),
-            "found its jitter not measured (40 round trips are too few to distinguish 200 us of jitter from none), expected it "
-            "to be "
-            "compared",
+            "found its jitter not measured (40 round trips are too few to distinguish 200 us of jitter from none), "
+            "expected it to be compared",
         ),
         (
             {"delay": "50 ms", "jitter": {"size": "5 ms", "correlation": "90 %"}},
