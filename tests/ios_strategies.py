@@ -32,6 +32,7 @@ from qoslab.ios.model.device import (
     StaticRoute,
     User,
 )
+from qoslab.ios.model.engine_defaults import DYNAMIC_INITIAL_BYTES, DYNAMIC_MINIMUM_BYTES
 from qoslab.ios.model.interface_queueing import CustomList, CustomQueue, PriorityList, QueueRule, Shaper
 from qoslab.ios.model.matches import AddressMatch, PortMatch
 from qoslab.ios.model.object_groups import NetworkObject, ObjectGroup, ServiceObject
@@ -281,7 +282,14 @@ def dynamic_buckets() -> st.SearchStrategy[DynamicBucket]:
     sizes, times, shares = st.integers(1518, 512_000_000), st.integers(1, 60_000), st.integers(1, 99)
     kinds = (sizes, sizes, sizes, times, times, shares, shares, shares, shares, shares)
     buckets = st.builds(DynamicBucket, *(maybe(kind) for kind in kinds))
-    return buckets.filter(lambda bucket: bucket.ordered)
+    return buckets.filter(_is_ordered)
+
+
+def _is_ordered(bucket: DynamicBucket) -> bool:
+    """Return whether the initial size is between the minimum and the maximum, with the defaults."""
+    initial = DYNAMIC_INITIAL_BYTES if bucket.initial_bytes is None else bucket.initial_bytes
+    minimum = DYNAMIC_MINIMUM_BYTES if bucket.minimum_bytes is None else bucket.minimum_bytes
+    return minimum <= initial <= (initial if bucket.maximum_bytes is None else bucket.maximum_bytes)
 
 
 @composite

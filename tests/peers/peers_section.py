@@ -13,6 +13,7 @@ TITLES = (
     "Policers and rte_meter",
     "Policers and act_police",
     "Shapers, schedulers and tc",
+    "Active queue management and Linux",
     "FIFO queue and ns-3",
     "Random early detection and ns-3",
     "TCP, ns-3 and Linux",

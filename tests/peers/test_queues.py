@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 import against_tc
+import against_tc_aqm
 import kernel
 import ns3_fifo
 import ns3_red
 import pytest
 from against_ns3 import Interval
+from against_tc_aqm import AqmResult
 from ns3_red import RedResult
 from peer_programs import package_version
 from peers_section import Comparison, paragraph, table
@@ -19,6 +22,10 @@ LARGEST_DIFFERENCE = 0.005
 """Greatest relative difference of mean rates."""
 SHAPER_DIFFERENCE = 0.0001
 """Greatest difference of the rate of a single shaper."""
+LARGEST_SHARE = {"CoDel": 0.002, "FQ-CoDel": 0.002, "PIE": 0.05, "CAKE": 0.02}
+"""Greatest difference of the share of dropped packets of a flow. PIE drops at random."""
+LARGEST_DELAY = {"CoDel": 0.02, "FQ-CoDel": 0.02, "CAKE": 0.3}
+"""Greatest relative difference of a median delay."""
 
 
 @pytest.mark.long
@@ -66,6 +73,61 @@ def test_mean_rates_equal_those_of_tc(note: Note) -> None:
     note("Shapers, schedulers and tc", Comparison(f"Linux, user-mode-linux {version}", result, lines, each=list(each)))
     assert [each for each in found if abs(each.difference) > LARGEST_DIFFERENCE] == []
     assert max(shapers) <= SHAPER_DIFFERENCE
+
+
+@pytest.mark.long
+@pytest.mark.comparison("Active queue management and Linux")
+def test_active_queue_management_drops_as_that_of_linux(note: Note) -> None:
+    version = kernel.version()
+    found = against_tc_aqm.compare()
+    rows, phrases = [], []
+    for name in LARGEST_SHARE:
+        mine = [each for each in found if each.discipline == name]
+        worst, delay = max(map(_share, mine)), max(map(_delay, mine))
+        again = max(abs(each.again_dropped - each.kernel_dropped) for each in mine)
+        again_delay = max(abs(each.again_p50_ms / each.kernel_p50_ms - 1) for each in mine)
+        rows.append((name, *(f"{100 * share:.2f}" for share in (worst, again, delay, again_delay))))
+        if name in LARGEST_DELAY:
+            phrases.append(f"{name} {100 * worst:.2f}")
+    lines = [
+        *paragraph(
+            """The same packets at 1, 4 and 20 Mb/s in the engine and in the kernel (virtual time as above): two flows
+            that exceed the rate for some seconds, pause, and start again, and a sparse flow. Each discipline is below
+            an HTB, and CAKE has its own shaper. The kernel carries the packets twice. CoDel and FQ-CoDel decide as in
+            the kernel except for single packets: the engine, too, approximates the root of the control law by steps of
+            Newton's method. PIE drops at random. The table has the largest differences of a flow: of dropped packets in
+            percentage points, and of the median delay in percent."""
+        ),
+        "",
+        *table(
+            ("discipline", "drops: engine, Linux", "two runs of Linux", "delay: engine, Linux", "two runs of Linux"),
+            rows,
+        ),
+    ]
+    each = table(
+        ("discipline", "rate, Mb/s", "flow", "packets", "dropped, %", "in Linux", "median delay, ms", "in Linux"),
+        [
+            (
+                *(one.discipline, f"{one.rate_bps / 1e6:.0f}", one.flow, f"{one.packets:,}"),
+                *(f"{100 * share:.2f}" for share in (one.engine_dropped, one.kernel_dropped)),
+                *(f"{delay:.2f}" for delay in (one.engine_p50_ms, one.kernel_p50_ms)),
+            )
+            for one in found
+        ],
+    )
+    result = f"shares of dropped packets within {', '.join(phrases)} percentage points"
+    title = "Active queue management and Linux"
+    note(title, Comparison(f"Linux, user-mode-linux {version}", result, lines, each=list(each)))
+    assert [one for one in found if _share(one) > LARGEST_SHARE[one.discipline]] == []
+    assert [one for one in found if _delay(one) > LARGEST_DELAY.get(one.discipline, inf)] == []
+
+
+def _share(each: AqmResult) -> float:
+    return abs(each.engine_dropped - each.kernel_dropped)
+
+
+def _delay(each: AqmResult) -> float:
+    return abs(each.engine_p50_ms / each.kernel_p50_ms - 1)
 
 
 @pytest.mark.long

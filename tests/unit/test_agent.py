@@ -328,7 +328,7 @@ def test_program_that_cannot_run_on_a_host_is_reported_with_the_reason(either: H
         channel.close()
     foreign = {"kernel": "Linux pi 6.1 #1 SMP aarch64"}
     other = ExternalHost(SimpleNamespace(facts=foreign), Place(topology, "client", HostSettings()))  # type: ignore[arg-type]
-    assert other.cannot_run("flood") == f"client is aarch64, and flood is for {platform.machine()}"
+    assert other.cannot_run("flood") == f"client is aarch64, but flood is built for {platform.machine()}"
 
 
 @pytest.mark.parametrize(

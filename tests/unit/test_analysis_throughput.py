@@ -134,7 +134,7 @@ class TestHosts:
     def test_a_damaged_file_is_reported(self) -> None:
         with pytest.raises(UserError, match=r"client.after.txt: found no TcpExt.TCPTimeouts"):
             read_counters("\n".join(self.TEXT.splitlines()[:8]), "client.after.txt")
-        with pytest.raises(UserError, match="found 1 behind Tcp:"):
+        with pytest.raises(UserError, match="found 1 after Tcp:"):
             read_counters("Tcp: a b\n1 2 3\n", "x")
 
     def test_kernel_counters_are_read_from_the_cell(self, tmp_path: Path) -> None:

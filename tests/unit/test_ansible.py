@@ -156,7 +156,9 @@ def test_no_intent_is_carried_out_after_one_that_failed(error: Exception, result
     def fail() -> dict[str, Any]:
         raise error
 
-    steps = {"restore": lambda: {"changed": True}, "apply": fail, "verify": lambda: pytest.fail("not reached")}
+    steps: Any = SimpleNamespace(
+        restore=lambda: {"changed": True}, apply=fail, verify=lambda: pytest.fail("not reached")
+    )
     restored = {"intent": "restore", "changed": True}
     failed = {"intent": "apply", "changed": False, "failed": True} | result
     assert in_order(["restore", "apply", "verify"], steps, OSError) == {

@@ -45,7 +45,7 @@ def test_every_change_is_reported() -> None:
         "a goodput.sum: 1.06e+06 b/s, was 1e+06 b/s",
         "b goodput.sum: outside, was within (1e+06 b/s, was 1e+06 b/s)",
         "c goodput.sum: not measured, was 1e+06 b/s",
-        "e goodput.sum: is new, within",
+        "e goodput.sum: new row, within",
         "d (rtt = 50 ms) goodput.sum: is gone",
     ]
 
@@ -180,10 +180,7 @@ def test_averages_are_saved_counted_and_compared(
     least = "mean of police.bucket.late / least bucket of size"
     assert {row.about for row in judged if row.about} == {"mean of goodput.of_pir", least}
     assert re.search(rf"of {len(judged)} expectations within\n", text)
-    assert (
-        "\n| grid (sender = client): What the dynamic bucket is to reach (`mean of goodput.of_pir`) | at least 92"
-        in text
-    )
+    assert "\n| grid (sender = client): Target for the dynamic bucket (`mean of goodput.of_pir`) | at least 92" in text
     monkeypatch.chdir(tmp_path)
     run = Path(shutil.copytree(SWEPT, tmp_path / "runs/tcp-friendly-policer/20261122T000000Z"))
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
@@ -192,7 +189,7 @@ def test_averages_are_saved_counted_and_compared(
     capsys.readouterr()
     assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
     output = capsys.readouterr().out
-    assert output.startswith("grid (sender = client) What the dynamic bucket is to reach: outside, was within (")
+    assert output.startswith("grid (sender = client) Target for the dynamic bucket: outside, was within (")
 
 
 @pytest.mark.long

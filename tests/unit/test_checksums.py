@@ -175,7 +175,7 @@ def test_the_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> Non
     assert list(differences(cell, seal_of_all)) == [
         "../next.txt is missing; it had 1 line (2 bytes)",
         "cut.txt: 1 line (3 bytes) were written, 1 line (2 bytes) are there",
-        "gone.pcapng is missing, 3 bytes were written",
+        "gone.pcapng is missing; it had 3 bytes",
         "more/b.txt was not written by the run",
         "z.txt was not written by the run",
     ]

@@ -42,6 +42,7 @@ TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
 def sent_by_value() -> Iterator[None]:
     """Pickle these functions by value, since workers cannot import them; give a cell one worker."""
     import dask
+    import distributed  # noqa: F401 (its defaults must be there before they are changed)
 
     for module in (crew_cells, sys.modules[__name__]):
         cloudpickle.register_pickle_by_value(module)

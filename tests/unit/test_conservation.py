@@ -94,8 +94,7 @@ def test_received_packets_are_sent_or_dropped() -> None:
 def test_unaccounted_packets_are_reported() -> None:
     (reported,) = found(counted(**{WAN: {"output_drops": 900}}))
     assert reported == (
-        "R1 counts 6000 received packets, 5000 sent, 900 dropped and 0 queued: 100 are nowhere, at most 60 "
-        "can be trusted"
+        "R1 counts 6000 received packets, 5000 sent, 900 dropped and 0 queued: 100 are nowhere, at most 60 are allowed"
     )
     (reported,) = found(counted(**{WAN: {"output_drops": 1100}}))
     assert "100 came from nowhere" in reported
@@ -141,7 +140,7 @@ def test_packets_denied_by_access_lists_count_as_dropped() -> None:
 def test_tolerance_is_exact() -> None:
     # Half a per cent of 6000 packets, and 30.
     assert found(counted(**{WAN: {"output_drops": 940}})) == []
-    assert "61 are nowhere, at most 60 can be trusted" in found(counted(**{WAN: {"output_drops": 939}}))[0]
+    assert "61 are nowhere, at most 60 are allowed" in found(counted(**{WAN: {"output_drops": 939}}))[0]
     hosts = {"client": {"eth0": HostCount(6000, 2000, 6_000_000)}}
     assert found(counted(**{LAN: {"input_packets": 5940}}), hosts=hosts, uncounted=("R1",)) == []
     (reported,) = found(counted(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))

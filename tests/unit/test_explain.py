@@ -339,12 +339,12 @@ def test_ignored_lines_are_noted() -> None:
     text = EDGE.replace(" match dscp ef\n", " match dscp ef\n match protocol webex-meeting\n")
     found = traced(text, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B")
     assert any("class VOICE" in note and "match protocol webex-meeting" in note for note in found.notes)
-    assert any("not read or are undecided" in note for note in found.notes)
+    assert any("unread or undecided QoS lines" in note for note in found.notes)
 
 
 def test_packet_longer_than_the_mtu_is_noted() -> None:
     notes = traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1501 B").notes
-    assert any("longer than the MTU of FastEthernet0/1, 1500 bytes" in note for note in notes)
+    assert any("exceeds the MTU of FastEthernet0/1, 1500 bytes" in note for note in notes)
     assert traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1500 B").notes == ()
 
 

@@ -109,7 +109,7 @@ def test_policy_with_traffic_has_no_warning(tmp_path: Path) -> None:
             VOICE
             + "class-map match-all VIDEO\n match dscp af41\npolicy-map C\n class VIDEO\n  police 64000\npolicy-map P\n"
             + " class VOICE\n  bandwidth 100\n  service-policy C\ninterface FastEthernet0/1\n service-policy output P",
-            "class VOICE/VIDEO of policy-map P of R1 can match no packet: no packet of class VOICE meets it",
+            "class VOICE/VIDEO of policy-map P of R1 can match no packet: no packet of class VOICE matches it",
         ),
     ],
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -250,25 +249,7 @@ def test_parts_of_a_package_import_in_one_direction(package: str) -> None:
 
 TOP_MODULES = {"__init__.py", "__main__.py", "api.py", "conformance.py", "errors.py"}
 """Entry points, and the exceptions of all packages; every other file belongs to a package."""
-ONE_SUBJECT = re.findall(
-    r"\w+",
-    """
-    answer applets atm automation_tools averages base catalyst compile convert expectations flent gate idle
-    ignored inert_lines interface_queueing interfaces inventory ip_sla iperf2 iperf3 ipv6 lab lab_comparison
-    measured metrics mls_qos mtu nodes object_groups page pasted policy policy_map probes qos
-    queue_lists queueing rate_limit render rollback_timer running_config scenario services show
-    simulated subinterfaces sweep system testbed traffic_shape undecided unparsed unsupported verify
-    worker
-    """,
-)
-"""Names of several files with one subject: the same part of sibling packages, such as `commands` and `show`."""
 
 
 def test_top_of_the_package_has_only_entry_points() -> None:
     assert {file.name for file in PACKAGE.glob("*.py")} == TOP_MODULES
-
-
-def test_files_of_one_name_have_one_subject() -> None:
-    names = Counter(file.stem for file in FILES if not file.stem.startswith("__"))
-    repeated = {name for name, count in names.items() if count > 1}
-    assert repeated == set(ONE_SUBJECT), "give a file with another subject another name"

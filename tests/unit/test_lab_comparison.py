@@ -131,7 +131,7 @@ def test_incomparable_runs_are_named(runs: Path, tmp_path: Path) -> None:
         external.name,
         virtual.name,
     ]
-    with pytest.raises(UserError, match=r"found two runs in the virtual lab, expected one of each lab"):
+    with pytest.raises(UserError, match=r"found two runs in the virtual lab, expected one run per lab"):
         counterparts(root, [str(virtual), str(virtual)])
 
     def longer(experiment: dict[str, Any]) -> None:

@@ -507,7 +507,7 @@ class TestCommand:
         table = tmp_path / "joined.parquet"
         assert main(["infer", *names, "--table", str(table)]) == 2
         output = capsys.readouterr().err
-        assert "the captures are unrelated: they have 3,000 and" in output and "of which 0 are in both" in output
+        assert "the captures are unrelated: they have 3,000 and" in output and "but only 0 are in both" in output
         assert "The captures have no host in common" in output and not list(tmp_path.glob("*parquet*"))
 
     def test_truncated_capture_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def test_each_notebook_is_tested_with_a_simulated_run() -> None:
 def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(notebook, "shipped", lambda name: tmp_path / "shipped" / name)
-    with pytest.raises(UserError, match="no notebooks at all"):
+    with pytest.raises(UserError, match="there is no notebook"):
         notebook.find_notebook(None)
     (tmp_path / "analysis").mkdir()
     for name in ("a", "b"):

@@ -227,7 +227,7 @@ def test_counters_are_read_back_and_a_truncated_line_is_reported(tmp_path: Path)
     # A cell has its record when all is written, so no line of one that has it may be half there.
     with cell.counters("R1").open("a") as handle:
         handle.write('{"ok": tr')
-    with pytest.raises(UserError, match=r"R1\.jsonl:4: no JSON"):
+    with pytest.raises(UserError, match=r"R1\.jsonl:4: not valid JSON"):
         list(cell.files().counter_replies("R1"))
 
 

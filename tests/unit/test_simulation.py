@@ -384,10 +384,10 @@ def test_values_of_a_flow_are_read() -> None:
 
 def test_flow_without_arrivals_is_reported() -> None:
     text = flow_text(connected=False, bytes=0)
-    with pytest.raises(TrafficError, match="0 of 1 connections came up"):
+    with pytest.raises(TrafficError, match="0 of 1 connections were established"):
         read_flow(FLOW, text)
     found = read_flow(FLOW.model_copy(update={"may_fail": True}), text)
-    assert found.failure == "0 of 1 connections came up" and found.streams[0].bytes == 0
+    assert found.failure == "0 of 1 connections were established" and found.streams[0].bytes == 0
     with pytest.raises(TrafficError, match="stream 1 had not come to its end"):
         read_flow(FLOW, flow_text(complete=False))
 

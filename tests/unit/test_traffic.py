@@ -347,9 +347,9 @@ class TestFlood:
             ({"rate": Rate(1), "random": ("size",)}, "with random sizes, expected a delay"),
             ({"delay": Duration(1), "size": Size(100), "random": ("size",)}, "in addition to a random size"),
             ({"delay": Duration(1), "size": Size(100), "random": ("port",), "port": 7}, "in addition to a random port"),
-            ({"delay": Duration(1), "random": ("size", "size")}, "each at most once"),
+            ({"delay": Duration(1), "random": ("size", "size")}, "each word at most once"),
             ({"delay": Duration(1), "size": Size(100), "window": Size(1)}, "on flows of iperf only"),
-            ({"delay": Duration(1), "size": Size(100), "may_fail": True}, "cannot fail"),
+            ({"delay": Duration(1), "size": Size(100), "may_fail": True}, "flood has no failure to allow"),
         ],
     )
     def test_unsupported_traffic_is_refused(self, keys: dict[str, object], message: str) -> None:

@@ -127,7 +127,7 @@ def test_nested_policies_are_compared() -> None:
         "interfaces": {"Serial0/1/0": {"service_policy_input": "Mark", "service_policy_output": "Parent"}},
     }
     assert policy_differences(shown("nested"), intended) == [
-        "Serial0/1/0 output, Parent, class Bulk, Child, class Missing: not shown"
+        "Serial0/1/0 output, Parent, class Bulk, Child, class Missing: missing in the output"
     ]
 
 

@@ -217,7 +217,7 @@ fn impossible_options_are_reported() {
         ("send 127.0.0.1 --bandwidth 0.001 --size 1500", "more than an hour"),
         ("send 127.0.0.1 --port 9 --delay 3600000 --batch 2", "found batches of 2"),
         ("send 127.0.0.1 --delay 1 --streams 3 --source-port 65534", "65534 for 3 streams"),
-        ("send ::1 --delay 1 --size 60", "found a size of 60 bytes, expected at least 76 of IPv6"),
+        ("send ::1 --delay 1 --size 60", "found a size of 60 bytes, expected at least 76 for IPv6"),
         ("send ::1 --delay 1 --source 127.0.0.1", "expected one of the same family"),
         ("receive --port 9999 --address 192.0.2.1", "cannot use 192.0.2.1:9999"),
     ] {

@@ -98,6 +98,6 @@ def find_notebook(experiment: str | None) -> Path:
         return own
     found = f'found "{experiment}"' if experiment is not None else "found no name"
     raise UserError(
-        f"{found}, expected one of {', '.join(known) or 'no notebook, since there is none'}",
+        f"{found}, expected one of {', '.join(known)}" if known else f"{found}: there is no notebook",
         hint=f"notebooks are {NOTEBOOKS}/EXPERIMENT.ipynb",
     )

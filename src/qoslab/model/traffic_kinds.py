@@ -198,7 +198,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
     _voice("opus", "Opus calls, 32 kb/s, 20 ms", 3, 80, OPUS, "RFC 6716; RFC 7587, section 3.1.1: 28 to 40 kb/s"),
     TrafficKind(
         "video",
-        "video calls, 1.5 Mb/s, 30 pictures a second",
+        "video calls, 1.5 Mb/s, 30 frames per second",
         "calls",
         "udp",
         34,
@@ -212,7 +212,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
     ),
     TrafficKind(
         "streaming",
-        "MPEG video streams, 4 Mb/s, 25 pictures a second",
+        "MPEG video streams, 4 Mb/s, 25 frames per second",
         "streams",
         "udp",
         26,

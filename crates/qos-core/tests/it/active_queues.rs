@@ -350,8 +350,8 @@ fn errors_in_a_tree_name_their_path() {
         (vec![fifo("1:")], 1, "queueing.default"),
         (vec![tree_node("1:", None, None), below(Some("1:"), "2:")], 0, "node 0 is a class"),
         (vec![tree_node("1:", None, None)], 0, "queueing.nodes[0].queue"),
-        (vec![fifo("1:"), fifo("1:")], 0, "is there already"),
-        (vec![below(Some("9:"), "1:")], 0, "there is no class"),
+        (vec![fifo("1:"), fifo("1:")], 0, "already exists"),
+        (vec![below(Some("9:"), "1:")], 0, "there is no earlier class"),
         (vec![fifo("1:"), below(Some("1:"), "2:")], 0, "a class with a queue has no children"),
         (vec![TreeNode { shape: Some(no_rate), ..fifo("1:") }], 0, "shape.rate_bps"),
     ] {

@@ -321,7 +321,11 @@ fn refused_policy_changes_nothing() {
         (policy(vec![class_of("udp"), class_of("udp")]), "policy_maps.P.classes[1].name", "already"),
         (policy(vec![class_of("udp").kbps(76_000)]), "policy_maps.P.classes[0].bandwidth", "75 per cent"),
         (policy(vec![class_of("udp").fair_queue()]), "policy_maps.P.classes[0].fair_queue", "class-default only"),
-        (policy(vec![class_of("udp").service_policy("P")]), "policy_maps.P.classes[0].service_policy", "in itself"),
+        (
+            policy(vec![class_of("udp").service_policy("P")]),
+            "policy_maps.P.classes[0].service_policy",
+            "contains itself",
+        ),
         (policy(vec![class_of("udp").set(SetField::Dscp, 64)]), "policy_maps.P.classes[0].set[0].value", "0 to 63"),
         (input, "interfaces.Out.service_policy_input", "output only"),
     ]);

@@ -65,7 +65,7 @@ fn fields_of_an_entry_must_fit_its_protocol() {
     }
     taken(&icmp(Some(3), Some(1), 1));
     not_taken(&icmp(None, Some(1), 1), "icmp_code", "a code needs a type");
-    not_taken(&icmp(Some(3), Some(1), 17), "icmp_type", "only ICMP (1) packets have it");
+    not_taken(&icmp(Some(3), Some(1), 17), "icmp_type", "only ICMP (1) packets have this field");
     let fragments = || AccessListEntry { fragments: true, ..permit(Some(17)) };
     taken(&fragments());
     not_taken(&AccessListEntry { source_port: port(), ..fragments() }, "fragments", "have no ports");

@@ -210,7 +210,7 @@ fn policies_nest_to_three_levels_and_only_where_allowed() {
     assert_eq!(refused(&nested(3)), None);
     assert!(refused(&nested(4)).unwrap().1.contains("more than 3 levels"));
     assert_refused(Hqf, vec![class_of("c1").service_policy("None")], "classes[0].service_policy", "no policy-map");
-    assert_refused(Hqf, vec![class_of("c1").service_policy("P")], "classes[0].service_policy", "in itself");
+    assert_refused(Hqf, vec![class_of("c1").service_policy("P")], "classes[0].service_policy", "contains itself");
     let of = |generation: Generation, actions: fn(PolicyClass) -> PolicyClass| {
         let parent = actions(class_of("c2").service_policy("Inner"));
         let maps = maps([("Inner", vec![percent("c1", 10)]), ("P", vec![parent])]);

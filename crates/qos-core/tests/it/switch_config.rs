@@ -39,7 +39,7 @@ fn refused(text: &str, path: &str, reason: &str) {
 #[test]
 fn global_values_are_checked() {
     let set = |number: usize, change: fn(&mut QueueSetConfig)| global(|switch| change(&mut switch.queue_sets[number]));
-    refused(&set(0, |set| set.buffers = [25, 25, 25, 24]), "switch.queue_sets[0].buffers", "make 99");
+    refused(&set(0, |set| set.buffers = [25, 25, 25, 24]), "switch.queue_sets[0].buffers", "add up to 99");
     refused(&set(1, |set| set.buffers = [50, 0, 25, 25]), "switch.queue_sets[1].buffers[1]", "1 to 100");
     let thresholds = "switch.queue_sets[1].thresholds[2]";
     refused(&set(1, |set| set.thresholds[2].t1 = 0), &format!("{thresholds}.t1"), "1 to 3200");
@@ -54,7 +54,7 @@ fn global_values_are_checked() {
     refused(&map(|maps| maps.dscp_output_q[46] = [5, 1]), "switch.maps.dscp_output_q[46][0]", "1 to 4");
     refused(&map(|maps| maps.dscp_output_q[46] = [1, 4]), "switch.maps.dscp_output_q[46][1]", "1 to 3");
     refused(&map(|maps| maps.cos_input_q[0] = [3, 1]), "switch.maps.cos_input_q[0][0]", "1 to 2");
-    refused(&global(|switch| switch.input.buffers = [90, 11]), "switch.input.buffers", "make 101");
+    refused(&global(|switch| switch.input.buffers = [90, 11]), "switch.input.buffers", "add up to 101");
     refused(&global(|switch| switch.input.priority.bandwidth = 41), "switch.input.priority.bandwidth", "0 to 40");
     let slow = |switch: &mut SwitchConfig| switch.aggregate_policers = policer_a(7_999, ExceedAction::Drop);
     refused(&global(slow), "switch.aggregate_policers.A.rate_bps", "8000");
@@ -105,7 +105,7 @@ fn policies_are_checked() {
         (class_default().police_aggregate("A"), "police_aggregate", "no aggregate policer \"A\""),
         (class_default().shape_bps(64_000), "shape", "no such action"),
         (class_default().trust(Trust::Cos).set(SetField::Dscp, 1), "trust", "one of the two"),
-        (class_default().set(SetField::Cos, 1), "set[0].field", "code point"),
+        (class_default().set(SetField::Cos, 1), "set[0].field", "DSCP or IP precedence only"),
         (class_default().police_bps(64_000), "police.bc", "burst in bytes"),
         (class_default().police(police(64_000).bytes(7_999)), "police.bc.bytes", "8000 to 1000000"),
         (class_default().police(marked), "police.exceed", "policed-dscp-transmit"),
@@ -113,7 +113,7 @@ fn policies_are_checked() {
         refused(&in_class(class), &format!("policy_maps.P.classes[0].{field}"), reason);
     }
     let output = refusal(&with(class_default(), own().output("P")));
-    refused(&output, &format!("interfaces.{}.service_policy_output", name(1)), "none");
+    refused(&output, &format!("interfaces.{}.service_policy_output", name(1)), "does not have this key");
     // An aggregate policer belongs to one policy-map.
     let aggregate = || class_default().police_aggregate("A");
     let mut two = with(aggregate(), own()).policy_map("Q", vec![aggregate()]);

@@ -119,8 +119,7 @@ impl Transfer {
         let writes = match flow.rate_bps {
             None => None,
             Some(_) if flow.rate_layer == RateLayer::Ip => {
-                let message =
-                    "found ip on a TCP flow, expected payload: a TCP application does not see IP packet sizes";
+                let message = "found ip on a TCP flow, expected payload: a TCP application sees no packet sizes";
                 return wrong("rate_layer", message.to_owned());
             }
             Some(rate) => {

@@ -103,7 +103,7 @@ fn incompatible_addresses_are_refused() {
         ),
         (
             with("/flows/0/source_address", json!("10.0.1.10")),
-            "flows[0]: found 10.0.1.10 and 2001:db8:2::10, of two families",
+            "flows[0]: found 10.0.1.10 and 2001:db8:2::10, of different address families",
         ),
         (
             with("/flows/0/source_address", Value::Null),

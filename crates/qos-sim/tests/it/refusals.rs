@@ -80,7 +80,7 @@ fn errors_of_a_link_are_reported() {
             with(&[("/links/1/loss", json!({"model": "random", "probability": 2}))]),
             "links[1].loss.probability: 2: give a probability from 0 to 1",
         ),
-        (with(&[("/links/1/name", json!("lan"))]), "links[1].name: found \"lan\", as links[0] has it"),
+        (with(&[("/links/1/name", json!("lan"))]), "links[1].name: found \"lan\", already used by links[0]"),
     ]);
 }
 
@@ -158,7 +158,7 @@ fn errors_of_a_flow_are_reported() {
         (with(&[("/flows/0/dscp", json!(64))]), "flows[0].dscp: found 64, expected 0 to 63"),
         (
             with(&[("/flows/0/client_port", json!(65_535)), ("/flows/0/streams", json!(2))]),
-            "flows[0].client_port: found 65535 for 2 streams",
+            "flows[0].client_port: found 65535 as the first of 2 ports",
         ),
     ]);
 }

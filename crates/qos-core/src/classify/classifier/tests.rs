@@ -264,18 +264,18 @@ fn entries_tell(
 
 #[test]
 fn each_field_that_statements_ask_for_tells_classes_apart() {
-    let told = |field, classes: u16, test: &dyn Fn(u16) -> Test, packet: &dyn Fn(u16, &mut Descriptor)| {
+    let check = |field, classes: u16, test: &dyn Fn(u16) -> Test, packet: &dyn Fn(u16, &mut Descriptor)| {
         let classes: Vec<_> = (0..classes).map(|number| asking(test(number))).collect();
         tells(field, &[], &classes, packet);
     };
-    told(Field::Dscp, 64, &|number| Test::Dscp { values: 1 << number, ip_only: false }, &|number, packet| {
+    check(Field::Dscp, 64, &|number| Test::Dscp { values: 1 << number, ip_only: false }, &|number, packet| {
         packet.dscp = number as u8;
     });
-    told(Field::Dscp, 8, &|number| Test::Precedence { values: 1 << number, ip_only: false }, &|number, packet| {
+    check(Field::Dscp, 8, &|number| Test::Precedence { values: 1 << number, ip_only: false }, &|number, packet| {
         packet.dscp = number as u8 * 8 + 3;
     });
-    told(Field::Cos, 8, &|number| Test::Cos { values: 1 << number }, &|number, packet| packet.cos = number as u8);
-    told(
+    check(Field::Cos, 8, &|number| Test::Cos { values: 1 << number }, &|number, packet| packet.cos = number as u8);
+    check(
         Field::Vlan,
         64,
         &|number| Test::Vlan { ranges: [(number * 10, number * 10 + 9)].into() },
@@ -283,12 +283,12 @@ fn each_field_that_statements_ask_for_tells_classes_apart() {
             packet.vlan = number * 10 + number % 10;
         },
     );
-    told(Field::QosGroup, 64, &|number| Test::QosGroup(number), &|number, packet| packet.qos_group = number);
-    told(Field::InputPort, 64, &|number| Test::InputInterface(PortId(number)), &|number, packet| {
+    check(Field::QosGroup, 64, &|number| Test::QosGroup(number), &|number, packet| packet.qos_group = number);
+    check(Field::InputPort, 64, &|number| Test::InputInterface(PortId(number)), &|number, packet| {
         packet.input_port = Some(PortId(number));
     });
     let inner = |number| asking(Test::QosGroup(number));
-    told(Field::QosGroup, 64, &|number| Test::Nested(inner(number)), &|number, packet| packet.qos_group = number);
+    check(Field::QosGroup, 64, &|number| Test::Nested(inner(number)), &|number, packet| packet.qos_group = number);
 }
 
 #[test]

@@ -142,9 +142,8 @@ impl Codel {
         }
         if let Some(item) = &mut item {
             decisions.sojourn_ns = Some(exact.since(item.arrival).0);
-            let waited = sojourn(item, now);
-            let over = plan.ce_threshold.is_some_and(|threshold| waited > whole_ticks(threshold.0));
-            if over && mark(&mut item.descriptor) {
+            let above = |threshold: Duration| sojourn(item, now) > whole_ticks(threshold.0);
+            if plan.ce_threshold.is_some_and(above) && mark(&mut item.descriptor) {
                 decisions.over_threshold.add(item.bytes());
             }
         }
