@@ -129,8 +129,15 @@ def sending(lab: Lab) -> bool:
     return any("iperf3" in each and "192.168.20.2" in each for each in programs(lab).values())
 
 
-def iperf3_runs(lab: Lab) -> None:
-    wait_until(lambda: sending(lab), "the client's iperf3 runs", RUN_S, lambda: str(programs(lab)))
+def iperf3_runs(lab: Lab, command: Command) -> None:
+    """Wait until the client of a run sends."""
+
+    def sends() -> bool:
+        if command.process.poll() is not None:
+            raise AssertionError(f"the run ended before its traffic: {command.end()}")
+        return sending(lab)
+
+    wait_until(sends, "the client's iperf3 runs", RUN_S, lambda: str(programs(lab)))
 
 
 def test_an_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tuple[Lab, Path]) -> None:
@@ -220,7 +227,7 @@ def test_host_with_a_cut_connection_is_cleaned_and_named(clean: Path, exposed: t
     command = Command(
         clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "30s", "--arm", "policed", "--attempts", "1"
     )
-    iperf3_runs(lab)
+    iperf3_runs(lab, command)
     assert hosts(lab) != before
     # The client's ssh: the port distinguishes them.
     port = str(read_lab(file).hosts["client"].port)
@@ -285,7 +292,7 @@ def test_hosts_are_clean_after_sigkill_of_the_run(
     whose = f"the run of policing-vs-shaping by {getpass.getuser()} on {platform.node()}, since "
     before = hosts(lab)
     command = Command(clean, "run", str(EXPERIMENT), "--lab", str(file), "--duration", "30s", "--arm", "policed")
-    iperf3_runs(lab)
+    iperf3_runs(lab, command)
     # A second user has an inventory and a home of his own.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "bob"))
     others = shutil.copy(file, file.with_name("bob.yml"))

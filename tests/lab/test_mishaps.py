@@ -219,7 +219,7 @@ def test_a_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], cle
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
-        iperf3_runs(lab)
+        iperf3_runs(lab, command)
         ended = asyncio.run(ended_under_another_name(lab, command))
     record = borne(clean, ended)
     (reported,) = (each for each in record["warnings"] if "another user changed the configuration of R1" in each)
@@ -233,7 +233,7 @@ def test_router_restart_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path
     session(lab, "write memory")
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
-        iperf3_runs(lab)
+        iperf3_runs(lab, command)
         asyncio.run(restart(lab))
         status, output, errors = command.end()
     record = cell(clean, "policed")
@@ -279,7 +279,7 @@ def test_full_disk_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> 
     try:
         # Long enough for a machine that is short of memory: it may take seconds to fill so much of it.
         with begun(clean, *arguments(mine, "--duration", "15s", "--arm", "shaped")) as command:
-            iperf3_runs(lab)
+            iperf3_runs(lab, command)
             # iperf3 itself wants room there when it begins.
             time.sleep(1.0)
             filled = lab.run("server", ["dd", "if=/dev/zero", f"of={small}/full", "bs=1M"], check=False)
@@ -312,7 +312,7 @@ def test_a_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], c
     mine.write_text(text)
     with begun(clean, *arguments(mine, "--duration", "4s", "--arm", "policed", "--arm", "shaped")) as command:
         command.wait_for("policed/1: traffic")
-        iperf3_runs(lab)
+        iperf3_runs(lab, command)
         mark.touch()
         status, output, errors = command.end()
     assert status == 3, errors + output
@@ -331,7 +331,7 @@ def test_second_ctrl_c_abandons_an_unresponsive_router(rack: tuple[Lab, Path], c
         behind(lab, file, clean) as (relay, mine),
         begun(clean, *arguments(mine, "--duration", "30s", "--arm", "policed"), started=True) as command,
     ):
-        iperf3_runs(lab)
+        iperf3_runs(lab, command)
         relay.stall()
         os.kill(command.process.pid, signal.SIGINT)
         command.wait_for("interrupted: restoring the routers")
@@ -358,7 +358,7 @@ def test_silent_router_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path)
         behind(lab, file, clean) as (relay, mine),
         begun(clean, *arguments(mine, "--duration", "6s", "--arm", "policed"), started=True) as command,
     ):
-        iperf3_runs(lab)
+        iperf3_runs(lab, command)
         relay.stall()
         output, errors = command.process.communicate(timeout=SILENT_S)
         assert command.process.returncode == 3 and "Traceback" not in errors, errors + output

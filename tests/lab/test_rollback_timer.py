@@ -124,7 +124,7 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
     session(lab, "write memory", router="R3")
     before = shown(lab)
     command = Command(clean, "run", str(experiment), "--lab", str(inventory))
-    iperf3_runs(lab)
+    iperf3_runs(lab, command)
     command.process.kill()
     killed = time.monotonic()
     during = shown(lab)

@@ -59,7 +59,7 @@ def test_change_sends_the_difference_and_foreign_qdiscs_are_refused() -> None:
     ]
     assert not found["same"]
     assert found["repaired"]
-    assert found["taken"].startswith("eth1 has the qdisc htb 1:, expected none")
+    assert found["taken"].startswith("eth1 has the qdisc htb 1:, expected only the default")
     assert found["left"] == []
     assert found["parameter"].startswith(
         'tc refused "tc qdisc add dev eth0 parent 1:11 handle 11: pfifo limit 64 limit -1"'
