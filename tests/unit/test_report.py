@@ -504,6 +504,19 @@ def test_a_narrow_terminal_shows_the_verdict_and_verbose_shows_all(
     assert "31250 B" in row and "within" in row
 
 
+def test_a_narrow_table_truncates_no_verdict(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = analyse(run)
+    names = ["arm", "n", "metric", "where", "tolerance", "verdict"]
+    long = ["shaped/policed", 1, "class.offered.during", "time 5.7 s", "1.787 kb/s to 22.251 kb/s", "loose bounds"]
+    outcome.comparison.loc[0, names] = long
+    print_outcome(outcome, run, as_json=False)
+    row = next(line for line in capsys.readouterr().out.splitlines() if "class.offered" in line)
+    assert "1.787 to 22.251 kb/s" in row and "loose bounds" in row
+
+
 class TestLead:
     """Tests of the picture before the tables."""
 

@@ -27,8 +27,8 @@ from qoslab.system.printing import echo, one_line, printable
 
 WIDTH = 200
 """Columns of output that is not a terminal, unless COLUMNS is set."""
-METRIC_WIDTH, VERDICT_WIDTH = 25, 12
-"""Minimum columns for the name of a metric, and for a verdict ("not measured")."""
+METRIC_WIDTH, VALUE_WIDTH = 22, 12
+"""Minimum columns for the name of a metric, and for a value ("not measured")."""
 WITH_PUBLISHED, WITH_ALL = 110, 150
 """Minimum columns of the output to show the published values and their difference, and to show all columns."""
 _SAME_UNIT = re.compile(r"^(\S+) (\S+) to (\S+) \2$")
@@ -140,7 +140,8 @@ def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
     table.add_column("metric", min_width=METRIC_WIDTH)
     for name in names:
         justify: JustifyMethod = "right" if name in numbers else "left"
-        table.add_column(name, justify=justify, min_width=VERDICT_WIDTH if name in (found, "verdict") else None)
+        least = VALUE_WIDTH if name == found else None
+        table.add_column(name, justify=justify, min_width=least, no_wrap=name == "verdict")
     arm = None
     for row in rows:
         if row["arm"] != arm:
