@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from qoslab.errors import UserError
 from qoslab.ios.cli.session import INERT, Position
@@ -98,6 +98,14 @@ class Attachment:
         return f"{self.interface} group {self.group}" if self.group else self.interface
 
 
+@dataclass
+class Lines:
+    """Lines of the input by the line above them."""
+
+    heads: list[str] = field(default_factory=list)
+    below: dict[str, list[str]] = field(default_factory=dict)
+
+
 @dataclass(eq=False)
 class Configuration:
     """Parsed input, which does not change after reading. Equal only to itself."""
@@ -114,6 +122,25 @@ class Configuration:
     def device(self) -> Device:
         """The configured device."""
         return self.reading.device
+
+    @cached_property
+    def lines(self) -> Lines:
+        """Lines of interfaces, and all stored and unread lines, by the line above them."""
+        rows: list[tuple[int, str, str]] = []
+        for carried in self.reading.carried:
+            names = carried.position.names
+            if carried.position.mode == INERT:
+                rows.append((carried.number, names[0], carried.text))
+            elif carried.position.mode == "interface":
+                rows.append((carried.number, f"interface {names[0]}", carried.text))
+        rows += [(each.number, each.place[0] if each.place else "", each.text) for each in self.reading.unread]
+        found = Lines()
+        for _, place, text in sorted(rows):
+            if not place or place == text:
+                found.heads.append(text)
+            else:
+                found.below.setdefault(place, []).append(text)
+        return found
 
     def line_of(self, *names: str, command: str = "") -> int:
         """Return the line of a command; see `Reading.line_of`."""
@@ -345,21 +372,9 @@ def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]
         if found is not None:
             own = (_BANDWIDTH.fullmatch(each.text) for other, each in below if other == name)
             typed = next((int(each[1]) for each in own if each), None)
-            rate = composed_rate(_sections(configuration), interface) if typed is None else (typed, "bandwidth")
+            rate = composed_rate(configuration.lines.below, interface) if typed is None else (typed, "bandwidth")
             kbps, source = rate or (None, "")
             yield Attachment(interface, found[1], found[2], carried.number, "", kbps, source)
-
-
-def _sections(configuration: Configuration) -> dict[str, list[str]]:
-    """Return the lines of interfaces and controllers, which the router may have stored, used or not read."""
-    found = defaultdict[str, list[str]](list)
-    for each in configuration.reading.carried:
-        if each.position.names and each.position.mode in (INERT, "interface"):
-            found[f"interface {each.position.names[0].removeprefix('interface ')}"].append(each.text)
-    for unread in configuration.reading.unread:
-        if unread.place:
-            found[unread.place[0]].append(unread.text)
-    return found
 
 
 def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) -> Attachment:

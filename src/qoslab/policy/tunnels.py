@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network
 
-from qoslab.ios.cli.session import INERT
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.ios.rules import descendants
-from qoslab.policy.pasted_configuration import Attachment, Configuration
+from qoslab.policy.pasted_configuration import Attachment, Configuration, Lines
 from qoslab.policy.rate import Rate, listed
 
 TUNNEL_BYTES_ARE_COUNTED = True
@@ -208,18 +207,10 @@ class Encapsulation:
         return packet_bytes + tunnel.overhead_bytes(packet_bytes) + header_bytes
 
 
-@dataclass
-class _Lines:
-    """Lines of the input by the line above them."""
-
-    heads: list[str] = field(default_factory=list)
-    below: dict[str, list[str]] = field(default_factory=dict)
-
-
 @lru_cache(maxsize=4)
 def tunnels_of(configuration: Configuration) -> tuple[Tunnel, ...]:
     """Return the tunnels that are not shut down, and the crypto maps of ports."""
-    lines = _lines(configuration)
+    lines = configuration.lines
     sets = dict(_transform_sets(lines))
     profiles = {found[1]: lines.below.get(head, []) for head in lines.heads if (found := _PROFILE.fullmatch(head))}
     made = []
@@ -242,7 +233,7 @@ def _has_source(below: Iterable[str]) -> bool:
     return any(each.startswith("tunnel source ") for each in below)
 
 
-def _entries(lines: _Lines, name: str) -> Iterator[list[str]]:
+def _entries(lines: Lines, name: str) -> Iterator[list[str]]:
     """Yield the lines of each entry of a crypto map, and of the dynamic crypto maps that it names."""
     for head in lines.heads:
         found = _MAP.fullmatch(head)
@@ -311,7 +302,7 @@ def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulat
     below = tuple(each for each in every if at.interface and at.interface in (each.source, _port_of(each.source)))
     if not below:
         return None
-    rows = _lines(configuration).below.get(f"interface {below[0].source}", [])
+    rows = configuration.lines.below.get(f"interface {below[0].source}", [])
     return Encapsulation(below, below=True, others=any(_NOT_SHARED.match(each) for each in rows))
 
 
@@ -353,26 +344,7 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
     return tuple(notes)
 
 
-@lru_cache(maxsize=4)
-def _lines(configuration: Configuration) -> _Lines:
-    rows: list[tuple[int, str, str]] = []
-    for carried in configuration.reading.carried:
-        names = carried.position.names
-        if carried.position.mode == INERT:
-            rows.append((carried.number, names[0], carried.text))
-        elif carried.position.mode == "interface":
-            rows.append((carried.number, f"interface {names[0]}", carried.text))
-    rows += [(each.number, each.place[0] if each.place else "", each.text) for each in configuration.reading.unread]
-    found = _Lines()
-    for _, place, text in sorted(rows):
-        if not place or place == text:
-            found.heads.append(text)
-        else:
-            found.below.setdefault(place, []).append(text)
-    return found
-
-
-def _transform_sets(lines: _Lines) -> Iterator[tuple[str, Ipsec]]:
+def _transform_sets(lines: Lines) -> Iterator[tuple[str, Ipsec]]:
     for head in lines.heads:
         if found := _SET.fullmatch(head):
             transforms = tuple(each for each in found[2].split() if each.startswith(("esp-", "ah-")))
