@@ -581,7 +581,7 @@ class _Checker:
             if (graph.over is None) == (not graph.rows) or bool(graph.rows) != bool(graph.columns):
                 yield self.document.finding(
                     steps,
-                    "expected either the key over, or the keys rows and columns",
+                    "found neither or both of curves and a map, expected the key over, or the keys rows and columns",
                     "over: bucket draws curves; rows: [rtt] with columns: [pir] draws a map",
                 )
             known = parameters_of(self.experiment, graph.arms)

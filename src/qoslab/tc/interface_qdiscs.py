@@ -246,7 +246,7 @@ class Qdiscs:
         argv, text = (["sh", "-ec", _COUNTERS, *with_classes], batch) if with_classes else (alone, batch)
         status, output, errors = self._run(argv, text)
         if status != 0:
-            raise DeviceError(f"the counters of cannot read the qdiscs: {errors.strip()}")
+            raise DeviceError(f"cannot read the counters of the qdiscs: {errors.strip()}")
         printed, *texts = output.split("\f")
         arrays = list(_arrays(printed))
         found: dict[str, Any] = {name: {"qdiscs": [], "classes": [], "filters": []} for name in self.interfaces}

@@ -30,7 +30,8 @@ class Tbf:
         if self.burst <= 0:
             raise ParameterError("burst", "found no burst, expected burst BYTES")
         if (self.limit is None) == (self.latency_us is None):
-            raise ParameterError("limit", "expected exactly one of limit BYTES and latency TIME")
+            found = "neither limit nor latency" if self.limit is None else "both limit and latency"
+            raise ParameterError("limit", f"found {found}, expected either limit BYTES or latency TIME")
 
     @property
     def queue_bytes(self) -> int:
