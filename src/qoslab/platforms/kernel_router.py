@@ -1,6 +1,6 @@
 """Configuration of a router with a kernel data plane, from its template: tc commands or IOS lines.
 
-A template whose first word is `tc` consists of commands; any other is IOS, with `interface eth1` for the interface
+A template with a tc command consists of commands; any other is IOS, with `interface eth1` for the interface
 eth1 of the node, which is Ethernet1 to IOS.
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from qoslab.tc.commands.command_tree import ROOT
-from qoslab.tc.commands.command_words import Reader, RefusedWordError, Word, did_you_mean, one_of
+from qoslab.tc.commands.command_words import PROGRAMS, Reader, RefusedWordError, Word, did_you_mean, one_of
 
 TcObject = Literal["qdisc", "class", "filter"]
 OBJECTS: tuple[TcObject, ...] = ("qdisc", "class", "filter")
@@ -38,6 +38,10 @@ def choice(reader: Reader, known: tuple[str, ...], expected: str) -> Word:
 
 def read_head(reader: Reader) -> tuple[TcObject, Head]:
     """Read a command up to the kind of its object; return the object and the words. Raise `RefusedWordError`."""
+    program = reader.peek()
+    if program is not None and program.text in PROGRAMS:
+        hint = "remove the line: links, addresses and routes are configured by the topology of the experiment"
+        raise RefusedWordError(program, f'found "{program.text}", expected a command of tc', hint)
     choice(reader, ("tc",), "a command of tc")
     what = cast("TcObject", choice(reader, OBJECTS, "an object of tc").text)
     choice(reader, VERBS, f"a command for a {what}")

@@ -14,7 +14,16 @@ from typing import Any
 
 from qoslab.tc.commands.command_head import choice, read_head
 from qoslab.tc.commands.command_tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
-from qoslab.tc.commands.command_words import Reader, RefusedWordError, TcError, Word, commands_of, did_you_mean, one_of
+from qoslab.tc.commands.command_words import (
+    Reader,
+    RefusedWordError,
+    TcError,
+    Word,
+    commands_of,
+    did_you_mean,
+    is_of_linux,
+    one_of,
+)
 from qoslab.tc.commands.kinds import KINDS
 from qoslab.tc.commands.tc_units import UnitError, count
 
@@ -32,8 +41,11 @@ U32_MATCHES = ("ip", "ip6")
 
 
 def is_tc(text: str) -> bool:
-    """Return whether a rendered template consists of tc commands: its first word after comments is `tc`."""
-    return next((words[0].text == "tc" for words in commands_of(text)), False)
+    """Return whether a rendered template consists of tc commands, as opposed to lines of IOS.
+
+    One command of Linux is enough, so that a command of another program is refused as such.
+    """
+    return any(map(is_of_linux, commands_of(text)))
 
 
 def parse(text: str, *, source: str = "configuration") -> Commands:

@@ -59,6 +59,18 @@ class RefusedWordError(Exception):
         self.word, self.found, self.hint = word, found, hint
 
 
+PROGRAMS = ("ip", "ethtool", "sysctl", "nft", "iptables", "modprobe", "ifconfig", "bridge")
+"""Other programs of Linux whose commands users may expect in a template."""
+_IP_OBJECTS = ("link", "addr", "neigh", "rule", "netns")
+"""Objects of ip(8) that are no words after `ip` on IOS."""
+
+
+def is_of_linux(command: list[Word]) -> bool:
+    """Return whether a command is one of tc or of another program of Linux, and no line of IOS."""
+    first, second = command[0].text, command[1].text if len(command) > 1 else ""
+    return first == "tc" or (first in PROGRAMS if first != "ip" else second in _IP_OBJECTS)
+
+
 def commands_of(text: str) -> Iterator[list[Word]]:
     """Yield the words of each command: one a line, or several lines that end with a backslash.
 
