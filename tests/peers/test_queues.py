@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
 
 import against_tc
 import against_tc_aqm
@@ -22,10 +21,10 @@ LARGEST_DIFFERENCE = 0.005
 """Greatest relative difference of mean rates."""
 SHAPER_DIFFERENCE = 0.0001
 """Greatest difference of the rate of a single shaper."""
-LARGEST_SHARE = {"CoDel": 0.002, "FQ-CoDel": 0.002, "PIE": 0.05, "CAKE": 0.02}
-"""Greatest difference of the share of dropped packets of a flow. PIE drops at random."""
-LARGEST_DELAY = {"CoDel": 0.02, "FQ-CoDel": 0.02, "CAKE": 0.3}
-"""Greatest relative difference of a median delay."""
+LARGEST_SHARE = {"CoDel": 0.002, "FQ-CoDel": 0.002, "PIE": 0.1, "CAKE": 0.1}
+"""Greatest difference of the share of dropped packets of a flow. PIE and CAKE drop at random."""
+LARGEST_DELAY = {"CoDel": 0.02, "FQ-CoDel": 0.02, "PIE": 1.0, "CAKE": 1.0}
+"""Greatest relative difference of a median delay. Two runs of the kernel differ by 0.5 (PIE) and 0.6 (CAKE)."""
 
 
 @pytest.mark.long
@@ -87,18 +86,17 @@ def test_active_queue_management_drops_as_that_of_linux(note: Note) -> None:
         again = max(abs(each.again_dropped - each.kernel_dropped) for each in mine)
         again_delay = max(abs(each.again_p50_ms / each.kernel_p50_ms - 1) for each in mine)
         rows.append((name, *(f"{100 * share:.2f}" for share in (worst, again, delay, again_delay))))
-        if name in LARGEST_DELAY:
-            phrases.append(f"{name} {100 * worst:.2f}")
-    pie = max((each for each in found if each.discipline == "PIE"), key=_delay)
+        phrases.append(f"{name} {100 * worst:.2f}")
     lines = [
         *paragraph(
-            f"""The same packets at 1, 4 and 20 Mb/s in the engine and in the kernel (virtual time as above): two flows
+            """The same packets at 1, 4 and 20 Mb/s in the engine and in the kernel (virtual time as above): two flows
             that exceed the rate for some seconds, pause, and start again, and a sparse flow. Each discipline is below
             an HTB, and CAKE has its own shaper. The kernel carries the packets twice. CoDel and FQ-CoDel decide as in
             the kernel except for single packets: the engine, too, approximates the root of the control law by steps of
-            Newton's method. PIE drops at random, but this does not explain all of its difference, which is a finding:
-            at {pie.rate_bps / 1e6:.0f} Mb/s the median delay of flow {pie.flow} is {pie.engine_p50_ms:.1f} ms in the
-            engine and {pie.kernel_p50_ms:.1f} and {pie.again_p50_ms:.1f} ms in the kernel. The table has the largest
+            Newton's method. PIE and the BLUE algorithm of CAKE drop at random, so that two runs of the kernel differ as
+            well. Two properties of Linux matter to PIE: the drop probability may exceed 1, which RFC 8033 does not
+            permit (the engine permits it, too), and the timer expires a tick late (with ticks of 10 ms, `tupdate 20ms`
+            is an update each 30 ms, which the engine is configured to). The table has the largest
             differences of a flow: of dropped packets in percentage points, and of the median delay in percent."""
         ),
         "",
@@ -122,7 +120,7 @@ def test_active_queue_management_drops_as_that_of_linux(note: Note) -> None:
     title = "Active queue management and Linux"
     note(title, Comparison(f"Linux, user-mode-linux {version}", result, lines, each=list(each)))
     assert [one for one in found if _share(one) > LARGEST_SHARE[one.discipline]] == []
-    assert [one for one in found if _delay(one) > LARGEST_DELAY.get(one.discipline, inf)] == []
+    assert [one for one in found if _delay(one) > LARGEST_DELAY[one.discipline]] == []
 
 
 def _share(each: AqmResult) -> float:

@@ -4,7 +4,8 @@
 //! Each update period the probability moves by alpha·(delay - target) + beta·(delay - delay before), scaled down while
 //! it is small. A packet that comes is dropped with it. Where the RFC leaves a choice this is Linux's `sch_pie`: the
 //! queueing delay is that of the packet that left last, and the probability shrinks by 1/64 (RFC: 0.98) in a period in
-//! which the queue was empty.
+//! which the queue was empty. It also is where Linux differs from the RFC: during a long overload the probability exceeds
+//! 1, and needs more updates to return.
 
 use crate::frame::descriptor::mix;
 use crate::plan::aqm::PiePlan;
@@ -19,6 +20,10 @@ const LONG_DELAY: Duration = Duration::from_millis(250);
 
 /// Most that the probability grows in a period while it is at least a tenth (RFC 8033, section 5.2).
 const STEP: f64 = 0.02;
+
+/// Value above which the probability is set to 1. The RFC does so above 1. In Linux the number 1 is 2^56, and what does
+/// not fit into 64 bits is set to it.
+const OVERFLOW: f64 = 256.0;
 
 /// The time from the creation of the queue to the first update, as in Linux.
 const FIRST_UPDATE: Duration = Duration::from_millis(500);
@@ -36,7 +41,8 @@ const MOST_UPDATES: u64 = 4_096;
 #[derive(Clone, Debug)]
 pub(crate) struct Pie {
     plan: PiePlan,
-    pub probability: f64,
+    /// From 0, and above 1 as described for [`OVERFLOW`].
+    probability: f64,
     /// Sum of the probabilities since the last drop.
     accumulated: f64,
     delay: Duration,
@@ -80,6 +86,16 @@ impl Pie {
         }
     }
 
+    /// The share of packets that are dropped.
+    pub fn probability(&self) -> f64 {
+        self.probability.min(1.0)
+    }
+
+    /// A packet was dropped because the queue is full.
+    pub fn overflowed(&mut self) {
+        self.accumulated = 0.0;
+    }
+
     /// The delay that the next update will see.
     pub fn delay(&self) -> Duration {
         self.delay
@@ -114,7 +130,7 @@ impl Pie {
             delta += STEP;
         }
         self.probability += delta;
-        if self.probability > 1.0 {
+        if self.probability > OVERFLOW {
             self.probability = 1.0;
             known = false;
         }
@@ -215,7 +231,9 @@ mod tests {
             (0.3, 100, 20, 0.32),
             // above 250 ms a step more, 0.125 * 285 ms being cut to one
             (0.3, 300, 300, 0.34),
-            (0.995, 300, 300, 1.0),
+            // Linux has no limit at 1.
+            (0.995, 300, 300, 1.035),
+            (255.99, 300, 300, 1.0),
         ] {
             let mut pie = pie(probability, delay, before);
             pie.update(10_000);

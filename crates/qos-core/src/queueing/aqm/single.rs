@@ -130,9 +130,12 @@ impl<P> Manage<P> for PieQueue<P> {
     fn admit(&mut self, now: Time, descriptor: &mut Descriptor, _: &mut Vec<Lost<P>>) -> Result<Place, DropReason> {
         let bytes = descriptor.counted_len;
         self.law.advance(now, self.packets.bytes());
-        full(&self.packets, self.plan.limit, bytes, &mut self.decisions)?;
+        if let Err(reason) = full(&self.packets, self.plan.limit, bytes, &mut self.decisions) {
+            self.law.overflowed();
+            return Err(reason);
+        }
         if self.law.drops(bytes, self.packets.bytes()) {
-            let marks = self.plan.ecn && self.law.probability <= MOST_MARKED;
+            let marks = self.plan.ecn && self.law.probability() <= MOST_MARKED;
             if !(marks && mark(descriptor)) {
                 self.decisions.early.add(bytes);
                 return Err(DropReason::Aqm);
@@ -155,7 +158,7 @@ impl<P> Manage<P> for PieQueue<P> {
 
     fn counters(&self) -> ManagedCounters {
         ManagedCounters {
-            probability: Some(self.law.probability),
+            probability: Some(self.law.probability()),
             delay_ns: Some(self.law.delay().0),
             ..self.decisions.of()
         }
