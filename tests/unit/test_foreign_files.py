@@ -452,7 +452,7 @@ def test_csv_accepts_any_time_origin(
     tmp_path: Path, times: tuple[float, ...], ends: list[float], message: list[str]
 ) -> None:
     rows = [f"{time},{rate},{rate}" for time, rate in zip(times, (800, 900, 1000), strict=True)]
-    (tmp_path / "mine.csv").write_text("\n".join(["time_s,a_kbps,b_ms", *rows]))
+    (tmp_path / "mine.csv").write_text("\n".join(["time_s,a_kbps,b_ms", *rows, ""]))
     found = read_foreign(tmp_path / "mine.csv")
     assert [row["end_s"] for row in found.rows["intervals"]] == pytest.approx(ends)
     assert found.rows["intervals"][0]["start_s"] == 0 and found.seconds == pytest.approx(ends[-1])

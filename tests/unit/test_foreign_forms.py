@@ -19,7 +19,7 @@ from qoslab.analysis.steady import together
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.exchange.imported import import_files
-from qoslab.exchange.readers import base, read_foreign
+from qoslab.exchange.readers import base, form_of, read_foreign
 from qoslab.results import RunFolder, tables
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -292,6 +292,77 @@ def test_negative_losses_of_texts_are_reported_and_left_out(tmp_path: Path, file
     assert any("found a negative loss, -" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("lost", [24, 100])
+def test_more_losses_than_datagrams_are_reported_and_left_out(tmp_path: Path, lost: int) -> None:
+    document = json.loads(UDP_SERVER.read_text())
+    document["end"]["streams"][0]["udp"].update(lost_packets=lost, packets=23)
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    found = read_foreign(tmp_path / "a.json")
+    assert found.rows["flows"][0]["lost"] is None and found.rows["flows"][0]["bytes"] >= 0
+    assert any(f"found {lost} lost datagrams of 23, expected at most 23" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "name, old, new, message",
+    [
+        ("a.json", '"bytes":\t89000', '"bytes":\t-89000', "for bytes of stream 1, expected 0 or more"),
+        ("a.csv", "1.0-2.0,262144,", "1.0-2.0,-262144,", "a.csv:2: it is not a row of iperf -y C: found -262144"),
+        ("a.flent", "4.0]", "-4.0]", "for bytes of stream 1, expected 0 or more"),
+        ("a.flent", '"STEP_SIZE": 0.2', '"STEP_SIZE": -0.2', "times in x_values or STEP_SIZE are negative"),
+    ],
+)
+def test_negative_amounts_are_refused(tmp_path: Path, name: str, old: str, new: str, message: str) -> None:
+    path = tmp_path / name
+    if name == "a.flent":
+        flent_file(path, {"TCP upload": [1.0, 2.0, 4.0]})
+        text = gzip.decompress(path.read_bytes()).decode()
+    else:
+        text = TCP if name == "a.csv" else UDP_SERVER.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(UserError) as refused:
+        read_foreign(path)
+    assert message in refused.value.message
+
+
+def test_series_of_flent_without_values_is_left_out(tmp_path: Path) -> None:
+    found = read_foreign(flent_file(tmp_path / "a.flent", {"TCP upload::1": [1.0, 2.0], "TCP upload::2": [None, None]}))
+    assert [row["bytes"] > 0 for row in found.rows["flows"]] == [True]
+    assert "TCP upload::2 is left out: it has no value" in found.notes
+
+
+@pytest.mark.parametrize(
+    "head, what",
+    [
+        (b"\x28\xb5\x2f\xfd" + b"\0" * 40, "a file compressed by zstd"),
+        (b"\x04\x22\x4d\x18" + b"\n!\n" * 40, "a file compressed by lz4"),
+        (b"snoop\0\0\0" + b"\0" * 40, "a capture of snoop"),
+        ("time_s,a_bps\n1,2\n".encode("utf-16-le"), "text in UTF-16 without a byte order mark"),
+        (b"MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET\n", "output of netperf"),
+        (b"PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.\n", "output of ping"),
+        (b"10:00:00.000001 IP 10.0.0.1.5 > 10.0.0.2.5: UDP, length 9\n", "packets printed by tcpdump"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_well_known_formats_that_are_not_read_are_named(tmp_path: Path, head: bytes, what: str) -> None:
+    (tmp_path / "a").write_bytes(head)
+    with pytest.raises(UserError) as refused:
+        form_of(tmp_path / "a")
+    assert f"found {what}, expected a format of" in refused.value.message and refused.value.hint
+
+
+def test_csv_with_another_first_column_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Time,a_bps\n1,2\n2,3\n")
+    with pytest.raises(UserError, match='found the column "Time", expected time_s first'):
+        read_foreign(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("end, noted", [("\n", False), ("", True)])
+def test_csv_without_a_last_line_end_is_noted(tmp_path: Path, end: str, noted: bool) -> None:
+    (tmp_path / "a.csv").write_text(f"time_s,a_bps\n1,2000\n2,20{end}")
+    assert any("line 3 has no line end" in note for note in read_foreign(tmp_path / "a.csv").notes) is noted
+
+
 ROW = "[  5]   0.00-10.00  sec  1.00 MBytes  1.00 Mbits/sec  {}  receiver\n"
 
 
@@ -333,7 +404,7 @@ def many_columns(count: int, rows: int = 2) -> str:
             lambda: '{"start":{"version":1}}' + "\n" * (base.MOST_LINES + 1),
             f"more than {base.MOST_LINES} lines",
         ),
-        ("a.csv", lambda: many_columns(base.MOST_SERIES + 1), f"more than {base.MOST_SERIES} columns of values"),
+        ("a.csv", lambda: many_columns(base.MOST_SERIES + 1), f"{base.MOST_SERIES + 1} columns of values"),
         (
             "a.txt",
             lambda: "".join(f"[{number}] 0.0000-2.0005 sec  100 Bytes  400 bits/sec\n" for number in range(3, 2500)),
@@ -354,12 +425,12 @@ def test_oversized_file_is_refused_with_the_limit(
     (tmp_path / name).write_text(make_text())
     with pytest.raises(UserError) as refused:
         read_foreign(tmp_path / name)
-    assert f"found {limit}, expected at most that" in refused.value.message
+    assert f"found {limit}, expected at most " in refused.value.message
 
 
 def test_number_of_flent_series_is_limited(tmp_path: Path) -> None:
     series: dict[str, Sequence[float | None]] = {f"TCP upload::{place}": [1.0] for place in range(base.MOST_SERIES + 1)}
-    with pytest.raises(UserError, match=f"more than {base.MOST_SERIES} series"):
+    with pytest.raises(UserError, match=f"found {base.MOST_SERIES + 1} series, expected at most {base.MOST_SERIES}"):
         read_foreign(flent_file(tmp_path / "a.flent.gz", series))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers import capture, csv_series, flent, iperf2, iperf3, irtt
-from qoslab.exchange.readers.base import SAMPLES, Foreign, LimitError, Reader, head_of
+from qoslab.exchange.readers import capture, csv_series, flent, iperf2, iperf3, irtt, others
+from qoslab.exchange.readers.base import SAMPLES, Foreign, ImpossibleError, LimitError, Reader, head_of
 from qoslab.policy.other_systems import refuse_other_systems
 from qoslab.policy.pasted import terminal_lines
 
@@ -56,11 +56,13 @@ def form_of(path: Path) -> str:
     found = next((each.name for each in READERS if each.knows(head)), None)
     if found is not None:
         return found
+    if other := others.recognised(path, head):
+        raise other
     text = "\n".join(terminal_lines(head.decode("utf-8", errors="replace")))
     if _LINE_OF_ROUTER.search(text):
         return ROUTER
     refuse_other_systems(text, str(path))
-    raise _unknown(path)
+    raise others.recognised(path, head) or _unknown(path)
 
 
 def _unknown(path: Path) -> UserError:
@@ -88,6 +90,8 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
                 return found
             except LimitError as error:
                 raise UserError(f"{path}: {error}", hint="split the file, and import its parts") from error
+            except ImpossibleError as error:
+                raise UserError(f"{path}: {error}", hint="was the file edited?") from error
             except OverflowError as error:
                 reason = f"found a number too large for a table: {error}"
                 raise UserError(f"{path}: {reason}, expected measured values", hint="was the file edited?") from error

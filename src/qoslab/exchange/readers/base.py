@@ -69,8 +69,12 @@ SAMPLES = pa.schema(
 class LimitError(Exception):
     """More items than a file may have; `read_foreign` adds the file's name."""
 
-    def __init__(self, most: int, what: str) -> None:
-        super().__init__(f"found more than {most} {what}, expected at most that")
+    def __init__(self, most: int, what: str, found: int | None = None) -> None:
+        super().__init__(f"found {found or f'more than {most}'} {what}, expected at most {most}")
+
+
+class ImpossibleError(Exception):
+    """A value that no tool measures, such as a negative number of bytes; `read_foreign` adds the file's name."""
 
 
 @dataclass
@@ -97,6 +101,8 @@ class Foreign:
 
         Raise LimitError above `MOST_SERIES`.
         """
+        if count > 0 and seconds <= 0:
+            raise ImpossibleError(f"found {count} bytes of stream {stream} in {seconds:g} s, expected a longer time")
         flows = self.rows.setdefault("flows", [])
         if len(flows) >= MOST_SERIES:
             raise LimitError(MOST_SERIES, "streams")
@@ -146,10 +152,16 @@ class Foreign:
                 if isinstance(value, str):
                     row[name] = escaped(value)
 
-    def loss(self, lost: int | None, stream: int) -> int | None:
-        """Return the lost datagrams of a stream; None, with a note, for a negative number."""
-        if lost is None or lost >= 0:
+    def loss(self, lost: int | None, stream: int, datagrams: int | None) -> int | None:
+        """Return the lost datagrams of a stream; None, with a note, for a number below 0 or above all datagrams."""
+        if lost is None or 0 <= lost <= (lost if datagrams is None else datagrams):
             return lost
+        if lost > 0:
+            self.notes.append(
+                f"stream {stream}: found {lost} lost datagrams of {datagrams}, expected at most {datagrams}; its "
+                "losses are left out"
+            )
+            return None
         self.notes.append(
             f"stream {stream}: found a negative loss, {lost} datagrams; its losses are left out "
             "(iperf counts duplicated and reordered datagrams against the lost ones)"
@@ -172,10 +184,14 @@ class Foreign:
 
 
 def _held(row: dict[str, object]) -> dict[str, object]:
-    """Return the row. Raise `OverflowError` for a number that does not fit in a table."""
+    """Return the row. Raise `OverflowError` for a number that does not fit in a table, `ImpossibleError` for a negative
+    one.
+    """
     for name, value in row.items():
         if (isinstance(value, int) and abs(value) >= 2**63) or (isinstance(value, float) and not math.isfinite(value)):
             raise OverflowError(f"{value:.3g} for {name}")
+        if isinstance(value, int | float) and value < 0:
+            raise ImpossibleError(f"found {value:.6g} for {name} of stream {row['stream']}, expected 0 or more")
     return row
 
 
@@ -320,7 +336,8 @@ def number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"found {shown(value)}, expected a number")
     try:
-        found = float(value)
+        # Python also accepts 1_000 and the digits of other scripts.
+        found = float(value if not isinstance(value, str) or (value.isascii() and "_" not in value) else "")
     except ValueError:
         raise ValueError(f"found {shown(value)}, expected a number") from None
     if not math.isfinite(found):

@@ -32,15 +32,18 @@ MOST = 1e11
 
 
 def knows(head: bytes) -> bool:
-    """Recognise its header."""
-    return head.lstrip().startswith((_TIME.encode(), b'"time_s"'))
+    """Recognise a header that begins with the times, or that has a column with a unit."""
+    lines = head.decode("utf-8", errors="replace").lstrip().splitlines()
+    names = [name.strip().strip('"') for name in re.split(r"[,;\t]", lines[0])] if lines else []
+    return names[:1] == [_TIME] or any(_COLUMN.fullmatch(name) for name in names[1:])
 
 
 def read(path: Path) -> Foreign:
     """Return rates as streams and delays as samples. A rate applies from the previous value in its column to its own
     time.
     """
-    rows = _rows(path)
+    text = _Lines(lines_of(path, MOST_CHARACTERS))
+    rows = _rows(path, text)
     line, names = next(rows, (0, []))
     if not names:
         raise UserError(f"{path}: found no row, expected a header and rows below it")
@@ -60,6 +63,8 @@ def read(path: Path) -> Foreign:
                 column.append((times[-1], value))
     if not any(series):
         raise UserError(f"{path}: found a header without values, expected rows with a time and values below it")
+    if not text.last.endswith(("\n", "\r")):
+        found.notes.append(f"line {line} has no line end: if the file was cut off, its last value is wrong")
     begin = _before(times)
     found.seconds = times[-1] - begin
     if begin:
@@ -104,9 +109,22 @@ def _time(path: Path, line: int, time: float | None, before: Sequence[float]) ->
     return time
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+class _Lines:
+    """Lines of a text; `last` is the latest one."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.last = ""
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.last = line
+            yield line
+
+
+def _rows(path: Path, lines: _Lines) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not blank, each with the number of its last line; the first is the header."""
-    reader = csv.reader(lines_of(path, MOST_CHARACTERS))
+    reader = csv.reader(lines)
     try:
         for row in reader:
             if any(cell.strip() for cell in row):
@@ -129,7 +147,7 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
     if head[0] != _TIME:
         raise UserError(f'{path}:{line}: found the column "{clipped(head[0])}", expected {_TIME} first')
     if len(head) - 1 > MOST_SERIES:
-        raise UserError(f"{path}:{line}: {LimitError(MOST_SERIES, 'columns of values')}, and found {len(head) - 1}")
+        raise UserError(f"{path}:{line}: {LimitError(MOST_SERIES, 'columns of values', len(head) - 1)}")
     columns: list[tuple[str, str]] = []
     series = set()
     for name in head[1:]:

@@ -12,7 +12,7 @@ from qoslab.errors import UserError
 from qoslab.exchange.flent import FORMAT
 from qoslab.exchange.readers.base import MOST_SERIES, Foreign, LimitError, document_of, not_as_written, number
 
-_RATES = {"Mbits/s": 1e6, "kbits/s": 1e3, "bits/s": 1.0}
+_RATES = {"Gbits/s": 1e9, "Mbits/s": 1e6, "kbits/s": 1e3, "bits/s": 1.0}
 _CONVERTED = (
     'flent itself converts it: python3 -c "from flent.resultset import ResultSet; '
     "ResultSet.load_file('OLD').dump_file('NEW.flent.gz')\""
@@ -63,10 +63,12 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
     if any(after <= time for time, after in pairwise(times)):
         raise ValueError("times in x_values do not increase")
     step = number(about.get("STEP_SIZE") or 0) or (times[1] - times[0] if len(times) > 1 else 0.0)
+    if step < 0 or (times and times[0] < 0):
+        raise ValueError("times in x_values or STEP_SIZE are negative")
     found.seconds = times[-1] + step if times else 0.0
     meta, results = about.get("SERIES_META", {}), document["results"]
     if len(results) > MOST_SERIES:
-        raise LimitError(MOST_SERIES, "series")
+        raise LimitError(MOST_SERIES, "series", len(results))
     known = {*meta, *results}
     streams = 0
     for name, values in results.items():
@@ -78,7 +80,9 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         own = meta.get(name, {})
         unit = str(own.get("UNITS") or (_KEY_UNITS.get(key, "") if key else _unit_by(name)))
         points = [(time, number(value)) for time, value in zip(times, values, strict=True) if value is not None]
-        if unit in _RATES and not key:
+        if not points:
+            found.notes.append(f"{name} is left out: it has no value")
+        elif unit in _RATES and not key:
             streams += 1
             _stream(found, streams, name, [(time, value * _RATES[unit]) for time, value in points], step, own)
         else:

@@ -60,7 +60,7 @@ def read(path: Path) -> Foreign:
             goodput_bps=total.bps,
             retransmits=total.retransmits,
             datagrams=total.datagrams,
-            lost=found.loss(total.lost, place),
+            lost=found.loss(total.lost, place, total.datagrams),
             jitter_ms=total.jitter_ms,
         )
         found.seconds = max(found.seconds, total.end_s)

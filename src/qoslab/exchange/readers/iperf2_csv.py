@@ -154,6 +154,9 @@ def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> 
         counted = datagrams is not None and datagrams >= 0
         # The counter is unsigned: its maximum means that there is no value.
         retries = whole(values["tcpretry"]) if "tcpretry" in values else -1
+        for name in ("bytes", "speed"):
+            if values[name].startswith("-"):
+                raise ValueError(f"found {clipped(values[name])} for {name}, expected 0 or more")
         return _Row(
             line,
             tuple(values[name] for name in ("srcaddress", "srcport", "dstaddr", "dstport", "transferid")),
@@ -238,7 +241,7 @@ def _add(found: Foreign, place: int, key: tuple[str, ...], stream: _Stream) -> N
         goodput_bps=total.bps,
         retransmits=total.retransmits,
         datagrams=total.datagrams,
-        lost=found.loss(total.lost, place),
+        lost=found.loss(total.lost, place, total.datagrams),
         jitter_ms=total.jitter_ms,
     )
     found.seconds = max(found.seconds, total.end_s)

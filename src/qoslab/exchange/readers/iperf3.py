@@ -132,7 +132,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         stream = streams[entry["socket"]]
         seconds = number(entry["seconds"])
         reported, packets = (int(number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
-        lost = found.loss(reported, stream.place) if udp else None
+        lost = found.loss(reported, stream.place, packets) if udp else None
         count = int(number(entry["bytes"]))
         if udp and not entry.get("sender", True):
             # The receiver's summary has the sent bytes, or 0 if they are unknown.

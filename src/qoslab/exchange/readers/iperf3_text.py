@@ -206,7 +206,7 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
             sender_bps=stream.sender.bps if stream.sender is not None else None,
             retransmits=stream.sender.retransmits if stream.sender is not None else None,
             datagrams=total.datagrams,
-            lost=found.loss(total.lost, place),
+            lost=found.loss(total.lost, place, total.datagrams),
             jitter_ms=total.jitter_ms,
         )
         found.seconds = max(found.seconds, total.end_s)
