@@ -344,6 +344,36 @@ class TestLimiters:
         assert wrong.kind == "unexplained" or (wrong.unexplained or 0) > 10 * right.unexplained
 
 
+@pytest.mark.parametrize("seed", [0, 4])
+def test_rate_of_a_shaper_before_a_policer_is_a_range(seed: int) -> None:
+    """The packets that the policer drops were sent by the shaper, so its rate is above that of the passed packets."""
+    time_s, size = Load(seed, 3e6, equal=True, paced=True).packets()
+    out = shaped(time_s, size, 2e6, 0.01, 200)
+    sent = np.flatnonzero(~np.isnan(out))
+    out[sent[~policed(out[sent], size[sent], 1.5e6, 20000)]] = np.nan
+    found = infer(join(*captured(time_s, size, out)))
+    assert found.kind == "shaper" and found.rate_bps is not None and found.queue_packets is None
+    assert found.rate_bps.low < 1.5e6 < 2e6 < found.rate_bps.high
+    assert any("highest if the packets were lost after the shaper" in line for line in found.lines())
+
+
+def test_full_queue_leaves_the_rate_of_a_shaper_known() -> None:
+    time_s, size = Load(0, 3e6, equal=True, paced=True).packets()
+    found = infer(join(*captured(time_s, size, shaped(time_s, size, 2e6, 0.01, 200))))
+    assert found.kind == "shaper" and found.rate_bps is not None and found.queue_packets is not None
+    assert found.rate_bps.high < 1.01 * 2e6
+
+
+@pytest.mark.parametrize("paced", [True, False])
+def test_losses_of_large_packets_alone_are_no_policer(paced: bool) -> None:
+    """An MTU drops what a bucket smaller than these packets drops at any rate."""
+    time_s, _ = Load(1, 2e6, equal=True, paced=paced).packets()
+    size = np.random.default_rng(1).choice([200.0, 800.0, 1500.0], len(time_s))
+    found = infer(join(*captured(time_s, size, np.where(size > 1000, np.nan, time_s + 0.001))))
+    assert found.kind == "unexplained" and found.largest_passed_bytes == 800
+    assert "all packets of more than 800 B were lost, and no others" in next(found.lines())
+
+
 class TestJoining:
     time_s = np.arange(1, 201) / 100
     size = np.full(200, 514.0)
@@ -359,6 +389,20 @@ class TestJoining:
         out[50] = out[53] + 0.005
         joined = join(*captured(self.time_s, self.size, out))
         assert joined.packets["overtook"].to_numpy()[48:56].tolist() == [0, 0, 0, 1, 1, 1, 0, 0]
+
+    def test_overtaking_is_counted_as_by_comparing_all_pairs(self) -> None:
+        out = self.time_s + np.random.default_rng(1).exponential(0.1, 200)
+        out[::9] = np.nan
+        later = (out[:, None] > out[None, :]) & (self.time_s[:, None] < self.time_s[None, :])
+        found = join(*captured(self.time_s, self.size, out)).packets
+        assert found["overtook"].tolist() == later.sum(axis=0)[1:].tolist() and len(found) == 199
+
+    def test_packets_outside_the_common_time_are_counted(self) -> None:
+        out = self.time_s + 0.001
+        out[:30] = np.nan
+        out[-20:] = np.nan
+        joined = join(*captured(self.time_s, self.size, out))
+        assert joined.outside == 50 and len(joined.packets) == 150
 
     def test_each_flow_has_its_delay_and_loss(self) -> None:
         out = self.time_s + np.where(np.arange(200) % 2, 0.001, 0.003)

@@ -84,6 +84,11 @@ def _tell(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -> None:
     echo(f"Clocks {joined.clocks}")
     if joined.appeared:
         echo(f"{joined.appeared:,} packets came out and are not in the first capture.")
+    if joined.outside:
+        echo(
+            f"{joined.outside:,} packets of the first capture are before the first or after the last common packet, "
+            "and are not evaluated: lost, or the second capture was not running."
+        )
     flows = joined.by_flow()
     counts = " ".join(f"{name:>8}" for name in ("packets", "lost", "remarked", "overtook"))
     echo(f"{counts}  {'delay, ms: min, median, 99 %, max':36} flow, DSCP")
@@ -103,6 +108,7 @@ def _as_json(joined: Joined, limiter: Limiter) -> dict[str, Any]:
     return {
         "packets": {"before": joined.seen[0], "after": joined.seen[1], "both": joined.common},
         "appeared": joined.appeared,
+        "outside": joined.outside,
         "clocks": {
             "state": clocks.state,
             "ahead_s": clocks.ahead_s,

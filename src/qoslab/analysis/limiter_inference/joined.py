@@ -63,6 +63,8 @@ class Joined:
     """Number of packets in both captures, of both directions."""
     appeared: int
     """Number of packets of input flows that are only in the output."""
+    outside: int = 0
+    """Number of packets of the first capture before the first or after the last common packet, of the same flows."""
 
     @property
     def lost(self) -> pd.Series:
@@ -149,8 +151,9 @@ def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
             f"only {common:,} are in both",
             hint=_why_not(before, after),
         )
-    went_in, appeared, clocks = _directed(both, {name: key[:_SOURCE] for name, key in enumerate(names)})
-    return Joined(_described(went_in, clocks, [packet_flow(*key) for key in names]), clocks, seen, common, appeared)
+    went_in, appeared, outside, clocks = _directed(both, {name: key[:_SOURCE] for name, key in enumerate(names)})
+    packets = _described(went_in, clocks, [packet_flow(*key) for key in names])
+    return Joined(packets, clocks, seen, common, appeared, outside)
 
 
 def _load(file: Path, read: Reader, behind: int, wanted: str | None, of_several: bool) -> pd.DataFrame:
@@ -194,8 +197,10 @@ def _flows(before: pd.DataFrame, after: pd.DataFrame) -> tuple[tuple[Codes, Code
     return (codes[: len(before)], codes[len(before) :]), [tuple(map(int, each)) for each in names]
 
 
-def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tuple[pd.DataFrame, int, Clocks]:
-    """Return the packets from the first capture to the second, between the first and the last common packet."""
+def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tuple[pd.DataFrame, int, int, Clocks]:
+    """Return the packets from the first capture to the second, between the first and the last common packet, the
+    numbers `appeared` and `outside` of `Joined`, and the clocks.
+    """
     in_both = both["_merge"] == "both"
     joined = both[in_both]
     hops = (joined["ttl"] - joined["ttl_after"]).groupby(joined["flow"]).median()
@@ -225,7 +230,7 @@ def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tup
     lost = (both["_merge"] == "left_only") & both["flow"].isin(sent)
     within = both["time_ns"].between(both.loc[forward, "time_ns"].min(), both.loc[forward, "time_ns"].max())
     appeared = int(((both["_merge"] == "right_only") & both["flow"].isin(towards)).sum())
-    return both[(forward | lost) & within], appeared, clocks
+    return both[(forward | lost) & within], appeared, int((lost & ~within).sum()), clocks
 
 
 def _described(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.DataFrame:
@@ -246,17 +251,27 @@ def _described(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.Da
 
 
 def _overtaken(out_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return, for each packet, the number of packets with earlier input and later output, by counting inversions in a
-    merge sort.
+    """Return, for each packet, the number of packets with earlier input and later output.
+
+    The packets are sorted by the bits of their ranks at the output, from the highest bit, in their order of input. Two
+    ranks differ first in one bit, so each step counts the earlier packets of the same group that have it.
     """
     there = np.flatnonzero(~np.isnan(out_s))
     rank = np.empty(len(there), dtype=np.int64)
     rank[np.argsort(out_s[there], kind="stable")] = np.arange(len(there))
     found = np.zeros(len(out_s), dtype=np.int64)
-    # Packets in order have overtaken none; only the others are counted one by one.
-    suspects = np.flatnonzero(np.maximum.accumulate(rank) > rank)
-    for each in suspects:
-        found[there[each]] = int((rank[:each] > rank[each]).sum())
+    # Packets in order have overtaken none.
+    if not (np.diff(rank) < 0).any():
+        return found
+    order = np.arange(len(there))
+    for bit in reversed(range(len(there).bit_length())):
+        ranks = rank[order]
+        group, has = ranks >> (bit + 1), (ranks >> bit) & 1
+        before = np.cumsum(has) - has
+        begins = np.flatnonzero(np.diff(group, prepend=-1))
+        earlier = before - before[begins][np.searchsorted(begins, np.arange(len(order)), "right") - 1]
+        found[there[order]] += np.where(has == 0, earlier, 0)
+        order = order[np.argsort(ranks >> bit, kind="stable")]
     return found
 
 

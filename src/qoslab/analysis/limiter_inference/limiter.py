@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from qoslab.analysis.limiter_inference.bucket import Bucket, Interval, infer_bucket, missing
+from qoslab.analysis.limiter_inference.bucket import (
+    FEWEST,
+    MOST_UNEXPLAINED,
+    Bucket,
+    Interval,
+    infer_bucket,
+    missing,
+)
 from qoslab.analysis.limiter_inference.clocks import QUARTZ
 from qoslab.analysis.limiter_inference.joined import Joined
 from qoslab.analysis.limiter_inference.releases import Releases, infer_line_before_losses, infer_releases
@@ -82,12 +89,21 @@ class Limiter:
     """Input rate over the busiest tenth of a second: there is no limit below that."""
     varied_s: float | None = None
     """Input rate over the busiest tenth of a second: any limit is higher."""
+    largest_passed_bytes: int | None = None
+    """Size of the largest packet that passed, if all larger packets were lost and no others."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a description."""
         match self.kind:
             case "nothing":
                 yield from self._nothing()
+                return
+            case "unexplained" if self.largest_passed_bytes is not None:
+                yield (
+                    f"No limiter found: all packets of more than {self.largest_passed_bytes:,} B were lost, and no "
+                    "others."
+                )
+                yield "  possible: an MTU, a filter, or a policer with a burst of fewer bytes than these packets"
                 return
             case "unexplained":
                 yield (
@@ -101,7 +117,10 @@ class Limiter:
         if self.rate_bps is not None:
             yield f"  rate   {_shown(self.rate_bps, 'b/s')}"
             if self.rate_bps.high > _KNOWN * self.rate_bps.low:
-                yield "         known only as a range: the bucket filled up between bursts; use longer bursts"
+                if self.kind == "shaper":
+                    yield "         known only as a range: highest if the packets were lost after the shaper"
+                else:
+                    yield "         known only as a range: the bucket filled up between bursts; use longer bursts"
         if self.burst_bytes is not None and self.kind != "line":
             shared = ", two buckets of one rate together" if self.buckets == 2 else ""
             yield f"  burst  {_shown(self.burst_bytes, 'B')}{shared}"
@@ -156,13 +175,16 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     marked = ~lost & (packets["tos"] != packets["after_tos"]).fillna(False).to_numpy(bool)
     delay = out_s[~lost] - in_s[~lost]
     varied_s = float(delay.max() - delay.min())
+    if (largest := _largest_passed(size, lost)) is not None:
+        count = int(lost.sum())
+        return Limiter("unexplained", counted, unexplained=count, varied_s=varied_s, largest_passed_bytes=largest)
     before_losses = infer_line_before_losses(in_s, out_s, size) if lost.any() else None
     releases = before_losses or infer_releases(in_s, out_s, size)
     if releases is not None and not joined.clocks.drift_known:
         releases = _drifting(releases)
     if releases is not None and varied_s <= _DEEP * 8 * float(size.max()) / releases.rate_bps.value:
         releases = None
-    of_releases = None if releases is None else _of_releases(releases, counted, packets, size)
+    of_releases = None if releases is None else _of_releases(releases, counted, joined, size)
     if releases is not None and of_releases is not None and _ambiguous(releases, of_releases, size):
         releases = of_releases = None
     if of_releases is not None and (not lost.any() or before_losses is not None or _overflowed(of_releases)):
@@ -180,6 +202,16 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
             return _policer_or_queue(both, releases, counted, in_s, out_s, size)
         return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
+
+
+def _largest_passed(size: Array, lost: Mask) -> int | None:
+    """Return the size of the largest packet that passed, if the sizes alone decide which packets were lost.
+
+    A bucket that is smaller than these packets drops the same ones at any rate, as an MTU does.
+    """
+    if min(int(lost.sum()), int((~lost).sum())) < FEWEST or size[lost].min() <= size[~lost].max():
+        return None
+    return int(size[~lost].max())
 
 
 def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
@@ -259,16 +291,23 @@ def _same(releases: Releases, bucket: Bucket) -> bool:
     return abs(releases.rate_bps.value / bucket.rate_bps.value - 1) < _SAME
 
 
-def _of_releases(releases: Releases, counted: Counted, packets: pd.DataFrame, size: Array) -> Limiter:
+def _of_releases(releases: Releases, counted: Counted, joined: Joined, size: Array) -> Limiter:
     kind: Kind = "shaper" if releases.shaper else "line"
+    packets = joined.packets
     in_s, out_s = packets["in_s"].to_numpy(), packets["out_s"].to_numpy()
     lost = np.isnan(out_s)
     least = _after_the_line(in_s[~lost], out_s[~lost], size[~lost], None if releases.shaper else releases)
     queue, unexplained = _queue(in_s, out_s - least, size) if lost.any() else (None, None)
+    rate = releases.rate_bps
+    if releases.shaper and lost.any():
+        # Between clocks that differ, the length of the queue is blurred.
+        nearly_full = 0.0 if joined.clocks.state == "agree" else _NEARLY_FULL
+        sent, all_after = _sent_and_lost(in_s, out_s - least, size, nearly_full)
+        rate, queue = replace(rate, high=rate.high * sent), None if all_after else queue
     return Limiter(
         kind,
         counted,
-        releases.rate_bps,
+        rate,
         releases.burst_bytes,
         releases.interval_s,
         queue,
@@ -277,7 +316,21 @@ def _of_releases(releases: Releases, counted: Counted, packets: pd.DataFrame, si
     )
 
 
-def _queue(in_s: Array, left_s: Array, size: Array) -> tuple[Interval | None, int]:
+def _sent_and_lost(in_s: Array, left_s: Array, size: Array, nearly_full: float) -> tuple[float, bool]:
+    """Return the ratio of the bytes that a shaper may have sent to those that passed, and whether all packets may have
+    been lost after it.
+
+    Its rate is measured by the passed packets. A full queue drops at exactly one length; losses at other lengths may be
+    those of a policer after the shaper, and then so may all others.
+    """
+    lost = np.isnan(left_s)
+    _, elsewhere = _queue(in_s, left_s, size, nearly_full)
+    all_after = bool(elsewhere > MOST_UNEXPLAINED * lost.sum())
+    after = float(lost.sum()) if all_after else float(elsewhere)
+    return 1 + after * float(size[lost].mean() / size[~lost].sum()), all_after
+
+
+def _queue(in_s: Array, left_s: Array, size: Array, nearly_full: float = _NEARLY_FULL) -> tuple[Interval | None, int]:
     """Return the number of queued packets at drops, and the number of drops while the queue was not full.
 
     The limit may be in packets or in bytes. The former is None if it explains too few of the drops.
@@ -288,7 +341,7 @@ def _queue(in_s: Array, left_s: Array, size: Array) -> tuple[Interval | None, in
     for weight in (np.ones(len(size)), size):
         level = _inside(in_s, left_s, weight) + weight
         most = float(level[~lost].max())
-        absent.append(level < most - max(_UNSURE * float(weight.max()), _NEARLY_FULL * most))
+        absent.append(level < most - max(_UNSURE * float(weight.max()), nearly_full * most))
     elsewhere = min(absent, key=lambda each: int((each & lost).sum())) & lost
     if elsewhere.sum() > _MOST_ELSEWHERE * lost.sum():
         return None, int(elsewhere.sum())
