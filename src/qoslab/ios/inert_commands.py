@@ -52,7 +52,44 @@ FAMILIES = (
         service (internal|linenumber|call-home|hide-telnet-addresses)
         service (unsupported-transceiver|decimal-tty|disable-ip-fast-frag|slave-log|pt-vty-logging|old-slip-prompts)
         service (counters|exec-wait|alignment|telnet-zeroidle|exec-callback) [<rest:line>]
+        password encryption aes
+        prompt <rest:line>
+        default-value <each:line>
+        regexp optimize
+        resource policy
+        scripting tcl <each:line>
+        utilization interval <rest:line>
         """,
+    ),
+    Family(
+        "the chassis and its ports",
+        SERVICES,
+        """
+        memory statistics history table <rest:line>
+        partition <each:line>
+        upgrade fpd <each:line>
+        modemcap <each:line>
+        errdisable <each:line>
+        udld <rest:line>
+        lacp system-priority <rest:line>
+        mls (flow|cef|nde|aging|netflow|sampling|rate-limit|ip) <each:line>
+        """,
+        requires="router",
+    ),
+    Family(
+        "tables of access control and of names",
+        SERVICES,
+        """
+        ip (port-map|sdf|kerberos|device|bgp-community) <each:line>
+        ip reflexive-list timeout <rest:line>
+        ipv6 (general-prefix|local) <each:line>
+        >ipv6 dhcp pool <key:word>
+        >ipv6 nd raguard policy <key:word>
+        >(identity|eap) profile <key:word>
+        >template <key:word>
+        >ip explicit-path <each:line>
+        """,
+        requires="router",
     ),
     Family(
         "IOS-XE as a system",
@@ -63,6 +100,14 @@ FAMILIES = (
         diagnostic bootup level ^<level:word>
         netconf-yang [<rest:line>]
         restconf
+        iox
+        >app-hosting appid <key:word>
+        cts (logging|authorization|credentials|sxp) [<each:line>]
+        route-tag notation <rest:line>
+        avc sd-service
+        aqm-register-fnf
+        epm logging
+        software auto-upgrade <rest:line>
         >telemetry ietf subscription <number:word>
         """,
         requires="limit-microseconds",
@@ -455,6 +500,7 @@ FAMILIES = (
         ip helper-address <each:line>
         ipv6 nd <each:line>
         ip load-sharing per-destination
+        ip (broadcast-address|irdp|sticky-arp|source-track|dhcp) [<each:line>]
         ip virtual-reassembly [<rest:line>]
         ip accounting <each:line>
         arp timeout <rest:line>
@@ -477,6 +523,9 @@ FAMILIES = (
         macro (description|name) <rest:line>
         bandwidth receive <rest:line>
         rmon (collection|promiscuous|native) <each:line>
+        history (bps|pps) [<rest:line>]
+        link debounce [<rest:line>]
+        h323-gateway voip <each:line>
         snmp ifindex <each:line>
         """,
         mode="interface",

@@ -15,6 +15,7 @@ NO_SWITCH = "switch modules of routers are not modelled"
 TABLES = "tables that map marks are not supported"
 TUNNELS = "dial-up and tunnels are not modelled"
 ONE_TAG = "a frame has at most one VLAN tag (802.1Q)"
+NO_GROUP_TAG = "frames carry no security group tag"
 RANGES = "named ranges are not supported: enter `interface range` with the interfaces"
 SLA_KINDS = "only icmp-echo, icmp-jitter, udp-echo and udp-jitter are modelled"
 
@@ -45,6 +46,7 @@ REFUSED = (
         ip (default-network|multicast-routing|pim|mroute|msdp) [<rest:line>]
         ip (igmp|mobile|sap|summer) [<rest:line>]
         >ipv6 router <rest:line>
+        ipv6 (prefix-list|multicast-routing|pim|mld) [<rest:line>]
         """,
     ),
     Refused(
@@ -52,13 +54,42 @@ REFUSED = (
         """
         ip (ospf|eigrp|rip|router|pim|igmp|summary-address|hello-interval|hold-time|bandwidth-percent) <rest:line>
         ip (authentication|split-horizon|rgmp|multicast|mrm) [<rest:line>]
-        isis <rest:line>
-        ipv6 (ospf|rip|eigrp) <rest:line>
+        ip (cgmp|dvmrp|pgm|urd|mobile|proxy-mobile) [<rest:line>]
+        (isis|lisp|ospfv3) <rest:line>
+        ipv6 (ospf|rip|eigrp|pim|mld) <rest:line>
         """,
         mode="interface",
     ),
     Refused("addresses are not translated", "ip nat <rest:line>"),
-    Refused("addresses are not translated", "ip nat <rest:line>", mode="interface"),
+    Refused("addresses are not translated", "ip nat <rest:line>\nnat64 <rest:line>", mode="interface"),
+    Refused(
+        "only IP is routed",
+        """
+        (appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|x25|vines) <rest:line>
+        """,
+        requires="router",
+    ),
+    Refused(
+        "only IP is routed",
+        "(appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|vines|llc2|lapb|x25) <rest:line>",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        NO_GROUP_TAG,
+        ">ip access-list role-based <rest:line>\ncts role-based <rest:line>",
+        requires="router",
+    ),
+    Refused(NO_GROUP_TAG, ">cts manual\ncts role-based <rest:line>", mode="interface", requires="router"),
+    Refused(
+        "ports do not ask for a login",
+        "(authentication|eapol) <rest:line>",
+        mode="interface",
+        requires="router",
+    ),
+    Refused("packets are routed by destination only", "ip load-sharing per-packet", mode="interface"),
+    Refused("there is one routing table", "vrf receive <rest:line>", mode="interface"),
+    Refused(ONE_TAG, "dot1q tunneling <rest:line>\nvlan-range <rest:line>", mode="interface", requires="router"),
     Refused("packets are routed by destination only", "ip local policy <rest:line>"),
     Refused("there is one routing table", "ip route vrf <rest:line>"),
     Refused("no address is learned", "ip route <prefix:address> <mask:mask> dhcp [<rest:line>]"),
@@ -110,7 +141,8 @@ REFUSED = (
     Refused(
         "packets are not inspected beyond their headers",
         """
-        ip (inspect|urlfilter|trigger-authentication) <rest:line>
+        (ip|ipv6) inspect <rest:line>
+        ip (urlfilter|trigger-authentication) <rest:line>
         >(zone|zone-pair) security <rest:line>
         >parameter-map type <rest:line>
         """,
@@ -118,7 +150,12 @@ REFUSED = (
     ),
     Refused(
         "packets are not inspected beyond their headers",
-        "ip (inspect|verify|ips|admission|auth-proxy) <rest:line>\nzone-member security <rest:line>",
+        """
+        ip (inspect|verify|ips|admission|auth-proxy|security) <rest:line>
+        ipv6 (inspect|verify) <rest:line>
+        zone-member security <rest:line>
+        (utd|umbrella|waas) <rest:line>
+        """,
         mode="interface",
     ),
     Refused(NBAR, "match [not] protocol (rtp|http|attribute) [<rest:line>]", mode="class-map", requires="switch"),
@@ -318,7 +355,7 @@ REFUSED = (
     ),
     Refused(
         "service instances bridge frames, which is not supported on a router",
-        "service instance <rest:line>",
+        ">service instance <rest:line>",
         mode="interface",
         requires="router",
     ),
@@ -499,6 +536,8 @@ REFUSED = (
         mode="interface",
         requires="router",
     ),
+    Refused(TUNNELS, ">bba-group <rest:line>\nvirtual-profile <rest:line>", requires="router"),
+    Refused("frames are not bridged by a router", ">l2vpn <rest:line>", requires="router"),
     Refused(NO_SWITCH, ">vlan <rest:line>\n(vtp|spanning-tree) <rest:line>", requires="router"),
     Refused("packets are not redirected to caches", "ip wccp <rest:line>"),
     Refused(NO_SWITCH, "(switchport|vlan-id) [<rest:line>]", mode="interface", requires="router"),
