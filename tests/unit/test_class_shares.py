@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from dataclasses import dataclass
 
 import pytest
 
@@ -62,14 +64,14 @@ def test_a_class_is_shadowed_if_classes_above_take_its_packets(
 
 
 def test_whole_code_points_need_all_packets_with_the_code_point() -> None:
-    assert whole_code_points(policy("match dscp ef"), "A") == {(4, 46), (6, 46)}
-    assert whole_code_points(policy("match ip dscp ef"), "A") == {(4, 46)}
-    assert whole_code_points(policy("match access-group 101"), "A") == set()
+    assert whole_code_points(policy("match dscp ef"), "A", (4, 46)) == {(4, 46), (6, 46)}
+    assert whole_code_points(policy("match ip dscp ef"), "A", (4, 46)) == {(4, 46)}
+    assert whole_code_points(policy("match access-group 101"), "A", (4, 46)) == set()
     device = router(
         "class-map match-all A\nmatch dscp ef\nmatch protocol tcp\nclass-map match-all B\nmatch not dscp ef"
     )
-    assert whole_code_points(device, "A") == set()
-    assert {dscp for _, dscp in whole_code_points(device, "B")} == set(range(64)) - {46}
+    assert whole_code_points(device, "A", (4, 46)) == set()
+    assert {dscp for _, dscp in whole_code_points(device, "B", (4, 0))} == set(range(64)) - {46}
 
 
 def random_classes(choice: random.Random, count: int) -> list[str]:
@@ -110,3 +112,100 @@ def test_a_shadowed_class_has_no_packet_outside_classes_above(seed: int) -> None
         outside = [one for one in packets if not any(common_box(one, taken) for taken in above)]
         assert not (outside and each.left.empty)
         above += boxes
+
+
+FILTERS = """
+access-list 110 deny tcp any any eq 80
+access-list 110 permit tcp any any
+access-list 111 deny udp any any
+access-list 111 deny ip 10.0.0.0 0.255.255.255 any
+access-list 111 permit ip any any
+"""
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A packet with a value of each part of the fields that the lists and lines below distinguish."""
+
+    version: int
+    """Version of IP; 0 for another protocol."""
+    dscp: int
+    protocol: int
+    source: tuple[int, int, int]
+    port: int
+    """Destination port."""
+
+    def is_permitted(self, number: int) -> bool:
+        """Return whether an access list of IPv4 permits it."""
+        ten, tcp, udp = self.source[0] == 10, self.protocol == 6, self.protocol == 17
+        near = tcp and self.source[:2] == (10, 1)
+        return (
+            self.version == 4
+            and {
+                101: tcp and self.port == 80,
+                102: udp or (tcp and ten and 70 <= self.port <= 90),
+                103: near and self.source[2] < 128,
+                104: near and self.source[2] >= 128,
+                105: near and self.port == 443,
+                110: tcp and self.port != 80,
+                111: not udp and not ten,
+            }[number]
+        )
+
+    def matches(self, line: str) -> bool:
+        """Return whether a line of a class-map matches it, by the text of the line."""
+        match line.split()[1:]:
+            case ["not", *rest]:
+                return not self.matches(" ".join(["match", *rest]))
+            case ["access-group", number]:
+                return self.is_permitted(int(number))
+            case ["protocol", name]:
+                numbers = {"tcp": 6, "udp": 17}
+                return self.version == 6 if name == "ipv6" else self.version > 0 and self.protocol == numbers[name]
+            case [*ip, "dscp", "ef", "af41"]:
+                return self.dscp in (46, 34) and (self.version == 4 if ip else self.version > 0)
+            case [*ip, "precedence", "5"]:
+                return self.dscp >> 3 == 5 and (self.version == 4 if ip else self.version > 0)
+        raise AssertionError(line)
+
+
+PACKETS = [
+    Packet(0, 0, 0, (0, 0, 0), 0),
+    *itertools.starmap(
+        Packet,
+        itertools.product(
+            (4, 6),
+            (0, 34, 40, 46),
+            (1, 6, 17),
+            ((10, 2, 0), (10, 1, 0), (10, 1, 200), (192, 0, 2)),
+            (75, 80, 443, 5000),
+        ),
+    ),
+]
+LINES = [
+    *(f"match access-group {number}" for number in (101, 102, 103, 104, 105, 110, 111)),
+    *("match dscp ef af41", "match ip dscp ef af41", "match precedence 5", "match ip precedence 5"),
+    *("match protocol tcp", "match protocol udp", "match protocol ipv6"),
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_class_is_shadowed_exactly_if_every_packet_goes_to_classes_above(seed: int) -> None:
+    choice = random.Random(seed)
+    maps = []
+    for name in "ABCDEF":
+        lines = [
+            each.replace("match", "match not", 1) if choice.random() < 0.2 else each
+            for each in choice.sample(LINES, choice.randint(1, 3))
+        ]
+        maps.append((name, choice.choice(("any", "all")), lines))
+    text = "".join(
+        f"class-map match-{kind} {name}\n" + "".join(f"{each}\n" for each in lines) for name, kind, lines in maps
+    )
+    device = router(FILTERS + text + "policy-map P\n" + "".join(f"class {name}\n" for name, _, _ in maps))
+    left = PACKETS
+    for (_, kind, lines), found in zip(maps, candidates(device, device.policy_maps["P"]), strict=True):
+        combined = any if kind == "any" else all
+        own = [each for each in left if combined(map(each.matches, lines))]
+        assert (found.policy_class.name, found.left.empty) == (found.policy_class.name, not own), text
+        left = [each for each in left if each not in set(own)]

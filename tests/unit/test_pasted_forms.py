@@ -118,3 +118,14 @@ def test_a_policy_map_that_is_only_attached_is_named() -> None:
 )
 def test_image_and_ports_name_the_system(line: str, generation: str) -> None:
     assert answer(f"{line}policy-map P\n class class-default\n  shape average 8000000\n").generation == generation
+
+
+def test_lines_below_an_interface_range_of_a_switch_apply_to_its_ports() -> None:
+    found = answer(
+        "version 12.2\nmls qos\ninterface range GigabitEthernet1/0/1 - 3 , gi1/0/9\n mls qos trust dscp\n"
+        "interface GigabitEthernet1/0/4\n mls qos trust cos\n"
+    )
+    assert not found.ignored
+    cos, dscp = found.ports
+    assert dscp.startswith("GigabitEthernet1/0/1, GigabitEthernet1/0/2, GigabitEthernet1/0/3 and 1 more: trust dscp")
+    assert cos.startswith("GigabitEthernet1/0/4: trust cos")

@@ -221,3 +221,45 @@ def test_the_model_option_selects_the_rules(model: str, tmp_path: Path, capsys: 
     assert main(["policy", str(file), "--model", model]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Rules: IOS-XE") and "208 packets" in shown
+
+
+SERVICE_INSTANCES = """\
+version 17.3
+policy-map EVC
+ class class-default
+  police cir 1000000
+policy-map PORT
+ class class-default
+  shape average 50000000
+interface GigabitEthernet0/0/1
+ service-policy output PORT
+ service instance 10 ethernet
+  encapsulation dot1q 10
+  service-policy input EVC
+ service instance 20 ethernet
+  service-policy input EVC
+"""
+
+
+def test_policies_of_service_instances_are_not_those_of_the_port() -> None:
+    found = answer(SERVICE_INSTANCES).policies
+    assert [each.interface for each in found if each.policy == "EVC"] == [
+        "GigabitEthernet0/0/1 service instance 10",
+        "GigabitEthernet0/0/1 service instance 20",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("police cir 100000000000", ""),
+        ("shape average 100g", ""),
+        ("police 1000000 100", "the command does not have the value 100"),
+        ("police cir 100000000001", "the command does not have the value 100000000001"),
+        ("police cir 1000000 pir 64000000001", "the command does not have the value 64000000001"),
+        ("police every 5", "the model has no such command"),
+    ],
+)
+def test_rates_of_ports_with_100_gigabits_are_accepted_and_others_named(line: str, refused: str) -> None:
+    text = f"version 17.3\npolicy-map P\n class class-default\n  {line}\n"
+    assert [each.reason for each in answer(text).ignored] == ([refused] if refused else [])

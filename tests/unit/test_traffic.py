@@ -338,7 +338,11 @@ class TestFlood:
     @pytest.mark.parametrize(
         ("keys", "message"),
         [
-            ({"protocol": "tcp", "rate": Rate(1), "size": Size(100)}, "expected protocol: udp"),
+            ({"protocol": "tcp", "delay": Duration(10**9)}, 'found no key "size", required for pages'),
+            ({"protocol": "tcp", "size": Size(100)}, 'found neither of the keys "rate" and "delay"'),
+            ({"protocol": "tcp", "rate": Rate(1), "size": Size(1000)}, "expected at least one page an hour"),
+            ({"protocol": "tcp", "delay": Duration(4 * 10**12), "size": Size(9)}, "expected at most 3600 s between"),
+            ({"protocol": "tcp", "delay": Duration(1), "size": Size(9), "random": ("port",)}, "on a TCP flow"),
             ({"size": Size(100)}, 'neither of the keys "rate" and "delay"'),
             ({"rate": Rate(1), "delay": Duration(1), "size": Size(100)}, "both of the keys"),
             ({"rate": Rate(1)}, 'no key "size"'),

@@ -6,6 +6,7 @@ import itertools
 import json
 import signal
 import subprocess
+import time
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, get_args
@@ -26,7 +27,7 @@ from qoslab.schema.kinds import with_kinds
 from qoslab.simulation.result import read_flow, read_result
 from qoslab.simulation.scenario import build_scenario, configured_routers
 from qoslab.system.programs import SIMULATOR, own_program
-from qoslab.traffic.base import Endpoints, Output
+from qoslab.traffic.base import Endpoints, Output, is_listening
 from qoslab.traffic.flood import Flood
 
 EXPERIMENT = """\
@@ -85,8 +86,8 @@ def test_kind_sets_the_keys_of_a_flow(tmp_path: Path) -> None:
     assert voice.size is not None
     assert (voice.delay.ns, voice.size.bytes) == (20_000_000, 200)
     assert (backup.tool, backup.protocol, backup.rate, backup.dscp) == ("iperf3", "tcp", None, 10)
-    assert business.rate is not None
-    assert (business.rate.bps, business.dscp) == (80_000, 18)
+    assert business.delay is not None and business.size is not None
+    assert (business.tool, business.delay.ns, business.size.bytes) == ("flood", 2_000_000_000, 20_000)
 
 
 def test_kind_has_the_same_payload_with_ipv6() -> None:
@@ -103,11 +104,36 @@ def test_keys_of_the_flow_replace_those_of_its_kind(tmp_path: Path) -> None:
     assert (voice.dscp, voice.port, voice.delay) == (40, 4000, None)
 
 
-@pytest.mark.parametrize("lab", ["virtual", "external"])
-def test_labs_with_real_hosts_send_all_kinds_except_web(lab: str, tmp_path: Path) -> None:
-    (found,) = findings_of(tmp_path, "kind: voice", "kind: video", "kind: web", lab=lab)
-    assert found.startswith("found web, expected one of voice, ")
-    assert flows_of(tmp_path, *(f"kind: {each.name}" for each in CATALOGUE if each.name != "web"), lab=lab)
+@pytest.mark.parametrize("lab", ["virtual", "external", "simulated"])
+def test_all_labs_send_all_kinds(lab: str, tmp_path: Path) -> None:
+    flows = flows_of(tmp_path, *(f"kind: {each.name}" for each in CATALOGUE), lab=lab)
+    assert {each.kind for each in flows if each.tool == "iperf3"} == {"backup", "bulk", "scavenger"}
+
+
+def test_flood_sends_pages_of_web_users_who_start_at_random_times(tmp_path: Path) -> None:
+    (web,) = flows_of(tmp_path, "kind: web, streams: 3, size: 200 kB, delay: 250 ms, duration: 1 s", lab="virtual")
+    address = IPv4Address("127.0.0.1")
+    commands = Flood().commands(web, Duration(10**9), Endpoints(address, address, 5002), "cubic")
+    assert dict(itertools.pairwise(commands.client))["--spread"] == "0.95"
+    with subprocess.Popen([own_program("flood"), *commands.server[1:]], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        for _ in range(100):
+            if is_listening([Path("/proc/net/tcp").read_text(encoding="utf-8")], commands.listener):
+                break
+            time.sleep(0.1)
+        client = [own_program("flood"), *commands.client[1:]]
+        sent = subprocess.run(client, capture_output=True, text=True, check=True).stdout
+        received = server.stdout.read()
+    result = Flood().parse(web, Duration(10**9), Output(sent), Output(received))
+    assert len(result.streams) == 3
+    for stream in result.streams:
+        assert stream.pages is not None and stream.page_max_ms is not None and stream.page_mean_ms is not None
+        assert stream.bytes == stream.sender_bytes == stream.pages * 200_000
+        assert 0 < stream.page_mean_ms <= stream.page_max_ms
+    # The starts are those of the seed, and differ.
+    starts = [each["start_s"] for each in json.loads(sent)["streams"]]
+    assert starts[0] != pytest.approx(starts[1], abs=0.001)
+    assert sum(each.bytes for each in result.intervals) == sum(each.bytes for each in result.streams)
 
 
 def test_flood_sends_the_frames_of_a_kind_in_bursts(tmp_path: Path) -> None:
@@ -166,7 +192,7 @@ def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) ->
         [own_program(SIMULATOR), "run"], input=json.dumps(scenario), capture_output=True, text=True, check=True
     )
     result = read_result(done.stdout)
-    voice, streaming, _ = (read_flow(each, result.flow_text(each.name)) for each in task.experiment.traffic)
+    voice, streaming, web = (read_flow(each, result.flow_text(each.name)) for each in task.experiment.traffic)
     for call in voice.streams:
         assert call.delay_p50_ms is not None
         assert call.voice_r is not None
@@ -175,3 +201,5 @@ def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) ->
         assert 80 < call.voice_r < 92
     assert streaming.streams[0].voice_r is None
     assert streaming.streams[0].goodput_bps == pytest.approx(2_000_000, rel=0.15)
+    # A page of 2.65 MB takes 2.2 s at 10 Mb/s alone; there is time for at most one of each user.
+    assert [each.pages is not None and each.pages <= 1 for each in web.streams] == [True, True]

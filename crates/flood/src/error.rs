@@ -30,6 +30,16 @@ pub enum Error {
         /// Destination.
         destination: IpAddr,
     },
+    /// A connection was not established.
+    #[error("cannot connect to {0}: {reason}", reason = .1.desc())]
+    Connect(SocketAddr, Errno),
+    /// The kernel lacks a congestion control algorithm.
+    #[error(
+        "cannot use the congestion control {0}: {reason}; expected one of \
+         /proc/sys/net/ipv4/tcp_available_congestion_control",
+        reason = .1.desc()
+    )]
+    Congestion(String, Errno),
     /// The first datagram was refused.
     #[error("the first datagram to {0} could not be sent: {reason}", reason = .1.desc())]
     First(SocketAddr, Errno),

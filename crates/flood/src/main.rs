@@ -3,11 +3,13 @@
 mod address;
 mod batch;
 mod error;
+mod page_receiver;
+mod page_sender;
 mod quantity;
 mod receive;
 mod send;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
@@ -21,7 +23,7 @@ use netio::wait::{be_punctual, Stop};
 use crate::error::Error;
 use crate::quantity::Quantity;
 
-/// Floods a host with UDP datagrams at an exact pace, and counts those that arrive at the other end.
+/// Floods a host with UDP datagrams at an exact pace, or sends it pages over TCP; counts the data at the other end.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {
@@ -35,6 +37,10 @@ enum Command {
     Send(Send),
     /// Count datagrams until SIGINT or SIGTERM; print a line of JSON for each interval, the sums last
     Receive(Receive),
+    /// Send pages over TCP at regular intervals; print one JSON object with the time of each page
+    SendPages(SendPages),
+    /// Receive and acknowledge pages; print one JSON object at the end
+    ReceivePages(ReceivePages),
 }
 
 #[derive(Debug, Args)]
@@ -138,6 +144,63 @@ struct Receive {
     duration: Option<Quantity>,
 }
 
+#[derive(Debug, Args)]
+#[group(skip)]
+struct SendPages {
+    /// IPv4 or IPv6 address of the receiver
+    destination: IpAddr,
+    /// Port of the receiver
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// Bytes of a page
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
+    size: u32,
+    /// Milliseconds between the starts of two pages of a connection
+    #[arg(long, value_name = "MS", value_parser = quantity::milliseconds)]
+    delay: Quantity,
+    /// Seconds to send; unsent data is then dropped
+    #[arg(long, value_name = "S", value_parser = quantity::seconds)]
+    duration: Quantity,
+    /// Connections, each with separate pages
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    streams: u16,
+    /// Seconds within which connections start, each at a random time. [default: all start at once]
+    #[arg(long, value_name = "S", value_parser = quantity::seconds)]
+    spread: Option<Quantity>,
+    /// Local address
+    #[arg(long, value_name = "ADDRESS")]
+    source: Option<IpAddr>,
+    /// DSCP of every packet
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
+    dscp: u8,
+    /// Congestion control algorithm. [default: that of the system]
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Seed of the random start times
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[group(skip)]
+struct ReceivePages {
+    /// Port to receive on
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+    /// Bytes of a page
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
+    size: u32,
+    /// Local address. [default: every IPv4 address]
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    address: IpAddr,
+    /// End after so many connections. [default: at SIGINT or SIGTERM]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    streams: Option<u16>,
+    /// Seconds of an interval in which bytes are counted
+    #[arg(long, value_name = "S", default_value = "1", value_parser = quantity::seconds)]
+    interval: Quantity,
+}
+
 /// IP length of packets if `--bandwidth` is given without a size, as in flood.pl.
 const DEFAULT_SIZE: u32 = 256;
 
@@ -145,6 +208,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Send(options) => send(&options),
         Command::Receive(options) => receive(&options),
+        Command::SendPages(options) => send_pages(options),
+        Command::ReceivePages(options) => receive_pages(&options),
     };
     end("flood", result)
 }
@@ -195,6 +260,36 @@ fn receive(options: &Receive) -> Result<(), Failure> {
     receiver.run(&mut stop()?)
 }
 
+fn send_pages(options: SendPages) -> Result<(), Failure> {
+    be_punctual();
+    let gap = Gap::of_delay(options.delay.0)
+        .ok_or_else(|| Error::Options("found a delay of more than an hour between pages".into()))?;
+    let sender = page_sender::PageSender {
+        destination: SocketAddr::new(options.destination, options.port),
+        source: options.source,
+        bytes: options.size,
+        gap,
+        streams: options.streams,
+        spread: options.spread.map_or(0, |spread| spread.0),
+        duration: options.duration.0,
+        seed: options.seed,
+        dscp: options.dscp,
+        congestion: options.congestion,
+    };
+    print_json(&sender.run()?)
+}
+
+fn receive_pages(options: &ReceivePages) -> Result<(), Failure> {
+    be_punctual();
+    let receiver = page_receiver::PageReceiver {
+        local: SocketAddr::new(options.address, options.port),
+        bytes: options.size,
+        streams: options.streams,
+        interval: options.interval.0,
+    };
+    print_json(&receiver.run()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,6 +325,9 @@ mod tests {
             ("flood receive", "<--port <PORT>|--any-port>"),
             ("flood receive --port 1 --any-port", "cannot be used with"),
             ("flood receive --port 1 --ipv6 --address ::1", "cannot be used with"),
+            ("flood send-pages 10.0.0.1 --port 1 --size 0 --delay 3 --duration 1", "0 is not in 1.."),
+            ("flood send-pages 10.0.0.1 --port 1 --size 9 --delay 3", "--duration <S>"),
+            ("flood receive-pages --port 1", "--size <BYTES>"),
         ] {
             let message = refusal(words);
             assert!(message.contains(said), "{words}: {message}");

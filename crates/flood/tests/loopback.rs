@@ -227,3 +227,50 @@ fn impossible_options_are_reported() {
         assert!(output.stdout.is_empty(), "{words}");
     }
 }
+
+#[test]
+fn pages_are_acknowledged_and_timed() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
+    let common = format!("--port {port} --size 300000 --streams 3");
+    let receiver = Command::new(FLOOD)
+        .arg("receive-pages")
+        .args(common.split_whitespace())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("flood starts");
+    // Waits for the listener by the table of sockets: a connection would count as one of the three.
+    let listening = format!(":{port:04X} 00000000:0000 0A");
+    while !std::fs::read_to_string("/proc/net/tcp").expect("a table").contains(&listening) {
+        std::thread::yield_now();
+    }
+    let sent = sent(&format!("send-pages 127.0.0.1 {common} --delay 100 --duration 0.5 --spread 0.2 --congestion reno"));
+    let received: Value = serde_json::from_slice(&receiver.wait_with_output().expect("it ends").stdout).expect("JSON");
+    let sums = |report: &Value| -> Vec<(u64, u64)> {
+        let mut found: Vec<(u64, u64)> = report["streams"]
+            .as_array()
+            .expect("streams")
+            .iter()
+            .map(|stream| {
+                let pages = &stream["pages"];
+                let complete = || pages.as_array().expect("pages").iter().filter(|page| !page["time_ms"].is_null()).count();
+                (stream["bytes"].as_u64().expect("bytes"), pages.as_u64().unwrap_or_else(|| complete() as u64))
+            })
+            .collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(sums(&sent), sums(&received));
+    let streams = sums(&sent);
+    assert_eq!(streams.len(), 3);
+    // Three to five pages, by the start of the connection; a machine without time may start fewer.
+    assert!(streams.iter().all(|(bytes, pages)| bytes / 300_000 == *pages && (1..=5).contains(pages)), "{streams:?}");
+}
+
+#[test]
+fn a_port_without_a_receiver_of_pages_is_reported() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
+    let output = run(&format!("send-pages 127.0.0.1 --port {port} --size 9 --delay 9 --duration 1"));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(message, format!("flood: cannot connect to 127.0.0.1:{port}: Connection refused\n"));
+}

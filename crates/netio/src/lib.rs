@@ -10,4 +10,6 @@ pub mod program_end;
 #[cfg(target_os = "linux")]
 pub mod socket;
 #[cfg(target_os = "linux")]
+pub mod tcp;
+#[cfg(target_os = "linux")]
 pub mod wait;

@@ -51,7 +51,7 @@ pub struct FlowReport {
     pub intervals: Vec<IntervalReport>,
     /// One-way delay of the packets of all streams, with the histogram.
     pub delay: Option<DelayReport>,
-    /// TCP with a rate: time of the writes of all streams, from the write to the arrival of its last byte.
+    /// TCP with a rate or gap: time of the writes of all streams, from the write to the arrival of its last byte.
     pub writes: Option<DelayReport>,
 }
 
@@ -100,6 +100,8 @@ pub struct StreamReport {
     /// One-way delay from the sending application to the receiver, without a histogram: of datagrams, and of TCP
     /// segments with payload and timestamps. Null where none arrived.
     pub delay: Option<DelayReport>,
+    /// TCP with a rate or gap: time from a write to the arrival of its last byte, without a histogram.
+    pub writes: Option<DelayReport>,
 }
 
 /// Received data of one stream between two times of its receiver.

@@ -243,11 +243,11 @@ pub struct Flow {
     /// Bytes that `rate_bps` counts.
     #[serde(default)]
     pub rate_layer: RateLayer,
-    /// UDP: time between two datagrams of a stream, in place of `rate_bps`.
+    /// Time between two datagrams of a stream, or between two writes over TCP, in place of `rate_bps`.
     #[serde(default)]
     pub gap_ns: Option<u64>,
-    /// UDP: payload of a datagram; null: drawn for each from those of `flood`. TCP with a rate: bytes per write of the
-    /// application (131072).
+    /// UDP: payload of a datagram; null: drawn for each from those of `flood`. TCP with a rate or
+    /// gap: bytes per write of the application (131072).
     #[serde(default)]
     pub payload_bytes: Option<u32>,
     /// UDP: bytes of the frames of a source, such as those of video, in a cycle; in place of single datagrams. Each is

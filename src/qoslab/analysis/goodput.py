@@ -57,6 +57,9 @@ def jain(goodputs: Column) -> float:
     "datagrams.delay.max",
     "voice.r",
     "voice.mos",
+    "pages.complete",
+    "pages.time.mean",
+    "pages.time.max",
     intervals=lambda selection: selection.cell.tables["intervals"],
 )
 def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterator[Figure]:
@@ -76,6 +79,7 @@ def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterato
     if high > 0:
         yield "goodput.spread", high / low if low > 0 else math.inf
         yield "fairness.jain", fairness(flows, intervals)
+    yield from _page_times(flows.where(flows.has("pages")))
     datagrams = flows.where(flows.has("datagrams"))
     if len(datagrams):
         sent, lost = float(datagrams["datagrams"].sum()), total(datagrams["lost"], "lost datagrams of streams")
@@ -103,6 +107,18 @@ def _delays(arrived: Columns) -> Iterator[Figure]:
             yield f"datagrams.delay.{name}", Missing(NO_DELAY)
         else:
             yield f"datagrams.delay.{name}", most(arrived[column], "delays of streams")
+
+
+def _page_times(flows: Columns) -> Iterator[Figure]:
+    """Yield the number and times of pages of the connections that send pages."""
+    if not len(flows):
+        return
+    complete = float(flows["pages"].sum())
+    yield "pages.complete", complete
+    timed = flows.where(flows["pages"] > 0)
+    if complete:
+        yield "pages.time.mean", float((timed["pages"] * timed["page_mean_ms"]).sum()) / complete
+        yield "pages.time.max", most(timed["page_max_ms"], "times of pages")
 
 
 def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missing:

@@ -185,23 +185,30 @@ def _is_within(device: Device, name: str, other: str) -> bool:
     return (inner.match == "all" or len(inner.criteria) == 1) and set(outer.criteria) <= set(inner.criteria)
 
 
-def whole_code_points(device: Device, name: str) -> frozenset[tuple[int, int]]:
-    """Return the pairs of IP version and DSCP that a class-map matches regardless of other fields."""
+def whole_code_points(device: Device, name: str, needed: tuple[int, int]) -> frozenset[tuple[int, int]]:
+    """Return the pairs of IP version and DSCP that a class-map matches regardless of other fields; none if the needed
+    pair is not one of them.
+    """
     class_map = device.class_maps.get(name)
     if class_map is None or class_map.match == "any":
         sets = [list(_certain(device, name))]
     else:
         each_line = [criterion_packets(device, each) for each in class_map.criteria]
         sets = [list(each.boxes) if each.exact else [] for each in each_line] or [[]]
+    if not all(_covered(_of_code_point(*needed), boxes) for boxes in sets):
+        return frozenset()
     # Code points that no box distinguishes have the same result.
     masks = sorted({box["dscp"][0] for boxes in sets for box in boxes if "dscp" in box})
     alike = defaultdict[tuple[int, ...], list[int]](list)
     for dscp in range(64):
         alike[tuple(mask >> dscp & 1 for mask in masks)].append(dscp)
     found = set[tuple[int, int]]()
-    for version, network in ((4, IPV4), (6, IPV6)):
+    for version in (4, 6):
         for points in alike.values():
-            box: Box = {"network": (network, 0), "dscp": (1 << points[0], 0)}
-            if all(_covered(box, boxes) for boxes in sets):
+            if all(_covered(_of_code_point(version, points[0]), boxes) for boxes in sets):
                 found.update((version, dscp) for dscp in points)
     return frozenset(found)
+
+
+def _of_code_point(version: int, dscp: int) -> Box:
+    return {"network": (IPV4 if version == 4 else IPV6, 0), "dscp": (1 << dscp, 0)}

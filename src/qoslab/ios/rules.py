@@ -126,8 +126,12 @@ def check_children(device: Device, policy: PolicyMap) -> None:
 
 
 def _child_queues(device: Device, each: PolicyClass) -> bool:
-    below = () if each.service_policy is None else descendants(device, device.policy_maps[each.service_policy])
-    return any(part.queueing for child in below for part in child.classes)
+    return each.service_policy is not None and _queues(device, device.policy_maps[each.service_policy])
+
+
+def _queues(device: Device, policy: PolicyMap) -> bool:
+    """Return whether a policy-map or a descendant has a class with queueing."""
+    return any(part.queueing for each in descendants(device, policy) for part in each.classes)
 
 
 def _check_combinations(device: Device, facts: frozenset[str]) -> None:
@@ -234,13 +238,21 @@ def check_change(device: Device, policy: PolicyMap) -> None:
     check_policy(device, policy, () if present is None else present.classes)
     trial = dict(device.policy_maps)
     trial[policy.name] = policy
+    attached = [
+        (interface, direction, trial[name])
+        for interface in device.interfaces.values()
+        for direction, name in (("input", interface.service_policy_input), ("output", interface.service_policy_output))
+        if name is not None and name in trial
+    ]
+    queues = _queues(device, policy) and not (present is not None and _queues(device, present))
+    if not attached and not queues and all(each.service_policy is None for each in policy.classes):
+        return
     changed = Device(device.hardware, policy_maps=trial)
-    for other in trial.values():
-        # A parent may have actions that require a child without queueing.
+    check_children(changed, policy)
+    # A parent may have actions that require a child without queueing.
+    for other in trial.values() if queues else ():
         if any(part.name == policy.name for part in descendants(changed, other)):
             check_children(changed, other)
-    for interface in device.interfaces.values():
-        for direction, name in (("input", interface.service_policy_input), ("output", interface.service_policy_output)):
-            attached = None if name is None else trial.get(name)
-            if attached is not None and any(part.name == policy.name for part in descendants(changed, attached)):
-                check_attached(changed, attached, interface, direction)
+    for interface, direction, outer in attached:
+        if any(part.name == policy.name for part in descendants(changed, outer)):
+            check_attached(changed, outer, interface, direction)

@@ -10,18 +10,12 @@ from qoslab.lab_kinds.host_counters import host_row, read_counters
 from qoslab.model.experiment import Configuration, Experiment, Flow, Stage, Trigger
 from qoslab.model.instants import during, traffic_time, triggers
 from qoslab.model.steps import TRAFFIC, Step
-from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
 from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, platform_of, routers_of, with_tc_commands
-from qoslab.schema.near import one_of
 from qoslab.traffic import TOOLS, FlowResult, tool
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from qoslab.errors import Finding
     from qoslab.results import CellFiles
-    from qoslab.schema.document import Document, Steps
 
 CONFIGURE: Final = "configure the routers"
 TURN: Final = "wait for a free slot"
@@ -53,23 +47,6 @@ class Measured(LabKind):
     configured = "pushed configuration"
     nothing_late = "Yes: every cell ran to its end, and no tool reported a fault."
     turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
-
-    def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """Return the flows without a generator in these labs: TCP connections with long pauses between writes."""
-        lists: list[tuple[Steps, tuple[Flow, ...]]] = [(("traffic",), experiment.traffic)]
-        lists += [(("arms", index, "traffic"), arm.traffic or ()) for index, arm in enumerate(experiment.arms)]
-        sent = one_of([each.name for each in CATALOGUE if not _paused(each)])
-        return [
-            document.finding(
-                (*steps, number, "kind"),
-                f"found {flow.kind}, expected {sent}",
-                "iperf3 begins the pages of all users at the same time and writes at most 1 MB at once; "
-                "use --lab simulated",
-            )
-            for steps, flows in lists
-            for number, flow in enumerate(flows)
-            if flow.kind is not None and _paused(KINDS[flow.kind])
-        ]
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
         """Return the traffic tools of its flows."""
@@ -107,11 +84,6 @@ class Measured(LabKind):
         for host, *each in files.host_counters():
             before, after = (read_counters(text, name) for text, name in each)
             yield host_row(host, before, after, sends=host in senders)
-
-
-def _paused(kind: TrafficKind) -> bool:
-    """Return whether a kind of traffic sends TCP in bursts, which iperf3 cannot do."""
-    return kind.bursts and kind.protocol == "tcp"
 
 
 def restore_step(key: str, experiment: Experiment) -> Step:

@@ -267,11 +267,13 @@ class Flow(Frozen):
     start_after: Duration = Duration(0)
     """Delay after the start of the cell's traffic."""
     rate: Annotated[Rate, AfterValidator(_above_zero)] | None = None
-    """UDP: payload bits per second of each stream; flood: IP bits. TCP: pacing by the tool; default: unlimited."""
+    """UDP: payload bits per second of each stream; flood: IP bits. TCP: pacing by the tool; default: unlimited;
+    flood: mean rate of the pages."""
     delay: Annotated[Duration, AfterValidator(_above_zero)] | None = None
-    """flood: time between two datagrams of a stream, in place of `rate`."""
+    """flood: time between two datagrams or pages of a stream, in place of `rate`."""
     size: Annotated[Size, AfterValidator(_above_zero)] | None = None
-    """UDP: payload bytes of a datagram; flood: bytes of the IP packet. TCP: bytes of one write."""
+    """UDP: payload bytes of a datagram; flood: bytes of the IP packet. TCP: bytes of one write; flood: bytes of
+    a page."""
     random: tuple[Literal["size", "port"], ...] = ()
     """flood: random for each datagram: `size` (payloads of 64 to 1023 bytes), `port` (1 to 65500)."""
     window: Annotated[Size, AfterValidator(_above_zero)] | None = None

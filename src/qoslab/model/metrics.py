@@ -198,6 +198,9 @@ _METRICS: dict[str, Metric] = {
                     "index",
                     "estimated mean opinion score of calls (ITU-T G.107), minimum of the calls: 1 to 4.5",
                 ),
+                ("pages.complete", "count", "complete pages of web users and other sources with pauses over TCP"),
+                ("pages.time.mean", "ms", "mean time from the start of a page until its last byte arrives"),
+                ("pages.time.max", "ms", "maximum time from the start of a page until its last byte arrives"),
                 (
                     "conversation.depth",
                     "packets",

@@ -102,10 +102,6 @@ OPUS = Codec("Opus", 0, 25.1, 26.5, assumed=True)
 """
 
 
-LARGEST_WRITE = 2**20
-"""Maximum bytes that iperf3 writes at once."""
-
-
 @dataclass(frozen=True, slots=True)
 class TrafficKind:
     """A kind of traffic. Sizes are bytes of transport payload; `interval_s` is the time between two sends."""
@@ -140,9 +136,8 @@ class TrafficKind:
 
     @property
     def bursts(self) -> bool:
-        """True if a send is more than one packet, or if sizes vary: no generator of a real lab supports this."""
-        most = self.largest if self.protocol == "udp" else LARGEST_WRITE
-        return bool(self.sizes) and (len(self.sizes) > 1 or self.sizes[0] > most)
+        """True if a send may be more than one packet, or if sizes vary."""
+        return bool(self.sizes) and (self.protocol == "tcp" or len(self.sizes) > 1 or self.sizes[0] > self.largest)
 
     def interval_ns(self, rate_bps: float | None = None) -> int:
         """Return the time between two sends, at the catalogue's rate or at another one."""
@@ -312,7 +307,6 @@ def flow_keys(kind: TrafficKind, *, ipv6: bool = False) -> dict[str, object]:
         headers = IPV6_AND_UDP if ipv6 else IP_AND_UDP
         size = min(min(max(kind.sizes), kind.largest) + headers, LARGEST_PAYLOAD + IP_AND_UDP)
         return {"tool": "flood", **keys, "delay": f"{round(kind.interval_s * 10**9)} ns", "size": f"{size} B"}
-    keys["tool"] = "iperf3"
-    if kind.rate_bps is not None:
-        keys |= {"rate": f"{round(kind.rate_bps)} b/s", "size": f"{kind.sizes[0]} B"}
-    return keys
+    if not kind.sizes:
+        return {"tool": "iperf3", **keys}
+    return {"tool": "flood", **keys, "delay": f"{round(kind.interval_s * 10**9)} ns", "size": f"{kind.sizes[0]} B"}

@@ -79,11 +79,10 @@ def _ports(configuration: Configuration) -> Iterator[str]:
     device = configuration.device
     if device.switch is None or not device.switch.enabled:
         return
-    named = {each.position.names[0] for each in configuration.reading.carried if each.position.names}
     groups: dict[str, list[str]] = {}
     for interface in device.interfaces.values():
         port = interface.port
-        if port is None or interface.name not in named:
+        if port is None:
             continue
         trust = f"trust {port.trust}" if port.trust else "no trust"
         priority = ", queue 1 priority" if port.priority_queue else ""

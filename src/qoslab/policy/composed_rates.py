@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
@@ -70,11 +70,23 @@ def _port_kbps(sections: Sections, interface: str) -> int | None:
 
 def _typed_kbps(sections: Sections, interface: str) -> int | None:
     """Return the rate by the lines `bandwidth` or `speed` of an interface."""
-    for pattern, factor in ((_BANDWIDTH, 1), (_SPEED, 1000)):
-        found = (pattern.fullmatch(each) for each in sections.get(f"interface {interface}", ()))
-        if (typed := next(filter(None, found), None)) is not None:
-            return int(typed[1]) * factor
-    return None
+    lines = sections.get(f"interface {interface}", ())
+    return next((kbps for kbps in (bandwidth_kbps(lines), speed_kbps(lines)) if kbps is not None), None)
+
+
+def bandwidth_kbps(lines: Iterable[str]) -> int | None:
+    """Return the value of the line `bandwidth` of an interface."""
+    return _number(_BANDWIDTH, lines)
+
+
+def speed_kbps(lines: Iterable[str]) -> int | None:
+    """Return the rate of the line `speed` of an interface."""
+    mbps = _number(_SPEED, lines)
+    return None if mbps is None else mbps * 1000
+
+
+def _number(pattern: re.Pattern[str], lines: Iterable[str]) -> int | None:
+    return next((int(found[1]) for each in lines if (found := pattern.fullmatch(each))), None)
 
 
 def _channel_kbps(sections: Sections, interface: str) -> tuple[int, str] | None:

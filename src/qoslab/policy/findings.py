@@ -505,9 +505,11 @@ def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
             if above is not None and above.priority:
                 continue
             for each in group:
-                points = frozenset() if each.name == CLASS_DEFAULT else whole_code_points(device, each.name)
                 child = any(one.path[:-1] == each.path for one in policy.classes)
-                if (4, EF) not in points or each.priority or each.drop or child or len(points) > 32:
+                if each.name == CLASS_DEFAULT or each.priority or each.drop or child:
+                    continue
+                points = whole_code_points(device, each.name, (4, EF))
+                if not points or len(points) > 32:
                     continue
                 others = {dscp for _, dscp in points} - {EF}
                 shared = " shares a queue with other code points and" if others else ""

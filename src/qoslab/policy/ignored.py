@@ -61,6 +61,12 @@ def _undecided(configuration: Configuration) -> Iterator[Ignored]:
                 yield Ignored(carried.number, without_secrets(carried.text), place, about, effect)
 
 
+def _without_command(reason: str) -> str:
+    """Return why a line is invalid: its command, or a number in it."""
+    value = reason.partition(" (")[2].removesuffix(")")
+    return f"the command does not have the value {value}" if value else "the model has no such command"
+
+
 def _ignored(configuration: Configuration) -> Iterator[Ignored]:
     refused = {each.text for each in configuration.reading.unread}
     refused |= {each.text for each in configuration.reading.carried if any(one.undecided for one in each.remarks)}
@@ -74,7 +80,7 @@ def _ignored(configuration: Configuration) -> Iterator[Ignored]:
             if reason.startswith("Invalid input"):
                 above = unread.place[-1] if unread.place else ""
                 below = above and any(each.startswith(above) for each in refused)
-                reason = f"it is below `{above}`, which is not read" if below else "the model has no such command"
+                reason = f"it is below `{above}`, which is not read" if below else _without_command(reason)
                 if ATTACHING.fullmatch(unread.text):
                     reason = "its interface is not in the input"
             yield Ignored(unread.number, without_secrets(unread.text), ", ".join(unread.place), reason, effect)

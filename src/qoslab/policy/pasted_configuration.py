@@ -9,6 +9,7 @@ from functools import cached_property
 
 from qoslab.errors import UserError
 from qoslab.ios.cli.session import INERT, Position
+from qoslab.ios.commands.interface import names_in_range
 from qoslab.ios.device_config.running_config_parser import (
     Reading,
     Unread,
@@ -23,12 +24,13 @@ from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.generation import Generation
-from qoslab.policy.composed_rates import composed_rate
+from qoslab.policy.composed_rates import bandwidth_kbps, composed_rate, speed_kbps
 from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
 from qoslab.policy.pasted import configuration_text, is_indented, terminal_lines, without_banners
 
 _PORT = re.compile(r"(?im)^ *(?:interface|match +(?:not +)?input-interface) +([a-z-]+ ?\d[\d/]*)")
 """Ports, also those that the input only refers to."""
+_RANGE = re.compile(r"(?im)^ *interface range +(\S.*?) *$")
 _HEADER = re.compile(r"(?im)^ *class-map(?: +match-(all|any))? +(?!type\b|match-)(\S+) *$")
 _CLASS = re.compile(r"(?im)^ *class +(?!type\b)(\S+)")
 _NESTED = re.compile(r"(?im)^ *match +(?:not +)?class-map +(\S+)")
@@ -40,13 +42,11 @@ ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
 _SPOKES = re.compile(r"(?:ip )?nhrp map group (\S+) service-policy (output) (\S+)")
 """Policy for each spoke of a group of a DMVPN hub."""
 _ELSEWHERE = re.compile(r"(?:^| )service-policy (input|output) (\S+)$")
-_BANDWIDTH = re.compile(r"bandwidth (\d+)")
 _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
 """Static routes: frequent in large configurations, and never a part of a policy."""
 _INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
 """Commands that are only valid below other commands."""
 _TAGS = re.compile(r"(?i)encapsulation dot1q (\d+)( second-dot1q | native)?")
-_SPEED = re.compile(r"speed (\d+)")
 _XE = re.compile(
     r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput|bfd-debug-trace|sslvpn|ipsec)\b"
     r"|boot system (?!.*-mz\.).*(?:packages\.conf|universalk9\S*\.SPA)"
@@ -89,13 +89,13 @@ class Attachment:
     """Source of `bandwidth_kbps`: the line, or member links that add up to it."""
     place: str = ""
     """Another location of the policy-map, such as `control-plane`; empty on an interface."""
-    group: str = ""
-    """NHRP group whose spokes have the policy, each on its own."""
+    part: str = ""
+    """Part of the interface with the policy: `group NAME` for each spoke of an NHRP group, `service instance 10`."""
 
     @property
     def name(self) -> str:
-        """Interface and group as text."""
-        return f"{self.interface} group {self.group}" if self.group else self.interface
+        """Interface and part as text."""
+        return f"{self.interface} {self.part}" if self.part else self.interface
 
 
 @dataclass
@@ -161,8 +161,8 @@ class Configuration:
 
     def speed_mbps(self, interface: str) -> int | None:
         """Return a forced `speed` of a port, even if the port's model lacks it."""
-        found = (_SPEED.fullmatch(text) for text in self._interface_texts(interface))
-        return next((int(each[1]) for each in found if each), None)
+        kbps = speed_kbps(self._interface_texts(interface))
+        return None if kbps is None else kbps // 1000
 
     def vlan_tags(self, interface: str) -> int:
         """Return the number of VLAN tags of the frames of a subinterface."""
@@ -171,7 +171,7 @@ class Configuration:
 
     def _interface_texts(self, interface: str) -> list[str]:
         texts = [each.text for each in self.reading.unread if each.place == (f"interface {interface}",)]
-        return texts + [each.text for each in self.reading.carried if each.position.names[:1] == (interface,)]
+        return texts + [each.text for each in self.reading.lines_below(interface)]
 
     def class_map_line(self, name: str) -> int:
         """Return the line of a class-map; see `Reading.class_map_line`."""
@@ -221,7 +221,11 @@ def read_configuration(
         # Without a release: HQF, unless another generation recognises more lines.
         generations = (*generations[::-1], *later)
     indented = is_indented(text)
-    best = min((_read(text, family, each, indented=indented) for each in generations), key=_unknown)
+    best = _read(text, family, generations[0], indented=indented)
+    for each in generations[1:]:
+        if _unknown(best) == 0:
+            break
+        best = min(best, _read(text, family, each, indented=indented), key=_unknown)
     if indented and any(not each.place and _INNER.match(each.text) for each in best.reading.unread):
         # Some of the indentation is lost: the order of the commands may be more reliable.
         best = min(best, _read(text, family, best.device.generation, indented=False), key=_unknown)
@@ -282,7 +286,8 @@ def _refuse_others(pasted: str, text: str, source: str, *, policy_needed: bool) 
 def _read(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
     hardware = hardware_of(text, family, generation)
     # Interfaces whose kind has no rate (Tunnel, Port-channel) count as unknown.
-    named = (interface_name(port) for port in _PORT.findall(text))
+    named = [interface_name(port) for port in _PORT.findall(text)]
+    named += [name for each in _RANGE.findall(text) for name in names_in_range(each)]
     ports = (name for name in named if name and interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
     device = Device(replace(hardware, interfaces=tuple(dict.fromkeys(ports))))
     headers = {name: match for match, name in _HEADER.findall(text)}
@@ -352,7 +357,7 @@ def below_shaped_ports(configuration: Configuration) -> list[Attachment]:
     return [
         each
         for each in configuration.attachments
-        if each.direction == "output" and not each.refused and each.interface in interfaces and not each.group
+        if each.direction == "output" and not each.refused and each.interface in interfaces and not each.part
         if (own := interfaces[each.interface]).parent is not None and own.service_policy_output is None
     ]
 
@@ -367,23 +372,23 @@ def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]
     for name, carried in below:
         interface = name.partition(" type ")[0]
         if (spokes := _SPOKES.fullmatch(carried.text)) is not None:
-            yield Attachment(interface, spokes[2], spokes[3], carried.number, group=spokes[1])
+            yield Attachment(interface, spokes[2], spokes[3], carried.number, part=f"group {spokes[1]}")
         found = ATTACHING.fullmatch(carried.text)
         if found is not None:
-            own = (_BANDWIDTH.fullmatch(each.text) for other, each in below if other == name)
-            typed = next((int(each[1]) for each in own if each), None)
+            typed = bandwidth_kbps(each.text for other, each in below if other == name)
             rate = composed_rate(configuration.lines.below, interface) if typed is None else (typed, "bandwidth")
             kbps, source = rate or (None, "")
             yield Attachment(interface, found[1], found[2], carried.number, "", kbps, source)
 
 
 def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) -> Attachment:
-    """Return an attachment that the router refuses, or whose interface is not modelled."""
+    """Return an attachment that the router refuses, or whose interface or part of an interface is not modelled."""
     interface = unread.place[0].removeprefix("interface ")
-    own = (_BANDWIDTH.fullmatch(each.text) for each in others if each.place[:1] == unread.place[:1])
-    bandwidth = next((int(each[1]) for each in own if each), None)
+    bandwidth = bandwidth_kbps(each.text for each in others if each.place[:1] == unread.place[:1])
     known = is_refusal(unread.reason)
-    return Attachment(interface, direction, policy, unread.number, unread.reason if known else "", bandwidth)
+    part = unread.place[1].removesuffix(" ethernet") if len(unread.place) > 1 else ""
+    reason = unread.reason if known else ""
+    return Attachment(interface, direction, policy, unread.number, reason, bandwidth, part=part)
 
 
 def is_refusal(reason: str) -> bool:

@@ -82,6 +82,9 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("delay_p99_ms", pa.float64()),
             ("delay_max_ms", pa.float64()),
             ("voice_r", pa.float64()),
+            ("pages", pa.int64()),
+            ("page_mean_ms", pa.float64()),
+            ("page_max_ms", pa.float64()),
         ]
     ),
     "hosts": pa.schema(

@@ -88,7 +88,9 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
     try:
         report: program_formats.FlowReport = (whole := json.loads(text))
         codec = None if flow.kind is None else KINDS[flow.kind].codec
-        streams = tuple(_stream(each, codec) for each in report["streams"])
+        streams = tuple(
+            _stream(each, codec, pages=flow.protocol == "tcp" and flow.tool == "flood") for each in report["streams"]
+        )
         intervals = tuple(_interval(each) for each in report["intervals"])
         failure = "; ".join(_failures(report["streams"]))
         version = str(whole["version"])
@@ -112,11 +114,11 @@ def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
     )
 
 
-def _stream(report: program_formats.StreamReport, codec: Codec | None) -> StreamResult:
+def _stream(report: program_formats.StreamReport, codec: Codec | None, *, pages: bool) -> StreamResult:
     seconds, count = number_of(report["seconds"]), _count(report["bytes"])
     sent = report["sender_bytes"]
     # Runs of earlier versions have none.
-    delay = report.get("delay")
+    delay, writes = report.get("delay"), report.get("writes")
     return StreamResult(
         stream=_count(report["stream"]),
         local_port=report["local_port"],
@@ -135,6 +137,9 @@ def _stream(report: program_formats.StreamReport, codec: Codec | None) -> Stream
         delay_p99_ms=None if delay is None else delay["p99_ns"] / 1e6,
         delay_max_ms=None if delay is None else delay["max_ns"] / 1e6,
         voice_r=None if codec is None else _voice_rating(codec, delay, report["datagrams"] or 0),
+        pages=(0 if writes is None else writes["packets"]) if pages else None,
+        page_mean_ms=writes["mean_ns"] / 1e6 if pages and writes is not None else None,
+        page_max_ms=writes["max_ns"] / 1e6 if pages and writes is not None else None,
     )
 
 

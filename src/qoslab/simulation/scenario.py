@@ -27,7 +27,7 @@ from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import jitter_config, loss_config
 from qoslab.platforms.startup import static_routes
 from qoslab.simulation.routers import Router, configured
-from qoslab.traffic import iperf2, tool
+from qoslab.traffic import flood_pages, iperf2, tool
 from qoslab.traffic.endpoints import ends_of, flow_ports, flow_seed, with_family
 
 if TYPE_CHECKING:
@@ -257,9 +257,8 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> progra
         "rate_bps": None if flow.rate is None else flow.rate.bps,
     }
     kind = None if flow.kind is None else KINDS[flow.kind]
-    if kind is not None and kind.bursts and not flow.background:
-        duration_ns = experiment.duration_of(experiment.arms[0], flow).ns
-        config["spread_ns"] = kind.spread_ns(duration_ns, None if flow.rate is None else flow.rate.bps)
+    if spread_ns := flood_pages.spread_ns(flow, experiment.duration_of(experiment.arms[0], flow).ns):
+        config["spread_ns"] = spread_ns
     if kind is not None and kind.bursts and flow.protocol == "udp":
         config |= _frames(kind, flow)
         config["seed"] = seed
@@ -286,6 +285,7 @@ def _connections(flow: Flow) -> program_formats.FlowPart:
         "congestion_control": cast("program_formats.CongestionControl | None", flow.congestion_control),
         "window_bytes": None if flow.window is None else flow.window.bytes,
         "payload_bytes": None if flow.size is None else flow.size.bytes,
+        "gap_ns": None if flow.delay is None else flow.delay.ns,
     }
 
 

@@ -119,6 +119,11 @@ class StreamResult:
     delay_max_ms: float | None = None
     voice_r: float | None = None
     """Rating R of a call (ITU-T G.107); None if delay or codec is not known."""
+    pages: int | None = None
+    """Complete pages of flood over TCP."""
+    page_mean_ms: float | None = None
+    """Mean time from the start of a page until its last byte arrives."""
+    page_max_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -272,6 +277,19 @@ def number_of(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"found {value!r}, expected a number")
     return float(value)
+
+
+def count_of(value: object) -> int:
+    """Return a count of a tool's JSON. Raise `ValueError` for any other value."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError(f"found {value!r}, expected a count")
+    return value
+
+
+def decimal(number: int, digits: int) -> str:
+    """Return the number divided by 10 to the power of `digits`, exactly."""
+    whole, fraction = divmod(number, 10**digits)
+    return f"{whole}.{fraction:0{digits}d}".rstrip("0").rstrip(".")
 
 
 _LISTEN_STATE = {"tcp": "0A", "udp": "07", "raw": "07"}  # TCP_LISTEN; an unconnected UDP or raw socket

@@ -1,7 +1,9 @@
-"""flood: qoslab's own UDP generator with exact pacing (crates/flood); JSON on both sides.
+"""flood: qoslab's own generator of datagrams with exact pacing, and of pages over TCP (crates/flood); JSON on both
+sides.
 
 As with the articles' flood.pl, sizes and rates are those of IP packets; goodput is payload, as with every tool. The
 receiver prints a line for each interval, then the sums; only the sender's count includes datagrams lost at the end.
+`flood_pages` has the part for TCP.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from qoslab.model.experiment import Family, Flow
 from qoslab.model.traffic_kinds import KINDS
 from qoslab.model.units import Duration
+from qoslab.traffic import flood_pages
 from qoslab.traffic.base import (
     DRAIN_S,
     IP_AND_UDP_HEADER,
@@ -29,6 +32,8 @@ from qoslab.traffic.base import (
     TrafficError,
     Uncounted,
     check_streams,
+    count_of,
+    decimal,
     number_of,
 )
 
@@ -64,8 +69,17 @@ class Flood:
 
     def check(self, flow: Flow) -> Iterator[Problem]:
         """See `TrafficTool`."""
-        if flow.protocol != "udp":
-            yield Problem("protocol", f"found protocol {flow.protocol}, expected protocol: udp with the tool flood")
+        if flow.may_fail:
+            yield Problem(
+                "may_fail",
+                "found true with the tool flood, expected false: flood has no failure to allow",
+            )
+        if "protocol" not in flow.model_fields_set:
+            message = 'found no key "protocol", expected udp for datagrams or tcp for pages with the tool flood'
+            yield Problem("protocol", message)
+        elif flow.protocol == "tcp":
+            yield from flood_pages.check(flow)
+            return
         if (flow.rate is None) == (flow.delay is None):
             found = "neither" if flow.rate is None else "both"
             yield Problem("delay", f'found {found} of the keys "rate" and "delay", expected exactly one of them')
@@ -85,14 +99,11 @@ class Flood:
         for key in ("window", "congestion_control"):
             if getattr(flow, key) is not None:
                 yield Problem(key, f'found "{getattr(flow, key)}" on a flood, expected this key on flows of iperf only')
-        if flow.may_fail:
-            yield Problem(
-                "may_fail",
-                "found true with the tool flood, expected false: flood has no failure to allow",
-            )
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
-        """See `TrafficTool`. There is no congestion control."""
+        """See `TrafficTool`. Datagrams have no congestion control."""
+        if flow.protocol == "tcp":
+            return flood_pages.commands(flow, duration, ends, congestion_control)
         any_port = "port" in flow.random
         server = ["flood", "receive", "--address", str(ends.destination), "--id", str(ends.seed)]
         server += ["--interval", str(INTERVAL_S)]
@@ -103,8 +114,8 @@ class Flood:
             client += ["--port", str(ends.port)]
         if ends.client_port is not None:
             client += ["--source-port", str(ends.client_port)]
-        client += ["--duration", _decimal(duration.ns, 9), "--streams", str(flow.streams), "--seed", str(ends.seed)]
-        client += ["--id", str(ends.seed)]
+        client += ["--duration", decimal(duration.ns, 9), "--streams", str(flow.streams)]
+        client += ["--seed", str(ends.seed), "--id", str(ends.seed)]
         if flow.dscp is not None:
             client += ["--dscp", str(flow.dscp)]
         return Commands(
@@ -127,7 +138,7 @@ class Flood:
         }
 
     def uncounted(self, flow: Flow) -> Uncounted:
-        """See `TrafficTool`: every datagram counts when it arrives."""
+        """See `TrafficTool`: every datagram counts when it arrives, and every byte of a page."""
         return Uncounted(0)
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
@@ -136,7 +147,7 @@ class Flood:
         A long queue of a slow line may deliver packets for longer than the deadline: 1000 packets of 570 bytes take
         36 s at 128 kb/s. The receiver is then cut off.
         """
-        if flow.background:
+        if flow.background or flow.protocol == "tcp":
             return True
         lines = server_stdout.splitlines()[-SILENT_LINES:]
         try:
@@ -160,6 +171,8 @@ class Flood:
         sent = _lines(client.stdout, "client", flow)
         lines = _lines(server.stdout, "server", flow)
         try:
+            if flow.protocol == "tcp":
+                return flood_pages.result(flow, sent[-1], lines[-1])
             return _figures(flow, duration, sent[-1], lines[:-1], lines[-1]["received"])
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
             raise TrafficError(
@@ -175,21 +188,15 @@ def _pacing(flow: Flow, ends: Endpoints) -> list[str]:
         gap_ns = kind.interval_ns(None if flow.rate is None else flow.rate.bps)
         size = min(kind.largest + IP_AND_UDP_HEADER[6 if ends.destination.version == 6 else 4], MTU)
         frames = ",".join(str(each) for each in kind.sizes)
-        return ["--delay", _decimal(gap_ns, 6), "--size", str(size), "--frames", frames]
+        return ["--delay", decimal(gap_ns, 6), "--size", str(size), "--frames", frames]
     options: list[str] = []
     if flow.rate is not None:
-        options += ["--bandwidth", _decimal(flow.rate.bps, 3)]
+        options += ["--bandwidth", decimal(flow.rate.bps, 3)]
     if flow.delay is not None:
-        options += ["--delay", _decimal(flow.delay.ns, 6)]
+        options += ["--delay", decimal(flow.delay.ns, 6)]
     if flow.size is not None:
         options += ["--size", str(flow.size.bytes)]
     return options
-
-
-def _decimal(number: int, digits: int) -> str:
-    """Return the number divided by 10 to the power of `digits`, exactly."""
-    whole, fraction = divmod(number, 10**digits)
-    return f"{whole}.{fraction:0{digits}d}".rstrip("0").rstrip(".")
 
 
 def _lines(text: str, side: str, flow: Flow) -> list[Json]:
@@ -203,29 +210,23 @@ def _lines(text: str, side: str, flow: Flow) -> list[Json]:
     return found
 
 
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise ValueError(f"found {value!r}, expected a count")
-    return value
-
-
 def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], received: Json) -> FlowResult:
-    overflowed = _count(received["overflowed"])
+    overflowed = count_of(received["overflowed"])
     if overflowed:
         raise TrafficError(
             f'flood server, traffic "{flow.name}": a full socket buffer lost {overflowed} received datagrams'
         )
     check_streams("flood", flow, len(sent["streams"]))
-    numbers = {_count(stream["source_port"]): number for number, stream in enumerate(sent["streams"], start=1)}
+    numbers = {count_of(stream["source_port"]): number for number, stream in enumerate(sent["streams"], start=1)}
     # Packets of the same flood of an earlier cell, still in a queue, have other ports.
-    got = {_count(source["source_port"]): source for source in received["sources"]}
+    got = {count_of(source["source_port"]): source for source in received["sources"]}
     # A starved stream may receive its few datagrams at once; a slow queue may deliver its last ones after the end.
     streams = []
     for stream in sent["streams"]:
-        port = _count(stream["source_port"])
+        port = count_of(stream["source_port"])
         source = got.get(port, {"packets": 0, "payload_bytes": 0, "jitter_ms": None, "last_s": 0.0})
         seconds = max(duration.seconds, number_of(source["last_s"]))
-        payload, packets = _count(source["payload_bytes"]), _count(source["packets"])
+        payload, packets = count_of(source["payload_bytes"]), count_of(source["packets"])
         jitter = source["jitter_ms"]
         streams.append(
             StreamResult(
@@ -234,17 +235,17 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
                 seconds=seconds,
                 bytes=payload,
                 goodput_bps=payload * 8 / seconds,
-                sender_bytes=_count(stream["payload_bytes"]),
-                sender_bps=_count(stream["payload_bytes"]) * 8 / number_of(sent["seconds"]),
-                datagrams=_count(stream["packets"]),
-                lost=_count(_count(stream["packets"]) - packets),
+                sender_bytes=count_of(stream["payload_bytes"]),
+                sender_bps=count_of(stream["payload_bytes"]) * 8 / number_of(sent["seconds"]),
+                datagrams=count_of(stream["packets"]),
+                lost=count_of(count_of(stream["packets"]) - packets),
                 jitter_ms=None if jitter is None else number_of(jitter),
             )
         )
     intervals = []
     for interval in _while_sent([line["interval"] for line in lines if "interval" in line], duration):
         start, end = number_of(interval["start_s"]), number_of(interval["end_s"])
-        by_port = {_count(source["source_port"]): _count(source["payload_bytes"]) for source in interval["sources"]}
+        by_port = {count_of(source["source_port"]): count_of(source["payload_bytes"]) for source in interval["sources"]}
         if end > start:
             intervals += [
                 IntervalResult(number, start, end, by_port.get(port, 0), by_port.get(port, 0) * 8 / (end - start))
@@ -268,7 +269,7 @@ def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
     length = len(intervals)
     for interval in reversed(intervals):
         middle = (number_of(interval["start_s"]) + number_of(interval["end_s"])) / 2
-        if _count(interval["packets"]) or middle <= duration.seconds:
+        if count_of(interval["packets"]) or middle <= duration.seconds:
             break
         length -= 1
     return intervals[:length]
@@ -277,8 +278,8 @@ def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
 def _pace(sent: Json) -> Pace:
     """Return the pace of the sender: only skipped datagrams are missing; those that its own queue refused were in
     time."""
-    skipped, errors = _count(sent["skipped"]), sum(_count(number) for number in sent["send_errors"].values())
-    due = skipped + errors + _count(sent["packets"])
+    skipped, errors = count_of(sent["skipped"]), sum(count_of(number) for number in sent["send_errors"].values())
+    due = skipped + errors + count_of(sent["packets"])
     late = sent["pacing_error_ns"]
     return Pace(skipped / due if due else 0.0, _late_ms(late["p99"]), _late_ms(late["max"]))
 
@@ -291,8 +292,8 @@ def _late_ms(late_ns: object) -> float | None:
 
 def _warnings(sent: Json, received: Json) -> Iterator[str]:
     """Yield warnings about the flood."""
-    skipped, packets = _count(sent["skipped"]), _count(sent["packets"])
-    refused = {str(name): _count(number) for name, number in sent["send_errors"].items()}
+    skipped, packets = count_of(sent["skipped"]), count_of(sent["packets"])
+    refused = {str(name): count_of(number) for name, number in sent["send_errors"].items()}
     if skipped:
         yield f"flood client: it got no CPU time and skipped {skipped} of {skipped + packets} datagrams"
     if refused:

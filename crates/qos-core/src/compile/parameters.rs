@@ -545,7 +545,7 @@ mod tests {
     fn what_cannot_be_is_refused_with_its_path() {
         let error = police(&policed(RateSpec::Bps(7_999), None, false), None).unwrap_err();
         assert_eq!(error.path, "police.cir");
-        assert_eq!(error.message, "7999 b/s is out of range: give 8000 to 64000000000 b/s");
+        assert_eq!(error.message, "7999 b/s is out of range: give 8000 to 100000000000 b/s");
         let error = police(&policed(RateSpec::Bps(128_000), Some(RateSpec::Bps(64_000)), false), None).unwrap_err();
         assert_eq!(error.path, "police.pir");
         let config = PoliceConfig { bc: Some(PoliceBurst::Bytes(10)), ..policed(RateSpec::Bps(8_000), None, false) };

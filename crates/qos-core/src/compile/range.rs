@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::error::ConfigError;
 
-pub(crate) const POLICE_RATES: RangeInclusive<u64> = 8_000..=64_000_000_000;
+pub(crate) const POLICE_RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 
 pub(crate) const POLICE_BURSTS: RangeInclusive<u64> = 1_000..=512_000_000;
 
@@ -27,7 +27,7 @@ pub(crate) const SHAPE_BURSTS: RangeInclusive<u64> = 256..=154_400_000;
 pub(crate) const SHAPE_BURST_MS: RangeInclusive<u64> = 10..=2_000;
 
 /// The least rate of a shaper: that of the lowest one published.
-pub(crate) const SHAPE_RATES: RangeInclusive<u64> = 8_000..=64_000_000_000;
+pub(crate) const SHAPE_RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 
 pub(crate) const SHAPE_BUFFERS: RangeInclusive<u64> = 1..=4_096;
 

@@ -35,8 +35,8 @@ fn policer_rates_are_checked_and_resolved() {
     for (asked, found) in [
         (police(7_999), Err("police.cir")),
         (police(8_000), Ok((8_000, 1_500))),
-        (police(64_000_000_000), Ok((64_000_000_000, 512_000_000))),
-        (police(64_000_000_001), Err("police.cir")),
+        (police(100_000_000_000), Ok((100_000_000_000, 512_000_000))),
+        (police(100_000_000_001), Err("police.cir")),
         (PoliceConfig::new(RateSpec::Percent(0)), Err("police.cir")),
         (PoliceConfig::new(RateSpec::Percent(1)), Ok((20_000, 1_500))),
         (PoliceConfig::new(RateSpec::Percent(100)), Ok((2_000_000, 62_500))),
@@ -47,8 +47,8 @@ fn policer_rates_are_checked_and_resolved() {
     }
     // Percentages refer to the interface's bandwidth as configured.
     let whole = PoliceConfig::new(RateSpec::Percent(100));
-    assert_eq!(policed(64_000_000, &whole).map(|found| found.0), Ok(64_000_000_000));
-    assert_eq!(policed(64_000_001, &whole), Err("police.cir".to_owned()));
+    assert_eq!(policed(100_000_000, &whole).map(|found| found.0), Ok(100_000_000_000));
+    assert_eq!(policed(100_000_001, &whole), Err("police.cir".to_owned()));
     // Two rates.
     let two = |pir: u64| PoliceConfig { pir: Some(RateSpec::Bps(pir)), ..police(64_000) };
     assert_eq!(policed(2_000, &two(63_999)), Err("police.pir".to_owned()));

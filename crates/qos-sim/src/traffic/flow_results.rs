@@ -77,6 +77,7 @@ fn report_udp(flow: &Course, stream: &Stream, udp: &UdpStream) -> StreamReport {
         lost: Some(udp.sent - udp.sequence.received),
         jitter_ms: (udp.sequence.received > 0).then(|| udp.jitter.nanoseconds() / 1e6),
         delay: stream.delays.report(false),
+        writes: None,
     }
 }
 
@@ -96,5 +97,6 @@ fn report_tcp(flow: &Course, stream: &Stream, transfer: &Transfer) -> StreamRepo
         lost: None,
         jitter_ms: None,
         delay: stream.delays.report(false),
+        writes: transfer.write_times().report(false),
     }
 }

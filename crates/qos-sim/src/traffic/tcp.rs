@@ -97,7 +97,6 @@ impl Transfer {
     pub fn new(stream: usize, flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
         let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
         for (field, found) in [
-            ("gap_ns", flow.gap_ns.is_some()),
             ("frames", !flow.frames.is_empty()),
             ("take_turns", flow.take_turns),
             ("seed", flow.seed.is_some()),
@@ -116,14 +115,23 @@ impl Transfer {
         if flow.payload_bytes == Some(0) {
             return wrong("payload_bytes", "found 0, expected the bytes of one write of the application".to_owned());
         }
-        let writes = match flow.rate_bps {
-            None => None,
-            Some(_) if flow.rate_layer == RateLayer::Ip => {
+        let bytes = flow.payload_bytes.unwrap_or(WRITE_BYTES);
+        let writes = match (flow.rate_bps, flow.gap_ns) {
+            (None, None) => None,
+            (Some(_), Some(_)) => {
+                return wrong("gap_ns", "found in addition to rate_bps, expected only one of them".to_owned());
+            }
+            (Some(_), None) if flow.rate_layer == RateLayer::Ip => {
                 let message = "found ip on a TCP flow, expected payload: a TCP application sees no packet sizes";
                 return wrong("rate_layer", message.to_owned());
             }
-            Some(rate) => {
-                let bytes = flow.payload_bytes.unwrap_or(WRITE_BYTES);
+            (None, Some(gap_ns)) => {
+                let Some(gap) = Gap::of_delay(gap_ns) else {
+                    return wrong("gap_ns", format!("found {gap_ns}, expected 1 ns to an hour"));
+                };
+                Some((bytes, gap))
+            }
+            (Some(rate), None) => {
                 let Some(gap) = Gap::of_rate(bytes, rate) else {
                     let message =
                         format!("found {rate} with writes of {bytes} bytes, expected at least one write per hour");

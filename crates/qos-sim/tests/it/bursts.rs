@@ -53,8 +53,13 @@ fn a_write_over_tcp_takes_its_time_on_the_line_at_least() {
     scenario["flows"] = json!([{"name": "pages", "protocol": "tcp", "source": "client", "destination": "server",
         "port": 80, "duration_ns": 5 * SECOND, "rate_bps": 800_000, "payload_bytes": 100_000}]);
     let report = run(&scenario);
+    scenario["flows"][0]["rate_bps"] = Value::Null;
+    scenario["flows"][0]["gap_ns"] = json!(SECOND);
+    assert_eq!(run(&scenario).flows, report.flows);
     let writes = report.flows["pages"].writes.as_ref().unwrap();
     assert_eq!(writes.packets, 5);
+    let of_stream = report.flows["pages"].streams[0].writes.as_ref().unwrap();
+    assert_eq!((of_stream.packets, of_stream.max_ns), (5, writes.max_ns));
     let least = 100_000 / 1448 * 1538 * 8 * 100;
     assert!(writes.p50_ns > least && writes.max_ns < 2 * least, "{writes:?}, expected above {least}");
     assert!(report.flows["pages"].delay.as_ref().unwrap().packets >= 5 * 70);

@@ -111,22 +111,25 @@ _RANGE = re.compile(
     },
 )
 def _interface_range(session: ConfigSession, args: Args) -> None:
-    names: list[str] = []
-    for part in args.value("interfaces", str).split(","):
-        found = _between(session, part.strip())
-        if not found:
-            session.skip_block()
-            raise args.invalid("interfaces")
-        names += found
+    names = names_in_range(args.value("interfaces", str))
+    if not names or any(name not in session.device.interfaces for name in names):
+        session.skip_block()
+        raise args.invalid("interfaces")
     modes = {"interface" if Interface(name).parent is None else "subinterface" for name in names}
     if len(modes) > 1:
         session.skip_block()
         raise args.invalid("interfaces")
-    session.enter_range(modes.pop(), tuple(dict.fromkeys(names)))
+    session.enter_range(modes.pop(), tuple(names))
 
 
-def _between(session: ConfigSession, text: str) -> list[str]:
-    """Return the interfaces of `TYPE A/B`, `TYPE A/B - C` or `TYPE A/B - TYPE A/C`; empty if one does not exist."""
+def names_in_range(text: str) -> list[str]:
+    """Return the interfaces of a list such as `Fa0/0 - 1 , Serial0/0`; empty if a part has another form."""
+    parts = [_between(part.strip()) for part in text.split(",")]
+    return list(dict.fromkeys(name for part in parts for name in part)) if all(parts) else []
+
+
+def _between(text: str) -> list[str]:
+    """Return the interfaces of `TYPE A/B`, `TYPE A/B - C` or `TYPE A/B - TYPE A/C`; empty for another form."""
     match = _RANGE.fullmatch(text)
     first = None if match is None else interface_name(match["first"].replace(" ", ""))
     if match is None or first is None:
@@ -139,11 +142,9 @@ def _between(session: ConfigSession, text: str) -> list[str]:
         if name is None or _numbered(name)[0] != stem:
             return []
         last = _numbered(name)[1]
-    known = session.device.interfaces
     if not number <= last or last - number > MOST_IN_RANGE:
         return []
-    names = [f"{stem}{each}" for each in range(number, last + 1)]
-    return names if all(name in known for name in names) else []
+    return [f"{stem}{each}" for each in range(number, last + 1)]
 
 
 def _numbered(name: str) -> tuple[str, int]:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 _RATE = "8000-64000000000"
+_WIDE_RATE = "8000-100000000000kmg"
+"""Committed rates of IOS-XE (its YANG model); peak rates end where those of earlier releases do."""
 _BURST = "1000-512000000"
 _LEAST_BURST = 1000
 # The range of percent-form bursts is that of the shaper (from memory, not confirmed by a document).
@@ -161,13 +163,13 @@ def _police(session: ConfigSession, args: Args) -> None:
         session.enter("police", "police")
 
 
-def _forms(rate: str, excess: str, excess_ms: str) -> tuple[str, ...]:
+def _forms(rate: str, peak: str, excess: str, excess_ms: str) -> tuple[str, ...]:
     return (
         f"<committed:{rate}> [<committed-burst:{_BURST}> [<excess-burst:{excess}>]]",
         f"cir <committed:{rate}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{excess}>]"
-        f" [pir <peak:{rate}> [be <excess-burst:{excess}>]]",
+        f" [pir <peak:{peak}> [be <excess-burst:{excess}>]]",
         f"rate <committed:{rate}> [bps] [burst <committed-burst:{_BURST}> [bytes]]"
-        f" [peak-rate <peak:{rate}> [bps] [peak-burst <excess-burst:{excess}> [bytes]]]",
+        f" [peak-rate <peak:{peak}> [bps] [peak-burst <excess-burst:{excess}> [bytes]]]",
         f"cir percent <committed-share:1-100> [bc <committed-burst:{_BURST_MS}> ms] [be <excess-burst:{excess_ms}> ms]"
         f" [pir percent <peak-share:1-100> [be <excess-burst:{excess_ms}> ms]]",
         f"rate percent <committed-share:1-100> [burst <committed-burst:{_BURST_MS}> ms]"
@@ -179,8 +181,11 @@ _SUFFIXED = "Bits per second (postfix k, m, g optional; decimal point allowed)"
 _SUFFIXED_HELP = {**_HELP, "committed": _SUFFIXED, "peak": _SUFFIXED}
 
 # That rates take suffixes is documented of later images; from which on is not [I].
-for _requires, _rate, _help in (("plain-rates", _RATE, _HELP), ("rate-suffixes", f"{_RATE}kmg", _SUFFIXED_HELP)):
-    for _form in _forms(_rate, *_EXCESS[_requires]):
+for _requires, _rates, _help in (
+    ("plain-rates", (_RATE, _RATE), _HELP),
+    ("rate-suffixes", (_WIDE_RATE, f"{_RATE}kmg"), _SUFFIXED_HELP),
+):
+    for _form in _forms(*_rates, *_EXCESS[_requires]):
         CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={_requires}, help=_help)(
             _police
         )

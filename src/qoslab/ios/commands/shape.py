@@ -63,7 +63,8 @@ def _shape_syntax(top: str) -> str:
     )
 
 
-# The highest rates are from memory of the command line of each generation, not confirmed by a document.
+# The highest rates are from memory of the command line of each generation, not confirmed by a document; that of
+# IOS-XE is from its YANG model.
 @CONFIG.add("policy-class", _shape_syntax("154400000"), no=True, requires={"plain-rates"}, help=_SHAPE_HELP)
 # That it takes suffixes is documented of later images; from which on is not [I].
 @CONFIG.add(
@@ -75,7 +76,7 @@ def _shape_syntax(top: str) -> str:
 )
 @CONFIG.add(
     "policy-class",
-    f"{_shape_syntax('64000000000kmg')} {account.WIDE_SYNTAX}",
+    f"{_shape_syntax('100000000000kmg')} {account.WIDE_SYNTAX}",
     no=True,
     requires={"shape-wide"},
     help=_SUFFIXED_HELP,

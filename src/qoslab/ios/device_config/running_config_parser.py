@@ -7,10 +7,11 @@ blocks as unread and reads the rest.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import CONFIG, MODES, ConfigSession
 from qoslab.ios.device_config.diff import subject
@@ -83,26 +84,44 @@ class Reading:
     """Places of the executed lines: mode and names."""
     carried: list[Carried] = field(default_factory=list)
     """The executed lines, in order."""
+    _by_names: dict[tuple[str, ...], list[Carried]] = field(default_factory=lambda: defaultdict(list))
+    """Lines of policy-maps by the first names of their position."""
+    _by_owner: dict[str, list[Carried]] = field(default_factory=lambda: defaultdict(list))
+    """All lines by the first name of their position."""
+    _indexed: int = 0
+    """Number of lines in the two indexes."""
+
+    def _index(self) -> None:
+        for each in self.carried[self._indexed :]:
+            names = each.position.names
+            if names:
+                self._by_owner[names[0]].append(each)
+            if each.position.mode in POLICY_MODES:
+                for length in range(1, len(names) + 1):
+                    self._by_names[names[:length]].append(each)
+        self._indexed = len(self.carried)
+
+    def lines_below(self, name: str) -> list[Carried]:
+        """Return the executed lines of all positions whose first name is given, such as that of an interface."""
+        self._index()
+        return self._by_owner.get(name, [])
 
     def line_of(self, *names: str, command: str = "") -> int:
         """Return the line of a policy-map or of its class, or its last line that begins with a command; or 0."""
-        own = [
-            each
-            for each in self.carried
-            if each.position.mode in POLICY_MODES and each.position.names[: len(names)] == names
-        ]
+        self._index()
+        own = self._by_names.get(names, [])
         if command:
             return max((each.number for each in own if each.text.startswith(command)), default=0)
         return own[0].number if own else 0
 
     def class_map_line(self, name: str) -> int:
         """Return the line of a class-map; or 0."""
-        lines = (each for each in self.carried if each.position == Position("class-map", (name,)))
+        lines = (each for each in self.lines_below(name) if each.position == Position("class-map", (name,)))
         return next((each.number for each in lines), 0)
 
     def interface_line(self, interface: str, command: str) -> int:
         """Return the last line below an interface that begins with a command; or 0."""
-        own = (each for each in self.carried if each.position.names[:1] == (interface,))
+        own = self.lines_below(interface)
         return max((each.number for each in own if each.text.startswith(command)), default=0)
 
 
@@ -236,8 +255,14 @@ def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
             return "it is unknown here"
         session.execute(line)
     except CliError as error:
-        return error.message
+        return _reason(error, line)
     return ""
+
+
+def _reason(error: CliError, line: str) -> str:
+    """Return the message of a refusal, with a number that no command accepts."""
+    word = line[error.column :].split()[0:1] if isinstance(error, InvalidInputError) else []
+    return f"{error.message} ({word[0]})" if word and word[0][0].isdigit() else error.message
 
 
 def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str]]:

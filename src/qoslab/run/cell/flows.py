@@ -224,7 +224,7 @@ class RunningFlow:
         """Return why nothing arrives, by the routers' configurations and by missing connections; empty if unknown."""
         if reason := unreached(self._cell, self.flow):
             return f"{reason},"
-        if self.flow.protocol == "tcp" and self._began is None:
+        if self.commands.connections and self._began is None:
             return f"no connection from {self._ends.source} to {self._ends.destination},"
         return ""
 
