@@ -129,3 +129,24 @@ def test_lines_below_an_interface_range_of_a_switch_apply_to_its_ports() -> None
     cos, dscp = found.ports
     assert dscp.startswith("GigabitEthernet1/0/1, GigabitEthernet1/0/2, GigabitEthernet1/0/3 and 1 more: trust dscp")
     assert cos.startswith("GigabitEthernet1/0/4: trust cos")
+
+
+def test_the_name_of_a_circuit_changes_no_value() -> None:
+    text = EDGE.replace(
+        "interface GigabitEthernet0/0/0\n ip address 192.0.2.2 255.255.255.252\n",
+        "interface ATM0/1/0.1 point-to-point\n pvc ISP 8/35\n  cbr 4000\n ",
+    )
+    named, plain = (answer(each) for each in (text, text.replace("ISP ", "")))
+    assert named.policies == plain.policies
+    assert [each.line_source for each in named.policies] == ["circuit"]
+
+
+def test_policies_of_the_control_plane_are_shown_next_to_those_of_interfaces() -> None:
+    text = EDGE.replace("interface", "policy-map COPP\n class VOICE\n  police cir 64000\ninterface", 1)
+    copp = "control-plane\n service-policy input COPP\nend\n"
+    found = answer(text.replace("end\n", copp)).policies
+    assert [(each.policy, each.interface, each.place) for each in found] == [
+        ("WAN", "GigabitEthernet0/0/0", ""),
+        ("COPP", "", "control-plane"),
+    ]
+    assert [each.policy for each in answer(text).policies] == ["WAN"]

@@ -18,7 +18,7 @@ from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, MarkFrom, PoliceAction,
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.model.generation import Generation
-from qoslab.policy.pasted_configuration import Attachment, Configuration
+from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost
 from qoslab.policy.rate import Rate
 from qoslab.policy.shares import Level, busy_rates, priority_limit, reserved_rate
 from qoslab.policy.tunnels import encapsulation_of, tunnel_notes
@@ -218,11 +218,11 @@ def effective_policies(configuration: Configuration, rate_bps: int | None = None
     """
     device = configuration.device
     attached = [each for each in configuration.attachments if each.policy in device.policy_maps]
-    attached = attached or [
-        _elsewhere(configuration, name)
-        for name in device.policy_maps
-        if not any(each.service_policy == name for one in device.policy_maps.values() for each in one.classes)
+    others = [
+        _elsewhere(configuration, name) for name in outermost(device) if name not in {at.policy for at in attached}
     ]
+    # With attached policies, one that is attached nowhere has no values.
+    attached += [each for each in others if each.place or not attached]
     return [_values(configuration, each, rate_bps) for each in attached]
 
 

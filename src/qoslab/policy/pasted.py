@@ -47,6 +47,9 @@ _DIRECTION = re.compile(r"^( *(?:no )?)(?:service-policy|service-pol|serv) (in|o
 _WIDTHS = (80, 132)
 """Columns at which terminals wrap a line."""
 
+_CIRCUIT = re.compile(r"^( *(?:no )?pvc) +[^/ ]+ +(?=\d+/\d+ *$)")
+"""Circuit with a name, which no other line refers to."""
+
 
 def configuration_text(pasted: str) -> str:
     """Return the pasted configuration line by line; other lines are empty."""
@@ -145,8 +148,10 @@ def _command(line: str) -> str:
 
 
 def _spelled_out(line: str) -> str:
-    """Return a line with the most common abbreviations expanded: `int gi0/0`, `service-policy out NAME`."""
-    line = _INTERFACE.sub(r"\1interface ", line)
+    """Return a line with the most common abbreviations expanded: `int gi0/0`, `service-policy out NAME`; a circuit
+    loses its name, as in `pvc NAME 8/35`.
+    """
+    line = _CIRCUIT.sub(r"\1 ", _INTERFACE.sub(r"\1interface ", line))
     return _DIRECTION.sub(lambda found: f"{found[1]}service-policy {found[2]}put ", line)
 
 
