@@ -513,6 +513,7 @@ FAMILIES = (
         """
         ip flow (ingress|egress)
         ip flow monitor <each:line>
+        flow monitor <each:line>
         (ipv6|datalink) flow monitor <each:line>
         metadata flow [<each:line>]
         ip nbar protocol-discovery [<rest:line>]

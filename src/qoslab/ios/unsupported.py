@@ -170,7 +170,13 @@ REFUSED = (
     ),
     Refused(
         "marks are DSCP, precedence, CoS and the QoS group: TOS bits other than the precedence are matched as a DSCP",
-        "match [not] ([ip] tos|ipv6 dscp|ipv6 precedence) <rest:line>",
+        "match [not] [ip] tos <rest:line>",
+        mode="class-map",
+        requires="router",
+    ),
+    Refused(
+        "marks of IPv6 have no separate line: `match dscp` or `match precedence` in a class with `match protocol ipv6`",
+        "match [not] ipv6 (dscp|precedence) <rest:line>",
         mode="class-map",
         requires="router",
     ),

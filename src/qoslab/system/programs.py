@@ -18,7 +18,7 @@ SIMULATOR = "qos-sim"
 OWN_PROGRAMS = {
     "qos-router": "the routers' data plane",
     SIMULATOR: "the simulator",
-    "flood": "the UDP traffic generator",
+    "flood": "the traffic generator",
     "sla": "IP SLA on hosts",
     "qos-pcap": "the reader of captures",
 }
