@@ -61,6 +61,20 @@ def test_flow_starts_when_its_connections_are_established(lab: Lab, tmp_path: Pa
     assert delays[0] >= 0 and delays[1] >= LATE_S
 
 
+def test_each_page_of_a_user_is_received_and_timed(lab: Lab, tmp_path: Path) -> None:
+    keys = {"tool": "flood", "protocol": "tcp", "size": "200 kB", "delay": "300 ms", "streams": 2, "dscp": "af21"}
+    flow = Flow.model_validate({"name": "users", "from": "client", "to": "server", **keys})
+    place = FlowPlace(TWO_HOSTS, 8080, 1, Cell(tmp_path, CellIdentity("a", (), 1)))
+    running = RunningFlow(VirtualLab(lab), flow, Duration(10**9), "reno", place)
+    result = run_flows([running], lambda: None, lambda: None)["users"]
+    assert (result.tool, result.protocol, len(result.streams)) == ("flood", "tcp", 2)
+    for stream in result.streams:
+        assert stream.pages is not None and stream.page_max_ms is not None
+        assert 1 <= stream.pages <= 4 and stream.bytes == stream.pages * 200_000
+        assert 0 < stream.page_max_ms < 1000 * DRAIN_S
+        assert stream.mss_bytes == 1448
+
+
 def test_permanently_stopped_client_fails_at_its_deadline(lab: Lab, tmp_path: Path) -> None:
     described = {
         "name": "stopped",

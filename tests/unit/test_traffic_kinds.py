@@ -114,7 +114,7 @@ def test_flood_sends_pages_of_web_users_who_start_at_random_times(tmp_path: Path
     (web,) = flows_of(tmp_path, "kind: web, streams: 3, size: 200 kB, delay: 250 ms, duration: 1 s", lab="virtual")
     address = IPv4Address("127.0.0.1")
     commands = Flood().commands(web, Duration(10**9), Endpoints(address, address, 5002), "cubic")
-    assert dict(itertools.pairwise(commands.client))["--spread"] == "0.95"
+    assert dict(itertools.pairwise(commands.client))["--spread"] == "0.25"
     with subprocess.Popen([own_program("flood"), *commands.server[1:]], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         for _ in range(100):

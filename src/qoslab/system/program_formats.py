@@ -2097,6 +2097,7 @@ class StreamReport(TypedDict):
     seconds: float
     sender_bytes: int
     stream: int
+    writes: DelayReport | None
 
 
 @final

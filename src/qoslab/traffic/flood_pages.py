@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qoslab.model.experiment import Flow
-from qoslab.model.traffic_kinds import KINDS
+from qoslab.model.traffic_kinds import KINDS, SPREAD_SHARE
 from qoslab.model.units import Duration
 from qoslab.traffic.base import (
     DRAIN_S,
@@ -66,10 +66,14 @@ def gap_ns(flow: Flow) -> int:
 
 
 def spread_ns(flow: Flow, duration_ns: int) -> int:
-    """Return the time within which the streams of a flow start: that of its kind, 0 without a kind with bursts."""
+    """Return the time within which the streams of a flow start: that of its kind, for pages the time between two of
+    them; 0 without a kind with bursts.
+    """
     kind = None if flow.kind is None else KINDS[flow.kind]
     if kind is None or not kind.bursts or flow.background:
         return 0
+    if flow.protocol == "tcp":
+        return min(gap_ns(flow), round(SPREAD_SHARE * duration_ns))
     return kind.spread_ns(duration_ns, None if flow.rate is None else flow.rate.bps)
 
 

@@ -97,7 +97,7 @@ RANGES = {
     "police.dynamic.growth_percent": (1, 1000),
     "police.dynamic.ms": (1, 60000),
     "police.dynamic.share_percent": (1, 99),
-    "police.rate_bps": (8000, 64000000000),
+    "police.rate_bps": (8000, 100000000000),
     "priority.burst_bytes": (32, 2000000),
     "queue_limit.bytes": (1, 64000000),
     "queue_limit.ms": (1, 3400),
@@ -106,7 +106,7 @@ RANGES = {
     "queue_limit.us": (1, 512000),
     "shape.burst_bits": (256, 154400000),
     "shape.burst_ms": (10, 2000),
-    "shape.rate_bps": (8000, 64000000000),
+    "shape.rate_bps": (8000, 100000000000),
     "shape_buffers": (1, 4096),
 }
 """Least and greatest value by key, the widest of all generations."""
