@@ -33,6 +33,9 @@ pub enum Error {
     /// A connection was not established.
     #[error("cannot connect to {0}: {reason}", reason = .1.desc())]
     Connect(SocketAddr, Errno),
+    /// Another program answers.
+    #[error("found more acknowledgements than the {0} pages, expected those of `flood receive-pages`")]
+    Acknowledgements(usize),
     /// The kernel lacks a congestion control algorithm.
     #[error(
         "cannot use the congestion control {0}: {reason}; expected one of \

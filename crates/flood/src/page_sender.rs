@@ -168,7 +168,8 @@ impl PageSender {
                 Ok(start + self.duration)
             }
             State::Connecting(stream) => {
-                let refused = stream.take_error().map_err(|error| system("cannot read the state of a socket", &error))?;
+                let refused =
+                    stream.take_error().map_err(|error| system("cannot read the state of a socket", &error))?;
                 if let Some(error) = refused {
                     return Err(Error::Connect(self.destination, errno(&error)));
                 }
@@ -305,7 +306,7 @@ impl Traffic {
             for _ in 0..count {
                 let number = self.pages.len() - self.open.len();
                 let Some(start) = self.open.pop_front() else {
-                    return Err(Error::Options("found more acknowledgements than pages: is the receiver flood?".into()));
+                    return Err(Error::Acknowledgements(self.pages.len()));
                 };
                 self.pages[number].time_ms = Some((now - start).saturating_sub(back_ns) as f64 / 1e6);
             }
@@ -326,7 +327,9 @@ impl Traffic {
         if now >= self.end {
             self.started = self.accepted;
             self.last = Some(info(stream)?);
-            return stream.shutdown(std::net::Shutdown::Write).map_err(|error| system("cannot end a connection", &error));
+            return stream
+                .shutdown(std::net::Shutdown::Write)
+                .map_err(|error| system("cannot end a connection", &error));
         }
         while self.due.is_some() {
             match self.pacer.at(now) {

@@ -243,7 +243,8 @@ fn pages_are_acknowledged_and_timed() {
     while !std::fs::read_to_string("/proc/net/tcp").expect("a table").contains(&listening) {
         std::thread::yield_now();
     }
-    let sent = sent(&format!("send-pages 127.0.0.1 {common} --delay 100 --duration 0.5 --spread 0.2 --congestion reno"));
+    let sent =
+        sent(&format!("send-pages 127.0.0.1 {common} --delay 100 --duration 0.5 --spread 0.2 --congestion reno"));
     let received: Value = serde_json::from_slice(&receiver.wait_with_output().expect("it ends").stdout).expect("JSON");
     let sums = |report: &Value| -> Vec<(u64, u64)> {
         let mut found: Vec<(u64, u64)> = report["streams"]
@@ -252,7 +253,8 @@ fn pages_are_acknowledged_and_timed() {
             .iter()
             .map(|stream| {
                 let pages = &stream["pages"];
-                let complete = || pages.as_array().expect("pages").iter().filter(|page| !page["time_ms"].is_null()).count();
+                let complete =
+                    || pages.as_array().expect("pages").iter().filter(|page| !page["time_ms"].is_null()).count();
                 (stream["bytes"].as_u64().expect("bytes"), pages.as_u64().unwrap_or_else(|| complete() as u64))
             })
             .collect();
