@@ -182,6 +182,18 @@ def test_delay_and_voice_score_come_from_the_worst_stream() -> None:
     assert "voice.r" not in found
 
 
+def test_page_times_are_those_of_all_complete_pages() -> None:
+    few = flow(stream=1, pages=1, page_mean_ms=400.0, page_max_ms=400.0)
+    many = flow(stream=2, pages=3, page_mean_ms=200.0, page_max_ms=300.0)
+    none = flow(stream=3, pages=0)
+    found = dict(goodput_figures(columns(tables.frame("flows", [few, many, none]))))
+    assert [found[f"pages.{name}"] for name in ("complete", "time.mean", "time.max")] == [4, 250, 400]
+    found = dict(goodput_figures(columns(tables.frame("flows", [none]))))
+    assert found["pages.complete"] == 0 and "pages.time.mean" not in found
+    found = dict(goodput_figures(columns(tables.frame("flows", [flow(stream=1)]))))
+    assert "pages.complete" not in found
+
+
 def test_missing_output_of_hosts_and_shapers_has_reasons() -> None:
     hosts = pd.DataFrame({"retransmitted_segments": [3, None], "timeouts": [1, 2]})
     found = dict(host_figures(columns(hosts), 1448.0))
