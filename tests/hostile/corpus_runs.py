@@ -20,8 +20,8 @@ from harness import Case, Ended, Make
 from hostile_captures import CAPTURES
 from hostile_runs import BEGIN, CELL, COMPUTED, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, Change, asked
 from qoslab.cli import main
-from qoslab.results.checksums import sealed
 from qoslab.results.progress import PROGRESS
+from qoslab.results.record_files import sealed
 
 READERS: dict[str, tuple[str, ...]] = {
     "verify": ("verify", "run"),

@@ -9,16 +9,8 @@ from pathlib import Path
 import pytest
 
 from qoslab.results import checksums
-from qoslab.results.checksums import (
-    FileSeal,
-    difference,
-    differences,
-    files_below,
-    seal_of,
-    sealed,
-    seals,
-    unsealed,
-)
+from qoslab.results.checksums import FileSeal, difference, differences, files_below, seal_of, seals
+from qoslab.results.record_files import sealed, unsealed
 
 HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 """SHA-256 of `hello`."""

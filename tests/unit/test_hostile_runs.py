@@ -32,8 +32,8 @@ from qoslab.live.page import page_of
 from qoslab.live.screen import screen
 from qoslab.live.watched import WatchedRun
 from qoslab.results import Cell, RunFolder, record_files, tables
-from qoslab.results.checksums import sealed
 from qoslab.results.progress import PROGRESS
+from qoslab.results.record_files import sealed
 from qoslab.results.records import RunOptions
 from qoslab.schema import CellIdentity
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis import sweeps
-from qoslab.analysis.minimum_parameter import over_least
 from qoslab.analysis.statistics import average, difference
 from qoslab.analysis.sweeps import Point
 from qoslab.analysis.verdicts import (
@@ -102,7 +101,7 @@ def _measured(
     """Return the values of some cells; `every` has all cells, which are searched for equally good ones."""
     found = sweeps.points(metrics, cells, wanted.arm, wanted.metric, {})
     if wanted.least is not None:
-        found = over_least(wanted.least, found, metrics, every)
+        found = sweeps.over_least(wanted.least, found, metrics, every)
     planned = {tuple(cell.parameters.items()) for cell in cells if not cell.spared or cell.valid}
     trusted = {tuple(cell.parameters.items()) for cell in cells if cell.valid}
     counted: dict[str, object] = {

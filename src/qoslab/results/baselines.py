@@ -19,9 +19,9 @@ from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.partial_runs import LeftOut, asked_of_all, left_out
 from qoslab.model.run_figures import RunFigure, Score
-from qoslab.results.checksums import sealed
 from qoslab.results.file_access import replace
 from qoslab.results.folder import RunFolder
+from qoslab.results.record_files import sealed
 from qoslab.results.records import Manifest, Session
 
 _Row = TypeVar("_Row")

@@ -12,7 +12,7 @@ from typing import Any
 
 from qoslab.model.experiment import Experiment
 from qoslab.results.cell_files import EXPERIMENT, CellFiles, capture_file, observation_file, traffic_file
-from qoslab.results.checksums import CELL_RECORD, sealed, seals
+from qoslab.results.checksums import CELL_RECORD, seals
 from qoslab.results.file_access import (
     append,
     replace,
@@ -21,7 +21,7 @@ from qoslab.results.file_access import (
     write_once,
     writing,
 )
-from qoslab.results.record_files import json_of
+from qoslab.results.record_files import json_of, sealed
 from qoslab.results.records import CellRecord
 from qoslab.results.redaction import KNOWN
 from qoslab.schema import CellIdentity, Identified

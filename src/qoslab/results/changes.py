@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from qoslab.errors import DamageError, UserError
-from qoslab.results.checksums import sealed, unsealed
 from qoslab.results.file_access import read_bytes, replace, writing
 from qoslab.results.folder import RunFolder
+from qoslab.results.record_files import sealed, unsealed
 from qoslab.results.records import Record
 
 NAME = "changes.json"

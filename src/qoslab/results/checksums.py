@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +22,6 @@ MOST_BYTES = 4 * 2**30
 """Maximum size of a file that is compared with its seal; files of cells are never larger."""
 _TEXT = frozenset({".json", ".jsonl", ".txt", ".ios", ".tc", ".err", ".yml", ".csv"})
 """Suffixes of text files, which have lines."""
-_SEAL = re.compile(rb'\A\{\n  "seal": "([0-9a-f]{64})",\n')
 _BLOCK = 2**20
 
 
@@ -75,23 +73,6 @@ def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
 def seals(folder: Path) -> dict[str, FileSeal]:
     """Return the seals of a cell's files, sorted by their names within the folder."""
     return {name: seal_of(path) for name, path in sorted(files_below(folder))}
-
-
-def sealed(text: bytes) -> bytes:
-    """Return a JSON object in pydantic's layout, with its SHA-256 added as the first line."""
-    assert text.startswith(b"{\n  ")
-    return b'{\n  "seal": "' + hashlib.sha256(text).hexdigest().encode() + b'",\n' + text[2:]
-
-
-def unsealed(content: bytes) -> tuple[bytes, bool]:
-    """Return the argument of `sealed`, and whether its seal matches. Content without a seal is returned unchanged, as
-    not matching.
-    """
-    found = _SEAL.match(content)
-    if found is None:
-        return content, False
-    text = b"{\n" + content[found.end() :]
-    return text, hashlib.sha256(text).hexdigest().encode() == found[1]
 
 
 def content_difference(name: str, content: bytes, written: FileSeal) -> str:

@@ -21,7 +21,7 @@ from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
 from qoslab.results.cell import Cell
 from qoslab.results.cell_files import CellFiles, damage_of
-from qoslab.results.checksums import CELL_RECORD, CRATE, FileSeal, seal_of, sealed, seals
+from qoslab.results.checksums import CELL_RECORD, CRATE, FileSeal, seal_of, seals
 from qoslab.results.file_access import (
     as_text,
     read_bytes,
@@ -38,6 +38,7 @@ from qoslab.results.record_files import (
     read_record,
     read_whole,
     record_of,
+    sealed,
 )
 from qoslab.results.records import CellSummary, Manifest, RunOptions
 from qoslab.schema import CellIdentity

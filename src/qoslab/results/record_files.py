@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +17,6 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.limits import beyond
 from qoslab.model.reference_names import unknown_names, unknown_published
-from qoslab.results.checksums import unsealed
 from qoslab.results.file_access import read_bytes, read_text
 from qoslab.results.records import FORMAT
 from qoslab.schema.named_files import check_values
@@ -27,12 +28,31 @@ MANIFEST_MOST = 512 * 2**20
 TEXT_MOST = 256 * 2**20
 """Maximum size of any other file that is read as a whole, in bytes."""
 
+_SEAL = re.compile(rb'\A\{\n  "seal": "([0-9a-f]{64})",\n')
+
 _R = TypeVar("_R", bound=BaseModel)
 
 
 def json_of(record: BaseModel) -> bytes:
     """Return a record as JSON text, without its seal."""
     return (record.model_dump_json(indent=2) + "\n").encode()
+
+
+def sealed(text: bytes) -> bytes:
+    """Return a JSON object in pydantic's layout, with its SHA-256 added as the first line."""
+    assert text.startswith(b"{\n  ")
+    return b'{\n  "seal": "' + hashlib.sha256(text).hexdigest().encode() + b'",\n' + text[2:]
+
+
+def unsealed(content: bytes) -> tuple[bytes, bool]:
+    """Return the argument of `sealed`, and whether its seal matches. Content without a seal is returned unchanged, as
+    not matching.
+    """
+    found = _SEAL.match(content)
+    if found is None:
+        return content, False
+    text = b"{\n" + content[found.end() :]
+    return text, hashlib.sha256(text).hexdigest().encode() == found[1]
 
 
 def read_whole(path: Path) -> str:
@@ -50,6 +70,7 @@ def read_record(kind: type[_R], path: Path, most: int, *, versioned: bool = Fals
 
 def record_of(kind: type[_R], label: str, content: bytes, *, versioned: bool = False) -> _R:
     """Return the record from the content of a file, as `read_record`; `label` names the file in messages."""
+    check_values(label, content)
     text = _unsealed(label, content)
     if versioned:
         _check_version(label, text)
@@ -58,6 +79,7 @@ def record_of(kind: type[_R], label: str, content: bytes, *, versioned: bool = F
 
 def experiment_of(label: str, content: bytes) -> Experiment:
     """Return the experiment in a cell's file. Raise `UserError` if it could not have been run."""
+    check_values(label, content)
     found = _parsed_as(Experiment, label, content)
     check_experiment(label, found)
     return found
@@ -65,7 +87,6 @@ def experiment_of(label: str, content: bytes) -> Experiment:
 
 def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
     """Return the record in a text. Raise `UserError` if it is not a record."""
-    check_values(label, text)
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
@@ -92,7 +113,6 @@ def _unsealed(label: str, content: bytes) -> bytes:
     """
     text, whole = unsealed(content)
     if not whole:
-        check_values(label, text)
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             _check_format(label, json.loads(text)["format"])  # records of an older version have no seal
         raise DamageError(
@@ -117,7 +137,6 @@ def _check_format(label: str, found: object) -> None:
 
 def _check_version(label: str, text: bytes) -> None:
     """Raise `UserError` if a JSON object has no `format`, or another one than `FORMAT`."""
-    check_values(label, text)
     try:
         found = json.loads(text)["format"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
