@@ -53,7 +53,12 @@ _CIRCUIT = re.compile(r"^( *(?:no )?pvc) +[^/ ]+ +(?=\d+/\d+ *$)")
 
 def configuration_text(pasted: str) -> str:
     """Return the pasted configuration line by line; other lines are empty."""
-    lines = [_spelled_out(_command(line)) for line in without_banners(terminal_lines(pasted))]
+    return commands_in(without_banners(terminal_lines(pasted)))
+
+
+def commands_in(shown: list[str]) -> str:
+    """Return the configuration in the lines of a terminal, without banners."""
+    lines = [_spelled_out(_command(line)) for line in shown]
     return "\n".join(_dedented(_joined(lines))) + "\n"
 
 

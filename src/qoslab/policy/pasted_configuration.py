@@ -26,7 +26,7 @@ from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.generation import Generation
 from qoslab.policy.composed_rates import bandwidth_kbps, composed_rate, speed_kbps
 from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
-from qoslab.policy.pasted import configuration_text, is_indented, terminal_lines, without_banners
+from qoslab.policy.pasted import commands_in, is_indented, terminal_lines, without_banners
 
 _PORT = re.compile(r"(?im)^ *(?:interface|match +(?:not +)?input-interface) +([a-z-]+ ?\d[\d/]*)")
 """Ports, also those that the input only refers to."""
@@ -195,10 +195,11 @@ def read_configuration(
 
     Without `policy_needed` a configuration may lack policy-maps.
     """
-    text = _without_shown_policies(configuration_text(pasted))
+    shown = without_banners(terminal_lines(pasted))
+    text = _without_shown_policies(commands_in(shown))
     if not routes:
         text = _WITHOUT_QOS.sub("", text)
-    _refuse_others(pasted, text, source, policy_needed=policy_needed)
+    _refuse_others("\n".join(shown), text, source, policy_needed=policy_needed)
     switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
     if family == "router" and switch:
         raise UserError(
@@ -260,13 +261,13 @@ def _unknown(configuration: Configuration) -> int:
     return sum(not is_refusal(each.reason) for each in configuration.reading.unread)
 
 
-def _refuse_others(pasted: str, text: str, source: str, *, policy_needed: bool) -> None:
+def _refuse_others(shown: str, text: str, source: str, *, policy_needed: bool) -> None:
     """Raise UserError, with one sentence, for text that is not the configuration of one device with Cisco IOS, or that
     lacks a required policy.
     """
-    if not text.strip() and not pasted.strip():
+    if not text.strip() and not shown.strip():
         raise UserError(f"{source}: found no text, {_EXPECTED}", hint="paste a policy-map or a running configuration")
-    refuse_other_systems("\n".join(without_banners(terminal_lines(pasted))), source)
+    refuse_other_systems(shown, source)
     refuse_unmodelled_switch(text, source)
     for pattern, name in _SHOWN_ALONE:
         if re.search(pattern, text):
