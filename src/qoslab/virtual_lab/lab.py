@@ -14,7 +14,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import ValidationError
 
@@ -25,7 +25,7 @@ from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.system.programs import how_ended, own_program, python_module, variable_of
 from qoslab.system.waiting import answers_hello, wait_until
-from qoslab.virtual_lab import data_planes, ios_routers, kernels, netlink
+from qoslab.virtual_lab import data_planes, ios_routers, kernels, namespaces, netlink
 from qoslab.virtual_lab.control import ControlClient
 from qoslab.virtual_lab.ios_routers import MODERN_SSH, RouterLogins
 from qoslab.virtual_lab.lab_processes import LabProcess, enter_argv
@@ -43,9 +43,6 @@ from qoslab.virtual_lab.wiring import (
     Wiring,
     wire,
 )
-
-if TYPE_CHECKING:
-    pass
 
 RUNTIME = Path("/run/qoslab")
 """Runtime folder inside the lab."""
@@ -412,7 +409,7 @@ class Lab:
         try:
             space = spaces[node]
             try:
-                space.transact(_host_routes(self._wiring, node, metrics))
+                space.transact(namespaces.host_routes(self._wiring, node, metrics))
             except MachineError as error:
                 raise MachineError(
                     f"{error.message}, with the TCP settings {profile.model_dump(mode='json')}",
@@ -536,7 +533,7 @@ class Lab:
         def settle(name: str) -> None:
             if settings := wiring.ipv6_settings(name):
                 self._supervisor.request("sysctl", namespace=name, write=settings, read=[])
-            spaces[name].transact(_settings(wiring, name, tcp.metrics(profile) if name in hosts else []))
+            spaces[name].transact(namespaces.settings(wiring, name, tcp.metrics(profile) if name in hosts else []))
 
         try:
             some = next(iter(spaces.values()), None)
@@ -552,7 +549,7 @@ class Lab:
             if program is not None:
                 self._start_data_planes(program)
             # While the kernel creates their rings.
-            self._state["offloads_on"] = _offloads_off(spaces, wiring)
+            self._state["offloads_on"] = namespaces.offloads_off(spaces, wiring)
             for name in wiring.namespaces:
                 if name not in planes:
                     settle(name)
@@ -571,7 +568,7 @@ class Lab:
             self._wait_for_iosd()
             for router, space in self._supervisor.namespaces(ios).items():
                 with contextlib.closing(space):
-                    space.transact(_neighbours(self._wiring, router, booted=True))
+                    space.transact(namespaces.neighbours(self._wiring, router, booted=True))
 
     def _kernels(self) -> list[str]:
         """Routers with a kernel as data plane."""
@@ -673,65 +670,3 @@ def _make_namespaces(supervisor: Supervisor, wiring: Wiring, topology: Topology,
         ],
     )["handles"]
     return handles
-
-
-def _offloads_off(spaces: Mapping[str, netlink.Namespace], wiring: Wiring) -> dict[str, list[str]]:
-    offloads: netlink.Offloads | None = None
-    on: dict[str, list[str]] = {}
-    for interface in wiring.interfaces():
-        control = spaces[interface.namespace].socket
-        if offloads is None:
-            offloads = netlink.Offloads(control, interface.name)
-        stubborn = offloads.disable(control, interface.name)
-        if stubborn:
-            raise MachineError(
-                f"{interface.namespace} {interface.name}: the kernel keeps the offloads {', '.join(sorted(stubborn))}"
-            )
-        on[f"{interface.namespace} {interface.name}"] = sorted(stubborn)
-    return on
-
-
-def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
-    """Return the messages that configure one namespace after its interfaces exist."""
-    messages = []
-    own = [interface for interface in wiring.interfaces() if interface.namespace == namespace]
-    for interface in own:
-        if not interface.arp:
-            messages.append(netlink.no_arp(interface))
-        else:
-            messages.append(netlink.neighbour_timeout(interface, 4))
-            if interface.ipv6:
-                messages.append(netlink.neighbour_timeout(interface, 6))
-        if interface.shaper is not None:
-            messages.append(netlink.token_bucket(interface, interface.shaper))
-        messages += [netlink.address(interface, each) for each in interface.addresses]
-        if interface.up:
-            messages.append(netlink.link_up(interface))
-    messages += _neighbours(wiring, namespace, booted=False)
-    if metrics:
-        messages += _host_routes(wiring, namespace, metrics)
-    else:
-        messages += [
-            netlink.route(route.prefix, via=str(route.via)) for route in wiring.routes if route.namespace == namespace
-        ]
-    return messages
-
-
-def _neighbours(wiring: Wiring, namespace: str, *, booted: bool) -> list[tuple[bytes, str]]:
-    mine = (entry for entry in wiring.neighbours if entry.namespace == namespace and entry.booted == booted)
-    return [netlink.neighbour(entry) for entry in mine]
-
-
-def _host_routes(wiring: Wiring, host: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
-    """Return the messages for all routes of a host, with these attributes; they replace existing routes."""
-    connected = [
-        netlink.route(address.network, connected=(interface, address), metrics=metrics)
-        for interface in wiring.interfaces()
-        if interface.namespace == host
-        for address in interface.addresses
-    ]
-    return connected + [
-        netlink.route(route.prefix, via=str(route.via), metrics=metrics)
-        for route in wiring.routes
-        if route.namespace == host
-    ]
