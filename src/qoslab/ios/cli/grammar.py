@@ -49,7 +49,7 @@ class CliError(IosError):
 
     def render(self, prompt_width: int = 0) -> list[str]:
         """Return the lines that IOS prints; `prompt_width` is the length of the prompt before the typed line."""
-        raise NotImplementedError
+        return self.message.split("\n")
 
 
 class InvalidInputError(CliError):
@@ -82,20 +82,9 @@ class AmbiguousError(CliError):
         super().__init__(f'% Ambiguous command:  "{line.strip()}"')
         self.column = column
 
-    def render(self, prompt_width: int = 0) -> list[str]:
-        """Return the message."""
-        return [self.message]
-
 
 class RejectedError(CliError):
     """Error for a well-formed line that the device refuses because of its content, with the device's message."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-
-    def render(self, prompt_width: int = 0) -> list[str]:
-        """Return the message as a list of lines."""
-        return self.message.split("\n")
 
 
 class Token(NamedTuple):
@@ -153,9 +142,6 @@ class Args:
         self._keywords = tuple(keywords)
         self.end = end
         """The column after the last token."""
-
-    def __repr__(self) -> str:
-        return f"Args({self.form}, {self._captures}, {[k.name for k in self._keywords]})"
 
     @property
     def negated(self) -> bool:
@@ -274,8 +260,7 @@ def _automaton(text: str) -> syntax.Automaton:
 
 @cache
 def _mandatory(text: str, *, shorten: bool) -> syntax.Automaton:
-    node = syntax.parse(text)
-    return syntax.Automaton(syntax.mandatory(syntax.shortened(node) if shorten else node))
+    return syntax.Automaton(syntax.mandatory(_node(text, shorten=shorten)))
 
 
 @cache
