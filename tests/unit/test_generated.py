@@ -50,10 +50,8 @@ def change(top: Path, schema: str, edit: Callable[[dict[str, Any]], object]) -> 
 
 
 def of(name: str, text: str) -> str:
-    """Return the class or alias of that name, without its docstring."""
-    found = re.search(
-        rf"^(?:class {name}\(TypedDict\):.*?\"\"\"\n\n(.*?)\n(?:\n|\Z)|({name}: .*?)$)", text, re.M | re.S
-    )
+    """Return the fields of the class, or the alias, of that name."""
+    found = re.search(rf"^(?:class {name}\(TypedDict\):\n(.*?)\n(?:\n|\Z)|({name}: .*?)$)", text, re.M | re.S)
     assert found is not None, name
     return found[1] or found[2]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qoslab.ios.model.rule_kinds import Combination, Fact, Order
+from qoslab.ios.model.rule_kinds import Amount, Combination, Fact, Order, Sum
 from qoslab.model.generation import Generation
 
 '''
@@ -39,7 +39,10 @@ def _tables(rules: Any) -> Iterator[str]:
     for row in rules["ordered"]:
         ends = ((row[end]["key"], row[end]["default"]) for end in ("least", "greatest"))
         yield f"    Order({', '.join(f'({_text(key)}, {default})' for key, default in ends)}),"
-    yield from (")", "")
+    yield from (")", "", "SUMS = (", *_sums(rules["sums"]), ")")
+    yield from ('"""Sums of a policy-map, independent of its attachment."""', "")
+    yield f"PORT_OR_SUBINTERFACE = {_constant(rules['port_or_subinterface'])}"
+    yield from ('"""Keys of policy-maps of which a port and its subinterfaces cannot both have one."""', "")
     yield "QUEUEING = ("
     yield from (f"    {_text(each)}," for each in rules["queueing"])
     yield from (")", '"""Facts of a class that has a queue, and can be in an output policy only."""', "")
@@ -53,6 +56,15 @@ def _combinations(rows: Any) -> Iterator[str]:
         parts += [f"without={_constant(row['without'])}"] if row["without"] else []
         parts += [f"unless={_text(row['unless'])}"] if row["unless"] else []
         yield f"    Combination({', '.join(parts)}),"
+
+
+def _sums(rows: Any) -> Iterator[str]:
+    for row in rows:
+        ends = [_text(each["key"]) + (f", {_constant(each['when'])}" if each["when"] else "") for each in row["of"]]
+        amounts = ", ".join(f"Amount({each})" for each in ends)
+        yield from ("    Sum(", f"        ({amounts}{',' if len(ends) == 1 else ''}),")
+        yield from (f"        {key}={_constant(row[key])}," for key in ("most", "only") if row[key])
+        yield "    ),"
 
 
 def _ranges(ranges: dict[str, list[int]]) -> Iterator[str]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.model.device import Device, Family, Interface
 from qoslab.ios.model.engine_rules import FACTS, IMPOSSIBLE, ORDERED
-from qoslab.ios.model.policy import PolicyClass, PolicyMap
-from qoslab.ios.model.rule_kinds import Combination, Order
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
+from qoslab.ios.model.rule_kinds import Combination, Order, Sum
 from qoslab.ios.registry import (
     ATTACH_RULES,
     CLASS_RULES,
@@ -155,6 +155,26 @@ def combination_in(table: Iterable[Combination], device: Device, facts: Set[str]
         ):
             return each
     return None
+
+
+def amount_in(row: Sum, config: object) -> int:
+    """Return the number of a class, in the engine's configuration, that a sum of the engine adds."""
+    numbers = (
+        _number(_value(config, each.key), 0)
+        for each in row.of
+        if each.when is None or _value(config, each.when[0]) == each.when[1]
+    )
+    return next(filter(None, numbers), 0)
+
+
+def exceeds(amounts: Iterable[tuple[str, int]], whole: int, percent: int) -> bool:
+    """Return whether classes together have more than a percentage of a whole; class-default may use the rest of it."""
+    total = 0
+    for name, amount in sorted(amounts, key=lambda each: each[0] == CLASS_DEFAULT):
+        total += amount
+        if amount and total > whole * (100 if name == CLASS_DEFAULT else percent) // 100:
+            return True
+    return False
 
 
 def facts_of(device: Device, each: PolicyClass) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 use crate::compile::context::{Context, PathClass};
 use crate::compile::generation::ClassQueues;
+use crate::compile::sums::excess;
 use crate::compile::{account, bandwidth, parameters, queue_limit};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
@@ -409,31 +410,23 @@ fn admit_sum(
     priority: &[Option<ResolvedPriority>],
     here: Position,
 ) -> Result<(), ConfigError> {
-    let reservable = reservable(context, here);
-    let base_bps = here.guaranteed_bps;
-    let mut sum_bps = 0u64;
-    for (index, (path, class)) in classes.iter().enumerate() {
+    let amounts = classes.iter().enumerate().map(|(index, each)| {
         let (field, kbps) = match (bandwidth[index], priority[index]) {
             (_, Some(priority)) => ("priority", priority.kbps),
             (bandwidth, None) => ("bandwidth", bandwidth.and_then(|bandwidth| bandwidth.kbps)),
         };
-        let Some(kbps) = kbps else { continue };
-        let default = class.name == CLASS_DEFAULT;
-        if default && !context.properties.default_class_reserves {
-            continue;
-        }
-        sum_bps = sum_bps.saturating_add(kbps.saturating_mul(1_000));
-        let percent = if default { 100 } else { reservable };
-        let most_bps = (u128::from(base_bps) * u128::from(percent) / 100) as u64;
-        if sum_bps > most_bps {
-            let message = format!(
-                "the classes reserve {} kb/s, but only {} kb/s can be reserved: {percent} per cent of {} kb/s",
-                sum_bps / 1_000,
-                most_bps / 1_000,
-                base_bps / 1_000
-            );
-            return Err(ConfigError::too_much(format!("{path}.{field}"), message));
-        }
+        let counts = each.1.name != CLASS_DEFAULT || context.properties.default_class_reserves;
+        (each, kbps.filter(|_| counts).map(|kbps| (field, kbps.saturating_mul(1_000))))
+    });
+    if let Some(found) = excess(here.guaranteed_bps, reservable(context, here), amounts) {
+        let message = format!(
+            "the classes reserve {} kb/s, but only {} kb/s can be reserved: {} per cent of {} kb/s",
+            found.sum / 1_000,
+            found.most / 1_000,
+            found.percent,
+            here.guaranteed_bps / 1_000
+        );
+        return Err(ConfigError::too_much(found.path, message));
     }
     Ok(())
 }

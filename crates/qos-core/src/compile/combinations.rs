@@ -104,6 +104,9 @@ pub(crate) const QUEUEING: &[Fact] =
 /// The fact that must have the same word in all classes of a policy-map.
 pub(crate) const ONE_UNIT: Fact = Bandwidth;
 
+/// Keys of policy-maps of which a port and its subinterfaces cannot both have one.
+pub(crate) const PORT_OR_SUBINTERFACE: [&str; 2] = ["service_policy_input", "service_policy_output"];
+
 /// A property of generations, with its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Property {
@@ -121,9 +124,10 @@ impl serde::Serialize for Property {
 
 macro_rules! property {
     ($name:ident) => {
-        Property { name: stringify!($name), has: |of| of.$name }
+        $crate::compile::combinations::Property { name: stringify!($name), has: |of| of.$name }
     };
 }
+pub(crate) use property;
 
 /// A combination that is refused: a fact with another one, or without any of several.
 #[derive(Clone, Copy, Debug)]

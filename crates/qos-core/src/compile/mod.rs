@@ -28,5 +28,6 @@ pub(crate) mod rate_limits;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 pub(crate) mod subinterfaces;
+mod sums;
 pub(crate) mod tree;
 pub(crate) mod wiring;

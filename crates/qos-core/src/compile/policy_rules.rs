@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::compile::combinations::{Combination, Fact, IMPOSSIBLE, ONE_UNIT, ON_SUBINTERFACE, QUEUEING};
+use crate::compile::combinations::{
+    Combination, Fact, IMPOSSIBLE, ONE_UNIT, ON_SUBINTERFACE, PORT_OR_SUBINTERFACE, QUEUEING,
+};
 use crate::compile::generation::{properties, Properties, GENERATIONS};
 use crate::compile::order::{Order, ORDERED};
 use crate::compile::range::RANGES;
+use crate::compile::sums::{Sum, SUMS};
 use crate::config::Generation;
 
 /// The rules of policy-maps.
@@ -22,6 +25,9 @@ pub struct PolicyRules {
     one_unit: Fact,
     /// Values of a policer of which one is at most the other.
     ordered: &'static [Order],
+    /// Sums over the classes of a policy-map, with their limits.
+    sums: &'static [Sum],
+    port_or_subinterface: [&'static str; 2],
     /// Least and greatest value.
     ranges: BTreeMap<&'static str, [u64; 2]>,
     generations: Vec<GenerationRules>,
@@ -67,6 +73,8 @@ pub fn policy_rules() -> PolicyRules {
         queueing: QUEUEING,
         one_unit: ONE_UNIT,
         ordered: ORDERED,
+        sums: SUMS,
+        port_or_subinterface: PORT_OR_SUBINTERFACE,
         ranges: RANGES.iter().map(|(key, range)| (*key, [*range.start(), *range.end()])).collect(),
         generations: GENERATIONS.map(generation).into(),
     }

@@ -2,10 +2,9 @@
 
 use crate::compile::combinations::{Combination, IMPOSSIBLE, ONE_UNIT};
 use crate::compile::context::{Context, PathClass};
+use crate::compile::sums::{excess, SUMS};
 use crate::config::policy::PolicyClass;
-use crate::config::queueing::{BandwidthConfig, PriorityUnit};
 use crate::error::ConfigError;
-use crate::plan::classes::CLASS_DEFAULT;
 
 fn refuse(path: &str, field: &str, message: impl Into<String>) -> Result<(), ConfigError> {
     Err(ConfigError::new(format!("{path}.{field}"), message.into()))
@@ -56,27 +55,13 @@ fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
 }
 
 fn admit_percentages(context: &Context<'_>, classes: &[PathClass]) -> Result<(), ConfigError> {
-    let most = u64::from(context.properties.reservable_percent.unwrap_or(100));
-    let (mut sum, mut remaining) = (0, 0);
-    for (path, class) in classes {
-        let default = class.name == CLASS_DEFAULT;
-        let most = if default { 100 } else { most };
-        let (field, percent) = match (class.bandwidth, class.priority) {
-            (Some(BandwidthConfig::Percent(percent)), _) => ("bandwidth", u64::from(percent)),
-            (_, Some(priority)) if priority.unit == PriorityUnit::Percent => ("priority", priority.number.unwrap_or(0)),
-            _ => ("bandwidth", 0),
-        };
-        sum += percent.min(1_000);
-        if context.properties.adds_percentages && sum > most && percent > 0 {
-            let message = format!("the percentages of the classes add up to {sum}: at most {most} can be given");
-            return Err(ConfigError::too_much(format!("{path}.{field}"), message));
-        }
-        if let Some(BandwidthConfig::RemainingPercent(percent)) = class.bandwidth {
-            remaining += u64::from(percent);
-            if remaining > 100 {
-                let message = format!("the percentages of the remaining bandwidth add up to {remaining}: at most 100");
-                return Err(ConfigError::too_much(format!("{path}.bandwidth"), message));
-            }
+    for sum in SUMS.iter().filter(|sum| sum.only.is_none_or(|property| (property.has)(context.properties))) {
+        let most = sum.most.or(context.properties.reservable_percent).unwrap_or(100);
+        let amounts = classes.iter().map(|each| (each, sum.amount(&each.1)));
+        if let Some(found) = excess(100, most, amounts) {
+            let (name, end) = sum.words;
+            let message = format!("the {name} add up to {}: at most {}{end}", found.sum, found.most);
+            return Err(ConfigError::too_much(found.path, message));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::compile::class_maps::VLANS;
 use crate::compile::class_tree::{classic_flow_queues, Attachment, Position};
 use crate::compile::classes::{classes, MAX_ATTACHED_CLASSES};
-use crate::compile::combinations::ON_SUBINTERFACE;
+use crate::compile::combinations::{ON_SUBINTERFACE, PORT_OR_SUBINTERFACE};
 use crate::compile::context::Context;
 use crate::compile::generation::ClassQueues;
 use crate::compile::policy;
@@ -85,7 +85,7 @@ pub(crate) fn attached(
     output: bool,
 ) -> Result<Option<PolicyPlan>, ConfigError> {
     let own = if output { &config.service_policy_output } else { &config.service_policy_input };
-    let field = if output { "service_policy_output" } else { "service_policy_input" };
+    let field = PORT_OR_SUBINTERFACE[usize::from(output)];
     let with: Vec<_> = config
         .subinterfaces
         .iter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,8 @@ from qoslab.ios.model.device import (
     Device,
     Interface,
 )
-from qoslab.ios.model.engine_rules import ONE_UNIT
-from qoslab.ios.model.generations import GENERATIONS, QosGeneration
+from qoslab.ios.model.engine_rules import ONE_UNIT, SUMS
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Bandwidth,
@@ -38,7 +38,7 @@ from qoslab.ios.registry import (
     CountedClass,
     Layout,
 )
-from qoslab.ios.rules import interface_bandwidth_kbps
+from qoslab.ios.rules import amount_in, exceeds, interface_bandwidth_kbps
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -296,14 +296,12 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
     if len({each.unit for each in given if each is not None}) > 1:
         raise RejectedError(MIXED_IN_CLASS if device.hardware.qos.minimum_and_excess else MIXED_UNITS)
     qos = device.hardware.qos
-    most = 100 if qos.reservable_percent is None else qos.reservable_percent
-    if qos.adds_percentages and _reserve_too_much(qos, policy, _percent, (100, most)):
-        raise RejectedError(f"{SUM_EXCEEDS} {most} percent")
-    remaining = [
-        each.bandwidth for each in policy.classes if each.bandwidth and each.bandwidth.unit == "remaining_percent"
-    ]
-    if sum(each.number for each in remaining) > 100:
-        raise RejectedError(f"{SUM_EXCEEDS} {qos.reservable_percent or 99} percent")
+    configured = [(each.name, _engine(each)) for each in policy.classes]
+    for row in SUMS:
+        most = row.most or qos.reservable_percent or 100
+        amounts = ((name, amount_in(row, config)) for name, config in configured)
+        if (row.only is None or getattr(qos, row.only)) and exceeds(amounts, 100, most):
+            raise RejectedError(f"{SUM_EXCEEDS} {qos.reservable_percent or 99} percent")
 
 
 @OUTPUT_RULES.at(10)
@@ -315,29 +313,16 @@ def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> No
     )
 
 
-def _reserve_too_much(
-    qos: QosGeneration, policy: PolicyMap, amount: Callable[[PolicyClass], int], limit: tuple[int, int]
-) -> bool:
-    """Return whether the sum is above the limit, a percentage of a whole; class-default may use the rest."""
-    whole, percent = limit
-    amounts = {each.name: amount(each) for each in policy.classes}
-    own = amounts.pop(CLASS_DEFAULT, 0) * qos.default_class_reserves
-    reserved = sum(amounts.values())
-    return reserved > whole * percent // 100 or (own > 0 and reserved + own > whole)
-
-
-def _percent(each: PolicyClass) -> int:
-    """Return the percentage that a class reserves."""
-    given = each.priority if each.bandwidth is None else each.bandwidth
-    return (given.number or 0) if given is not None and given.unit == "percent" else 0
-
-
 def _kbps(each: PolicyClass, guaranteed_bps: int) -> int:
     """Return the bandwidth in kbit/s that a class reserves of `guaranteed_bps`, rounded as in the engine."""
     given = each.priority if each.bandwidth is None else each.bandwidth
-    if given is not None and given.unit == "kbps":
-        return given.number or 0
-    return guaranteed_bps * _percent(each) // 100_000
+    number = 0 if given is None else given.number or 0
+    match given and given.unit:
+        case "kbps":
+            return number
+        case "percent":
+            return guaranteed_bps * number // 100_000
+    return 0
 
 
 def _check_reserved(
@@ -351,10 +336,13 @@ def _check_reserved(
     rate_bps, guaranteed_bps = bases
     qos = device.hardware.qos
     most = of_interface if qos.reservable_percent is None else qos.reservable_percent
-    if _reserve_too_much(qos, policy, lambda each: 1000 * _kbps(each, guaranteed_bps), (guaranteed_bps, most)):
+    amounts = {each.name: 1000 * _kbps(each, guaranteed_bps) for each in policy.classes}
+    if not qos.default_class_reserves:
+        amounts.pop(CLASS_DEFAULT, None)
+    if exceeds(amounts.items(), guaranteed_bps, most):
         if qos.reservable_percent is not None:
             raise RejectedError(f"{SUM_EXCEEDS} {most} percent")
-        reserved = sum(_kbps(each, guaranteed_bps) for each in policy.classes if each.name != CLASS_DEFAULT)
+        reserved = sum(bps for name, bps in amounts.items() if name != CLASS_DEFAULT) // 1000
         # Wording modelled on IOS.
         raise RejectedError(
             f"I/f {interface.name} policy-map {policy.name} requested bandwidth {reserved} (kbps), "

@@ -14,7 +14,7 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.access_group import engine_filters
 from qoslab.ios.commands.adjust_mss import engine_adjust_mss
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.engine_rules import ON_SUBINTERFACE
+from qoslab.ios.model.engine_rules import ON_SUBINTERFACE, PORT_OR_SUBINTERFACE
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
 from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES, OUTPUT_RULES
@@ -119,13 +119,14 @@ def _check_both(device: Device, interface: Interface, direction: str) -> None:
 
     IOS-XE accepts a shaper of the port above them [C], which is not modelled.
     """
-    if interface.atm:
+    key = f"service_policy_{direction}"
+    if interface.atm or key not in PORT_OR_SUBINTERFACE:
         return
     others = device.subinterfaces(interface.name)
     if interface.parent is not None:
         others = [device.interfaces[interface.parent]]
     for other in others:
-        name = other.service_policy_input if direction == "input" else other.service_policy_output
+        name = getattr(other, key)
         if name is not None:
             policy = device.policy_maps.get(name)
             above = interface.parent is not None and direction == "output" and _only_shapes(device, policy)

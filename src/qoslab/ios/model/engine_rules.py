@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qoslab.ios.model.rule_kinds import Combination, Fact, Order
+from qoslab.ios.model.rule_kinds import Amount, Combination, Fact, Order, Sum
 from qoslab.model.generation import Generation
 
 FACTS = (
@@ -73,6 +73,21 @@ ORDERED = (
     Order(("police.dynamic.minimum_bytes", 3000), ("police.dynamic.initial_bytes", 15000)),
     Order(("police.dynamic.initial_bytes", 15000), ("police.dynamic.maximum_bytes", None)),
 )
+
+SUMS = (
+    Sum(
+        (Amount("bandwidth.percent"), Amount("priority.number", ("priority.unit", "percent"))),
+        only="adds_percentages",
+    ),
+    Sum(
+        (Amount("bandwidth.remaining_percent"),),
+        most=100,
+    ),
+)
+"""Sums of a policy-map, independent of its attachment."""
+
+PORT_OR_SUBINTERFACE = ("service_policy_input", "service_policy_output")
+"""Keys of policy-maps of which a port and its subinterfaces cannot both have one."""
 
 QUEUEING = (
     "bandwidth",

@@ -34,3 +34,22 @@ class Order:
 
     least: tuple[str, int | None]
     greatest: tuple[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number of a class by key; it is not added without the word `when` of another key."""
+
+    key: str
+    when: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Percentages that are added over the classes of a policy-map."""
+
+    of: tuple[Amount, ...]
+    most: int | None = None
+    """Greatest sum; None for the share that classes may reserve. With class-default it is 100."""
+    only: str | None = None
+    """Name of the property of generations that have the limit; None for all."""
