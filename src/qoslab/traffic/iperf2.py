@@ -73,8 +73,8 @@ _FATAL = re.compile(
 )
 _WARNING = re.compile(r"^.*(?:\bWARNING: (?!requested)|\bwarning:|\bfailed\b).*$")
 
-_BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ def _line(report: re.Match[str]) -> Line | None:
             stream=int(report["id"]),
             start_s=float(report["start"]),
             end_s=float(report["end"]),
-            bytes=round(float(report["amount"]) * _BYTES[report["unit"].split("B")[0]]),
-            bps=float(report["rate"]) * (_BITS[unit] if report["rate_in"] == "bits" else 8 * _BYTES[unit]),
+            bytes=round(float(report["amount"]) * BYTES[report["unit"].split("B")[0]]),
+            bps=float(report["rate"]) * (BITS[unit] if report["rate_in"] == "bits" else 8 * BYTES[unit]),
             jitter_ms=float(datagrams["jitter"]) if datagrams else None,
             lost=int(datagrams["lost"]) if datagrams else None,
             datagrams=int(datagrams["total"]) if datagrams else None,

@@ -16,6 +16,7 @@ from pathlib import Path
 from qoslab.errors import UserError
 from qoslab.exchange.readers.base import Foreign, number, text_of, whole
 from qoslab.schema.near import clipped
+from qoslab.traffic.iperf2 import BITS, BYTES, Line
 
 _STREAM = r"\[ *(?P<id>\d+)\](?:\[(?P<role>[TR]X-[CS])\])?"
 _CONNECTED = re.compile(_STREAM + r" local (?P<local>\S+) port (?P<port>\d+) connected to \S+ port \d+")
@@ -34,23 +35,6 @@ _KNOWN = re.compile(
     rb"|-\d+\.\d\d +sec  .*/sec.*\b(?:sender|receiver) *$|-\d+\.\d\d {2,}sec  .*/sec|^iperf3: |^iperf Done\.",
     re.MULTILINE,
 )
-_BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
-@dataclass(frozen=True)
-class _Line:
-    """Line of a stream between two times (seconds)."""
-
-    start_s: float
-    end_s: float
-    bytes: int
-    bps: float
-    jitter_ms: float | None
-    lost: int | None
-    datagrams: int | None
-    retransmits: int | None
-    """Retransmissions; None also for a line of a receiver."""
 
 
 @dataclass
@@ -61,9 +45,9 @@ class _Stream:
     udp: bool = False
     omitted: bool = False
     """True if parts of it were omitted (`-O`)."""
-    intervals: list[_Line] = field(default_factory=list)
-    sender: _Line | None = None
-    receiver: _Line | None = None
+    intervals: list[Line] = field(default_factory=list)
+    sender: Line | None = None
+    receiver: Line | None = None
 
 
 @dataclass
@@ -147,11 +131,13 @@ def _take(test: _Test, match: re.Match[str]) -> None:
     rest = match["rest"]
     end = _END.search(rest)
     datagrams, count = _DATAGRAMS.match(rest), _COUNT.match(rest)
-    line = _Line(
+    rate, unit = number(match["rate"]), match["rate_unit"]
+    line = Line(
+        stream=whole(match["id"]),
         start_s=number(match["start"]),
         end_s=number(match["end"]),
-        bytes=round(number(match["amount"]) * _BYTES[match["unit"]]),
-        bps=_bps(match),
+        bytes=round(number(match["amount"]) * BYTES[match["unit"]]),
+        bps=rate * (BITS[unit] if match["rate_in"] == "bits" else 8 * BYTES[unit]),
         jitter_ms=number(datagrams["jitter"]) if datagrams else None,
         lost=whole(datagrams["lost"]) if datagrams else None,
         datagrams=whole(datagrams["total"]) if datagrams else None,
@@ -168,11 +154,6 @@ def _take(test: _Test, match: re.Match[str]) -> None:
     else:
         stream.udp = datagrams is not None
         setattr(stream, end["end"], line)
-
-
-def _bps(match: re.Match[str]) -> float:
-    rate, unit = number(match["rate"]), match["rate_unit"]
-    return rate * _BITS[unit] if match["rate_in"] == "bits" else rate * 8 * _BYTES[unit]
 
 
 def _fill(path: Path, found: Foreign, test: _Test) -> None:
