@@ -576,7 +576,8 @@ class Table(Generic[Handler]):
             whole = [thread for thread in outcome if thread.compiled.automaton.accepts(thread.state)]
             if whole:
                 # Commands of this kind of device precede common ones: `interface Vlan10` of a switch.
-                thread = max(whole, key=lambda each: _precedence(each.compiled.command))
+                ranks = [(one.fallback, not one.requires) for one in (each.compiled.command for each in whole)]
+                thread = whole[ranks.index(min(ranks))]
                 end = tokens[-1].column + len(tokens[-1].text) if tokens else start
                 args = Args(thread.compiled.form, thread.captures, thread.keywords, end)
                 return Match(thread.compiled.command, mode, args)
@@ -639,10 +640,6 @@ class Table(Generic[Handler]):
             yield IncompleteError() if following is None else InvalidInputError(following.column)
         elif not matched:
             yield InvalidInputError(token.column)
-
-
-def _precedence(command: Command[Handler]) -> tuple[bool, bool]:
-    return not command.fallback, bool(command.requires)
 
 
 def _negative_forms(text: str, *, shorten: bool = False) -> list[tuple[Form, str, bool]]:
