@@ -222,7 +222,7 @@ OBSERVED = {
 }
 """Show commands under `observe`."""
 
-FIGURES = {
+FIGURES: dict[str, str | bytes] = {
     "no text": b"arm,metric,unit,value,source\n\xff\n",
     "digits": "arm,metric,unit,value,source\none,goodput.sum,b/s," + "9" * 5000 + ",x\n",
     "not a number": "arm,metric,unit,value,source\none,goodput.sum,b/s,nan,x\n",
