@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -271,10 +272,9 @@ def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]
     moment = draw.uniform(0.0, made.lasts_s)
     for _ in range(TRIES):
         command = Command(clean, "run", str(EXPERIMENT), "--lab", str(made.inventory), *ARGUMENTS)
-        began = time.monotonic()
-        while time.monotonic() < began + moment and command.process.poll() is None:
-            time.sleep(0.01)
-        if command.process.poll() is None:
+        try:
+            command.process.wait(moment)
+        except subprocess.TimeoutExpired:
             return command, moment
         status, output, errors = command.end()
         assert status == status_of(newest_run(clean)), errors + output
@@ -285,9 +285,13 @@ def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]
 def _left_alone(made: Rack, message: str) -> float:
     """Check that the router restores itself, except for the copy of an applet; return the time."""
     began = time.monotonic()
-    while made.counting() != made.waiting:
-        assert time.monotonic() < began + COUNTS_S + LATE_S, (made.counting(), message)
-        time.sleep(1.0)
+    wait_until(
+        lambda: made.counting() == made.waiting,
+        "the router has restored itself",
+        COUNTS_S + LATE_S,
+        lambda: f"{made.counting()}{message}",
+        step_s=1.0,
+    )
     took = time.monotonic() - began
     copied = f"file {COPY.removeprefix('flash:')}"
     left = made.configured()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
 from verdicts import newest_run, status_of
+from waiting import wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
@@ -126,7 +126,6 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
     command = Command(clean, "run", str(experiment), "--lab", str(inventory))
     iperf3_runs(lab, command)
     command.process.kill()
-    killed = time.monotonic()
     during = shown(lab)
     assert all(any("service-policy output Police" in line for line in each) for each in during.values()), during
     # Its mark keeps others off, while hosts are free.
@@ -134,9 +133,13 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
     wait_until_clean(lab, left)
     command.end()
     # Nobody does anything from now on.
-    while policed := [router for router in WAYS if _is_policed(lab, router)]:
-        assert time.monotonic() < killed + COUNTS_S + LATE_S, policed
-        time.sleep(1.0)
+    wait_until(
+        lambda: not any(_is_policed(lab, router) for router in WAYS),
+        "each router has rolled back",
+        COUNTS_S + LATE_S,
+        lambda: str([router for router in WAYS if _is_policed(lab, router)]),
+        step_s=1.0,
+    )
     after = shown(lab)
     assert not [line for each in after.values() for line in each if "alias exec qoslab" in line], after
     # What the applet has put in force stays on the router's flash until somebody rescues.

@@ -25,6 +25,7 @@ from qoslab.run.jobs import Jobs
 from qoslab.run.schedule import FAULTS_IN_A_ROW, PASSED_OVER, WINDOW, Schedule
 from qoslab.run.task import CellTask
 from qoslab.schema import load_sweep
+from waiting import wait_until
 
 
 class Reporter:
@@ -134,10 +135,7 @@ def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monk
         time.sleep(0.5)
         assert began == []  # the third is still being made ready
         with schedule.turn(2):
-            for _ in range(3000):
-                if began:
-                    break
-                time.sleep(0.01)
+            wait_until(lambda: began, "one of them is being made ready")
             time.sleep(0.2)
             assert len(began) == 1  # not both
             # One that fails before its turn makes room as well.
@@ -152,19 +150,13 @@ def test_long_cells_get_parallel_labs_early(tmp_path: Path, monkeypatch: pytest.
     fake = Fake(tmp_path, None)
     monkeypatch.setattr(fake.jobs._machine, "busy", lambda: 0.1)
     first = fake.jobs.labs
-    over: list[str] = []
 
     def run(task: CellTask) -> dict[str, Any]:
-        for _ in range(500):
-            if fake.most > first:
-                break
-            time.sleep(0.01)
-        else:
-            over.append(task.name)
+        wait_until(lambda: fake.most > first, "another lab has traffic", 20)
         return {}
 
     fake.workers(run)
-    assert fake.errors == [] and over == []
+    assert fake.errors == []
     assert f"{first} to {first + 1} labs in parallel: the machine is busy for 10% of the time" in fake.reporter.notes
 
 
@@ -198,8 +190,7 @@ def test_interrupt_wakes_waiting_workers(tmp_path: Path) -> None:
 
     def run(task: CellTask) -> dict[str, Any]:
         begun.set()
-        while not fake.interrupted.is_set():
-            time.sleep(0.01)
+        assert fake.interrupted.wait(20)
         raise Interrupted
 
     threading.Thread(target=lambda: begun.wait(10) and fake.interrupted.set()).start()
