@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from syntax import statements
 from test_schedule import GRID
 
 from experiment_files import experiment_file
@@ -91,7 +92,7 @@ def module_file(name: str) -> Path | None:
 
 def imported(path: Path) -> Iterator[str]:
     """Return the modules of qoslab that a module imports, except for annotations."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(path.read_text(encoding="utf-8")):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body.clear()
         elif isinstance(node, ast.Import):

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from syntax import statements
 
 from qoslab.generate.architecture import drawing, layers
 
@@ -71,7 +72,7 @@ def imports(file: Path) -> list[tuple[int, str]]:
 
 def _imports(file: Path) -> Iterator[tuple[int, str]]:
     package = ["qoslab", *file.relative_to(PACKAGE).parent.parts]
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in statements(file.read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

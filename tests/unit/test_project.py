@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
+from syntax import statements
 
 TOP = Path(__file__).parents[2]
 WIDTH = 120
@@ -56,7 +57,7 @@ def test_formatter_is_never_disabled() -> None:
 
 def too_long(text: str) -> list[str]:
     """Yield the functions and methods of a module that exceed the limit."""
-    functions = (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    functions = (each for each in statements(text) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
     lines = [(each.name, (each.end_lineno or each.lineno) - each.lineno + 1) for each in functions]
     return [f"{name}: {count} lines" for name, count in lines if count > LONGEST_FUNCTION]
 
