@@ -1,11 +1,17 @@
-//! Output of the examples.
+//! Output of the examples. Those that read files only have to compile.
 
 #[allow(dead_code)]
 #[path = "../../examples/fair_queue.rs"]
 mod fair_queue;
 #[allow(dead_code)]
+#[path = "../../examples/meter.rs"]
+mod meter;
+#[allow(dead_code)]
 #[path = "../../examples/police.rs"]
 mod police;
+#[allow(dead_code)]
+#[path = "../../examples/port.rs"]
+mod port;
 #[allow(dead_code)]
 #[path = "../../examples/shape.rs"]
 mod shape;
