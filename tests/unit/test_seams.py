@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +33,10 @@ class Seam:
     """Words of the registry."""
     classes: frozenset[str] = frozenset()
     """Types that no other module uses."""
+
+    def occurs_in(self, text: str) -> bool:
+        """Return whether a file has any of the words: parsing the others would take seconds."""
+        return not (self.names | self.words | self.classes).isdisjoint(re.findall(r"[\w-]+", text))
 
 
 PLATFORM = Seam(
@@ -132,12 +137,16 @@ def places() -> tuple[list[set[str]], set[str]]:
     naming = set()
     for file in PACKAGE.rglob("*.py"):
         name = file.relative_to(PACKAGE)
-        nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+        text = file.read_text(encoding="utf-8")
+        pairs = zip(SEAMS, compared, strict=True)
+        asked = [pair for pair in pairs if name.parts[0] != pair[0].folder and pair[0].occurs_in(text)]
+        if not asked and not any(model in text for model in MODELS):
+            continue
+        nodes = list(ast.walk(ast.parse(text)))
         naming |= {f"{name}:{node.lineno}" for node in nodes if isinstance(node, ast.Constant) and node.value in MODELS}
         examined = [node for node in nodes if isinstance(node, COMPARING)]
-        for seam, found in zip(SEAMS, compared, strict=True):
-            if name.parts[0] != seam.folder:
-                found |= {f"{name}:{line}" for node in examined for line in compared_at(node, seam)}
+        for seam, found in asked:
+            found |= {f"{name}:{line}" for node in examined for line in compared_at(node, seam)}
     return compared, naming
 
 
