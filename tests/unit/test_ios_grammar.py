@@ -220,8 +220,9 @@ def test_the_index_of_first_letters_loses_no_command(commands: Table[Any]) -> No
         given = frozenset(each for form in commands.forms(mode) for each in form.command.requires)
         every = commands._start(mode, given, [])
         assert len(every) == len(commands.forms(mode)) > 0
+        words = [(thread, first_words(thread)) for thread in every]
         for first in beginnings(every):
-            fit = [thread for thread in every if any(begins(each, first) for each in first_words(thread))]
+            fit = [thread for thread, firsts in words if any(begins(each, first) for each in firsts)]
             assert_none_is_lost(fit, commands._start(mode, given, [Token(first, 0)]))
 
 
@@ -294,7 +295,8 @@ def begins(word: str | None, typed: str) -> bool:
 def assert_none_is_lost(fit: list[Any], found: list[Any]) -> None:
     """Check that all matching commands are found, in their order."""
     wanted = [id(thread.compiled) for thread in fit]
-    assert [id(thread.compiled) for thread in found if id(thread.compiled) in set(wanted)] == wanted
+    known = set(wanted)
+    assert [number for thread in found if (number := id(thread.compiled)) in known] == wanted
 
 
 def first_words(thread: Any) -> list[str | None]:
