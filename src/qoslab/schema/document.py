@@ -148,7 +148,7 @@ def parse_document(text: str, file: str) -> Document:
     return Document(file, deepcopy(found.data), dict(found.values), dict(found.keys), list(found.findings))
 
 
-@lru_cache(8)
+@lru_cache(64)
 def _parsed(text: str, file: str) -> Document:
     """Return a shared document, which callers must not change. Reading YAML takes ten times as long as the rest of the
     check.
