@@ -45,12 +45,18 @@ all:
 """
 
 
-@pytest.fixture
-def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    file = tmp_path / "rack.yml"
+@pytest.fixture(scope="module")
+def rack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide one file for all tests: Ansible takes seconds to read it."""
+    file = tmp_path_factory.mktemp("rack") / "rack.yml"
     file.write_text(INVENTORY)
-    monkeypatch.setenv("TESTBED_PASSWORD", "planted-password-9")
     return file
+
+
+@pytest.fixture
+def inventory(rack: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TESTBED_PASSWORD", "planted-password-9")
+    return rack
 
 
 def loaded(file: Path, **environment: str) -> Any:
@@ -94,7 +100,7 @@ def test_pyats_reads_a_testbed_with_hosts_links_aliases_and_secrets(
     console = r1.connections["console"]
     assert (console["protocol"], str(console["ip"]), console["port"]) == ("telnet", "192.0.2.250", 2003)
     cli = r1.connections["cli"]
-    assert f"UserKnownHostsFile={tmp_path}/keys" in cli["ssh_options"]
+    assert f"UserKnownHostsFile={inventory.parent}/keys" in cli["ssh_options"]
     assert "-oCiphers=+aes256-cbc" in cli["ssh_options"]
     assert bed.devices["R9"].connections["cli"]["ssh_options"] == "-J kim@192.0.2.254:2200"
     assert bed.devices["R8"].connections["cli"]["command"] == "ssh -W 192.0.2.8:23 -p 2200 kim@192.0.2.254"
@@ -137,10 +143,11 @@ def test_a_testbed_has_secrets_only_on_request(inventory: Path, capsys: pytest.C
     ],
 )
 def test_invalid_inventory_values_are_reported(
-    inventory: Path, old: str, new: str, message: str, capsys: pytest.CaptureFixture[str]
+    old: str, new: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inventory.write_text(INVENTORY.replace(old, new, 1))
-    assert main(["testbed", "--lab", str(inventory), "--experiment", "policing-vs-shaping"]) == 2
+    file = tmp_path / "rack.yml"
+    file.write_text(INVENTORY.replace(old, new, 1))
+    assert main(["testbed", "--lab", str(file), "--experiment", "policing-vs-shaping"]) == 2
     assert message in capsys.readouterr().err
 
 
