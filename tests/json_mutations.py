@@ -14,7 +14,7 @@ VALUES: tuple[Any, ...] = (
     *(None, True, "", "x", "../x", "\x1b[31m", "1 s", "1 Mb/s", "$(x)"),
     *(-1, 0, 10**30, 1e308, [], [1], {}, {"a": 1}),
 )
-LONG = 80
+LONG = 160
 """Factor of changes in the long level. Trying every change takes hours."""
 PLACED = tuple[dict[Any, Any] | list[Any], Any]
 

@@ -29,7 +29,7 @@ def server() -> Iterator[Sandbox]:
         yield server
 
 
-@pytest.mark.sample(160)
+@pytest.mark.sample(320)
 @pytest.mark.parametrize("name", CASES)
 def test_hostile_input_ends_soon_with_a_verdict_or_message(server: Sandbox, tmp_path: Path, name: str) -> None:
     case: Case = CASES[name]

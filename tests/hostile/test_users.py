@@ -102,9 +102,9 @@ def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[i
     ("name", "way", "greeting"),
     [
         pytest.param("router", "ssh", "SSH-2.0-", id="router by SSH"),
-        pytest.param("router", "telnet", r"\xff\xfb", id="router by telnet"),
+        pytest.param("router", "telnet", r"\xff\xfb", id="router by telnet", marks=pytest.mark.long),
         pytest.param("host", "ssh", "SSH-2.0-", id="host"),
-        pytest.param("proxy", "ssh", "SSH-2.0-", id="proxy"),
+        pytest.param("proxy", "ssh", "SSH-2.0-", id="proxy", marks=pytest.mark.long),
     ],
 )
 def test_another_user_gets_no_answer(name: str, way: str, greeting: str, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def enter(bench: Bench, device: Device, lines: list[str]) -> None:
 
 
 ENGINE = settings(
-    max_examples=by_level(short=8, long=20),
+    max_examples=by_level(short=4, long=20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -174,6 +174,7 @@ def test_a_router_restores_itself_when_the_connection_is_cut(
     there.close()
 
 
+@pytest.mark.long
 def test_a_killed_run_leaves_no_qdiscs_and_blocks_no_further_run(
     clean: Path, experiment: Path, gateway: tuple[Lab, Path]
 ) -> None:

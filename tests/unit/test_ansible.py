@@ -170,6 +170,7 @@ def test_no_intent_is_carried_out_after_one_that_failed(error: Exception, result
     assert in_order(["restore"], steps) == {"changed": True, "intents": [restored]}
 
 
+@pytest.mark.long
 def test_a_session_starts_ansible_without_paramiko() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *python_module("qoslab.run.devices.ansible.play")[1:], "--version"],
@@ -376,6 +377,7 @@ def test_preloaded_modules_of_a_session_exist(name: str) -> None:
     assert importlib.util.find_spec(name) is not None
 
 
+@pytest.mark.long
 def test_a_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path) -> None:
     first = yaml.safe_load((shipped("playbooks") / "session.yml").read_text())[0]
     (load,) = (task for task in first["tasks"] if "session_modules" in str(task))

@@ -179,7 +179,12 @@ def test_failing_program_installs_no_package(clone: Path, bare: dict[str, str], 
 
 
 @pytest.mark.parametrize(
-    ("message", "installs"), [({"CI": "true"}, True), ({"DEBIAN_FRONTEND": "noninteractive"}, True), ({}, False)]
+    ("message", "installs"),
+    [
+        pytest.param({"CI": "true"}, True, marks=pytest.mark.long),
+        ({"DEBIAN_FRONTEND": "noninteractive"}, True),
+        ({}, False),
+    ],
 )
 def test_without_a_terminal_packages_are_installed_only_with_yes(
     clone: Path, bare: dict[str, str], message: dict[str, str], installs: bool

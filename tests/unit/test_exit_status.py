@@ -34,6 +34,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_file_size_limit_truncates_no_compiled_file(copied: Path) -> None:
     assert ended(copied, "list").returncode == 0
     written = {path: path.stat().st_size for path in copied.rglob("cli/__pycache__/*.pyc")}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import examples
+from levels import by_level
 from qoslab.cli import main
 from qoslab.cli.explain import IDLE
 from qoslab.errors import UserError
@@ -429,7 +429,7 @@ WORDS = ("udp", "tcp", "icmp", ">", "->", "10.0.0.1:4000", "10.0.0.2:5004", "[20
 WORDS += ("precedence", "tos", "ecn", "cos", "type", "syn", "200", "B", "200B", "-1", "999999", "[", ":", "²", "١")
 
 
-@settings(max_examples=examples(2000))
+@settings(max_examples=by_level(short=50, long=2000))
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=12))
 def test_any_text_is_a_packet_or_a_packet_error(words: list[str]) -> None:
     try:

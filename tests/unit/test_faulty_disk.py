@@ -160,7 +160,7 @@ def test_every_write_of_a_run_may_fail(
     derived = next(number for number, each in enumerate(made, 1) if "tables" in each)
     assert derived > 60, made
     # Files are written in four steps: with odd distances the sample meets each step. All tables are written alike.
-    numbers = [*range(1, derived, every(13)), *range(derived, len(made), every(241))]
+    numbers = [*range(1, derived, every(13)), *range(derived, len(made), every(479))]
     resumed = 0
     for position, number in enumerate(numbers):
         with monkeypatch.context() as patch:

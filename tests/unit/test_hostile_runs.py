@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hostile_runs import BEGIN, CELL, LINES, RUNS, changed
-from levels import examples
+from levels import by_level, long_cases
 from processor import at_most
 from qoslab.analysis.steady import steps
 from qoslab.analysis.timeline import STEPS_MOST
@@ -116,7 +116,8 @@ def test_links_out_of_a_run_are_refused(
     assert not (run / "report.html").exists() or SECRET not in (run / "report.html").read_text()
 
 
-@pytest.mark.parametrize("file", ["/etc/hostname", "observations/../../../../../secret", "../secret"])
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("file", ["/etc/hostname", "../secret", "observations/../../../../../secret"])
 def test_an_observation_is_a_file_of_its_cell(run: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
     record = first_cell(run)
     sample_run.change_json(record, lambda cell: cell["observed"].append({**cell["observed"][0], "file": file}))
@@ -216,7 +217,7 @@ def stamped_later(capture: Path, packets: int, seconds: float) -> None:
     capture.write_bytes(content)
 
 
-@pytest.mark.parametrize("years", [10, -10])
+@pytest.mark.parametrize("years", [10, *long_cases(-10)])
 def test_packet_of_another_year_takes_no_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, years: int
 ) -> None:
@@ -267,6 +268,7 @@ def test_interval_of_another_year_takes_no_memory(
     assert "4 intervals lie outside the cell's time, expected -600 to 604 s" in capsys.readouterr().out
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "size", "message"),
     [
@@ -292,7 +294,7 @@ def test_an_oversized_file_of_changes_is_ignored(run: Path, small_machine: None)
     assert main(["report", str(run)]) == 1, "one figure of the sample is outside its tolerance"
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     "name",
     [
@@ -335,7 +337,7 @@ def test_endless_records_are_not_read(run: Path, capsys: pytest.CaptureFixture[s
 
 
 @given(st.data())
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=by_level(short=2, long=25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changed_file_causes_no_traceback(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

@@ -233,7 +233,7 @@ compare:
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [

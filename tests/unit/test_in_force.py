@@ -295,6 +295,7 @@ interface gi1/0/15
 """
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("made", ["Loopback0", "Null0", "Vlan1", "Tunnel0", "Port-channel1", "Dialer1", "BVI1"])
 def test_an_interface_created_by_a_configuration_causes_no_conflict(made: str) -> None:
     there = RUNNING.replace("interface Dialer1\n", f"interface {made}\n", 1)

@@ -348,6 +348,7 @@ def lines_of(text: str) -> set[tuple[str, ...]]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PUSHED_ON)
 def test_printed_configurations_survive_a_round_trip(name: str) -> None:
     text, pushed = getattr(ios_running, name), PUSHED_ON[name]

@@ -22,7 +22,7 @@ from qoslab.plan import make_plan
 from qoslab.schema import load_sweep
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 8009, 47
+OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 16001, 97
 """Share of the tried changes, one of so many: primes, so that each kind of change has its turn."""
 CELLS = 3
 """Number of cells of a plan."""
@@ -69,11 +69,11 @@ def test_mutated_foreign_topology_causes_no_traceback(tmp_path: Path, text: str)
 
 
 RECORDS = {
-    "manifest.json": 4001,
-    "cell.json": 1999,
-    "experiment.json": 1999,
-    "transfer.server.json": 10007,
-    "R1.jsonl": 2999,
+    "manifest.json": 8009,
+    "cell.json": 4001,
+    "experiment.json": 4001,
+    "transfer.server.json": 20011,
+    "R1.jsonl": 6007,
 }
 """Names of files, and the share of tried changes, one of so many."""
 

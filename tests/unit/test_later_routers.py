@@ -37,6 +37,7 @@ def test_interface_names_are_known(name: str) -> None:
     assert len({short_name(each) for each in interfaces}) == len(interfaces)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", XE)
 def test_genie_parses_show_version(name: str) -> None:
     text = version_of(name)

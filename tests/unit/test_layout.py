@@ -14,6 +14,7 @@ import pytest
 import sample_run
 
 from browser import Browser, browser
+from levels import long_cases
 from qoslab.analysis import analyse
 from qoslab.analysis.charts import overlay_graph
 from qoslab.model.matrix import as_texts
@@ -131,7 +132,7 @@ def shown(tab: Browser, url: str, **look: Any) -> None:
     tab.settle()
 
 
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", [400, *long_cases(1280)])
 @pytest.mark.parametrize("page", PAGES)
 def test_nothing_is_wider_than_the_screen_or_too_small(
     tab: Browser, urls: dict[str, str], page: str, width: int
@@ -183,6 +184,7 @@ UNREACHED = """(() => {
 """Elements that open, toggle, lead or scroll and never had the focus."""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_control_is_reachable_by_keyboard(tab: Browser, urls: dict[str, str], page: str) -> None:
     # As narrow as a phone most of it has to be scrolled.

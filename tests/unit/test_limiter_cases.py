@@ -61,7 +61,7 @@ def poisson(rate: int, size: int, count: int, seed: int = 1) -> np.ndarray:
     return found
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("share", [0.005, 0.03])
 @pytest.mark.parametrize("jitter", [0.0, 0.02, 0.1])
 @pytest.mark.parametrize("size", [214, 1000])

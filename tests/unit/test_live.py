@@ -523,7 +523,7 @@ class TestServer:
     [
         ("policing-vs-shaping", "virtual", True),
         ("tcp-friendly-policer", "virtual", False),
-        ("tcp-friendly-policer", "simulated", True),
+        pytest.param("tcp-friendly-policer", "simulated", True, marks=pytest.mark.long),
     ],
 )
 def test_values_so_far_are_shown_except_of_a_sweep_in_real_time(

@@ -169,6 +169,7 @@ def test_missing_options_are_requested_on_a_terminal(tmp_path: Path) -> None:
     assert "police cir {{ rate }}" in (tmp_path / "experiments/templates/mine.ios.j2").read_text()
 
 
+@pytest.mark.long
 def test_only_relevant_options_are_requested(tmp_path: Path) -> None:
     """Answer the questions: voice needs no number of connections; a priority queue is not offered traffic without
     marks.

@@ -102,7 +102,7 @@ def test_device_can_have_a_host_name(modern: FakeDevice) -> None:
 
 
 @pytest.mark.parametrize(
-    "way", [by_ssh, *long_cases(by_telnet), lambda device: replace(by_telnet(device), console=True)]
+    "way", [by_ssh, *long_cases(by_telnet, lambda device: replace(by_telnet(device), console=True))]
 )
 def test_client_starts_at_the_privileged_prompt(
     device: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path
@@ -190,7 +190,7 @@ def known_hop(device: FakeDevice, home: Path, patch: pytest.MonkeyPatch) -> Hop:
     return Hop("127.0.0.1", device.jump, JUMP_USER, JUMP_PASSWORD)
 
 
-@pytest.mark.parametrize("through", ["", " through 127.0.0.1"])
+@pytest.mark.parametrize("through", [" through 127.0.0.1", *long_cases("")])
 def test_without_a_common_algorithm_the_missing_option_is_named(
     through: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +230,7 @@ def test_refused_login_is_not_retried(modern: FakeDevice) -> None:
         assert explained is not None and explained.message == message
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("way", "delay_s", "piece", "pause_s"),
     [(by_ssh, 0.3, None, 0.0), (by_telnet, 0.3, None, 0.0), (by_ssh, 0.0, 7, 0.001), (by_telnet, 0.0, 1, 0.001)],

@@ -171,7 +171,7 @@ class TestPage:
         assert len(shorter.paragraphs) == len(shorter.rows) == 1
         assert notes(folder.manifest().experiment, metrics[metrics["arm"] == "another"]) == []
 
-    @pytest.mark.sample(2)
+    @pytest.mark.sample(3)
     @pytest.mark.parametrize(
         ("left", "why", "sentence", "headings"),
         [
@@ -219,6 +219,7 @@ class TestPage:
         assert [graph.id for graph in page.graphs] == ["lead", "io-policed-reported", "io-shaped-reported"]
         assert "No expectations were set; the values are below." in words(render(folder).read_text())
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(
         ("traffic", "message"),
         [

@@ -24,7 +24,7 @@ def test_other():
 """
 
 
-@pytest.mark.sample(8)
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["here", "in workers"])
 @pytest.mark.parametrize(("number", "status"), [(3, 1), (0, 0), (1, 0), (2, 0)])
 def test_reruns_are_counted_and_reported(tmp_path: Path, workers: tuple[str, ...], number: int, status: int) -> None:

@@ -63,6 +63,7 @@ def alter(path: Path) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics.parquet", "cells.json"])
 @pytest.mark.parametrize("damage", [truncate, alter])
 def test_damaged_results_are_computed_again_and_named(run: RunFolder, read: list[str], name: str, damage: Any) -> None:

@@ -149,6 +149,7 @@ def test_alias_to_itself_is_refused() -> None:
         parse_document("a: &x [*x]\n", "f")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "value",
     ["[" * 500 + "]" * 500, "{a: " * 400 + "}" * 400, "[" * 400 + "]" * 400, "1" * 5000, '"\\ud800"', "1e999"],
