@@ -144,6 +144,8 @@ def test_no_configuration_in_the_current_folder_is_used(tmp_path: Path, monkeypa
         ("all: {hosts: {client: {}}}", "found no router"),
         ("ios: {hosts: {R1: {ansible_port: ssh}}}", "found ansible_port 'ssh', expected a TCP port"),
         ("ios: {hosts: {R1: {}}}\nengine_router: {hosts: {R1: {}}}", "R1 is in both groups"),
+        ("ios:\n  hosts: [\n", r"routers.yml:\d+: found no inventory: YAML parsing failed"),
+        ("- R1\n- R2\n", "routers.yml: found no inventory: YAML inventory has invalid structure"),
     ],
 )
 def test_unusable_inventories_are_refused(tmp_path: Path, text: str | None, message: str) -> None:

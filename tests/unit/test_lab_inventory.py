@@ -14,6 +14,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from project_inventory import project_inventory
+from qoslab.cli import main
 from qoslab.errors import DeviceError, UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import ANSWER_S, HostSettings, RouterSettings
@@ -204,6 +205,15 @@ def test_every_node_has_its_own_device(tmp_path: Path) -> None:
     assert lacking(EXPERIMENT, there, file) == []
     (found,) = lacking(EXPERIMENT, nodes(R1="a"), file)
     assert (found.line, found.message) == (5, "found a for client and for R1, expected a device for each")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_validate_reads_the_inventory(tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    file = write(tmp_path, "ios: {hosts: {R1: {ansible_host: 192.0.2.1}}}\n")
+    more = ["--json"] if as_json else []
+    assert main(["validate", "policing-vs-shaping", "--lab", str(file), *more]) == 2
+    printed = capsys.readouterr()
+    assert f"found no host in {file}" in (json.loads(printed.out)["message"] if as_json else printed.err)
 
 
 def test_a_group_without_the_node_is_reported_with_its_members(tmp_path: Path) -> None:

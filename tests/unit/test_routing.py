@@ -74,6 +74,20 @@ def test_a_missing_route_names_router_destination_and_the_line_to_add(tmp_path: 
     ]
 
 
+def test_proposed_route_leads_through_a_tc_router(tmp_path: Path) -> None:
+    tail = ["R1 FastEthernet0/1 10.0.12.1/24 - R2 eth1 10.0.12.2/24", "R2 eth0 10.0.2.1/24 - server eth0 10.0.2.2/24"]
+    tc = "    R2: {platform: tc, routes: [{prefix: 10.0.1.0/24, via: 10.0.12.1}]}\n"
+    (found,) = findings(tmp_path, HOSTS + node("R1") + tc, [TWO[0], *tail])
+    assert "no route from R1 to 10.0.2.2" in found
+    assert found.endswith("; add to R1: routes: [{prefix: 10.0.2.0/24, via: 10.0.12.2}]")
+
+
+@pytest.mark.parametrize("prefix, network", [("10.0.2.5/24", "10.0.2.0/24"), ("2001:db8::1/64", "2001:db8::/64")])
+def test_prefix_with_host_bits_is_refused_with_the_network(tmp_path: Path, prefix: str, network: str) -> None:
+    (found,) = findings(tmp_path, HOSTS + node("R1", f"'{prefix}' 10.0.12.2") + node("R2", BACK), TWO)
+    assert f'found "{prefix}", expected a network without host bits; did you mean "{network}"?' in found
+
+
 def test_missing_return_route_is_found(tmp_path: Path) -> None:
     (found,) = findings(tmp_path, HOSTS + node("R1", THERE) + node("R2"), TWO)
     assert "no route from R2 to 10.0.1.2" in found

@@ -280,7 +280,8 @@ class RoutedNetwork:
                     if far.node in seen or address is None:
                         continue
                     seen.add(far.node)
-                    if far.node in self._devices or self._has(far.node, destination):
+                    forwards = self._topology.nodes[far.node].platform != "host"
+                    if forwards or self._has(far.node, destination):
                         queue.append((far.node, first or _Hop(port, address)))
         return None
 

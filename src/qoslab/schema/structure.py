@@ -6,7 +6,7 @@ import json
 import types
 import typing
 from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network, ip_network
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -144,6 +144,10 @@ def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Fin
     for word, text in (("ge", "at least"), ("le", "at most"), ("gt", "more than"), ("lt", "less than")):
         if word in context:
             return document.finding(steps, f"found {found}, expected {text} {context[word]}")
+    if any("has host bits set" in each["msg"] for each in group):
+        return document.finding(
+            steps, f"found {found}, expected a network without host bits", f'did you mean "{_network(str(value))}"?'
+        )
     by_type = [_EXPECTED_TYPES[each] for each in _annotations_at(steps) if each in _EXPECTED_TYPES]
     wanted = list(dict.fromkeys(by_type or [_EXPECTED.get(each["type"]) or _plain(each["msg"]) for each in group]))
     return document.finding(steps, f"found {found}, expected {' or '.join(wanted)}")
@@ -167,6 +171,11 @@ def _keys_at(steps: Steps) -> set[str]:
     """Return the keys that the model has there."""
     models = [each for each in _annotations_at(steps) if _is_model(each)]
     return {field.alias or name for model in models for name, field in model.model_fields.items()}
+
+
+def _network(value: str) -> IPv4Network | IPv6Network:
+    """Return the network of an address with a prefix length."""
+    return ip_network(value, strict=False)
 
 
 def _annotations_at(steps: Steps) -> list[Any]:

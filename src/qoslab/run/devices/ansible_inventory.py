@@ -444,6 +444,8 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
     # As for a run: otherwise Ansible reads an ansible.cfg of the current folder, and variables next to it.
     own = {"ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg")}
     plain = {**UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
+    # Otherwise a file that no plugin can parse is an inventory without hosts.
+    plain["ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED"] = "true"
     environment = {**_TAKEN, **own, **os.environ, **plain}
     if callback is not None:
         environment |= {"ANSIBLE_LOAD_CALLBACK_PLUGINS": "true", "ANSIBLE_STDOUT_CALLBACK": callback}
@@ -474,9 +476,22 @@ def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
         failed = {node: str(result["msg"]) for node, result in hosts.items() if result.get("failed")}
     except (ValueError, LookupError, TypeError, AttributeError):
         failed = {}
+    if parsed := _unparsed(source, errors):
+        return UserError(f"{parsed}, expected an inventory of Ansible in YAML or INI form")
     listed = "\n".join(f"  {node}: {message.removeprefix('Task failed: ')}" for node, message in failed.items())
     output = f"\n{listed}" if listed else f" {(errors or printed).strip()}"
     return UserError(f"{name} cannot read {source}:{output}", hint=_to_unlock(output))
+
+
+def _unparsed(source: Path, errors: str) -> str:
+    """Return why a file cannot be parsed, with its line if Ansible prints it; empty for any other error."""
+    plugin = "yaml" if source.suffix in (".yml", ".yaml", ".json") else "ini"
+    _, _, section = errors.partition(f"Failed to parse inventory with '{plugin}' plugin: ")
+    section = section.partition("[WARNING]")[0]
+    reason = section.partition("\n")[0].removeprefix("Failed to parse inventory: ").partition(", got: <class")[0]
+    reason = reason.rstrip(". ")
+    place = re.search(rf"^Origin: {re.escape(str(source))}:(\d+)", errors, re.MULTILINE)
+    return f"{source}{f':{place[1]}' if place else ''}: found no inventory: {reason}" if reason else ""
 
 
 def _to_unlock(output: str) -> str:
