@@ -281,11 +281,11 @@ def _frames(kind: TrafficKind, flow: Flow) -> program_formats.FlowPart:
 
 
 def _connections(flow: Flow) -> program_formats.FlowPart:
-    return {
+    pages: program_formats.FlowPart = {} if flow.delay is None else {"gap_ns": flow.delay.ns}
+    return pages | {
         "congestion_control": cast("program_formats.CongestionControl | None", flow.congestion_control),
         "window_bytes": None if flow.window is None else flow.window.bytes,
         "payload_bytes": None if flow.size is None else flow.size.bytes,
-        "gap_ns": None if flow.delay is None else flow.delay.ns,
     }
 
 
