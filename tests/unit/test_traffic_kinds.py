@@ -110,7 +110,7 @@ def test_all_labs_send_all_kinds(lab: str, tmp_path: Path) -> None:
     assert {each.kind for each in flows if each.tool == "iperf3"} == {"backup", "bulk", "scavenger"}
 
 
-def test_flood_sends_pages_of_web_users_who_start_at_random_times(tmp_path: Path) -> None:
+def test_flood_sends_pages_of_web_users_from_random_start_times(tmp_path: Path) -> None:
     (web,) = flows_of(tmp_path, "kind: web, streams: 3, size: 200 kB, delay: 250 ms, duration: 1 s", lab="virtual")
     address = IPv4Address("127.0.0.1")
     commands = Flood().commands(web, Duration(10**9), Endpoints(address, address, 5002), "cubic")

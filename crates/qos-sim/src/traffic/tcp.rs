@@ -92,6 +92,34 @@ pub(crate) fn settings(profile: &Profile, flow: &Flow, ipv6: bool, path: &str) -
     Ok(settings)
 }
 
+/// Bytes per write and the time between two writes of an application with a rate or a gap.
+fn writes(flow: &Flow, path: &str) -> Result<Option<(u32, Gap)>, ConfigError> {
+    let wrong = |field: &str, message: String| Err(ConfigError::new(format!("{path}.{field}"), message));
+    let bytes = flow.payload_bytes.unwrap_or(WRITE_BYTES);
+    match (flow.rate_bps, flow.gap_ns) {
+        (None, None) => Ok(None),
+        (Some(_), Some(_)) => wrong("gap_ns", "found in addition to rate_bps, expected only one of them".to_owned()),
+        (Some(_), None) if flow.rate_layer == RateLayer::Ip => {
+            let message = "found ip on a TCP flow, expected payload: a TCP application sees no packet sizes";
+            wrong("rate_layer", message.to_owned())
+        }
+        (None, Some(gap_ns)) => {
+            let Some(gap) = Gap::of_delay(gap_ns) else {
+                return wrong("gap_ns", format!("found {gap_ns}, expected 1 ns to an hour"));
+            };
+            Ok(Some((bytes, gap)))
+        }
+        (Some(rate), None) => {
+            let Some(gap) = Gap::of_rate(bytes, rate) else {
+                let message =
+                    format!("found {rate} with writes of {bytes} bytes, expected at least one write per hour");
+                return wrong("rate_bps", message);
+            };
+            Ok(Some((bytes, gap)))
+        }
+    }
+}
+
 impl Transfer {
     /// A stream of a flow, of which the connection is still to be opened.
     pub fn new(stream: usize, flow: &Flow, settings: [Settings; 2], path: &str) -> Result<Transfer, ConfigError> {
@@ -113,31 +141,7 @@ impl Transfer {
         if flow.payload_bytes == Some(0) {
             return wrong("payload_bytes", "found 0, expected the bytes of one write of the application".to_owned());
         }
-        let bytes = flow.payload_bytes.unwrap_or(WRITE_BYTES);
-        let writes = match (flow.rate_bps, flow.gap_ns) {
-            (None, None) => None,
-            (Some(_), Some(_)) => {
-                return wrong("gap_ns", "found in addition to rate_bps, expected only one of them".to_owned());
-            }
-            (Some(_), None) if flow.rate_layer == RateLayer::Ip => {
-                let message = "found ip on a TCP flow, expected payload: a TCP application sees no packet sizes";
-                return wrong("rate_layer", message.to_owned());
-            }
-            (None, Some(gap_ns)) => {
-                let Some(gap) = Gap::of_delay(gap_ns) else {
-                    return wrong("gap_ns", format!("found {gap_ns}, expected 1 ns to an hour"));
-                };
-                Some((bytes, gap))
-            }
-            (Some(rate), None) => {
-                let Some(gap) = Gap::of_rate(bytes, rate) else {
-                    let message =
-                        format!("found {rate} with writes of {bytes} bytes, expected at least one write per hour");
-                    return wrong("rate_bps", message);
-                };
-                Some((bytes, gap))
-            }
-        };
+        let writes = writes(flow, path)?;
         Ok(Transfer {
             stream,
             settings,
