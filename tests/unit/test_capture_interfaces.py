@@ -11,6 +11,8 @@ from test_limiter_inference import frame
 from test_pcap import described, of_interface, pcap
 
 from qoslab.cli import main
+from qoslab.errors import UserError
+from qoslab.exchange.readers import capture, read_foreign
 from qoslab.exchange.readers.capture import read
 
 COUNT = 400
@@ -150,3 +152,11 @@ def test_interfaces_with_the_same_name_are_also_named_by_number(
     assert main(["infer", str(file), str(file)]) == 2
     assert "eth0#0 (400 packets), eth0#1 (400 packets)" in capsys.readouterr().err
     assert main(["infer", str(file), str(file), "--interface", "eth0#0", "--interface", "eth0#1"]) == 0
+
+
+def test_import_limits_the_number_of_separated_interfaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "MOST_INTERFACES", 1)
+    file = both_sides(tmp_path / "both.pcapng")
+    with pytest.raises(UserError, match=r"both\.pcapng: found 2 interfaces with packets, expected at most 1"):
+        read_foreign(file)
+    assert read_foreign(file, interfaces=["eth1"]).packets is not None

@@ -12,8 +12,9 @@ from ios_strategies import hardware
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
+from qoslab.ios.commands.access_list import with_line
 from qoslab.ios.config import CONFIG, ConfigSession
-from qoslab.ios.model.device import Generation
+from qoslab.ios.model.device import AccessList, Generation, Remark
 from qoslab.ios.model.password_hash import md5_crypt, secret_of, verify
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
@@ -336,3 +337,11 @@ def test_printed_configuration_can_be_removed(typed: str, taken_back: str) -> No
 def test_no_alone_is_incomplete(line: str) -> None:
     with pytest.raises(IosError, match="% Incomplete command"):
         configured(line)
+
+
+def test_lines_added_to_an_earlier_state_of_a_list_do_not_count_in_it() -> None:
+    first = with_line(AccessList("101", "extended"), Remark("a"))
+    second = with_line(first, Remark("b"))
+    assert with_line(first, Remark("c")).lines == (Remark("a"), Remark("c"))
+    assert with_line(first, Remark("b")).lines == second.lines
+    assert with_line(second, Remark("b")) is second

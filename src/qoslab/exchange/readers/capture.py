@@ -17,6 +17,9 @@ from qoslab.exchange.readers.base import Foreign
 
 _MAGIC = (b"\x0a\x0d\x0d\x0a", b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
 
+MOST_INTERFACES = 100
+"""Maximum number of interfaces, as the capture is read once for each."""
+
 
 def knows(head: bytes) -> bool:
     """Recognise the first four bytes of pcapng, or of pcap in either order, with micro- or nanoseconds."""
@@ -37,6 +40,11 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> Foreign:
             if interfaces:
                 numbers = {each for name in interfaces for each in numbers_of(path, noted.packets, several, name)}
                 several = {number: label for number, label in several.items() if number in numbers}
+            if len(several) > MOST_INTERFACES:
+                raise UserError(
+                    f"{path}: found {len(several)} interfaces with packets, expected at most {MOST_INTERFACES}",
+                    hint="choose some of them with --interface",
+                )
             table = _apart(path, name, noted.packets, several)
         else:
             refuse_duplicates(path, noted.packets)

@@ -236,10 +236,21 @@ def entry_of(args: Args, family: FamilyWords) -> AccessEntry:
 _IPV4 = FamilyWords(PROTOCOLS, ICMP, ICMP_MESSAGES, _match)
 
 
+_latest: tuple[AccessList, set[AccessEntry | Remark]] = AccessList("", "extended"), set()
+"""The list that was extended last, with its lines as a set: a long list is typed line by line."""
+
+
+def _lines_of(present: AccessList) -> set[AccessEntry | Remark]:
+    latest, lines = _latest
+    return lines if latest is present else set(present.lines)
+
+
 def with_line(present: AccessList, line: AccessEntry | Remark, number: int | None = None) -> AccessList:
     """Return the list with an additional line; an existing equal line stays in its place."""
+    global _latest
     last = present.numbers[-1] if present.numbers else 0
-    if line in present.lines:
+    known = _lines_of(present)
+    if line in known:
         # IOS ignores an entry that the list holds already. A remark may occur twice on IOS; here it may not, so
         # that pushing the same configuration twice changes nothing.
         return present
@@ -250,11 +261,14 @@ def with_line(present: AccessList, line: AccessEntry | Remark, number: int | Non
     elif number in {n for n, each in zip(present.numbers, present.lines, strict=True) if isinstance(each, AccessEntry)}:
         raise RejectedError(DUPLICATE_SEQUENCE)
     at = bisect_right(present.numbers, number)
-    return replace(
+    extended = replace(
         present,
         lines=(*present.lines[:at], line, *present.lines[at:]),
         numbers=(*present.numbers[:at], number, *present.numbers[at:]),
     )
+    known.add(line)
+    _latest = extended, known
+    return extended
 
 
 def without_line(present: AccessList, index: int) -> AccessList:
