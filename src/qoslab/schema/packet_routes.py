@@ -12,6 +12,7 @@ from qoslab.ios.model.catalyst import SwitchPort
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.routes import NULL, installable_routes
 from qoslab.model.experiment import Address, Family, LinkEnd, Topology
+from qoslab.platforms import platform_of
 from qoslab.platforms.startup import static_routes
 
 IpAddress = IPv4Address | IPv6Address
@@ -280,7 +281,7 @@ class RoutedNetwork:
                     if far.node in seen or address is None:
                         continue
                     seen.add(far.node)
-                    forwards = self._topology.nodes[far.node].platform != "host"
+                    forwards = platform_of(self._topology.nodes[far.node]).is_router
                     if forwards or self._has(far.node, destination):
                         queue.append((far.node, first or _Hop(port, address)))
         return None
