@@ -115,7 +115,7 @@ def test_every_experiment_is_in_the_gallery_with_its_report() -> None:
 
 def test_pages_show_the_output_of_commands() -> None:
     tutorial = soup(Path("tutorial.html")).get_text()
-    for text in ("mine is made. Next:", "The run is valid", 'which the 3725 refuses at "priorty"', "exit status 2"):
+    for text in ("Created mine. Next:", "The run is valid", 'which the 3725 refuses at "priorty"', "exit status 2"):
         assert text in tutorial
     assert "Traceback" not in tutorial
     (printed,) = (block.get_text() for block in soup(Path("python.html")).select("div.ran"))

@@ -30,7 +30,7 @@ def command(folder: Path) -> None:
     FOLDER must not exist, or must be empty. Everything that belongs to the project stays in it.
     """
     make_project(folder)
-    echo(f"{folder} is made. Next:")
+    echo(f"Created {folder}. Next:")
     echo(f"  cd {shlex.quote(str(folder))}")
     echo(f"  {program()} run first-policy --lab simulated")
 

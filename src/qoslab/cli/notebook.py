@@ -33,7 +33,7 @@ NOTEBOOKS = Path("analysis")
 def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     """Open the notebook of an experiment in JupyterLab.
 
-    The notebook shows the latest run of the experiment; if there is none, a simulated run is made first. EXPERIMENT may
+    The notebook shows the latest run of the experiment; if there is none, qoslab simulates one. EXPERIMENT may
     be omitted if there is only one notebook.
     """
     need("notebook")
