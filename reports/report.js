@@ -120,7 +120,7 @@
         trace.visible = !hidden.has(index);
         if (place.dataset.binned) [trace.x, trace.y] = joined(trace.x, trace.y, count);
       });
-      // What was zoomed into stays so when lines come and go.
+      // What was zoomed into stays so when lines appear and disappear.
       Object.assign(found.layout, { showlegend: false, autosize: !printed, uirevision: "kept" });
       if (printed) found.layout.width = PRINTED_WIDTH;
       found.layout.margin.t = 32;
