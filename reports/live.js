@@ -70,7 +70,7 @@
     }
     const [heading, tables, graphs] = section.children;
     const time = shown.classes[0]?.time ?? shown.interfaces[0]?.time ?? "";
-    heading.textContent = `${shown.name}${time ? `, after ${time}` : ""}${shown.over ? " (over)" : ""}`;
+    heading.textContent = `${shown.name}${time ? `, after ${time}` : ""}${shown.over ? " (ended)" : ""}`;
     tables.replaceChildren(
       table("Classes now", CLASSES, shown.classes), table("Interfaces now", INTERFACES, shown.interfaces));
     if (shown.undrawn) element("p", `${shown.undrawn} more classes are not drawn.`, tables);
@@ -88,11 +88,11 @@
     byId("run").textContent = [page.run, page.lab].filter(Boolean).join(", ");
     byId("word").textContent = page.going_on ? "goes on" : page.state;
     byId("state").className = `verdict ${page.going_on ? "informative" : page.state === "finished" ? "within" : "invalid"}`;
-    const told = [`${page.done} of ${page.planned} cells are done`];
-    if (page.invalid_count) told.push(`${page.invalid_count} of them invalid`);
-    if (page.report) told.push(`the report is ${page.report}`);
-    if (page.error) told.push(page.error);
-    byId("sentence").textContent = `${told.join("; ")}.`;
+    const parts = [`${page.done} of ${page.planned} cells are done`];
+    if (page.invalid_count) parts.push(`${page.invalid_count} of them invalid`);
+    if (page.report) parts.push(`the report is ${page.report}`);
+    if (page.error) parts.push(page.error);
+    byId("sentence").textContent = `${parts.join("; ")}.`;
     list(byId("doing"), [
       ...page.doing.map((each) => `${each.name}: ${each.step}${each.seconds >= 1 ? ` (${Math.round(each.seconds)} s)` : ""}`),
       ...page.invalid.map((each) => `${each.name} is invalid: ${each.reasons.join("; ")}`)]);
@@ -120,7 +120,7 @@
       if (lost === 3) {
         byId("word").textContent = "no longer heard";
         byId("sentence").textContent =
-          "qoslab has ended, or was interrupted. What is shown is the last that was heard.";
+          "qoslab has ended, or was interrupted. The page shows the last received values.";
       }
     }
     if (again) setTimeout(ask, lost > 3 ? 5 * EVERY_MS : EVERY_MS);

@@ -346,7 +346,7 @@ TEXTS: dict[str, Change] = {
 STEP = {"event": "step", "name": "policed/1", "step": "traffic", "time": "", "seconds": 1}
 FIGURE = {"arm": "policed", "metric": "goodput.sum", "measured": 1.5}
 BEGIN = {"event": "begin", "format": 1, "title": "", "lab": "", "cells": 1, "done": 0}
-LEFT_OUT = r"progress\.jsonl: 1 of its lines are none of ours, and left out"
+LEFT_OUT = r"progress\.jsonl: ignored 1 unknown lines"
 NONE_OF_OURS = r"progress\.jsonl: found a line that is not in format 1: "
 
 

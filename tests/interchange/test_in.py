@@ -66,7 +66,7 @@ def of_iperf3(tools: Tools, *more: str) -> str:
         return tools.run("iperf3", "-c", "127.0.0.1", "-p", port, "-t", "3", "-b", "20M", "-P", "2", *more)
 
 
-def test_iperf3_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_iperf3_json_equals_its_output(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Two streams on loopback: bytes of each, and their rates in each interval, equal those in its JSON."""
     file = tmp_path / "mine.json"
     file.write_text(of_iperf3(tools, "-J"))
@@ -80,7 +80,7 @@ def test_iperf3_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     tried("iperf3 JSON in", "iperf3", tools.version("iperf3"))
 
 
-def test_iperf3_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_iperf3_text_equals_its_sums(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Two streams on loopback: the rates of their receivers add up to its line [SUM]."""
     file = tmp_path / "mine.txt"
     file.write_text(of_iperf3(tools, "-f", "k"))
@@ -89,7 +89,7 @@ def test_iperf3_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     tried("iperf3 text in", "iperf3", tools.version("iperf3"))
 
 
-def test_iperf_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_iperf_text_equals_its_sums(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Two streams on loopback: their rates add up to its line [SUM]."""
     port, file = free_port(), tmp_path / "mine.txt"
     words = ("-c", "127.0.0.1", "-p", port, "-t", "3", "-i", "1", "-b", "20M", "-P", "2", "-f", "k")
@@ -100,7 +100,7 @@ def test_iperf_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     tried("iperf text in", "iperf 2", tools.version("iperf"))
 
 
-def test_irtt_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_irtt_json_equals_its_output(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """One second of packets every 20 ms on loopback: number and median of the round trips equal its output."""
     port, file = free_port(socket.SOCK_DGRAM), tmp_path / "mine.json"
     with server(tools.path("irtt"), "server", "-b", f"127.0.0.1:{port}"):
@@ -113,7 +113,7 @@ def test_irtt_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     tried("irtt JSON in", "irtt", tools.version("irtt", "version"))
 
 
-def test_flent(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_flent_equals_its_csv(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Three-second ping test on loopback: the values equal those in its CSV."""
     tools.path("fping")
     (tmp_path / "icmp.conf").write_text(PING)
@@ -152,7 +152,7 @@ def packets_of(tools: Tools, file: Path) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("form", ["pcap", "nsecpcap", "pcapng"])
-def test_captures(tools: Tools, tried: Tried, tmp_path: Path, form: str) -> None:
+def test_import_of_captures_equals_tshark(tools: Tools, tried: Tried, tmp_path: Path, form: str) -> None:
     """Captures written by Wireshark's editcap: frames and bytes equal those that tshark reads."""
     file = tmp_path / f"mine.{form}"
     tools.run("editcap", "-F", form, RECORDED, file)
@@ -162,7 +162,7 @@ def test_captures(tools: Tools, tried: Tried, tmp_path: Path, form: str) -> None
     tried("pcapng in" if form == "pcapng" else "pcap in", "tshark", tools.version("tshark"))
 
 
-def test_gzip(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_a_compressed_capture_equals_the_original(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Capture compressed by gzip: the result equals that of the uncompressed one."""
     plain = tmp_path / "mine.pcapng"
     shutil.copy(RECORDED, plain)
@@ -173,7 +173,7 @@ def test_gzip(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     tried("gzip in", "gzip", tools.version("gzip"))
 
 
-def test_csv(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_csv_equals_sqlite(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Rows with its line ends and empty fields: mean and samples equal those that it computes."""
     file, base = tmp_path / "mine.csv", tmp_path / "mine.db"
     tools.run("sqlite3", base, "create table t (time_s real, video_kbps real, rtt_ms real)")

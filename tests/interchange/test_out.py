@@ -82,7 +82,7 @@ sys.exit(flent.run_flent_gui())
 """Script that runs flent-gui with some files, prints the plotted lines by tab title, and ends it."""
 
 
-def test_flent(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_flent_summarises_and_plots_the_export(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """Summary of each cell with the means of the run, and three plots of its test."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
@@ -101,7 +101,7 @@ def test_flent(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     tried("flent out", "flent", tools.version("flent"))
 
 
-def test_flent_gui(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_flent_gui_shows_the_export(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """Window without a screen: it shows all cells, with their titles and one line per stream."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
@@ -123,7 +123,7 @@ def test_flent_gui(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> Non
     tried("flent out", "flent-gui", tools.version("flent"))
 
 
-def test_csv(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_frictionless_accepts_the_csv_export(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """Validation of the package: every row of every table against its declared types."""
     qoslab("export", run, "--format", "csv", "--to", tmp_path / "out", folder=tmp_path)
     report = json.loads(tools.run("frictionless", "validate", "--json", "out/datapackage.json", folder=tmp_path))
@@ -134,7 +134,7 @@ def test_csv(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     tried("CSV out", "frictionless", tools.version("frictionless"))
 
 
-def test_parquet(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_duckdb_reads_the_parquet_export(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """Every table, read by an independent program: rows, names of columns and sums are equal."""
     qoslab("export", run, "--format", "parquet", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.parquet"))
@@ -216,7 +216,7 @@ def figure(run: Path, folder: Path, form: str) -> Path:
     return to
 
 
-def test_figure_svg(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_rsvg_draws_the_svg_figure(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """Drawing of the SVG at its width of 88 mm."""
     file = figure(run, tmp_path, "svg")
     tools.run("rsvg-convert", "-d", "254", "-p", "254", "-o", "box.png", file.name, folder=tmp_path)
@@ -225,7 +225,7 @@ def test_figure_svg(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
     tried("figures out", "rsvg-convert", tools.version("rsvg-convert"))
 
 
-def test_figure_pdf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_pdftotext_reads_the_pdf_figure(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """Words of the PDF as text; poppler's pdfinfo reports its width, 88 mm."""
     file = figure(run, tmp_path, "pdf")
     output = " ".join(tools.run("pdftotext", file.name, "-", folder=tmp_path).split())
@@ -235,7 +235,7 @@ def test_figure_pdf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
     tried("figures out", "pdftotext", tools.version("pdftotext", "-v"))
 
 
-def test_figure_png(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_chromium_shows_the_png_figure(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """Page with the PNG, whose size is 88 mm at 300 dots per inch."""
     file = figure(run, tmp_path, "png")
     page = f'<img src="{file.name}" onload="document.title = this.naturalWidth">'
@@ -245,7 +245,7 @@ def test_figure_png(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
     tried("figures out", "Chromium", tools.version("chromium"))
 
 
-def test_figure_pgf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_pdftex_typesets_the_pgf_figure(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     """PGF typeset with no package except pgf; the PDF has all words, including special characters of TeX."""
     tools.path("pdflatex")
     file = figure(run, tmp_path, "pgf")
@@ -275,7 +275,7 @@ def own(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
-def test_inventory_ansible(tools: Tools, tried: Tried, lab: Path) -> None:
+def test_ansible_logs_in_by_the_inventory(tools: Tools, tried: Tried, lab: Path) -> None:
     """Nodes of a virtual lab, and a login to each host by SSH with the values of the inventory."""
     listed = json.loads(tools.run(own("ansible-inventory"), "-i", lab, "--list"))["_meta"]["hostvars"]
     assert sorted(listed) == ["R1", "client", "server"]
@@ -284,7 +284,7 @@ def test_inventory_ansible(tools: Tools, tried: Tried, lab: Path) -> None:
     tried("inventory out", "Ansible", tools.version(own("ansible")))
 
 
-def test_inventory_pyats(tools: Tools, tried: Tried, lab: Path, tmp_path: Path) -> None:
+def test_pyats_accepts_the_testbed(tools: Tools, tried: Tried, lab: Path, tmp_path: Path) -> None:
     """Validation of the testbed that `qoslab testbed` makes of that inventory."""
     qoslab("testbed", "--lab", lab, "--experiment", "policing-vs-shaping", "-o", "bed.yml", folder=tmp_path)
     output = tools.run(own("pyats"), "validate", "testbed", tmp_path / "bed.yml")
@@ -307,7 +307,7 @@ def labels() -> list[str]:
     return [*topology.nodes, *(str(end.address) for link in topology.links for end in link.ends)]
 
 
-def test_drawing_svg(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_rsvg_draws_the_topology(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Drawing of the SVG, with a text for each node and address."""
     qoslab("draw", EXPERIMENT, "--to", "lab.svg", folder=tmp_path)
     tools.run("rsvg-convert", "-f", "pdf", "-o", "lab.pdf", "lab.svg", folder=tmp_path)
@@ -316,7 +316,7 @@ def test_drawing_svg(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     tried("drawings out", "rsvg-convert", tools.version("rsvg-convert"))
 
 
-def test_drawing_mermaid(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_mermaid_draws_the_topology(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Flowchart in Chromium, with a text for each node and address."""
     version, checksum = MERMAID
     tools.path("chromium")

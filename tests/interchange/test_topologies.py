@@ -35,7 +35,7 @@ def netlab(tools: Tools, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_netlab(tools: Tools, tried: Tried, netlab: Path) -> None:
+def test_converted_netlab_topology_equals_its_transformation(tools: Tools, tried: Tried, netlab: Path) -> None:
     """Topology and its transformation by netlab: nodes, ends, given addresses and rates are equal."""
     whole = YAML(typ="safe").load(netlab / "whole.yml")
     mine = ours(netlab / "topology.yml")
@@ -65,7 +65,9 @@ def test_containerlab_of_netlab(tools: Tools, tried: Tried, netlab: Path) -> Non
     tried("containerlab in", "netlab", tools.version("netlab", "version"))
 
 
-def test_containerlab(tools: Tools, tried: Tried, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_converted_containerlab_topology_is_valid(
+    tools: Tools, tried: Tried, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """Test topology against its JSON Schema, which also refuses an unknown kind."""
     schema = request.config.getoption("--clab-schema")
     if schema is None:

@@ -236,7 +236,7 @@ class TestObserved:
             "classes", [{"arm": arm, "repetition": 1} | row for row in observed_class_rows("R1", parsed, time_s)]
         )
 
-    def test_police_metrics(self) -> None:
+    def test_police_metrics_are_read_from_the_counters(self) -> None:
         table = self.table("policed")
         assert dict(police_figures(columns(table))) == {
             "police.bc": 31250,
@@ -254,7 +254,7 @@ class TestObserved:
         found = dict(class_figures(EachClass(columns(table), 9.0), ClassSelector.parse(None)))
         assert (found["class.packets"], found["class.bytes"]) == (588, 861419)
 
-    def test_shape_metrics(self) -> None:
+    def test_shape_metrics_are_read_from_the_counters(self) -> None:
         assert dict(shape_figures(columns(self.table("shaped")), 9.0)) == {
             "shape.byte_limit": 6250,
             "shape.sustain_bits": 25000,

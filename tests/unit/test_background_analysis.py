@@ -112,7 +112,7 @@ def test_unstarted_analysis_is_skipped() -> None:
 
 
 @pytest.mark.parametrize("where", ["begin", "each"])
-def test_error_ends_background_analysis_and_is_left_to_the_final_one(where: str) -> None:
+def test_an_error_ends_the_background_analysis_only(where: str) -> None:
     met = threading.Event()
 
     def fail(*_: object) -> Any:

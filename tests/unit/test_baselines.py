@@ -161,7 +161,7 @@ def test_a_run_is_saved_and_the_page_is_written(
     assert (tmp_path / kept / COMPARISON).read_bytes() == (KEPT / COMPARISON).read_bytes()
     text = (tmp_path / RESULTS).read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "what was there" not in text
-    assert "\n| figure | predicted | published | simulated |\n|---|---|---|---|\n" in text
+    assert "\n| metric | predicted | published | simulated |\n|---|---|---|---|\n" in text
     assert "| policed: `police.bc` | 31250 B | 31250 B | 31250 B |\n" in text
     assert "\nNot reproduced (policed: `police.conformed_packets @ conformed_bytes 1992832 B`): " in text
 
@@ -312,7 +312,7 @@ def test_every_kind_of_lab_has_its_column(tmp_path: Path) -> None:
     mark = "<!-- baseline: policing-vs-shaping -->\n<!-- end of baseline -->"
     text = results_document(mark, tmp_path)
     assert "\n- simulated: 2026-" in text and "\n- virtual: 2026-" in text
-    assert "\n| figure | predicted | published | simulated | virtual |\n|---|---|---|---|---|\n" in text
+    assert "\n| metric | predicted | published | simulated | virtual |\n|---|---|---|---|---|\n" in text
     assert "\n| policed: `police.bc` | 31250 B | 31250 B | 31250 B | 62500 B |\n" in text
 
 

@@ -50,7 +50,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, behaviour: object) -> None:
         (click.UsageError("no such thing"), ExitStatus.USER_MISTAKE, "Error: no such thing\n"),
     ],
 )
-def test_exit_status(
+def test_each_outcome_has_its_exit_status(
     behaviour: object,
     status: ExitStatus,
     message: str,
@@ -125,7 +125,7 @@ def test_errors_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert err.startswith("qoslab: tests/goldens/errors/tool-unknown.yml:21:28: traffic.transfer.tool: found")
 
 
-def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_lists_the_selected_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "policing-vs-shaping", "--arm", "shaped", "--duration", "5s", "--repetitions", "2"]) == 0
     text = capsys.readouterr().out
     assert "2 cells" in text
@@ -139,7 +139,9 @@ def test_plan_refuses_a_duration_without_unit(capsys: pytest.CaptureFixture[str]
     assert 'did you mean "5 s"?' in capsys.readouterr().err
 
 
-def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_prints_experiments_and_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["list"]) == ExitStatus.WITHIN
     out, err = capsys.readouterr()
@@ -184,7 +186,7 @@ def test_list_names_a_file_that_is_not_yaml(
     assert other == "experiments/no-arms.yml  Without arms  ()"
 
 
-def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema_prints_the_committed_schema_and_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == ExitStatus.WITHIN
     assert capsys.readouterr().out == (TOP / "docs" / "schema" / "experiment.schema.json").read_text()
     assert main(["schema", "--metrics", "--json"]) == ExitStatus.WITHIN

@@ -94,10 +94,11 @@ def test_received_packets_are_sent_or_dropped() -> None:
 def test_unaccounted_packets_are_reported() -> None:
     (reported,) = found(counted(**{WAN: {"output_drops": 900}}))
     assert reported == (
-        "R1 counts 6000 received packets, 5000 sent, 900 dropped and 0 queued: 100 are nowhere, at most 60 are allowed"
+        "R1 counts 6000 received packets, 5000 sent, 900 dropped and 0 queued: 100 are unaccounted for, "
+        "at most 60 are allowed"
     )
     (reported,) = found(counted(**{WAN: {"output_drops": 1100}}))
-    assert "100 came from nowhere" in reported
+    assert "100 more than received" in reported
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_drops_of_classes_are_added_up_without_their_children() -> None:
     untold = counted(**{WAN: {"output_drops": None}})
     assert found(untold, classes({"A": {"tail": 600}, "B": {"police": 400}, "B/inner": {"tail": 400}})) == []
     (reported,) = found(untold, classes({"A": {"tail": 600}, "B": {"police": 300}}))
-    assert "900 dropped" in reported and "100 are nowhere" in reported
+    assert "900 dropped" in reported and "100 are unaccounted for" in reported
 
 
 def test_a_port_counts_queue_drops_and_its_policer_the_rest() -> None:
@@ -126,7 +127,7 @@ def test_a_port_counts_queue_drops_and_its_policer_the_rest() -> None:
     interfaces = counted(**{WAN: {"output_drops": 600}})
     assert found(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
     (reported,) = found(interfaces, classes({"A": {"tail": None, "police": 250}}))
-    assert "850 dropped" in reported and "150 are nowhere" in reported
+    assert "850 dropped" in reported and "150 are unaccounted for" in reported
     assert "600 dropped" in found(interfaces, classes({"A": {"tail": None, "police": None}}))[0]
 
 
@@ -134,13 +135,13 @@ def test_packets_denied_by_access_lists_count_as_dropped() -> None:
     denied = {"denied_input_packets": 700, "denied_output_packets": 300}
     assert found(counted(**{WAN: {"output_drops": 0, **denied}})) == []
     (reported,) = found(counted(**{WAN: {"output_drops": 500, **denied}}), classes({"A": {"police": 100}}, "input"))
-    assert "1600 dropped" in reported and "600 came from nowhere" in reported
+    assert "1600 dropped" in reported and "600 more than received" in reported
 
 
 def test_tolerance_is_exact() -> None:
     # Half a per cent of 6000 packets, and 30.
     assert found(counted(**{WAN: {"output_drops": 940}})) == []
-    assert "61 are nowhere, at most 60 are allowed" in found(counted(**{WAN: {"output_drops": 939}}))[0]
+    assert "61 are unaccounted for, at most 60 are allowed" in found(counted(**{WAN: {"output_drops": 939}}))[0]
     hosts = {"client": {"eth0": HostCount(6000, 2000, 6_000_000)}}
     assert found(counted(**{LAN: {"input_packets": 5940}}), hosts=hosts, uncounted=("R1",)) == []
     (reported,) = found(counted(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))
@@ -160,7 +161,7 @@ def test_a_port_with_subinterfaces_counts_for_all_of_them() -> None:
     topology: Any = SimpleNamespace(links_of=lambda name: [end(LAN), end(f"{WAN}.10"), end(f"{WAN}.20")])
     assert list(disagreements(topology, {}, rows_of(counted()), [])) == []
     (reported,) = disagreements(topology, {}, rows_of(counted(**{WAN: {"output_drops": 0}})), [])
-    assert "6000 received packets" in reported and "1000 are nowhere" in reported
+    assert "6000 received packets" in reported and "1000 are unaccounted for" in reported
 
 
 def test_drops_of_an_input_policy_and_waiting_packets_count() -> None:
@@ -183,7 +184,7 @@ def test_packets_in_the_queue_of_a_shaper_count() -> None:
     interfaces = counted(**{WAN: {"output_drops": 900}})
     shaped = policy("output")
     shaped["queue_discipline"], shaped["queue_depth_packets"] = "fifo", 0
-    assert "100 are nowhere" in found(interfaces, shaped)[0]
+    assert "100 are unaccounted for" in found(interfaces, shaped)[0]
     shaped.loc[shaped["time_s"] > 30, "queue_depth_packets"] = 100
     assert found(interfaces, shaped) == []
     shaped["queue_depth_packets"] = None
@@ -248,7 +249,7 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
     (reported,) = of(on_link + 10, ("R1",))
     assert f"client sent {probes} packets by eth0" in reported and "at most 606 may differ" in reported
     _, reported = of(in_router + 20, ("R1",))
-    assert f"{in_router + 20} are nowhere" in reported
+    assert f"{in_router + 20} are unaccounted for" in reported
 
 
 def test_nic_with_segmentation_offload_is_not_compared() -> None:
@@ -334,7 +335,8 @@ class TestCell:
         assert self.reported(cell) == [
             f"on the link lan client sent 600 packets by eth0, and R1 counts 500 that {LAN} received: at most "
             "33 may differ",
-            "R1 counts 800 received packets, 700 sent, 0 dropped and 0 queued: 100 are nowhere, at most 34 are allowed",
+            "R1 counts 800 received packets, 700 sent, 0 dropped and 0 queued: 100 are unaccounted for, "
+            "at most 34 are allowed",
         ]
 
     @pytest.mark.parametrize(("file", "line"), [("ios", ""), ("before.ios", "!"), ("running.ios", "!")])

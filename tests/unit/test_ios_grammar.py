@@ -155,7 +155,7 @@ def test_the_rest_of_a_line_keeps_its_blanks(table: Table[Handler]) -> None:
         ("shutdown", "set"),
     ],
 )
-def test_syntax_forms_match(table: Table[Handler], line: str, form: str) -> None:
+def test_a_line_has_the_form_of_its_syntax(table: Table[Handler], line: str, form: str) -> None:
     args = table.parse("inner", line).args
     assert args.form == form
     assert "no" not in args.keywords and "default" not in args.keywords

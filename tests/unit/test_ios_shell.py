@@ -272,7 +272,7 @@ def test_help_on_an_unknown_command_is_refused() -> None:
 # Output
 
 
-def test_pages_of_24_lines_until_length_0() -> None:
+def test_output_is_paged_by_24_lines_unless_length_is_0() -> None:
     text = typed(FakeRouter(), "show running-config\rq")
     page = after(text, "show running-config").split(" --More-- ")[0]
     assert page.count("\n") == 23
@@ -345,7 +345,7 @@ def test_configuration_output_is_repeatable() -> None:
     assert twice[1].removesuffix("R1#") == twice[2].removesuffix("R1#")
 
 
-def test_configuration_of_one_interface() -> None:
+def test_show_running_config_prints_one_interface() -> None:
     command = "show running-config interface fa0/1"
     assert after(typed(FakeRouter(), f"{LONG}{command}\r"), command) == (
         "Building configuration...\n\nCurrent configuration : 96 bytes\n!\ninterface FastEthernet0/1\n"

@@ -507,7 +507,7 @@ class TestServer:
         monkeypatch.setattr(view._run, "look", broken)
         for thread in [each for each in threading.enumerate() if each.name == "live"]:
             thread.join(10)
-        assert "a defect of qoslab: RuntimeError: no such" in json.loads(ask(view.url + "data.json")[1])["error"]
+        assert "a bug in qoslab: RuntimeError: no such" in json.loads(ask(view.url + "data.json")[1])["error"]
 
     def test_live_server_leaves_nothing_behind(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         with LiveView() as view:
@@ -533,13 +533,13 @@ def test_values_so_far_are_shown_except_of_a_sweep_in_real_time(
     file, sweep = open_sweep(experiment, (), lab)
     assert (prepare(file, sweep, Choice(lab=lab), ()).request.begin is not None) == message
     page = " ".join((TOP / "docs/reports.md").read_text().split())
-    assert "of a sweep in real time only at its end" in page and "at most once a second." in page
+    assert "for a sweep in real time only at its end" in page and "at most once a second." in page
     assert FIGURES_EVERY_S == 1
 
 
 def test_the_page_names_the_polling_interval() -> None:
     page = (TOP / "docs/reports.md").read_text()
-    reported = re.search(r"as `qoslab_show_every` says, every (.*?) by default, or every (.*?) where", page)
+    reported = re.search(r"at the interval `qoslab_show_every`, by default (.*?), or (.*?) if", page)
     assert reported is not None and [Duration.parse(each).seconds for each in reported.groups()] == [SELDOM_S, OFTEN_S]
 
 

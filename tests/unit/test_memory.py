@@ -76,7 +76,7 @@ def test_unbounded_queues_are_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["validate", str(experiment(tmp_path, text, large))]) == 2
     output = capsys.readouterr().err
     assert re.search(
-        r"e\.yml:6:\d+: topology\.nodes\.R1: found queues of 63\d{8} bytes, all output queues of R1", output
+        r"e\.yml:6:\d+: topology\.nodes\.R1: found 63\d{8} bytes in all output queues of R1 in arm", output
     )
     assert f"bytes, expected at most {MOST}" in output and "lower queue-limit" in output
 
@@ -90,5 +90,5 @@ def test_links_with_too_many_packets_in_flight_are_refused(tmp_path: Path) -> No
         load_experiment(experiment(tmp_path, text))
     (finding,) = caught.value.findings
     assert finding.path == "topology.links.wan.delay"
-    assert "found 750000000 bytes on this link at a time" in finding.message
-    assert f"with the links above 1250000000, expected at most {MOST}" in finding.message
+    assert "found 750000000 bytes in transit on this link" in finding.message
+    assert f"1250000000 with the links above, expected at most {MOST}" in finding.message

@@ -127,7 +127,7 @@ def test_report_and_summary_name_the_executed_part(tmp_path: Path) -> None:
     manifest = run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--duration 10 s", "--arm policed", "--arm shaped")}))
     outcome = analyse(run)
-    page, reported = build_page(run, outcome), "Of a part of its file: --arm policed, --arm shaped."
+    page, reported = build_page(run, outcome), "Part of the experiment: --arm policed, --arm shaped."
     assert page.when.endswith(f" of traffic in each arm. {reported}")
     summary = gate.markdown(outcome, run.manifest(), read_run(run.path), None, page.lead, "")
     assert f"\n\n{reported}\n\n" in summary
@@ -151,6 +151,6 @@ def test_an_omitted_arm_is_reported(tmp_path: Path) -> None:
     run = sample_run.make_run_of_one_arm(tmp_path)
     manifest = run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--arm policed",)}))
-    reported = 'found arm "shaped", expected one of policed; the run is of a part of its file: --arm policed'
+    reported = 'found arm "shaped", expected one of policed; the run covers only a part of its file: --arm policed'
     with pytest.raises(UserError, match=f"^{re.escape(reported)}$"):
         RunView(run).configuration("shaped", "R1")

@@ -283,13 +283,13 @@ def test_a_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
     def disagree_once(task: CellTask) -> dict[str, Any]:
         tried.append(task.name)
         if task.name == name and tried.count(name) == 1:
-            return {"valid": False, "disagreeing": True, "reasons": ("R1 counts 9 packets that are nowhere",)}
+            return {"valid": False, "disagreeing": True, "reasons": ("R1 counts 9 packets that are unaccounted for",)}
         return {}
 
     fake.workers(disagree_once)
     assert fake.errors == [] and tried.count(name) == 2 and len(tried) == len(fake.plan.cells) + 1
     assert fake.cells.states[name].valid
-    assert f"{name} is invalid: R1 counts 9 packets that are nowhere; re-running it" in fake.reporter.notes
+    assert f"{name} is invalid: R1 counts 9 packets that are unaccounted for; re-running it" in fake.reporter.notes
 
 
 def test_a_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:

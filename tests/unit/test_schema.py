@@ -206,7 +206,7 @@ def test_any_text_is_accepted_or_a_finding(text: str) -> None:
         assert error.message
 
 
-def test_templates_render() -> None:
+def test_a_template_renders_to_its_configuration() -> None:
     experiment = load_experiment(ARTICLE)
     text = render_configuration(ARTICLE, experiment.arm("policed").configure["R1"])
     assert text == (

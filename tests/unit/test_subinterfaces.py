@@ -322,18 +322,17 @@ ip route 10.1.0.0 255.255.255.0 10.0.100.1
     [
         (
             CORE.format(native=""),
-            "found VLAN 200 on FastEthernet0/0.200 of edge as arm shaped configures it, expected it on a subinterface "
+            "found VLAN 200 on FastEthernet0/0.200 of edge in arm shaped, expected it on a subinterface "
             "of FastEthernet0/0 of core too",
         ),
         (
             CORE.format(native=" native"),
-            "found VLAN 100 on FastEthernet0/0.100 of edge as arm shaped configures it, expected FastEthernet0/0.100 "
+            "found VLAN 100 on FastEthernet0/0.100 of edge in arm shaped, expected FastEthernet0/0.100 "
             "of core to agree that it is not native",
         ),
         (
             CORE.format(native="") + "interface FastEthernet0/1.5\n encapsulation dot1Q 5\n",
-            "found VLAN 5 on FastEthernet0/1.5 of core as arm shaped configures it, expected no tags on a link to "
-            "the host gold",
+            "found VLAN 5 on FastEthernet0/1.5 of core in arm shaped, expected no tags on a link to the host gold",
         ),
     ],
 )

@@ -62,7 +62,7 @@ TRUNK = "switchport mode trunk"
 
 def test_parallel_links_are_a_loop() -> None:
     assert found(PAIR, {}) == [
-        'found link "L2", closing a loop with L1 in VLAN 1 of A, B as arm a configures them, expected no loop: '
+        'found link "L2", closing a loop with L1 in VLAN 1 of A, B in arm a, expected no loop: '
         "spanning tree is not modelled, a broadcast would circulate forever"
     ]
 
@@ -87,7 +87,7 @@ def test_loop_can_be_open_in_one_direction() -> None:
 
 def test_vlans_that_an_untagged_link_joins_are_named_at_each_switch() -> None:
     crossed = {"A": port(1, "switchport access vlan 10") + port(2, "switchport access vlan 10")}
-    assert [text.partition(" as arm")[0] for text in found(PAIR, crossed)] == [
+    assert [text.partition(" in arm")[0] for text in found(PAIR, crossed)] == [
         'found link "L2", closing a loop with L1 in VLAN 1 of B and VLAN 10 of A'
     ]
 

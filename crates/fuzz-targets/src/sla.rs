@@ -88,7 +88,7 @@ impl Both {
         }
     }
 
-    /// Something that was sent comes back, as another machine answers it or with one byte wrong.
+    /// Returns a sent packet, as another machine would answer it or with one wrong byte.
     fn answered(&mut self, which: u8, wrong: u16) {
         let Some(send) = self.sends.get(usize::from(which) % self.sends.len().max(1)) else { return };
         let mut bytes = send.bytes.clone();

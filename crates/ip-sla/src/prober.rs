@@ -167,7 +167,7 @@ impl Prober {
         }
     }
 
-    /// Something could not be sent: a packet is skipped, without its control message there is no connection.
+    /// A packet that could not be sent is skipped; without its control message there is no connection.
     pub fn not_sent(&mut self, send: &Send) {
         if let Some(operation) = self.operations.get_mut(&send.operation) {
             match send.sequence {

@@ -400,7 +400,7 @@ pub enum State {
     Pending,
     /// Running.
     Active,
-    /// Its lifetime is over.
+    /// The lifetime of the operation is over.
     Inactive,
 }
 

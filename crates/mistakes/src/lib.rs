@@ -5,10 +5,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// None is made.
+/// No mistake is made.
 const NONE: usize = usize::MAX;
 
-/// The one that is made.
+/// The mistake that is made.
 static MADE: AtomicUsize = AtomicUsize::new(NONE);
 
 macro_rules! catalogue {

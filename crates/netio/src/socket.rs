@@ -215,7 +215,7 @@ impl Socket {
         loop {
             match self.message(libc::MSG_ERRQUEUE) {
                 Ok(Message { left: Some(left), .. }) => return Some(left),
-                // Something else about a packet.
+                // Other ancillary data of a packet.
                 Ok(_) => {}
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
                 Err(_) => return None,

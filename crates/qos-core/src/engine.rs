@@ -110,7 +110,7 @@ impl<P> Engine<P> {
         self.names.get(name).copied()
     }
 
-    /// How frames count on a port's link: the argument of [`crate::frame::descriptor::parse`].
+    /// Framing of a port's link: the argument of [`crate::frame::descriptor::parse`].
     ///
     /// # Panics
     /// If there is no such port.
@@ -315,7 +315,8 @@ impl<P> Engine<P> {
         (next != WinnerTree::<u64>::NONE).then_some(Time(next))
     }
 
-    /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.
+    /// Counters as of `now`, of all interfaces or of `interface` only. Packets that leave by `now` are saved for the
+    /// next poll.
     ///
     /// Of the packets that wait first in conversations identification and time to live are reported as 0; see
     /// [`counters_with`](Engine::counters_with).
@@ -366,8 +367,8 @@ impl<P> Engine<P> {
         self.note_out(index);
     }
 
-    /// What the token buckets of a router port's policy hold at `now`: of the input policy ([`Side::Inside`]) or of the
-    /// output policy, by class, a parent before its children.
+    /// Tokens at `now` in the buckets of a router port's input policy ([`Side::Inside`]) or output policy, by class, a
+    /// parent before its children.
     ///
     /// # Panics
     /// If there is no such port.
@@ -403,8 +404,8 @@ impl<P> Engine<P> {
         self.resolved.clone()
     }
 
-    /// Where the frames of one direction of a port went ([`Side::Inside`]: those given to `receive`). [`Engine::clear`]
-    /// does not touch these.
+    /// Fate of the frames of one direction of a port ([`Side::Inside`]: those given to `receive`). [`Engine::clear`]
+    /// does not change these counters.
     ///
     /// # Panics
     /// If there is no such port.

@@ -30,7 +30,7 @@ pub enum ConfigErrorKind {
 }
 
 impl ConfigError {
-    /// Something at `path` that is not possible.
+    /// The value at `path` is impossible.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> ConfigError {
         ConfigError { kind: ConfigErrorKind::Impossible, path: path.into(), message: message.into() }
     }

@@ -127,7 +127,7 @@ pub(crate) struct Policy {
     plan: PolicyPlan,
     /// Class of all packets, if the policy-map has no other.
     sole: Option<usize>,
-    /// Of the classes of the policy-map, and by class of those of its child.
+    /// Counters of the classes of the policy-map, and by class those of its child.
     top: Option<ClassIndex>,
     children: Vec<Option<ClassIndex>>,
     states: Vec<ClassState>,
@@ -396,8 +396,8 @@ impl Policy {
         }
     }
 
-    /// What was counted; `scheduler` is where the classes' queues are (none for an input policy), `in_ring` the classes
-    /// of the packets in the transmit ring.
+    /// Counters of the policy; `scheduler` has the queues of the classes (none for an input policy), `in_ring` the
+    /// classes of the packets in the transmit ring.
     pub fn counters<P>(
         &mut self,
         now: Time,
@@ -409,7 +409,7 @@ impl Policy {
         self.level(now, self.plan.top.clone(), (scheduler, &sent))
     }
 
-    /// Of a policy-map, with the queues of its classes and their packets in the transmit ring, by class.
+    /// Counters of a policy-map, with the queues of its classes and their packets in the transmit ring, by class.
     fn level<P>(&mut self, now: Time, level: LevelPlan, below: (Option<&Scheduler<P>>, &[u64])) -> PolicyCounters {
         let (scheduler, _) = below;
         let queues = level.priority_queues.iter();

@@ -290,7 +290,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes arrive, the lines are those of the whole.
+        /// The lines do not depend on the pieces in which the bytes arrive.
         #[test]
         fn pieces_do_not_matter(text in "[ab\n]{0,60}", cuts in prop::collection::vec(0usize..60, 0..6)) {
             let mut lines = Lines::default();

@@ -29,7 +29,7 @@ pub struct Group {
     joined: bool,
     /// Time at which each router next has work to do; stored separately, because it is read at every event.
     due: Vec<u64>,
-    /// Something has come to a router since its last step.
+    /// Frames have arrived at a router since its last step.
     touched: Vec<bool>,
     /// Everything up to here has been taken and decided.
     horizon: Time,

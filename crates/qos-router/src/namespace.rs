@@ -46,7 +46,8 @@ impl Namespace {
         }
     }
 
-    /// What `open` gives back there. A thread of its own goes there, so that the caller's stays where it is.
+    /// Returns the result of `open` in the namespace. A separate thread enters it, so that the caller's thread stays
+    /// outside.
     ///
     /// # Errors
     /// Those of `open` and of [`Self::enter`].

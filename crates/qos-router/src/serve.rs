@@ -150,7 +150,7 @@ impl<'a> Server<'a> {
         let mut over = Vec::new();
         let found: Vec<_> = self.waiter.ready().collect();
         if found.iter().any(|(token, _)| matches!(token, Token::Connection(..))) {
-            // What arrived before a request is treated before it is answered.
+            // Frames that arrived before a request are processed before it is answered.
             self.group.round(Duration::ZERO);
         }
         for (token, broken) in found {

@@ -1,4 +1,4 @@
-//! How long before a departure the daemon stops sleeping and waits actively.
+//! Time before a departure at which the daemon stops sleeping and waits actively.
 
 use qos_core::Time;
 
@@ -11,13 +11,13 @@ const MOST_NS: u64 = 300_000;
 const STEP_NS: u64 = 1_000;
 const RISE: u64 = 9;
 
-/// Of this many nanoseconds one may be waited actively on account of the kernel's lateness.
+/// Nanoseconds for each nanosecond that the daemon may wait actively because of the kernel's lateness.
 const SHARE: u64 = 50;
 
 /// Active waiting on that account that can be saved up.
 const SAVED_NS: u64 = 10_000_000;
 
-/// So much active waiting for one departure is not rationed.
+/// Active waiting for one departure that is not limited.
 const UNRATIONED_NS: u64 = 30_000;
 
 /// The lead is the least one and what the kernel usually takes to wake the daemon up, which is learnt: a processor that

@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(taken, expected.map(|(time, event)| (Time(time), event)));
     }
 
-    /// All events in one heap, engines' too: one that does not count any more when it comes does nothing.
+    /// All events in one heap, those of engines too: an outdated event does nothing when its time comes.
     #[derive(Default)]
     struct Plain {
         heap: BinaryHeap<Reverse<(Time, u64, Event)>>,

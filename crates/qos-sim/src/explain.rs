@@ -125,7 +125,7 @@ pub enum End {
     Received,
     /// No route has its destination.
     NoRoute,
-    /// Its route discards packets.
+    /// The route of the packet discards packets.
     NullRoute,
     /// It is still waiting at the end of the run.
     Waiting,

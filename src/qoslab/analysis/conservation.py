@@ -183,7 +183,7 @@ def _of_router(topology: Topology, router: str, counted: _Counted, classes: Sequ
     (lost, kept), missing = min(rest.items(), key=lambda each: abs(each[1]))
     trusted = counted.tolerance(came, router, *ports)
     if abs(missing) > trusted:
-        what = "are nowhere" if missing > 0 else "came from nowhere"
+        what = "are unaccounted for" if missing > 0 else "more than received"
         yield (
             f"{router} counts {came:.0f} received packets, {left:.0f} sent, {lost + refused:.0f} dropped and "
             f"{kept:.0f} queued: {abs(missing):.0f} {what}, at most {trusted:.0f} are allowed"

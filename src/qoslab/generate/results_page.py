@@ -44,7 +44,7 @@ def _experiment(name: str, baselines: Mapping[str, Baseline], file: Path) -> Ite
             text = f"- of an earlier version of the file: {changes}"
             yield from (f"  {line}" for line in textwrap.wrap(text, WIDTH - 2, subsequent_indent="  "))
     yield ""
-    yield f"| figure | predicted | published | {' | '.join(baselines)} |"
+    yield f"| metric | predicted | published | {' | '.join(baselines)} |"
     yield "|---" * (3 + len(baselines)) + "|"
     by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in baselines.items()}
     shown = [row for baseline in baselines.values() for row in baseline.rows if _shown(row)]

@@ -32,7 +32,7 @@ class _Run(Collector):
     def collect(self) -> Iterable[Metric]:
         run = self._run
         labels = ("experiment", "run", "lab")
-        up = GaugeMetricFamily("qoslab_run_going_on", "Whether the run is in progress.", labels=labels)
+        up = GaugeMetricFamily("qoslab_run_going_on", "1 while the run is in progress, otherwise 0.", labels=labels)
         up.add_metric([run.folder.path.parent.name, run.folder.path.name, run.lab], float(run.state == RUNNING))
         yield up
         cells = GaugeMetricFamily("qoslab_run_cells", "Cells of the run.", labels=("state",))
@@ -57,18 +57,25 @@ def _classes(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
             _add(family, _labels(cell, key), getattr(point, value))
         return family
 
-    for name, what in (("offered", "Offered to the class"), ("sent", "Left the class"), ("dropped", "Was dropped")):
-        text = f"{what} between the last two readings, layer 3 and its layer-2 header."
+    for name, what in (("offered", "Offered"), ("sent", "Sent"), ("dropped", "Dropped")):
+        text = f"{what} rate of the class between the last two readings, in bits of layer 3 with its layer-2 header."
         yield values(GaugeMetricFamily(f"qoslab_class_{name}_bits_per_second", text, labels=_CLASS), f"{name}_bps")
-    family = GaugeMetricFamily("qoslab_class_queue_packets", "Packets in the class's queue.", labels=_CLASS)
+    family = GaugeMetricFamily("qoslab_class_queue_packets", "Packets in the queue of the class.", labels=_CLASS)
     yield values(family, "queue_packets")
-    family = GaugeMetricFamily("qoslab_class_wait_seconds", "Queue divided by its sending rate.", labels=_CLASS)
+    family = GaugeMetricFamily(
+        "qoslab_class_wait_seconds",
+        "Waiting time: bytes in the queue of the class divided by its sending rate.",
+        labels=_CLASS,
+    )
     for cell, key, point in points:
         _add(family, _labels(cell, key), None if point.wait_ms is None else point.wait_ms / 1e3)
     yield family
-    for name, what in (("offered", "Offered to the class"), ("dropped", "Was dropped")):
+    for name, what in (("offered", "Offered"), ("dropped", "Dropped")):
         yield values(
-            CounterMetricFamily(f"qoslab_class_{name}_bytes", f"{what}, in this cell.", labels=_CLASS), f"{name}_bytes"
+            CounterMetricFamily(
+                f"qoslab_class_{name}_bytes", f"{what} bytes of the class since the start of the cell.", labels=_CLASS
+            ),
+            f"{name}_bytes",
         )
 
 
@@ -81,27 +88,34 @@ def _interfaces(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
         return family
 
     for way in ("input", "output"):
-        text = f"{way.capitalize()} between the last two readings, layer 3 and its layer-2 header."
+        text = f"{way.capitalize()} rate between the last two readings, in bits of layer 3 with its layer-2 header."
         yield values(
             GaugeMetricFamily(f"qoslab_interface_{way}_bits_per_second", text, labels=_INTERFACE), f"{way}_bps"
         )
-    family = GaugeMetricFamily("qoslab_interface_queue_packets", "Packets in its output queue.", labels=_INTERFACE)
+    family = GaugeMetricFamily(
+        "qoslab_interface_queue_packets", "Packets in the output queue of the interface.", labels=_INTERFACE
+    )
     yield values(family, "queue_packets")
     family = GaugeMetricFamily(
         "qoslab_interface_queueing_delay_seconds",
-        "Mean of the packets sent since the previous reading.",
+        "Mean queueing delay of the packets that were sent since the previous reading.",
         labels=_INTERFACE,
     )
     for cell, router, interface, point in points:
         _add(family, [cell, router, interface], None if point.delay_ms is None else point.delay_ms / 1e3)
     yield family
     yield values(
-        CounterMetricFamily("qoslab_interface_drops", "Output drops, in this cell.", labels=_INTERFACE), "drops"
+        CounterMetricFamily(
+            "qoslab_interface_drops", "Output drops of the interface since the start of the cell.", labels=_INTERFACE
+        ),
+        "drops",
     )
     for way in ("input", "output"):
         yield values(
             CounterMetricFamily(
-                f"qoslab_interface_{way}_bytes", f"{way.capitalize()}, in this cell.", labels=_INTERFACE
+                f"qoslab_interface_{way}_bytes",
+                f"{way.capitalize()} bytes of the interface since the start of the cell.",
+                labels=_INTERFACE,
             ),
             f"{way}_bytes",
         )

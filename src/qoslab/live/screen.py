@@ -172,7 +172,7 @@ def _cell(cell: WatchedCell, width: int) -> list[Text]:
         texts = [now[name] for name in ("input", "output", "queue", "drops", "delay")]
         ways.append(_Row(printable(f"{router} {interface}"), texts))
     if ways:
-        found += _rows(("interface", "input", "output", "queue", "drops", "delay in it"), ways, width)
+        found += _rows(("interface", "input", "output", "queue", "drops", "mean delay"), ways, width)
     return found
 
 

@@ -163,7 +163,9 @@ class LiveView:
                 return
             except Exception as error:
                 # If a thread ended silently, the page would freeze without a message.
-                self.error = QoslabError(f"reading the run: a defect of qoslab: {type(error).__name__}: {error}")
+                self.error = QoslabError(
+                    f"could not read the run, because of a bug in qoslab: {type(error).__name__}: {error}"
+                )
                 return
             due = max(due + EVERY_S, time.monotonic())
             self._stop.wait(due - time.monotonic())

@@ -132,7 +132,7 @@ class WatchedRun:
                 ) from error
         if (left_out := self._tail.left_out) > self._left_out:
             self._left_out = left_out
-            self.notes.append(f"{PROGRESS}: {left_out} of its lines are none of ours, and left out")
+            self.notes.append(f"{PROGRESS}: ignored {left_out} unknown lines")
         now = time.monotonic()
         if events:
             self._heard = now

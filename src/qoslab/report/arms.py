@@ -248,7 +248,7 @@ def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Iterator[Graph
     yield Graph(
         f"io-{anchor}-reported",
         "Throughput as the receivers reported it",
-        f"Payload of all flows, mean from first start to last end: {text.rate(float(every.mean()))}; in single steps "
+        f"Payload of all flows, mean from first start to last end: {text.rate(float(every.mean()))}; single values "
         f"{text.rate(float(every.min()))} to {text.rate(greatest)}.",
         charts.unit_of(greatest)[1],
         charts.io_graph(curves, "payload"),

@@ -135,9 +135,9 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
     first, second = str(pairs["first"].iloc[0]), str(pairs["second"].iloc[0])
     won, equal, lost = score(pairs)
     sentence = (
-        f"By {pair.metric} ({pair.better} is better) {first} won {won}, lost {lost} and equalled {second} in {equal} "
-        f"of {len(pairs)} pairs of cells that differ in nothing else. Equal is a difference of at most "
-        f"{pair.equal_within}, or one with 0 inside its 95 % interval."
+        f"By {pair.metric} ({pair.better} is better) {first} won {won}, lost {lost} and drew {equal} "
+        f"of {len(pairs)} comparisons with {second}, in pairs of cells that agree in all else. A draw is a difference "
+        f"of at most {pair.equal_within}, or one with a 95 % interval that contains 0."
     )
     if statement := claim(pairs):
         sentence += f" {statement[0].upper()}{statement[1:]}."

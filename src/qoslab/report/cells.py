@@ -63,9 +63,9 @@ def cell_table(manifest: Manifest, metrics: pd.DataFrame, problems: dict[str, st
         )
     counted = sum(cell.name not in problems for cell in manifest.cells)
     again = sum(bool(cell.earlier) for cell in manifest.cells)
-    note = f"{counted} of {len(rows)} cells count."
+    note = f"{counted} of {len(rows)} cells are valid."
     if counted < len(rows):
-        note += " The others have a reason in their row and are in no mean."
+        note += " The rows of the others give the reason; no mean includes them."
     if again:
         note += f" {again} were run more than once; every attempt is saved in its folder."
     return CellTable(parameters, rows, note)

@@ -236,8 +236,8 @@ class Note:
 def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
     """Return the lines of the experiment's text with expectations that failed; reasons of an invalid run at its top."""
     lines = _lines(experiment_file)
-    found = [Note(1, "The run is not valid", reason) for reason in ([] if outcome.valid else outcome.reasons)]
-    found += [Note(1, "Nothing happened there", warning, "warning") for warning in outcome.warnings]
+    found = [Note(1, "The run is invalid", reason) for reason in ([] if outcome.valid else outcome.reasons)]
+    found += [Note(1, "No packets", warning, "warning") for warning in outcome.warnings]
     for each in expected(outcome):
         if not each.met:
             words = f"{each.name} is {each.measured}, expected {each.tolerance}"

@@ -303,7 +303,11 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         return Verdict("informative", "–", "Not measured", "No expected value was measured.", late)
     if outcome.outside == 0:
         met = total - outcome.not_measured
-        sentence = f"All {met} expected values are within tolerance." if total > 1 else "The expected value is met."
+        sentence = (
+            f"All {met} expected values are within tolerance."
+            if total > 1
+            else "The expected value is within tolerance."
+        )
         if late:
             sentence = f"{met} of {total} expected values are within tolerance, the others were not measured."
         if outcome.loose:
@@ -335,7 +339,7 @@ def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
     rows = outcome.comparison[outcome.comparison["verdict"] == UNDECIDED].to_dict("records")
     details = [
         f"{arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
-        f"undecided: {row['n']} cells have it, {row['excluded']} are not valid"
+        f"undecided: {row['n']} cells have a value, {row['excluded']} are invalid"
         for row in rows
     ]
     details += [
@@ -344,7 +348,7 @@ def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
         if row["verdict"] == UNDECIDED
     ]
     sentence = (
-        f"{outcome.undecided} of {total} expected values are undecided: most of their cells are not valid or lack the "
+        f"{outcome.undecided} of {total} expected values are undecided: most of their cells are invalid or lack the "
         "value."
     )
     return Verdict("invalid", "?", "Undecided", sentence, details + _failed(outcome, experiment))
@@ -354,7 +358,7 @@ def _too_short(outcome: Outcome, experiment: Experiment) -> str:
     late = outcome.not_measured
     return (
         f"{late} expected value{'s were' if late > 1 else ' was'} not measured: {experiment.duration} of traffic is "
-        "less than that of the experiment's file, and too short for them. With --strict they fail."
+        "too short for them, and less than in the experiment file. With --strict they fail."
     )
 
 
@@ -436,7 +440,7 @@ def _interval(row: dict[Any, Any]) -> str:
     if not math.isnan(row["effect"]):
         parts.append(f"{effect_size(row['effect'])} effect (Cliff's delta {row['effect']:.2f})")
     if row["excluded"]:
-        parts.append(f"{row['excluded']} not valid, left out")
+        parts.append(f"{row['excluded']} invalid, left out")
     if row["missing"]:
         parts.append(f"missing: {row['missing']}")
     return "; ".join(parts)

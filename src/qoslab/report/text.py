@@ -117,7 +117,7 @@ def moment(at: datetime | None) -> str:
 def part(overrides: Sequence[str]) -> str:
     """Return a sentence on the part of the file that a run covers; empty for the whole file."""
     part_text = part_of(overrides)
-    return f"Of a part of its file: {part_text}." if part_text else ""
+    return f"Part of the experiment: {part_text}." if part_text else ""
 
 
 def listed(items: list[str]) -> str:

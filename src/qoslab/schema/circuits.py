@@ -30,7 +30,7 @@ def unfit(experiment: Experiment, document: Document, arm: str, devices: Mapping
             if owner.circuit is None:
                 yield document.finding(
                     steps,
-                    f"found no circuit on {end.interface} of {end.node} as arm {arm} configures it, expected a pvc "
+                    f"found no circuit on {end.interface} of {end.node} in arm {arm}, expected a pvc "
                     "there or on a subinterface",
                     f"configure pvc 0/33 with encapsulation {expected}",
                 )
@@ -39,6 +39,6 @@ def unfit(experiment: Experiment, document: Document, arm: str, devices: Mapping
             if found != expected:
                 yield document.finding(
                     steps,
-                    f"found encapsulation {found} on {owner.name} of {end.node} as arm {arm} configures it, expected "
+                    f"found encapsulation {found} on {owner.name} of {end.node} in arm {arm}, expected "
                     f"{expected} on a link with {link.framing} framing",
                 )

@@ -69,8 +69,8 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
             if held > memory.MOST:
                 yield document.finding(
                     ("topology", "nodes", router),
-                    f"found queues of {held} bytes, all output queues of {router} together as arm {arm.name} "
-                    f"configures them, full of frames of {memory.FRAME} bytes, expected at most {memory.MOST}",
+                    f"found {held} bytes in all output queues of {router} in arm {arm.name}, if full of frames of "
+                    f"{memory.FRAME} bytes, expected at most {memory.MOST}",
                     "lower queue-limit, the number of queues, or hold-queue",
                 )
             if refusal is not None:

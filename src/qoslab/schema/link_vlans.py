@@ -25,7 +25,7 @@ def unmatched(experiment: Experiment, document: Document, arm: str, devices: Map
                     continue
                 steps: Steps = ("topology", "links", number, "ends", side)
                 vlan = f"VLAN {each.vlan}{' (native)' if each.native else ''}"
-                found = f"found {vlan} on {each.name} of {near.node} as arm {arm} configures it"
+                found = f"found {vlan} on {each.name} of {near.node} in arm {arm}"
                 if not platform_of(experiment.topology.nodes[near.node]).has_startup_config:
                     yield document.finding(
                         steps, f"{found}, expected no subinterface on an engine router", "use platform: ios"

@@ -49,7 +49,7 @@ def switched_loop(
     yield document.finding(
         ("topology", "links", last),
         f'found link "{links[last].name}", closing a loop with {", ".join(others)} in {where}'
-        f"{'' if arm is None else f' as arm {arm} configures them'}, expected no loop: spanning tree is "
+        f"{'' if arm is None else f' in arm {arm}'}, expected no loop: spanning tree is "
         "not modelled, a broadcast would circulate forever",
         INSTEAD,
     )

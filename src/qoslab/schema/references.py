@@ -173,8 +173,8 @@ class _Checker:
             if held > MOST >= held - in_flight(link):
                 yield self.document.finding(
                     (*here, index, "delay") if link.delay else (*here, index),
-                    f"found {in_flight(link)} bytes on this link at a time (rate times delay, both directions), with "
-                    f"the links above {held}, expected at most {MOST}",
+                    f"found {in_flight(link)} bytes in transit on this link (rate times delay, both directions), "
+                    f"{held} with the links above, expected at most {MOST}",
                     "lower its delay or its rate",
                 )
 

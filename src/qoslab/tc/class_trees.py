@@ -237,9 +237,9 @@ class Tree:
         bucket = self._bucket(shape)
         longest = f"bursts of up to {bucket + self.port.frame_bytes} bytes after a pause"
         router = max(self.port.frame_bytes, shape.limit_bytes)
-        text = f"the same rate; {longest}, of the router {router}"
+        text = f"the same rate; {longest}, {router} bytes on the router"
         if not shape.spaced:
-            text += f"; the router sends {shape.increment_bytes} bytes at once each {shape.interval_ms:g} ms"
+            text += f"; the router sends {shape.increment_bytes} bytes at once every {shape.interval_ms:g} ms"
         self.notes.approximate(origin, f"shape {each['shape']['mode']}", text)
         return shape
 
@@ -273,7 +273,7 @@ class Tree:
             origin = self.origin(policy, (*here.path, each["name"]))
             minimum = reserved_bps(each, here.guaranteed_base_bps) if self.qos.minimum_and_excess else None
             if minimum is not None and unlimited:
-                text = "HTB would let the classes exceed the rate around them; give priority a rate or police"
+                text = "HTB would let the classes exceed the rate of their parent; give priority a rate or police"
                 self.notes.refused(origin, "bandwidth next to priority without a rate", text)
             if unlimited:
                 rate = LEAST_RATE_BPS
@@ -294,13 +294,13 @@ class Tree:
         ((unit, _),) = bandwidth.items()
         action = "bandwidth" + {"kbps": "", "percent": " percent"}.get(unit, f" {unit.replace('_', ' ')}")
         if self.qos.minimum_and_excess and unit in ("kbps", "percent"):
-            self.notes.exact(origin, action, "rate of HTB; what is left is shared by quantum")
+            self.notes.exact(origin, action, "rate of HTB; the rest is shared by quantum")
         elif self.qos.minimum_and_excess:
-            self.notes.exact(origin, action, "quantum of HTB, a part of what minimum rates leave")
+            self.notes.exact(origin, action, "quantum of HTB, a part of the rate that minimum rates leave")
         elif self.qos.separate_queues:
-            self.notes.exact(origin, action, f"rate and quantum of HTB: {part:.1%} of what priority leaves")
+            self.notes.exact(origin, action, f"rate and quantum of HTB: {part:.1%} of the rate that priority leaves")
         else:
-            text = f"{part:.1%} of what priority leaves, if class-default has one busy flow"
+            text = f"{part:.1%} of the rate that priority leaves, if class-default has one busy flow"
             self.notes.approximate(origin, action, text)
 
     def _priority_limit(self, each: Config, here: Here) -> int | None:

@@ -4,8 +4,8 @@
 #
 # Approximate, with the difference:
 #   line 5: FastEthernet0/1 output, policy-map DSL, class class-default: shape average: the same
-#     rate; bursts of up to 3028 bytes after a pause, of the router 2000; the router sends 1000
-#     bytes at once each 4 ms
+#     rate; bursts of up to 3028 bytes after a pause, 2000 bytes on the router; the router sends
+#     1000 bytes at once every 4 ms
 #
 # Exact:
 #   line 4: FastEthernet0/1 output, policy-map DSL, class class-default: account: overhead and

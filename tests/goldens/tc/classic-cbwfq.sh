@@ -3,8 +3,8 @@
 # Devices: ppp0 is Serial0/0.
 #
 # Approximate, with the difference:
-#   line 12: Serial0/0 output, policy-map WAN, class SAP: bandwidth: 99.9% of what priority leaves,
-#     if class-default has one busy flow
+#   line 12: Serial0/0 output, policy-map WAN, class SAP: bandwidth: 99.9% of the rate that priority
+#     leaves, if class-default has one busy flow
 #   line 10: Serial0/0 output, policy-map WAN, class VOICE: priority: always policed; the router
 #     polices only while the line is congested
 #   line 12: Serial0/0 output, policy-map WAN, class SAP: bandwidth: its share is cut to 664 times

@@ -4,11 +4,11 @@
 #
 # Approximate, with the difference:
 #   line 7: FastEthernet0/0 output, policy-map SHAPE, class WEB: shape average: the same rate;
-#     bursts of up to 3200 bytes after a pause, of the router 3200; the router sends 1600 bytes at
-#     once each 25 ms
+#     bursts of up to 3200 bytes after a pause, 3200 bytes on the router; the router sends 1600
+#     bytes at once every 25 ms
 #   line 9: FastEthernet0/0 output, policy-map SHAPE, class class-default: shape average: the same
-#     rate; bursts of up to 6250 bytes after a pause, of the router 6250; the router sends 3125
-#     bytes at once each 25 ms
+#     rate; bursts of up to 6250 bytes after a pause, 6250 bytes on the router; the router sends
+#     3125 bytes at once every 25 ms
 #   line 6: FastEthernet0/0 output, policy-map SHAPE, class WEB: fair-queue: sfq with 256 flow
 #     queues and 64 packets in all: flows have equal shares, IOS weights them by precedence (1 to 8)
 #   line 8: FastEthernet0/0 output, policy-map SHAPE, class class-default: fair-queue: sfq with 256

@@ -8,11 +8,11 @@
 #
 # Exact:
 #   line 11: FastEthernet0/1 output, policy-map LINE, class GOLD: bandwidth remaining percent: rate
-#     and quantum of HTB: 50.0% of what priority leaves
+#     and quantum of HTB: 50.0% of the rate that priority leaves
 #   line 14: FastEthernet0/1 output, policy-map LINE, class SILVER: bandwidth remaining percent:
-#     rate and quantum of HTB: 30.0% of what priority leaves
+#     rate and quantum of HTB: 30.0% of the rate that priority leaves
 #   line 18: FastEthernet0/1 output, policy-map LINE, class class-default: bandwidth remaining
-#     percent: rate and quantum of HTB: 20.0% of what priority leaves
+#     percent: rate and quantum of HTB: 20.0% of the rate that priority leaves
 #   line 12: FastEthernet0/1 output, policy-map LINE, class GOLD: queue-limit: bfifo of 20000 bytes
 #   line 13: FastEthernet0/1 output, policy-map LINE, class SILVER: queue-limit: pfifo of 64 packets
 #   line 17: FastEthernet0/1 output, policy-map LINE, class class-default: queue-limit: pfifo of 64

@@ -4,8 +4,8 @@
 #
 # Approximate, with the difference:
 #   line 29: GigabitEthernet0/1 output, policy-map SHAPE-20M, class class-default: shape average:
-#     the same rate; bursts of up to 20000 bytes after a pause, of the router 20000; the router
-#     sends 10000 bytes at once each 4 ms
+#     the same rate; bursts of up to 20000 bytes after a pause, 20000 bytes on the router; the
+#     router sends 10000 bytes at once every 4 ms
 #   line 17: GigabitEthernet0/1 output, policy-map WAN, class class-default / VOICE: priority:
 #     always policed; the router polices only while the line is congested
 #   line 26: GigabitEthernet0/1 output, policy-map WAN, class class-default / class-default:
@@ -20,7 +20,7 @@
 #   line 33: GigabitEthernet0/0 input, policy-map FROM-LAN, class VOICE: police: act_police,
 #     decisions equal within 0.016 bytes of the bucket
 #   line 20: GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: bandwidth
-#     percent: rate and quantum of HTB: 25.0% of what priority leaves
+#     percent: rate and quantum of HTB: 25.0% of the rate that priority leaves
 #   line 21: GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: queue-limit:
 #     pfifo of 400 packets
 #   line 18: GigabitEthernet0/1 output, policy-map WAN, class class-default / VOICE: set dscp: pedit

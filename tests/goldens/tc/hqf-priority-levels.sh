@@ -4,15 +4,15 @@
 #
 # Approximate, with the difference:
 #   line 23: FastEthernet0/1 output, policy-map SHAPE, class class-default: shape average: the same
-#     rate; bursts of up to 3028 bytes after a pause, of the router 1514; the router sends 1000
-#     bytes at once each 4 ms
+#     rate; bursts of up to 3028 bytes after a pause, 1514 bytes on the router; the router sends
+#     1000 bytes at once every 4 ms
 #   line 20: FastEthernet0/1 output, policy-map LLQ, class class-default / class-default:
 #     fair-queue: sfq with 256 flow queues of 16 packets; equal shares in bytes, flows by another
 #     hash
 #
 # Exact:
 #   line 17: FastEthernet0/1 output, policy-map LLQ, class class-default / DATA: bandwidth: rate and
-#     quantum of HTB: 20.0% of what priority leaves
+#     quantum of HTB: 20.0% of the rate that priority leaves
 #   line 11: FastEthernet0/1 output, policy-map LLQ, class class-default / VOICE: priority: HTB
 #     class with priority over all others; no policer
 #   line 14: FastEthernet0/1 output, policy-map LLQ, class class-default / VIDEO: priority: HTB

@@ -12,9 +12,9 @@
 #     packet's mark
 #   line 17: FastEthernet0/0 input, policy-map IN, class class-default: set dscp: pedit
 #   line 20: FastEthernet0/1 output, policy-map OUT, class GROUP5: bandwidth percent: rate and
-#     quantum of HTB: 40.0% of what priority leaves
+#     quantum of HTB: 40.0% of the rate that priority leaves
 #   line 22: FastEthernet0/1 output, policy-map OUT, class LAN: bandwidth percent: rate and quantum
-#     of HTB: 10.0% of what priority leaves
+#     of HTB: 10.0% of the rate that priority leaves
 #   line 19: FastEthernet0/1 output, policy-map OUT, class GROUP5: queue-limit: pfifo of 64 packets
 #   line 21: FastEthernet0/1 output, policy-map OUT, class LAN: queue-limit: pfifo of 64 packets
 

@@ -16,7 +16,7 @@
 #
 # Exact:
 #   line 7: FastEthernet0/1 output, policy-map OUT, class GOLD: bandwidth: rate and quantum of HTB:
-#     0.8% of what priority leaves
+#     0.8% of the rate that priority leaves
 #   line 9: FastEthernet0/1 output, policy-map OUT, class GOLD: queue-limit: pfifo of 64 packets
 #
 # No commands are printed while an action is refused.

@@ -12,9 +12,9 @@
 #
 # Exact:
 #   line 9: FastEthernet0/1 output, policy-map RED, class GOLD: bandwidth: rate and quantum of HTB:
-#     40.0% of what priority leaves
+#     40.0% of the rate that priority leaves
 #   line 14: FastEthernet0/1 output, policy-map RED, class DATA: bandwidth: rate and quantum of HTB:
-#     20.0% of what priority leaves
+#     20.0% of the rate that priority leaves
 
 # FastEthernet0/1, policies: output RED
 ethtool -K eth0 gro off gso off tso off

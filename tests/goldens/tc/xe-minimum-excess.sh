@@ -4,9 +4,9 @@
 #
 # Approximate, with the difference:
 #   line 24: GigabitEthernet0/0/0 output, policy-map PARENT, class class-default: shape average: the
-#     same rate; bursts of up to 3028 bytes after a pause, of the router 1522
+#     same rate; bursts of up to 3028 bytes after a pause, 1522 bytes on the router
 #   line 19: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / SCAVENGER: shape
-#     average: the same rate; bursts of up to 3028 bytes after a pause, of the router 1522
+#     average: the same rate; bursts of up to 3028 bytes after a pause, 1522 bytes on the router
 #   line 13: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VOICE: priority:
 #     always policed; the router polices only while the line is congested
 #   line 21: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / class-default:
@@ -15,9 +15,9 @@
 #
 # Exact:
 #   line 15: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VIDEO: bandwidth:
-#     rate of HTB; what is left is shared by quantum
+#     rate of HTB; the rest is shared by quantum
 #   line 17: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / DATA: bandwidth:
-#     rate of HTB; what is left is shared by quantum
+#     rate of HTB; the rest is shared by quantum
 #   line 14: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VIDEO:
 #     queue-limit: pfifo of 64 packets
 #   line 16: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / DATA: queue-limit:

@@ -4,9 +4,9 @@
 #
 # Approximate, with the difference:
 #   line 18: GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: shape average: the same
-#     rate; bursts of up to 3028 bytes after a pause, of the router 1522
+#     rate; bursts of up to 3028 bytes after a pause, 1522 bytes on the router
 #   line 22: GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: shape average: the same
-#     rate; bursts of up to 3028 bytes after a pause, of the router 1522
+#     rate; bursts of up to 3028 bytes after a pause, 1522 bytes on the router
 #   line 20: GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: service-policy: the rate
 #     that other classes leave is shared by the number of busy classes below each
 #   line 15: GigabitEthernet0/0/0 output, policy-map SITE, class SITE1 / VOICE: priority: always
@@ -18,11 +18,11 @@
 #
 # Exact:
 #   line 19: GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: bandwidth remaining ratio:
-#     quantum of HTB, a part of what minimum rates leave
+#     quantum of HTB, a part of the rate that minimum rates leave
 #   line 23: GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: bandwidth remaining ratio:
-#     quantum of HTB, a part of what minimum rates leave
+#     quantum of HTB, a part of the rate that minimum rates leave
 #   line 26: GigabitEthernet0/0/0 output, policy-map SITES, class class-default: bandwidth remaining
-#     ratio: quantum of HTB, a part of what minimum rates leave
+#     ratio: quantum of HTB, a part of the rate that minimum rates leave
 #   line 25: GigabitEthernet0/0/0 output, policy-map SITES, class class-default: queue-limit: pfifo
 #     of 83 packets
 

@@ -15,8 +15,8 @@ pub(crate) fn of(class: &PolicyClass, properties: &Properties) -> Result<Option<
     class.account.as_ref().map(|account| plan(account, properties.greatest_account_offset)).transpose()
 }
 
-/// What IOS takes encapsulations for in `account`, bytes: table 10-1 of the Cisco 10000's QoS guide. It takes LLC/SNAP
-/// of routed packets for that of bridged ones, and counts no protocol field of PPP behind LLC.
+/// Bytes that IOS counts for each encapsulation in `account`: table 10-1 of the Cisco 10000's QoS guide. It uses the
+/// LLC/SNAP header of bridged packets for routed ones, and counts no protocol field of PPP after LLC.
 pub(crate) fn plan(config: &AccountConfig, most: i32) -> Result<AccountPlan, ConfigError> {
     const AAL5_MUX: i32 = 8;
     const AAL5_SNAP: i32 = 18;

@@ -197,8 +197,8 @@ pub(crate) fn limits(set: &QueueSetConfig) -> [QueueLimits; QUEUES] {
     })
 }
 
-/// What each ASIC reserves for the queues of its ports. Ports without a cable, which the engine does not know, are
-/// mapped to queue-set 1.
+/// Cells that each ASIC reserves for the queues of its ports. The engine does not know ports without a cable; they are
+/// assumed to be in queue-set 1.
 pub(crate) fn reserved<'a>(switch: &SwitchConfig, wired: impl Iterator<Item = &'a EgressPlan>) -> Vec<u32> {
     let of = |limits: &[QueueLimits]| limits.iter().map(|each| each.reserved).sum::<u32>();
     let unwired = if switch.qos { of(&limits(&switch.queue_sets[0])) } else { 0 };

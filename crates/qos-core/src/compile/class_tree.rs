@@ -18,7 +18,7 @@ use crate::plan::tree::{BodyPlan, NodePlan, Rank, Sharing, PRIORITY_LEVELS, ROOT
 /// Flow queues of an attached policy-map together: keeps the product of classes and flows from exhausting memory.
 const MAX_FLOW_QUEUES: u64 = 1 << 20;
 
-/// What a policy is attached to.
+/// Place to which a policy is attached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attachment {
     pub bandwidth_kbps: u64,

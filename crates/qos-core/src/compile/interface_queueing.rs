@@ -189,8 +189,8 @@ fn shaped(
             threshold: defaults::CONGESTIVE_DISCARD_THRESHOLD,
             total: Some(shaper.buffers),
         };
-        // What shapers let go joins weighted fair queueing; next to a FIFO it has its rate ahead of the rest where the
-        // line is full, and the rest has what they leave.
+        // Packets released by shapers join weighted fair queueing. Next to a FIFO, they have their rate ahead of the
+        // other packets when the line is full, and the others have the rest of the line.
         let rank = if by_sequence { Rank::Released(SINGLE) } else { Rank::Weight(shape.target_bps()) };
         left = left.saturating_sub(shape.target_bps());
         let wanted =

@@ -381,8 +381,8 @@ mod tests {
         assert_eq!(ring(json!({"queueing": priority})), limited(defaults::SERIAL_TX_RING_FAIR));
     }
 
-    /// Shapers next to a FIFO have their rates as weights, and what is left of the line is the FIFO's, at least a
-    /// hundredth; what they let go next to weighted fair queueing joins that.
+    /// Shapers next to a FIFO have their rates as weights, and the FIFO has the rest of the line, at least a hundredth;
+    /// packets released by shapers next to weighted fair queueing join it.
     #[test]
     fn shapers_of_an_interface_have_their_rates_ahead_of_the_rest() {
         let shaped = |rates: &[u64], fair: bool| {

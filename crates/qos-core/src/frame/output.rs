@@ -15,7 +15,8 @@ pub struct Departure<P> {
     pub port: PortId,
     /// On which side of it.
     pub side: Side,
-    /// What the frame is now. Where `dscp` or `cos` differ from the frame's, the caller rewrites the bytes.
+    /// Description of the frame on output. If its `dscp` or `cos` differs from the frame's, the caller rewrites the
+    /// bytes.
     pub descriptor: Descriptor,
     /// Payload given by the caller.
     pub payload: P,

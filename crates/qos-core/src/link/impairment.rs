@@ -62,14 +62,14 @@ impl Impairment {
         }
     }
 
-    /// Of the first half of a link between two engines, which the sender does: half of the least delay. So it need not
-    /// be on time for each frame that it passes on.
+    /// First half of a link between two engines, computed by the sender: half of the minimum delay. A frame then need
+    /// not be passed on exactly in time.
     pub fn first_half(link: &LinkConfig) -> Impairment {
         Impairment::new(Duration(Self::of(link, Side::Wire).least.0 / 2), None, None)
     }
 
-    /// Of the rest of such a link, which the receiver does: so what the kernel takes to wake it up is part of the
-    /// delay, where it would come on top.
+    /// Second half of such a link, computed by the receiver, so that the kernel's wake-up time is part of the delay and
+    /// does not add to it.
     pub fn second_half(link: &LinkConfig) -> Impairment {
         let whole = Self::of(link, Side::Inside);
         let (jitter, loss) = whole.varying.map_or((None, None), |varying| (varying.jitter, varying.loss));

@@ -5,7 +5,7 @@
 pub(crate) struct AccessGroupsPlan {
     /// Lists of the port itself.
     pub own: Vec<usize>,
-    /// Of its subinterfaces, by VLAN (0: frames without a tag): of all of them, if one has a list.
+    /// Lists of the subinterfaces by VLAN (0: frames without a tag); of all of them, if one has a list.
     pub vlans: Vec<(u16, Vec<usize>)>,
 }
 

@@ -23,8 +23,8 @@ impl<P> Item<P> {
     }
 }
 
-/// Where in a queue a packet goes, as far as the discipline tells its packets apart: the flow queue, and the sequence
-/// number that it gets there.
+/// Place of a packet in a queue, as far as the discipline distinguishes packets: the flow queue and the sequence
+/// number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
     pub flow: usize,

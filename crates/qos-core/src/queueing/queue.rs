@@ -82,7 +82,7 @@ impl<P> Discipline<P> for Queue<P> {
     }
 }
 
-/// What only classic weighted fair queueing has: a place in a space of sequence numbers that the scheduler keeps.
+/// State of classic weighted fair queueing only: a place in a space of sequence numbers that the scheduler keeps.
 impl<P> Queue<P> {
     /// True for a queue of that kind.
     pub fn numbers(&self) -> bool {

@@ -192,7 +192,7 @@ impl<P> Egress<P> {
             self.drop_item(now, item, DropReason::Disabled, outputs);
         }
         while let Some(mut item) = self.ring.pop() {
-            // Its class counted it as sent when it left the queue.
+            // The class counted the packet as sent when it left the queue.
             item.class = None;
             self.drop_item(now, item, DropReason::Disabled, outputs);
         }

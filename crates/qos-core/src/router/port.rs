@@ -18,7 +18,7 @@ use crate::router::ingress::Ingress;
 use crate::router::vlans::Vlans;
 use crate::time::Time;
 
-/// What a port's policy counted, where it is the port's own; and where it is those of subinterfaces, each of them.
+/// Counters of the policy of a port, or of each policy of its subinterfaces.
 fn by_subinterface(
     plan: &PortPlan,
     counters: Option<PolicyCounters>,

@@ -20,7 +20,7 @@ pub(crate) struct Vlans {
 }
 
 impl Vlans {
-    /// Of these subinterfaces, none where there are none. Those that were there `before` count on.
+    /// State of these subinterfaces; none if there are none. Those that existed `before` keep their counters.
     pub fn of(plans: &[SubinterfacePlan], before: Option<&Vlans>) -> Option<Box<Vlans>> {
         let mut numbers = Box::new([NOBODY; VLANS]);
         numbers[0] = MAIN;

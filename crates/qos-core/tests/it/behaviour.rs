@@ -143,7 +143,7 @@ fn unchanged_policy_keeps_its_state_and_a_changed_one_restarts() {
     };
     assert_eq!(conformed(&mut engine), (2, 1));
 
-    // Something else changes: an access list, a class-map, the load interval.
+    // Another part changes: an access list, a class-map, the load interval.
     let mut other = config.clone();
     other.access_lists.get_mut("low").unwrap().clear();
     other.class_maps.remove("af");

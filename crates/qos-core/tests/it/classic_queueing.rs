@@ -194,9 +194,9 @@ fn shaper_buffers_need_a_classic_shaper() {
     assert_eq!(refusal(Classic, PolicyClass { shape_buffers: Some(9), ..class_default() }), "shape_buffers");
 }
 
-/// Where the hold queue is full the packet with the highest sequence number of all goes, the new one if it is that; a
-/// conversation does not pay for what was not sent. Flow 0 has 1500 bytes in each packet and flow 1 has 600, so that in
-/// the order of their numbers two and a half of the latter come for one.
+/// A full hold queue drops the packet with the highest sequence number of all, which may be the new one; a conversation
+/// does not pay for packets that were not sent. Packets of flow 0 have 1500 bytes and those of flow 1 have 600, so in
+/// the order of their numbers two and a half packets of flow 1 follow each packet of flow 0.
 #[test]
 fn full_hold_queue_drops_the_packet_that_would_leave_last() {
     let mut port = interface(64, None, None);
@@ -276,8 +276,8 @@ fn with_two_places(mut config: RouterConfig) -> RouterConfig {
     config
 }
 
-/// Of two packets the one with the higher number goes, whichever conversation or class it is of, even where numbers are
-/// great and a byte apart: after thousands of long packets.
+/// The packet with the higher number is dropped, regardless of its conversation or class, even if the numbers are large
+/// and one byte apart, as after thousands of long packets.
 #[test]
 fn large_sequence_numbers_compare_correctly() {
     let mut port = interface(64, None, None);

@@ -181,7 +181,7 @@ fn flows_of_ipv6_differ_by_address_protocol_and_port() {
     }
 }
 
-/// A descriptor that is made is that of the frame.
+/// A created descriptor equals that of the frame.
 #[test]
 fn a_made_descriptor_is_that_of_its_frame() {
     for framing in [Framing::Ethernet, Framing::Ppp, Framing::Aal5snap] {

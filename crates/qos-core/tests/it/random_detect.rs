@@ -206,7 +206,7 @@ fn marks_halfway_between_thresholds_match_half_the_probability() {
     assert!((marked - expected).abs() < 5.0 * (expected * 0.95).sqrt(), "{marked} marked, {expected} expected");
 }
 
-/// What a full queue drops is in its packet's row, and counts start again when they are cleared.
+/// Drops of a full queue count in the row of the packet, and counters restart when they are cleared.
 #[test]
 fn drops_of_a_full_queue_are_in_their_rows() {
     let classes = vec![class_default().queue_limit(5).random_detect(red_by_precedence().weight(9))];

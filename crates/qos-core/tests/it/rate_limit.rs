@@ -48,7 +48,8 @@ fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
 proptest! {
     #![proptest_config(crate::bounded::cases(64))]
 
-    /// What conforms between any two packets is at most the rate times the time between them, and both bursts.
+    /// Between any two packets, the conforming bytes are at most the rate times the time between them, plus both
+    /// bursts.
     #[test]
     fn both_bursts_bound_every_interval(
         rate in 8_000u64..100_000_000,
@@ -173,7 +174,7 @@ fn rate_limit_lines_apply_in_order() {
     assert_eq!(departures(&outputs).len(), 300);
 }
 
-/// What is dropped counts as an output drop by a policer; clearing keeps the bucket.
+/// Dropped packets count as output drops by a policer; clearing keeps the bucket.
 #[test]
 fn drops_are_counted_and_clearing_keeps_the_bucket() {
     let mut engine = limited(vec![line(8_000)]);

@@ -51,7 +51,7 @@ fn two_rate_policer_matches_the_worked_example() {
 proptest! {
     #![proptest_config(crate::bounded::cases(64))]
 
-    /// What conforms between any two packets is at most the burst plus the rate times the time between them.
+    /// Between any two packets, the conforming bytes are at most the burst plus the rate times the time between them.
     #[test]
     fn token_bucket_bounds_every_interval(
         cir in 8_000u64..10_000_000_000,

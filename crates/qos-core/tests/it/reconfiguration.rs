@@ -66,7 +66,7 @@ fn replacement_access_list_has_its_own_entries() {
     send(&mut engine, 0, &[4_999, 7_001, 7_002]);
     assert_eq!((hits(&mut engine, "high"), hits(&mut engine, "low")), (vec![0], vec![1]), "nobody asks the first");
 
-    // Without the first of them, in order of their names, the second stays what it is.
+    // Without the first of them, in order of their names, the second does not change.
     let mut one = two.clone();
     one.access_lists.remove("high");
     engine.configure(Time(2 * MILLI), &one).unwrap();
@@ -132,7 +132,7 @@ fn unchanged_input_policy_keeps_its_state() {
     assert_eq!(packets(&mut engine), 1, "another policer is another policy");
 }
 
-/// What is shown of a policer is what kind it is.
+/// The kind of a policer decides on its counters.
 #[test]
 fn policer_shows_only_its_own_parameters() {
     let shown = |police: PoliceConfig| {

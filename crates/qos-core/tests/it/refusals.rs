@@ -16,7 +16,7 @@ fn refused(change: impl FnOnce(&mut RouterConfig)) -> Option<(String, String)> {
     Some((error.path, error.message))
 }
 
-/// What is refused in this entry of an access list.
+/// Error of this entry of an access list.
 fn in_entry(entry: &AccessListEntry) -> Option<(String, String)> {
     refused(|config| {
         config.access_lists.insert("asked".to_owned(), vec![entry.clone()]);
@@ -285,7 +285,8 @@ fn values_of_interfaces_are_checked() {
     }
 }
 
-/// What a class sets, and a burst that is none, are refused of a policy-map that is attached to no interface, too.
+/// Invalid marks of a class, and an invalid burst, are also refused in a policy-map that is not attached to an
+/// interface.
 #[test]
 fn policy_maps_are_checked_without_an_interface() {
     use SetField::{Cos, Dscp, Precedence, QosGroup};

@@ -75,7 +75,7 @@ fn excess_waits_after_a_classic_shaper_and_in_an_hqf_shaper() {
     assert!(later.shape.unwrap().active && later.queue.unwrap().depth_packets > 60, "{later:?}");
 }
 
-/// What the shaper of the first class has let go after each packet that arrives, on a line of that rate.
+/// Packets released by the shaper of the first class after each arrival, on a line of that rate.
 fn released(line: u64, config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u64, u64)> {
     let mut engine: Engine<usize> = common::started(line, Framing::Ethernet, config);
     let mut outputs: Vec<Output<usize>> = Vec::new();
@@ -130,7 +130,7 @@ fn packet_behind_a_waiting_one_counts_as_delayed() {
     }
 }
 
-/// Of nested shapers the one for which a packet had to wait counts it as delayed, and no other.
+/// With nested shapers, only the shaper that made a packet wait counts it as delayed.
 #[test]
 fn a_packet_is_delayed_by_the_shaper_that_held_it() {
     // A shaper of 10 Mb/s around one of 64 kb/s, whose bursts are 8000 bits at most.
@@ -165,8 +165,8 @@ fn packet_once_a_second_is_not_delayed() {
     assert_eq!((shape.sent.packets, shape.delayed.packets), (5, 0));
 }
 
-/// What a shaper of the later generation lets go joins a ring that has room at once, though the next frame starts
-/// later: what comes in between, even with priority, is behind it.
+/// Packets released by a shaper of the later generation join a ring with room at once, even if the next frame starts
+/// later: packets that arrive in between, even with priority, are behind them.
 #[test]
 fn released_packet_enters_the_ring_before_the_next_frame_starts() {
     let mut port = interface(64, None, Some("P"));

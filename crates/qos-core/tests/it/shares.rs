@@ -134,7 +134,7 @@ proptest! {
         // Whole kb/s, and class-default the rest.
         let parent = outer * 2_000 / 100;
         let child = parent * inner / 100;
-        // Of the first three some may be the other class's: a child that is not there costs nothing.
+        // Some of the first three may belong to the other class: a child without packets costs nothing.
         let children: Vec<_> = served.iter().enumerate().filter(|(n, (dscp, _))| *n < 3 || *dscp > 0)
             .map(|(_, (dscp, bytes))| (dscp.checked_sub(1).unwrap_or(usize::MAX), *bytes)).collect();
         within_one_packet(&children, &[cost(child), cost(parent - child)])?;
@@ -168,8 +168,8 @@ proptest! {
         let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
         engine.audit().unwrap();
         let bytes = bytes_by_source(&outputs, 4);
-        // Of the line every packet takes 3 bytes that do not count. A priority class has its rate and its burst of what
-        // counts all the same, and the others have what is left.
+        // Each packet takes 3 bytes on the line that are not counted. A priority class still has its rate and its burst
+        // in counted bytes, and the others have the rest.
         let shortest = *lengths.iter().min().unwrap() as u64 + 4;
         let counted = LINE * shortest / (shortest + 3) * seconds / 8;
         let rest = 100 - shares.iter().sum::<u64>();
@@ -182,8 +182,8 @@ proptest! {
         prop_assert!(bytes[0] + 4 * 1_504 >= least, "{bytes:?}, {least} expected");
     }
 
-    /// What children send together is never more than the shaper around them lets pass: the burst, the increments of
-    /// the time, a packet's debt.
+    /// Children together never send more than the shaper of their parent passes: the burst, the increments of the time,
+    /// and the debt of one packet.
     #[test]
     fn children_do_not_exceed_the_shaper_around_them(
         generation in prop::sample::select(vec![Classic, Hqf]),

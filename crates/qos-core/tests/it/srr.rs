@@ -21,7 +21,7 @@ fn frame(queue: usize, ip_len: usize) -> Descriptor {
     Descriptor { label: Some(Label { dscp: DSCP[queue], ..Label::default() }), ..parsed }
 }
 
-/// What left: when the frame started and how long it took on the wire, which queue it was from, its bytes on the wire.
+/// A departed frame: its start, its time on the wire, its queue, its bytes on the wire.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     start: u64,
@@ -119,8 +119,8 @@ proptest! {
         }
     }
 
-    /// Of two shared queues that are both busy, what they have sent divided by their weights never differs by more than
-    /// a frame of each divided by its weight; and while there is something in a shared queue the port never rests.
+    /// While two shared queues are both busy, their sent bytes divided by their weights never differ by more than one
+    /// frame of each, divided by its weight; and the port never idles while a shared queue has frames.
     #[test]
     fn shared_queues_are_proportional_and_work_conserving(
         weights in prop::array::uniform4(1u32..=255), lens in prop::array::uniform4(lengths()), busy in 1usize..=4,
@@ -192,7 +192,7 @@ proptest! {
         }
     }
 
-    /// However late the caller polls: the same frames leave at the same times and the same are dropped.
+    /// The same frames leave at the same times and the same are dropped, however late the caller polls.
     #[test]
     fn late_polls_change_nothing(load in load(0..4), poll_every in 1u64..300 * MILLI, kind in 0usize..4) {
         let port = [

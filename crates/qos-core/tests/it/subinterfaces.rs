@@ -139,7 +139,7 @@ fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
             add_up(policy);
             let class = &policy.classes[0];
             assert_eq!((policy.classes.len(), class.name.as_str()), (1, "class-default"));
-            // What has left the shaper is on the wire, or waits in the ring.
+            // Frames that have left the shaper are on the wire, or wait in the ring.
             let ahead = class.shape.as_ref().unwrap().sent.packets - own.output.packets;
             assert!(ahead <= u64::from(counters.tx_ring.depth), "{ahead}");
             sent = sent.plus(own.output);

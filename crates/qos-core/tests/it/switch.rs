@@ -323,7 +323,7 @@ fn queues_hold_cells_up_to_their_thresholds() {
 #[test]
 fn without_qos_a_port_is_one_queue() {
     let off = changed(|switch| switch.qos = false);
-    // What is configured on the port has no effect.
+    // The configuration of the port has no effect.
     let configured =
         SwitchPortConfig { shape: [100, 0, 0, 0], limit: 50, priority_queue: true, trust: Some(Trust::Dscp), ..port() };
     let mut engine = switch(&off, configured.clone(), configured);
@@ -482,7 +482,7 @@ fn vlan_based(change: impl FnOnce(&mut RouterConfig)) -> Result<Engine<u64>, Con
     Ok(engine)
 }
 
-/// What comes out inside of a frame that comes by a port.
+/// Frames that leave inside, for a frame that arrives at a port.
 fn labelled_at(engine: &mut Engine<u64>, at: u64, port: u16, frame: &[u8]) -> Option<Label> {
     let mut outputs = Vec::new();
     engine.receive(Time(at), PortId(port), parse(frame), at);

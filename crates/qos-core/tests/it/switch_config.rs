@@ -25,7 +25,7 @@ fn on_port(switch: SwitchPortConfig) -> String {
     refusal(&config(defaults()).interface(name(1), interface(switch)))
 }
 
-/// Why a document with this value in place of the default one is no configuration.
+/// Error of a document with this value in place of the default one.
 fn misread(pointer: &str, value: Value) -> String {
     let mut document = serde_json::to_value(config(defaults()).interface("Gi1/0/1", interface(port()))).unwrap();
     *document.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
@@ -119,7 +119,7 @@ fn policies_are_checked() {
     let mut two = with(aggregate(), own()).policy_map("Q", vec![aggregate()]);
     two.switch.as_mut().unwrap().aggregate_policers = policer_a(8_000, ExceedAction::PolicedDscpTransmit);
     refused(&refusal(&two), "policy_maps.Q.classes[0].police_aggregate", "used by policy-map \"P\"");
-    // What only a switch has is refused on a router.
+    // Keys of a switch are refused on a router.
     let mut router = with(class_default().trust(Trust::Dscp), InterfaceConfig { switch: None, ..own().input("P") });
     router.switch = None;
     refused(&refusal(&router), "policy_maps.P.classes[0].trust", "only a switch");

@@ -108,7 +108,7 @@ fn changed_trust_changes_the_label() {
     assert_eq!(label(Some(Trust::IpPrecedence), 3 * MILLI), 40);
 }
 
-/// What the switch itself sends came by no port that could have labelled it.
+/// Frames of the switch itself came by no port that could have labelled them.
 #[test]
 fn a_frame_without_a_label_has_the_queue_of_its_code_point() {
     for (dscp, queue) in [(46, 0), (0, 1), (16, 2), (32, 3)] {

@@ -20,7 +20,7 @@ fn frame(options: &[u8], flags: u8, payload: &[u8]) -> Vec<u8> {
     ipv4(0, 0, 6, &segment)
 }
 
-/// What TCP's checksum covers: the pseudo-header of `ipv4`'s addresses, and the segment.
+/// Bytes covered by TCP's checksum: the pseudo-header with the addresses of `ipv4`, and the segment.
 fn covered(segment: &[u8]) -> Vec<u8> {
     let mut bytes = vec![10, 0, 10, 1, 10, 0, 20, 10, 0, 6];
     bytes.extend_from_slice(&(segment.len() as u16).to_be_bytes());
@@ -119,7 +119,7 @@ fn options_are_what_their_kind_and_length_say() {
     }
     let mut behind = frame(&[[254, 4, 1, 2].as_slice(), &mss(1_460)].concat(), SYN, b"");
     assert!(lower_mss(&mut behind, 500));
-    // What is asked for already is no change.
+    // A value that is already set is no change.
     assert!(!lower_mss(&mut behind, 500));
     assert!(!lower_mss(&mut frame(&mss(1_460), SYN, b""), 1_460));
 }

@@ -18,7 +18,7 @@ const FLOOD_GAP_NS: u64 = 3_000_000;
 /// An operation of ten probes starts every two seconds.
 const OPERATION_NS: u64 = 2 * SECOND;
 const PROBE_GAP_NS: u64 = 20_000_000;
-/// What sender, responder and sender again take for a probe, ms.
+/// Time that sender, responder and sender again take for a probe, ms.
 const PROCESS_MS: f64 = 3.0 * 0.32;
 
 /// Mean round-trip time in ms of the probes sent in each window, given in seconds.
@@ -73,7 +73,7 @@ fn log_error(means: &[f64]) -> f64 {
     (squares.sum::<f64>() / means.len() as f64).sqrt()
 }
 
-/// Where the table of `mean_delays_match_published_ones_in_any_window` stands, between two marks.
+/// Place of the table of `mean_delays_match_published_ones_in_any_window`, between two marks.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/results.md");
 const BEGIN: &str = "<!-- variable floods -->\n";
 const END: &str = "<!-- end of variable floods -->\n";

@@ -152,7 +152,7 @@ fn deny_with_ports_ignores_later_fragments() {
     assert_eq!(matched(&[established, all.clone()]), without(&["tcp ack", "tcp rst", "tcp syn ack"]));
     let fragments = AccessListEntry { fragments: true, ..deny(None) };
     assert_eq!(matched(&[fragments, all]), without(&LATER));
-    // What no entry matches is denied.
+    // A packet that no entry matches is denied.
     assert_eq!(matched(&[]), [""; 0]);
 }
 
@@ -286,7 +286,7 @@ fn a_field_is_set_where_a_frame_has_it() {
     }
 }
 
-/// What is not IP is in its class, and is not policed.
+/// Packets other than IP are in their class, and are not policed.
 #[test]
 fn frames_that_are_not_ip_are_not_policed() {
     let police = police(8_000).bytes(1_000).conform(PoliceAction::Drop {}).exceed(PoliceAction::Drop {});
@@ -328,7 +328,8 @@ fn packet_equal_to_the_tokens_conforms() {
     }
 }
 
-/// What is left of a nanosecond is carried to a frame that becomes ready in the nanosecond in which the link is free.
+/// The remainder of a nanosecond is carried over to a frame that becomes ready in the nanosecond in which the link is
+/// free.
 #[test]
 fn back_to_back_frame_waits_for_the_rest_of_the_nanosecond() {
     let ends = |late: u64| {

@@ -22,9 +22,9 @@ pub struct Hop {
 pub enum Target {
     /// Plain forwarding.
     Hop(Hop),
-    /// What the kernel has to do itself: a route of another type than unicast, with several next hops, with an
-    /// encapsulation, with an end. When it goes, another one may appear: of the routes of IPv6 with one prefix and
-    /// priority, a dump leaves out those that stand between the next hops of another (`fib6_dump_node` of Linux).
+    /// Route that the kernel must handle itself: of another type than unicast, with several next hops, with an
+    /// encapsulation, or with an end. When it is removed, another one may appear: among IPv6 routes with one prefix and
+    /// priority, a dump omits those between the next hops of another route (`fib6_dump_node` of Linux).
     Kernel,
 }
 
@@ -57,7 +57,7 @@ pub struct Route {
 /// Result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// All is as it was.
+    /// Nothing has changed.
     Same,
     /// The routes are as the kernel's.
     Done,
@@ -192,8 +192,8 @@ impl Routes {
         }
     }
 
-    /// What a destination is: the longest prefix of `local`, then of `main`; of its routes the one with the least
-    /// priority. Routes by type of service, and two with the same priority, are the kernel's.
+    /// Treatment of a destination: the longest prefix of `local`, then of `main`; among its routes the one with the
+    /// lowest priority value. The kernel handles routes by type of service, and two with the same priority.
     pub fn find(&self, address: IpAddr) -> Found {
         match address {
             IpAddr::V4(address) => self.v4.find(address.into(), 32),

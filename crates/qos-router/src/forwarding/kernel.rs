@@ -50,7 +50,7 @@ pub struct Link {
     pub peer: u32,
     address: Mac,
     up: bool,
-    /// Its neighbours are not asked for their hardware addresses, because these are its own.
+    /// Neighbours on the interface are not queried for their hardware addresses, because these are its own.
     without_arp: bool,
     mtu: u32,
     /// Maximum IPv6 packet length; none without IPv6.

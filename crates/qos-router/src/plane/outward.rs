@@ -187,8 +187,8 @@ impl Dataplane {
     }
 }
 
-/// What was remembered of a frame that comes out of the kernel, in the ledgers of packets and of those that come in
-/// fragments: one that the kernel has made goes as the packet whose first one has come before it.
+/// Looks up the remembered values of a frame that comes out of the kernel, in the ledgers of packets and of fragmented
+/// packets: a fragment that the kernel has made inherits the values of the first fragment before it.
 fn in_transit(
     keys: &TransitKeys,
     (packets, fragmented): (&mut InTransit, &mut InTransit),

@@ -116,7 +116,7 @@ impl Wire {
 #[derive(Debug)]
 pub(super) struct Subinterface {
     pub vlan: u16,
-    /// Its frames have no tag on the link either.
+    /// Frames of the subinterface have no tag on the link either.
     pub native: bool,
     /// The most bytes of a TCP segment that SYNs may ask for.
     pub adjust_mss: Option<u16>,

@@ -36,7 +36,7 @@ use stamps::{Key, Stamps};
 
 /// Packets taken from one socket at a time, so that the others have their turn.
 const TAKEN: usize = 64;
-/// So much of what is due late is made up for; after a longer stop operations go on from where it ended.
+/// Limit of overdue work that operations catch up with; after a longer stop they continue from the end of the stop.
 const MADE_UP_NS: u64 = 1_000_000_000;
 
 /// A frame of the router's own.
@@ -44,8 +44,8 @@ const MADE_UP_NS: u64 = 1_000_000_000;
 pub struct Own {
     /// When it comes to the output policy and queues.
     pub at: Time,
-    /// What a timestamp reply says of reception and transmission, in milliseconds since midnight UT; none where its own
-    /// stamps stand.
+    /// Times of reception and transmission in a timestamp reply, in milliseconds since midnight UT; none if its own
+    /// stamps are used.
     pub stamp: Option<u32>,
 }
 
@@ -76,9 +76,9 @@ pub struct Agent {
     answers: Stamps,
     /// When packets of operations were to be sent.
     dues: Stamps,
-    /// What the operations have done is done up to here.
+    /// Operations have been carried out up to this time.
     polled: Time,
-    /// Something may wait in a socket.
+    /// A socket may have packets.
     pending: bool,
     sends: Vec<Send>,
 }
@@ -369,7 +369,7 @@ impl Agent {
         }
     }
 
-    /// What was measured, of one operation or all.
+    /// Results of one operation or of all.
     pub fn report(&self, now: Time, operation: Option<u32>, samples: bool) -> Report {
         let responder = self.responder.as_ref().map(Responder::protocol);
         Report::new(now.0, &self.prober, responder, operation, samples)
@@ -461,7 +461,7 @@ mod tests {
             let own = agent.leaving(&icmp(NEAR, FAR, kind, 1), at, None);
             assert_eq!((own.at, own.stamp), (Time(at.0 + EACH), None));
         }
-        // What is no packet of a process goes straight: here a flood that the router only sends on.
+        // Packets that are not process-switched pass at once, here a flood that the router only forwards.
         let own = agent.leaving(&packet(NEAR, FAR, 17, &[0; 20]), Time(5), None);
         assert_eq!((own.at, own.stamp), (Time(5), None));
     }

@@ -20,7 +20,7 @@ pub const PORTS: usize = 4;
 /// Hosts of each network that the router knows the hardware addresses of, from .2 on.
 const HOSTS: u8 = 4;
 const INSIDE: &str = "QOS_ROUTER_TEST_INSIDE";
-/// Where the test's mark is in a packet: the first bytes behind the header.
+/// Place of the test's mark in a packet: the first bytes after the header.
 const ETHERNET: usize = 14;
 
 /// Runs the test of this name again as root of new namespaces; true there.
@@ -83,7 +83,7 @@ pub fn routes() -> impl Strategy<Value = Vec<RouteSpec>> {
             "two" => format!("nexthop {} nexthop {}", gateway(port), gateway((port + 1) % PORTS)),
             other => other.to_owned(),
         };
-        // Of IPv6 the kernel knows no routes by type of service.
+        // The kernel has no IPv6 routes by type of service.
         let more = if six && more.starts_with("tos") { "" } else { more };
         match way.as_str() {
             "blackhole" | "unreachable" => {
@@ -110,7 +110,7 @@ pub struct PacketSpec {
     pub odd: Odd,
 }
 
-/// What is unusual about a packet.
+/// Unusual property of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Odd {
     Nothing,
@@ -346,8 +346,8 @@ impl Bench {
         frame
     }
 
-    /// What comes of frames that are sent to the kernel: the ports by which each leaves, and its bytes there. Waits
-    /// for so many.
+    /// Sends frames to the kernel, and returns for each the port by which it leaves, and its bytes there. Waits for
+    /// this many frames.
     pub fn through_kernel(
         &self,
         specs: &[PacketSpec],

@@ -16,7 +16,7 @@ use qos_router::forwarding::packet::{rewrite, Packet};
 
 use bench::{inside, packets, routes, Bench, PacketSpec, RouteSpec, PORTS};
 
-/// What the mirror makes of a frame: the interface by which it leaves, and its bytes there.
+/// Decision of the mirror on a frame: the interface by which it leaves, and its bytes there.
 fn forwarded(mirror: &mut Mirror, bench: &Bench, spec: &PacketSpec, frame: &[u8]) -> Option<(usize, Vec<u8>)> {
     let packet = Packet::of(frame)?;
     let way = mirror.kernel().expect("the mirror is up to date").way(bench.links[spec.input], &packet)?;
@@ -62,7 +62,7 @@ fn packets_leave_by_the_same_port_with_the_same_bytes() {
         panic!("{error}");
     }
     let (by_us, by_kernel) = (by_us.get(), by_kernel.get());
-    // Else the comparison would mean nothing.
+    // Otherwise the comparison would prove nothing.
     assert!(by_us > 200 && by_us * 3 > by_kernel, "{by_us} forwarded here, {by_kernel} by the kernel");
 }
 

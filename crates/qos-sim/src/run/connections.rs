@@ -41,7 +41,7 @@ impl<W: Write> Run<'_, W> {
     }
 
     pub(super) fn segment_arrives(&mut self, now: Time, number: usize, way: Way, segment: &Segment) -> io::Result<()> {
-        // Its results go in the other direction.
+        // Results of the stream go in the other direction.
         self.with_transfer(number, way.back(), now, |transfer, out| transfer.arrives(now, way, segment, out))?;
         let transfer = &mut self.world.traffic.transfers[number];
         let stream = &mut self.world.traffic.streams[transfer.stream];

@@ -26,7 +26,7 @@ pub(crate) struct Course {
     pub background: bool,
     pub cut_off_ns: Option<u64>,
     pub interval_ns: u64,
-    /// Its streams, consecutive.
+    /// Consecutive streams of the flow.
     first: usize,
     streams: usize,
     /// UDP: when the first datagram of any stream arrived.

@@ -1,4 +1,4 @@
-//! Which class a packet is in.
+//! Class of a packet.
 
 use super::*;
 use crate::classify::access_list::LaterFragments;
@@ -185,7 +185,7 @@ fn values_that_lie_close_together_are_a_table() {
     }
 }
 
-/// A class of more values than are kept is tried for each packet, since the last of them would be missed.
+/// A class with more values than the index holds is tried for each packet, since the last of them would be missed.
 #[test]
 fn a_class_of_many_vlans_is_asked_of_each() {
     for (vlans, kept) in [(MOST_VALUES, true), (MOST_VALUES + 1, false)] {

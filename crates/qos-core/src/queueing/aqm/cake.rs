@@ -258,8 +258,8 @@ impl<P> Cake<P> {
         usize::from(self.plan.tin_of[code_point])
     }
 
-    /// What a flow gets each round: its tin's quantum, shared among the bulk flows of the host that has more. The rest
-    /// of the division is left to chance, so that no bytes are lost in the mean.
+    /// Quantum of a flow in each round: that of its tin, shared among the bulk flows of the host that has more of them.
+    /// The remainder of the division is rounded at random, so that no bytes are lost on average.
     fn quantum(&mut self, tin: usize, at: usize, dithered: bool) -> i64 {
         let Tin { plan, flows, hosts, .. } = &self.tins[tin];
         let mut load = 1;

@@ -69,7 +69,7 @@ impl Cobalt {
         self.probability > 0 || self.count > 0 || now < self.drop_next
     }
 
-    /// What to do with a packet that is to leave and has waited so long; it is marked here. `random` is of 2³².
+    /// Decision on a departing packet with this wait; a marked packet is marked here. `random` is uniform below 2³².
     pub fn decide(
         &mut self,
         now: Time,

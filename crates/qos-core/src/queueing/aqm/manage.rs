@@ -31,7 +31,7 @@ pub(crate) fn mark(descriptor: &mut Descriptor) -> bool {
     capable
 }
 
-/// What a discipline under active queue management does. The scheduler keeps time and depth for all of them.
+/// Operations of a discipline under active queue management. The scheduler keeps time and depth for all of them.
 pub(crate) trait Manage<P> {
     /// Decides on an arriving packet; packets removed to make room are put in `lost`.
     fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lost: &mut Vec<Lost<P>>) -> Result<Place, DropReason>;
@@ -52,7 +52,7 @@ pub(crate) trait Manage<P> {
     fn flows(&self) -> Option<(u32, u32)> {
         None
     }
-    /// Its counters.
+    /// Counters of the discipline.
     fn counters(&self) -> ManagedCounters;
     /// Zeroes the counters.
     fn clear(&mut self);

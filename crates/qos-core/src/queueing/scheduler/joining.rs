@@ -34,9 +34,9 @@ impl<P> Scheduler<P> {
         shapers.all(|shaper| shaper.allows(bytes))
     }
 
-    /// What random early detection says of a packet; none where it may join. A packet that goes `straight` to the
-    /// transmit ring never meets the software queue of the classic generation, nor its early detection; the later
-    /// generation asks early detection before anything else.
+    /// Decision of random early detection on a packet; none if the packet may join. A packet that goes `straight` to
+    /// the transmit ring never enters the software queue of the classic generation, nor its early detection; the later
+    /// generation consults early detection first.
     fn detect(&mut self, now: Time, id: LeafId, descriptor: &mut Descriptor, straight: bool) -> Result<(), DropReason> {
         let leaf = &mut self.leaves[id.0];
         let depth = leaf.member.depth;
@@ -142,7 +142,7 @@ impl<P> Scheduler<P> {
         levels
     }
 
-    /// A packet takes the room that it has got. Returns the packets lost for it.
+    /// A packet takes the room that it has been granted. Returns the packets dropped for it.
     #[inline]
     pub fn join(&mut self, now: Time, room: Room<P>, item: Item<P>) -> Option<Box<Item<P>>> {
         let Room { leaf: id, place, displaced, .. } = room;

@@ -90,8 +90,8 @@ pub(crate) struct Scheduler<P> {
     with_minimums: Vec<InnerId>,
     /// Some shaper stands before the interface's queues.
     apart: bool,
-    /// What shapers had let go and the queues behind them did not take, and what active queue management dropped: when,
-    /// why, and which packet.
+    /// Packets that shapers released and the next queues refused, and packets dropped by active queue management: time,
+    /// reason and packet.
     refused: Vec<(Time, DropReason, Item<P>)>,
     /// Room for packets that active queue management drops at once; empty.
     lost: Vec<Lost<P>>,
@@ -188,7 +188,7 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The place of the next node that is made; `parent` is the number of its parent in the plan.
+    /// Place of the next new node; `parent` is the number of its parent in the plan.
     fn standing(&self, parent: usize, only: bool) -> Standing {
         let parent = match self.nodes.get(parent) {
             Some(NodeId::Inner(parent)) => *parent,

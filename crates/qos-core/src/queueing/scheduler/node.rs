@@ -183,8 +183,8 @@ impl Member {
         }
     }
 
-    /// Its packet of so many bytes was served: where it stands among its siblings then. An `urgent` one takes nothing
-    /// of what its class shares with others.
+    /// Updates the node's place among its siblings after a packet of this many bytes. An `urgent` packet takes nothing
+    /// from the share of its class.
     #[inline]
     pub(super) fn served(&mut self, parent: &mut Inner, bytes: u32, urgent: bool, now: Time) {
         if urgent {

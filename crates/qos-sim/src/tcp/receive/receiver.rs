@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// Shorter segments do not make the window grow (Linux).
 const LEAST_GROWING: u64 = 128;
 
-/// Segments of the first round trip that the window is made for (Linux TCP_INIT_CWND).
+/// Segments of the first round trip for which the window has room (Linux TCP_INIT_CWND).
 const INITIAL_SEGMENTS: u64 = 10;
 
 /// Effect of a segment on the receiver.

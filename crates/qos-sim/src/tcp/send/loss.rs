@@ -60,7 +60,7 @@ impl LossDetection {
         self.threshold
     }
 
-    /// More than the threshold to begin with was seen out of order.
+    /// More reordering than the initial threshold was seen.
     pub fn tolerant(&self) -> bool {
         self.threshold > self.least_threshold
     }
@@ -95,7 +95,7 @@ impl LossDetection {
         !matches!(self.rule, Rule::Rack(_)) && board.sacked() + 1 > self.threshold
     }
 
-    /// Something was delivered after the `span` segments that follow it: as many may be out of order without a loss.
+    /// A segment was delivered after the `span` segments that follow it: as many may be out of order without a loss.
     pub fn reordered(&mut self, span: u64) {
         if span > u64::from(self.threshold) {
             self.threshold = span.min(u64::from(MOST_REORDERING)) as u32;

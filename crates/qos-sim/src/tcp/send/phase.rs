@@ -5,7 +5,7 @@
 pub(super) enum Phase {
     /// Nothing unusual.
     Open,
-    /// Something was SACKed or acknowledged twice.
+    /// A segment was SACKed or acknowledged twice.
     Disorder,
     /// Congestion was echoed (RFC 3168): the window is being reduced.
     Reduced,

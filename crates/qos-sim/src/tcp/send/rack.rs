@@ -14,9 +14,9 @@ pub(crate) struct Rack {
     /// Send time of the latest delivered segment, and its end.
     at: Time,
     end: u64,
-    /// Its round trip.
+    /// Round trip of the segment.
     rtt: Duration,
-    /// Something newer was delivered since losses were looked for.
+    /// A newer segment was delivered since the last search for losses.
     advanced: bool,
     /// The reordering window in quarters of the least round trip.
     steps: u32,
@@ -70,7 +70,7 @@ impl Rack {
         }
     }
 
-    /// Something newer was delivered since losses were looked for.
+    /// A newer segment was delivered since the last search for losses.
     pub fn has_news(&self) -> bool {
         self.advanced
     }

@@ -1,5 +1,4 @@
-//! What was sent and not yet acknowledged, segment by segment, and how many of them are thought to be where (RFC 6675's
-//! pipe).
+//! Segments that were sent and not yet acknowledged, and the counts of their presumed states (RFC 6675's pipe).
 //!
 //! Segments are found by a number that grows with each; those in flight are also chained in the order of their last
 //! transmission, which is the order in which RACK judges them. Every operation costs the segments that it changes,

@@ -61,7 +61,7 @@ impl Timers {
         self.timeouts_in_row += 1;
     }
 
-    /// Something was acknowledged, or a timeout was undone.
+    /// A segment was acknowledged, or a timeout was undone.
     pub fn progress(&mut self) {
         self.timeouts_in_row = 0;
     }
