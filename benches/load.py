@@ -111,9 +111,10 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     table, counted, trusted, moved = rows(quiet, loaded)
     stays = moved <= MOVED_MS and trusted >= LEAST_VALID * counted
     text = (
-        f"Next to {arguments.busy} busy processes {trusted} of {counted} cells were valid; the longest round trip of a "
-        f"valid one is at most {moved:g} ms out of the range of quiet ones. {MOVED_MS:g} ms is allowed (stamps are "
-        f"whole milliseconds), and three cells of four have to be valid: {'met' if stays else '**not met**'}."
+        f"Next to {arguments.busy} busy processes {trusted} of {counted} cells were valid, and the longest round trip "
+        f"of a valid cell was at most {moved:g} ms out of the range of undisturbed cells. Both limits are "
+        f"{'met' if stays else '**not met**'}: {MOVED_MS:g} ms (time stamps are whole milliseconds), and three valid "
+        "cells in four."
     )
     return [*table, "", *textwrap.wrap(text, page.WIDTH)], stays
 

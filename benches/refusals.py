@@ -208,9 +208,9 @@ def section(found: dict[str, list[float]], machine: str) -> str:
     """Return the section of the page."""
     text = (
         "Time from the start of `qoslab run NAME --lab INVENTORY` to its end with the list of errors, before any "
-        "change; the lab is a virtual one behind SSH on loopback. Seconds, median and longest. A second user "
-        "wants a lab during another user's run; hosts are free when nothing of a killed run is left there. The "
-        "longest is compared with its limit. "
+        "change; the lab is a virtual one behind SSH on loopback. The table has the median and the "
+        "longest time in seconds. In one case a second user starts a run during another user's run; *hosts are free* "
+        "is the time until nothing of a killed run is left on them. The longest time is compared with its limit. "
         "Written by `python benches/refusals.py --write`."
     )
     lines = [

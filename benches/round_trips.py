@@ -37,13 +37,14 @@ FRAME = 84 + 38
 """Bytes on the wire of an echo request with 56 bytes."""
 HEADING = "## Round trips"
 ABOUT = """\
-Two hosts and two Linux routers with an emulated link between them: excess of round trips over the configured delay and
-the line times, in ms. The goal is 0.2 ms at the median. The delay line itself is exact to the engine's clock; the rest
-is system calls of an idle machine that wakes up.
+The first table shows two hosts and two Linux routers with an emulated link between them: the excess of round trips
+over the configured delay and the line times, in ms. The goal is 0.2 ms at the median. The delay line itself is exact to
+the engine's clock; the excess comes from system calls, and from an idle machine that has to wake up.
 """
 CHAINS = """\
-Through chains of Linux routers with links of 100 Mb/s, line time included, in ms; and a TCP transfer from end to end,
-with the processor time that the routers' process takes for each frame that one of them receives:
+The second table shows round trips through chains of Linux routers with links of 100 Mb/s, line time included, in ms,
+and a TCP transfer from end to end, with the processor time of the routers' process for each frame that a router
+receives:
 """
 
 

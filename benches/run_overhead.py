@@ -166,8 +166,8 @@ def inventory_section(folder: Path, seconds: int, runs: int) -> str:
         about,
         "",
         wrapped(
-            "Additional time of a run, compared with the virtual lab, if the same lab is reached only by SSH; the goal "
-            f"is at most {MORE_OF_RUN_S} s per run and {MORE_OF_CELL_S} s per cell."
+            "The table shows the additional time of a run if the same virtual lab is reached by SSH only; the goal is "
+            f"at most {MORE_OF_RUN_S} s per run and {MORE_OF_CELL_S} s per cell."
         ),
         "",
         f"| | median of {runs}, s | least to most |",

@@ -19,9 +19,10 @@ TITLES = (
     "TCP, ns-3 and Linux",
 )
 """Titles of the comparisons, in the order of the page."""
-INTRODUCTION = """Programs of others decide on the same packets, or carry the same traffic, as the engine. A difference
-follows from the stated quantum of the peer, or from a mechanism that only one of the two has, or it is listed as a
-finding (`tests/peers`). `./qoslab test -e peers -- --write` writes this section, and the values of each policy, line
+INTRODUCTION = """\
+Independent programs decide on the same packets as the engine, or carry the same traffic. Each difference follows from
+the stated quantum of the peer or from a mechanism that only one of the two has, or is listed as a finding
+(`tests/peers`). `./qoslab test -e peers -- --write` writes this section, and the values of each policy, line
 and path to `target/peers/values`."""
 
 

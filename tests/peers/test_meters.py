@@ -35,9 +35,11 @@ def test_policers_decide_like_rte_meter(note: Note) -> None:
     lines = [
         *paragraph(
             """`rte_meter` counts time in cycles and adds whole bytes after whole periods. At rates with whole
-            nanoseconds a byte, and with arrivals at whole periods, both programs are exact, and every decision has to
-            be the same. At any rate and arrival, decisions differ by the quantum of the peer: tokens of an unfinished
-            period are not there yet, and a full bucket does not lose them. With this quantum in the engine (arrivals
+            nanoseconds a byte,
+        and with arrivals at whole periods, both programs are exact, and every decision has to be the same. At other
+        rates and arrivals, decisions differ because of the quantum of the peer: it adds no tokens for an unfinished
+        period, and a full bucket does not lose them.
+        With this quantum in the engine (arrivals
             rounded down to whole periods, the bytes of a period as rate; two rates have the same period of 100 cycles)
             none may differ. The packets pass a port's input policy (`admit`), which marks them with their colour; sizes
             are 64 to 1518 bytes, rates 8 kb/s to 80 Mb/s, bursts 1,518 to 200,000 bytes. The colour-aware meters and

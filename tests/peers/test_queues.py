@@ -49,8 +49,8 @@ def test_mean_rates_equal_those_of_tc(note: Note) -> None:
             f"""Mean rates of classes, in b/s of layer-2 bytes, over {against_tc.WINDOW_S} s after
             {against_tc.WARM_UP_S} s, of random policies of 0.5 to 2 Mb/s in the engine (`shape average`, below it
             `bandwidth remaining ratio`, `priority` with `police`, or `fair-queue`) and in the kernel (virtual time as
-            above). Classes are offered more than their shares, some less. A mean is the slope of the line of
-            least squares through the bytes that have arrived."""
+            above). Classes are offered more than their shares, some less.
+        A mean is the slope of a least-squares line through the received bytes."""
         ),
         "",
         *table(("queueing disciplines", "policies", "classes", "largest difference: engine, kernel", "relative"), rows),
@@ -199,13 +199,17 @@ def test_random_early_detection_equals_that_of_ns3(note: Note) -> None:
         f"""The same {ns3_red.PACKETS:,} packets with {ns3_red.SEEDS} seeds on each of {len(found)} lines of
         {_range([each.rate_bps / 1e6 for each in found], 2)} Mb/s: `random-detect` with an exponential weighting
         constant and a mark probability of 1 in {ns3_red.DENOMINATOR}, and a `RedQueueDisc`. Mean waits in ns-3 are
-        {_range([-100 * each for each in lengths])} % shorter, by one mechanism. The engine drops each packet with the
-        probability p of the mean queue. ns-3 counts packets since the last drop (Floyd and Jacobson, 1993): the
-        distance of drops is uniform from 1 to 1/p, so that 2p/(1 + p) of all packets are dropped. This traffic loses
-        the share beyond the line's rate in both; ns-3 drops it at a shorter mean queue. With p/(2 - loss) in ns-3 in
+        {_range([-100 * each for each in lengths])} % shorter, because of one mechanism. The engine drops each packet with
+        the probability p of the mean queue. ns-3 counts packets since the last drop (Floyd and Jacobson, 1993): the
+        distance of drops is uniform from 1 to 1/p,
+        so that 2p/(1 + p) of all packets are dropped. In both programs this traffic loses the part that exceeds the
+        rate of the line, but ns-3 drops it at a shorter mean queue.
+        With p/(2 - loss) in ns-3 in
         place of p, the share at the same mean queue is the engine's, exactly so at the mean queue:
-        {_outside(corrected)} of {len(corrected)} intervals do not contain zero then. Apart from the mean queue, the
-        slope of the share is off by half of the loss (1 - loss/2): what is left is at most {100 * largest:.1f} %, and
+        {_outside(corrected)} of {len(corrected)} intervals do not contain zero then.
+        At other queue lengths, the slope of the share differs by half of the loss (1 - loss/2): the remaining
+        difference is at most
+        {100 * largest:.1f} %, and
         in each case less than that. Cisco's documents do not mention the count; the engine's rule is an inference."""
     )
     result = f"one mechanism differs; apart from it loss and wait are within {100 * largest:.1f} %"

@@ -72,13 +72,17 @@ def without_push(numbered: Sequence[tuple[int, PathResult]]) -> list[str]:
     left = [(number, each, metric) for number, each in numbered for metric in each.findings("linux_without_push")]
     gone = sum(len(each.findings("linux")) for _, each in numbered) - len(left)
     return paragraph(
-        f"""PSH is a cause. A packet is lost when the window grows beyond path and queue. The window grows again after a
-        whole window of acknowledgements, which is when the first SACK arrives. If this growth comes before fast
-        recovery, it costs a second packet; whether it does depends on the pairs of segments that are acknowledged
-        together. Linux sets PSH also when the sending program waits for room in its buffer, and acknowledges a full
+        f"""One cause is PSH. A packet is lost when the window grows beyond the capacity of path and queue. The window
+        grows again after a whole window of acknowledgements, at the time when the first SACK arrives.
+        If this growth comes before fast
+        recovery, it costs a second packet;
+        this depends on the pairs of segments that are acknowledged together. Linux also sets PSH when the sending
+        program waits for room in its buffer,
+        and acknowledges a full
         segment with PSH at once (commit 4720852ed9af, October 2023), which shifts the pairs. RFC 9293 and RFC 5681
-        allow both. Senders of the simulator set PSH only at the end of a write. The paths with these findings ran in
-        Linux a second time with PSH cleared by the router: {gone} findings are gone. Those that remain:
+        allow both. Senders of the simulator set PSH only at the end of a write.
+        Linux measured the paths with these findings again, while the router cleared PSH:
+        {gone} findings are gone. Those that remain:
         {"; ".join(map(remaining, *zip(*left, strict=True))) if left else "none"}."""
     )
 
@@ -139,21 +143,24 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
             f"""Connections through a FIFO queue on {len(results)} random paths, {against_ns3.SECONDS} s without the
             first {against_ns3.WARM_UP_S}: {against_ns3.SEEDS} runs of the simulator and of ns-3,
             {against_ns3.LINUX_RUNS} of Linux in virtual time with `netem` as line. A difference counts if zero is
-            outside its 95 % confidence interval. SACK and timestamps everywhere; RACK, tail loss probes and F-RTO
-            nowhere, as ns-3 lacks them. Hosts of the simulator are without random delays, and their clock has
-            {1e9 / against_ns3.TICK_NS:.0f} Hz, as that of user-mode Linux. The time of acknowledgements on the line is
-            in the delays of both peers. The least timeout of ns-3, which it compares with the sum of round trip and
+            outside its 95 % confidence interval. All use SACK and timestamps; none uses RACK, tail loss probes and
+            F-RTO, which ns-3 lacks. Hosts of the simulator have no random delays, and a clock of
+            {1e9 / against_ns3.TICK_NS:.0f} Hz like that of user-mode Linux. The delays of both peers include the line
+            time of acknowledgements. The least timeout of ns-3, which it compares with the sum of round trip and
             variance, is a full round trip longer than that of Linux, which adds it."""
         ),
         "",
         *paragraph(
             f"""ns-3: {len(different)} of {len(pairs)} values differ; in {len(judged)} of these Linux, the simulator's
-            model, is with the simulator or nearer to it than to ns-3. The FIFO queue is not the cause: with the same
-            packets it is equal (above). In ns-3 3.37 `TcpCubic` has no attribute `TcpFriendliness`: it lacks the
-            Reno-friendly region (RFC 9438, section 4.3), which fits its lower loss on short round trips. With one
-            `reno` connection ns-3 loses one packet at each reduction of the window, the simulator often a second one a
-            round trip later (see below). With small windows of many connections ns-3 loses more at a reduction and has
-            timeouts. ns-3 cannot switch these mechanisms, so that the explanations are inferences."""
+            model, is with the simulator or nearer to it than to ns-3.
+        The FIFO queue is not the cause: with the same packets it gives the same results (above).
+        In ns-3 3.37 `TcpCubic` has no attribute `TcpFriendliness`: it lacks the
+            Reno-friendly region (RFC 9438, section 4.3), which fits its lower loss on short round trips.
+        With one `reno` connection, ns-3 loses one packet at each reduction of the window, and the simulator often
+        loses a second one a round trip later (see below).
+        With small windows of many connections ns-3 loses more at a reduction and has
+            timeouts.
+        These mechanisms cannot be switched off in ns-3, so these explanations are inferences."""
         ),
         "",
         *paragraph(
@@ -167,17 +174,18 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
         *without_push([(number, each) for number, each in enumerate(results, 1) if each.linux_without_push]),
         "",
         *paragraph(
-            """Differences of one connection are differences of single packets. Without random delays it settles in
-            a cycle: the window grows to the same size, the same number of packets is lost, and the next cycle
-            repeats this to the packet. Runs of one peer then differ only in the phase at which the measurement
-            begins, so that intervals are narrow; a cycle has few drops. The last growth before fast recovery begins
-            falls shortly before or after the acknowledgement that begins it, and so costs a packet in each cycle or
-            in none. A packet in the queue or a millisecond of delay decides this in the simulator, too. So does the
-            clock of CUBIC: Linux follows its curve by whole ticks (here 10 ms). By ticks, the simulator loses 4 and 2
-            packets in turn at the reductions of path 10, as Linux; by the exact time it lost 5 and 2. With a packet
-            more or less in the queue it loses 4 and 1, and Linux 21 packets in 60 s in place of 26. An incomplete cycle
-            at the end of the measurement has an effect of some drops, too, so that what remains is measured over a
-            longer time."""
+            """For a single connection, the differences come from single packets. Without random delays the connection
+        settles in a cycle: the window grows to the same size, the same number of packets is lost, and the next
+        cycle repeats this to the packet. Runs of one peer then differ only in the phase at which the measurement
+        begins, so intervals are narrow, and a cycle has few drops. The last growth of the window falls shortly
+        before or after the acknowledgement that starts fast recovery, so it costs a packet in each cycle or in
+        none. In the simulator, one packet more in the queue or a millisecond of delay decides this, and so does the
+        clock of CUBIC:
+        Linux follows its curve by whole ticks (here 10 ms). By ticks, the simulator loses 4 and 2
+            packets in turn at the reductions of path 10, as Linux; by the exact time it lost 5 and 2.
+        With one packet more or less in the queue it loses 4 and 1, and Linux loses 21 packets in 60 s instead of
+        26. An incomplete cycle at the end of the measurement also changes the result by some drops, so the
+        remaining findings are measured over a longer time."""
         ),
     ]
     result = f"{len(pairs) - len(different)} of {len(pairs)} values as ns-3's, {len(judged)} of the others nearer to "
