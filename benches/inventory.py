@@ -301,13 +301,13 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
         f"## {title(name, words)}",
         "",
         page.head(
-            f"Options: `{' '.join(words) or 'none'}`{parallel}. {len(found)} figures, {same} with the same verdict, of "
-            f"{within} each median in the other's interval, if the error of readings is added{chance}."
+            f"Options: `{' '.join(words) or 'none'}`{parallel}. {len(found)} values, {same} with the same verdict, "
+            f"{within} with each median in the interval of the other lab, including the error of readings{chance}."
         ),
         "",
     ]
     more = ("once more",) if controlled else ()
-    head = ("figure", "unit", "virtual lab", *more, "inventory", "error of readings", "verdict there")
+    head = ("metric", "unit", "virtual lab", *more, "inventory", "error of readings", "verdict there")
     # The last column, what became of it, has no name.
     lines += [f"| {' | '.join(head)} | |", "|" + "---|" * (len(head) + 1)]
     lines += [

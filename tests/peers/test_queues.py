@@ -199,9 +199,9 @@ def test_random_early_detection_equals_that_of_ns3(note: Note) -> None:
         f"""The same {ns3_red.PACKETS:,} packets with {ns3_red.SEEDS} seeds on each of {len(found)} lines of
         {_range([each.rate_bps / 1e6 for each in found], 2)} Mb/s: `random-detect` with an exponential weighting
         constant and a mark probability of 1 in {ns3_red.DENOMINATOR}, and a `RedQueueDisc`. Mean waits in ns-3 are
-        {_range([-100 * each for each in lengths])} % shorter, because of one mechanism. The engine drops each packet with
-        the probability p of the mean queue. ns-3 counts packets since the last drop (Floyd and Jacobson, 1993): the
-        distance of drops is uniform from 1 to 1/p,
+        {_range([-100 * each for each in lengths])} % shorter, because of one mechanism. The engine drops each
+        packet with the probability p of the mean queue. ns-3 counts packets since the last drop (Floyd and Jacobson,
+        1993): the distance of drops is uniform from 1 to 1/p,
         so that 2p/(1 + p) of all packets are dropped. In both programs this traffic loses the part that exceeds the
         rate of the line, but ns-3 drops it at a shorter mean queue.
         With p/(2 - loss) in ns-3 in
