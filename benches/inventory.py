@@ -295,7 +295,7 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
     same = sum(pair.verdict.startswith("same") for pair in found)
     within = sum(pair.within for pair in found)
     controlled = any(pair.control is not None for pair in found)
-    chance = f"; of {sum(pair.by_chance for pair in found)} if the virtual lab is measured twice" if controlled else ""
+    chance = f", {sum(pair.by_chance for pair in found)} by chance (virtual lab measured twice)" if controlled else ""
     parallel = f", {at_once} runs at a time" if at_once > 1 else ""
     lines = [
         f"## {title(name, words)}",

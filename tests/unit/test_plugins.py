@@ -99,7 +99,7 @@ def test_experiment_runs_with_a_plugin(
     assert output.err.count('left out: the metric "acme.gone" of the package acme-qos 1.2') == 1
     assert cli.main(["figure", "policing-vs-shaping"]) == 0
     listed = capsys.readouterr().out
-    assert "acme.slowest(transfer)" in listed and " What each stream got\n" in listed
+    assert "acme.slowest(transfer)" in listed and " Goodput of each stream\n" in listed
     assert "acme.fails" not in listed
     assert cli.main(["figure", "policing-vs-shaping", "acme-shares"]) == 0
     assert (project / "acme-shares.svg").read_text().startswith("<?xml")

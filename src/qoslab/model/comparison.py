@@ -25,7 +25,7 @@ class MinimumParameter(Frozen):
     arm: Name
     """Arm of the cells."""
     parameter: ParameterName
-    """Parameter with the wanted smallest value."""
+    """Parameter that is minimised."""
     metric: str
     """Metric for the comparison with the other arm's cell."""
     same: tuple[ParameterName, ...] = Field(min_length=1)
@@ -46,7 +46,7 @@ class Average(Frozen):
     metric: str
     """A metric's name; docs/reference/metrics.md lists them."""
     condition: str = ""
-    """Expression of the parameters that must hold for a cell, as `pir <= link`; default: all cells."""
+    """Condition on the parameters that selects cells, such as `pir <= link`; default: all cells."""
     each: tuple[ParameterName, ...] = ()
     """One average for each combination of values of these parameters in the run."""
     statistic: Literal["mean", "median"] = "mean"
@@ -124,7 +124,7 @@ class Pair(Frozen):
     values: tuple[Scalar, Scalar]
     """Two values; the first one wins or loses."""
     condition: str = ""
-    """Expression of the parameters that must hold for a cell, as `pir < link`; default: all cells."""
+    """Condition on the parameters that selects cells, such as `pir < link`; default: all cells."""
     better: Literal["higher", "lower"] = "higher"
     """Direction of better values."""
     fitted: str = ""
@@ -132,9 +132,9 @@ class Pair(Frozen):
     equal_within: Percent = Percent(10_000)
     """Share of the second value: smaller differences are a draw, and so are those with 0 in the 95 % interval."""
     not_worse_at_least: Percent | None = None
-    """Minimum share of pairs of cells won by the first value or equal. It decides a verdict."""
+    """Minimum share of pairs of cells that the first value wins or draws. It decides a verdict."""
     better_at_least: Percent | None = None
-    """Minimum share of pairs of cells won by the first value. It decides a verdict."""
+    """Minimum share of pairs of cells that the first value wins. It decides a verdict."""
     published: Literal["first", "second", "equal"] | None = None
     """Better value according to the publication."""
     reason: str = ""
@@ -179,7 +179,7 @@ class Comparison(Frozen):
     published: str | None = None
     """A CSV file, relative to the experiment file: arm, metric, unit, value, source, and any of the parameters."""
     quantities: dict[ParameterName, Predicted] = Field(default={})
-    """Names for expressions of expectations, in addition to the parameters; each may use those before it."""
+    """Named values for the expressions of expectations, in addition to the parameters; each may use earlier ones."""
     expectations: tuple[Expectation, ...] = ()
     """Expectations that decide the verdict; a published value without an expectation is informative."""
     show: dict[Name, tuple[str, ...]] = Field(default={})
@@ -214,7 +214,7 @@ class SweepGraph(Frozen):
     arms: tuple[Name, ...] = Field(min_length=1)
     """Arms: all of them as curves, or one heat map for each."""
     where: dict[str, Scalar | tuple[Scalar, ...]] = Field(default={})
-    """Only cells with these values (any of a list) of these parameters."""
+    """Selects cells with these values (or any value of a list) of these parameters."""
     over: str | None = None
     """Parameter of the x axis; each combination of the others is a curve."""
     scale: Literal["linear", "log"] = "linear"
@@ -235,7 +235,7 @@ class Trace(Frozen):
     arm: Name
     """Arm of the cells."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
-    """Only cells with these values (any of a list) of these parameters; the first valid repetition of each."""
+    """Selects cells with these values (or any value of a list) of parameters; the first valid repetition of each."""
 
 
 class Note(Frozen):

@@ -98,9 +98,9 @@ class Expectation(Frozen):
     equals: Predicted | None = None
     """Exact value."""
     possible: tuple[Predicted, Predicted] | None = None
-    """Physical limits of the value: a value out of them is an error of the analysis, and the run is not valid."""
+    """Physical limits: a value out of them is an error of the measurement or the analysis, and makes the run invalid."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
-    """Only cells with these values (any of a list) of these parameters count; default: all cells of the arm."""
+    """Selects cells with these values (or any value of a list) of these parameters; default: all cells of the arm."""
     each: tuple[ParameterName, ...] = ()
     """One expectation for each combination of values of these parameters, and of the parameters of expressions."""
     reason: str = ""
@@ -110,8 +110,7 @@ class Expectation(Frozen):
     fitted: str = ""
     """Parts of the model that were fitted to this publication: the value does not count as reproduced."""
     unproven: bool = False
-    """True if no deliberate mistake of a router or of the analysis violates it: reports show `loose bounds` and do not
-    count it."""
+    """True if no deliberate mistake violates the bounds: the verdict is `loose bounds`, which does not count as passed."""
 
     @property
     def selection(self) -> str:

@@ -71,7 +71,7 @@ class Node(Frozen):
     engine and no command line; `tc`: a Linux router whose own kernel queues, by tc commands or an IOS policy.
     """
     model: str | None = None
-    """Router hardware, as "3725" (in quotes): gives interfaces, defaults and QoS generation. Needed by `ios`."""
+    """Router hardware, as "3725" (in quotes): gives interfaces, defaults and QoS generation. Required by `ios`."""
     generation: Generation | None = None
     """QoS of a router: `classic` (up to 12.4(15)T) or `hqf` (from 12.4(20)T); default: that of the model."""
     routes: tuple[Route, ...] = ()
@@ -84,7 +84,7 @@ class LinkEnd(Frozen):
     node: Name
     """A name under `topology.nodes`."""
     interface: str
-    """Full name of the interface: FastEthernet0/1 of a router, eth0 of a host."""
+    """Full name of the interface, such as FastEthernet0/1 on a router or eth0 on a host."""
     address: IPv4Interface | None = None
     """IPv4 address with prefix length, as 192.168.10.1/24; both ends of a link are in one subnet."""
     ipv6_address: IPv6Interface | None = None
@@ -110,7 +110,7 @@ class Jitter(Frozen):
     correlation: Percent = Percent(0)
     """Correlation of the delays of successive frames, below 100 %; the distribution does not change."""
     reorder: bool = False
-    """True if frames may overtake each other; otherwise a frame waits for the one before it."""
+    """True if frames may overtake each other; otherwise a frame waits for its predecessor."""
 
 
 class RandomLoss(Frozen):
@@ -145,7 +145,7 @@ class Link(Frozen):
     ends: tuple[LinkEnd, LinkEnd]
     """Two ends."""
     rate: Annotated[Rate, AfterValidator(_above_zero)]
-    """Bits on the wire per second, framing overhead included (Ethernet: preamble, FCS and gap count)."""
+    """Rate in bits on the wire, framing overhead included (with Ethernet preamble, FCS and gap)."""
     delay: Duration = Duration(0)
     """Propagation delay, one way."""
     jitter: Jitter | None = None
@@ -198,7 +198,7 @@ class TcpProfile(Frozen):
     initcwnd: int = Field(default=10, ge=1, le=255)
     """Initial congestion window in segments, a route attribute."""
     rto_min: Annotated[Duration, AfterValidator(_above_zero)] = Duration(200_000_000)
-    """Least retransmission timeout, a route attribute."""
+    """Minimum retransmission timeout, a route attribute."""
 
 
 TCP_PROFILES: dict[str, TcpProfile] = {
@@ -292,7 +292,7 @@ class Configuration(Frozen):
     template: str
     """Path of a Jinja2 template, relative to the experiment file."""
     variables: dict[str, str | int | float | bool] = Field(default={})
-    """Variables of the template, all of them and no others."""
+    """Values of all variables of the template, and of no others."""
 
 
 class Arm(Frozen):
@@ -463,7 +463,7 @@ class Experiment(Frozen):
     """A whole experiment file."""
 
     name: Name
-    """The folder under `runs/`; best the file's own name without `.yml`."""
+    """Name of the folder under `runs/`; preferably the name of the file without `.yml`."""
     title: str
     """One line for the report."""
     description: str = ""
@@ -483,7 +483,7 @@ class Experiment(Frozen):
     other.
     """
     seed: int = 1
-    """Seed of everything random."""
+    """Seed of all random numbers."""
     configure: dict[Name, Configuration] = Field(default={})
     """Per device: configuration common to all arms."""
     tcp: Tcp = "modern"
@@ -491,7 +491,7 @@ class Experiment(Frozen):
     traffic: tuple[Flow, ...]
     """Flows of each cell, started together (see `start_after`)."""
     arms: tuple[Arm, ...] = Field(min_length=1)
-    """The variants, run in this order."""
+    """Variants, in the order of their runs."""
     probes: tuple[Probe, ...] = ()
     """IP SLA operations of routers and hosts."""
     captures: tuple[CapturePoint, ...] = ()
@@ -499,10 +499,10 @@ class Experiment(Frozen):
     observe: tuple[Observation, ...] = ()
     """Show commands to save."""
     allow_idle: tuple[str, ...] = ()
-    """Classes and policy-maps that may meet no packet without a warning: VOICE, class-default/VOICE, or with the
+    """Classes and policy-maps that may match no packet without a warning: VOICE, class-default/VOICE, or with the
     policy-map UPLINK/class-default/VOICE."""
     compare: Comparison | None = None
-    """Published figures and expectations."""
+    """Published values and expectations."""
     answer: Answer | None = None
     """The answer to the title's question, at the top of the report."""
     graphs: tuple[SweepGraph, ...] = ()

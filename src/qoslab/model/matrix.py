@@ -60,9 +60,9 @@ class Matrix(BaseModel):
     include: tuple[dict[ParameterName, Scalar | tuple[Scalar, ...]], ...] = ()
     """Further combinations, each with a value (or a list of values) of every parameter."""
     exclude: tuple[dict[ParameterName, Scalar | tuple[Scalar, ...]], ...] = ()
-    """Excluded combinations: all with these values (any of a list) of these parameters."""
+    """Combinations to leave out: all with these values (or any value of a list) of these parameters."""
     constraints: tuple[str, ...] = ()
-    """Expressions that must hold, as `pir <= link`; other combinations are left out."""
+    """Conditions such as `pir <= link`; combinations for which one is false are left out."""
 
     @property
     def parameters(self) -> dict[str, tuple[Scalar, ...]]:

@@ -24,7 +24,7 @@ SLOWEST = AddedMetric("acme.slowest", "b/s", "goodput of the slowest stream", "t
 class Shares:
     """Figure with a bar for each stream of a run."""
 
-    title = "What each stream got"
+    title = "Goodput of each stream"
 
     def draw(self, run: Run, width_mm: float) -> Figure:
         """Draw a figure of this width."""
