@@ -24,7 +24,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Room for so many datagrams.
+    /// Creates a batch with room for this many datagrams.
     pub fn new(datagrams: u32) -> Self {
         let datagrams = datagrams as usize;
         Self {

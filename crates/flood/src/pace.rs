@@ -197,7 +197,7 @@ mod tests {
             steps in prop::collection::vec(0u64..5_000_000, 1..200), duration in prop::option::of(1u64..100_000_000),
         ) {
             let Some(gap) = Gap::new(numerator, denominator) else { return Ok(()) };
-            // Each step of time is one look at the clock; a Vec of at most 200 looks.
+            // Each step of time is one reading of the clock; a Vec holds at most 200 readings.
             let mut pacer = Pacer::new(0, gap, duration, catch_up);
             let (mut now, mut sent, mut before) = (0u64, 0u64, None);
             for step in steps {

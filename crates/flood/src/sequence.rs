@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// lowest gap count as lost for good.
 #[derive(Debug, Default)]
 pub struct Sequence {
-    /// One above the greatest number that has arrived.
+    /// Greatest received number plus one.
     next: u64,
     /// Numbers that have not arrived, as ranges from the key up to the value (exclusive). No two ranges touch.
     gaps: BTreeMap<u64, u64>,

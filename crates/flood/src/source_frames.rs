@@ -2,7 +2,7 @@
 
 use crate::datagram::SHORTEST_STAMP;
 
-/// Most bytes of a frame.
+/// Maximum number of bytes of a frame.
 pub const LARGEST_FRAME: u32 = 10_000_000;
 
 /// A cycle of frames for each of several streams.
@@ -40,7 +40,7 @@ impl Frames {
         })
     }
 
-    /// Most datagrams of a frame.
+    /// Maximum number of datagrams of a frame.
     pub fn longest(&self) -> u32 {
         self.sizes.iter().map(|size| size.div_ceil(self.largest)).max().unwrap_or(0)
     }

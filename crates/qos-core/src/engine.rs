@@ -57,7 +57,7 @@ pub struct Engine<P> {
     resolved: Resolved,
     /// Ports whose links have a delay.
     delayed: Vec<usize>,
-    /// When each port's way in and way out next has something to do: so a poll costs nothing for those that have not.
+    /// Time of the next event of each port's input and output, so that a poll costs nothing for idle ports.
     in_due: WinnerTree,
     out_due: WinnerTree,
     start: Time,

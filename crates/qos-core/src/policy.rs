@@ -50,7 +50,7 @@ struct ClassState {
     offered: LoadAverage,
     /// By statement, where [`tells_apart`] says so: else each has what the class has.
     criteria: Vec<LoadAverage>,
-    /// Left the class: passed on, or left its queue.
+    /// Packets that left the class: passed on, or taken from its queue.
     sent: Count,
     /// Waits in a queue.
     queued: Count,
@@ -240,7 +240,7 @@ impl Policy {
     ) -> Verdict {
         let plan = &self.plan.classes[class];
         let state = &mut self.states[class];
-        // Only for a child: a copy for each packet costs more than it seems.
+        // Only needed for a child: a copy for each packet is expensive.
         let unmarked = if came.is_none() && plan.child.is_some() { Some(*descriptor) } else { None };
         if act && plan.marks() {
             state.mark(plan, descriptor);

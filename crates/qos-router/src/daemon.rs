@@ -54,7 +54,7 @@ pub struct Options {
     pub budget_ns: u64,
     /// Time of shortest frames at the link's rate for which the receive rings have room, ns.
     pub ring_ns: u64,
-    /// Least time before a departure from which the daemon waits actively, ns.
+    /// Minimum time before a departure from which the daemon waits actively, ns.
     pub spin_ns: u64,
 }
 

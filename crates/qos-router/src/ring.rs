@@ -22,7 +22,7 @@ const SLOT: usize = 1600;
 const BLOCK: usize = 64 * 1024;
 /// Slots in a block, at its start: no slot lies in two blocks.
 const SLOTS_PER_BLOCK: usize = BLOCK / SLOT;
-/// Most frames sent in one call.
+/// Maximum number of frames sent in one call.
 pub const BATCH: usize = 64;
 
 const VLAN_TAG: usize = 4;

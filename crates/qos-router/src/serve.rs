@@ -176,7 +176,8 @@ impl<'a> Server<'a> {
                 }
             }
         }
-        // Before the frames, so that they go by what the kernel knew when they came.
+        // Netlink messages come before the frames, so that frames are forwarded by the state of the kernel at their
+        // arrival.
         self.group.follow_kernels();
         for (number, index) in over.into_iter().rev() {
             self.group.hang_up(number, index);

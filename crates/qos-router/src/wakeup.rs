@@ -6,8 +6,8 @@ use qos_core::Time;
 /// actively would only add to that.
 const MOST_NS: u64 = 300_000;
 
-/// By how much the usual lateness falls after a sleep that ended earlier; it rises by [`RISE`] times that, so it is
-/// about the 90th percentile.
+/// Decrease of the usual lateness after a sleep that ended earlier; it rises by [`RISE`] times that, so it is about the
+/// 90th percentile.
 const STEP_NS: u64 = 1_000;
 const RISE: u64 = 9;
 
@@ -29,7 +29,7 @@ pub(crate) struct Wakeup {
     least_ns: u64,
     usual_ns: u64,
     saved_ns: u64,
-    /// Until when the savings are counted.
+    /// Time until which the savings are counted.
     counted: Time,
 }
 
@@ -49,7 +49,7 @@ impl Wakeup {
         self.least_ns + self.usual_ns.min(self.saved_ns)
     }
 
-    /// So long was waited actively for one departure.
+    /// The daemon waited actively for this long for one departure.
     pub fn spent(&mut self, ns: u64) {
         self.saved_ns = self.saved_ns.saturating_sub(ns.saturating_sub(self.least_ns.max(UNRATIONED_NS)));
     }
@@ -72,7 +72,7 @@ mod tests {
     fn waiting_starts_as_early_as_the_kernel_usually_is_late() {
         let mut wakeup = Wakeup::new(30_000, Time(0));
         for number in 0..1000 {
-            // One in a hundred is an outlier.
+            // A single outlier in a hundred.
             wakeup.learn(if number % 100 == 0 { 20_000_000 } else { 60_000 });
         }
         assert!((84_000..=110_000).contains(&wakeup.at(Time(0))), "{wakeup:?}");
@@ -105,7 +105,7 @@ mod tests {
             now += 400_000;
         }
         assert!(extra <= SAVED_NS + now / SHARE, "{extra}");
-        // With time the savings are back.
+        // The savings recover with time.
         now += SAVED_NS * SHARE;
         assert!(wakeup.at(Time(now)) > 120_000, "{wakeup:?}");
     }

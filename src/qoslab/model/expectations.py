@@ -98,7 +98,7 @@ class Expectation(Frozen):
     equals: Predicted | None = None
     """Exact value."""
     possible: tuple[Predicted, Predicted] | None = None
-    """Physical limits: a value out of them is an error of the measurement or the analysis, and makes the run invalid."""
+    """Physical limits; a value out of them is an error of the measurement or the analysis: the run is invalid."""
     where: dict[ParameterName, Scalar | tuple[Scalar, ...]] = Field(default={})
     """Selects cells with these values (or any value of a list) of these parameters; default: all cells of the arm."""
     each: tuple[ParameterName, ...] = ()
@@ -110,7 +110,7 @@ class Expectation(Frozen):
     fitted: str = ""
     """Parts of the model that were fitted to this publication: the value does not count as reproduced."""
     unproven: bool = False
-    """True if no deliberate mistake violates the bounds: the verdict is `loose bounds`, which does not count as passed."""
+    """True if no deliberate mistake violates the bounds. The verdict `loose bounds` does not count as passed."""
 
     @property
     def selection(self) -> str:

@@ -199,7 +199,7 @@ impl<P> Egress<P> {
                 // `now` is later than its arrival if that was settled already.
                 let arrival = self.outbound.last;
                 self.queues[queue].push_back(Waiting { descriptor, payload, label, cells, arrival });
-                // Behind another frame of its queue it does not change the order of departures.
+                // A frame behind another one of its queue does not change the order of departures.
                 if self.busy & (1 << queue) == 0 {
                     self.busy |= 1 << queue;
                     self.look_ahead();

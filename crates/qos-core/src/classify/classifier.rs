@@ -222,7 +222,7 @@ pub(crate) struct ClassIndex {
     by_value: ByValue,
     /// Classes without a value for the field.
     others: Vec<usize>,
-    /// Most classes that are tried for a packet.
+    /// Maximum number of classes that are tried for a packet.
     most: usize,
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn matcher(context: &Context<'_>, name: &str) -> Result<Matcher, Conf
     nested_matcher(context, name, 0, &mut { MAX_STATEMENTS })
 }
 
-/// One statement that stands alone at `path`.
+/// A single statement at `path`.
 pub(crate) fn single(context: &Context<'_>, criterion: &Criterion, path: &str) -> Result<Statement, ConfigError> {
     statement(context, criterion, path, 0, &mut { MAX_STATEMENTS })
 }
@@ -108,7 +108,7 @@ fn discard_class(value: u8, path: &str) -> Result<Test, ConfigError> {
     Ok(Test::DiscardClass(value))
 }
 
-/// Any of some ports. A switch may have some without a cable, by which nothing comes.
+/// Any of several ports. A switch may have ports without a cable, which receive no frames.
 fn one_of(context: &Context<'_>, names: &[String]) -> Test {
     let ports = names.iter().filter_map(|name| context.ports.get(name));
     let criteria = ports.map(|port| Statement { negate: false, test: Test::InputInterface(*port) }).collect();

@@ -34,9 +34,9 @@ pub(crate) struct Properties {
     pub remaining_ratio: bool,
     /// Whether thresholds of early detection may be in bytes or milliseconds.
     pub random_detect_in_bytes: bool,
-    /// Least thresholds of early detection by precedence.
+    /// Minimum thresholds of early detection by precedence.
     pub random_detect_min: [u32; 8],
-    /// Least thresholds of early detection of assured forwarding by drop precedence, and of EF.
+    /// Minimum thresholds of early detection of assured forwarding by drop precedence, and of EF.
     pub random_detect_min_by_dscp: ([u32; 3], u32),
     /// Whether the drop rate of a class counts packets dropped by its policer.
     pub drop_rate_counts_police: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Properties {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum QueueLimitRule {
     Packets(u32),
-    /// So many milliseconds of the class's reference rate, in packets of so many bytes.
+    /// Packets of this length that the class's reference rate sends in this many milliseconds.
     Time {
         ms: u64,
         packet_bytes: u64,

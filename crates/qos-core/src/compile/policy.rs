@@ -240,7 +240,7 @@ mod tests {
             let BodyPlan::Leaf { queue, .. } = &plan.nodes[1].body else { panic!("a queue") };
             assert_eq!(*queue, QueuePlan::Conversation { limit: 64, weight });
             assert_eq!((plan.classes[0].leaf, plan.classes[0].own), (2, Some(2)));
-            // Behind the shaper flows are queued whether or not it is asked for.
+            // Flows behind the shaper are queued separately, with or without `fair-queue`.
             let BodyPlan::Leaf { queue, .. } = &plan.nodes[2].body else { panic!("a queue") };
             assert_eq!(*queue, QueuePlan::WeightedFair { flows: 256, threshold: 64, total: Some(1_000) });
         }

@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(sustained(500_000), (Rate(1_000_000), Some(half)));
     }
 
-    /// With its own queues a port has the ring of a queueing port.
+    /// A port with its own queues has the ring of a queueing port.
     #[test]
     fn the_ring_follows_the_queueing() {
         let ring = |more: Value| serial_port(&more).ring;

@@ -25,7 +25,7 @@ const TICK_NS: u64 = 20_000;
 /// Bytes of a full Ethernet frame without its check sequence.
 const FULL_FRAME: u64 = 1_514;
 
-/// Least memory of CAKE's queues, bytes, unless `memlimit` says otherwise.
+/// Minimum memory of CAKE's queues, bytes, unless `memlimit` says otherwise.
 const CAKE_LEAST_MEMORY: u64 = 4 << 20;
 
 /// The nodes of the scheduler, and what is known of each by name; the first of them is the root, which has no name.

@@ -8,12 +8,12 @@ use crate::time::Time;
 /// A frame that leaves the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure<P> {
-    /// When: the link's own clock. [`Side::Wire`]: the last bit has reached the other end. [`Side::Inside`]: the last
-    /// bit has arrived here.
+    /// Departure time by the link's own clock. [`Side::Wire`]: the last bit has reached the other end.
+    /// [`Side::Inside`]: the last bit has arrived here.
     pub time: Time,
     /// Port of the frame.
     pub port: PortId,
-    /// On which side of it.
+    /// Side of the port.
     pub side: Side,
     /// Description of the frame on output. If its `dscp` or `cos` differs from the frame's, the caller rewrites the
     /// bytes.
@@ -27,9 +27,9 @@ pub struct Departure<P> {
 pub struct Dropped<P> {
     /// Time of the output.
     pub time: Time,
-    /// At which port.
+    /// Port of the frame.
     pub port: PortId,
-    /// On its way in (`Side::Inside`) or out (`Side::Wire`).
+    /// Direction: input (`Side::Inside`) or output (`Side::Wire`).
     pub towards: Side,
     /// Reason.
     pub reason: DropReason,

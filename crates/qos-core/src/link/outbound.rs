@@ -112,7 +112,7 @@ impl<P> Outbound<P> {
         }
     }
 
-    /// When there is something to do next: a frame reaches the other end, or what is `due` next could.
+    /// Time of the next event: a frame reaches the other end, or the next frame is `due`.
     #[inline]
     pub fn deadline(&self, due: Option<Time>) -> Option<Time> {
         match (self.wire.next(), due) {

@@ -19,7 +19,7 @@ pub struct Serialiser {
 #[derive(Clone, Debug)]
 struct Sustained {
     plan: SustainedPlan,
-    /// When what was sent would have passed at that rate: the theoretical arrival time of the next cell.
+    /// Time at which the sent cells would have passed at that rate: the theoretical arrival time of the next cell.
     clock: Serialiser,
 }
 
@@ -55,7 +55,7 @@ impl Serialiser {
         }
     }
 
-    /// When a frame that is ready at `ready` can start: then, or when the link is free.
+    /// Start of a frame that is ready at `ready`: at that time, or when the link is free.
     #[inline]
     pub fn start(&self, ready: Time) -> Time {
         ready.max(self.free)

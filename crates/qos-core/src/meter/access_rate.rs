@@ -55,7 +55,7 @@ impl AccessRate {
             self.compounded = 0;
             return false;
         }
-        // Only a packet for which the tokens since the last one do not pay borrows: so Cisco's example.
+        // A packet borrows only if the tokens since the last one do not cover it: this is Cisco's example.
         if debt > 0 && (CAR_EVERY_PACKET_IN_DEBT_BORROWS || debt > owed) {
             if self.compounded + debt > self.extended {
                 self.compounded = 0;

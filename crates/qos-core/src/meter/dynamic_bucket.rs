@@ -116,7 +116,7 @@ impl DynamicBucket {
                 self.finish(now);
                 self.begin(now);
             }
-            // One of the same burst of losses.
+            // This drop belongs to the same burst of losses.
             Some(_) => {}
         }
         Colour::Exceed

@@ -7,7 +7,7 @@
 use crate::counters::port::QueueingDelayCounters;
 use crate::time::Duration;
 
-/// Each power of two has two to this power of buckets, so that one is at most 1/128 of its values wide.
+/// Logarithm of the number of buckets for each power of two: a bucket is at most 1/128 of its values wide.
 const PRECISION: u32 = 7;
 
 /// Up to the longest duration: below 2⁸ a bucket for each value, from there on 2⁷ for each of the other 56 powers of
@@ -121,7 +121,7 @@ mod tests {
             prop_assert!(shown.p50_ns <= shown.p99_ns && shown.p99_ns <= shown.max_ns);
         }
 
-        /// One more wait above all others lowers nothing.
+        /// A wait above all others lowers no quantile.
         #[test]
         fn it_is_monotone(waits in prop::collection::vec(0u64..1 << 40, 1..200), more in 0u64..1 << 20) {
             let before = of(&waits).counters().unwrap();

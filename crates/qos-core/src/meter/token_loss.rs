@@ -7,7 +7,7 @@ use crate::time::{Duration, Time};
 /// Counts overflowing tokens. Like the bucket it looks at arrivals only.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenLoss {
-    /// Without a packet for longer there is no demand: the tokens would have stayed unused.
+    /// Longest gap between packets with demand; after a longer gap the tokens would have stayed unused anyway.
     idle: Duration,
     /// A packet has come since the counters were cleared.
     demand: bool,

@@ -36,7 +36,7 @@ pub(crate) struct FqCodelPlan {
     pub quantum: u32,
     /// Counted bytes of all flows.
     pub memory_limit: u64,
-    /// Most packets that are dropped at once when the queue is full.
+    /// Maximum number of packets that are dropped at once when the queue is full.
     pub drop_batch: u32,
 }
 

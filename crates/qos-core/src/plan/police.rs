@@ -39,13 +39,13 @@ pub(crate) struct PolicePlan {
 pub struct DynamicPlan {
     /// Size at the start.
     pub initial_bytes: u64,
-    /// Least size.
+    /// Minimum size.
     pub minimum_bytes: u64,
     /// Greatest size.
     pub maximum_bytes: u64,
     /// Interval at which the level is compared while TCP's reaction to a drop is monitored.
     pub monitoring: Duration,
-    /// Without a packet for so long there is no demand, and earlier observations are meaningless.
+    /// Longest gap between packets with demand; after it, earlier observations are meaningless.
     pub idle: Duration,
     /// Share of the overflow added by the first growths.
     pub first_growth_percent: u32,

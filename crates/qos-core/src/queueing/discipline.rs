@@ -34,14 +34,14 @@ pub(crate) struct Place {
 /// Change of the queue that a packet has joined.
 #[derive(Debug)]
 pub(crate) struct Inserted<P> {
-    /// It leaves next, although other packets were there.
+    /// The packet leaves next, although other packets were there.
     pub leads: bool,
     /// The packet that was removed for it. Rare, and apart, so that nobody moves the room that it takes.
     pub displaced: Option<Box<Item<P>>>,
 }
 
 impl<P> Inserted<P> {
-    /// Behind the others, if there were any.
+    /// The packet is behind the others, if there were any.
     pub const BEHIND: Inserted<P> = Inserted { leads: false, displaced: None };
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn flow_index(key: u64, seed: u64, flows: u32) -> usize {
 mod tests {
     use super::*;
 
-    /// With any seed flows use all queues, and with another seed other ones.
+    /// Flows use all queues with any seed, and different queues with another seed.
     #[test]
     fn flows_are_spread_by_any_seed() {
         let places = |seed: u64| (0..200).map(|key| flow_index(key, seed, 16)).collect::<Vec<_>>();

@@ -28,9 +28,9 @@ pub(crate) struct FairQueue<P> {
     active: VecDeque<u32>,
     /// The first active flow has had its quantum of this round.
     served: bool,
-    /// Most packets of a flow.
+    /// Maximum number of packets of a flow.
     per_flow: Option<usize>,
-    /// Most packets of all flows together.
+    /// Maximum number of packets of all flows together.
     total: Option<u64>,
     seed: u64,
     depth: Count,

@@ -11,7 +11,7 @@ use crate::queueing::limited_fifo::LimitedFifo;
 use crate::queueing::weighted_fair::{Waiting, WeightedFair};
 use crate::time::Time;
 
-/// One of the disciplines.
+/// Discipline of the queue.
 #[derive(Debug)]
 pub(crate) enum Queue<P> {
     Fifo(Fifo<P>),

@@ -58,7 +58,7 @@ pub(crate) struct WeightedFair<P> {
     active: u32,
     /// Packets of all conversations from which on one that would be the last is dropped.
     threshold: u64,
-    /// Most packets of all conversations, if it is this queue that limits them.
+    /// Maximum number of packets of all conversations, if it is this queue that limits them.
     total: Option<u64>,
     /// The weight of every packet; without it the precedence decides.
     weight: Option<u64>,

@@ -159,7 +159,7 @@ impl Dataplane {
         Self::assemble(clock, start, engine, ports, forwarding, 0, (Namespace::None, Namespace::None))
     }
 
-    /// One that panics as soon as anything comes to it.
+    /// A receiver that panics when a frame arrives.
     pub fn without_ports(mut self) -> Self {
         self.ports.clear();
         self

@@ -129,7 +129,7 @@ impl Dataplane {
         let Opening { wiring, memory, ring_sizes, budget_ns, outside, kernel, clock } = opening;
         outside.visit().map_err(StartError::Namespace)?;
         let engine = Engine::new(wiring, clock.now())?;
-        // At the same time: the kernel keeps those waiting who open ports.
+        // Ports are opened at the same time, because the kernel makes each opening thread wait.
         let (ports, forwarding) = thread::scope(|scope| {
             let forwarding = scope.spawn(|| Forwarding::open(&kernel, outside.clone()));
             let open = |(id, name)| {
@@ -214,7 +214,7 @@ impl Dataplane {
         self.sla.descriptors()
     }
 
-    /// One of IP SLA's sockets can be read.
+    /// A socket of IP SLA can be read.
     pub fn wake_sla(&mut self) {
         self.sla.wake();
     }

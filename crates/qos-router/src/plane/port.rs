@@ -65,7 +65,7 @@ pub(super) struct Arrival {
     pub held: Held,
 }
 
-/// One of the two Linux interfaces of a port.
+/// Linux interface of a port, inside or wire.
 #[derive(Debug)]
 pub(super) struct Interface {
     pub name: String,

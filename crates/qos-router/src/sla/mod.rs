@@ -42,7 +42,7 @@ const MADE_UP_NS: u64 = 1_000_000_000;
 /// A frame of the router's own.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
-    /// When it comes to the output policy and queues.
+    /// Time at which the packet reaches the output policy and queues.
     pub at: Time,
     /// Times of reception and transmission in a timestamp reply, in milliseconds since midnight UT; none if its own
     /// stamps are used.
@@ -72,9 +72,9 @@ pub struct Agent {
     process: ProcessLevel,
     /// Arrivals of ICMP requests that the kernel may answer.
     requests: Stamps,
-    /// When process level is done with the responder's answers.
+    /// Time at which process switching of the responder's answers is done.
     answers: Stamps,
-    /// When packets of operations were to be sent.
+    /// Times at which packets of operations were due.
     dues: Stamps,
     /// Operations have been carried out up to this time.
     polled: Time,
@@ -189,7 +189,7 @@ impl Agent {
         self.pending = true;
     }
 
-    /// When [`step`](Self::step) has something to do.
+    /// Time at which [`step`](Self::step) has something to do.
     pub fn deadline(&self) -> Option<Time> {
         let responder = self.responder.as_ref().and_then(Responder::deadline);
         [self.prober.deadline(), responder].into_iter().flatten().min().map(Time)
@@ -285,7 +285,8 @@ impl Agent {
         let now = clock.now();
         let mut sends = std::mem::take(&mut self.sends);
         while let Some(due) = self.deadline().filter(|&at| at <= now) {
-            // Each at its time, in turn: after a stop two packets of an operation are as far apart as ever.
+            // Packets are sent at their times, in turn: after a stop two packets of an operation have their usual
+            // distance.
             let due = due.0.max(self.polled.0).max(now.0.saturating_sub(MADE_UP_NS));
             self.polled = Time(due);
             if let Some(responder) = &mut self.responder {
@@ -350,7 +351,7 @@ impl Agent {
                 let open = |kind| namespace.open(kind, None, 0);
                 let (to, sending) = (received.from, clock.now().0.max(at));
                 match responder.serve(port, received, at, || sending, open) {
-                    // It leaves when process level is done, not when the daemon was.
+                    // The answer leaves when process switching is done, not when the daemon was.
                     Ok(Some(answer)) if process.is_modelled() => {
                         answers.replace(Key::udp(to.0, port, to.1, &answer), sending);
                     }

@@ -217,7 +217,7 @@ impl Bench {
         let errors = run(Command::new("ip").args(["-batch", "-"]), &format!("{pair}\n{moved}\nlink set t{port} up\n"));
         assert_eq!(errors, "");
         fs::write(format!("/proc/sys/net/ipv6/conf/t{port}/disable_ipv6"), "1").unwrap();
-        // Nothing but what the test sends.
+        // Only the packets of the test are sent.
         self.set(&format!("net/ipv6/conf/p{port}/accept_dad"), "0");
         self.set(&format!("net/ipv6/conf/p{port}/router_solicitations"), "0");
         // The last one is a line: nobody is asked for hardware addresses.
@@ -355,7 +355,7 @@ impl Bench {
         expected: usize,
     ) -> Vec<Vec<(usize, Vec<u8>)>> {
         for (spec, frame) in specs.iter().zip(frames) {
-            // One that the interface does not take goes nowhere.
+            // A frame that the interface refuses is not delivered.
             let _ = self.sockets[spec.input].send(frame);
         }
         let marks: HashMap<u32, usize> = (0..).zip(0..frames.len()).collect();

@@ -49,7 +49,7 @@ impl Engines {
         self.stations[station].engine.poll_inside(now, Duration::ZERO, outputs);
     }
 
-    /// All that happens in an engine up to now.
+    /// Carries out all events of an engine up to now.
     #[inline(always)]
     pub fn poll(&mut self, station: usize, now: Time, outputs: &mut Vec<Output<PacketId>>) {
         self.stations[station].engine.poll(now, outputs);

@@ -12,9 +12,9 @@ const HERE: u32 = u32::MAX - 1;
 /// Next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// By this end of a link.
+    /// End of the link by which the route leaves.
     By(usize),
-    /// To this node.
+    /// Next node.
     Here,
     /// No route.
     Nowhere,

@@ -23,7 +23,7 @@ impl Tally {
         self.offered += 1;
     }
 
-    /// One arrived at its host.
+    /// Counts a packet that arrived at its host.
     pub fn delivered(&mut self) {
         self.delivered += 1;
     }

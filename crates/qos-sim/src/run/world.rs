@@ -101,7 +101,7 @@ impl World {
         now.since(self.start)
     }
 
-    /// Nothing is waited for and nothing under way.
+    /// No event is pending and no packet is in transit.
     pub(super) fn is_quiet(&self) -> bool {
         self.traffic.is_complete() && self.pool.live() == 0
     }

@@ -44,7 +44,7 @@ pub struct Figures {
     pub pipe: u32,
     /// Smoothed round trip; `None` before the first sample.
     pub srtt_ns: Option<u64>,
-    /// Least round trip of the last five minutes.
+    /// Minimum round trip of the last five minutes.
     pub min_rtt_ns: Option<u64>,
     /// Retransmission timeout with its back-off.
     pub rto_ns: u64,

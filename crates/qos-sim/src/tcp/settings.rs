@@ -105,7 +105,7 @@ pub struct Settings {
     pub reordering: u32,
     /// The ticks on which timers run out.
     pub ticks: Ticks,
-    /// Least retransmission timeout; with `rto_floor_on_variance` the least variance term.
+    /// Minimum retransmission timeout; with `rto_floor_on_variance` the least variance term.
     pub min_rto_ns: u64,
     /// Linux adds the least timeout to the round trip; RFC 6298 compares it with the sum.
     pub rto_floor_on_variance: bool,
@@ -117,7 +117,7 @@ pub struct Settings {
     pub delayed_ack_max_ns: u64,
     /// Longest wait of SACKs that are sent as one (sysctl tcp_comp_sack_delay_ns); zero: each is sent.
     pub sack_compression_ns: u64,
-    /// Most SACKs that are sent as one (sysctl tcp_comp_sack_nr).
+    /// Maximum number of SACKs that are sent as one (sysctl tcp_comp_sack_nr).
     pub sack_compression_count: u32,
     /// Window of the SYN (Linux: 64 KiB less one, as it cannot be scaled there).
     pub initial_receive_window: u64,

@@ -2,7 +2,7 @@
 
 use crate::report::DelayReport;
 
-/// Each power of two has two to this power of buckets: a bucket is at most 1/64 of its values wide.
+/// Logarithm of the number of buckets for each power of two: a bucket is at most 1/64 of its values wide.
 const PRECISION: u32 = 6;
 
 /// Times in nanoseconds, by buckets on a log-linear scale.

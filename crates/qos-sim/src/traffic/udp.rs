@@ -29,7 +29,7 @@ pub(crate) struct Source {
     frames: Vec<u32>,
     frame: usize,
     left: u32,
-    /// Most payload of a datagram of a frame.
+    /// Maximum payload of a datagram of a frame.
     most: u32,
 }
 

@@ -125,7 +125,8 @@ fn packet() -> impl Strategy<Value = Descriptor> {
 }
 
 proptest! {
-    /// By any field the same class is found as by trying all, and the same entries of access lists count.
+    /// The index of any field finds the same class as a test of all classes, and the same entries of access lists
+    /// count.
     #[test]
     fn agrees_with_trying_all(
         entries in prop::collection::vec(entries(), 6),
@@ -348,7 +349,7 @@ fn any_of_several_values_leads_to_a_class() {
     }
 }
 
-/// One that is no IP packet has no address, and a later fragment no ports, which its other fields do not lack.
+/// A packet other than IP has no address, and a later fragment has no ports; other fields exist.
 #[test]
 fn packets_that_lack_the_field() {
     let host = |number: u8| AddressMatch { address: address(number, false), wildcard: Ipv4Addr::UNSPECIFIED.into() };

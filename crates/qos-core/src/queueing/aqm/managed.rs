@@ -11,7 +11,7 @@ use crate::queueing::aqm::single::{CodelQueue, PieQueue};
 use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 use crate::time::Time;
 
-/// One of the managed disciplines, as a [`Discipline`].
+/// A managed discipline, as a [`Discipline`].
 #[derive(Debug)]
 pub(crate) struct Managed<P> {
     kind: Kind<P>,
@@ -93,7 +93,7 @@ impl<P> Managed<P> {
 }
 
 impl<P> Discipline<P> for Managed<P> {
-    /// Not asked: a packet is admitted first.
+    /// This is not called: a packet is admitted first.
     fn place(&self, _: &Descriptor) -> Result<Place, DropReason> {
         Ok(Place::default())
     }

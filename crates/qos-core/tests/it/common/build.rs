@@ -85,7 +85,7 @@ setters! {
 }
 
 pub trait Thresholds {
-    /// Least and greatest threshold of a value, and the denominator of the greatest probability between them.
+    /// Minimum and greatest threshold of a value, and the denominator of the greatest probability between them.
     fn row(self, value: u8, min: u32, max: u32, denominator: impl Into<Option<u32>>) -> Self;
 }
 

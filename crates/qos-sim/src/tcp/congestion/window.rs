@@ -4,7 +4,7 @@ use qos_core::time::{Duration, Time};
 
 /// The slow start threshold before the first congestion.
 pub(crate) const INFINITE: u32 = 0x7fff_ffff;
-/// Least slow start threshold, segments (RFC 5681).
+/// Minimum slow start threshold, segments (RFC 5681).
 pub(crate) const LEAST_THRESHOLD: u32 = 2;
 
 /// The congestion window in segments.
@@ -14,7 +14,7 @@ pub(crate) struct Window {
     pub ssthresh: u32,
     /// Acknowledged segments that did not yet make the window grow.
     pub count: u32,
-    /// Most segments in flight in the present round.
+    /// Maximum number of segments in flight in the present round.
     pub most_out: u32,
     /// The window, not the application, limits the sending.
     pub limited: bool,

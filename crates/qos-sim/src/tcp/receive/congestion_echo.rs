@@ -6,9 +6,9 @@ use qos_core::wire::ip::ecn;
 /// Congestion information in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// Nothing that asks for haste.
+    /// No reason for an immediate acknowledgement.
     Nothing,
-    /// There is some, for the first time since the window was reduced; or a segment was sent again, as it seems.
+    /// A mark arrived, the first since the window was reduced; or a segment seems to be a retransmission.
     Congestion,
     /// The other end has reduced its window.
     Reduced,

@@ -15,11 +15,11 @@ const INITIAL_SEGMENTS: u64 = 10;
 /// Effect of a segment on the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Nothing that has a sequence number.
+    /// The segment has no sequence number.
     Empty,
     /// The next in order.
     InOrder {
-        /// It filled the last gap.
+        /// The segment filled the last gap.
         filled: bool,
     },
     /// After a gap.
@@ -112,7 +112,7 @@ impl Receiver {
                 return Arrival::Duplicate;
             }
             if self.sack {
-                // Without SACK the window stays, lest duplicate acknowledgements look like news of the window.
+                // The window stays without SACK, so that duplicate acknowledgements do not look like window updates.
                 self.window.grow(u64::from(segment.len));
             }
             return Arrival::OutOfOrder;

@@ -8,7 +8,7 @@ use crate::tcp::segment::SackBlock;
 use crate::tcp::settings::Settings;
 use qos_core::time::{Duration, Time};
 
-/// Most segments that reordering may be thought to span (sysctl tcp_max_reordering).
+/// Maximum number of segments that reordering may be thought to span (sysctl tcp_max_reordering).
 const MOST_REORDERING: u32 = 300;
 
 /// The blocks of one acknowledgement.

@@ -3,7 +3,7 @@
 /// The names are RFC 5681's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// Nothing unusual.
+    /// Normal operation.
     Open,
     /// A segment was SACKed or acknowledged twice.
     Disorder,
@@ -11,7 +11,7 @@ pub(super) enum Phase {
     Reduced,
     /// Fast recovery: the window is being reduced.
     Recovery,
-    /// After a retransmission timeout.
+    /// Recovery after a retransmission timeout.
     Loss {
         /// RFC 5682 is judging whether it was spurious.
         judging: bool,

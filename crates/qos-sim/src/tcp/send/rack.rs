@@ -5,7 +5,7 @@ use qos_core::time::{Duration, Time};
 
 /// Recoveries for which a widened reordering window is kept (RFC 8985 RACK.reo_wnd_persist).
 const PERSIST: u32 = 16;
-/// Most steps of the reordering window (Linux: a byte).
+/// Maximum number of steps of the reordering window (Linux: a byte).
 const MOST_STEPS: u32 = 255;
 
 /// State of RACK.

@@ -1,6 +1,6 @@
 //! Outgoing stream of bytes: acknowledged, sent and offered data, and the data that may be sent next.
 
-/// Most bytes that the application can offer: as good as without end, and sums with it still fit.
+/// Maximum number of bytes that the application can offer: as good as without end, and sums with it still fit.
 const ENDLESS: u64 = u64::MAX / 2;
 
 /// State of the end of the stream.
@@ -8,7 +8,7 @@ const ENDLESS: u64 = u64::MAX / 2;
 enum Fin {
     /// The application may offer more.
     Unwanted,
-    /// It will be sent after the offered data.
+    /// The FIN will be sent after the offered data.
     Waiting,
     Sent,
 }
@@ -18,9 +18,9 @@ enum Fin {
 pub(super) struct Piece {
     pub len: u32,
     pub fin: bool,
-    /// Nothing more is offered after it.
+    /// No more data is offered after the FIN.
     pub last: bool,
-    /// Not a full segment, for Minshall's rule.
+    /// A partial segment was sent, for Minshall's rule.
     short: bool,
 }
 

@@ -7,14 +7,14 @@ use super::news::News;
 struct Probe {
     /// The next byte when it was sent.
     high: u64,
-    /// It was a retransmission, not new data.
+    /// The probe was a retransmission, not new data.
     retransmission: bool,
 }
 
 /// Result of an acknowledgement for the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing was lost, or it is not known yet.
+    /// No loss, or not known yet.
     None,
     /// The data that it replaced was lost.
     Repaired,
@@ -40,7 +40,7 @@ impl TailProbe {
         self.probe.is_some()
     }
 
-    /// One was sent; `high` is the next byte then.
+    /// A probe was sent; `high` is the next byte at that time.
     pub fn sent(&mut self, high: u64, retransmission: bool) {
         self.probe = Some(Probe { high, retransmission });
     }

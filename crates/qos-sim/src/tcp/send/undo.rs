@@ -67,7 +67,7 @@ impl Undo {
         }
     }
 
-    /// There is a reduction that may turn out to have been wrong.
+    /// A reduction may turn out to have been wrong.
     pub fn is_possible(&self) -> bool {
         self.from.is_some()
     }

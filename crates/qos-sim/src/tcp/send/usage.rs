@@ -22,7 +22,7 @@ pub(super) struct Usage {
     last_sent: Time,
     /// The round in which the use is looked at ends before this byte.
     round_end: u64,
-    /// Most segments out while the window was not full, and since when.
+    /// Maximum number of segments out while the window was not full, and since when.
     most: u32,
     since: Time,
     /// Window after an idle time, below which disuse brings none (sysctl tcp_slow_start_after_idle); `None`: it stays.
