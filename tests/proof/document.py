@@ -64,7 +64,7 @@ def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], mi
         f"{len(caught)} of {len(mistakes)} mistakes are detected in {len(files)} files.",
         "",
         *([f"Not simulated: {', '.join(missing)}.", ""] if missing else []),
-        "A cell is simulated with a mistake if its code executes the switch of the mistake. Arms without expectations",
+        "A cell is only simulated with a mistake if it executes the code of this mistake. Arms without expectations",
         "are omitted, and of sweeps all cells except those in `PICKED` of `tests/proof/prove.py`. The processor time",
         "is that of the simulations of this version; earlier results of unchanged files are reused.",
         "",
