@@ -206,12 +206,12 @@ def test_disagreement_of_host_and_router_is_reported() -> None:
     (reported,) = found(counted(), hosts=hosts)
     link = TOPOLOGY.links_of("client")[0][0].name
     assert reported == (
-        f"on the link {link} client sent 4100 packets by eth0, and R1 counts 4000 that {LAN} received: at most "
-        "50 may differ"
+        f"on the link {link}, client sent 4100 packets by eth0, but R1 counts 4000 packets that {LAN} received: "
+        "at most 50 may differ"
     )
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
     (reported,) = found(counted(), hosts=hosts)
-    assert "server received 2800 packets by eth0, and R1 counts 3000 that FastEthernet0/1 sent" in reported
+    assert "server received 2800 packets by eth0, but R1 counts 3000 packets that FastEthernet0/1 sent" in reported
 
 
 def test_a_missing_counter_is_replaced_by_others() -> None:
@@ -333,8 +333,8 @@ class TestCell:
         self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 400}})
         self.card(cell, "client", 600, 300)
         assert self.reported(cell) == [
-            f"on the link lan client sent 600 packets by eth0, and R1 counts 500 that {LAN} received: at most "
-            "33 may differ",
+            f"on the link lan, client sent 600 packets by eth0, but R1 counts 500 packets that {LAN} received: "
+            "at most 33 may differ",
             "R1 counts 800 received packets, 700 sent, 0 dropped and 0 queued: 100 are unaccounted for, "
             "at most 34 are allowed",
         ]
