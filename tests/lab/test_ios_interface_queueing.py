@@ -169,7 +169,7 @@ def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded: d
     assert 3 <= received - delayed <= 6
 
 
-def test_low_priority_queue_gets_the_rest_of_the_high_one(flooded: dict[str, Flooded]) -> None:
+def test_low_priority_queue_gets_the_rate_left_by_the_high_one(flooded: dict[str, Flooded]) -> None:
     case = flooded["priority"]
     (high_sent, high_received), (low_sent, low_received) = case.counted["high"], case.counted["low"]
     assert high_received == high_sent, "the high queue drops nothing below the line's rate"

@@ -54,7 +54,7 @@ captures:
 
 
 @pytest.mark.slow
-def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(clean: Path) -> None:
+def test_both_push_methods_configure_the_engine_alike_and_run_all_probes(clean: Path) -> None:
     file = variant(clean, lambda text: text.replace("captures:\n", PROBES))
     engines = {}
     for platform in ("ios", "engine"):

@@ -272,7 +272,7 @@ class TestCompare:
         (row,) = self.rows([], [], show={"policed": ["goodput.sum"]})
         assert [row[text] for text in texts] == ["b/s", "", "", "informative", "", ""]
 
-    def test_the_reason_for_no_expectation_is_omitted_if_there_is_one(self) -> None:
+    def test_the_remark_is_omitted_if_there_is_an_expectation(self) -> None:
         figure = PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "", remark="Nothing is expected.")
         (row,) = self.rows([figure], [expectation(arm="policed", metric="goodput.sum", at_least="1 b/s")])
         assert (row["reproduction"], row["explanation"]) == ("as predicted", "")

@@ -79,7 +79,7 @@ class TestCounters:
         drawn = class_rates(table).set_index("time_s")["queue_packets"]
         assert drawn[6.0] == 25
 
-    def test_no_sample_during_the_traffic_gives_settings_only(self) -> None:
+    def test_a_class_without_samples_during_traffic_has_only_settings(self) -> None:
         figures = dict(shape_figures(columns(classes_table(sample_run.counters_reply(-1, "S", shape=True))), 9.0))
         assert "shape.byte_limit" in figures and "shape.queue_depth.during" not in figures
 

@@ -96,7 +96,7 @@ def test_overhead_accounting_before_hqf_is_refused_by_name(line: str) -> None:
     assert "introduced with HQF" in refusal(["policy-map X", "class VOICE"], line, "classic")
 
 
-def test_no_of_a_serial_subinterface_is_refused_by_name() -> None:
+def test_removing_a_serial_subinterface_is_refused_by_name() -> None:
     assert refusal([], "no interface Serial0/0.16 point-to-point", "hqf").startswith(NOT_SUPPORTED)
 
 

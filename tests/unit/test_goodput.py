@@ -62,7 +62,7 @@ def test_a_pause_between_flows_is_part_of_their_time() -> None:
     assert list(reported_throughput(intervals, flows)[ALL]) == pytest.approx([1e6, 1e6, *[0] * 6, 1e6, 1e6])
 
 
-def test_bytes_without_a_report_are_in_the_time_without_one() -> None:
+def test_unreported_bytes_are_placed_in_the_unreported_time() -> None:
     flows, intervals = cell((flow("a", 0, 10, 1e6), 1))
     lost = intervals[(intervals["start_s"] < 3) | (intervals["start_s"] >= 6)]
     assert list(reported_throughput(lost, flows)[ALL]) == pytest.approx([1e6] * 10)

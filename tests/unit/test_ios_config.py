@@ -184,7 +184,7 @@ def test_access_list_entries_are_ordered_by_sequence() -> None:
     assert block[1:4] == ["deny tcp any any", "remark last", "permit udp any any"]
 
 
-def test_no_of_a_numbered_entry_removes_the_list() -> None:
+def test_removing_a_numbered_entry_removes_the_list() -> None:
     device = configured("access-list 7 permit any\naccess-list 7 deny any\nno access-list 7 permit any")
     assert "7" not in device.access_lists
 

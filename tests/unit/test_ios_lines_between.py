@@ -230,7 +230,7 @@ def test_a_missing_terminal_line_is_entered() -> None:
         ("1", "12", [" no host 10.0.0.2"]),
     ],
 )
-def test_a_group_keeps_one_object_until_another_is_there(before: str, after: str, sent: list[str]) -> None:
+def test_a_group_in_use_is_never_empty_between_lines(before: str, after: str, sent: list[str]) -> None:
     old, new = (
         "object-group network N\n" + "".join(f" host 10.0.0.{number}\n" for number in each) for each in (before, after)
     )

@@ -257,7 +257,7 @@ def test_help_works_in_configuration_and_after_do_and_pipes() -> None:
     assert "\n  include  Include lines that match\n" in text
 
 
-def test_help_knows_do() -> None:
+def test_help_lists_commands_after_do() -> None:
     text = typed(FakeRouter(), "terminal length 0\rconf t\r?\x15do?\x15d?\x15int fa0/1\rde?")
     assert "  do  " in text.split("(config)#?")[1]
     assert "(config)#do?\ndo  dot11  dot1x  \n" in text

@@ -313,7 +313,7 @@ class TestLimiters:
         found = infer(join(*captured(time_s, size, out, source_port=np.where(voice, 9, 7))))
         assert found.kind == "line" and found.ahead_packets == ring + 1
 
-    def test_no_limiter_is_inferred_without_one(self) -> None:
+    def test_unlimited_captures_give_no_limiter(self) -> None:
         found = infer(join(*captured(self.time_s, self.size, self.time_s + 0.002)))
         assert found.kind == "nothing" and found.rate_bps is None
         assert list(found.lines()) == [

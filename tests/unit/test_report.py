@@ -593,7 +593,7 @@ class TestAnswer:
         kinds = [[kind for kind, _, _ in bar.values] for bar in page.answer.bars]
         assert kinds == [["predicted", "measured"], ["measured"]]
 
-    def test_without_its_arms_the_report_has_the_usual_picture(self, tmp_path: Path) -> None:
+    def test_a_report_without_the_answered_arms_has_the_usual_chart(self, tmp_path: Path) -> None:
         arms = sample_run.EXPERIMENT["arms"][:1]
         answer = self.ANSWER | {"streams": []}
         experiment = {**sample_run.EXPERIMENT, "arms": arms, "compare": None, "answer": answer}

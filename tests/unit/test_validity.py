@@ -223,7 +223,7 @@ class TestSenders:
             'probe "x": more than 1% of its datagrams left over 1 ms late (99 %: 1.01 ms), so they left in bursts',
         )
 
-    def test_one_late_datagram_fails_the_maximum(self) -> None:
+    def test_one_late_datagram_invalidates_an_expected_maximum(self) -> None:
         def record(late_max_ms: float, lost: float | None = None) -> SenderRecord:
             return SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS, late_max_ms=late_max_ms, lost=lost)
 

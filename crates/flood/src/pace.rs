@@ -192,7 +192,7 @@ mod tests {
         }
 
         #[test]
-        fn however_late_the_sender_nothing_is_early_or_lost_count_of_and_bursts_are_bounded(
+        fn a_late_sender_sends_nothing_early_counts_every_datagram_and_bounds_its_bursts(
             numerator in 1u64..1_000_000, denominator in 1u64..1000, catch_up in 0u32..5,
             steps in prop::collection::vec(0u64..5_000_000, 1..200), duration in prop::option::of(1u64..100_000_000),
         ) {

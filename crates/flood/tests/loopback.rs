@@ -182,7 +182,7 @@ fn the_dscp_of_ipv6_is_the_traffic_class() {
 }
 
 #[test]
-fn the_dscp_and_the_ports_are_those_asked_for() {
+fn the_dscp_and_ports_are_those_requested() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::IpRecvTos, &true).unwrap();
     let port = socket.local_addr().unwrap().port();

@@ -102,7 +102,7 @@ mod tests {
     proptest! {
         /// Packets in order: a queue with one server (Lindley's recursion).
         #[test]
-        fn in_order_it_is_a_queue(each in 0u64..500, gaps in prop::collection::vec(0u64..1000, 1..200)) {
+        fn packets_in_order_form_a_queue(each in 0u64..500, gaps in prop::collection::vec(0u64..1000, 1..200)) {
             let mut level = level(each);
             let (mut at, mut free) = (0, 0);
             for gap in gaps {
@@ -114,7 +114,7 @@ mod tests {
 
         /// Packets in any order: one at a time, none early, and none waits except for another packet.
         #[test]
-        fn in_any_order_one_at_a_time(each in 1u64..500, times in prop::collection::vec(0u64..20_000, 1..200)) {
+        fn packets_in_any_order_are_handled_one_at_a_time(each in 1u64..500, times in prop::collection::vec(0u64..20_000, 1..200)) {
             let mut level = level(each);
             let mut done: Vec<(u64, u64)> = times.iter().map(|&at| (level.take_up(at), at)).collect();
             done.sort_unstable();

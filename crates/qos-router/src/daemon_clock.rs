@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_of_the_future_is_of_now() {
+    fn a_future_stamp_counts_as_now() {
         let mut clock = Clock::new();
         let before = clock.tick();
         let event = clock.event(wall() + 3_600_000_000_000, before);

@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn engines_come_when_they_would_among_the_others(
+        fn engine_events_come_in_the_order_of_all_events(
             steps in prop::collection::vec((0usize..6, 0u64..5), 1..300)
         ) {
             let (mut queue, mut plain) = (EventQueue::new(3), Plain::default());

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn of_shaped_queues_the_one_that_might_send_first_is_served() {
+    fn the_earliest_shaped_queue_is_served_first() {
         let mut srr = srr([10, 20, 20, 0], [1; QUEUES], false);
         let at = |tenths: u64| Time(tenths * MILLI / 10);
         assert_eq!(srr.pick(at(100), 0b0110), Some(1), "in a draw the lower number");

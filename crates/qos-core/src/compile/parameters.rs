@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_its_path() {
+    fn impossible_values_are_refused_with_their_path() {
         let error = police(&policed(RateSpec::Bps(7_999), None, false), None).unwrap_err();
         assert_eq!(error.path, "police.cir");
         assert_eq!(error.message, "7999 b/s is out of range: give 8000 to 100000000000 b/s");

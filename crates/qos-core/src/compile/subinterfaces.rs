@@ -272,7 +272,7 @@ mod tests {
 
     /// Policy-maps that mark have no queues, next to others that have, or alone.
     #[test]
-    fn what_does_not_queue_has_no_queues() {
+    fn a_policy_without_queueing_has_no_queues() {
         let maps = json!({"P": shaped(&json!({})),
             "Mark": {"classes": [{"name": "class-default", "set": [{"field": "dscp", "value": 10}]}]}});
         for output in [false, true] {

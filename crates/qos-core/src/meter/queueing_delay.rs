@@ -123,7 +123,7 @@ mod tests {
 
         /// A wait above all others lowers no quantile.
         #[test]
-        fn it_is_monotone(waits in prop::collection::vec(0u64..1 << 40, 1..200), more in 0u64..1 << 20) {
+        fn buckets_are_monotone(waits in prop::collection::vec(0u64..1 << 40, 1..200), more in 0u64..1 << 20) {
             let before = of(&waits).counters().unwrap();
             let longest = waits.iter().max().unwrap() + more;
             let after = of(&[waits, vec![longest]].concat()).counters().unwrap();

@@ -44,7 +44,7 @@ mod tests {
     const TURN: Turn = Turn { number: 5, byte_count: 1_500 };
 
     #[test]
-    fn who_is_ahead_has_the_least_keys() {
+    fn the_queue_ahead_has_the_smallest_keys() {
         assert_eq!(strict(0), 0);
         assert_eq!(strict(15), 15);
         assert!(strict(15) < joins(Turn { number: 0, ..TURN }, 0, 0), "ahead of all turns");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_empty_gives_the_rest_of_its_turn_away() {
+    fn an_empty_queue_gives_up_the_rest_of_its_turn() {
         assert_eq!(after(TURN, 0x105, 0, 1_000, true), (0x205, 0));
         assert_eq!(after(TURN, 0x105, 1_000, 1_000, true), (0x205, 500), "and owes what it had of the next");
     }

@@ -69,7 +69,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_of_one_version_leaves_the_other_alone() {
+fn rules_of_one_ip_version_ignore_the_other() {
     let echo = AccessListEntry { icmp_type: Some(128), ..entry(Permit, Some(58), &any_ipv6()) };
     let config = classes(
         "Echo",

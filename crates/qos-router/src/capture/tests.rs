@@ -58,7 +58,7 @@ fn frames_of_the_port_that_pass_the_filter_are_in_the_file_by_their_times() {
 }
 
 #[test]
-fn all_of_a_capture_that_is_not_ended_is_written() {
+fn an_unfinished_capture_is_written_completely() {
     let file = path("dropped");
     let mut captures = Captures::default();
     captures.begin(PortId(1), &wanted(&file, &[])).unwrap();

@@ -254,7 +254,7 @@ fn new_folder() -> PathBuf {
 }
 
 #[test]
-fn a_panic_in_one_router_is_its_own() {
+fn a_panic_stops_only_its_router() {
     let path = std::env::temp_dir().join(format!("qos-router-ended-{}", std::process::id()));
     let mut group = group(&vec![(100_000_000, 0); 4]);
     group.members[1] = {

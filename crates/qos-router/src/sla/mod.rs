@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_leaves_when_process_level_is_done_with_it() {
+    fn a_request_leaves_after_its_process_switching() {
         let mut agent = agent(Some(EACH));
         for kind in [ECHO, TIMESTAMP] {
             let at = Time(1_000_000_000 * u64::from(kind));

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_look_the_same() {
+    fn stamps_of_identical_packets_are_taken_in_order() {
         let mut stamps = Stamps::default();
         let key = Key::icmp(Ipv4Addr::LOCALHOST.into(), 13, 1, 1);
         stamps.insert(key, 1);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_runs_out_early_nor_later_than_an_eighth_and_two_ticks() {
+    fn a_timer_is_never_early_and_at_most_an_eighth_and_two_ticks_late() {
         let mut wait = 1;
         while wait < 120_000 * MS {
             for now in [0, 1, 4 * MS - 1, 4 * MS, 1_234_567_890] {

@@ -80,7 +80,7 @@ fn a_question_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn without_a_route_and_to_the_router_itself_it_does_not_go_out() {
+fn a_packet_without_a_route_or_to_the_router_is_not_sent() {
     let mut nowhere = question(0);
     nowhere["routes"] = json!([]);
     assert_eq!(ask(&policed(json!([])), &nowhere).end, End::NoRoute);

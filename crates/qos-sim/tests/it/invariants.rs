@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_sent_again_without_a_reason(
+    fn no_segment_is_retransmitted_without_a_reason(
         settings in any_settings(),
         delay_us in 0u64..100_000,
         bytes in 0u64..300_000,

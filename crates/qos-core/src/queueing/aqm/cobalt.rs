@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn capable_packets_are_marked() {
+    fn ecn_capable_packets_are_marked() {
         let mut law = Cobalt::default();
         decide(&mut law, 9_999, 1, 2, u32::MAX);
         let signals: Vec<_> = (10_000..11_000).map(|at| decide(&mut law, at, 20, 2, u32::MAX)).collect();
