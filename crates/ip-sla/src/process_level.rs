@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn another_time_begins_afresh() {
+    fn a_changed_time_starts_a_new_queue() {
         let mut level = level(320);
         level.take_up(1000);
         level.set(Some(10));
@@ -114,7 +114,7 @@ mod tests {
 
         /// Packets in any order: one at a time, none early, and none waits except for another packet.
         #[test]
-        fn packets_in_any_order_are_handled_one_at_a_time(each in 1u64..500, times in prop::collection::vec(0u64..20_000, 1..200)) {
+        fn packets_out_of_order_never_overlap(each in 1u64..500, times in prop::collection::vec(0u64..20_000, 1..200)) {
             let mut level = level(each);
             let mut done: Vec<(u64, u64)> = times.iter().map(|&at| (level.take_up(at), at)).collect();
             done.sort_unstable();
