@@ -549,7 +549,7 @@ def test_a_probe_refused_by_the_router_is_reported_with_its_message(probes: Call
     with pytest.raises(RunInvalid, match=r'R1 refused "ip sla schedule 1 .*": %Entry not configured'):
         running.finish()
     cell.write(cell.configuration("R1.before.ios"), "ip sla 1\n icmp-echo 10.9.9.9\n")
-    with pytest.raises(RunInvalid, match="had an operation 1 already; give the probe another number"):
+    with pytest.raises(RunInvalid, match="already had an operation 1; give the probe another number"):
         running.prepare()
 
 

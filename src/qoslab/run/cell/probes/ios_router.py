@@ -45,7 +45,7 @@ class IosProber(Prober):
         before = self.setting.cell.configuration(f"{self.probe.source}.before.ios")
         if before.exists() and f"ip sla {self.number}" in before.read_text(encoding="utf-8").splitlines():
             raise RunInvalid(
-                f'probe "{self.probe.name}": {self.probe.source} had an operation {self.number} already; '
+                f'probe "{self.probe.name}": {self.probe.source} already had an operation {self.number}; '
                 "give the probe another number"
             )
 
