@@ -86,8 +86,8 @@ def _tell(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -> None:
         echo(f"{joined.appeared:,} packets came out and are not in the first capture.")
     if joined.outside:
         echo(
-            f"Not evaluated: {joined.outside:,} of the packets in the first capture, before the first or after the last "
-            "common packet (lost, or the second capture did not run)."
+            f"Not evaluated: {joined.outside:,} of the packets in the first capture, before the first or after the "
+            "last common packet (lost, or the second capture did not run)."
         )
     flows = joined.by_flow()
     counts = " ".join(f"{name:>8}" for name in ("packets", "lost", "remarked", "overtook"))
