@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use flood::pace::{Gap, Next, Pacer};
 use netio::clock;
-use netio::tcp::{limit_unsent, tcp_info, TcpInfo};
+use netio::tcp_info::{limit_unsent, tcp_info, TcpInfo};
 use netio::wait::{Interest, Signals, Waiter};
 
 use crate::address::{family, unspecified};

@@ -10,6 +10,6 @@ pub mod program_end;
 #[cfg(target_os = "linux")]
 pub mod socket;
 #[cfg(target_os = "linux")]
-pub mod tcp;
+pub mod tcp_info;
 #[cfg(target_os = "linux")]
 pub mod wait;

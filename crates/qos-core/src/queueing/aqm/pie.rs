@@ -4,7 +4,7 @@
 //! Each update period the probability moves by alpha·(delay - target) + beta·(delay - delay before), scaled down while
 //! it is small. A packet that comes is dropped with it. Where the RFC leaves a choice this is Linux's `sch_pie`: the
 //! queueing delay is that of the packet that left last, and the probability shrinks by 1/64 (RFC: 0.98) in a period in
-//! which the queue was empty. It also is where Linux differs from the RFC: during a long overload the probability exceeds
+//! which the queue was empty. So it is where Linux differs from the RFC: during a long overload the probability exceeds
 //! 1, and needs more updates to return.
 
 use crate::frame::descriptor::mix;
