@@ -323,7 +323,7 @@ def check_queues() -> None:
 
 def check_negative_losses() -> None:
     found = Foreign("a", "iperf")
-    assert found.loss(-5, 1) is None and found.loss(5, 1) == 5
+    assert found.loss(-5, 1, 10) is None and found.loss(5, 1, 10) == 5
     found.interval_losses(1, iter([(0.0, 2), (1.0, -3)]))
     assert [note.partition(";")[0] for note in found.notes] == [
         "stream 1: found a negative loss, -5 datagrams",

@@ -261,8 +261,9 @@ def test_help_lists_commands_after_do() -> None:
     text = typed(FakeRouter(), "terminal length 0\rconf t\r?\x15do?\x15d?\x15int fa0/1\rde?")
     assert "  do  " in text.split("(config)#?")[1]
     assert "(config)#do?\ndo  dot11  dot1x  \n" in text
-    assert "d?\ndefault  define  dial-peer  dialer-list  do  dot11  dot1x  dspfarm  \n" in text
-    assert "(config-if)#de?\ndefault  delay  description  \n" in text
+    words = "decnet  default  default-value  define  dial-peer  dialer-list  dlsw  do  dot11  dot1x  dspfarm"
+    assert f"d?\n{words}  \n" in text
+    assert "(config-if)#de?\ndecnet  default  delay  description  \n" in text
 
 
 def test_help_on_an_unknown_command_is_refused() -> None:

@@ -25,6 +25,8 @@ ONE_CLOCK = {
     "datagrams.delay.p50": "of virtual time; no other lab measures it",
     "datagrams.delay.p99": "of virtual time; no other lab measures it",
     "datagrams.delay.max": "of virtual time; no other lab measures it",
+    "pages.time.mean": "the sender's, up to the receiver's answer",
+    "pages.time.max": "the sender's, up to the receiver's answer",
 }
 """Times, and the clock that each uses."""
 DIFFERENCES = {
