@@ -15,6 +15,7 @@ from qoslab.analysis import analyse, class_metrics
 from qoslab.analysis.class_lines import Line
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import class_drops
+from qoslab.analysis.missing import Missing
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import bucket_figures, police_figures
 from qoslab.analysis.series import class_rates
@@ -198,6 +199,15 @@ class TestClasses:
         replies[-1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["bytes"] = 5
         found = dict(class_figures(EachClass(columns(classes_table(*replies)), 9.0), ClassSelector("A")))
         assert "class.passed" not in found and "class.passed.during" in found
+
+    def test_drops_and_depth_of_a_class_without_packets_are_missing(self) -> None:
+        replies = [scheduled(second, A=(0, 0, 0), B=(40, 10, 0)) for second in range(10)]
+        classes = EachClass(columns(classes_table(*replies)), 9.0)
+        idle, busy = (dict(class_figures(classes, ClassSelector(name))) for name in "AB")
+        assert (idle["class.packets"], idle["class.offered"]) == (0, 0)
+        for name in ("class.drops", "class.dropped", "class.queue_depth.during"):
+            assert idle[name] == Missing("R1 FastEthernet0/1 output A: no packet matched the class")
+            assert not isinstance(busy[name], Missing)
 
     def test_children_are_named_by_their_path_and_not_counted_twice(self) -> None:
         replies = [scheduled(second, A=(40, 10, 0)) for second in range(10)]

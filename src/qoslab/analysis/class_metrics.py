@@ -32,6 +32,11 @@ _Key = tuple[str, str, str, str, str]
 """Key of a class: a row of CLASS."""
 ANY_HEADER = 14
 """Bytes of layer 2 that are counted with a packet if the line is unknown."""
+OF_PACKETS = {
+    *("class.dropped", "class.drops", "class.ecn_marks"),
+    *("class.dropped.during", "class.drops.during", "class.queue_depth.during"),
+}
+"""Metrics about what happened to the packets of a class."""
 _Figures = dict[str, float | Missing]
 _OfOne = Callable[[Columns, float, Line | None], _Figures]
 """Function that computes values of one class from its readings in order, the traffic time, and the line
@@ -103,11 +108,20 @@ class EachClass:
 
 
 def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figure]:
-    """Compute the metrics `class.*`, added up over the classes of `selector`."""
+    """Compute the metrics `class.*`, added up over the classes of `selector`.
+
+    Drops and depths of classes without a packet are missing: a bound on them would prove nothing.
+    """
     mine = selected(classes.readings, selector)
     if not len(mine):
         return
     last = last_of_class(mine)
+    idle = float(last["packets"].sum()) == 0
+    for name, value in _figures(classes, mine, last):
+        yield name, Missing(f"{_of(mine)}: no packet matched the class") if idle and name in OF_PACKETS else value
+
+
+def _figures(classes: EachClass, mine: Columns, last: Columns) -> Iterator[Figure]:
     for unit in ("packets", "bytes"):
         yield f"class.{unit}", total(last[unit], f"{unit} of classes")
     yield "class.drops", total(dropped(last, "packets"), "drops of every reason")

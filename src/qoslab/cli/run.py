@@ -132,8 +132,8 @@ def command(
     EXPERIMENT is a file, or the name of a file in experiments/. Results go to standard output, progress to standard
     error; the last line contains the path of the report. The exit status is 0 if every value is within its tolerance, 1
     if a value is not, 3 if the run is invalid or an expectation is undecided because most of its cells are invalid or
-    lack the value. Warnings about classes and policies that matched no packet do not change it; `allow_idle` in the
-    file silences them by name.
+    lack the value. Warnings about classes and policies that matched no packet do not change it, but such a class has
+    no drops and no queue depth to compare; `allow_idle` in the file silences the warnings by name.
 
     An interrupted run, or a run with invalid cells, continues with --resume; it uses the options of the original run
     unless you override them. For a run on an inventory, EXPERIMENT, --lab and --set must be given again.
