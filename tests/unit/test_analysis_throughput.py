@@ -150,7 +150,7 @@ class TestHosts:
         assert found["policed", "tcp.timeouts"] == found["policed", "tcp.timeouts(client)"] == 0
 
 
-def test_queueing_delay_is_the_greatest_last_reading() -> None:
+def test_queueing_delay_is_the_maximum_of_the_last_readings() -> None:
     rows: list[dict[str, object]] = [
         {
             "device": "R1",

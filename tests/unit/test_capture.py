@@ -147,5 +147,5 @@ class TestFilters:
         (tmp_path / "e.yml").write_text(BASE + capture)
         assert main(["run", "e.yml"]) == 2
         output = capsys.readouterr().err
-        assert 'capture wire: found the filter "tcp and and udp", expected one of pcap-filter(7): ' in output
+        assert 'capture wire: found the filter "tcp and and udp", expected the syntax of pcap-filter(7): ' in output
         assert not (tmp_path / "runs").exists()

@@ -309,7 +309,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
         ("again.csv", b"time_s,a_ms,a_kbps,a_ms\n1,2,3,4\n", 'again.csv:1: found delays of "a" in two columns'),
         ("short.csv", b"time_s,a_kbps\n2\n", "unit.csv:2: found 1 fields".replace("unit", "short")),
         ("word.csv", b"time_s,a_kbps\n1,much\n", "word.csv:2: found 'much', expected a number"),
-        ("quote.csv", b'time_s,a_kbps\n1,2\n2,"' + b"3\n" * 70000, "found no CSV: field larger than field limit"),
+        ("quote.csv", b'time_s,a_kbps\n1,2\n2,"' + b"3\n" * 70000, "found invalid CSV: field larger than field limit"),
         ("blank-lines.csv", b"\n \n\ntime_s,video\n1,2\n", 'blank-lines.csv:4: found the column "video"'),
         (
             "great.csv",

@@ -259,7 +259,7 @@ def test_bad_input_is_found_before_the_run(
     for words, text in (
         (["--junit", "none/out.xml"], "--junit none/out.xml: found no folder none to write in"),
         (["--compare", "nothing"], 'found "nothing", expected the folder of a finished run'),
-        *((["--dry-run", *words], "with --dry-run, expected them for a run") for words in FOR_A_RUN),
+        *((["--dry-run", *words], "with --dry-run, expected them only without it") for words in FOR_A_RUN),
     ):
         assert main(["run", "policing-vs-shaping", "--lab", "simulated", *words]) == 2
         assert text in capsys.readouterr().err

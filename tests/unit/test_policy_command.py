@@ -641,7 +641,7 @@ def test_paste_with_leading_counters_is_read() -> None:
     assert [each.reason for each in found.ignored] == ["its interface is not in the input"]
 
 
-def test_policies_of_other_interfaces_are_named() -> None:
+def test_policies_of_other_interfaces_are_listed() -> None:
     text = (
         "policy-map COPP\n class class-default\n  police rate 200 pps\n   conform-action transmit\n"
         "control-plane\n service-policy input COPP\n"

@@ -66,7 +66,7 @@ def alter(path: Path) -> None:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics.parquet", "cells.json"])
 @pytest.mark.parametrize("damage", [truncate, alter])
-def test_damaged_results_are_computed_again_and_named(run: RunFolder, read: list[str], name: str, damage: Any) -> None:
+def test_damaged_results_are_recomputed_and_reported(run: RunFolder, read: list[str], name: str, damage: Any) -> None:
     before = results(run)
     damage(run.tables / name)
     (note,) = analyse(run).notes

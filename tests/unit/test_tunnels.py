@@ -128,7 +128,7 @@ def test_a_port_with_other_packets_is_tried_without_the_tunnel() -> None:
         (" tunnel mode\n tunnel protection ipsec profile\n", 1),
     ],
 )
-def test_tunnels_without_encapsulation_in_ip_add_no_bytes(tunnel: str, tunnels: int) -> None:
+def test_tunnels_without_ip_encapsulation_add_no_bytes(tunnel: str, tunnels: int) -> None:
     text = text_of(tunnel=tunnel)
     assert len(tunnels_of(read_configuration(text))) == tunnels
     assert ("tunnel:" in answer_text(answer(text))) == bool(tunnels)

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrivals_are_gathered_after_many_close_rounds_only() {
+    fn arrivals_are_gathered_only_after_many_closely_spaced_rounds() {
         let mut gathering = Gathering::new(Time(0));
         let mut now = 0;
         // Echo requests: some rounds each, and then a pause.

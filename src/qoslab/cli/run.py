@@ -141,7 +141,7 @@ def command(
     _check_scheduler(scheduler, jobs, tls)
     if dry_run and (gate != Gate() or live.wanted):
         raise click.UsageError(
-            "found --junit, --summary, --compare, --live or --metrics with --dry-run, expected them for a run"
+            "found --junit, --summary, --compare, --live or --metrics with --dry-run, expected them only without it"
         )
     choice = replace(choice, strict=strict)
     folder = None
@@ -347,7 +347,8 @@ def _check_filters(plan: Plan) -> None:
             echo(f'qoslab: the filter "{point.filter}" is not tried beforehand: found no libpcap', err=True)
         elif problem:
             raise UserError(
-                f'capture {point.name}: found the filter "{point.filter}", expected one of pcap-filter(7): {problem}',
+                f'capture {point.name}: found the filter "{point.filter}", '
+                f"expected the syntax of pcap-filter(7): {problem}",
                 hint="`man pcap-filter` describes the language",
             )
 

@@ -227,7 +227,7 @@ def _io_graphs(
                 f"Throughput at {point.node} {point.interface}, flow by flow",
                 f"Mean over the traffic time of {traffic_s:g} s: all flows {text.rate(mean)}"
                 + (f"; {', '.join(flows)}" if flows else "")
-                + ". Bits of whole Ethernet frames without FCS, headers and retransmissions included.",
+                + ". Bits of whole Ethernet frames, with headers and retransmissions but without FCS.",
                 unit,
                 charts.io_graph(table),
                 binned=5 if traffic_s >= _LONG_S else 1,
@@ -437,7 +437,7 @@ def _configurations(cell: CellFiles, lab: str) -> list[Part]:
     names = {
         ".ios": f"{{}}: {lab_kind(lab).configured}",
         ".tc": f"{{}}: {lab_kind(lab).configured}",
-        ".running.ios": "{}: running configuration with it",
+        ".running.ios": "{}: running configuration after it was applied",
         ".engine.json": "{}: active data-plane configuration",
         ".tc.json": "{}: active tc commands, with their lines",
         ".before.ios": "{}: running configuration before the run",

@@ -184,7 +184,7 @@ class Health(Record):
         found = []
         if self.lost_input:
             found.append(f"{device}: the kernel dropped {self.lost_input} frames before the data plane saw them")
-        if self._late_back(one_decides):
+        if self._too_many_late_arrivals(one_decides):
             most = f"at most {LATE_ARRIVAL_SHARE:.1%} can be trusted"
             found.append(
                 f"{device}: {self.late_arrivals} of {self.received} frames came from the kernel too late for "
@@ -204,7 +204,7 @@ class Health(Record):
             )
         return tuple(found)
 
-    def _late_back(self, one_decides: bool) -> bool:
+    def _too_many_late_arrivals(self, one_decides: bool) -> bool:
         most = 0.0 if one_decides else LATE_ARRIVAL_SHARE * self.received
         return self.late_arrivals is not None and self.late_arrivals > most
 

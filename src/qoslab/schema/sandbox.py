@@ -287,7 +287,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(__obj, Undefined):
             str(__obj)
         if not __self.is_safe_callable(__obj):
-            raise SecurityError(f"found a call of a {type(__obj).__name__}, expected range(…) or a macro")
+            raise SecurityError(
+                f"found a call of an object of type {type(__obj).__name__}, expected range(…) or a macro"
+            )
         if isinstance(getattr(__obj, "__self__", None), LoopContext):
             _look(*args)  # loop.changed compares them
         return __context.call(__obj, *args, **kwargs)

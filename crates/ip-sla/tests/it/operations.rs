@@ -90,7 +90,7 @@ fn an_echo_over_ipv6_is_one_of_icmpv6() {
 }
 
 #[test]
-fn addresses_are_of_one_family_and_reach_beyond_a_link() {
+fn addresses_of_two_families_or_of_one_link_are_refused() {
     let refused = |text: &str| {
         let operations = [(7, operation(text))].into();
         Config { operations, ..Config::default() }.check().unwrap_err()

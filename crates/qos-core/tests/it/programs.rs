@@ -13,7 +13,7 @@ proptest! {
 
     /// The same with a switch.
     #[test]
-    fn random_programs_balance_in_a_switch(program in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn packet_counts_balance_in_random_programs_of_a_switch(program in prop::collection::vec(any::<u8>(), 0..600)) {
         common::program::run_switch(&program);
     }
 

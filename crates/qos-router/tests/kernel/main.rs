@@ -200,8 +200,8 @@ fn an_interface_that_goes_down_and_up_is_followed() {
 }
 
 #[test]
-fn unknown_state_is_named() {
-    if !inside("unknown_state_is_named") {
+fn unknown_state_is_reported() {
+    if !inside("unknown_state_is_reported") {
         return;
     }
     let bench = Bench::new();

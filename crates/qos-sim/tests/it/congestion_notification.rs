@@ -50,7 +50,7 @@ fn a_syn_that_is_sent_again_offers_nothing() {
 /// Section 6.1.2 and 6.1.3: while everything is marked the window is halved once in a round trip, each time reported
 /// with CWR, and ECN-Echo continues until then. Retransmissions are not ECN-capable (6.1.5).
 #[test]
-fn the_window_is_reduced_once_in_a_round_trip() {
+fn the_window_is_reduced_once_per_round_trip() {
     let rtt = 100 * MILLI;
     let mut net = Net::new(Path::new(100_000_000, rtt / 2), &settings(true), 1);
     let (from, until) = (SECOND, 2 * SECOND);

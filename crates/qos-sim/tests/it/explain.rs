@@ -38,7 +38,7 @@ fn at_an_idle_router_the_bucket_is_full_and_the_packet_leaves_at_once() {
 }
 
 #[test]
-fn during_a_flood_the_packet_finds_its_bucket_and_queue() {
+fn explanation_shows_bucket_and_queue_during_a_flood() {
     let scenario = policed(json!([flood("flood", 4_000_000, 972, 1)]));
     let answer = ask(&scenario, &question(SECOND / 2));
     let output = answer.output.expect("it came to the output");

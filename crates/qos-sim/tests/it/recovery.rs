@@ -119,7 +119,7 @@ fn a_real_timeout_is_followed_by_slow_start_of_retransmissions() {
 }
 
 #[test]
-fn duplicates_reported_undo_a_recovery() {
+fn reported_duplicates_undo_a_recovery() {
     let mut peer = ten_out(&settings(), true);
     peer.wait(100 * MS);
     for end in [2001, 3001, 4001] {

@@ -131,7 +131,7 @@ def _rows(path: Path, lines: _Lines) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, row
     except csv.Error as error:
         raise UserError(
-            f"{path}:{reader.line_num}: found no CSV: {error}, expected comma-separated fields",
+            f"{path}:{reader.line_num}: found invalid CSV: {error}, expected comma-separated fields",
             hint="after an unclosed quotation mark the rest is one field",
         ) from error
 

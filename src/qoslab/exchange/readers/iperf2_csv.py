@@ -130,7 +130,7 @@ def _rows(path: Path) -> Iterator[_Row]:
                 )
             # Other lines are messages that a server prints between its rows.
     except csv.Error as error:
-        raise UserError(f"{path}:{reader.line_num}: found no CSV: {error}", hint=_WHOLE) from error
+        raise UserError(f"{path}:{reader.line_num}: found invalid CSV: {error}", hint=_WHOLE) from error
     if row is not None and not text.endswith(("\n", "\r")) and row.end_s > row.start_s:
         # The rate is the last number of a row, or near its end.
         expected = row.bytes * 8 / (row.end_s - row.start_s)

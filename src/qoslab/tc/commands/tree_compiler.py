@@ -152,7 +152,7 @@ class _Builder:
         known = [*self.tree.classes, *(each.handle for each in self.tree.qdiscs.values() if each.handle)]
         for parent, qdisc in self.tree.qdiscs.items():
             if parent not in self.used:
-                message = f"found a qdisc at parent {parent}, expected the root, or a class or qdisc that is there"
+                message = f"found a qdisc at parent {parent}, expected the root, or an existing class or qdisc"
                 raise RefusedWordError(qdisc.place, f"{message}: {one_of(known)}", did_you_mean(parent, known))
         for classid, each in self.tree.classes.items():
             if classid not in self.used:
