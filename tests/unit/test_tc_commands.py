@@ -240,7 +240,8 @@ def test_only_kernel_routers_accept_tc_commands() -> None:
 @pytest.mark.parametrize("line", ["ip link set Ethernet0 up", "ethtool -K Ethernet0 gro off"])
 def test_commands_of_other_linux_programs_are_refused_as_such(line: str) -> None:
     text = f"{line}\ntc qdisc add dev Ethernet0 root cake bandwidth 20mbit\n"
-    assert is_tc(text) and is_tc(line) and not is_tc("interface Ethernet0\n ip address 10.0.0.1 255.0.0.0\n")
+    assert is_tc(text) and is_tc(line)
+    assert not is_tc("bridge irb\ninterface Ethernet0\n ip addr 10.0.0.1 255.0.0.0\n ip address 10.0.0.1 255.0.0.0\n")
     with pytest.raises(TcError, match=r'configuration:1:1: found "(ip|ethtool)", expected a command of tc') as refused:
         parse(text)
     assert refused.value.near.startswith("remove the line: links, addresses and routes")

@@ -59,16 +59,18 @@ class RefusedWordError(Exception):
         self.word, self.found, self.hint = word, found, hint
 
 
-PROGRAMS = ("ip", "ethtool", "sysctl", "nft", "iptables", "modprobe", "ifconfig", "bridge")
+_NOT_IOS = ("tc", "ethtool", "sysctl", "nft", "iptables", "modprobe", "ifconfig")
+"""Programs of Linux whose names begin no line of IOS."""
+PROGRAMS = ("ip", "bridge", *_NOT_IOS[1:])
 """Other programs of Linux whose commands users may expect in a template."""
-_IP_OBJECTS = ("link", "addr", "neigh", "rule", "netns")
-"""Objects of ip(8) that are no words after `ip` on IOS."""
+_IP_OBJECTS = ("link", "neigh", "rule", "netns")
+"""Objects of ip(8) that begin no word after `ip` on IOS, unlike `addr`."""
 
 
 def is_of_linux(command: list[Word]) -> bool:
     """Return whether a command is one of tc or of another program of Linux, and no line of IOS."""
-    first, second = command[0].text, command[1].text if len(command) > 1 else ""
-    return first == "tc" or (first in PROGRAMS if first != "ip" else second in _IP_OBJECTS)
+    words = [each.text for each in command[:2]]
+    return words[0] in _NOT_IOS or (words[0] == "ip" and words[-1] in _IP_OBJECTS)
 
 
 def commands_of(text: str) -> Iterator[list[Word]]:
