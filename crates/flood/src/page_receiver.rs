@@ -8,11 +8,11 @@ use nix::sys::socket::{bind, listen, setsockopt, socket, sockopt, Backlog, SockF
 use serde::Serialize;
 
 use netio::clock;
-use netio::wait::{Interest, Signals, Waiter};
+use netio::wait::Stop;
 
 use crate::address::family;
 use crate::error::Error;
-use crate::page_sender::{seconds, signalled, system};
+use crate::page_sender::{seconds, system};
 
 /// Bytes that are read at once.
 const READ: usize = 65_536;
@@ -62,23 +62,17 @@ impl PageReceiver {
     /// Receives until all connections have ended, or until a signal.
     pub fn run(&self) -> Result<Received, Error> {
         let listener = self.open()?;
-        let signals = Signals::new().map_err(|error| system("cannot wait for signals", &error))?;
+        let mut stop = Stop::on_signals().map_err(|error| system("cannot wait for signals", &error))?;
         let mut connections: Vec<Connection> = Vec::new();
-        let mut waiter = Waiter::default();
         let mut buffer = vec![0u8; READ];
         let wanted = self.streams.map_or(usize::MAX, usize::from);
         loop {
-            let open = connections.iter().filter_map(|each| each.stream.as_ref());
-            waiter.clear();
-            waiter.add(signals.as_raw_fd(), Interest::READ, ());
-            open.for_each(|stream| waiter.add(stream.as_raw_fd(), Interest::READ, ()));
-            if connections.len() < wanted {
-                waiter.add(listener.as_raw_fd(), Interest::READ, ());
-            } else if connections.iter().all(|each| each.stream.is_none()) {
+            let accepts = connections.len() < wanted;
+            if !accepts && connections.iter().all(|each| each.stream.is_none()) {
                 break;
             }
-            waiter.wait(None);
-            if signalled(&signals) {
+            let open = connections.iter().filter_map(|each| each.stream.as_ref()).map(AsRawFd::as_raw_fd);
+            if stop.wait(open.chain(accepts.then(|| listener.as_raw_fd())), None) {
                 break;
             }
             while connections.len() < wanted {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{bind, connect, setsockopt, socket, sockopt, SockFlag, SockType, SockaddrStorage};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use flood::pace::{Gap, Next, Pacer};
 use netio::clock;
 use netio::tcp_info::{limit_unsent, tcp_info, TcpInfo};
-use netio::wait::{Interest, Signals, Waiter};
+use netio::wait::{Interest, Stop};
 
 use crate::address::{family, unspecified};
 use crate::error::Error;
@@ -129,7 +129,7 @@ impl PageSender {
         if self.spread >= self.duration {
             return Err(Error::Options("found a spread that is not below the duration, expected a lower one".into()));
         }
-        let signals = Signals::new().map_err(|error| system("cannot wait for signals", &error))?;
+        let mut stop = Stop::on_signals().map_err(|error| system("cannot wait for signals", &error))?;
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut connections: Vec<Connection> = (0..self.streams)
             .map(|_| Connection { offset: random.u64(0..=self.spread), state: State::Waiting })
@@ -137,21 +137,17 @@ impl PageSender {
         let mut data = vec![0u8; UNSENT as usize];
         random.fill(&mut data);
         let start = clock::monotonic();
-        let mut waiter = Waiter::default();
         loop {
-            waiter.clear();
-            waiter.add(signals.as_raw_fd(), Interest::READ, ());
             let mut next = u64::MAX;
             for connection in &mut connections {
                 next = next.min(self.step(connection, start, &data)?);
-                connection.watch(&mut waiter);
             }
             if connections.iter().all(|each| matches!(each.state, State::Closed(..))) {
                 break;
             }
             let now = clock::monotonic();
-            waiter.wait((next < u64::MAX).then(|| next.saturating_sub(now)));
-            if signalled(&signals) {
+            let timeout = (next < u64::MAX).then(|| next.saturating_sub(now));
+            if stop.wait_for(connections.iter().filter_map(Connection::awaited), timeout) {
                 break;
             }
         }
@@ -259,15 +255,14 @@ impl PageSender {
 }
 
 impl Connection {
-    /// Adds the socket with the events for which the connection waits.
-    fn watch(&self, waiter: &mut Waiter<()>) {
+    /// The socket, with the events for which the connection waits.
+    fn awaited(&self) -> Option<(RawFd, Interest)> {
         match &self.state {
-            State::Connecting(stream) => waiter.add(stream.as_raw_fd(), Interest { read: false, write: true }, ()),
+            State::Connecting(stream) => Some((stream.as_raw_fd(), Interest { read: false, write: true })),
             State::Open(stream, traffic) => {
-                let interest = Interest { read: true, write: traffic.accepted < traffic.started };
-                waiter.add(stream.as_raw_fd(), interest, ());
+                Some((stream.as_raw_fd(), Interest { read: true, write: traffic.accepted < traffic.started }))
             }
-            State::Waiting | State::Closed(..) => {}
+            State::Waiting | State::Closed(..) => None,
         }
     }
 }
@@ -391,15 +386,6 @@ impl Traffic {
 
 fn info(stream: &TcpStream) -> Result<TcpInfo, Error> {
     tcp_info(stream).map_err(|error| system("cannot read the values of a connection", &error))
-}
-
-/// Returns whether a signal has arrived.
-pub fn signalled(signals: &Signals) -> bool {
-    let mut now = Waiter::default();
-    now.add(signals.as_raw_fd(), Interest::READ, ());
-    now.wait(Some(0));
-    let found = now.ready().next().is_some();
-    found
 }
 
 /// Nanoseconds as seconds.

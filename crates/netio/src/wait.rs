@@ -158,10 +158,19 @@ impl Stop {
     /// Sleeps until a descriptor has something, `timeout_ns` have passed (`None`: for ever) or a signal comes; returns
     /// whether one has come.
     pub fn wait(&mut self, descriptors: impl IntoIterator<Item = RawFd>, timeout_ns: Option<u64>) -> bool {
+        self.wait_for(descriptors.into_iter().map(|descriptor| (descriptor, Interest::READ)), timeout_ns)
+    }
+
+    /// Sleeps as [`Stop::wait`] does, until one of the events of a descriptor.
+    pub fn wait_for(
+        &mut self,
+        descriptors: impl IntoIterator<Item = (RawFd, Interest)>,
+        timeout_ns: Option<u64>,
+    ) -> bool {
         self.waiter.clear();
         self.waiter.add(self.signals.as_raw_fd(), Interest::READ, true);
-        for descriptor in descriptors {
-            self.waiter.add(descriptor, Interest::READ, false);
+        for (descriptor, interest) in descriptors {
+            self.waiter.add(descriptor, interest, false);
         }
         self.waiter.wait(timeout_ns);
         self.requested |= self.waiter.ready().any(|(signal, _)| signal);
