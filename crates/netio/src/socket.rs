@@ -355,7 +355,12 @@ fn peer(storage: &libc::sockaddr_storage) -> Option<(IpAddr, u16)> {
 }
 
 /// Sets an option of a socket.
-fn set(socket: &socket2::Socket, level: libc::c_int, option: libc::c_int, value: libc::c_uint) -> io::Result<()> {
+pub(crate) fn set(
+    socket: &impl AsRawFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_uint,
+) -> io::Result<()> {
     let length = std::mem::size_of_val(&value) as libc::socklen_t;
     // SAFETY: `value` is readable and of the length that is given.
     let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use crate::socket::set;
+
 /// Values of a connection, from the kernel's `struct tcp_info` (include/uapi/linux/tcp.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
@@ -61,21 +63,7 @@ pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
 /// # Errors
 /// The socket is not a TCP socket.
 pub fn limit_unsent(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
-    let length = std::mem::size_of_val(&bytes) as libc::socklen_t;
-    // SAFETY: `bytes` is readable and of the length that is given.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_NOTSENT_LOWAT,
-            (&raw const bytes).cast(),
-            length,
-        )
-    };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    set(&socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
 #[cfg(test)]
