@@ -62,7 +62,7 @@ def form_of(path: Path) -> str:
     if _LINE_OF_ROUTER.search(text):
         return ROUTER
     refuse_other_systems(text, str(path))
-    raise others.recognised(path, head) or _unknown(path)
+    raise _unknown(path)
 
 
 def _unknown(path: Path) -> UserError:
