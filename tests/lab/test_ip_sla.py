@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import time
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +12,7 @@ from labs import topology
 
 from qoslab.ios.environment import DataPlaneRefusedError
 from qoslab.virtual_lab import Lab
-from waiting import PATIENCE_S
+from waiting import wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
@@ -32,16 +31,19 @@ async def _configure(lab: Lab, router: str, ip_sla: dict[str, Any], process_ns: 
         await client.configure(config)
 
 
-async def _ended(lab: Lab) -> dict[str, Any]:
+def _ended(lab: Lab) -> dict[str, Any]:
     """Return the report once every operation has run."""
-    deadline = time.monotonic() + PATIENCE_S
-    async with lab.control("R1") as client:
-        while True:
+
+    async def report() -> dict[str, Any]:
+        async with lab.control("R1") as client:
             found: dict[str, Any] = (await client.ip_sla(samples=True))["operations"]
-            if all(each["latest"]["return_code"] != "unknown" for each in found.values()):
-                return found
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.1)
+        return found
+
+    def ended() -> dict[str, Any]:
+        found = asyncio.run(report())
+        return found if all(each["latest"]["return_code"] != "unknown" for each in found.values()) else {}
+
+    return wait_until(ended, "every operation has run")
 
 
 def test_every_operation_is_answered_by_a_router_with_a_responder(name: str) -> None:
@@ -52,13 +54,13 @@ def test_every_operation_is_answered_by_a_router_with_a_responder(name: str) -> 
         "4": _operation("udp-jitter", target_port=5002),
     }
 
-    async def measure(lab: Lab) -> dict[str, Any]:
+    async def configure(lab: Lab) -> None:
         await _configure(lab, "R2", {"responder": True}, PROCESS_NS)
         await _configure(lab, "R1", {"operations": operations}, PROCESS_NS)
-        return await _ended(lab)
 
     with Lab.up(TWO_ROUTERS, name=name) as lab:
-        found = asyncio.run(measure(lab))
+        asyncio.run(configure(lab))
+        found = _ended(lab)
     for number, packets in (("1", 1), ("2", 10), ("3", 1), ("4", 10)):
         latest = found[number]["latest"]
         assert latest["return_code"] == "ok", number
@@ -80,12 +82,9 @@ def test_operation_without_a_responder_reports_no_connection(name: str) -> None:
         "3": _operation("icmp-echo", target="10.1.0.9"),
     }
 
-    async def measure(lab: Lab) -> dict[str, Any]:
-        await _configure(lab, "R1", {"operations": operations})
-        return await _ended(lab)
-
     with Lab.up(TWO_ROUTERS, name=name) as lab:
-        found = asyncio.run(measure(lab))
+        asyncio.run(_configure(lab, "R1", {"operations": operations}))
+        found = _ended(lab)
         codes = [found[number]["latest"]["return_code"] for number in ("1", "2", "3")]
         assert codes == ["no_connection", "timeout", "timeout"]
         asyncio.run(_taken_port(lab))

@@ -21,6 +21,7 @@ from experiment_files import experiment_file
 from levels import long_cases
 from qoslab.virtual_lab import Lab
 from verdicts import newest_run, reasons_except_lateness, status_of
+from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -259,13 +260,16 @@ def test_killed_program_of_a_cell_is_reported(clean: Path) -> None:
 
 
 def kill_inside(lab: Lab, victim: str) -> None:
-    """Kill the first process of a lab whose command line begins with these words."""
-    for pid in inside(lab):
-        program, _, arguments = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().partition(" ")
-        if f"{Path(program).name} {arguments}".startswith(victim):
-            os.kill(pid, signal.SIGKILL)
-            return
-    raise AssertionError(f"no {victim} in the lab")
+    """Kill the first process of a lab whose command line begins with these words, once it runs."""
+
+    def found() -> int:
+        for pid in inside(lab):
+            program, _, words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().partition(" ")
+            if f"{Path(program).name} {words}".startswith(victim):
+                return pid
+        return 0
+
+    os.kill(wait_until(found, f"{victim} runs in the lab"), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

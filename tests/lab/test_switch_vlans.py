@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +13,7 @@ from test_switch import RECEIVE
 
 from qoslab.genie.show_parser import parse
 from qoslab.virtual_lab import Lab
-from waiting import PATIENCE_S
+from waiting import wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch_vlans")]
 
@@ -81,14 +80,15 @@ def profile(lab: Lab, port: int, *, frames: int) -> tuple[int, int]:
     earlier.
     """
     name = f"GigabitEthernet1/0/{port}"
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
+
+    def arrived() -> dict[str, int]:
         parsed = shown(lab, f"show mls qos interface {name} statistics")
         assert isinstance(parsed, dict)
-        found = parsed["interface"][name]["policer"]
-        if found["in_profile"] + found["out_of_profile"] >= frames or time.monotonic() > deadline:
-            return found["in_profile"], found["out_of_profile"]
-        time.sleep(0.05)
+        found: dict[str, int] = parsed["interface"][name]["policer"]
+        return found if found["in_profile"] + found["out_of_profile"] >= frames else {}
+
+    found = wait_until(arrived, f"the policer of {name} has counted {frames} frames")
+    return found["in_profile"], found["out_of_profile"]
 
 
 def police(lab: Lab, exceed: str) -> None:
