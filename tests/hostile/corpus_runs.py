@@ -21,7 +21,7 @@ from hostile_captures import CAPTURES
 from hostile_runs import BEGIN, CELL, COMPUTED, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, Change, asked
 from qoslab.cli import main
 from qoslab.results.progress import PROGRESS
-from qoslab.results.record_files import sealed
+from qoslab.results.sealed_files import sealed
 
 READERS: dict[str, tuple[str, ...]] = {
     "verify": ("verify", "run"),

@@ -21,7 +21,7 @@ from commands import Command, temporary_folder, wait_until_nothing_is_left
 
 from processor import slowness
 from qoslab.results.progress import PROGRESS
-from qoslab.results.record_files import sealed
+from qoslab.results.sealed_files import sealed
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 ENDS_S = 5.0

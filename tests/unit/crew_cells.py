@@ -17,7 +17,7 @@ def passes(task: dict[str, Any]) -> dict[str, Any]:
     import json
     import zipfile
 
-    from qoslab.results.record_files import sealed
+    from qoslab.results.sealed_files import sealed
 
     record = {name: task[name] for name in ("arm", "parameters", "repetition", "attempt", "key")} | {"valid": True}
     text = json.dumps(record, indent=2)

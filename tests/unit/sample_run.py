@@ -25,8 +25,7 @@ from qoslab.results import (
     RunFolder,
     Step,
 )
-from qoslab.results.checksums import seal_of, seals
-from qoslab.results.record_files import sealed
+from qoslab.results.sealed_files import seal_of, sealed, seals
 from qoslab.traffic import tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"

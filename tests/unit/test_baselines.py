@@ -19,7 +19,7 @@ from qoslab.generate.outdated import outdated
 from qoslab.generate.results_page import results_document
 from qoslab.model.run_figures import RunFigure
 from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, changes, read, reduced, rows_of
-from qoslab.results.record_files import sealed
+from qoslab.results.sealed_files import sealed
 
 TOP = Path(__file__).parents[2]
 KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"

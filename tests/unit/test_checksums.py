@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.results import checksums
-from qoslab.results.checksums import FileSeal, difference, differences, files_below, seal_of, seals
-from qoslab.results.record_files import sealed, unsealed
+from qoslab.results import sealed_files
+from qoslab.results.sealed_files import FileSeal, difference, differences, files_below, seal_of, sealed, seals, unsealed
 
 HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 """SHA-256 of `hello`."""
@@ -146,10 +145,10 @@ def test_a_difference_is_a_full_sentence(tmp_path: Path) -> None:
 
 def test_a_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(tmp_path / "a.pcapng", b"hello")
-    monkeypatch.setattr(checksums, "MOST_BYTES", 5)
+    monkeypatch.setattr(sealed_files, "MOST_BYTES", 5)
     assert difference(path, "a.pcapng", written(b"hello")) == ""
-    monkeypatch.setattr(checksums, "MOST_BYTES", 4)
-    monkeypatch.setattr(checksums, "seal_of", lambda path: pytest.fail("was read"))
+    monkeypatch.setattr(sealed_files, "MOST_BYTES", 4)
+    monkeypatch.setattr(sealed_files, "seal_of", lambda path: pytest.fail("was read"))
     assert difference(path, "a.pcapng", written(b"hello")) == "a.pcapng: 5 bytes were written, 5 bytes are there"
 
 

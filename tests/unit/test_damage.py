@@ -19,7 +19,7 @@ from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.results import RunFolder, find_unfinished
 from qoslab.results.changes import RouterChanges, read_changes, write_changes
-from qoslab.results.checksums import seal_of
+from qoslab.results.sealed_files import seal_of
 from qoslab.results.tables import read_table
 from qoslab.results.verify import verify
 from verdicts import newest_run, status_of

@@ -19,9 +19,9 @@ from levels import by_level, every
 from qoslab.cli import main
 from qoslab.results import RunFolder
 from qoslab.results.cell_files import damage_of
-from qoslab.results.checksums import CELL_RECORD, seals
 from qoslab.results.file_access import Disk
 from qoslab.results.progress import PROGRESS
+from qoslab.results.sealed_files import CELL_RECORD, seals
 from qoslab.results.verify import verify
 from qoslab.run.cluster import remote_worker
 from qoslab.run.cluster.crew import ClusterCrew

@@ -31,10 +31,10 @@ from qoslab.live.openmetrics import exposition
 from qoslab.live.page import page_of
 from qoslab.live.screen import screen
 from qoslab.live.watched import WatchedRun
-from qoslab.results import Cell, RunFolder, record_files, tables
+from qoslab.results import Cell, RunFolder, sealed_files, tables
 from qoslab.results.progress import PROGRESS
-from qoslab.results.record_files import sealed
 from qoslab.results.records import RunOptions
+from qoslab.results.sealed_files import sealed
 from qoslab.schema import CellIdentity
 
 ASKED = RunOptions(file="e.yml")
@@ -419,7 +419,7 @@ def test_list_omits_a_comparison_with_too_many_values(
 
 
 def test_endless_progress_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / "run.json").write_bytes(sealed(record_files.json_of(ASKED)))
+    (run / "run.json").write_bytes(sealed(sealed_files.json_of(ASKED)))
     with (run / PROGRESS).open("ab") as file:
         file.truncate(64 * 2**20 + 1)
     assert main(["watch", str(run)]) == 2

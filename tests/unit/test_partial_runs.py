@@ -21,7 +21,7 @@ from qoslab.report import gate
 from qoslab.report.page import build_page, published_tables
 from qoslab.report.view import RunView
 from qoslab.results.baselines import BASELINES, COMPARISON, Baseline, read
-from qoslab.results.record_files import sealed, unsealed
+from qoslab.results.sealed_files import sealed, unsealed
 from qoslab.schema import load_experiment
 
 TOP = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 from levels import by_level, everything
 from qoslab.cli import main
 from qoslab.results import find_run
-from qoslab.results.checksums import CELL_RECORD, seals
+from qoslab.results.sealed_files import CELL_RECORD, seals
 from verdicts import newest_run, status_of
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"

@@ -32,7 +32,7 @@ from qoslab.model.matrix import as_values
 from qoslab.model.metrics import Reference
 from qoslab.results import CellFiles, CellRecord, FileSeal, RunFolder, tables
 from qoslab.results.cell_files import EXPERIMENT
-from qoslab.results.checksums import CELL_RECORD
+from qoslab.results.sealed_files import CELL_RECORD
 from qoslab.schema import CellIdentity
 from qoslab.traffic import TrafficError
 

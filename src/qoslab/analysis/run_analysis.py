@@ -27,9 +27,9 @@ from qoslab.model.metrics import Reference
 from qoslab.model.partial_runs import STRICT
 from qoslab.results import CellFiles, CellSummary, Manifest, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
-from qoslab.results.checksums import seal_of_content
 from qoslab.results.file_access import WriteError
 from qoslab.results.folder import MANIFEST, SAVED_CELLS, OpenRun
+from qoslab.results.sealed_files import seal_of_content
 
 
 class ImpossibleError(RunInvalid):

@@ -24,10 +24,9 @@ from qoslab.capture.packet_tables import PROGRAM
 from qoslab.errors import MachineError, UserError
 from qoslab.model.metrics import METRICS, AddedMetric
 from qoslab.results import FileSeal, RunFolder, tables
-from qoslab.results.checksums import content_difference
-from qoslab.results.file_access import WriteError, read_bytes
+from qoslab.results.file_access import WriteError
 from qoslab.results.folder import SAVED_CELLS
-from qoslab.results.record_files import MANIFEST_MOST, json_of, read_record, sealed
+from qoslab.results.sealed_files import MANIFEST_MOST, content_difference, json_of, read_bytes, read_record, sealed
 from qoslab.system.programs import own_program
 from qoslab.system.source_hash import files_below, sha256_of
 

@@ -30,7 +30,7 @@ from qoslab.report.arms import Graph
 from qoslab.report.headline_chart import overlaid
 from qoslab.report.html import foreign_html
 from qoslab.results import RunFolder, tables
-from qoslab.results.checksums import seal_of
+from qoslab.results.sealed_files import seal_of
 from qoslab.system.printing import one_line
 
 _MOST_LINES = 12

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from qoslab.exchange.attribution import author_of
 from qoslab.exchange.base import ExportRequest
 from qoslab.results import FileSeal, Manifest
-from qoslab.results.checksums import CRATE
+from qoslab.results.sealed_files import CRATE
 
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
 _TERMS = {"sha256": "https://schema.org/sha256"}

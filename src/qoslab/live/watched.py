@@ -16,8 +16,8 @@ from qoslab.errors import QoslabError, UserError
 from qoslab.live.counter_rates import Rates
 from qoslab.live.tail import Tail
 from qoslab.results import RunFolder
-from qoslab.results.file_access import read_text
 from qoslab.results.progress import FINISHED, FORMAT, PROGRESS
+from qoslab.results.sealed_files import read_text
 
 RUNNING, BROKEN_OFF = "running", "broken off"
 SILENT_S = 3.0

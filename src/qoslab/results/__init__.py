@@ -12,7 +12,6 @@ from qoslab.system.first_use import on_first_use
 if TYPE_CHECKING:
     from qoslab.results.cell import Cell as Cell
     from qoslab.results.cell_files import CellFiles as CellFiles
-    from qoslab.results.checksums import FileSeal as FileSeal
     from qoslab.results.folder import (
         RunFolder as RunFolder,
     )
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     )
     from qoslab.results.folder import (
         runs as runs,
-    )
-    from qoslab.results.records import (
-        FORMAT as FORMAT,
     )
     from qoslab.results.records import (
         Attempt as Attempt,
@@ -79,9 +75,11 @@ if TYPE_CHECKING:
     from qoslab.results.records import (
         Step as Step,
     )
+    from qoslab.results.sealed_files import FORMAT as FORMAT
+    from qoslab.results.sealed_files import FileSeal as FileSeal
 
 _MODULES = {
-    "FORMAT": "records",
+    "FORMAT": "sealed_files",
     "Attempt": "records",
     "CaptureRecord": "records",
     "Cell": "cell",
@@ -89,7 +87,7 @@ _MODULES = {
     "CellRecord": "records",
     "CellSummary": "records",
     "ClockRecord": "records",
-    "FileSeal": "checksums",
+    "FileSeal": "sealed_files",
     "FlowRecord": "records",
     "Health": "records",
     "HostClockRecord": "records",

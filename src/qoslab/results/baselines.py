@@ -21,8 +21,8 @@ from qoslab.model.partial_runs import LeftOut, asked_of_all, left_out
 from qoslab.model.run_figures import RunFigure, Score
 from qoslab.results.file_access import replace
 from qoslab.results.folder import RunFolder
-from qoslab.results.record_files import sealed
 from qoslab.results.records import Manifest, Session
+from qoslab.results.sealed_files import sealed
 
 _Row = TypeVar("_Row")
 

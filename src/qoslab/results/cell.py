@@ -12,18 +12,10 @@ from typing import Any
 
 from qoslab.model.experiment import Experiment
 from qoslab.results.cell_files import EXPERIMENT, CellFiles, capture_file, observation_file, traffic_file
-from qoslab.results.checksums import CELL_RECORD, seals
-from qoslab.results.file_access import (
-    append,
-    replace,
-    sync_all,
-    sync_names,
-    write_once,
-    writing,
-)
-from qoslab.results.record_files import json_of, sealed
+from qoslab.results.file_access import append, replace, sync_all, sync_names, write_once, writing
 from qoslab.results.records import CellRecord
 from qoslab.results.redaction import KNOWN
+from qoslab.results.sealed_files import CELL_RECORD, json_of, sealed, seals
 from qoslab.schema import CellIdentity, Identified
 
 

@@ -11,17 +11,22 @@ from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
-from qoslab.results.checksums import (
+from qoslab.results.records import CellRecord
+from qoslab.results.sealed_files import (
     CELL_RECORD,
+    RECORD_MOST,
+    TEXT_MOST,
     FileSeal,
+    as_text,
     content_difference,
     difference,
     differences,
+    experiment_of,
+    read_bytes,
+    read_record,
+    record_of,
     seal_of,
 )
-from qoslab.results.file_access import as_text, read_bytes
-from qoslab.results.record_files import RECORD_MOST, TEXT_MOST, experiment_of, read_record, record_of
-from qoslab.results.records import CellRecord
 from qoslab.schema import CellIdentity, Identified
 from qoslab.traffic import Output
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from qoslab.errors import DamageError, UserError
-from qoslab.results.file_access import read_bytes, replace, writing
+from qoslab.results.file_access import replace, writing
 from qoslab.results.folder import RunFolder
-from qoslab.results.record_files import sealed, unsealed
 from qoslab.results.records import Record
+from qoslab.results.sealed_files import read_bytes, sealed, unsealed
 
 NAME = "changes.json"
 CHANGES_MOST = 64 * 2**20

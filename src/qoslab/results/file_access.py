@@ -1,4 +1,4 @@
-"""Access to files of a run folder: atomic writing, syncing, and reading with limits."""
+"""Writing of files of a run folder: atomic, and synced."""
 
 from __future__ import annotations
 
@@ -242,28 +242,3 @@ def _syncing() -> ThreadPoolExecutor:
 
 # Threads do not exist in a forked process.
 os.register_at_fork(after_in_child=_syncing.cache_clear)
-
-
-def read_bytes(path: Path, most: int) -> bytes:
-    """Return the content of a file of a run. Raise `UserError` if it cannot be read or is larger than `most` bytes."""
-    try:
-        with path.open("rb") as handle:
-            size = os.fstat(handle.fileno()).st_size
-            # The buffer has the requested size.
-            content = handle.read(size) if size <= most else b""
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a complete run folder?") from error
-    if size > most:
-        message = f"{path}: found {size} bytes, expected at most {most}"
-        raise UserError(message, hint="a run never writes a file of this size; it was changed")
-    return content
-
-
-def read_text(path: Path, most: int) -> str:
-    """Return the text of a file, with invalid UTF-8 replaced."""
-    return as_text(read_bytes(path, most))
-
-
-def as_text(content: bytes) -> str:
-    """Return bytes as text with Unix line ends, with invalid UTF-8 replaced."""
-    return content.decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -21,26 +21,26 @@ from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
 from qoslab.results.cell import Cell
 from qoslab.results.cell_files import CellFiles, damage_of
-from qoslab.results.checksums import CELL_RECORD, CRATE, FileSeal, seal_of, seals
-from qoslab.results.file_access import (
-    as_text,
-    read_bytes,
-    replace,
-    sync_names,
-    writing,
-)
-from qoslab.results.record_files import (
+from qoslab.results.file_access import replace, sync_names, writing
+from qoslab.results.records import CellSummary, Manifest, RunOptions
+from qoslab.results.sealed_files import (
+    CELL_RECORD,
+    CRATE,
     MANIFEST_MOST,
     RECORD_MOST,
     TEXT_MOST,
+    FileSeal,
+    as_text,
     check_experiment,
     json_of,
+    read_bytes,
     read_record,
     read_whole,
     record_of,
+    seal_of,
     sealed,
+    seals,
 )
-from qoslab.results.records import CellSummary, Manifest, RunOptions
 from qoslab.schema import CellIdentity
 from qoslab.system.printing import one_line
 

@@ -17,11 +17,9 @@ from qoslab.model.experiment import Experiment, Order
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_values
 from qoslab.model.units import Duration
-from qoslab.results.checksums import FileSeal
+from qoslab.results.sealed_files import FORMAT, FileSeal
 from qoslab.schema import CellIdentity
 
-FORMAT = 3
-"""Version of the run folder's layout and records. A reader refuses every other version."""
 YEARS = (1970, 2200)
 """Valid years of a machine's clock: nanoseconds since 1970 have 63 bits."""
 

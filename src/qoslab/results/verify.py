@@ -13,12 +13,10 @@ from qoslab.errors import UserError
 from qoslab.results.baselines import AVERAGES, COMPARISON, SCORES
 from qoslab.results.cell_files import damage_of
 from qoslab.results.changes import damaged_changes
-from qoslab.results.checksums import CELL_RECORD, CRATE, FileSeal, difference, seal_of
-from qoslab.results.file_access import read_text
 from qoslab.results.folder import LOCK, MANIFEST, NAME_MOST, SAVED_CELLS, RunFolder
 from qoslab.results.progress import PROGRESS
-from qoslab.results.record_files import MANIFEST_MOST
 from qoslab.results.records import Manifest
+from qoslab.results.sealed_files import CELL_RECORD, CRATE, MANIFEST_MOST, FileSeal, difference, read_text, seal_of
 from qoslab.results.tables import SCHEMAS, check_table
 
 _OF_A_RUN = frozenset(

@@ -39,7 +39,7 @@ from qoslab.model.units import Rate
 from qoslab.policy.other_systems import refuse_other_systems, refuse_switch, refuse_unmodelled_switch
 from qoslab.policy.pasted import configuration_text, without_banners
 from qoslab.policy.pasted_configuration import read_configuration
-from qoslab.results.checksums import seal_of
+from qoslab.results.sealed_files import seal_of
 
 LARGEST = 64_000_000
 """Maximum characters of all files together."""
