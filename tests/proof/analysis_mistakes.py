@@ -21,10 +21,10 @@ from qoslab.analysis import (
     goodput,
     idle,
     line_limit,
+    measured_figures,
     series,
     statistics,
     steady,
-    sweeps,
     timeline,
 )
 from qoslab.analysis import readings as analysis
@@ -212,8 +212,8 @@ def _as_passed(verdict: str) -> Callable[..., object]:
 
 
 def _without_parameters(
-    _: Callable[..., object], sides: list[list[expected_comparison.CellKey]], names: object
-) -> list[list[expected_comparison.CellKey]]:
+    _: Callable[..., object], sides: list[list[measured_figures.CellKey]], names: object
+) -> list[list[measured_figures.CellKey]]:
     """Pair cells by repetition, regardless of their parameters."""
     common = set.intersection(*({key[1:] for key in side} for side in sides))
     return [[key for key in side if key[1:] in common] for side in sides]
@@ -294,11 +294,11 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "fairness refers to the whole time, regardless of the times of the flows",
         _calculation(goodput, "common_span", lambda right, flows: timeline.span(flows)),
     ),
-    ("cells-unpaired", "a ratio combines different cells", _calculation(expected_comparison, "alike", _all_cells)),
+    ("cells-unpaired", "a ratio combines different cells", _calculation(measured_figures, "alike", _all_cells)),
     (
         "cells-dropped",
         "cells without the value are ignored",
-        _calculation(expected_comparison, "undecided", lambda right, counted, planned: False),
+        _calculation(measured_figures, "undecided", lambda right, counted, planned: False),
     ),
     (
         "averages-of-the-rest",
@@ -308,7 +308,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "repetitions-unpaired",
         "two values of a parameter are compared in different repetitions",
-        _calculation(sweeps, "shared_repetitions", lambda right, one, other: (one, other)),
+        _calculation(averages, "shared_repetitions", lambda right, one, other: (one, other)),
     ),
     (
         "normal-for-t",
@@ -333,13 +333,13 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "cells-of-other-parameters",
         "cells are paired by repetition only",
-        _calculation(expected_comparison, "alike", _without_parameters),
+        _calculation(measured_figures, "alike", _without_parameters),
     ),
     (
         "arms-unpaired",
         "cells are paired by the parameters in which their arms differ, too",
         _calculation(
-            expected_comparison,
+            measured_figures,
             "pairing",
             lambda right, sides: {name for side in sides for cell in side for name, _ in cell[0]},
         ),
@@ -398,7 +398,9 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "lowest-for-highest",
         "the worst cell is used as the best one",
-        _calculation(sweeps, "extremes", lambda right, found, count, *, lowest: right(found, count, lowest=not lowest)),
+        _calculation(
+            averages, "extremes", lambda right, found, count, *, lowest: right(found, count, lowest=not lowest)
+        ),
     ),
     (
         "idle-class-forgotten",

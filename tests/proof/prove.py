@@ -39,8 +39,8 @@ from simulation_cache import SimulationCache
 
 from experiment_files import simulated_experiments
 from qoslab.analysis import readings
+from qoslab.analysis.judged import judge
 from qoslab.analysis.metrics import of_all_cells
-from qoslab.analysis.run_analysis import judge
 from qoslab.errors import QoslabError
 from qoslab.lab_kinds import lab_kind
 from qoslab.lab_kinds.simulated import Simulated

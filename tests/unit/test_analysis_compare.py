@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from qoslab.analysis import expected_comparison as comparing
+from qoslab.analysis import measured_figures
 from qoslab.analysis.statistics import average, ratio
+from qoslab.analysis.written import to_json
 from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.expectations import Expectation
 from qoslab.model.units import Duration, Rate
@@ -82,12 +84,12 @@ class TestMeasured:
         ("e", 2, 1, 3.0, True, None),
     )
 
-    def figure(self, arm: str, **where: int | tuple[int, ...]) -> comparing.Measured:
-        return comparing.measured_figure(self.rings, arm, "rtt.max", where)
+    def figure(self, arm: str, **where: int | tuple[int, ...]) -> measured_figures.Measured:
+        return measured_figures.measured_figure(self.rings, arm, "rtt.max", where)
 
     def test_value_is_the_mean_of_medians_by_cell(self) -> None:
         groups = [[20.0, 23.1, 21.7], [10.0, 10.2, 19.4], [5.0]]
-        assert self.figure("a") == comparing.Measured(
+        assert self.figure("a") == measured_figures.Measured(
             average(groups), trusted=True, excluded=1, missing="R1 was not read; R2 was not read", effect=NAN
         )
         assert self.figure("a").value == pytest.approx((21.7 + 10.2 + 5.0) / 3)
@@ -95,40 +97,42 @@ class TestMeasured:
     def test_the_interval_does_not_depend_on_the_order_of_the_cells(self) -> None:
         late, early = np.random.default_rng(5).exponential(1.0, (2, 20)).tolist()
         rows = [("a", 1, ring, each, True, None) for ring, cell in ((2, late), (1, early)) for each in cell]
-        found = comparing.measured_figure(cells_table(*rows), "a", "rtt.max").estimate
+        found = measured_figures.measured_figure(cells_table(*rows), "a", "rtt.max").estimate
         assert found == average([late, early]) == average([early, late])
 
     def test_parameter_values_select_the_cells(self) -> None:
-        assert self.figure("a", ring=1) == comparing.Measured(average([[10.0, 10.2, 19.4]]), True, 0, effect=NAN)
+        assert self.figure("a", ring=1) == measured_figures.Measured(average([[10.0, 10.2, 19.4]]), True, 0, effect=NAN)
         assert self.figure("a", ring=(1, 2)).value == pytest.approx((21.7 + 10.2) / 2)
-        assert self.figure("a", ring=9) == comparing.Measured(None, trusted=False, excluded=0, effect=NAN)
-        assert self.figure("a", bucket=1) == comparing.Measured(None, trusted=False, excluded=0, effect=NAN)
+        assert self.figure("a", ring=9) == measured_figures.Measured(None, trusted=False, excluded=0, effect=NAN)
+        assert self.figure("a", bucket=1) == measured_figures.Measured(None, trusted=False, excluded=0, effect=NAN)
         assert math.isnan(self.figure("a", bucket=1).value)
 
     def test_invalid_cells_are_shown_if_none_is_valid(self) -> None:
-        expected = comparing.Measured(average([[8.0]]), False, 0, "R1 was not read", math.nan)
+        expected = measured_figures.Measured(average([[8.0]]), False, 0, "R1 was not read", math.nan)
         assert str(self.figure("c")) == str(expected)
 
     def test_table_without_parameters_has_one_cell(self) -> None:
         table = self.rings.drop(columns="matrix.ring")
-        assert comparing.measured_figure(table, "b", "rtt.max") == comparing.Measured(
+        assert measured_figures.measured_figure(table, "b", "rtt.max") == measured_figures.Measured(
             average([[5.0, 4.0]]), trusted=True, excluded=2, effect=NAN
         )
         none = table[table["value"].isna()]
-        assert comparing.measured_figure(none, "c", "rtt.max") == comparing.Measured(
+        assert measured_figures.measured_figure(none, "c", "rtt.max") == measured_figures.Measured(
             None, trusted=False, excluded=0, missing="R1 was not read", effect=NAN
         )
 
     def test_table_without_reasons_gives_no_reason(self) -> None:
-        found = comparing.measured_figure(self.rings.drop(columns="missing"), "c", "rtt.max")
-        expected = comparing.Measured(average([[8.0]]), False, 0, "1 of 2 cells lack it", math.nan)
+        found = measured_figures.measured_figure(self.rings.drop(columns="missing"), "c", "rtt.max")
+        expected = measured_figures.Measured(average([[8.0]]), False, 0, "1 of 2 cells lack it", math.nan)
         assert str(found) == str(expected)
 
     def test_ratio_uses_the_cells_of_both_arms(self) -> None:
         found = self.figure("a/b", ring=(1, 2))
         missing = "2 of 6 pairs of cells have it"
         # As texts: from Python 3.13 on, two estimates with the same nan are not equal.
-        assert str(found) == str(comparing.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0))
+        assert str(found) == str(
+            measured_figures.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0)
+        )
         assert found.value == pytest.approx(10.1 / 4.5)
         assert (found.counted, found.planned, found.undecided) == (2, 6, True)
 
@@ -143,25 +147,25 @@ class TestMeasured:
         assert (self.figure("a/d").excluded, self.figure("a/a").excluded) == (2, 2)
 
     def test_ratio_without_both_values_or_over_zero_is_missing(self) -> None:
-        lacking = comparing.Measured(None, False, 2, "0 of 4 pairs of cells have it", NAN)
+        lacking = measured_figures.Measured(None, False, 2, "0 of 4 pairs of cells have it", NAN)
         assert self.figure("b/none") == lacking
         assert self.figure("none/b") == lacking
         few = "nothing was sent; 1 of 4 pairs of cells have it"
-        assert self.figure("b/d", ring=1) == comparing.Measured(None, True, 1, few.replace("4", "2"), NAN)
-        assert self.figure("b/d") == comparing.Measured(None, True, 3, few, NAN)
+        assert self.figure("b/d", ring=1) == measured_figures.Measured(None, True, 1, few.replace("4", "2"), NAN)
+        assert self.figure("b/d") == measured_figures.Measured(None, True, 3, few, NAN)
         none = "R1 was not read; 0 of 2 pairs of cells have it"
-        assert self.figure("c/none") == comparing.Measured(None, False, 0, none, NAN)
+        assert self.figure("c/none") == measured_figures.Measured(None, False, 0, none, NAN)
 
     def test_the_effect_needs_two_finite_values_of_each_arm(self) -> None:
         assert self.figure("b/a", ring=1).effect == -1.0
-        one = comparing.Measured(ratio([[5.0]], [[8.0]]), False, 0, "1 of 2 pairs of cells have it", math.nan)
+        one = measured_figures.Measured(ratio([[5.0]], [[8.0]]), False, 0, "1 of 2 pairs of cells have it", math.nan)
         assert str(self.figure("b/c", ring=1)) == str(one)
         assert self.figure("c/b", ring=1).effect == NAN
         assert (self.figure("e/b", ring=1).effect, self.figure("b/e", ring=1).effect) == (NAN, NAN)
 
     def test_value_has_the_columns_of_the_comparison(self) -> None:
         found = self.figure("b")
-        assert found.columns() == {
+        assert comparing.measured_columns(found) == {
             "measured": 4.5,
             # Student's t of one degree of freedom, 12.7062, times the standard error 0.5.
             "low": pytest.approx(4.5 - 6.35310, abs=1e-5),
@@ -172,7 +176,7 @@ class TestMeasured:
             "missing": "",
             "effect": NAN,
         }
-        assert self.figure("c", ring=2).columns() == {
+        assert comparing.measured_columns(self.figure("c", ring=2)) == {
             "measured": NAN,
             "low": NAN,
             "high": NAN,
@@ -300,7 +304,7 @@ class TestCompare:
 
     def test_json_is_indented_and_keeps_non_ascii_letters(self) -> None:
         table = pd.DataFrame([{"article": "Größe", "n": 1, "low": math.nan, "high": math.inf, "effect": 0.5}])
-        assert comparing.to_json(table) == (
+        assert to_json(table) == (
             '[\n  {\n    "article": "Größe",\n    "n": 1,\n    "low": null,\n    "high": null,\n'
             '    "effect": 0.5\n  }\n]\n'
         )
@@ -309,10 +313,10 @@ class TestCompare:
         table = comparing.compare(
             "A, b", self.measured, self.published, [expectation(arm="policed", metric="police.bc", equals="31250 B")]
         )
-        rows = list(csv.DictReader(StringIO(comparing.to_csv(table))))
+        rows = list(csv.DictReader(StringIO(table.to_csv(index=False))))
         assert list(rows[0]) == comparing.COLUMNS
         assert rows[0]["measured"] == "" and rows[0]["article"] == "A, b"
-        objects = json.loads(comparing.to_json(table), parse_constant=pytest.fail)
+        objects = json.loads(to_json(table), parse_constant=pytest.fail)
         assert objects[0]["measured"] is None and objects[1]["measured"] == 960_000
 
 
@@ -347,7 +351,7 @@ class TestPredictions:
     def table(self, *published: PublishedFigure, **changes: object) -> pd.DataFrame:
         first, *rest = self.wanted.expectations
         wanted = self.wanted.model_copy(update={"expectations": (first.model_copy(update=changes), *rest)})
-        expectations = comparing.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
+        expectations = measured_figures.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
         return comparing.compare("", self.measured, published, expectations)
 
     def test_expectation_has_a_row_for_each_parameter_combination(self) -> None:
@@ -378,7 +382,7 @@ class TestPredictions:
             assert self.table(figure)["reproduction"][1] == text
 
     def test_an_expectation_of_an_unplanned_cell_is_omitted(self) -> None:
-        planned = comparing.Planned(self.cells)
+        planned = measured_figures.Planned(self.cells)
         assert planned.has(["cbr", "other"], {}) and planned.has(["cbr"], {"ring": (2, 3)})
         assert not planned.has(["cbr", "absent"], {}) and not planned.has(["cbr"], {"ring": 3})
         absent = Comparison(expectations=(expectation(arm="absent", metric="rtt.max", at_most="1 s"),))
@@ -386,7 +390,7 @@ class TestPredictions:
 
     def test_expressions_take_the_traffic_time(self) -> None:
         wanted = Comparison(expectations=(expectation(arm="other", metric="rtt.max", at_most="$(duration / 10)"),))
-        (found,) = comparing.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
+        (found,) = measured_figures.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
         assert found.at_most == Duration.parse("3 s")
 
     def test_an_impossible_value_is_an_error_of_the_analysis(self) -> None:

@@ -15,7 +15,7 @@ from test_sweep import CALM, GRID
 
 from experiment_files import experiment_file
 from qoslab.analysis import expected_comparison
-from qoslab.analysis.expected_comparison import Planned, measured_figure
+from qoslab.analysis.measured_figures import Planned, measured_figure
 from qoslab.errors import UserError
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.expectations import Expectation

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import sample_run
 
-from qoslab.analysis import Readings, analyse, references
+from qoslab.analysis import Readings, analyse
 from qoslab.model.comparison import PublishedFigure
+from qoslab.model.reference_names import references
 from qoslab.results import Cell, RunFolder
 from qoslab.run.background_analysis import BackgroundAnalysis
 from qoslab.schema import CellIdentity

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +26,7 @@ from qoslab.analysis import (  # noqa: E402
     expected_comparison,
     goodput,
     idle,
+    measured_figures,
     series,
     statistics,
     timeline,
@@ -125,7 +125,7 @@ def cells(*rows: tuple[str, int, int, float | None, bool]) -> tuple[pd.DataFrame
 
 def expected(table: pd.DataFrame, summaries: list[CellSummary], **keys: object) -> dict[str, object]:
     wanted = Expectation.model_validate_json(json.dumps({"metric": "goodput.sum", **keys}))
-    planned = expected_comparison.Planned(summaries)
+    planned = measured_figures.Planned(summaries)
     row: dict[str, object] = expected_comparison.compare("", table, [], [wanted], planned=planned).to_dict("records")[0]
     return row
 
@@ -223,20 +223,16 @@ def check_arms_that_differ() -> None:
     """
     table, summaries = cells(("a", 1, 1, 4e6, True), ("a", 1, 2, 6e6, True), ("b", 9, 1, 2e6, True))
     assert (
-        expected_comparison.measured_figure(
-            table, "a/b", "goodput.sum", planned=expected_comparison.Planned(summaries)
-        ).value
+        measured_figures.measured_figure(table, "a/b", "goodput.sum", planned=measured_figures.Planned(summaries)).value
         == 2
     )
     rows = [("a", 1, 1, 4e6, True), ("a", 2, 1, None, False), ("b", 1, 1, None, False), ("b", 2, 1, 2e6, True)]
     table, summaries = cells(*rows)
-    found = expected_comparison.measured_figure(
-        table, "a/b", "goodput.sum", planned=expected_comparison.Planned(summaries)
-    )
+    found = measured_figures.measured_figure(table, "a/b", "goodput.sum", planned=measured_figures.Planned(summaries))
     assert found.counted == 0 and "0 of 2 pairs" in found.missing
     # Cells of which a run has no row are planned all the same.
-    found = expected_comparison.measured_figure(
-        table[table["valid"]], "a/b", "goodput.sum", planned=expected_comparison.Planned(summaries)
+    found = measured_figures.measured_figure(
+        table[table["valid"]], "a/b", "goodput.sum", planned=measured_figures.Planned(summaries)
     )
     assert found.counted == 0
 
@@ -296,8 +292,7 @@ def check_idle() -> None:
         | {"direction": "output", "policy": "P", "class": name, "time_s": 9.0, "packets": packets}
         for name, packets in (("VOICE", 0), ("class-default", 400))
     ]
-    cell = SimpleNamespace(arm="free", record=lambda: SimpleNamespace(lab="simulated"))
-    found = idle._idle_classes(experiment("a"), cell, tables.frame("classes", rows), {})  # type: ignore[arg-type]
+    found = idle._idle_classes(tables.frame("classes", rows), {})
     assert [each.message for each in found] == ["R FastEthernet0/1 output: class VOICE matched 0 of 400 packets"]
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import sample_run
 
-from qoslab.analysis import Readings, analyse, parallel, references
+from qoslab.analysis import Readings, analyse, parallel
 from qoslab.analysis.parallel import analyse_by_helpers, read
+from qoslab.model.reference_names import references
 from qoslab.results import CellFiles, RunFolder
 from qoslab.results.cell_files import EXPERIMENT
 from waiting import wait_until

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +12,12 @@ from test_idle import FILE
 
 from qoslab.analysis import Outcome, analyse
 from qoslab.analysis.averages import averages_table
-from qoslab.analysis.shortened import averages_of_shortened, comparison_of_shortened
+from qoslab.analysis.expected_comparison import compare
 from qoslab.analysis.verdicts import NOT_MEASURED, OUTSIDE, WITHIN
 from qoslab.cli import main
 from qoslab.errors import ExitStatus
 from qoslab.model.comparison import Average, Comparison, Pair
+from qoslab.model.expectations import Expectation
 from qoslab.model.matrix import Scalar
 from qoslab.model.units import Percent
 from qoslab.results import CellSummary, RunFolder
@@ -64,8 +66,9 @@ interface FastEthernet0/1
     ],
 )
 def test_a_value_beyond_shortened_traffic_is_not_measured(reason: str, verdict: str) -> None:
-    rows = pd.DataFrame({"missing": [reason] * 2, "measured": [float("nan"), 1.0], "verdict": [OUTSIDE] * 2})
-    assert list(comparison_of_shortened(rows)["verdict"]) == [verdict, OUTSIDE]
+    rows = [{"arm": "a", "repetition": 1, "metric": METRIC, "valid": True, "value": math.nan, "missing": reason}]
+    expected = Expectation(metric=METRIC, arm="a", at_least=1.0)
+    assert list(compare("", pd.DataFrame(rows), [], [expected], shortened=True)["verdict"]) == [verdict]
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,7 @@ class Cells:
             for cell, value in zip(cells, self.values.values(), strict=True)
         ]
         metrics = pd.DataFrame(rows)
-        found = averages_table(wanted.averages, metrics, cells, wanted.pairs)
-        return list(averages_of_shortened(found, wanted, metrics, cells)["verdict"])
+        return list(averages_table(wanted.averages, metrics, cells, wanted.pairs, shortened=True)["verdict"])
 
 
 @pytest.mark.parametrize(

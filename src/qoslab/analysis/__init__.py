@@ -12,7 +12,6 @@ from qoslab.system.first_use import on_first_use
 
 if TYPE_CHECKING:
     from qoslab.analysis.readings import Readings as Readings
-    from qoslab.analysis.readings import references as references
     from qoslab.analysis.run_analysis import Outcome as Outcome
     from qoslab.analysis.run_analysis import analyse as analyse
     from qoslab.analysis.run_analysis import enough as enough
@@ -22,7 +21,6 @@ _MODULES = {
     "Readings": "readings",
     "analyse": "run_analysis",
     "enough": "run_analysis",
-    "references": "readings",
 }
 """Module of each name."""
 __getattr__ = on_first_use(__name__, _MODULES)

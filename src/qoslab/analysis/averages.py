@@ -3,34 +3,122 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis import sweeps
-from qoslab.analysis.statistics import average, difference
-from qoslab.analysis.sweeps import Point
+from qoslab.analysis.measured_figures import Where
+from qoslab.analysis.missing import too_short
+from qoslab.analysis.statistics import Estimate, average, difference
 from qoslab.analysis.verdicts import (
     AS_PREDICTED,
     FITTED,
     INFORMATIVE,
+    NOT_MEASURED,
     NOT_REPRODUCED,
     OUTSIDE,
     UNDECIDED,
     WITHIN,
     undecided,
 )
-from qoslab.model.comparison import Average, Pair
+from qoslab.model.comparison import Average, MinimumParameter, Pair
 from qoslab.model.expressions import parse_expression, read_value, show_value
-from qoslab.model.matrix import Scalar, fits, parameters_text
+from qoslab.model.matrix import Scalar, as_number, fits, parameters_text
 from qoslab.model.metrics import Reference
 from qoslab.results import CellSummary, tables
 
+_FAILED = (OUTSIDE, UNDECIDED)
 Winner = Literal["first", "second", "equal"]
 Others = tuple[tuple[str, Scalar], ...]
 """Parameters that the cells of a pair have in common, with their values."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of parameters of an arm."""
+
+    arm: str
+    parameters: Mapping[str, Scalar]
+    """Parameters in the form of the experiment file."""
+    estimate: Estimate
+    cells: tuple[CellSummary, ...]
+    """Valid repetitions."""
+    values: tuple[float, ...] = ()
+    """Values of the repetitions."""
+
+
+def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric: str, where: Where) -> list[Point]:
+    """Return the points of an arm's metric, by parameters, in the order of the cells. Invalid cells are left out."""
+    rows = metrics[(metrics["arm"] == arm) & (metrics["metric"] == metric) & metrics["value"].notna()]
+    values = dict(zip(rows["cell"], rows["value"].astype(float), strict=True))
+    groups: dict[tuple[tuple[str, Scalar], ...], list[CellSummary]] = {}
+    for cell in cells:
+        if cell.arm == arm and cell.valid and cell.name in values and fits(cell.values, where):
+            groups.setdefault(tuple(cell.parameters.items()), []).append(cell)
+    return [
+        Point(arm, dict(parameters), average([figures]), tuple(each), figures)
+        for parameters, each in groups.items()
+        for figures in [tuple(values[cell.name] for cell in each)]
+    ]
+
+
+def shared_repetitions(one: Point, other: Point) -> tuple[Point, Point] | None:
+    """Return two points restricted to their common repetitions; None if there are none."""
+    common = {cell.repetition for cell in one.cells} & {cell.repetition for cell in other.cells}
+    return (_with(one, common), _with(other, common)) if common else None
+
+
+def _with(point: Point, repetitions: set[int]) -> Point:
+    pairs = zip(point.cells, point.values, strict=True)
+    cells, values = zip(*((cell, value) for cell, value in pairs if cell.repetition in repetitions), strict=True)
+    return replace(point, cells=cells, values=values, estimate=average([values]))
+
+
+def over_least(
+    wanted: MinimumParameter, found: Sequence[Point], metrics: pd.DataFrame, cells: Sequence[CellSummary]
+) -> list[Point]:
+    """Return the points divided by the smallest parameter value at which a cell of the other arm is at least as good.
+
+    Points without such a value are left out: those without the metric, and those that are better than all cells of the
+    other arm.
+    """
+    made = []
+    for point in found:
+        if (least := min(_as_good(wanted, point, metrics, cells), default=None)) is not None:
+            values = tuple(value / least for value in point.values)
+            made.append(replace(point, values=values, estimate=average([values])))
+    return made
+
+
+def _as_good(
+    wanted: MinimumParameter, point: Point, metrics: pd.DataFrame, cells: Sequence[CellSummary]
+) -> Iterator[float]:
+    """Yield parameter values at which the other arm's cells are at least as good as those of a point."""
+    own = points(metrics, point.cells, point.arm, wanted.metric, {})
+    same = {name: point.parameters[name] for name in wanted.same}
+    for other in points(metrics, cells, wanted.arm, wanted.metric, same) if own else []:
+        shared = shared_repetitions(own[0], other)
+        if shared is None:
+            continue
+        to_reach, reached = (each.estimate.value for each in shared)
+        worse = (to_reach - reached) * (1 if wanted.better == "higher" else -1)
+        value = as_number(other.cells[0].values[wanted.parameter])
+        if worse <= wanted.equal_within.fraction * abs(to_reach) and isinstance(value, int | float) and value > 0:
+            yield float(value)
+
+
+def extremes(found: Sequence[Point], count: int, *, lowest: bool) -> list[Point]:
+    """Return the worst points, worst first."""
+    return sorted(found, key=lambda point: point.estimate.value, reverse=not lowest)[:count]
+
+
+def varied(found: Sequence[Point]) -> list[str]:
+    """Return the parameters with several values."""
+    names = dict.fromkeys(name for point in found for name in point.parameters)
+    return [name for name in names if len({point.parameters.get(name) for point in found}) > 1]
 
 
 def meets(condition: str, cell: CellSummary) -> bool:
@@ -43,6 +131,8 @@ def averages_table(
     metrics: pd.DataFrame,
     cells: Sequence[CellSummary],
     pairs: Sequence[Pair] = (),
+    *,
+    shortened: bool = False,
 ) -> pd.DataFrame:
     """Return the table `averages`: a row for each average and each combination of its `each` with planned cells.
 
@@ -50,11 +140,41 @@ def averages_table(
     repetition, and `unmeasured` valid ones without a value. An average is `outside` if its bounds are not met, or if
     valid cells lack the metric; `undecided` if most of its cells are not valid; and `informative` without bounds, or
     without a valid cell in its arm or in the arm of the comparison. Each bound of an entry of `pairs` has a row, which
-    is about the share of its pairs of cells. `reproduction` and `explanation` are as in a comparison.
+    is about the share of its pairs of cells. `reproduction` and `explanation` are as in a comparison. In a `shortened`
+    run, rows that fail only due to values that longer traffic may have are not measured.
     """
-    rows = [row for each in wanted for row in _rows(each, metrics, cells)]
-    rows += [row for each in pairs for row in _judged(each, metrics, cells)]
+    late = _late(metrics) if shortened else {}
+    rows: list[dict[str, object]] = []
+    for each in wanted:
+        rest = _without(cells, late.get(each.metric))
+        rows += _excused(_rows(each, metrics, cells), _rows(each, metrics, rest) if rest is not None else None)
+    for pair in pairs:
+        rest = _without(cells, late.get(pair.metric))
+        rows += _excused(_judged(pair, metrics, cells), _judged(pair, metrics, rest) if rest is not None else None)
     return tables.frame("averages", rows)
+
+
+def _late(metrics: pd.DataFrame) -> dict[str, set[str]]:
+    """Return the cells for which the traffic was too short, by metric."""
+    late = metrics[metrics["missing"].fillna("").map(too_short).astype(bool)]
+    return {str(metric): set(rows["cell"]) for metric, rows in late.groupby("metric")}
+
+
+def _without(cells: Sequence[CellSummary], late: Set[str] | None) -> list[CellSummary] | None:
+    """Return the cells that are not late; None if no cell is late."""
+    return None if late is None else [cell for cell in cells if cell.name not in late]
+
+
+def _excused(
+    rows: Iterable[dict[str, object]], rest: Iterable[dict[str, object]] | None
+) -> Iterator[dict[str, object]]:
+    """Yield the rows; those that fail, but not over the `rest` of the cells, which had enough traffic, are not
+    measured.
+    """
+    failing = {(row["title"], row["each"]) for row in rest or () if row["verdict"] in _FAILED}
+    for row in rows:
+        excused = rest is not None and row["verdict"] in _FAILED and (row["title"], row["each"]) not in failing
+        yield row | {"verdict": NOT_MEASURED} if excused else row
 
 
 def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
@@ -99,9 +219,9 @@ def _measured(
     wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary], every: Sequence[CellSummary]
 ) -> dict[str, object]:
     """Return the values of some cells; `every` has all cells, which are searched for equally good ones."""
-    found = sweeps.points(metrics, cells, wanted.arm, wanted.metric, {})
+    found = points(metrics, cells, wanted.arm, wanted.metric, {})
     if wanted.least is not None:
-        found = sweeps.over_least(wanted.least, found, metrics, every)
+        found = over_least(wanted.least, found, metrics, every)
     planned = {tuple(cell.parameters.items()) for cell in cells if not cell.spared or cell.valid}
     trusted = {tuple(cell.parameters.items()) for cell in cells if cell.valid}
     counted: dict[str, object] = {
@@ -116,8 +236,8 @@ def _measured(
         return counted | {"verdict": OUTSIDE if trusted and bounded and not alone else INFORMATIVE}
     repetitions = [point.values for point in found]
     estimate = average(repetitions, statistic=wanted.statistic)
-    names = sweeps.varied(found)
-    lowest, highest = (sweeps.extremes(found, 1, lowest=low)[0] for low in (True, False))
+    names = varied(found)
+    lowest, highest = (extremes(found, 1, lowest=low)[0] for low in (True, False))
     holds = wanted.holds(estimate.value, lowest.estimate.value, highest.estimate.value)
     verdict = WITHIN if holds and len(found) == len(trusted) else OUTSIDE
     asked = [cell for cell in cells if not cell.spared or cell.valid]
@@ -144,7 +264,7 @@ def cells_counted(row: Mapping[Any, Any]) -> str:
 
 def point_text(point: Point, names: Collection[str]) -> str:
     """Format these parameters of a combination."""
-    return parameters_text({name: read_value(value) for name, value in point.parameters.items() if name in names})
+    return parameters_text({name: value for name, value in point.cells[0].values.items() if name in names})
 
 
 def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> pd.DataFrame:
@@ -157,9 +277,9 @@ def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[C
     for pair in wanted:
         chosen = [cell for cell in cells if meets(pair.condition, cell)]
         first, second = (_by_others(pair, value, metrics, chosen) for value in pair.values)
-        names = sweeps.varied(list(first.values()))
+        names = varied(list(first.values()))
         for others, one in first.items():
-            both = sweeps.shared_repetitions(one, second[others]) if others in second else None
+            both = shared_repetitions(one, second[others]) if others in second else None
             if both is not None:
                 rows.append(_pair_row(pair, names, *both))
     return tables.frame("pairs", rows)
@@ -218,7 +338,7 @@ def _others(pair: Pair, parameters: Mapping[str, Scalar]) -> Others:
 
 
 def _by_others(pair: Pair, value: Scalar, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> dict[Others, Point]:
-    found = sweeps.points(metrics, cells, pair.arm, pair.metric, {pair.parameter: value})
+    found = points(metrics, cells, pair.arm, pair.metric, {pair.parameter: value})
     return {_others(pair, point.parameters): point for point in found}
 
 

@@ -11,7 +11,7 @@ from qoslab.analysis.class_lines import CLASS
 from qoslab.errors import UserError
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT
-from qoslab.lab_kinds import lab_kind
+from qoslab.lab_kinds import LabKind
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.platforms import is_switch, routers_of
 from qoslab.results import CellFiles
@@ -23,14 +23,16 @@ SHOWN_ARMS = 4
 """Maximum number of arms that a warning names."""
 
 
-def idle_warnings(experiment: Experiment, cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]) -> list[str]:
+def idle_warnings(
+    experiment: Experiment, cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: LabKind
+) -> list[str]:
     """Return a warning for each inactive part of a run, with its arms; `found` are the tables of the cells."""
     arms: dict[str, list[str]] = {}
     of_arm: dict[str, list[CellFiles]] = {}
     for cell in cells:
         of_arm.setdefault(cell.arm, []).append(cell)
     for arm, own in of_arm.items():
-        for message in dict.fromkeys(_of_arm(own, found)):
+        for message in dict.fromkeys(_of_arm(own, found, lab)):
             arms.setdefault(message, []).append(arm)
     warnings = [_with_arms(message, names, len(of_arm)) for message, names in arms.items()]
     return warnings + list(_unparsed(experiment, cells))
@@ -44,14 +46,19 @@ def _with_arms(message: str, arms: Sequence[str], count: int) -> str:
     return f"arm{'s' if len(arms) > 1 else ''} {named}: {message}"
 
 
-def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: LabKind) -> Iterator[str]:
     first = cells[0]
     experiment = first.experiment()
     arm = experiment.arm(first.arm)
     devices = configured_devices(experiment, first.configurations(routers_of(experiment.topology)))
     static = idle_of_arm(experiment, arm, devices)
     covered: set[tuple[str, str]] = set()
-    for idle in _idle_classes(experiment, first, found["classes"], devices):
+    own = found["classes"][found["classes"]["arm"] == first.arm]
+    if lab.placed:
+        # Real switches count nothing for the classes of a policy.
+        switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
+        own = own[~own["device"].isin(switches)]
+    for idle in _idle_classes(own, devices):
         why = next((each.message for each in static if _same(each, idle)), "")
         covered.add((idle.router, idle.name))
         if not idle.allowed(frozenset(experiment.allow_idle)):
@@ -67,15 +74,8 @@ def _same(static: Idle, idle: Idle) -> bool:
     return static.at is None or static.at == idle.at or bool(static.path and static.path == idle.path)
 
 
-def _idle_classes(
-    experiment: Experiment, cell: CellFiles, classes: pd.DataFrame, devices: Mapping[str, Device]
-) -> Iterator[Idle]:
+def _idle_classes(own: pd.DataFrame, devices: Mapping[str, Device]) -> Iterator[Idle]:
     """Yield the policies and classes of an arm that counted no packets in any of its cells."""
-    own = classes[classes["arm"] == cell.arm]
-    if lab_kind(cell.record().lab).placed:
-        # Real switches count nothing for the classes of a policy.
-        switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
-        own = own[~own["device"].isin(switches)]
     # The tins of CAKE are not configured.
     own = own[~((own["queue_discipline"] == "cake") & own["class"].str.contains("/[^/:]+$"))]
     last = own.sort_values("time_s").groupby(["cell", *CLASS], as_index=False, sort=False).tail(1)

@@ -14,8 +14,7 @@ import pandas as pd
 
 from qoslab.analysis import statistics
 from qoslab.analysis.equivalence import Agreement, Margin, agreement, margin_of, relative_difference
-from qoslab.analysis.expected_comparison import Planned, alike, cell_keys, pairing, selected
-from qoslab.analysis.metric_rows import CellKey, Where
+from qoslab.analysis.measured_figures import CellKey, Planned, Where, alike, cell_keys, pairing, selected
 from qoslab.analysis.run_analysis import Outcome
 from qoslab.analysis.statistics import Estimate
 from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN

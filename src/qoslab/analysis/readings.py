@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,13 +25,13 @@ from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import read_packets
 from qoslab.errors import QoslabError, UserError
 from qoslab.lab_kinds import lab_kind
-from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import as_values
 from qoslab.model.metrics import Reference
-from qoslab.results import CellFiles, CellRecord, FileSeal, RunFolder, tables
+from qoslab.results import CellFiles, CellRecord, FileSeal, Manifest, RunFolder, tables
 from qoslab.results.cell_files import EXPERIMENT
+from qoslab.results.folder import OpenRun
 from qoslab.results.sealed_files import CELL_RECORD
 from qoslab.schema import CellIdentity
 from qoslab.traffic import TrafficError
@@ -88,6 +88,19 @@ class Gathered:
     """Record of the saved tables with exactly these rows; None if there are none."""
 
 
+@dataclass(frozen=True)
+class RunReading(Gathered):
+    """Results of all cells of a run that count, with a column for each parameter."""
+
+    cells: tuple[CellFiles, ...] = ()
+    damaged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Reasons of damaged cells, and of cells with records of another cell, by name."""
+    reasons: tuple[str, ...] = ()
+    """Reasons of invalid and missing cells, each with the cell's name."""
+    unsaved: SavedCells | None = None
+    """Record of the cells in these tables, if they are not the saved ones."""
+
+
 class Readings:
     """Cells that were read so far. Not thread-safe.
 
@@ -111,18 +124,34 @@ class Readings:
         """Return the arguments of the reading: the named metrics, and whether captures are read."""
         return self._wanted, self._captures
 
-    def load(self, folder: RunFolder) -> None:
-        """Take cells from the saved results of a run. `note` has the reason if saved results exist and
-        cannot be used.
+    def of_run(
+        self, folder: RunFolder, run: OpenRun, read: Callable[[Readings, Sequence[CellFiles]], None] | None = None
+    ) -> RunReading:
+        """Read the cells of a run, except those in its saved results; `read` reads some, such as by other processes.
+
+        Cells that are damaged, or have records of another cell, are left out. `note` has the reason if saved results
+        exist and cannot be used.
         """
         if self._loaded != folder.path:
             self._loaded = folder.path
             self._saved, self.note = saved.load(folder, self._names, captures=self._captures)
+        if read is not None:
+            read(self, run.cells)
+        misfits = dict(self.misfits(run.cells))
+        cells = tuple(cell for cell in run.cells if cell not in misfits)
+        damaged = {**run.damaged, **{cell.name: why for cell, why in misfits.items()}}
+        found = self.gather(cells)
+        reasons = [f"{name}: {problem}" for name, each in found.problems.items() for problem in each]
+        reasons += _unrecorded(run.manifest, damaged, {cell.name for cell in cells})
+        known, unsaved = found.saved, None
+        if known is None or known.manifest != run.manifest_sha256:
+            known, unsaved = None, self._unsaved(cells, run.manifest_sha256)
+        parameters = {summary.name: summary.values for summary in run.manifest.cells}
+        rows = {name: tables.with_parameters(table, parameters) for name, table in found.tables.items()}
+        return RunReading(rows, found.problems, found.beyond, known, cells, damaged, tuple(reasons), unsaved)
 
-    def saved_cells(
-        self, cells: Iterable[CellFiles], warnings: Sequence[str], manifest_sha256: str, seals: Mapping[str, FileSeal]
-    ) -> SavedCells:
-        """Return the record of tables with these seals from these cells, in this order."""
+    def _unsaved(self, cells: Iterable[CellFiles], manifest_sha256: str) -> SavedCells:
+        """Return the record of tables from these cells, in this order, without the tables and the warnings."""
         found = {}
         for cell in cells:
             reading = self.of(cell)
@@ -135,8 +164,6 @@ class Readings:
             metrics=self._names,
             captures=self._captures,
             cells=found,
-            tables={name: seals[name] for name in _ALL_TABLES},
-            warnings=tuple(warnings),
         )
 
     @property
@@ -299,18 +326,14 @@ def _read_tables(rows: dict[str, list[raw.Row]]) -> tuple[dict[str, pa.Table], l
     return found, problems
 
 
-def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
-    """Return every metric that the comparison and the notes name."""
-    names = [figure.metric for figure in published if figure.metric]
-    if experiment.compare is not None:
-        names += [expectation.metric for expectation in experiment.compare.expectations]
-        names += [name for shown in experiment.compare.show.values() for name in shown]
-        names += [average.metric for average in experiment.compare.averages]
-        names += [average.least.metric for average in experiment.compare.averages if average.least]
-        names += [pair.metric for pair in experiment.compare.pairs]
-    names += [graph.metric for graph in experiment.graphs]
-    names += [figure.metric for note in experiment.notes for figure in note.figures]
-    return [Reference.parse(name) for name in dict.fromkeys(names)]
+def _unrecorded(manifest: Manifest, damaged: Mapping[str, Sequence[str]], recorded: Set[str]) -> list[str]:
+    """Return the reasons why planned cells have no record, each with the name of its cell."""
+    missing = [each for each in manifest.cells if each.name not in recorded and not each.spared]
+    return [
+        f"{each.name}: {reason}"
+        for each in missing
+        for reason in damaged.get(each.name) or each.reasons or ("it was not run to the end",)
+    ] or ([] if manifest.cells else ["no cell was run"])
 
 
 def _collect(

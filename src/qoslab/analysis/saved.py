@@ -17,16 +17,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict
-from pydantic_core import PydanticSerializationError
 
 import qoslab
 from qoslab.capture.packet_tables import PROGRAM
 from qoslab.errors import MachineError, UserError
 from qoslab.model.metrics import METRICS, AddedMetric
 from qoslab.results import FileSeal, RunFolder, tables
-from qoslab.results.file_access import WriteError
 from qoslab.results.folder import SAVED_CELLS
-from qoslab.results.sealed_files import MANIFEST_MOST, content_difference, json_of, read_bytes, read_record, sealed
+from qoslab.results.sealed_files import MANIFEST_MOST, content_difference, read_bytes, read_record
 from qoslab.system.programs import own_program
 from qoslab.system.source_hash import files_below, sha256_of
 
@@ -61,8 +59,8 @@ class SavedCells(BaseModel):
     """True if captures were read."""
     cells: dict[str, SavedCell]
     """Cells by name, in the order of their rows."""
-    tables: dict[str, FileSeal]
-    warnings: tuple[str, ...]
+    tables: dict[str, FileSeal] = {}
+    warnings: tuple[str, ...] = ()
     """Inactive parts of the run; see `qoslab.analysis.idle`."""
 
 
@@ -90,17 +88,6 @@ class Saved:
         return found
 
 
-def content_of(record: SavedCells) -> bytes:
-    """Return the content of `tables/cells.json`. Raise `WriteError` for text that JSON cannot represent."""
-    try:
-        return sealed(json_of(record))
-    except PydanticSerializationError as error:
-        # A damaged file of a run may contain invalid UTF-8, which a message about it quotes.
-        raise WriteError(
-            f"{SAVED_CELLS}: found an incomplete character in a message about a cell, expected text"
-        ) from error
-
-
 def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[Saved | None, str]:
     """Return the saved results of a run for these metrics, and the reason if there are some that cannot be used."""
     path = folder.path / SAVED_CELLS
@@ -112,32 +99,30 @@ def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[
             return None, f"{SAVED_CELLS}: found results of another version of qoslab; {AGAIN}"
         if (record.metrics, record.captures) != (tuple(metrics), captures):
             return None, f"{SAVED_CELLS}: found results for other metrics of the experiment; {AGAIN}"
-        return Saved(record, dict(_tables(folder.path, record))), ""
+        found = {}
+        for name, seal in record.tables.items():
+            file = tables.file_of(name)
+            # The checked content is the content that is used.
+            if not (folder.path / file).exists():
+                raise UserError(f"{file} is missing; it had {seal.size}")
+            content = read_bytes(folder.path / file, tables.FILE_MOST)
+            if damage := content_difference(file, content, seal):
+                raise UserError(damage)
+            found[name] = tables.arrow_of(f"{folder.path}/{file}", name, content)
+        return Saved(record, {name: _in_order(name, table, record) for name, table in found.items()}), ""
     except (UserError, OSError) as error:
         message = error.message if isinstance(error, UserError) else str(error)
         return None, f"{message.replace(f'{folder.path}/', '')}; {AGAIN}"
 
 
-def _tables(folder: Path, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
-    """Read the tables. Raise `UserError` for one that differs from its seal."""
-    for name, seal in record.tables.items():
-        file = tables.file_of(name)
-        path = folder / file
-        # The checked content is the content that is used.
-        content = read_bytes(path, tables.FILE_MOST) if path.exists() else None
-        if content is None:
-            raise UserError(f"{file} is missing; it had {seal.size}")
-        if damage := content_difference(file, content, seal):
-            raise UserError(damage)
-        table = tables.arrow_of(str(path), name, content).select(tables.columns(name)).replace_schema_metadata()
-        yield name, _by_cell(table, record) if name == "metrics" else table
-
-
-def _by_cell(metrics: pa.Table, record: SavedCells) -> pa.Table:
-    """Return the metrics cell by cell: their table is ordered by source table."""
-    place = {name: number for number, name in enumerate(record.cells)}
-    numbers = np.array([place.get(name, -1) for name in metrics.column("cell").to_pylist()], dtype=int)
-    return metrics.take(pa.array(numbers.argsort(kind="stable")))
+def _in_order(name: str, table: pa.Table, record: SavedCells) -> pa.Table:
+    """Return a table without parameters, cell by cell; that of metrics is ordered by source table."""
+    table = table.select(tables.columns(name)).replace_schema_metadata()
+    if name != "metrics":
+        return table
+    place = {cell: number for number, cell in enumerate(record.cells)}
+    numbers = np.array([place.get(cell, -1) for cell in table.column("cell").to_pylist()], dtype=int)
+    return table.take(pa.array(numbers.argsort(kind="stable")))
 
 
 def _runs(table: pa.Table) -> Iterator[tuple[str, tuple[int, int]]]:

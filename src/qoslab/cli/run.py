@@ -262,7 +262,8 @@ class RunAnalysis:
         returns the values so far.
         """
         # In this order: cells also import the analysis, each in a thread, and must wait for the whole import.
-        from qoslab.analysis import Readings, references
+        from qoslab.analysis import Readings
+        from qoslab.model.reference_names import references
 
         import qoslab.report  # noqa: F401  # isort: skip
 

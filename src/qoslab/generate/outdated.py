@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from qoslab.analysis import expected_comparison as comparing
-from qoslab.analysis.run_analysis import judge
+from qoslab.analysis.judged import judge
+from qoslab.analysis.written import to_json
 from qoslab.lab_kinds import LABS
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import as_texts
@@ -75,7 +75,7 @@ def _as_it_stands(
         texts = as_texts(dict(task.identity.parameters))
         cells.append(CellSummary(arm=cell.arm, parameters=texts, repetition=task.identity.repetition, valid=True))
     judged = judge(plan.experiment, published_figures(file, plan.experiment), tables.frame("metrics", []), cells, lab)
-    rows = map(RunFigure.of, json.loads(comparing.to_json(judged.comparison)))
+    rows = map(RunFigure.of, json.loads(to_json(judged.comparison)))
     averages = map(RunFigure.of_average, json.loads(judged.averages.to_json(orient="records")))
     return plan.experiment, configurations, _expected([*rows, *averages])
 

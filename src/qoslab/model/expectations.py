@@ -6,6 +6,7 @@ The docstrings of classes and fields are the descriptions in the JSON Schema: th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
@@ -242,21 +243,16 @@ def names_taken(expectation: Expectation, quantities: Quantities) -> frozenset[s
     """Return the names in the expectation's expressions, including those in the `quantities` that it uses. Raise
     `ExpressionError` for an invalid expression.
     """
+    used: dict[str, frozenset[str]] = {}
+    for name, value in quantities.items():
+        with suppress(ExpressionError):  # another check reports it
+            used[name] = formula(value).names if isinstance(value, str) else frozenset()
     taken: set[str] = set()
     fresh = {name for _, text in expectation.formulas() for name in formula(text).names}
     while fresh:
         taken |= fresh
-        found = [quantities[name] for name in fresh if name in quantities]
-        fresh = {name for each in found if isinstance(each, str) for name in _names(each)} - taken
+        fresh = {each for name in fresh for each in used.get(name, ())} - taken
     return frozenset(taken)
-
-
-def _names(text: str) -> frozenset[str]:
-    """Return the names in an expression; empty if it cannot be parsed, which another check reports."""
-    try:
-        return formula(text).names
-    except ExpressionError:
-        return frozenset()
 
 
 def expanded(
@@ -275,15 +271,12 @@ def expanded(
         if not about(cell) or tuple(chosen.values()) in seen:
             continue
         seen.add(tuple(chosen.values()))
-        yield expectation.model_copy(update={"where": _where(expectation, chosen, cell), "each": ()}), chosen
-
-
-def _where(expectation: Expectation, chosen: Parameters, cell: Parameters) -> dict[str, Scalar | tuple[Scalar, ...]]:
-    """Return the expectation's selection with these values, in the order of the cell's parameters."""
-    if not chosen:
-        return expectation.where
-    about = {**expectation.where, **as_texts(chosen)}
-    return {name: about[name] for name in cell if name in about}
+        where = expectation.where
+        if chosen:
+            # In the order of the cell's parameters.
+            values = {**where, **as_texts(chosen)}
+            where = {name: values[name] for name in cell if name in values}
+        yield expectation.model_copy(update={"where": where, "each": ()}), chosen
 
 
 def resolved(

@@ -50,6 +50,20 @@ def unknown_published(published: Iterable[PublishedFigure]) -> Iterator[tuple[St
             yield ("published", index, "metric"), f'found "{figure.metric}", expected a metric'
 
 
+def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
+    """Return every metric that the comparison and the notes name."""
+    names = [figure.metric for figure in published if figure.metric]
+    if experiment.compare is not None:
+        names += [expectation.metric for expectation in experiment.compare.expectations]
+        names += [name for shown in experiment.compare.show.values() for name in shown]
+        names += [average.metric for average in experiment.compare.averages]
+        names += [average.least.metric for average in experiment.compare.averages if average.least]
+        names += [pair.metric for pair in experiment.compare.pairs]
+    names += [graph.metric for graph in experiment.graphs]
+    names += [figure.metric for note in experiment.notes for figure in note.figures]
+    return [Reference.parse(name) for name in dict.fromkeys(names)]
+
+
 def _nodes(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
     for index, link in enumerate(experiment.topology.links):
         for side, end in enumerate(link.ends):

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from qoslab.analysis.expected_comparison import measured_figure
+from qoslab.analysis.measured_figures import measured_figure
 from qoslab.model.comparison import NOTE_FIGURE, NoteFigure
 from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Experiment

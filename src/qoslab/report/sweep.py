@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from qoslab.analysis import charts, sweeps
+from qoslab.analysis import averages, charts
+from qoslab.analysis.averages import Point
 from qoslab.analysis.statistics import Estimate
-from qoslab.analysis.sweeps import Point
 from qoslab.model.comparison import SweepGraph
 from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, as_number
 from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit
-from qoslab.report import text
+from qoslab.report import sweep_points, text
 from qoslab.report.arms import Graph
 from qoslab.results import CellFiles, Manifest
 
@@ -115,7 +115,7 @@ def sweep_sections(manifest: Manifest, cells: Iterable[CellFiles], metrics: pd.D
     captures = {cell.name: cell.captures for cell in cells}
     sections = []
     for number, wanted in enumerate(manifest.experiment.graphs, start=1):
-        found = {arm: sweeps.points(metrics, manifest.cells, arm, wanted.metric, wanted.where) for arm in wanted.arms}
+        found = {arm: averages.points(metrics, manifest.cells, arm, wanted.metric, wanted.where) for arm in wanted.arms}
         every = [point for each in found.values() for point in each]
         if every:
             sections.append(_section(captures, manifest.experiment, wanted, found, every, f"sweep-{number}"))
@@ -134,13 +134,13 @@ def _section(
     unit = reference.metric.unit
     titles = {arm.name: arm.title or arm.name for arm in experiment.arms}
     means = [
-        f"{titles[arm]}: {_with_interval(sweeps.overall(each), unit)} over {len(each)} combinations"
+        f"{titles[arm]}: {_with_interval(sweep_points.overall(each), unit)} over {len(each)} combinations"
         for arm, each in found.items()
         if each
     ]
     lowest = wanted.worst == "lowest"
-    worst = sweeps.extremes(every, WORST, lowest=lowest)
-    names = sweeps.varied(every)
+    worst = averages.extremes(every, WORST, lowest=lowest)
+    names = averages.varied(every)
     return SweepSection(
         anchor=anchor,
         title=wanted.title,
@@ -176,7 +176,7 @@ def _curves(wanted: SweepGraph, every: Sequence[Point], unit: Unit, anchor: str)
     assert wanted.over is not None
     lines = {
         name: [(_position(point.parameters[wanted.over]), point.estimate) for point in points]
-        for name, points in sweeps.curves(every, wanted.over).items()
+        for name, points in sweep_points.curves(every, wanted.over).items()
     }
     title = f"{wanted.over}{_unit_of(every, wanted.over)}"
     figure, shown = charts.curve_graph(lines, title, unit, log=wanted.scale == "log")
@@ -208,7 +208,7 @@ def _unit_of(every: Sequence[Point], name: str) -> str:
 
 
 def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: str, *, lowest: bool) -> HeatMap:
-    grid = sweeps.grid(points, wanted.rows, wanted.columns)
+    grid = sweep_points.grid(points, wanted.rows, wanted.columns)
     found = {key: _joined(each) for key, each in grid.cells.items()}
     values = [estimate.value for estimate in found.values() if math.isfinite(estimate.value)]
     factor, shown = _in_few_digits(unit, max(values, default=0.0))
@@ -284,13 +284,13 @@ def _shade(cell: HeatCell) -> float:
 
 
 def _joined(points: Sequence[Point]) -> Estimate:
-    return points[0].estimate if len(points) == 1 else sweeps.overall(points)
+    return points[0].estimate if len(points) == 1 else sweep_points.overall(points)
 
 
 def _tables(
     wanted: SweepGraph, every: Sequence[Point], unit: Unit
 ) -> Iterator[tuple[str, list[tuple[str, str, str, int]]]]:
-    for name, values in sweeps.by_parameter(every).items():
+    for name, values in sweep_points.by_parameter(every).items():
         if name == wanted.over:
             continue  # the graph shows it
         yield (
