@@ -263,3 +263,64 @@ def test_policies_of_service_instances_are_not_those_of_the_port() -> None:
 def test_rates_of_ports_with_100_gigabits_are_accepted_and_others_named(line: str, refused: str) -> None:
     text = f"version 17.3\npolicy-map P\n class class-default\n  {line}\n"
     assert [each.reason for each in answer(text).ignored] == ([refused] if refused else [])
+
+
+def test_classes_of_a_priority_level_wait_for_each_other_and_for_higher_levels() -> None:
+    found = below_a_shaper(
+        100_000_000,
+        "class C1\n  police cir 8000000 bc 100000\n  priority level 1",
+        "class C2\n  police cir 12000000 bc 200000\n  priority level 1",
+        "class C3\n  police cir 20000000 bc 400000\n  priority level 2",
+    )
+    frame = 1514
+    first = (100_000 + 200_000 + frame) * 8_000 / 100e6 + frame * 8_000 / 100e6
+    assert found["C1"].wait_ms == found["C2"].wait_ms == pytest.approx(first)
+    # While the bursts of level 1 leave, level 1 sends 20 Mb/s more.
+    second = (700_000 + frame) * 8_000 / 80e6 + frame * 8_000 / 100e6
+    assert found["C3"].wait_ms == pytest.approx(second)
+
+
+def test_bursts_wait_at_most_for_the_shared_priority_queue() -> None:
+    lines = [f"class C{number}\n  police cir 10000000\n  priority" for number in (1, 2, 3)]
+    found = below_a_shaper(100_000_000, *lines)
+    assert found["C1"].wait_ms == pytest.approx((512 * 1514 + 2 * 1514) * 8_000 / 100e6)
+
+
+def test_a_level_below_unlimited_priority_has_no_longest_wait() -> None:
+    found = below_a_shaper(100_000_000, "class C1\n  priority level 1", "class C2\n  priority level 2 1000")
+    assert found["C1"].wait_ms is not None
+    assert found["C2"].wait_ms is None
+
+
+def test_thresholds_in_time_are_bytes_at_the_rate_of_the_class() -> None:
+    found = below_a_shaper(
+        100_000_000,
+        "class C1\n  bandwidth 10000\n  queue-limit 30 ms\n  random-detect dscp-based\n"
+        "  random-detect dscp af11 10 ms 20 ms",
+    )["C1"]
+    assert found.red is not None and found.queue is not None
+    rows = {row.value: (row.minimum, row.maximum, row.unit) for row in found.red.rows}
+    assert (found.red.unit, found.queue.bytes) == ("bytes", 37_500)
+    assert rows["af11"] == (12_500, 25_000, "")
+    assert rows["af12"] == (14_062, 18_750, "")
+
+
+def test_thresholds_without_a_rate_are_parts_of_the_limit() -> None:
+    text = (
+        "policy-map P\n class C1\n  bandwidth remaining percent 8\n  random-detect dscp-based\n"
+        "  random-detect dscp af11 20 40\n"
+    )
+    red = classes(text)["C1"].red
+    assert red is not None
+    rows = {row.value: (row.minimum, row.maximum, row.unit) for row in red.rows}
+    assert red.unit == "percent of the limit"
+    assert (rows["af11"], rows["af12"]) == ((20, 40, "packets"), (37, 50, ""))
+
+
+@pytest.mark.parametrize(("account", "added"), [("", 0), (" account user-defined 24", 24)])
+def test_a_queue_lasts_longer_if_the_shaper_counts_more_bytes(account: str, added: int) -> None:
+    lines = f"policy-map P\n class C1\n  shape average 10000000{account}\n  queue-limit 100 packets\n"
+    queue = classes(lines + "interface GigabitEthernet0/0/0\n service-policy output P\n")["C1"].queue
+    assert queue is not None
+    assert queue.bytes == 100 * 1514
+    assert queue.ms == pytest.approx(100 * (1514 + added) * 8_000 / 10e6)

@@ -196,6 +196,41 @@ fn waiting_parent_shaper_counts_as_congestion() {
     assert!(own.drops.priority.packets > 300, "{:?} of {}", own.drops, own.packets);
 }
 
+/// Below a parent shaper a priority class gets its rate and no more while other packets wait for the shaper, although
+/// its own packets are short enough for the credit that these wait for.
+#[test]
+fn short_priority_packets_are_policed_while_long_packets_wait_for_the_parent_shaper() {
+    for generation in [Hqf, IosXe] {
+        let classes = vec![class_default().shape_bps(2_000_000).service_policy("Child")];
+        let child = vec![class_of("c1").priority_kbps(200), class_default()];
+        let config = with_policies(generation, 100_000, maps([("P", classes), ("Child", child)]));
+        let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &config);
+        let sources = [Source::new(1500, 0, 0, 4_000_000), Source::new(200, 1, 1, 1_700_000)];
+        let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
+        let sent = common::bytes_by_source(&outputs, 2);
+        let allowed = 200 * 125 * 10;
+        assert!((allowed..allowed + 8_000).contains(&sent[1]), "{generation:?}: {sent:?}, {allowed} allowed");
+        assert!(sent[0] > 2_000, "{generation:?}: {sent:?}");
+    }
+}
+
+/// A shaper of one class that holds packets does not congest a priority class of the same policy.
+#[test]
+fn a_waiting_shaper_of_another_class_is_no_congestion() {
+    for generation in [Hqf, IosXe] {
+        let classes = vec![class_default().shape_bps(10_000_000).service_policy("Child")];
+        let child = vec![class_of("c1").priority_kbps(200), class_of("c2").shape_bps(1_000_000), class_default()];
+        let config = with_policies(generation, 100_000, maps([("P", classes), ("Child", child)]));
+        let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &config);
+        let sources = [Source::new(1500, 2, 0, 4_000_000), Source::new(200, 1, 1, 1_700_000)];
+        load(&mut engine, Ppp, &sources, Time(5 * SECOND));
+        let found = engine.counters(Time(5 * SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
+        let own = &found.classes[0].child.as_ref().unwrap().classes[0];
+        let drops = own.drops.priority.packets;
+        assert!(drops * 100 < own.packets, "{generation:?}: {drops} of {} packets", own.packets);
+    }
+}
+
 /// Classes with priority share a queue, which each class of the classic generation shows as its own, and none of the
 /// later generation.
 #[test]

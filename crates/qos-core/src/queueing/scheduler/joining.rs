@@ -6,6 +6,7 @@ use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 use crate::queueing::scheduler::node::{InnerId, LeafId, Member, NodeId};
 use crate::queueing::scheduler::Scheduler;
 use crate::time::Time;
+use crate::winner_tree::WinnerTree;
 
 /// The room that a packet has got in a queue.
 #[derive(Debug)]
@@ -22,7 +23,8 @@ pub(crate) struct Room<P> {
 type MadeRoom<P> = (Place, Option<Box<Item<P>>>);
 
 impl<P> Scheduler<P> {
-    /// Whether a packet of `bytes` could leave the queue of a node at `now` if the ring had room: no shaper holds it.
+    /// Whether a packet of `bytes` could leave the queue of a node at `now` if the ring had room: no shaper holds it, and
+    /// none holds another packet, which would leave first or need the credit.
     #[inline]
     pub fn passes(&mut self, now: Time, node: usize, bytes: u32) -> bool {
         let leaf = self.joins[node];
@@ -30,8 +32,11 @@ impl<P> Scheduler<P> {
             return true;
         }
         self.touch(NodeId::Leaf(leaf), now);
-        let mut shapers = self.line(NodeId::Leaf(leaf)).filter_map(|node| self.member(node).shaper.as_ref());
-        shapers.all(|shaper| shaper.allows(bytes))
+        let mut members = self.line(NodeId::Leaf(leaf)).map(|node| self.member(node));
+        members.all(|member| {
+            let Some(shaper) = &member.shaper else { return true };
+            shaper.allows(bytes) && self.timers.key(member.timer) == WinnerTree::<u64>::NONE
+        })
     }
 
     /// Decision of random early detection on a packet; none if the packet may join. A packet that goes `straight` to
