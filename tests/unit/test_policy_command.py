@@ -93,6 +93,10 @@ BUSY = {
         "policy-map C\n class V\n    priority percent 20\n class A\n    bandwidth percent 30\npolicy-map P\n"
         " class class-default\n    shape average 1000000\n  service-policy C\n"
     ),
+    "child of a peak shaper": (
+        "policy-map C\n class V\n    priority percent 20\n class A\n    bandwidth percent 30\npolicy-map P\n"
+        " class class-default\n    shape peak 700000 7000 3500\n  service-policy C\n"
+    ),
     "child of bandwidth": (
         "policy-map C\n class A\n    bandwidth percent 30\npolicy-map P\n class V\n    bandwidth percent 25\n"
         " class class-default\n    bandwidth percent 50\n  service-policy C\n"

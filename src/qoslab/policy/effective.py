@@ -6,7 +6,7 @@ router counts. Rates depend on the interface's `bandwidth`, and waits on its lin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from qoslab.ios.device_config.normalise import ASSURED, EF, at_rate, red_thresholds
@@ -14,7 +14,17 @@ from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.ios_names import dscp_text
-from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, MarkFrom, PoliceAction, PolicyClass, PolicyMap
+from qoslab.ios.model.policy import (
+    CLASS_DEFAULT,
+    Mark,
+    MarkFrom,
+    PoliceAction,
+    PolicyClass,
+    PolicyMap,
+    RandomDetect,
+    RedThresholds,
+    Shape,
+)
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.model.generation import Generation
@@ -61,6 +71,8 @@ class ShapeValues:
     """True if the default is based on an unconfirmed rounding rule."""
     spaced: bool = False
     """True if packets leave one by one, and the bursts are only shown."""
+    target: Rate | None = None
+    """Highest mean rate: of `shape peak`, CIR × (1 + Be / Bc); None if it depends on an unknown rate."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,8 @@ class RedRow:
     maximum: int
     denominator: int
     typed: bool
+    unit: str = ""
+    """Unit, if it is not that of the other rows."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +204,8 @@ class _Here:
     ring_unconfirmed: bool = False
     ceiling: Rate | None = None
     """Rate of the parent shapers and policers; None for the line rate."""
+    added: int = 0
+    """Bytes that the shaper above counts for each packet in addition, by `account user-defined`."""
 
 
 @dataclass
@@ -359,6 +375,7 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
     own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
     level = Level(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
     busy = busy_rates(level) if here.queues else {}
+    priorities = [(each, _queue(context, each, here, None)) for each in own if each.priority]
     alone = sum(each.priority is None for each in own) < 2
     unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
     for each in classes:
@@ -367,6 +384,8 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
         made = _class(
             context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued
         )
+        if each.priority and queued:
+            made = replace(made, wait_ms=_priority_wait(context, made.priority or 1, here, priorities, caps))
         estimate = here.queues and (unlimited or (not context.separate and not alone))
         context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
@@ -378,13 +397,13 @@ def _behind(context: _Context, shape: ShapeValues) -> float | None:
     """Return the longest wait of the first packet in a shaper: its interval, or one packet time if it spaces
     packets.
     """
-    return _ms(context.frame, shape.rate) if context.qos.tx_ring is not None else shape.tc_ms
+    return _ms(context.frame, shape.target) if context.qos.tx_ring is not None else shape.tc_ms
 
 
 def _below(context: _Context, here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None) -> _Here:
     """Return the position of a child policy-map: percentages refer to the parent's shaper, else to its bandwidth."""
     shape = None if made.shape is None else made.shape.rate
-    capacity = busy or shape or here.capacity
+    capacity = busy or (None if made.shape is None else made.shape.target) or shape or here.capacity
     tc_ms = here.ring_ms if made.shape is None else _behind(context, made.shape)
     return _Here(
         shape or here.rate,
@@ -396,7 +415,14 @@ def _below(context: _Context, here: _Here, each: PolicyClass, made: ClassValues,
         tc_ms,
         ring_unconfirmed=made.shape is None and here.ring_unconfirmed,
         ceiling=made.maximum,
+        added=here.added if each.shape is None else _added(each.shape),
     )
+
+
+def _added(shape: Shape) -> int:
+    """Return the bytes that a shaper counts for each packet in addition."""
+    words = str(shape.account or "").split()
+    return int(words[-1]) if words[:1] == ["user-defined"] and words[-1].lstrip("-").isdigit() else 0
 
 
 def _class(
@@ -428,15 +454,17 @@ def _class(
     if made.shape is not None and made.shape.rate.least(here.line) != here.line:
         # Below the line rate, packets wait for the shaper and not for the transmit ring.
         here = replace(here, ring_ms=_behind(context, made.shape), ring_unconfirmed=False)
+    if each.shape is not None:
+        here = replace(here, added=_added(each.shape))
     if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
         return made
     queue = _queue(context, each, here, busy)
     return replace(
         made,
         queue=queue,
-        wait_ms=_wait(context, each, here, queue),
+        wait_ms=None if each.priority else _wait(here, queue),
         wait_unconfirmed=here.ring_unconfirmed or queue.unconfirmed,
-        red=_red(context, each, queue),
+        red=_red(context, each, here, queue),
     )
 
 
@@ -446,7 +474,8 @@ def _cap(each: PolicyClass, base: Rate) -> Rate | None:
     if each.drop:
         return Rate()
     if each.shape is not None:
-        limits.append(_amount(each.shape.rate.number, each.shape.rate.unit, base))
+        cir = _amount(each.shape.rate.number, each.shape.rate.unit, base)
+        limits.append(_target(each.shape, cir) or LINE)
     police = each.police
     if police is not None and _drops(police.exceed):
         limits.append(_amount(police.cir.number, police.cir.unit, base))
@@ -554,35 +583,59 @@ def _shape(context: _Context, typed: PolicyClass, each: PolicyClass, base: Rate)
     )
     tc_ms = None if bc is None or not rate.known or rate.bps <= 0 else bc * 1000 / rate.bps
     spaced = context.qos.tx_ring is not None
-    return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default, low, spaced)
+    return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default, low, spaced, _target(shape, rate))
+
+
+def _target(shape: Shape, cir: Rate) -> Rate | None:
+    """Return the highest mean rate of a shaper; None if its bursts depend on an unknown rate."""
+    if shape.mode != "peak":
+        return cir
+    bc, be = _burst(shape.bc), _burst(shape.be)
+    return None if not bc or be is None else cir.times(1 + be / bc)
+
+
+def _reference(each: PolicyClass, here: _Here) -> Rate:
+    """Return the rate for queue limits in time: of `bandwidth`, else of the shaper of the class or above it."""
+    shape = each.shape
+    own = None if shape is None else _amount(shape.rate.number, shape.rate.unit, here.rate)
+    return reserved_rate(each, here.guaranteed) or own or here.rate
+
+
+def _priority_queue(context: _Context, each: PolicyClass, here: _Here) -> QueueValues:
+    """Return the queue of a priority class."""
+    limit = each.queue_limit
+    if limit is None or limit.unit == "packets":
+        packets = context.qos.priority_queue_limit if limit is None else limit.number
+        size = packets * context.frame
+        time = _drained(context, here, size, here.capacity)
+        return QueueValues("priority", packets, size, time, limit is None, not context.separate)
+    # The time is at the rate of the class.
+    own = reserved_rate(each, here.guaranteed) or here.rate
+    part = {"ms": 8000, "us": 8_000_000}.get(limit.unit, 0)
+    size = int(own.bps * limit.number / part) if part else limit.number
+    known = not part or own.known
+    time = _drained(context, here, size, here.capacity)
+    return QueueValues("priority", None, size if known else None, time, False, not known)
 
 
 def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None) -> QueueValues:
+    if each.priority is not None:
+        return _priority_queue(context, each, here)
     separate = context.separate
     limit = each.queue_limit
-    if each.priority is not None:
-        if limit is not None and limit.unit != "packets":
-            # The time is at the rate of the class.
-            own = reserved_rate(each, here.guaranteed) or here.rate
-            part = {"ms": 8000, "us": 8_000_000}.get(limit.unit, 0)
-            size = int(own.bps * limit.number / part) if part else limit.number
-            known = not part or own.known
-            return QueueValues("priority", None, size if known else None, _ms(size, here.capacity), False, not known)
-        packets = context.qos.priority_queue_limit if limit is None else limit.number
-        size = packets * context.frame
-        return QueueValues("priority", packets, size, _ms(size, here.capacity), limit is None, not separate)
-    rate = reserved_rate(each, here.guaranteed) or (_cap(replace(each, police=None), here.rate)) or here.rate
+    rate = _reference(each, here)
     if limit is not None and limit.unit != "packets":
         size_known = limit.unit == "bytes" or rate.known
         part = 8000 if limit.unit == "ms" else 8_000_000
         size = limit.number if limit.unit == "bytes" else int(rate.bps * limit.number / part)
+        time = _drained(context, here, size, busy) if size_known else None
         given = {"ms": limit.number, "us": limit.number / 1000}.get(limit.unit)
-        return QueueValues("FIFO", None, size if size_known else None, _ms(size, busy), False, False, given_ms=given)
+        return QueueValues("FIFO", None, size if size_known else None, time, False, False, given_ms=given)
     if limit is None and each.random_detect is not None and each.random_detect.unit not in (None, "percent"):
         size = engine_defaults.QUEUE_LIMIT_BYTES
         if context.qos.queue_limit_ms is not None:
             size = context.qos.queue_limit(_bps(rate)) * engine_defaults.XE_QUEUE_LIMIT_PACKET
-        return QueueValues("FIFO", None, size, _ms(size, busy), True, True)
+        return QueueValues("FIFO", None, size, _drained(context, here, size, busy), True, True)
     if limit is None and context.qos.queue_limit_ms is not None and not rate.known:
         return QueueValues("FIFO", None, None, None, True, False, given_ms=context.qos.queue_limit_ms)
     packets = context.qos.queue_limit(_bps(rate)) if limit is None else limit.number
@@ -598,53 +651,116 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
     elif not separate and (each.fair_queue or each.shape or (each.name == CLASS_DEFAULT and each.bandwidth is None)):
         discipline = "weighted fair"
         flows = None if each.fair_queue is None else each.fair_queue.queues
-    return QueueValues(discipline, packets, size, _ms(size, busy), limit is None, discipline != "FIFO", flows, per_flow)
+    time = _drained(context, here, size, busy)
+    return QueueValues(discipline, packets, size, time, limit is None, discipline != "FIFO", flows, per_flow)
 
 
-def _wait(context: _Context, each: PolicyClass, here: _Here, queue: QueueValues) -> float | None:
+def _wait(here: _Here, queue: QueueValues) -> float | None:
     """Return the longest wait of a packet that is not dropped while all classes are busy."""
-    behind = here.ring_ms
-    if each.priority is None:
-        if queue.per_flow_packets is not None and queue.ms is not None and queue.packets:
-            # One flow that uses the class alone.
-            return queue.ms * queue.per_flow_packets / queue.packets + (behind or 0)
-        return None if queue.ms is None else queue.ms + (behind or 0)
-    size = queue.bytes or 0
-    if each.priority.burst_bytes is not None:
+    if queue.ms is None:
+        return None
+    # With fair queueing, one flow that uses the class alone.
+    part = queue.per_flow_packets / queue.packets if queue.per_flow_packets and queue.packets else 1.0
+    return queue.ms * part + (here.ring_ms or 0)
+
+
+def _priority_wait(
+    context: _Context,
+    level: int,
+    here: _Here,
+    classes: Sequence[tuple[PolicyClass, QueueValues]],
+    caps: Mapping[str, Rate],
+) -> float | None:
+    """Return the longest wait of a packet of a priority level while all classes are busy.
+
+    All classes of a level share a queue. A lower level waits for the higher ones, too: while their bursts leave, new
+    packets arrive at their rates.
+    """
+    sizes: dict[int, list[tuple[int, int]]] = {}
+    left = here.capacity
+    for each, queue in classes:
+        own = each.priority.level or 1 if each.priority else 1
+        limit = priority_limit(each, here.guaranteed, caps)
+        if own < level and limit is None:
+            return None
+        if own <= level:
+            left = left if own == level or limit is None else left - limit
+            size = queue.bytes or 0
+            sizes.setdefault(own, []).append((min(size, _greatest_burst(each, size)), size))
+    ahead = sum(min(sum(burst for burst, _ in level), max(size for _, size in level)) for level in sizes.values())
+    time = _drained(context, here, ahead + context.frame, left)
+    return None if time is None else time + (here.ring_ms or 0)
+
+
+def _greatest_burst(each: PolicyClass, size: int) -> int:
+    """Return the bytes that the policer of a priority class lets through at once; `size` without a policer."""
+    if each.priority is not None and each.priority.burst_bytes is not None:
         # While the line is congested, the policer of the class drops traffic above its burst.
         size = min(size, each.priority.burst_bytes)
-    elif each.police is not None and (bc := _burst(each.police.bc)) is not None:
-        size = min(size, bc)
-    ahead = _ms(size + context.frame, here.capacity)
-    return None if ahead is None else ahead + (behind or 0)
+    police = each.police
+    if police is None:
+        return size
+    bc, be = _burst(police.bc), _burst(police.be)
+    if _drops(police.exceed):
+        return size if bc is None else min(size, bc)
+    if police.violate is None or not _drops(police.violate) or bc is None or be is None:
+        return size
+    return min(size, be if police.pir is not None else bc + be)
 
 
-def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues | None:
+def _drained(context: _Context, here: _Here, size: int, rate: Rate | None) -> float | None:
+    """Return the time to send `size` bytes of full packets at a rate, in milliseconds.
+
+    The rate counts the bytes that `account` of the shaper adds to each packet.
+    """
+    return _ms(size + size * here.added // context.frame, rate)
+
+
+def _red(context: _Context, each: PolicyClass, here: _Here, queue: QueueValues) -> RedValues | None:
     red = each.random_detect
     if red is None:
         return None
-    in_bytes = queue.packets is None
-    limit = queue.bytes if in_bytes else queue.packets if context.qos.random_detect_by_limit else None
+    by_limit = context.qos.random_detect_by_limit
+    in_bytes = queue.packets is None and queue.bytes is not None
+    limit = queue.bytes if in_bytes else queue.packets if by_limit else None
+    unit = "bytes" if in_bytes else "packets"
+    if by_limit and limit is None:
+        # The rate that gives the limit is not known.
+        limit, unit = 100, "percent of the limit"
+    rate = _reference(each, here)
+    if red.unit in ("ms", "us") and in_bytes and rate.known:
+        red = _in_bytes(red, int(rate.bps), 8_000 if red.unit == "ms" else 8_000_000)
     values: list[int] = list(range(8))
     if red.basis == "dscp":
         shown = {0, EF, *(8 * above + drop for above in ASSURED for drop in (2, 4, 6))}
         values = sorted(shown | {value for value, _ in red.thresholds})
     typed = dict(red.thresholds)
-    unit = "bytes" if in_bytes else "packets"
-    if red.unit in ("ms", "us", "percent") and typed:
-        unit = red.unit if red.unit != "percent" or limit is None else unit
+    given = red.unit or "packets"
+    own_unit = "" if given in (unit, "percent") else given
     rows = []
     for value in values:
         row = red_thresholds(red, value, context.generation, limit)
         name = dscp_text(value) if red.basis == "dscp" else str(value)
+        is_typed = value in typed or bool(red.aggregate)
         rows.append(
-            RedRow(name, row.minimum, row.maximum, row.denominator or 10, value in typed or bool(red.aggregate))
+            RedRow(name, row.minimum, row.maximum, row.denominator or 10, is_typed, own_unit if is_typed else "")
         )
     weight = red.exponential_weight or engine_defaults.RANDOM_DETECT_WEIGHT
-    by_limit = context.qos.random_detect_by_limit
     # On IOS-XE the thresholds by precedence are from router output, those by DSCP are from memory.
     unconfirmed = red.basis == "dscp" if by_limit else not context.separate or in_bytes
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
+
+
+def _in_bytes(red: RandomDetect, rate_bps: int, part: int) -> RandomDetect:
+    """Return early detection with its thresholds in bytes at the rate of the class, like its queue limit."""
+
+    def converted(row: RedThresholds) -> RedThresholds:
+        least, most = (max(rate_bps * each // part, 1) for each in (row.minimum, row.maximum))
+        return replace(row, minimum=least, maximum=most)
+
+    rows = tuple((value, converted(row)) for value, row in red.thresholds)
+    aggregate = None if red.aggregate is None else converted(red.aggregate)
+    return replace(red, unit="bytes", thresholds=rows, aggregate=aggregate)
 
 
 COMPARED = ("priority", "guaranteed", "maximum", "busy", "wait_ms", "police", "shape", "queue", "red", "marks")

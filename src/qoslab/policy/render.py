@@ -192,6 +192,8 @@ def _police(police: PoliceValues) -> list[str]:
 
 def _shape(shape: ShapeValues) -> str:
     parts = [f"shape {shape.mode}: {shape.rate}"]
+    if shape.target not in (None, shape.rate):
+        parts.append(f"up to {shape.target} by Bc + Be")
     if shape.bc_bits is None or shape.tc_ms is None:
         return f"{parts[0]}, Bc and Be depend on the line"
     mark = (DEFAULT if shape.default_burst else "") + (UNCONFIRMED if shape.unconfirmed else "")
@@ -227,9 +229,8 @@ def _red(red: RedValues) -> list[str]:
     denominators = {row.denominator for row in red.rows}
     for row in red.rows:
         own = "" if len(denominators) == 1 else f" 1/{row.denominator}"
-        groups.setdefault(f"{row.minimum}-{row.maximum}{own}{'' if row.typed else DEFAULT + mark}", []).append(
-            row.value
-        )
+        limits = f"{row.minimum}-{row.maximum}{row.unit and f' {row.unit}'}{own}"
+        groups.setdefault(limits + ("" if row.typed else DEFAULT + mark), []).append(row.value)
     same = f", mark probability 1/{min(denominators)}" if len(denominators) == 1 else ""
     ecn = ", ECN" if red.ecn else ""
     rows = "; ".join(f"{' '.join(names)} {limits}" for limits, names in groups.items())
