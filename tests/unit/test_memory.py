@@ -44,8 +44,8 @@ def test_queues_count_waiting_packets() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "packets"),
-    # A frame of 24 bytes is held in as much memory as the largest one. The interface has 100 Mb/s.
-    [("24000 bytes", 1000 + 1), ("3 ms", 37_500 // 24 + 1), ("9 packets", 9), ("dscp ef 9", 64)],
+    # A frame of 24 bytes is held in as much memory as the largest one. The shaper above has 1 Mb/s.
+    [("24000 bytes", 1000 + 1), ("300 ms", 37_500 // 24 + 1), ("9 packets", 9), ("dscp ef 9", 64)],
 )
 def test_queues_in_bytes_are_counted_by_the_shortest_packets(limit: str, packets: int) -> None:
     text = CLASSES.replace("  fair-queue 64\n", "").replace("queue-limit 400", f"queue-limit {limit}")
@@ -59,6 +59,29 @@ def test_limits_in_microseconds_depend_on_the_rate() -> None:
         return queued(parse_config(text, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios"))
 
     assert of("3000 us") == of("3 ms")
+
+
+@pytest.mark.parametrize(
+    ("lines", "limit_bytes"),
+    [
+        ("bandwidth 400000", 1_000_000),
+        ("bandwidth percent 20", 500_000),
+        ("shape average percent 40", 1_000_000),
+        ("shape average 600000000", 1_500_000),
+        ("bandwidth remaining ratio 3", 2_500_000),
+    ],
+)
+def test_limits_in_milliseconds_refer_to_the_rate_of_the_class(lines: str, limit_bytes: int) -> None:
+    text = (
+        f"class-map A\n match dscp 1\npolicy-map C\n class A\n  {lines}\n  queue-limit 20 ms\npolicy-map P\n"
+        " class class-default\n  shape average 1000000000\n  service-policy C\n"
+    )
+
+    def of(attached: str) -> int:
+        port = f"interface GigabitEthernet0/0/0\n{attached}"
+        return queued(parse_config(text + port, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios")) // FRAME
+
+    assert of(" service-policy output P\n") - of("") == limit_bytes // 24 + 1
 
 
 def experiment(folder: Path, text: str, template: str = "") -> Path:

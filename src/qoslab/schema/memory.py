@@ -10,7 +10,7 @@ from qoslab.model.experiment import Link
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Device
-    from qoslab.ios.model.policy import QueueLimit
+    from qoslab.ios.model.policy import PolicyClass, QueueLimit
 
 MOST = 2**30
 """Maximum bytes that the queues of a router, or the links of an experiment, may hold together."""
@@ -37,9 +37,10 @@ def _policy(device: Device, name: str, kbps: int) -> int:
         return 0
     packets = 0
     for each in policy.classes:
-        limit = _packets(each.queue_limit, kbps)
+        rate = _kbps(each, kbps)
+        limit = _packets(each.queue_limit, rate)
         if each.service_policy is not None:
-            packets += _policy(device, each.service_policy, kbps)
+            packets += _policy(device, each.service_policy, rate)
         elif each.fair_queue is not None:
             # Each flow's queue has its part of the limit; the limit of the class itself is not enforced then.
             queues = each.fair_queue.queues or engine_defaults.CLASS_FLOW_QUEUES
@@ -49,11 +50,22 @@ def _policy(device: Device, name: str, kbps: int) -> int:
     return packets
 
 
+def _kbps(each: PolicyClass, kbps: int) -> int:
+    """Return the rate of a class for limits in milliseconds: of `bandwidth`, of its shaper, or that above it."""
+    if each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent"):
+        given = each.bandwidth.number
+        return given if each.bandwidth.unit == "kbps" else kbps * given // 100
+    if each.shape is None:
+        return kbps
+    rate = each.shape.rate
+    return kbps * rate.number // 100 if rate.unit == "percent" else -(-rate.number // 1000)
+
+
 def _packets(limit: QueueLimit | None, kbps: int) -> int:
     """Return the number of packets that a queue holds. A limit in bytes holds more small packets, and each takes the
     memory of a large one.
 
-    No class is faster than its interface, so a limit in milliseconds is converted at the bandwidth of the interface.
+    A limit in milliseconds is converted at the rate of the class.
     """
     if limit is None:
         return engine_defaults.QUEUE_LIMIT
