@@ -833,3 +833,39 @@ def test_a_policy_below_a_shaped_port_is_explained_with_a_note(
     assert main(["explain", str(tmp_path / "r1.txt"), "udp 10.0.0.9:4000 > 10.1.0.2:5000 200 B"]) == ExitStatus.WITHIN
     shown = " ".join(capsys.readouterr().out.split())
     assert "policy-map SUB" in shown and "the shaper of the port of GigabitEthernet0/0/0.10 is not modelled" in shown
+
+
+@pytest.mark.parametrize(
+    ("interface", "header"),
+    [
+        ("Serial0/0/0:0\n encapsulation ppp", 4),
+        ("Serial0/0/0:0", 4),
+        ("Serial0/0/0:0\n encapsulation frame-relay", None),
+        ("Serial0/0/0:0\n encapsulation ppp\n ppp multilink", None),
+        ("Port-channel1", 14),
+        ("Port-channel2.200\n encapsulation dot1Q 200 primary GigabitEthernet0/0/2", 18),
+        ("Port-channel2.200\n encapsulation dot1Q 20 second-dot1q 200", 22),
+        ("Dialer1\n encapsulation ppp", None),
+    ],
+)
+def test_layer_2_of_interfaces_that_are_not_modelled_is_counted_if_known(interface: str, header: int | None) -> None:
+    text = f"version 17.3\npolicy-map P\n class class-default\n  shape average 1000000\ninterface {interface}\n"
+    [found] = answer(text + " bandwidth 2000\n service-policy output P\n").policies
+    assert found.header_bytes == header
+
+
+def test_lines_that_change_the_order_of_a_bundle_are_listed() -> None:
+    text = (
+        "version 12.4\npolicy-map P\n class class-default\n  fair-queue\ninterface Multilink1\n bandwidth 768\n"
+        " ppp multilink\n ppp multilink fragment delay 10\n ppp multilink interleave\n"
+        " ip rtp header-compression iphc-format\n service-policy output P\n"
+    )
+    listed = [each.text for each in answer(text).ignored]
+    expected = ["ppp multilink fragment delay 10", "ppp multilink interleave", "ip rtp header-compression iphc-format"]
+    assert listed == expected
+
+
+def test_an_unread_size_of_packets_is_listed() -> None:
+    text = "version 17.6\npolicy-map P\n class class-default\n  shape average 90000000\n"
+    port = "interface TenGigabitEthernet0/0/0\n mtu 9216\n service-policy output P\n"
+    assert [each.text for each in answer(text + port).ignored] == ["mtu 9216"]

@@ -259,7 +259,8 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     speed = None if interface is None else configuration.speed_mbps(interface.parent or interface.name)
     base, base_source = base_rate(interface, at, rate_bps, speed)
     line, line_source = line_rate(device, interface, rate_bps, speed) or (base, base_source)
-    header = counted_header(interface, configuration.vlan_tags(at.interface))
+    tags = configuration.vlan_tags(at.interface)
+    header = _unmodelled_header(configuration, at, tags) if interface is None else counted_header(interface, tags)
     encapsulation = encapsulation_of(configuration, at)
     if encapsulation is not None and not encapsulation.below:
         header = 0
@@ -332,10 +333,21 @@ def line_rate(
     return None
 
 
-def counted_header(interface: Interface | None, vlan_tags: int = 0) -> int | None:
-    """Return the bytes of layer 2 that are counted with an IP packet; None if the interface is unknown."""
-    if interface is None:
+def _unmodelled_header(configuration: Configuration, at: Attachment, vlan_tags: int) -> int | None:
+    """Return the counted bytes of layer 2 of an interface of a kind that is not modelled; None if they are unknown."""
+    if at.interface.startswith("Port-channel"):
+        return COUNTED_HEADER["ethernet"] + VLAN_TAG * vlan_tags
+    if not at.interface.startswith("Serial"):
         return None
+    below = configuration.lines.below.get(f"interface {at.interface}", [])
+    encapsulations = [text.split()[1] for text in below if text.startswith("encapsulation ")]
+    bundled = any(text.startswith("ppp multilink") for text in below)
+    known = not bundled and set(encapsulations) <= {"ppp", "hdlc"}
+    return COUNTED_HEADER["ppp"] if known else None
+
+
+def counted_header(interface: Interface, vlan_tags: int = 0) -> int:
+    """Return the bytes of layer 2 that are counted with an IP packet."""
     if interface.atm:
         return 8 + ATM_CORE_HEADER
     return COUNTED_HEADER["ppp" if interface.serial else "ethernet"] + VLAN_TAG * vlan_tags

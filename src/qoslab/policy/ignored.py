@@ -27,7 +27,12 @@ _EFFECTS = (
     (r"mls qos|auto qos|trust", "marks and queues of the port"),
     (r"account|frame-relay|map-class|ppp multilink|compress|ip rtp", "the counted bytes, or the order on the line"),
     (r"drop|estimate|netflow|fragment|compression", "the packets that leave the class"),
+    (r"mtu\b", "the bytes of full packets, and the times computed from them"),
 )
+_ON_THE_LINE = re.compile(
+    r"(?:ppp multilink|frame-relay) (?:fragment|interleave|ip rtp)\b|ip (?:rtp|tcp) header-compression|compress\b"
+)
+"""Lines of an interface of a kind that is not modelled, with an effect on packets and their order."""
 _OTHER_TYPE = re.compile(r"\btype (?!queueing\b|qos\b)\S+")
 """Class-maps and policy-maps of firewalls and similar features."""
 _IN_POLICY = ("policy-map", "class-map")
@@ -51,8 +56,17 @@ def ignored_lines(configuration: Configuration) -> list[Ignored]:
 
 def _undecided(configuration: Configuration) -> Iterator[Ignored]:
     """Yield the lines with an effect on a device that the values do not include."""
+    heads = {
+        carried.text: next(remark.about for remark in carried.remarks if remark.undecided)
+        for carried in configuration.reading.carried
+        if carried.text.startswith("interface ") and any(remark.undecided for remark in carried.remarks)
+    }
     for carried in configuration.reading.carried:
         place = ", ".join(place_of(carried.position)) if carried.position.mode != INERT else carried.position.names[0]
+        above = heads.get(carried.position.names[0]) if carried.position.mode == INERT else None
+        if above and not carried.remarks and _ON_THE_LINE.match(carried.text.removeprefix("no ")):
+            effect = "the counted bytes, or the order on the line"
+            yield Ignored(carried.number, without_secrets(carried.text), place, above, effect)
         for remark in carried.remarks:
             effect = next((effect for pattern, effect in _EFFECTS if re.match(pattern, carried.text)), "")
             if remark.undecided and effect:

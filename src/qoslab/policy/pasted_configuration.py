@@ -170,8 +170,9 @@ class Configuration:
         return next((0 if each[2] == " native" else 2 if each[2] else 1 for each in found if each), 0)
 
     def _interface_texts(self, interface: str) -> list[str]:
-        texts = [each.text for each in self.reading.unread if each.place == (f"interface {interface}",)]
-        return texts + [each.text for each in self.reading.lines_below(interface)]
+        """Return the lines of an interface, also of a kind that is not modelled."""
+        read = [each.text for each in self.reading.lines_below(interface)]
+        return self.lines.below.get(f"interface {interface}", []) + read
 
     def class_map_line(self, name: str) -> int:
         """Return the line of a class-map; see `Reading.class_map_line`."""
