@@ -34,7 +34,7 @@ pub enum Error {
     #[error("cannot connect to {0}: {reason}", reason = .1.desc())]
     Connect(SocketAddr, Errno),
     /// Another program answers.
-    #[error("found more acknowledgements than the {0} pages, expected those of `flood receive-pages`")]
+    #[error("found more acknowledgements than the {0} pages, expected the other end to be `flood receive-pages`")]
     Acknowledgements(usize),
     /// The kernel lacks a congestion control algorithm.
     #[error(
@@ -44,7 +44,7 @@ pub enum Error {
     )]
     Congestion(String, Errno),
     /// The first datagram was refused.
-    #[error("the first datagram to {0} could not be sent: {reason}", reason = .1.desc())]
+    #[error("cannot send the first datagram to {0}: {reason}", reason = .1.desc())]
     First(SocketAddr, Errno),
     /// No right to see datagrams to all ports.
     #[error(

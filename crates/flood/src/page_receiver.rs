@@ -100,7 +100,7 @@ impl PageReceiver {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket: OwnedFd = socket(family(self.local.ip()), SockType::Stream, flags, None)
             .map_err(|e| Error::System("cannot open a socket", e))?;
-        setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(|e| Error::System("cannot take the port again", e))?;
+        setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(|e| Error::System("cannot reuse the port", e))?;
         if self.local.is_ipv6() {
             setsockopt(&socket, sockopt::Ipv6V6Only, &true)
                 .map_err(|e| Error::System("cannot restrict the socket to IPv6", e))?;

@@ -127,7 +127,7 @@ impl PageSender {
     /// Sends until the end of the duration, until the receiver has closed all connections, or until a signal.
     pub fn run(&self) -> Result<Sent, Error> {
         if self.spread >= self.duration {
-            return Err(Error::Options("found a spread that is not below the duration, expected a lower one".into()));
+            return Err(Error::Options("found a spread that is not below the duration, expected a shorter one".into()));
         }
         let mut stop = Stop::on_signals().map_err(|error| system("cannot wait for signals", &error))?;
         let mut random = fastrand::Rng::with_seed(self.seed);
@@ -215,7 +215,7 @@ impl PageSender {
                 .map_err(|e| Error::Congestion(name.clone(), e))?;
         }
         // A page ends with a segment that is not full, and does not wait for the answer to the others.
-        setsockopt(&socket, sockopt::TcpNoDelay, &true).map_err(|e| Error::System("cannot send at once", e))?;
+        setsockopt(&socket, sockopt::TcpNoDelay, &true).map_err(|e| Error::System("cannot set TCP_NODELAY", e))?;
         limit_unsent(&socket, UNSENT).map_err(|error| system("cannot limit the unsent data", &error))?;
         let local = SocketAddr::new(self.source.unwrap_or(unspecified(to.ip())), 0);
         if local.is_ipv4() != to.is_ipv4() {
@@ -324,7 +324,7 @@ impl Traffic {
             self.last = Some(info(stream)?);
             return stream
                 .shutdown(std::net::Shutdown::Write)
-                .map_err(|error| system("cannot end a connection", &error));
+                .map_err(|error| system("cannot close a connection", &error));
         }
         while self.due.is_some() {
             match self.pacer.at(now) {
@@ -385,7 +385,7 @@ impl Traffic {
 }
 
 fn info(stream: &TcpStream) -> Result<TcpInfo, Error> {
-    tcp_info(stream).map_err(|error| system("cannot read the values of a connection", &error))
+    tcp_info(stream).map_err(|error| system("cannot read the TCP values of a connection", &error))
 }
 
 /// Nanoseconds as seconds.

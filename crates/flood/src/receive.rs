@@ -181,7 +181,7 @@ impl Receiver {
         // Exceed the machine's limit if allowed.
         if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
             setsockopt(&socket, sockopt::RcvBuf, &BUFFER)
-                .map_err(|e| Error::System("cannot size the receive buffer", e))?;
+                .map_err(|e| Error::System("cannot set the size of the receive buffer", e))?;
         }
         setsockopt(&socket, sockopt::RxqOvfl, &1)
             .map_err(|e| Error::System("cannot enable the kernel's drop counter", e))?;
@@ -212,9 +212,7 @@ impl Receiver {
                 Err(errno) => return Err(Error::System("cannot receive", errno)),
             };
             let mut stamped = None;
-            for said in
-                message.cmsgs().map_err(|e| Error::System("cannot read the kernel's data about a datagram", e))?
-            {
+            for said in message.cmsgs().map_err(|e| Error::System("cannot read the control data of a datagram", e))? {
                 match said {
                     ControlMessageOwned::ScmTimestampns(time) => {
                         stamped = Some(std::time::Duration::from(time).as_nanos() as u64)

@@ -152,7 +152,7 @@ impl Responder {
         }
         self.silent_until = now + SECOND;
         let untold = std::mem::take(&mut self.untold);
-        Some(if untold == 0 { error.to_string() } else { format!("{error} (and {untold} more before)") })
+        Some(if untold == 0 { error.to_string() } else { format!("{error} (after {untold} unreported errors)") })
     }
 
     /// Counters of the protocol.

@@ -222,11 +222,12 @@ impl Config {
             operation.check().map_err(|(key, text)| (format!("operations.{number}.{key}"), text))?;
             if let Some(port) = operation.source_port {
                 if self.responder && (port == CONTROL_PORT || self.responder_ports.contains(&port)) {
-                    let text = format!("port {port} is the responder's; give the operation another");
+                    let text = format!("port {port} belongs to the responder; give the operation another port");
                     return Err((format!("operations.{number}.source_port"), text));
                 }
                 if let Some(other) = ports.insert(port, *number) {
-                    let text = format!("port {port} is already used by operation {other}; give each operation its own");
+                    let text =
+                        format!("port {port} is already used by operation {other}; give each operation its own port");
                     return Err((format!("operations.{number}.source_port"), text));
                 }
             }
@@ -268,11 +269,11 @@ impl OperationConfig {
             _ => {}
         }
         if self.kind.is_udp() != self.target_port.is_some() {
-            let expected = if self.kind.is_udp() { "the responder's port" } else { "null, as ICMP has no ports" };
+            let expected = if self.kind.is_udp() { "the responder's port" } else { "null, because ICMP has no ports" };
             return Err(("target_port".into(), format!("found {:?}; expected {expected}", self.target_port)));
         }
         if !self.kind.is_udp() && self.source_port.is_some() {
-            return Err(("source_port".into(), "found a port; expected null, as ICMP has no ports".into()));
+            return Err(("source_port".into(), "found a port; expected null, because ICMP has no ports".into()));
         }
         if let Some(Schedule { start: Start::At(at), .. }) = &self.schedule {
             within("schedule.start.at.hour", at.hour.into(), 0, 23)?;
@@ -289,7 +290,8 @@ impl OperationConfig {
     fn check_addresses(&self) -> Result<(), (&'static str, String)> {
         let target = self.target;
         if self.kind == Kind::IcmpJitter && target.is_ipv6() {
-            let text = format!("found {target}; expected an IPv4 address, as ICMPv6 has no timestamps: use udp-jitter");
+            let text =
+                format!("found {target}; expected an IPv4 address, because ICMPv6 has no timestamps: use udp-jitter");
             return Err(("target", text));
         }
         for (key, address) in [("target", Some(target)), ("source", self.source)] {

@@ -55,7 +55,7 @@ impl fmt::Display for Refusal {
             }
             Self::TooLong(ms) => write!(f, "asked to listen for {ms} ms; expected at most {LONGEST_MS}"),
             Self::TooMany(port) => {
-                write!(f, "asked to listen on port {port} while {MOST_PORTS} others are open for control messages")
+                write!(f, "asked to listen on port {port} while {MOST_PORTS} other ports are open")
             }
         }
     }

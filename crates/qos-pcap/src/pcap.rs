@@ -40,7 +40,7 @@ impl Pcap {
 
     pub fn next(&mut self, input: &mut Input<'_>) -> Result<Option<Record>, String> {
         let at = input.offset();
-        let broken = || format!("the packet at byte {at} is broken or stops early");
+        let broken = || format!("the packet at byte {at} is malformed or truncated");
         let header = input.peek(PACKET_HEADER);
         if header.is_empty() {
             return Ok(None);

@@ -53,7 +53,7 @@ impl Pcapng {
     pub fn next(&mut self, input: &mut Input<'_>) -> Result<Option<Record>, String> {
         loop {
             let at = input.offset();
-            let broken = || format!("the block at byte {at} is broken or stops early");
+            let broken = || format!("the block at byte {at} is malformed or truncated");
             let head = input.peek(HEAD + TAIL);
             if head.is_empty() {
                 return Ok(None);
@@ -86,7 +86,7 @@ impl Pcapng {
                     self.interfaces.push(found);
                 }
                 ENHANCED | OBSOLETE => return self.packet(block, kind, at).map(Some),
-                SIMPLE => return Err(format!("the packet at byte {at} has no time (a simple packet block)")),
+                SIMPLE => return Err(format!("the packet at byte {at} has no timestamp (a simple packet block)")),
                 _ => {}
             }
             input.pass(length);
@@ -96,7 +96,7 @@ impl Pcapng {
     fn packet(&self, block: &[u8], kind: u32, at: u64) -> Result<Record, String> {
         let order = self.order;
         if block.len() < PACKET + TAIL {
-            return Err(format!("the packet at byte {at} is broken"));
+            return Err(format!("the packet at byte {at} is malformed"));
         }
         let number = if kind == OBSOLETE { u32::from(order.u16(block, 8)) } else { order.u32(block, 8) };
         let Some(interface) = self.interfaces.get(number as usize) else {
@@ -118,7 +118,7 @@ impl Pcapng {
 
 fn interface(order: Order, block: &[u8], at: u64) -> Result<Interface, String> {
     if block.len() < 20 {
-        return Err("it is broken".to_owned());
+        return Err("it is malformed".to_owned());
     }
     let link = Link::of(order.u16(block, 8));
     let mut found = Interface { link, name: String::new(), at, ticks: 1_000_000, later_s: 0 };
@@ -143,6 +143,6 @@ fn ticks(resolution: u8) -> Result<u64, String> {
     match resolution & 0x80 {
         0 if exponent <= MOST_DECIMALS => Ok(10_u64.pow(exponent.into())),
         0x80 if exponent <= MOST_BITS => Ok(1 << exponent),
-        _ => Err(format!("found time stamps of resolution {resolution:#04x}, expected at most 18 decimals or 61 bits")),
+        _ => Err(format!("found timestamps of resolution {resolution:#04x}, expected at most 18 decimals or 61 bits")),
     }
 }

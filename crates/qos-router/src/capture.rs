@@ -52,10 +52,10 @@ pub enum CaptureError {
         source: io::Error,
     },
     /// Another capture writes it.
-    #[error("another capture already writes {path}; end that one first, or give another file", path = .0.display())]
+    #[error("another capture already writes {path}; end it first, or choose another file", path = .0.display())]
     Taken(PathBuf),
     /// The filter.
-    #[error("the kernel refuses the filter: {0}; give instructions as libpcap compiles them")]
+    #[error("the kernel rejects the filter: {0}; use instructions compiled by libpcap")]
     Filter(io::Error),
     /// There is no such capture.
     #[error("no capture writes to {path}; expected one of {known}", path = .path.display())]
@@ -150,7 +150,7 @@ impl Capture {
     fn finish(&mut self) -> io::Result<u64> {
         self.frames = None;
         let Some(writer) = self.writer.take() else { return Ok(0) };
-        writer.join().unwrap_or_else(|_| Err(io::Error::other("writing it ended in a panic")))
+        writer.join().unwrap_or_else(|_| Err(io::Error::other("its writer panicked")))
     }
 }
 

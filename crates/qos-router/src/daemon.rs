@@ -84,7 +84,7 @@ pub enum DaemonError {
         source: io::Error,
     },
     /// The namespace of the IP stack, or of the ports.
-    #[error("cannot open the network namespace {path}: {source}; give the path of one")]
+    #[error("cannot open the network namespace {path}: {source}; check the path")]
     Namespace {
         /// The path as given.
         path: String,

@@ -104,7 +104,7 @@ pub fn parse(text: &str) -> Result<LabConfig, ConfigError> {
                 return refuse(".port", format!("no port {:?}; expected one of {}", end.port, known.join(", ")));
             };
             if !port.paced_by_peer {
-                let message = "the port's frames would be serialised twice: its \"paced_by_peer\" has to be true";
+                let message = "the port's frames would be serialised twice: set its \"paced_by_peer\" to true";
                 return refuse(".port", message.to_owned());
             }
             if let Some(other) = used.insert(end, number) {
@@ -112,7 +112,7 @@ pub fn parse(text: &str) -> Result<LabConfig, ConfigError> {
             }
         }
         if link.ends[0].router == link.ends[1].router {
-            let message = "both ends are at the same router; such a link needs a pair of interfaces";
+            let message = "both ends are on the same router; such a link needs a pair of interfaces";
             return Err(ConfigError::new(format!("links[{number}].ends"), message));
         }
     }
@@ -187,7 +187,7 @@ mod tests {
                 "/links/0/ends/1",
                 json!({"router": "R0", "port": "A"}),
                 "links[0].ends",
-                "both ends are at the same router",
+                "both ends are on the same router",
             ),
             ("/routers/R1/control", json!("/run/R0"), "routers.R1.control", "router R0 has the same control socket"),
             ("/routers/R2/wiring/ports/A/wire", json!(""), "routers.R2.wiring.ports.A.wire", "Linux interface"),

@@ -101,7 +101,7 @@ impl Refusal {
 
     /// A line that is longer than the protocol allows.
     pub fn too_long() -> Self {
-        Self::request(format!("the line is longer than {LONGEST_LINE} bytes; the connection ends here"))
+        Self::request(format!("the line is longer than {LONGEST_LINE} bytes; the connection is closed"))
     }
 }
 

@@ -125,12 +125,12 @@ impl Ring {
         let socket = open_socket()?;
         let packet = libc::SOL_PACKET;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        set(&socket, packet, libc::PACKET_VERSION, &version, "choosing the ring's version")?;
+        set(&socket, packet, libc::PACKET_VERSION, &version, "setting the ring's version")?;
         set(&socket, packet, libc::PACKET_IGNORE_OUTGOING, &1, "ignoring outgoing frames")?;
         // Stamps are taken on entry into the interface's queue instead of on arrival at the ring.
         let software = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
-        set(&socket, packet, libc::PACKET_TIMESTAMP, &software, "choosing receive stamps")?;
-        set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1, "turning on receive stamps")?;
+        set(&socket, packet, libc::PACKET_TIMESTAMP, &software, "selecting receive timestamps")?;
+        set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1, "enabling receive timestamps")?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as libc::c_uint,
             tp_block_nr: blocks as libc::c_uint,

@@ -49,7 +49,7 @@ impl Filter {
             "icmp6" => Ok(Filter::Protocol(protocol::ICMPV6)),
             other => {
                 let message = format!(
-                    "found {other:?}, expected nothing, ip, ip6, tcp, udp, icmp or icmp6: no other filter is simulated"
+                    "found {other:?}, expected no filter, ip, ip6, tcp, udp, icmp or icmp6, the only filters simulated"
                 );
                 Err(ConfigError::new(format!("{path}.filter"), message))
             }
@@ -88,12 +88,13 @@ impl Captures {
                 return wrong("file", format!("found {:?}, already written by capture {}", capture.file, other.name));
             }
             if capture.snaplen == 0 {
-                return wrong("snaplen", "found 0, expected the number of bytes to keep of each frame".to_owned());
+                return wrong("snaplen", "found 0, expected the number of bytes to capture of each frame".to_owned());
             }
             let node = network.node(&capture.node, &format!("{path}.node"))?;
             let link = network.interface(node, &capture.interface).filter(|end| network.physical(*end) == *end);
             let Some(end) = link else {
-                let message = format!("found {:?}, used by no link of {}", capture.interface, capture.node);
+                let message =
+                    format!("found {:?}, not an interface with a link on {}", capture.interface, capture.node);
                 return wrong("interface", message);
             };
             seen[end].push(number);

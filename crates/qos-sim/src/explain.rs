@@ -247,7 +247,10 @@ impl Question {
         }
         let packet = &self.packet;
         if packet.source.is_ipv4() != packet.destination.is_ipv4() {
-            return wrong("packet.destination", format!("found {}, of another address family", packet.destination));
+            return wrong(
+                "packet.destination",
+                format!("found {}, expected the same address family as the source", packet.destination),
+            );
         }
         if packet.dscp > 63 || packet.ecn > 3 || packet.cos > 7 || packet.length > 65_535 {
             return wrong("packet", "found a value out of range in dscp, ecn, cos or length".to_owned());
@@ -255,7 +258,7 @@ impl Question {
         let find = |place: &Place, path: String| match network.interface(node, &place.interface) {
             Some(end) => Ok(Port { end: network.physical(end), vlan: place.vlan }),
             None => {
-                let message = format!("found {:?}, used by no link of {}", place.interface, self.router);
+                let message = format!("found {:?}, not an interface with a link on {}", place.interface, self.router);
                 Err(ConfigError::new(path, message))
             }
         };

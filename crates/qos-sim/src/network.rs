@@ -183,7 +183,7 @@ impl Network {
             return wrong(format!("{path}.node"), message);
         }
         if self.interface(node, &end.interface).is_some() {
-            let message = format!("found {:?}, used by another link of {}", end.interface, end.node);
+            let message = format!("found {:?}, already used by another link of {}", end.interface, end.node);
             return wrong(format!("{path}.interface"), message);
         }
         for (field, address) in end.addresses() {
@@ -213,7 +213,7 @@ impl Network {
             return wrong(format!("{path}.ends"), format!("found {}, expected two", vlan.ends.len()));
         };
         if near.address.trunc() != far.address.trunc() {
-            let message = format!("found {} and {}, not in one network", near.address, far.address);
+            let message = format!("found {} and {}, not in the same network", near.address, far.address);
             return wrong(format!("{path}.ends"), message);
         }
         for (side, end) in vlan.ends.iter().enumerate() {
@@ -362,7 +362,7 @@ impl Network {
             Some(interface) => match self.interface(node, interface) {
                 Some(end) => Some(end),
                 None => {
-                    let message = format!("found {interface:?}, used by no link of {name}");
+                    let message = format!("found {interface:?}, not an interface with a link on {name}");
                     return wrong(format!("{path}.interface"), message);
                 }
             },
@@ -384,7 +384,7 @@ impl Network {
         };
         let end = match (by_interface, by_next_hop) {
             (None, None) => {
-                return wrong(path, "found neither a next hop nor an interface: give via, interface or both")
+                return wrong(path, "found neither a next hop nor an interface: set via, interface or both")
             }
             (Some(one), Some(other)) if one != other => {
                 let message =
@@ -472,7 +472,7 @@ fn check_networks(near: &LinkEnd, far: &LinkEnd, path: &str) -> Result<(), Confi
             own.join(" ")
         }
     };
-    wrong(path, format!("found {} and {}, not in one network", listed(near), listed(far)))
+    wrong(path, format!("found {} and {}, not in the same network", listed(near), listed(far)))
 }
 
 fn join_path(path: &str, rest: &str) -> String {

@@ -51,7 +51,7 @@ fn lists(context: &Context<'_>, names: &[String], path: &str) -> Result<Vec<usiz
             if families.contains(&ipv6) {
                 let family = if ipv6 { "IPv6" } else { "IPv4" };
                 let message =
-                    format!("{name:?} is the second access list for {family} in this direction: give only one");
+                    format!("{name:?} is the second access list for {family} in this direction: use only one");
                 return Err(ConfigError::new(path, message));
             }
             families.push(ipv6);

@@ -26,8 +26,9 @@ fn check_families(entry: &AccessListEntry, first: &AccessListEntry) -> Result<()
     match addresses.into_iter().find(|(_, address)| address.is_ipv6() != ipv6) {
         Some((path, address)) => {
             let family = if ipv6 { "IPv6" } else { "IPv4" };
-            let message =
-                format!("{address} is not an {family} address like the first of the list: use one list per family");
+            let message = format!(
+                "{address} is not an {family} address like the first one in the list: use one list per address family"
+            );
             Err(ConfigError::new(path, message))
         }
         None => Ok(()),
@@ -37,7 +38,7 @@ fn check_families(entry: &AccessListEntry, first: &AccessListEntry) -> Result<()
 fn check_entry(entry: &AccessListEntry) -> Result<(), ConfigError> {
     let ranged = |field: &str, value: Option<u8>, greatest: u8| match value {
         Some(value) if value > greatest => {
-            Err(ConfigError::out_of_range(field, format!("{value} is out of range: give 0 to {greatest}")))
+            Err(ConfigError::out_of_range(field, format!("{value} is out of range: expected 0 to {greatest}")))
         }
         _ => Ok(()),
     };
@@ -84,6 +85,6 @@ fn check_ports(field: &str, ports: Option<&PortMatch>) -> Result<(), ConfigError
         return Ok(());
     }
     let message =
-        format!("{ports:?} does not fit {op:?}: eq and neq take ports, gt and lt one port, range two in order");
+        format!("{ports:?} does not fit {op:?}: eq and neq take ports, gt and lt one port, range two ports in order");
     Err(ConfigError::new(format!("{field}.ports"), message))
 }

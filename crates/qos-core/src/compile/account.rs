@@ -25,7 +25,7 @@ pub(crate) fn plan(config: &AccountConfig, most: i32) -> Result<AccountPlan, Con
     match *config {
         AccountConfig::UserDefined(UserDefinedAccount { offset, atm }) => {
             if !(-most..=most).contains(&offset) {
-                let message = format!("{offset} bytes are out of range: give -{most} to {most}");
+                let message = format!("{offset} bytes are out of range: expected -{most} to {most}");
                 return Err(ConfigError::out_of_range("account.user_defined.offset", message));
             }
             Ok(AccountPlan { offset, cells: atm, least: 0, ptm: false })

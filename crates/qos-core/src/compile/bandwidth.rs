@@ -52,14 +52,11 @@ pub(crate) fn priority(
     base_bps: Option<u64>,
     properties: &Properties,
 ) -> Result<ResolvedPriority, ConfigError> {
-    let missing = || ConfigError::new("priority.number", "null: give the rate, or the unit strict");
+    let missing = || ConfigError::new("priority.number", "null: set a rate, or the unit strict");
     let (kbps, percent) = match (config.unit, config.number) {
         (PriorityUnit::Strict, None) => (None, None),
         (PriorityUnit::Strict, Some(number)) => {
-            return Err(ConfigError::new(
-                "priority.number",
-                format!("{number}: strict priority has no rate, give null"),
-            ))
+            return Err(ConfigError::new("priority.number", format!("{number}: strict priority has no rate: use null")))
         }
         (PriorityUnit::Kbps, number) => {
             (Some(in_range("priority.number", number.ok_or_else(missing)?, &RATES_KBPS, "kb/s")?), None)
@@ -71,7 +68,7 @@ pub(crate) fn priority(
     };
     let burst_bytes = match config.burst_bytes {
         Some(burst) if config.unit == PriorityUnit::Strict => {
-            let message = format!("{burst}: strict priority is not policed, give null");
+            let message = format!("{burst}: strict priority is not policed: use null");
             return Err(ConfigError::new("priority.burst_bytes", message));
         }
         Some(burst) => Some(in_range("priority.burst_bytes", burst, &PRIORITY_BURSTS, "bytes")?),
@@ -108,7 +105,7 @@ pub(crate) fn random_detect(
     for (index, given) in config.thresholds.iter().enumerate() {
         let path = format!("random_detect.thresholds[{index}]");
         let Some(row) = rows.get_mut(usize::from(given.value)) else {
-            let message = format!("{} is out of range: give 0 to {}", given.value, values - 1);
+            let message = format!("{} is out of range: expected 0 to {}", given.value, values - 1);
             return Err(ConfigError::out_of_range(format!("{path}.value"), message));
         };
         let (min, max) = thresholds(given, Depth { unit, ..depth }, (limit, properties), &path)?;

@@ -37,7 +37,7 @@ pub(crate) fn check(switch: &SwitchConfig) -> Result<(), ConfigError> {
 fn check_maps(maps: &MapsConfig) -> Result<(), ConfigError> {
     let values = |name: &str, values: &[u8], count: usize, greatest: u8| {
         if values.len() != count {
-            return wrong(format!("switch.maps.{name}"), format!("{} values: give {count}", values.len()));
+            return wrong(format!("switch.maps.{name}"), format!("{} values: expected {count}", values.len()));
         }
         values
             .iter()
@@ -53,7 +53,7 @@ fn check_maps(maps: &MapsConfig) -> Result<(), ConfigError> {
     }
     let queues = |name: &str, pairs: &[[u8; 2]], count: usize, queues: u8| {
         if pairs.len() != count {
-            return wrong(format!("switch.maps.{name}"), format!("{} pairs: give {count}", pairs.len()));
+            return wrong(format!("switch.maps.{name}"), format!("{} pairs: expected {count}", pairs.len()));
         }
         pairs.iter().enumerate().try_for_each(|(at, [queue, threshold])| {
             within(&format!("switch.maps.{name}[{at}][0]"), *queue, &(1..=queues))?;
@@ -105,7 +105,7 @@ fn check_input(input: &InputQueuesConfig) -> Result<(), ConfigError> {
 
 /// Checks a class of a policy-map of a switch. Paths are relative to the class.
 pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<(), ConfigError> {
-    let not_here = "a switch has no such action in a policy-map: give null";
+    let not_here = "a switch has no such action in a policy-map: use null";
     for (field, given) in [
         ("shape", class.shape.is_some()),
         ("queue_limit", class.queue_limit.is_some()),
@@ -146,7 +146,7 @@ pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<
 
 /// Checks a class of a policy-map of a router.
 pub(crate) fn check_router_class(class: &PolicyClass) -> Result<(), ConfigError> {
-    let only = "only a switch has this key: give null";
+    let only = "only a switch has this key: use null";
     if class.trust.is_some() {
         return wrong("trust", only);
     }
@@ -344,7 +344,7 @@ fn check_interface(name: &str, port: &PortConfig, interface: Option<&InterfaceCo
         ("service_policy_output", interface.service_policy_output.is_some()),
     ] {
         if given {
-            return wrong(format!("interfaces.{name}.{field}"), "a switch port does not have this key: give null");
+            return wrong(format!("interfaces.{name}.{field}"), "a switch port does not have this key: use null");
         }
     }
     Ok(())
@@ -366,7 +366,7 @@ fn check_port(
         within(&path("switch.limit"), config.limit, &(10..=90))?;
     }
     if !(1..=2).contains(&config.queue_set) {
-        let message = format!("there is no queue-set {}: give 1 or 2", config.queue_set);
+        let message = format!("there is no queue-set {}: use 1 or 2", config.queue_set);
         return Err(ConfigError::unknown(path("switch.queue_set"), message));
     }
     if let Some(name) = &config.dscp_mutation {
@@ -377,11 +377,11 @@ fn check_port(
     }
     if let Some(policy) = policy {
         let problem = if config.vlan_based {
-            "a port with vlan_based uses the policies of its VLANs: give null"
+            "a port with vlan_based uses the policies of its VLANs: use null"
         } else if config.trust.is_some() || config.cos_override {
             "a port cannot have both a trust state (or override) and an input policy-map: remove one of the two"
         } else if policy.classes.iter().any(|class| class.child.is_some()) {
-            "only a VLAN interface takes a policy-map of two levels: give one without a child"
+            "only a VLAN interface accepts a two-level policy-map: use one without a child"
         } else {
             ""
         };

@@ -23,7 +23,10 @@ pub(crate) fn within<T: PartialOrd + Display + Copy>(
     if range.contains(&value) {
         return Ok(());
     }
-    Err(ConfigError::out_of_range(path, format!("{value} is out of range: give {} to {}", range.start(), range.end())))
+    Err(ConfigError::out_of_range(
+        path,
+        format!("{value} is out of range: expected {} to {}", range.start(), range.end()),
+    ))
 }
 
 /// A class's own policer.
@@ -44,16 +47,16 @@ pub(crate) fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError>
         ("dynamic", police.dynamic.is_some()),
     ] {
         if given {
-            return wrong(format!("police.{field}"), "a switch's policer has one bucket: give null");
+            return wrong(format!("police.{field}"), "a switch's policer has one bucket: use null");
         }
     }
     if !matches!(police.conform.as_deref(), None | Some([PoliceAction::Transmit {}])) {
-        return wrong("police.conform", "a switch always transmits conforming packets: give transmit, or null");
+        return wrong("police.conform", "a switch always transmits conforming packets: use transmit or null");
     }
     let exceed = match police.exceed.as_deref() {
         None | Some([PoliceAction::Drop {}]) => ExceedAction::Drop,
         Some([PoliceAction::PolicedDscpTransmit {}]) => ExceedAction::PolicedDscpTransmit,
-        Some(_) => return wrong("police.exceed", "a switch drops or marks down: give drop or policed-dscp-transmit"),
+        Some(_) => return wrong("police.exceed", "a switch drops or marks down: use drop or policed-dscp-transmit"),
     };
     Ok(PolicerPlan { rate_bps, burst_bytes, exceed })
 }

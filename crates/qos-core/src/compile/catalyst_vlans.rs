@@ -58,7 +58,7 @@ pub(crate) fn check(context: &Context<'_>, switch: &SwitchConfig) -> Result<(), 
     for (vlan, name) in &switch.vlan_policies {
         let path = format!("switch.vlan_policies.{vlan}");
         if !(1..=4_094).contains(vlan) {
-            return Err(ConfigError::out_of_range(path, format!("{vlan} is no VLAN: give 1 to 4094")));
+            return Err(ConfigError::out_of_range(path, format!("{vlan} is not a VLAN: expected 1 to 4094")));
         }
         let wrong = |message: String| Err(ConfigError::new(path.clone(), message));
         let Some(policy) = context.config.policy_maps.get(name) else {
@@ -68,8 +68,8 @@ pub(crate) fn check(context: &Context<'_>, switch: &SwitchConfig) -> Result<(), 
         for class in &policy.classes {
             if class.police.is_some() || class.police_aggregate.is_some() {
                 return wrong(format!(
-                    "policy-map {name:?} polices in class {:?}: a policy-map of a VLAN cannot police, so put the \
-                     policer into a child policy-map, which applies to ports",
+                    "policy-map {name:?} polices in class {:?}: a VLAN policy-map cannot police, so put \
+                     the policer into a child policy-map, which applies to ports",
                     class.name
                 ));
             }
@@ -90,12 +90,12 @@ pub(crate) fn check(context: &Context<'_>, switch: &SwitchConfig) -> Result<(), 
 
 /// Refuses settings that a class with a port policer cannot have.
 fn check_interface_level(context: &Context<'_>, class: &PolicyClass, name: &str) -> Result<(), String> {
-    let what = format!("class {:?} of policy-map {name:?}, at the level of ports,", class.name);
+    let what = format!("class {:?} of policy-map {name:?}, at the port level,", class.name);
     if class.trust.is_some() || !class.set.is_empty() {
         return Err(format!("{what} marks: move the marking to the class of the parent"));
     }
     if class.police_aggregate.is_some() {
-        return Err(format!("{what} has an aggregate policer: give it a separate one"));
+        return Err(format!("{what} has an aggregate policer: use a separate policer"));
     }
     if class.service_policy.is_some() {
         return Err(format!("{what} has a child: there are only two levels"));

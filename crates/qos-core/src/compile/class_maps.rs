@@ -94,7 +94,7 @@ fn packet_length(min: Option<u32>, max: Option<u32>, path: &str) -> Result<Test,
     let (least, most) = (min.unwrap_or(0), max.unwrap_or(u32::MAX));
     if least > most || (min.is_none() && max.is_none()) {
         let message =
-            format!("{least} to {most} bytes matches no packet or every packet: give min, max or both, in order");
+            format!("{least} to {most} bytes matches no packet or every packet: set min, max or both, in order");
         return Err(ConfigError::new(path, message));
     }
     Ok(Test::PacketLength { min: least, max: most })
@@ -102,7 +102,7 @@ fn packet_length(min: Option<u32>, max: Option<u32>, path: &str) -> Result<Test,
 
 fn discard_class(value: u8, path: &str) -> Result<Test, ConfigError> {
     if value > 7 {
-        let message = format!("{value} is out of range: give 0 to 7");
+        let message = format!("{value} is out of range: expected 0 to 7");
         return Err(ConfigError::out_of_range(format!("{path}.value"), message));
     }
     Ok(Test::DiscardClass(value))
@@ -118,11 +118,11 @@ fn one_of(context: &Context<'_>, names: &[String]) -> Test {
 /// The ranges of `match vlan`.
 fn vlans(ranges: &[(u16, u16)], path: &str) -> Result<Box<[(u16, u16)]>, ConfigError> {
     if ranges.is_empty() {
-        return Err(ConfigError::new(format!("{path}.ranges"), "no VLAN: give at least one"));
+        return Err(ConfigError::new(format!("{path}.ranges"), "no VLAN: expected at least one"));
     }
     for (index, (first, last)) in ranges.iter().enumerate() {
         if first > last || !VLANS.contains(first) || !VLANS.contains(last) {
-            let message = format!("{first} to {last} is not a range of VLANs: give 1 to 4094, in order");
+            let message = format!("{first} to {last} is not a range of VLANs: expected 1 to 4094, in order");
             return Err(ConfigError::out_of_range(format!("{path}.ranges[{index}]"), message));
         }
     }
@@ -131,12 +131,12 @@ fn vlans(ranges: &[(u16, u16)], path: &str) -> Result<Box<[(u16, u16)]>, ConfigE
 
 fn bit_set(values: &[u8], greatest: u8, path: &str) -> Result<u64, ConfigError> {
     if values.is_empty() {
-        return Err(ConfigError::new(format!("{path}.values"), "no value: give at least one"));
+        return Err(ConfigError::new(format!("{path}.values"), "no value: expected at least one"));
     }
     let mut set = 0;
     for (index, value) in values.iter().enumerate() {
         if *value > greatest {
-            let message = format!("{value} is out of range: give 0 to {greatest}");
+            let message = format!("{value} is out of range: expected 0 to {greatest}");
             return Err(ConfigError::out_of_range(format!("{path}.values[{index}]"), message));
         }
         set |= 1 << value;

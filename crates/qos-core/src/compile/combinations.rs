@@ -170,27 +170,27 @@ impl Combination {
     }
 }
 
-const ONE_OF_BOTH: &str = "cannot be combined with priority in the same class: give one of the two";
-const IN_CHILD: &str = "the class's child has the queues: give this to its classes";
+const ONE_OF_BOTH: &str = "cannot be combined with priority in the same class: remove one of the two";
+const IN_CHILD: &str = "the queues are in the child policy of the class: set this in its classes";
 const UNSHAPED: &str =
-    "and a subinterface has no line of its own: give it a policy-map that shapes, with this one as the child";
-const IN_PACKETS: &str = "only a first-in-first-out queue of the later generation has it: give packets";
+    "and a subinterface has no physical line: attach a policy-map that shapes, with this one as the child";
+const IN_PACKETS: &str = "only a first-in-first-out queue of the HQF generation supports it: use packets";
 
 /// Combinations in the order of evaluation; those with the queues of a child are last.
 pub(crate) const IMPOSSIBLE: &[Combination] = &[
-    Combination::with(Priority, ClassDefault, "class-default cannot have priority: give null"),
+    Combination::with(Priority, ClassDefault, "class-default cannot have priority: use null"),
     Combination::with(Bandwidth, Priority, ONE_OF_BOTH),
     Combination::with(FairQueue, Priority, ONE_OF_BOTH),
     Combination::with(Shape, Priority, ONE_OF_BOTH),
     Combination::with(RandomDetect, Priority, ONE_OF_BOTH),
-    Combination::any(PriorityLevel, "the classic generation has only one level: give null")
+    Combination::any(PriorityLevel, "the classic generation has only one level: use null")
         .unless(property!(priority_levels)),
     Combination::without(FairQueue, &[ClassDefault], "the classic generation has fair-queue in class-default only")
         .unless(property!(fair_queue_in_any_class)),
     Combination::with(
         FairQueue,
         Bandwidth,
-        "in the classic generation fair-queue weights its flows itself: give either bandwidth or fair_queue",
+        "in the classic generation fair-queue weights its flows itself: use either bandwidth or fair_queue",
     )
     .unless(property!(fair_queue_with_bandwidth)),
     Combination::any(QueueThresholds, IN_PACKETS).unless(property!(queue_limit_units)),
@@ -207,12 +207,12 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
     Combination::any(RandomDetectUnit, IN_PACKETS).unless(property!(random_detect_in_bytes)),
     Combination::with(RandomDetectUnit, FairQueue, IN_PACKETS),
     Combination::without(RandomDetect, &[ClassDefault, Bandwidth, Shape], "needs bandwidth or shape in the class"),
-    Combination::any(ShapeBuffers, "only a shaper of the earlier generation without a queueing child has this setting")
+    Combination::any(ShapeBuffers, "only a shaper of the classic generation without a queueing child has this setting")
         .unless(property!(shape_has_buffers)),
     Combination::without(
         ShapeBuffers,
         &[Shape],
-        "only a shaper of the earlier generation without a queueing child has this setting",
+        "only a shaper of the classic generation without a queueing child has this setting",
     ),
     Combination::any(RemainingRatio, "the classic generation does not have this setting")
         .unless(property!(remaining_ratio)),
@@ -225,7 +225,7 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
     Combination::with(
         Minimum,
         QueueingChild,
-        "on IOS-XE a class with a queueing child cannot have it: give shape or bandwidth remaining",
+        "on IOS-XE a class with a queueing child cannot have it: use shape or bandwidth remaining",
     )
     .unless(property!(bandwidth_above_queues)),
     Combination::without(

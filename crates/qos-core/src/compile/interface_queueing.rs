@@ -30,7 +30,7 @@ pub(crate) fn over(
     rate: Rate,
 ) -> Result<RouterPlan, ConfigError> {
     if plan.output.as_ref().is_some_and(|policy| !policy.nodes.is_empty()) {
-        let message = "the output policy-map also queues: give null, or another policy-map";
+        let message = "the output policy-map also queues: use null, or another policy-map";
         return Err(ConfigError::new(path, message));
     }
     let (rules, field) = match queueing {
@@ -213,6 +213,6 @@ fn shaped(
 /// 7936/7936 in published prints.
 fn shape(shaper: &InterfaceShaper) -> Result<ShapePlan, ConfigError> {
     let resolved = parameters::shape(&shaper.shape, None, ShapeInterval::CLASSIC)?;
-    let missing = || ConfigError::new("shape", "cannot be calculated: give rate and bursts as numbers");
+    let missing = || ConfigError::new("shape", "cannot be calculated: set the rate and bursts as numbers");
     parameters::shape_plan(&resolved).ok_or_else(missing)
 }

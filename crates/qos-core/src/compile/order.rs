@@ -62,7 +62,7 @@ pub(crate) fn check_order(police: &ResolvedPolice) -> Result<(), ConfigError> {
         let (Some(low), Some(high)) = ((least.of)(police), (greatest.of)(police)) else { continue };
         if high < low {
             let (unit, key) = (greatest.unit, least.key);
-            let message = format!("{high} {unit} is below {key} of {low} {unit}: give at least this");
+            let message = format!("{high} {unit} is below {key} of {low} {unit}: use at least this value");
             return Err(ConfigError::out_of_range(greatest.key, message));
         }
     }

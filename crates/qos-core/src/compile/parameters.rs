@@ -83,7 +83,7 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
     use crate::config::policy::SetField;
     let Some(actions) = actions else { return Ok(()) };
     if actions.is_empty() {
-        return Err(ConfigError::new(path, "no action: give at least one, or null for the default"));
+        return Err(ConfigError::new(path, "no action: expected at least one, or null for the default"));
     }
     for (index, action) in actions.iter().enumerate() {
         let (field, value) = match *action {
@@ -95,7 +95,7 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
             PoliceAction::SetDiscardClassTransmit { value } => (SetField::DiscardClass, value),
         };
         if value > greatest(field) {
-            let message = format!("{value} is out of range: give 0 to {}", greatest(field));
+            let message = format!("{value} is out of range: expected 0 to {}", greatest(field));
             return Err(ConfigError::out_of_range(format!("{path}[{index}].value"), message));
         }
     }
@@ -310,7 +310,7 @@ pub(crate) fn shape(
         // A shorter interval could not be kept to a thousandth in whole nanoseconds.
         if bc_bits == 0 || interval < Duration::from_micros(1) {
             let message =
-                format!("a burst of {bc_bits} bits at {cir_bps} b/s gives an interval of {interval}: give a larger bc");
+                format!("a burst of {bc_bits} bits at {cir_bps} b/s gives an interval of {interval}: use a larger bc");
             return Err(ConfigError::out_of_range("shape.bc", message));
         }
         let plan = ShapePlan {
@@ -353,7 +353,7 @@ pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
     if FLOW_QUEUES.contains(&queues) && queues.is_power_of_two() {
         return Ok(queues);
     }
-    Err(ConfigError::out_of_range(path, format!("{queues} flow queues: give a power of two from 16 to 4096")))
+    Err(ConfigError::out_of_range(path, format!("{queues} flow queues: expected a power of two from 16 to 4096")))
 }
 
 /// Classic weighted fair queueing of unclassified traffic. With classes the interface's hold-queue limits it,
@@ -545,7 +545,7 @@ mod tests {
     fn impossible_values_are_refused_with_their_path() {
         let error = police(&policed(RateSpec::Bps(7_999), None, false), None).unwrap_err();
         assert_eq!(error.path, "police.cir");
-        assert_eq!(error.message, "7999 b/s is out of range: give 8000 to 100000000000 b/s");
+        assert_eq!(error.message, "7999 b/s is out of range: expected 8000 to 100000000000 b/s");
         let error = police(&policed(RateSpec::Bps(128_000), Some(RateSpec::Bps(64_000)), false), None).unwrap_err();
         assert_eq!(error.path, "police.pir");
         let config = PoliceConfig { bc: Some(PoliceBurst::Bytes(10)), ..policed(RateSpec::Bps(8_000), None, false) };

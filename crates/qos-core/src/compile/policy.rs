@@ -43,7 +43,7 @@ pub(crate) fn level(
     here: Position,
 ) -> Result<LevelPlan, ConfigError> {
     let Some(policy) = context.config.policy_maps.get(name) else {
-        return Err(ConfigError::unknown(path, format!("there is no policy-map {name:?}: define it, or give null")));
+        return Err(ConfigError::unknown(path, format!("there is no policy-map {name:?}: define it, or use null")));
     };
     let classes = classes(name, policy)?;
     if let Some((_, class)) = classes.iter().find(|(_, class)| !here.to.output && context.class_queues(class)) {

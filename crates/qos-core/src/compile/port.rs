@@ -161,7 +161,7 @@ pub(crate) fn configured(
         plan.input = input;
         plan.kind = KindPlan::Catalyst(Box::new(catalyst));
     } else if config.is_some_and(|config| config.switch.is_some()) {
-        let message = "only a switch has this key: give null, or add the top-level key switch";
+        let message = "only a switch has this key: use null, or add the top-level key switch";
         return Err(ConfigError::new(format!("interfaces.{name}.switch"), message));
     }
     Ok(plan)
@@ -245,13 +245,13 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
     let out_of_range = |field: &str, message: String| Err(ConfigError::out_of_range(path(field), message));
     let serial = serial(port.link.framing);
     if config.bandwidth_kbps == 0 {
-        return out_of_range("bandwidth_kbps", "0 kb/s: give at least 1".to_owned());
+        return out_of_range("bandwidth_kbps", "0 kb/s: expected at least 1".to_owned());
     }
     if config.clock_rate_bps == Some(0) {
-        return out_of_range("clock_rate_bps", "0 b/s: give a rate, or null for the rate of the link".to_owned());
+        return out_of_range("clock_rate_bps", "0 b/s: set a rate, or null for the rate of the link".to_owned());
     }
     if config.clock_rate_bps.is_some() && !serial {
-        return wrong("clock_rate_bps", "only a serial link has a clock rate: give null".to_owned());
+        return wrong("clock_rate_bps", "only a serial link has a clock rate: use null".to_owned());
     }
     if let Some(encapsulation) = config.encapsulation {
         if !encapsulation.speaks(port.link.framing) {
@@ -263,12 +263,12 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
     if !(30..=600).contains(&config.load_interval_s) || config.load_interval_s % 30 != 0 {
         return out_of_range(
             "load_interval_s",
-            format!("{} s: give a multiple of 30 from 30 to 600", config.load_interval_s),
+            format!("{} s: expected a multiple of 30 from 30 to 600", config.load_interval_s),
         );
     }
     for (field, value) in [("tx_ring_limit", config.tx_ring_limit), ("hold_queue_out", config.hold_queue_out)] {
         if value == Some(0) {
-            return out_of_range(field, "0 packets: give at least 1, or null for the default".to_owned());
+            return out_of_range(field, "0 packets: expected at least 1, or null for the default".to_owned());
         }
     }
     if let Some(fair) = &config.fair_queue {
@@ -283,7 +283,7 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
 fn check_circuit(port: &PortConfig, config: &InterfaceConfig) -> Result<(), ConfigError> {
     let Some(circuit) = config.virtual_circuit else { return Ok(()) };
     if port.link.framing.medium() != Medium::Atm {
-        let message = "only an ATM link has a virtual circuit: give null";
+        let message = "only an ATM link has a virtual circuit: use null";
         return Err(ConfigError::new("virtual_circuit", message));
     }
     in_range("virtual_circuit.peak_bps", circuit.peak_bps, &(1..=u64::MAX), "b/s")?;

@@ -31,7 +31,7 @@ impl Depth {
         let (first, unit) = units.next().unwrap_or(("", LimitUnit::Packets));
         if let Some((path, other)) = units.find(|(_, other)| *other != unit) {
             let (other, unit) = (other.name(), unit.name());
-            let message = format!("in {other}, but {first} is in {unit}: give both in the same unit");
+            let message = format!("in {other}, but {first} is in {unit}: use the same unit for both");
             return Err(ConfigError::new(path, message));
         }
         Ok(Depth { unit, rate_bps })
@@ -84,7 +84,7 @@ pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
 }
 
 fn per_cent_of_itself(path: &str) -> ConfigError {
-    ConfigError::new(path, "a percentage of itself: give packets, bytes, ms or us")
+    ConfigError::new(path, "a percentage of itself: use packets, bytes, ms or us")
 }
 
 /// The first-in-first-out queue of a class of the later generation.
@@ -124,7 +124,7 @@ fn thresholds(
             return Err(ConfigError::new(format!("{path}.field"), message));
         }
         let Some(row) = rows.get_mut(usize::from(each.value)) else {
-            let message = format!("{} is out of range: give 0 to {}", each.value, field.values() - 1);
+            let message = format!("{} is out of range: expected 0 to {}", each.value, field.values() - 1);
             return Err(ConfigError::out_of_range(format!("{path}.value"), message));
         };
         *row = match each.limit {

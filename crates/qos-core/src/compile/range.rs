@@ -78,5 +78,5 @@ pub(crate) fn in_range(path: &str, value: u64, range: &RangeInclusive<u64>, unit
         return Ok(value);
     }
     let (least, most) = (range.start(), range.end());
-    Err(ConfigError::out_of_range(path, format!("{value} {unit} is out of range: give {least} to {most} {unit}")))
+    Err(ConfigError::out_of_range(path, format!("{value} {unit} is out of range: expected {least} to {most} {unit}")))
 }

@@ -53,7 +53,7 @@ fn check_action(action: &RateLimitAction, path: &str) -> Result<(), ConfigError>
         return Err(ConfigError::new(format!("{path}.set.field"), "rate-limit cannot set the class of service"));
     }
     if set.value > greatest(set.field) {
-        let message = format!("{} is out of range: give 0 to {}", set.value, greatest(set.field));
+        let message = format!("{} is out of range: expected 0 to {}", set.value, greatest(set.field));
         return Err(ConfigError::out_of_range(format!("{path}.set.value"), message));
     }
     Ok(())

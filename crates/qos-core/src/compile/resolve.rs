@@ -111,18 +111,18 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
 fn check_marks(class: &PolicyClass) -> Result<(), ConfigError> {
     for (index, set) in class.set.iter().enumerate() {
         if set.value > greatest(set.field) {
-            let message = format!("{} is out of range: give 0 to {}", set.value, greatest(set.field));
+            let message = format!("{} is out of range: expected 0 to {}", set.value, greatest(set.field));
             return Err(ConfigError::out_of_range(format!("set[{index}].value"), message));
         }
     }
     for (index, map) in class.map.iter().enumerate() {
         let values = usize::from(map.source.values());
         if map.values.len() != values {
-            let message = format!("{} values: give {values}, one for each input value", map.values.len());
+            let message = format!("{} values: expected {values}, one for each input value", map.values.len());
             return Err(ConfigError::new(format!("map[{index}].values"), message));
         }
         if let Some(value) = map.values.iter().flatten().find(|value| **value > greatest(map.field)) {
-            let message = format!("{value} is out of range: give 0 to {}", greatest(map.field));
+            let message = format!("{value} is out of range: expected 0 to {}", greatest(map.field));
             return Err(ConfigError::out_of_range(format!("map[{index}].values"), message));
         }
     }

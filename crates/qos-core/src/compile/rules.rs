@@ -47,7 +47,7 @@ fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
     for (path, class) in classes {
         if let Some(other) = ONE_UNIT.word(class).filter(|unit| *unit != first) {
             let (other, first) = (shown(other), shown(first));
-            let message = format!("in {other}, but another class uses {first}: give all in the same unit");
+            let message = format!("in {other}, but another class uses {first}: use the same unit for all");
             return refuse(path, ONE_UNIT.path(), message);
         }
     }

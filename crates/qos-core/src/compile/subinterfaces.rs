@@ -57,21 +57,21 @@ pub(crate) fn check(
             return Err(ConfigError::new(path(""), "a port of the router has this name: choose another one"));
         }
         if !VLANS.contains(&subinterface.vlan) {
-            let message = format!("{} is no VLAN: give 1 to 4094", subinterface.vlan);
+            let message = format!("{} is not a VLAN: expected 1 to 4094", subinterface.vlan);
             return Err(ConfigError::out_of_range(path(".vlan"), message));
         }
         if let Some(other) = vlans.insert(subinterface.vlan, own) {
-            let message = format!("VLAN {} is already used by {other}: give another one", subinterface.vlan);
+            let message = format!("VLAN {} is already used by {other}: use another one", subinterface.vlan);
             return Err(ConfigError::new(path(".vlan"), message));
         }
         if subinterface.native {
             if let Some(other) = native.replace(own) {
-                let message = format!("{other} already has the native VLAN: give false");
+                let message = format!("{other} already has the native VLAN: use false");
                 return Err(ConfigError::new(path(".native"), message));
             }
         }
         if subinterface.bandwidth_kbps == 0 {
-            return Err(ConfigError::out_of_range(path(".bandwidth_kbps"), "0 kb/s: give at least 1"));
+            return Err(ConfigError::out_of_range(path(".bandwidth_kbps"), "0 kb/s: expected at least 1"));
         }
     }
     Ok(())

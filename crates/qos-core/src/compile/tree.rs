@@ -79,7 +79,7 @@ pub(crate) fn nodes(given: &[TreeNode], path: &str) -> Result<(Vec<NodePlan>, Ve
         let number = index + 1;
         let empty = !nodes.iter().skip(1).any(|below| below.parent == number);
         if node.queue.is_none() && empty {
-            let message = "a class without a queue and without classes below it: give it a queue";
+            let message = "a class without a queue and without classes below it: add a queue";
             return Err(ConfigError::new(format!("{path}[{index}].queue"), message));
         }
     }
@@ -92,7 +92,7 @@ pub(crate) fn joined(given: &[TreeNode], number: u8, path: &str) -> Result<usize
     if given[index].queue.is_none() {
         return Err(ConfigError::new(
             path,
-            format!("node {number} is a class, not a queue: give the number of a queue"),
+            format!("node {number} is a class, not a queue: use the number of a queue"),
         ));
     }
     Ok(index + 1)

@@ -19,7 +19,7 @@ fn each_error_kind_describes_the_problem() {
     let class = || PolicyClass::new("class-default");
     let low = refusal(vec![class().police(PoliceConfig::new(RateSpec::Bps(7_999)))]);
     assert_eq!(low.kind, ConfigErrorKind::OutOfRange);
-    let text = "policy_maps.P.classes[0].police.cir: 7999 b/s is out of range: give 8000 to 100000000000 b/s";
+    let text = "policy_maps.P.classes[0].police.cir: 7999 b/s is out of range: expected 8000 to 100000000000 b/s";
     assert_eq!(low.to_string(), text);
     assert_eq!(refusal(vec![PolicyClass::new("nobody")]).kind, ConfigErrorKind::Unknown);
     assert_eq!(refusal(vec![class(), class()]).kind, ConfigErrorKind::Impossible);

@@ -168,7 +168,7 @@ fn mixed_units_of_limits_are_refused_by_name() {
     for ((limit, own), (other_limit, other)) in [(packets, bytes), (bytes, ms), (ms, packets)] {
         let rows = vec![limit_by(ThresholdField::Cos, 1, other_limit)];
         let class = class_default().limit(limit).queue_thresholds(rows);
-        let message = format!("in {other}, but queue_limit is in {own}: give both in the same unit");
+        let message = format!("in {other}, but queue_limit is in {own}: use the same unit for both");
         assert_eq!(refused(Hqf, class), ("queue_thresholds".to_owned(), message));
     }
 }

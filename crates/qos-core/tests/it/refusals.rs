@@ -36,10 +36,10 @@ fn not_taken(entry: &AccessListEntry, field: &str, reason: &str) {
 #[test]
 fn values_of_an_access_list_entry_are_checked() {
     taken(&AccessListEntry { dscp: Some(63), ..permit(None) });
-    not_taken(&AccessListEntry { dscp: Some(64), ..permit(None) }, "dscp", "64 is out of range: give 0 to 63");
+    not_taken(&AccessListEntry { dscp: Some(64), ..permit(None) }, "dscp", "64 is out of range: expected 0 to 63");
     taken(&AccessListEntry { precedence: Some(7), ..permit(None) });
     let beyond = AccessListEntry { precedence: Some(8), ..permit(None) };
-    not_taken(&beyond, "precedence", "8 is out of range: give 0 to 7");
+    not_taken(&beyond, "precedence", "8 is out of range: expected 0 to 7");
 }
 
 /// Each field belongs to some protocols, and to no entry of any protocol.

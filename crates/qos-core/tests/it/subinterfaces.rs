@@ -236,9 +236,9 @@ fn impossible_subinterfaces_are_refused() {
     let both = with(&[with_output(100, "Ten")], interface(100_000, None, Some("Ten")));
     assert!(both.contains("on the port or on its subinterfaces, not both"), "{both}");
     let twice = with(&[own(100), (101, own(100).1)], plain());
-    assert!(twice.ends_with("VLAN 100 is already used by Out.100: give another one"), "{twice}");
+    assert!(twice.ends_with("VLAN 100 is already used by Out.100: use another one"), "{twice}");
     let two_native = with(&[native(100), native(101)], plain());
-    assert!(two_native.ends_with("Out.100 already has the native VLAN: give false"), "{two_native}");
+    assert!(two_native.ends_with("Out.100 already has the native VLAN: use false"), "{two_native}");
     let vlan = with(&[(100, own(4_095).1)], plain());
     assert!(vlan.contains("4095 is no VLAN"), "{vlan}");
     let mut serial: Engine<u64> = common::engine(100_000_000, Ppp);

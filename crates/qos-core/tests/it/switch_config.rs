@@ -48,9 +48,9 @@ fn global_values_are_checked() {
     let map = |change: fn(&mut MapsConfig)| global(|switch| change(&mut switch.maps));
     refused(&map(|maps| maps.cos_dscp[3] = 64), "switch.maps.cos_dscp[3]", "0 to 63");
     refused(&map(|maps| maps.policed_dscp[63] = 64), "switch.maps.policed_dscp[63]", "0 to 63");
-    refused(&map(|maps| maps.dscp_cos = vec![0]), "switch.maps.dscp_cos", "give 64");
+    refused(&map(|maps| maps.dscp_cos = vec![0]), "switch.maps.dscp_cos", "expected 64");
     let short = |maps: &mut MapsConfig| maps.dscp_mutation = [("M".to_owned(), vec![1])].into();
-    refused(&map(short), "switch.maps.dscp_mutation.M", "give 64");
+    refused(&map(short), "switch.maps.dscp_mutation.M", "expected 64");
     refused(&map(|maps| maps.dscp_output_q[46] = [5, 1]), "switch.maps.dscp_output_q[46][0]", "1 to 4");
     refused(&map(|maps| maps.dscp_output_q[46] = [1, 4]), "switch.maps.dscp_output_q[46][1]", "1 to 3");
     refused(&map(|maps| maps.cos_input_q[0] = [3, 1]), "switch.maps.cos_input_q[0][0]", "1 to 2");

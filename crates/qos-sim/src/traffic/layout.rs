@@ -103,10 +103,10 @@ fn check(flow: &Flow, path: &str) -> Result<(), ConfigError> {
         return wrong("spread_ns", format!("found {}, expected less than duration_ns", flow.spread_ns));
     }
     if flow.spread_ns > 0 && flow.take_turns {
-        return wrong("spread_ns", "found together with take_turns, expected only one of them".to_owned());
+        return wrong("spread_ns", "found both spread_ns and take_turns, expected only one of them".to_owned());
     }
     if flow.duration_ns == Some(0) {
-        return wrong("duration_ns", "found 0, expected more".to_owned());
+        return wrong("duration_ns", "found 0, expected at least 1".to_owned());
     }
     if flow.interval_ns == 0 || flow.duration_ns.is_some_and(|duration| duration / flow.interval_ns > MOST_INTERVALS) {
         return wrong(

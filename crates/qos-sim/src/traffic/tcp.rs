@@ -98,7 +98,7 @@ fn writes(flow: &Flow, path: &str) -> Result<Option<(u32, Gap)>, ConfigError> {
     let bytes = flow.payload_bytes.unwrap_or(WRITE_BYTES);
     match (flow.rate_bps, flow.gap_ns) {
         (None, None) => Ok(None),
-        (Some(_), Some(_)) => wrong("gap_ns", "found in addition to rate_bps, expected only one of them".to_owned()),
+        (Some(_), Some(_)) => wrong("gap_ns", "found both gap_ns and rate_bps, expected only one of them".to_owned()),
         (Some(_), None) if flow.rate_layer == RateLayer::Ip => {
             let message = "found ip on a TCP flow, expected payload: a TCP application sees no packet sizes";
             wrong("rate_layer", message.to_owned())
@@ -139,7 +139,7 @@ impl Transfer {
             return wrong("window_bytes", format!("found {window}, expected a full segment ({least}) to 1 GiB"));
         }
         if flow.payload_bytes == Some(0) {
-            return wrong("payload_bytes", "found 0, expected the bytes of one write of the application".to_owned());
+            return wrong("payload_bytes", "found 0, expected the bytes per application write".to_owned());
         }
         let writes = writes(flow, path)?;
         Ok(Transfer {

@@ -73,7 +73,7 @@ pub(crate) fn gap(flow: &Flow, ipv6: bool, path: &str) -> Result<Gap, ConfigErro
             return wrong("rate_bps", "a UDP flow needs either rate_bps or gap_ns".to_owned());
         }
         (Some(_), None, None) => {
-            return wrong("rate_bps", "found with payloads of random length, expected gap_ns".to_owned());
+            return wrong("rate_bps", "found a rate with random payload lengths, expected gap_ns".to_owned());
         }
         (Some(rate), None, Some(payload)) => {
             let counted = match flow.rate_layer {
@@ -104,10 +104,10 @@ fn check_frames(flow: &Flow, path: &str) -> Result<(), ConfigError> {
         return wrong("frames", &message);
     }
     if flow.gap_ns.is_none() || flow.payload_bytes.is_none() {
-        return wrong("frames", "found without gap_ns and payload_bytes, expected both");
+        return wrong("frames", "found frames without gap_ns and payload_bytes, expected both");
     }
     if flow.take_turns {
-        return wrong("take_turns", "found with frames, expected false: each stream has its own frames");
+        return wrong("take_turns", "found true on a flow with frames, expected false: each stream has its own frames");
     }
     Ok(())
 }

@@ -68,11 +68,11 @@ fn a_write_over_tcp_takes_its_time_on_the_line_at_least() {
 #[test]
 fn a_source_in_bursts_that_contradicts_itself_is_refused() {
     for (more, expected) in [
-        (json!({"frames": [9], "gap_ns": null, "rate_bps": 1000}), "flows[0].frames: found without gap_ns"),
+        (json!({"frames": [9], "gap_ns": null, "rate_bps": 1000}), "flows[0].frames: found frames without gap_ns"),
         (json!({"frames": [0]}), "flows[0].frames: expected at most 10000 frames of 1 to 10000000 bytes"),
-        (json!({"frames": [9], "take_turns": true}), "flows[0].take_turns: found with frames"),
+        (json!({"frames": [9], "take_turns": true}), "flows[0].take_turns: found true on a flow with frames"),
         (json!({"spread_ns": 10 * SECOND}), "flows[0].spread_ns: found 10000000000, expected less than duration_ns"),
-        (json!({"spread_ns": 1, "take_turns": true}), "flows[0].spread_ns: found together with take_turns"),
+        (json!({"spread_ns": 1, "take_turns": true}), "flows[0].spread_ns: found both spread_ns and take_turns"),
         (json!({"protocol": "tcp", "gap_ns": null, "frames": [9]}), "flows[0].frames: found this key on a TCP flow"),
     ] {
         let mut scenario = dumbbell(10_000_000, 0);

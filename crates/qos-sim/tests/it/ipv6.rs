@@ -91,7 +91,7 @@ fn incompatible_addresses_are_refused() {
     for (said, expected) in [
         (
             with("/links/0/ends/0/ipv6_address", Value::Null),
-            "links[0].ends: found 10.0.1.10/24 and 10.0.1.1/24 2001:db8:1::1/64, not in one network",
+            "links[0].ends: found 10.0.1.10/24 and 10.0.1.1/24 2001:db8:1::1/64, not in the same network",
         ),
         (
             with("/links/0/ends/0/ipv6_address", json!("2001:db8:1::10/128")),

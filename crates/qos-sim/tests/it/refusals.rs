@@ -67,18 +67,18 @@ fn errors_of_a_link_are_reported() {
         ),
         (
             with(&[(&format!("{lan}/address"), json!("10.0.9.1/24"))]),
-            "links[0].ends: found 10.0.9.1/24 and 10.0.1.1/24, not in one network",
+            "links[0].ends: found 10.0.9.1/24 and 10.0.1.1/24, not in the same network",
         ),
         (with(&[(&format!("{lan}/address"), json!("10.0.1.300/24"))]), "links[0].ends[0].address: "),
         (
             with(&[("/links/1/ends/0/interface", json!("FastEthernet0/0"))]),
-            "links[1].ends[0].interface: found \"FastEthernet0/0\", used by another link of R1",
+            "links[1].ends[0].interface: found \"FastEthernet0/0\", already used by another link of R1",
         ),
         (with(&[("/links/0/framing", json!("ppp"))]), "links[0].ends[0].node: found a host on a serial link"),
-        (with(&[("/links/0/rate_bps", json!(0))]), "links[0].rate_bps: 0 b/s: give the rate"),
+        (with(&[("/links/0/rate_bps", json!(0))]), "links[0].rate_bps: 0 b/s: set the rate"),
         (
             with(&[("/links/1/loss", json!({"model": "random", "probability": 2}))]),
-            "links[1].loss.probability: 2: give a probability from 0 to 1",
+            "links[1].loss.probability: 2: expected a probability from 0 to 1",
         ),
         (with(&[("/links/1/name", json!("lan"))]), "links[1].name: found \"lan\", already used by links[0]"),
     ]);
@@ -125,7 +125,7 @@ fn errors_of_a_route_are_reported() {
         ),
         (
             with(&[("/nodes/client/routes/0", json!({"prefix": "0.0.0.0/0", "interface": "eth7"}))]),
-            "nodes.client.routes[0].interface: found \"eth7\", used by no link of client",
+            "nodes.client.routes[0].interface: found \"eth7\", not an interface with a link on client",
         ),
         (
             with(&[("/flows/0/destination_address", json!("10.0.2.11"))]),
@@ -185,14 +185,14 @@ fn errors_of_a_capture_are_reported() {
     check(&[
         (
             with(&[("/captures", json!([{"name": "c", "node": "server", "interface": "eth1", "file": "c"}]))]),
-            "captures[0].interface: found \"eth1\", used by no link of server",
+            "captures[0].interface: found \"eth1\", not an interface with a link on server",
         ),
         (
             with(&[(
                 "/captures",
                 json!([{"name": "c", "node": "server", "interface": "eth0", "file": "c", "filter": "tcp port 80"}]),
             )]),
-            "captures[0].filter: found \"tcp port 80\", expected nothing, ip, ip6, tcp, udp, icmp or icmp6",
+            "captures[0].filter: found \"tcp port 80\", expected no filter, ip, ip6, tcp, udp, icmp or icmp6",
         ),
         (
             with(&[(
