@@ -29,11 +29,13 @@ def main() -> int:
         for _ in closed:
             os.open(os.devnull, os.O_RDWR)
         if STDOUT in closed:
-            _say("qoslab: found standard output closed, expected it open; redirect it, as with >/dev/null")
+            _say("qoslab: found standard output closed, expected it open; redirect it, for example to /dev/null")
             return USER_MISTAKE
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_BYTES:
-        _say(f"qoslab: found a limit of {limit >> 20} MiB of memory (ulimit -v), expected {LEAST_BYTES >> 20} or more")
+        _say(
+            f"qoslab: found a memory limit of {limit >> 20} MiB (ulimit -v), expected at least {LEAST_BYTES >> 20} MiB"
+        )
         return USER_MISTAKE
     if _little_room():
         sys.dont_write_bytecode = True
@@ -58,11 +60,11 @@ def _command_line() -> int:
     try:
         from qoslab.cli import main as command_line
     except (OSError, MemoryError) as error:
-        _say(f"qoslab: its own files cannot be read: {str(error) or 'there is no memory'}")
+        _say(f"qoslab: cannot read its own files: {str(error) or 'out of memory'}")
         return USER_MISTAKE
     except EOFError:
-        _say("qoslab: a compiled file of Python was cut off, as by a full disk")
-        _say(f"  Remove the folders __pycache__ below {FOLDER}, and run the command again.")
+        _say("qoslab: a compiled Python file is truncated, possibly because the disk is full")
+        _say(f"  Remove the __pycache__ folders below {FOLDER} and run the command again.")
         return USER_MISTAKE
     return command_line()
 
@@ -96,7 +98,7 @@ def _with_output_written(status: int) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        _say(f"qoslab: standard output cannot be written: {error.strerror}")
+        _say(f"qoslab: cannot write to standard output: {error.strerror}")
         status = USER_MISTAKE
         _discard(sys.stdout.fileno())
     try:

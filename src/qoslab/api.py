@@ -103,8 +103,8 @@ def run(
     from qoslab.run.progress_lines import RunProgress
     from qoslab.run.runner import carry_out
 
-    repetitions = _count("repetitions", repetitions, "leave it out for as many as the experiment asks for")
-    jobs = _count("jobs", jobs, "leave it out for as many as there can be")
+    repetitions = _count("repetitions", repetitions, "omit it to use the number in the experiment file")
+    jobs = _count("jobs", jobs, "omit it to use the maximum")
     choice = Choice(
         arms=tuple(arms),
         only=tuple(f"{name}={value}" for name, value in (only or {}).items()),
@@ -137,8 +137,8 @@ def _duration(value: object) -> Duration | None:
         return value
     if not isinstance(value, str):
         raise UserError(
-            f'duration: found {value!r}, expected text with a unit, as "10 s"',
-            hint="leave it out to use the duration of the experiment",
+            f'duration: found {value!r}, expected text with a unit, such as "10 s"',
+            hint="omit it to use the duration in the experiment file",
         )
     try:
         return Duration.parse(value)

@@ -114,7 +114,7 @@ def _of_flow(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
         yield "commands returns different commands when it is called again"
     uncounted = tool.uncounted(flow)
     if uncounted.stream_bytes < 0 or uncounted.last_s < 0:
-        yield f"uncounted is {uncounted}, expected no negative number"
+        yield f"uncounted is {uncounted}, expected 0 or more"
     if flow.protocol == "udp":
         tool.datagrams(flow)
         if not 0 < tool.largest_datagram(flow.family or 4) <= 65_535:
@@ -149,7 +149,7 @@ def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
         known = ", ".join(each.name for each in ACCESS_METHODS)
         yield f"its access method is {platform.access!r}, expected one of {known}"
     if platform.is_router and None in (platform.forwarding, platform.counters):
-        yield "it is a router, and has no forwarding or no counters"
+        yield "it is a router, but has no forwarding or no counters"
     node = Node.model_validate({"platform": name})
     try:
         if list(platform.check(node)):
@@ -164,7 +164,7 @@ def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
         for interface in interfaces or ():
             problems = [platform.interface_problem(node, interface, each) for each in get_args(Framing)]
             if None not in problems:
-                yield f"it has the interface {interface}, but accepts it on no link"
+                yield f"it has the interface {interface}, but rejects it on every link"
         if platform.interface_problem(node, "no such interface", "ethernet") is None:
             yield 'it accepts "no such interface" as an interface name'
         if platform.is_router and platform.generation(node) is None:

@@ -57,7 +57,7 @@ def shortage_behind(error: BaseException) -> str:
         if isinstance(reason, MemoryError):
             return "memory"
         if isinstance(reason, RuntimeError) and str(reason) == _NO_THREAD:
-            return "threads, or memory for them"
+            return "threads, or memory for threads"
         if isinstance(reason, ImportError) and str(reason).endswith(_NO_LIBRARY):
             return str(reason)
         if isinstance(reason, OSError) and reason.errno in SHORTAGES:

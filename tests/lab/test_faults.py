@@ -173,8 +173,8 @@ def test_signal_ends_a_run_like_ctrl_c(clean: Path, moment: str, number: signal.
 
 
 MOVED: dict[str, tuple[dict[str, float], str]] = {
-    "policed": ({"asleep_s": 10.0}, "the machine was suspended for 10 s within the cell"),
-    "shaped": ({"asleep_s": 10.0, "set_s": -3600.0}, "the machine's clock was set by -3.6e+06 ms within the cell"),
+    "policed": ({"asleep_s": 10.0}, "the machine was suspended for 10 s during the cell"),
+    "shaped": ({"asleep_s": 10.0, "set_s": -3600.0}, "the machine's clock was stepped by -3.6e+06 ms during the cell"),
 }
 """Change of the machine's clocks since the start of the run, by arm, and its message."""
 

@@ -498,7 +498,7 @@ def test_a_kernel_that_forbids_labs_gives_an_error_with_a_remedy(name: str) -> N
         capture_output=True,
         env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
     )
-    assert done.stdout.startswith("this machine does not let this user make a lab: "), done.stderr
+    assert done.stdout.startswith("this machine does not let this user start a lab: "), done.stderr
     # The shell is root in its own namespace, so only what confines root is left to blame.
     assert "A container has to allow namespaces" in done.stdout
 

@@ -46,7 +46,7 @@ def test_lab_commands_up_list_exec_shell_and_down_work(name: str, tmp_path: Path
         assert f"qoslab lab shell --lab {name} a" in up.stdout
         again = forked("lab", "up", str(file), "--name", name)
         assert again.returncode == 2
-        assert f"you have a lab called {name} already" in again.stderr
+        assert f"you already have a lab called {name}" in again.stderr
         labs = {each["name"]: each for each in json.loads(forked("lab", "list", "--json").stdout)}
         assert labs[name]["nodes"]["b"]["addresses"] == {"eth0": ["10.0.0.2"]}
         assert labs[name]["failures"] == []

@@ -317,8 +317,8 @@ def test_a_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], c
         status, output, errors = command.end()
     assert status == 3, errors + output
     reported = {arm: [each for each in cell(clean, arm)["reasons"] if "clock" in each] for arm in ("policed", "shaped")}
-    assert reported == {"policed": ["server's clock was set by +250 ms within the cell"], "shaped": []}
-    assert "server's clock was set by +250 ms within the cell" in errors + output
+    assert reported == {"policed": ["server's clock was stepped by +250 ms during the cell"], "shaped": []}
+    assert "server's clock was stepped by +250 ms during the cell" in errors + output
     assert running(lab) == before
     wait_until_clean(lab, kept)
 

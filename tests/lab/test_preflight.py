@@ -139,8 +139,10 @@ def test_test_traffic_through_the_management_nic_is_named(here: tuple[Lab, Path]
     lab.run("client", ["sh", "-c", card], check=True)
     try:
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
-            "client: found the route to 192.168.20.1 by mgmt0, expected it by eth0; fix the route to 192.168.20.0/25",
-            "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0; fix the route to 192.168.20.0/25",
+            "client: found the route to 192.168.20.1 by mgmt0, expected it through eth0; fix the route to "
+            "192.168.20.0/25",
+            "client: found the route to 192.168.20.2 by mgmt0, expected it through eth0; fix the route to "
+            "192.168.20.0/25",
         ]
     finally:
         lab.run("client", ["ip", "link", "del", "mgmt0"], check=True)
@@ -380,7 +382,7 @@ def test_run_is_refused_with_all_findings_before_any_change(here: tuple[Lab, Pat
         )
         assert status == 2, errors + output
         assert "R1: found FastEthernet0/0 shut down" in errors and "R1: found FastEthernet0/1 half duplex" in errors
-        assert "R1: found that it has its own `policy-map Police`, with other content" in errors
+        assert "R1: found that it has its own `policy-map Police`, with different content" in errors
         assert session(lab, "show running-config") == running
         status, output, errors = run(clean, "lab", "check", str(file), str(FILE))
         assert status == 2 and "R1: found FastEthernet0/1 half duplex" in errors, errors + output

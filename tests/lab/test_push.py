@@ -281,7 +281,7 @@ def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: Col
         )
     assert caught.value.message == (
         "R1 was not changed, because the experiment would overwrite part of its configuration:\n"
-        "  it has its own `policy-map Police`, with other content"
+        "  it has its own `policy-map Police`, with different content"
     )
     with pytest.raises(UserError, match="`service-policy output Police` is already active"):
         routers_of_a_run(rig, []).configure(
@@ -538,7 +538,7 @@ def test_missing_responders_are_reported_with_a_hint(probes: Callable[..., Probe
     running.start(time.monotonic())
     with pytest.raises(RunInvalid) as caught:
         running.finish()
-    reported = 'probe "{}-probe": no packet was answered (return code: No connection): no responder of {} answers'
+    reported = 'probe "{}-probe": no packet was answered (return code: No connection): no responder on {} answers'
     assert reported.format("R1", "client") in caught.value.message
     assert reported.format("client", "R1") in caught.value.message
 

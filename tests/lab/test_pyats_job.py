@@ -61,7 +61,7 @@ def test_each_cell_is_a_testcase_with_its_result(tmp_path: Path) -> None:
     (info,) = tmp_path.glob("info/*")
     run = (tmp_path / "runs/policing-vs-shaping/latest").resolve()
     assert (info / "report.html").read_bytes() == (run / "report.html").read_bytes()
-    assert "never came: " in (info / "TaskLog.policing-vs-shaping").read_text()
+    assert "was not reached: " in (info / "TaskLog.policing-vs-shaping").read_text()
 
 
 @pytest.mark.long

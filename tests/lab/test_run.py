@@ -273,7 +273,7 @@ def kill_inside(lab: Lab, victim: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["traffic", *long_cases("lab up", "configure the routers", "capture on", "observe after")]
+    "moment", ["traffic", *long_cases("lab up", "configure the routers", "capture on", "observe after the traffic")]
 )
 def test_ctrl_c_at_any_time_leaves_nothing(clean: Path, moment: str) -> None:
     """Press Ctrl-C at a random time, also during the imports, so the command is started, not forked."""

@@ -239,8 +239,8 @@ def test_prompted_passwords_log_in_and_appear_nowhere(clean: Path, exposed: tupl
     assert found == 2
     inventory.write_text(text)
     answers = {
-        f"Password of {login.user} on R1 (empty: a key): ": login.password,
-        "Enable secret of R1 (empty: none): ": login.enable,
+        f"Password for {login.user} on R1 (empty: use a key): ": login.password,
+        "Enable secret for R1 (empty: none): ": login.enable,
     }
     cell = (str(EXPERIMENT), "--lab", str(inventory), "--duration", "20s", "--arm", "policed")
     status, checked = typed(clean, answers, "lab", "check", str(inventory), str(EXPERIMENT), "--ask")

@@ -285,7 +285,7 @@ def test_cell_beyond_its_time_limit_is_ended_and_invalid(tmp_path: Path, monkeyp
         began = time.monotonic()
         record = CellRecord.model_validate_json(cluster_worker.run_cell(plain_task(task))["record"])
         assert time.monotonic() - began >= limit
-        reported = f"qos-sim was not done after {limit} s (The scenario is in the cell's config/scenario.json.)"
+        reported = f"qos-sim did not finish within {limit} s (The scenario is in the cell's config/scenario.json.)"
         assert (record.valid, record.reasons) == (False, (reported,))
         with pytest.raises(ProcessLookupError):
             os.kill(int((tmp_path / "number").read_text()), 0)

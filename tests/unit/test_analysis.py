@@ -278,7 +278,7 @@ def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
             bucket_bytes=187_500.0,
         )
     )
-    assert soon == dict.fromkeys(found, Missing("the policer's bucket, full at the start, lasted to the end"))
+    assert soon == dict.fromkeys(found, Missing("the policer's bucket was full at the start and never ran empty"))
     # Where the policer had no tokens for a packet, there was none left then, regardless of the bytes received by then.
     first = table.iloc[:8]
     large = functools.partial(

@@ -82,8 +82,8 @@ def test_rates_during_traffic_are_taken_at_the_trigger() -> None:
 def test_a_trigger_that_never_fires_is_reported() -> None:
     late, much = "police.exceed_share @ time 10 s", "police.exceed_share @ conformed_bytes 1 MB"
     assert figures(late, much) == {
-        late: "time 10 s never came: the last reading is of 3.0 s",
-        much: "conformed_bytes 1 MB never came: 300000 B at the end",
+        late: "time 10 s was not reached: the last reading is at 3.0 s",
+        much: "conformed_bytes 1 MB was not reached: 300000 B at the end",
     }
 
 
@@ -91,8 +91,8 @@ def test_values_between_distant_readings_are_missing() -> None:
     timed, counted = "police.exceed_share @ time 6 s", "police.exceeded_packets @ conformed_bytes 2500 kB"
     read, reached = "police.exceeded_packets @ time 20 s", "police.exceeded_packets @ conformed_bytes 2000 kB"
     assert figures(timed, counted, read, reached, cell=SHOWN) == {
-        timed: "time 6 s is not known: the readings around it are of 0.0 s and 20.0 s",
-        counted: "conformed_bytes 2500 kB is not known: the readings around it are of 20.0 s and 30.0 s",
+        timed: "time 6 s is not known: the readings around it are at 0.0 s and 20.0 s",
+        counted: "conformed_bytes 2500 kB is not known: the readings around it are at 20.0 s and 30.0 s",
         read: 500,
         reached: 500,
     }
@@ -173,8 +173,8 @@ def test_the_time_of_a_trigger_is_found() -> None:
 def test_an_unknown_time_of_a_trigger_has_a_reason() -> None:
     assert when(CELL.iloc[:0], "time 1 s") == Missing("there are no counters over time")
     untold = CELL.assign(police_conformed_bytes=pd.NA)
-    assert when(untold, "conformed_bytes 1 B") == Missing("conformed_bytes 1 B never came: nothing counted it")
-    apart = Missing("time 2 s is not known: the readings around it are of 0.0 s and 2.6 s")
+    assert when(untold, "conformed_bytes 1 B") == Missing("conformed_bytes 1 B was not reached: no counter recorded it")
+    apart = Missing("time 2 s is not known: the readings around it are at 0.0 s and 2.6 s")
     assert when(readings((0.0, 0, 0), (2.6, 100, 0)), "time 2 s") == apart
 
 

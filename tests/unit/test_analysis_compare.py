@@ -123,12 +123,12 @@ class TestMeasured:
 
     def test_table_without_reasons_gives_no_reason(self) -> None:
         found = measured_figures.measured_figure(self.rings.drop(columns="missing"), "c", "rtt.max")
-        expected = measured_figures.Measured(average([[8.0]]), False, 0, "1 of 2 cells lack it", math.nan)
+        expected = measured_figures.Measured(average([[8.0]]), False, 0, "1 of 2 cells lack this value", math.nan)
         assert str(found) == str(expected)
 
     def test_ratio_uses_the_cells_of_both_arms(self) -> None:
         found = self.figure("a/b", ring=(1, 2))
-        missing = "2 of 6 pairs of cells have it"
+        missing = "only 2 of 6 pairs of cells have this value"
         # As texts: from Python 3.13 on, two estimates with the same nan are not equal.
         assert str(found) == str(
             measured_figures.Measured(ratio([[10.0, 10.2]], [[5.0, 4.0]]), True, 2, missing, effect=1.0)
@@ -140,25 +140,29 @@ class TestMeasured:
         both = "R1 was not read; R2 was not read"
         assert self.figure("a/c").trusted is self.figure("c/a").trusted is False
         assert (self.figure("a/d").missing, self.figure("d/a").missing) == (
-            f"{both}; nothing was sent; 1 of 10 pairs of cells have it",
-            f"nothing was sent; {both}; 1 of 10 pairs of cells have it",
+            f"{both}; nothing was sent; only 1 of 10 pairs of cells have this value",
+            f"nothing was sent; {both}; only 1 of 10 pairs of cells have this value",
         )
-        assert self.figure("c/c").missing == "R1 was not read; 1 of 2 pairs of cells have it", "a reason stands once"
+        assert self.figure("c/c").missing == "R1 was not read; only 1 of 2 pairs of cells have this value", (
+            "a reason stands once"
+        )
         assert (self.figure("a/d").excluded, self.figure("a/a").excluded) == (2, 2)
 
     def test_ratio_without_both_values_or_over_zero_is_missing(self) -> None:
-        lacking = measured_figures.Measured(None, False, 2, "0 of 4 pairs of cells have it", NAN)
+        lacking = measured_figures.Measured(None, False, 2, "only 0 of 4 pairs of cells have this value", NAN)
         assert self.figure("b/none") == lacking
         assert self.figure("none/b") == lacking
-        few = "nothing was sent; 1 of 4 pairs of cells have it"
+        few = "nothing was sent; only 1 of 4 pairs of cells have this value"
         assert self.figure("b/d", ring=1) == measured_figures.Measured(None, True, 1, few.replace("4", "2"), NAN)
         assert self.figure("b/d") == measured_figures.Measured(None, True, 3, few, NAN)
-        none = "R1 was not read; 0 of 2 pairs of cells have it"
+        none = "R1 was not read; only 0 of 2 pairs of cells have this value"
         assert self.figure("c/none") == measured_figures.Measured(None, False, 0, none, NAN)
 
     def test_the_effect_needs_two_finite_values_of_each_arm(self) -> None:
         assert self.figure("b/a", ring=1).effect == -1.0
-        one = measured_figures.Measured(ratio([[5.0]], [[8.0]]), False, 0, "1 of 2 pairs of cells have it", math.nan)
+        one = measured_figures.Measured(
+            ratio([[5.0]], [[8.0]]), False, 0, "only 1 of 2 pairs of cells have this value", math.nan
+        )
         assert str(self.figure("b/c", ring=1)) == str(one)
         assert self.figure("c/b", ring=1).effect == NAN
         assert (self.figure("e/b", ring=1).effect, self.figure("b/e", ring=1).effect) == (NAN, NAN)
@@ -254,7 +258,7 @@ class TestCompare:
                 "n": 1,
                 "over": "",
                 "excluded": 0,
-                "missing": "1 of 2 pairs of cells have it",
+                "missing": "only 1 of 2 pairs of cells have this value",
                 "effect": NAN,
                 "tolerance": "",
                 "reason": "",

@@ -158,8 +158,8 @@ def test_counters_outside_the_traffic_time_are_missing() -> None:
 
     assert dropped((0.0, 3), (5.0, 4), (9.0, 8)) == 5
     assert dropped((5.0, 4)) == f"SW {PORT}: its counters were read only once, so the traffic time is not covered"
-    assert dropped((0.0, 5), (5.0, 4), (9.0, 8)) == f"SW {PORT}: its counters went back"
-    assert dropped((0.0, 5), (9.0, None)) == "the counters (dropped) are not known of 1 of 2"
+    assert dropped((0.0, 5), (5.0, 4), (9.0, 8)) == f"SW {PORT}: its counters decreased"
+    assert dropped((0.0, 5), (9.0, None)) == "the counters (dropped) are unknown for 1 of 2"
 
 
 def test_queue_counters_become_series() -> None:

@@ -96,7 +96,7 @@ def test_proxy_error_is_not_a_refused_configuration(kind: Kind) -> None:
     text = f"Task failed: b'class class-default\\r\\n% Error: {reported}\\r\\nR1#'"
     error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
     assert error.message == f"R1: {kind}: the connection to R1 was lost"
-    assert error.hint == "Check whether the router answers, and the transcripts of its logins."
+    assert error.hint == "Check whether the router answers, and read the transcripts of its logins."
     assert isinstance(error, PassingFault) is (kind in PASSING)
 
 
@@ -269,7 +269,7 @@ def test_an_untested_release_of_ansible_keeps_its_helper(monkeypatch: pytest.Mon
     monkeypatch.setattr(helper_choice, "version", lambda name: "2.99.1")
     chosen = helper_choice.choose()
     assert chosen.variables == {}
-    assert chosen.note.endswith("qoslab's was tested with ansible-core 2.19, 2.20, 2.21, and 2.99.1 is installed")
+    assert chosen.note.endswith("qoslab was tested with ansible-core 2.19, 2.20, 2.21, but 2.99.1 is installed")
 
 
 def blocks(*parts: bytes) -> bytes:

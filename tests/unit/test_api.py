@@ -67,7 +67,7 @@ def test_an_invalid_number_is_reported(word: str, number: Any, tmp_path: Path) -
 @pytest.mark.parametrize("duration", [10, 0, 1.5, b"10 s", Rate.parse("10 b/s")])
 def test_an_invalid_duration_is_reported(duration: Any, tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=re.escape(f'duration: found {duration!r}, expected text with a unit, as "10 s"')
+        UserError, match=re.escape(f'duration: found {duration!r}, expected text with a unit, such as "10 s"')
     ):
         api.run("policing-vs-shaping", lab="simulated", duration=duration, root=tmp_path)
     assert list(tmp_path.iterdir()) == []

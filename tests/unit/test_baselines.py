@@ -215,7 +215,7 @@ def test_one_command_measures_and_saves_experiments(
     assert main(words) == ExitStatus.RUN_INVALID
     output = capsys.readouterr()
     assert f"{BASELINES}/first-policy/simulated written\n{RESULTS} written\n" in output.out
-    assert output.out.endswith("Not kept: nobody\n") and "nobody" in output.err
+    assert output.out.endswith("Not saved: nobody\n") and "nobody" in output.err
     assert "4 cells, 2 repetitions each (medians, 95 % intervals)" in (tmp_path / RESULTS).read_text()
     assert main(["baseline", "--repetitions", "2"]) == ExitStatus.USER_MISTAKE
     assert "without --measure" in capsys.readouterr().err

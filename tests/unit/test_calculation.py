@@ -177,13 +177,13 @@ def check_ratio() -> None:
     table, summaries = cells(*((*row, row[:2] != ("policed", 10)) for row in rows))
     row = expected(table, summaries, arm="shaped/policed", at_least=1.0)
     assert (row["measured"], row["n"], row["verdict"]) == (pytest.approx(0.8), 1, "outside")
-    assert row["missing"] == "1 of 2 pairs of cells have it"
+    assert row["missing"] == "only 1 of 2 pairs of cells have this value"
     other, kept = cells(("a", 1, 1, 5.0, True), ("a", 1, 2, 9.0, True), ("b", 1, 2, 3.0, True), ("b", 1, 3, 9.0, True))
     assert expected(other, kept, arm="a/b", at_least=1.0)["measured"] == pytest.approx(3.0)
     apart, few = cells(("a", 1, 1, 5.0, True), ("a", 2, 1, 5.0, False), ("b", 1, 1, 5.0, False), ("b", 2, 1, 5.0, True))
     none = expected(apart, few, arm="a/b", at_least=0.1)
     assert math.isnan(float(str(none["measured"]))) and none["verdict"] == "undecided"
-    assert none["missing"] == "0 of 2 pairs of cells have it"
+    assert none["missing"] == "only 0 of 2 pairs of cells have this value"
 
 
 def check_undecided() -> None:

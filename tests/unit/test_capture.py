@@ -108,7 +108,7 @@ class TestFilters:
         waits = [sys.executable, "-c", "import time; time.sleep(600)"]
         monkeypatch.setattr("qoslab.capture.filters.python_module", lambda *_: waits)
         monkeypatch.setattr("qoslab.capture.filters.COMPILE_S", 0.1)
-        assert filter_problem("tcp") == "libpcap did not finish compiling it in 0.1 s"
+        assert filter_problem("tcp") == "libpcap did not compile it within 0.1 s"
 
     def test_passwords_of_the_environment_are_not_passed_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LAB_PASSWORD", "Tr0ub4dor")

@@ -51,7 +51,7 @@ def test_infer_refuses_both_sides_in_one_capture_and_names_the_interfaces(
     before, after = both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
     assert main(["infer", str(before), str(after)]) == 2
     output = capsys.readouterr().err
-    assert "before.pcapng: found 400 packets at more than one interface, expected packets of one interface" in output
+    assert "before.pcapng: found 400 packets on more than one interface, expected packets from one interface" in output
     assert "Choose one with --interface: eth0 (400 packets), eth1 (400 packets)." in output
 
 

@@ -130,7 +130,7 @@ def test_an_unchanged_file_does_not_differ(tmp_path: Path) -> None:
 def test_a_difference_is_a_full_sentence(tmp_path: Path) -> None:
     path = put(tmp_path / "a.txt", b"hello")
     assert difference(path, "x/a.txt", written(b"1\n2\n", 2)) == (
-        "x/a.txt: 2 lines (4 bytes) were written, 0 lines (5 bytes) are there"
+        "x/a.txt: found 0 lines (5 bytes), expected 2 lines (4 bytes)"
     )
     other = hashlib.sha256(b"hallo").hexdigest()[:12]
     assert difference(path, "x/a.txt", written(b"hallo", 0)) == (
@@ -149,7 +149,7 @@ def test_a_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatc
     assert difference(path, "a.pcapng", written(b"hello")) == ""
     monkeypatch.setattr(sealed_files, "MOST_BYTES", 4)
     monkeypatch.setattr(sealed_files, "seal_of", lambda path: pytest.fail("was read"))
-    assert difference(path, "a.pcapng", written(b"hello")) == "a.pcapng: 5 bytes were written, 5 bytes are there"
+    assert difference(path, "a.pcapng", written(b"hello")) == "a.pcapng: found 5 bytes, expected 5 bytes"
 
 
 def test_the_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_the_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> Non
     }
     assert list(differences(cell, seal_of_all)) == [
         "../next.txt is missing; it had 1 line (2 bytes)",
-        "cut.txt: 1 line (3 bytes) were written, 1 line (2 bytes) are there",
+        "cut.txt: found 1 line (2 bytes), expected 1 line (3 bytes)",
         "gone.pcapng is missing; it had 3 bytes",
         "more/b.txt was not written by the run",
         "z.txt was not written by the run",

@@ -109,7 +109,7 @@ def test_local_pool_replaces_killed_workers(tmp_path: Path, monkeypatch: pytest.
     assert len(summaries) == 2 and all(each.valid for each in summaries)
     for each in summaries:
         assert each.folder.endswith("/1.2") and len(each.earlier) == 1
-        assert each.earlier[0].reasons == ("the worker process that ran it died, ended by SIGKILL",)
+        assert each.earlier[0].reasons == ("the worker process that ran it ended by SIGKILL",)
         assert Cell(fake.folder.path / each.folder, fake.plan.cells[0].identity).files().record().valid
     assert any("has left" in note for note in fake.reporter.notes)
     assert not any("pool_worker" in line for line in children()), "the pool ended with the run"

@@ -71,7 +71,7 @@ def test_each_cell_restarts_its_timer_and_short_methods_are_omitted(tmp_path: Pa
     file.write_text(LONG)
     plan = make_plan(load_sweep(file, {}), Options(lab="external"))
     shown = "\n".join(sent_lines(plan, {"R1": RouterSettings()}))
-    assert "archive is not used: its longest time is 120 min, and the longest cell needs 210 min" in shown
+    assert "archive is not used: its maximum is 120 min, but the longest cell needs 210 min" in shown
     assert "configure terminal revert" not in shown
     assert "[reload] reload in 31\n" in shown and "[reload] reload in 210\n" in shown
     alone = "\n".join(sent_lines(plan, {"R1": RouterSettings(rollback="archive")}))

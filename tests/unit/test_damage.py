@@ -51,8 +51,8 @@ def add(path: Path) -> None:
 
 
 MESSAGES: dict[Callable[[Path], None], str] = {
-    cut: r"{}: (\d+ lines? \()?\d+ bytes\)? were written, (\d+ lines? \()?\d+ bytes\)? are there",
-    empty: r"{}: (\d+ lines? \()?\d+ bytes\)? were written, (0 lines \()?0 bytes\)? are there",
+    cut: r"{}: found (\d+ lines? \()?\d+ bytes\)?, expected (\d+ lines? \()?\d+ bytes\)?",
+    empty: r"{}: found (0 lines \()?0 bytes\)?, expected (\d+ lines? \()?\d+ bytes\)?",
     flip: r"{}: found content that was changed after the run, in (\d+ lines? \()?\d+ bytes\)? \(SHA-256 ",
     remove: r"{} is missing, (\d+ lines? \()?\d+ bytes\)? were written",
     add: r"{} was not written by the run",

@@ -61,21 +61,21 @@ def test_a_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
     [
         ({"predicted": "1 Mb/s", "within": "2 %"}, "goodput.sum", "b/s", 1e6, 2e4, "window around the prediction"),
         ({"predicted": 9, "between": [8, 12]}, "fairness.jain", "index", 9, 1, "window around the prediction"),
-        ({"between": ["30 %", "34 %"]}, "police.exceed_share", "fraction", 0.32, 0.02, "half of the window"),
-        ({"between": ["2 %", "50 %"]}, "police.exceed_share", "fraction", 0.3, 0.06, "20 % of the greater"),
-        ({"at_least": "1 Mb/s"}, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
-        ({"equals": "31250 B"}, "police.bc", "B", 31250, 0, "no chance in it"),
-        ({"equals": 0}, "class.drops", "packets", 3, 0, "no chance in it"),
+        ({"between": ["30 %", "34 %"]}, "police.exceed_share", "fraction", 0.32, 0.02, "half the window"),
+        ({"between": ["2 %", "50 %"]}, "police.exceed_share", "fraction", 0.3, 0.06, "20 % of the larger value"),
+        ({"at_least": "1 Mb/s"}, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the larger value"),
+        ({"equals": "31250 B"}, "police.bc", "B", 31250, 0, "no random variation"),
+        ({"equals": 0}, "class.drops", "packets", 3, 0, "no random variation"),
         ({"at_most": 5}, "class.drops", "packets", 3, 1, "one packet"),
         # What a figure is counted in is no less than what it may differ by.
-        ({"between": [0, 2]}, "class.drops", "packets", 5, 1, "half of the window"),
+        ({"between": [0, 2]}, "class.drops", "packets", 5, 1, "half the window"),
         ({"between": [0, 0.2]}, "class.drops", "packets", 0.5, 1, "one packet"),
-        ({"between": [0, 20]}, "class.drops", "packets", 50, 10, "half of the window"),
+        ({"between": [0, 20]}, "class.drops", "packets", 50, 10, "half the window"),
         ({"at_most": 5}, "tcp.timeouts", "count", 3, 1, "one"),
-        ({"at_most": "9 ms"}, "rtt.max", "ms", 8, 1, "stamps of whole ms"),
-        ({"at_most": "9 ms"}, "jitter.max", "ms", 8, 1, "stamps of whole ms"),
-        ({"at_most": "9 ms"}, "interface.delay.max", "ms", 8, 0.4, "5 % of the greater"),
-        (None, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
+        ({"at_most": "9 ms"}, "rtt.max", "ms", 8, 1, "timestamps in whole ms"),
+        ({"at_most": "9 ms"}, "jitter.max", "ms", 8, 1, "timestamps in whole ms"),
+        ({"at_most": "9 ms"}, "interface.delay.max", "ms", 8, 0.4, "5 % of the larger value"),
+        (None, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the larger value"),
     ],
 )
 def test_the_source_of_a_margin_is_named(
@@ -95,8 +95,8 @@ def test_a_relative_difference_is_a_share_of_the_greater() -> None:
 
 def test_the_reason_for_no_test_is_reported() -> None:
     assert agreement([5.0], [math.inf], math.inf, 1.0).untested == "a value is not finite"
-    assert agreement([5.0], [6.0], 1.0, 0.0).untested == "no chance in it"
-    assert agreement([5.0, 5.2], [6.0], 0.9, 1.0).untested == "2 and 1 repetitions permit no test"
+    assert agreement([5.0], [6.0], 1.0, 0.0).untested == "no random variation"
+    assert agreement([5.0, 5.2], [6.0], 0.9, 1.0).untested == "2 and 1 repetitions are too few for a test"
 
 
 def test_labs_that_differ_by_exactly_the_margin_are_equivalent() -> None:

@@ -271,8 +271,8 @@ def test_figures_are_drawn_in_all_formats(
         (["goodput.summ"], 'did you mean "goodput.sum"? `qoslab figure /'),
         (["io-policd-server"], 'did you mean "io-policed-server"? `qoslab figure /'),
         (["nothing-like-it"], "\n  `qoslab figure /"),
-        (["goodput.sum", "--to", "a.gif"], 'found the ending ".gif", expected one of .svg, .pdf, .png, .pgf'),
-        (["goodput.sum", "--to", "a.pdf", "--format", "svg"], "expected the ending .svg"),
+        (["goodput.sum", "--to", "a.gif"], 'found the extension ".gif", expected one of .svg, .pdf, .png, .pgf'),
+        (["goodput.sum", "--to", "a.pdf", "--format", "svg"], "expected the extension .svg"),
     ],
 )
 def test_impossible_figures_are_refused(

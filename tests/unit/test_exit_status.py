@@ -79,5 +79,5 @@ def test_closed_stderr_is_not_reported_as_a_verdict(tmp_path: Path) -> None:
 
 
 def test_thread_limit_is_reported_as_a_shortage() -> None:
-    assert shortage_behind(RuntimeError("can't start new thread")) == "threads, or memory for them"
+    assert shortage_behind(RuntimeError("can't start new thread")) == "threads, or memory for threads"
     assert shortage_behind(RuntimeError("something else")) == ""

@@ -92,7 +92,7 @@ def test_files_of_all_tools_become_tables(tmp_path: Path) -> None:
     by_tshark = (RECORDED / "capture/four-streams.csv").read_text().splitlines()[1:]
     assert packets[packets["flow"] == "all"]["packets"].sum() == len(by_tshark)
     page = (folder / "report.html").read_text()
-    assert "Throughput as the tools report it, by file" in page and "Traffic in the capture" in page
+    assert "Throughput reported by the tools, by file" in page and "Traffic in the capture" in page
 
 
 FLOW = ("traffic", "protocol", "seconds", "bytes", "goodput_bps", "sender_bps", "retransmits", "datagrams", "lost")
@@ -298,7 +298,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
         ("unit.csv", b"time_s,video\n1,2\n", 'found the column "video", expected a unit at its end'),
         ("semicolons.csv", b"time_s;a_kbps\n1;2,5\n", "semicolons.csv:1: found fields with semicolons between them"),
         ("tabs.csv", b"\xef\xbb\xbftime_s\ta_kbps\n1\t2\n", "tabs.csv:1: found fields with tabs between them"),
-        ("back.csv", b"time_s,a_kbps\n2,2\n1,3\n", "expected one after the row before"),
+        ("back.csv", b"time_s,a_kbps\n2,2\n1,3\n", "expected one later than in the previous row"),
         ("stands.csv", b"time_s,a_kbps\n0,2\n0,3\n", "stands.csv:3: found the time 0, expected one after the row"),
         ("untimed.csv", b"time_s,a_kbps\n1,2\n,3\n", "untimed.csv:3: found no time, expected one after the row"),
         ("rate.csv", b"time_s,a_kbps\n1,2\n2,-3\n", 'found -3 in the column "a_kbps", expected 0 or more'),
@@ -358,7 +358,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
         (
             "cut.pcapng",
             CUT_CAPTURE,
-            "the block at byte 67808 is broken or stops early",
+            "the block at byte 67808 is malformed or truncated",
         ),
         ("head.csv", b"time_s,a_kbps\n", "found a header without values"),
         ("blank.csv", b"time_s,a_kbps\n1,\n2,\n", "found a header without values"),
@@ -403,7 +403,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
         ("tests.txt", recorded("iperf3-tests.server.txt"), "found 4 tests of a server, expected one"),
         ("cut.txt", recorded("iperf3-tcp.client.txt")[:1200], "found no summary line of iperf3"),
         ("cut-later.txt", CUT_LATER, "found stream [7] with fewer summary lines than another"),
-        ("cut2.txt", recorded("iperf-mbytes.server.txt")[:300], "found no line of iperf 2 over a whole test"),
+        ("cut2.txt", recorded("iperf-mbytes.server.txt")[:300], "found no iperf 2 line for the whole test"),
         (
             "tests2.txt",
             recorded("iperf-tests.server.txt"),
@@ -437,14 +437,14 @@ def test_csv_accepts_any_line_ends(tmp_path: Path, text: str) -> None:
     "times, ends, message",
     [
         ((1, 2, 3), [1, 2, 3], []),
-        ((0, 1, 2), [1, 2], ["the first rate of a, at 0 s, is left out: no time is before it"]),
-        ((0.5, 0.6, 0.7), [0.1, 0.2, 0.3], ["times count from its 0.4 s"]),
+        ((0, 1, 2), [1, 2], ["the first rate of a, at 0 s, is left out: there is no earlier time"]),
+        ((0.5, 0.6, 0.7), [0.1, 0.2, 0.3], ["times are relative to its 0.4 s"]),
         ((1, 6, 11), [1, 6, 11], []),
-        ((1764160000, 1764160001, 1764160002), [1, 2, 3], ["times count from its 1764159999 s"]),
+        ((1764160000, 1764160001, 1764160002), [1, 2, 3], ["times are relative to its 1764159999 s"]),
         (
             (-2, -1, 0),
             [1, 2],
-            ["times count from its -2 s", "the first rate of a, at -2 s, is left out: no time is before it"],
+            ["times are relative to its -2 s", "the first rate of a, at -2 s, is left out: there is no earlier time"],
         ),
     ],
 )

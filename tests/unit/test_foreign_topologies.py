@@ -104,7 +104,7 @@ def test_addresses_come_from_a_free_pool(
 ) -> None:
     text = CONTAINERLAB.replace("192.168.12.2/24", f"{given}.2/8").replace("192.168.12.1/24", f"{given}.1/8")
     status, file = made(tmp_path, text)
-    assert status == 0 and f"links without addresses have some of {pool}" in capsys.readouterr().out
+    assert status == 0 and f"links without addresses get addresses from {pool}" in capsys.readouterr().out
     _, topology = load_topology(file)
     assert [str(link.ends[0].address) for link in topology.links] == [
         f"{pool.split('.0.')[0]}.0.1/24",

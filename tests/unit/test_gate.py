@@ -257,7 +257,7 @@ def test_bad_input_is_found_before_the_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for words, text in (
-        (["--junit", "none/out.xml"], "--junit none/out.xml: found no folder none to write in"),
+        (["--junit", "none/out.xml"], "--junit none/out.xml: found no folder none, expected it to exist"),
         (["--compare", "nothing"], 'found "nothing", expected the folder of a finished run'),
         *((["--dry-run", *words], "with --dry-run, expected them only without it") for words in FOR_A_RUN),
     ):

@@ -181,7 +181,7 @@ def test_parser_accepts_all_forms_of_the_command() -> None:
 
 def test_unparsed_output_has_a_reason() -> None:
     assert parse("ios", "show tides", "high\n") == Parsed(None, "there is no parser for 'show tides' of ios")
-    assert parse("ios", "show policy-map interface", "\n") == Parsed(None, "nothing in it that the parser knows")
+    assert parse("ios", "show policy-map interface", "\n") == Parsed(None, "the parser recognised nothing in it")
 
 
 def test_commands_known_to_genie_for_ios_xe_only_are_parsed() -> None:

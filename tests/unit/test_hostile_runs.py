@@ -272,10 +272,14 @@ def test_interval_of_another_year_takes_no_memory(
 @pytest.mark.parametrize(
     ("name", "size", "message"),
     [
-        ("cell.json", 5 * 2**30, r"cell\.json: \d+ lines \(\d+ bytes\) were written, 5368709120 bytes are there"),
-        ("experiment.json", 5 * 2**30, r"experiment\.json: \d+ lines \(\d+ bytes\) were written, 5368709120 bytes"),
-        ("captures/server.pcapng", 5 * 2**30, r"captures/server\.pcapng: \d+ bytes were written, 5368709120 bytes"),
-        ("counters/R1.jsonl", 5 * 2**30, r"counters/R1\.jsonl: \d+ lines \(\d+ bytes\) were written, 5368709120"),
+        ("cell.json", 5 * 2**30, r"cell\.json: found 5368709120 bytes, expected \d+ lines \(\d+ bytes\)"),
+        ("experiment.json", 5 * 2**30, r"experiment\.json: found 5368709120 bytes, expected \d+ lines \(\d+ bytes\)"),
+        ("captures/server.pcapng", 5 * 2**30, r"captures/server\.pcapng: found 5368709120 bytes, expected \d+ bytes"),
+        (
+            "counters/R1.jsonl",
+            5 * 2**30,
+            r"counters/R1\.jsonl: found 5368709120 bytes, expected \d+ lines \(\d+ bytes\)",
+        ),
     ],
 )
 def test_endless_files_are_not_read(

@@ -103,7 +103,7 @@ def test_policy_with_traffic_has_no_warning(tmp_path: Path) -> None:
             VOICE
             + "class-map match-any ALL\n match any\npolicy-map P\n class ALL\n  bandwidth 100\n class VOICE\n"
             + "  bandwidth 200\ninterface FastEthernet0/1\n service-policy output P",
-            "class VOICE of policy-map P of R1 can match no packet: classes above it take all of its packets",
+            "class VOICE of policy-map P of R1 can match no packet: classes above it match all of its packets",
         ),
         (
             VOICE
@@ -205,9 +205,11 @@ def test_a_run_warns_of_a_policy_without_packets_and_of_output_without_values(
     run = simulated(tmp_path, monkeypatch, VOICE + POLICY + OUT.replace("0/1", "0/0"), observe)
     idle, unparsed = analyse(run).warnings
     assert idle.startswith(
-        "arm policy: R1 FastEthernet0/0 output: policy-map UPLINK received no packet (no declared traffic"
+        "arm policy: R1 FastEthernet0/0 output: policy-map UPLINK received no packets (no declared traffic"
     )
-    assert unparsed.startswith('R1 "show policy-map interface FastEthernet0/1": nothing was parsed of any of 2 outputs')
+    assert unparsed.startswith(
+        'R1 "show policy-map interface FastEthernet0/1": nothing was parsed from any of 2 outputs'
+    )
 
 
 @pytest.mark.long

@@ -82,7 +82,7 @@ def test_a_list_of_the_other_ip_version_is_reported() -> None:
     router = FakeRouter()
     apply(router.device, LISTS)
     text = typed(router, "configure terminal\ninterface FastEthernet0/0\nip access-group EDGE6 in\n")
-    assert "\nAccess list EDGE6 is one of IPv6: no packets of IPv4 are filtered\n" in text
+    assert "\nAccess list EDGE6 is an IPv6 list: no IPv4 packets are filtered\n" in text
     assert "access_groups_input" not in compile_device(router.device)["interfaces"]["FastEthernet0/0"]
 
 

@@ -68,7 +68,7 @@ def test_subinterface_uses_the_mtu_of_its_port() -> None:
     [
         ("mtu 1601", "% Invalid input"),
         ("mtu 63", "% Invalid input"),
-        ("mtu 1600", "% Not supported: every line takes packets of up to 1500 bytes"),
+        ("mtu 1600", "% Not supported: all lines accept packets of up to 1500 bytes"),
         ("ip mtu 67", "% Invalid input"),
         ("ip mtu 1501", "% Invalid input"),
         ("ipv6 mtu 1279", "% Invalid input"),

@@ -115,9 +115,9 @@ def test_show_object_group_lists_the_groups() -> None:
         ("no object-group network INSIDE", "% Object group INSIDE is in use, it can not be removed"),
         ("no object-group network OTHERS", "% Object group OTHERS is in use, it can not be removed"),
         ("object-group network OTHERS\nno range 10.2.0.0 10.2.0.2", "its last object can not be removed"),
-        ("object-group service INSIDE", "% Object group INSIDE is one of addresses"),
-        ("object-group network OTHERS\ngroup-object INSIDE", "% Object group OTHERS can not hold itself"),
-        ("object-group network OTHERS\ngroup-object APPS", "% Object group APPS is one of services"),
+        ("object-group service INSIDE", "% Object group INSIDE is a network object group"),
+        ("object-group network OTHERS\ngroup-object INSIDE", "% Object group OTHERS can not contain itself"),
+        ("object-group network OTHERS\ngroup-object APPS", "% Object group APPS is a service object group"),
         ("object-group network OTHERS\ngroup-object NONE", "% Object group NONE is not configured"),
         ("object-group network OTHERS\n10.0.0.0 255.0.255.0", "Bad mask 0xFF00FF00 for address 10.0.0.0"),
         ("object-group network OTHERS\nrange 10.0.0.9 10.0.0.1", "% Invalid input"),
@@ -134,7 +134,7 @@ def test_invalid_object_groups_are_refused(lines: str, reason: str) -> None:
 def test_oversized_object_groups_are_refused() -> None:
     hosts = "".join(f" host 10.7.{number}.1\n" for number in range(64))
     text = f"object-group network MANY\n{hosts}access-list 101 permit ip object-group MANY object-group "
-    with pytest.raises(IosError, match="% Object groups of access list 101 stand for 4096 entries, at most 2048"):
+    with pytest.raises(IosError, match="% Object groups of access list 101 expand to 4096 entries, at most 2048"):
         configured(f"{text}MANY\n", "hqf")
     device = configured(f"{text}INSIDE\n".replace("access-list", f"{TEXT}access-list"), "hqf")
     with pytest.raises(IosError, match="at most 2048"):

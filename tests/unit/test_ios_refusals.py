@@ -65,11 +65,11 @@ REFUSALS: list[tuple[str, str]] = [
     ("policy-map Edge\nclass Data\npolice cir 9000 pir 8000", "PIR must not be less than CIR"),
     (
         "policy-map Edge\nclass Data\npolice cir 9000 bc 2000\nqoslab-extension police dynamic-bucket",
-        "% A dynamic bucket is the only one of its policer: leave out bc, pir, be and violate-action",
+        "% A policer with a dynamic bucket has no other bucket: leave out bc, pir, be and violate-action",
     ),
     (
         "policy-map Edge\nclass Data\npolice 9000\nqoslab-extension police dynamic-bucket\npolice cir 9000 pir 10000",
-        "% A dynamic bucket is the only one of its policer: leave out bc, pir, be and violate-action",
+        "% A policer with a dynamic bucket has no other bucket: leave out bc, pir, be and violate-action",
     ),
     (
         "policy-map Edge\nclass Data\npolice 9000\nqoslab-extension police dynamic-bucket initial 2000",
@@ -335,7 +335,7 @@ HQF_REFUSALS: list[tuple[str, str]] = [
     (
         "policy-map Leaf\nclass Data\nset cos 1\npolicy-map New\nclass class-default\nrandom-detect\n"
         "service-policy Leaf\npolicy-map Leaf\nclass Data\nbandwidth 64",
-        "random-detect can not be configured in a class whose child policy queues",
+        "random-detect can not be configured in a class with a queueing child policy",
     ),
     (
         "policy-map New\nclass Data\nbandwidth percent 90\nclass class-default\nbandwidth percent 11",

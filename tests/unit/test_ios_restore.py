@@ -193,10 +193,10 @@ def test_remaining_lines_are_named() -> None:
     ("asked", "found"),
     [
         (PUSHED, []),
-        ("policy-map Own\n class Mine\n  bandwidth 50\n", ["it has its own `policy-map Own`, with other content"]),
+        ("policy-map Own\n class Mine\n  bandwidth 50\n", ["it has its own `policy-map Own`, with different content"]),
         (
             "class-map match-any Mine\n match dscp af41\n",
-            ["it has its own `class-map match-any Mine`, with other content"],
+            ["it has its own `class-map match-any Mine`, with different content"],
         ),
         ("class-map match-any Mine\n match dscp ef\n", []),
         (

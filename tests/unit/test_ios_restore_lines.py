@@ -160,5 +160,5 @@ def test_a_policy_unchanged_by_the_run_is_not_rewritten() -> None:
 def test_a_list_of_the_device_is_named() -> None:
     had = "access-list 101 permit ip any any\n"
     assert collisions(had, had.replace("permit", "deny"), HARDWARE) == [
-        "it has its own `access-list 101`, with other content"
+        "it has its own `access-list 101`, with different content"
     ]

@@ -71,7 +71,7 @@ def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(made: 
     found = across([repeated(one, 1.0, 0.001), replace(repeated(one, 1.01, 0.001), lab="simulated")])
     rows = {(each.arm, each.metric): each for each in found.figures}
     share = rows["policed", "police.exceed_share"]
-    assert share.margin is not None and share.margin.basis == "half of the window"
+    assert share.margin is not None and share.margin.basis == "half the window"
     second = share.labs[1].agreement
     assert second is not None and second.word == EQUIVALENT and second.p_value < 0.05
     assert share.labs[0].estimate is not None and share.labs[0].estimate.n == 4

@@ -150,7 +150,8 @@ def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
             "qoslab_known_hosts: keys}",
             "ansible_ssh_common_args: -o ProxyJump=lab@192.0.2.254}",
             ':5:39: R1 ansible_ssh_common_args: found "-o ProxyJump=lab@192.0.2.254" on a router, expected it on hosts '
-            "only; no ssh program reaches it: a jump host is qoslab_jump, old algorithms are qoslab_old_ssh",
+            "only; no ssh program connects to it: give a jump host with qoslab_jump, old algorithms with "
+            "qoslab_old_ssh",
         ),
         (
             "ansible_become: true",
@@ -339,7 +340,7 @@ def test_router_can_have_other_interface_names(tmp_path: Path) -> None:
     assert settings.device("FastEthernet0/0") == "GigabitEthernet0/1"
     assert settings.device("FastEthernet0/1") == "FastEthernet0/1"
     wrong = text.replace("gi0/1", "eno1")
-    with pytest.raises(UserError, match="expected names of a router's interfaces, as "):
+    with pytest.raises(UserError, match="expected names of a router's interfaces, such as "):
         parse_lab(listed(wrong), write(tmp_path, wrong))
 
 
@@ -349,7 +350,7 @@ def test_another_model_can_replace_a_router(tmp_path: Path) -> None:
         text = INVENTORY.replace(plain, f"R1: {{ansible_host: 192.0.2.1, qoslab_model: {written}}}")
         assert parse_lab(listed(text), write(tmp_path, text)).nodes.routers["R1"].model == found
     text = INVENTORY.replace(plain, "R1: {ansible_host: 192.0.2.1, qoslab_model: []}")
-    with pytest.raises(UserError, match="expected the router's model in `show version`, as IOSv"):
+    with pytest.raises(UserError, match="expected the router's model in `show version`, such as IOSv"):
         parse_lab(listed(text), write(tmp_path, text))
 
 

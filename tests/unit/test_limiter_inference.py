@@ -372,7 +372,7 @@ def test_losses_of_large_packets_alone_are_no_policer(paced: bool) -> None:
     size = np.random.default_rng(1).choice([200.0, 800.0, 1500.0], len(time_s))
     found = infer(join(*captured(time_s, size, np.where(size > 1000, np.nan, time_s + 0.001))))
     assert found.kind == "unexplained" and found.largest_passed_bytes == 800
-    assert "all packets of more than 800 B were lost, and no others" in next(found.lines())
+    assert "all packets larger than 800 B were lost, and no others" in next(found.lines())
 
 
 class TestJoining:
@@ -523,7 +523,7 @@ class TestCommand:
         dropped = int((~self.passed).sum())
         assert f"before.pcap: 3,000 IP packets; {tmp_path}/after.pcap.gz: {3000 - dropped:,};" in output
         assert "Clocks agree" in output and "10.0.0.1:7 > 10.0.0.2:8, 0" in output
-        assert "A policer, counted in frames without check sequence, as routers of IOS count:" in output
+        assert "A policer, counted in frames without FCS, as counted by IOS routers:" in output
         assert pd.read_parquet(table)["out_s"].isna().sum() <= dropped
 
     def test_json_output_has_all_values(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -559,7 +559,7 @@ class TestCommand:
         before, after = files(tmp_path, self.passed, self.time_s)
         Path(before).write_bytes(Path(before).read_bytes()[:-7])
         assert main(["infer", before, after]) == 2
-        assert "before.pcap: the packet at byte 431880 is broken or stops early" in capsys.readouterr().err
+        assert "before.pcap: the packet at byte 431880 is malformed or truncated" in capsys.readouterr().err
 
     def test_missing_or_empty_capture_is_reported(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         before, after = files(tmp_path, self.passed, self.time_s)

@@ -93,7 +93,7 @@ def test_the_preview_has_the_differences_under_the_names_of_devices(tmp_path: Pa
         "  cell 2: kernel-alone/1",
         "    class change dev ppp0 parent 1: classid 1:1 htb rate 1mbit",
         "  at the end, also if the connection ends",
-        "    qdisc del, as far as there are any",
+        "    qdisc del, for existing qdiscs only",
     ]
 
 
@@ -112,7 +112,7 @@ def test_obstacles_of_a_kernel_are_findings() -> None:
 
     assert found(None, root=False) == found(KernelFacts("6.1")) == []
     assert found(KernelFacts(), root=False) == [
-        f"{name}: found a login without root's rights, expected them for changes of qdiscs; "
+        f"{name}: found a login without root privileges, expected them for changes to qdiscs; "
         "set ansible_become: true, or log in as root"
     ]
     assert found(KernelFacts("6.1", forwards=False, obstacles=(("eth1 has the qdisc htb 1:", "Remove it."),))) == [

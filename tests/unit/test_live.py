@@ -409,7 +409,7 @@ class TestServer:
     @pytest.mark.parametrize(
         ("number", "hint"),
         [
-            (errno.EADDRINUSE, "another program has it; choose another port, or 0 for any free one"),
+            (errno.EADDRINUSE, "another program uses it; choose another port, or 0 for any free one"),
             (errno.EACCES, "ports below 1024 are for root; choose another port, or 0 for any free one"),
             (errno.ENOBUFS, "choose another port, or 0 for any free one"),
         ],
@@ -548,7 +548,7 @@ def test_live_page_is_drawn_by_a_browser(view: LiveView, tmp_path: Path) -> None
         tab.open(view.url)
         tab.wait("document.querySelector('.js-line') !== null")
         dom = tab.tell("document.documentElement.outerHTML")
-    assert "Policing &lt;versus&gt; shaping" in dom and "goes on" in dom and "policed/1: traffic (30 s)" in dom
+    assert "Policing &lt;versus&gt; shaping" in dom and "running" in dom and "policed/1: traffic (30 s)" in dom
     # Three lines, each also in the legend.
     assert dom.count('class="trace scatter') == 3 and len(re.findall(r'class="js-line" d="M', dom)) == 6
     assert f'<th scope="row">{CLASS}</th><td class="number">1.514 Mb/s</td>' in dom

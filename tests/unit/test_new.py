@@ -159,7 +159,7 @@ def test_missing_options_are_requested_on_a_terminal(tmp_path: Path) -> None:
         "Rate",
         "Traffic (tcp, voice, both)",
         "TCP connections",
-        "Delay of the WAN, one way",
+        "One-way delay of the WAN",
         "Duration",
     ]
     assert [line.partition(" [")[0] for line in shown.splitlines() if "]: " in line] == asked

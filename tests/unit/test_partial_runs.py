@@ -74,7 +74,7 @@ def test_a_run_of_one_arm_is_compared_in_that_arm(
     own, all_rows = (len(read(each).rows) for each in (run, BEFORE))
     assert 0 < own < all_rows
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
-    apart = f"{all_rows - own} not compared, since one of the two runs was not asked for them"
+    apart = f"{all_rows - own} not compared, because only one of the two runs includes them"
     assert capsys.readouterr().out == f"{own} values, 0 different from {BEFORE}; {apart}\n"
     assert main(["compare", str(BEFORE), str(run)]) == ExitStatus.WITHIN
     assert main(["compare", str(run), "--json"]) == ExitStatus.WITHIN
@@ -140,7 +140,7 @@ def test_report_and_summary_name_the_executed_part(tmp_path: Path) -> None:
 def test_a_notebook_of_a_partial_run_reports_missing_arms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = narrowed(tmp_path / "a/b")
     notebook.tell_of_a_part(run)
-    reported = f"{run} covers only a part of its file (--arm policed): the notebook shows only that part\n"
+    reported = f"{run} is partial (--arm policed): the notebook shows only this part\n"
     assert capsys.readouterr().err == reported
     for whole in (BEFORE, tmp_path / "none"):
         notebook.tell_of_a_part(whole)

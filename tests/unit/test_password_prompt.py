@@ -37,9 +37,9 @@ def test_missing_passwords_are_requested_once(tmp_path: Path, monkeypatch: pytes
     rack.write_text(RACK)
     before = words(rack)
     text = {
-        "Password of ann on R1 (empty: a key): ": "typed-password-1",
-        "Enable secret of R1 (empty: none): ": "typed-secret-1",
-        "Enable secret of R3 (empty: none): ": "",
+        "Password for ann on R1 (empty: use a key): ": "typed-password-1",
+        "Enable secret for R1 (empty: none): ": "typed-secret-1",
+        "Enable secret for R3 (empty: none): ": "",
     }
     monkeypatch.setattr(getpass, "getpass", lambda prompt: text.pop(prompt))
     ask_for(rack, ("R1", "R2", "R3"))

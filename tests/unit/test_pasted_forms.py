@@ -102,7 +102,7 @@ def test_a_second_device_is_not_mixed_with_the_first() -> None:
 
 
 def test_a_policy_map_that_is_only_attached_is_named() -> None:
-    with pytest.raises(UserError, match="found policy-map WAN only attached"):
+    with pytest.raises(UserError, match="found policy-map WAN attached but not defined"):
         answer("interface GigabitEthernet0/0/0\n service-policy output WAN\n")
 
 

@@ -301,13 +301,13 @@ def test_compressed_file_equals_the_uncompressed_one(tmp_path: Path) -> None:
     [
         (b"", "found 0 bytes, expected a pcap or pcapng file"),
         (b"\x7fELF and so on", r'begins with "\\x7fELF", expected a pcap or pcapng file'),
-        (pcap("<", 0xA1B2C3D4, 1, [(1, 0, IP)])[:-1], "the packet at byte 24 is broken or stops early"),
+        (pcap("<", 0xA1B2C3D4, 1, [(1, 0, IP)])[:-1], "the packet at byte 24 is malformed or truncated"),
         (pcap("<", 0xA1B2C3D4, 1, [(1, 0, IP)]) + b"x", "1 bytes at the end do not form a packet"),
         (pcap("<", 0xA1B2C3D4, 1, [])[:20], "found 20 bytes, expected a pcap file"),
         (section("<", 9) + block("<", 3, bytes(8)), "has no time"),
         (packet("<", 1, IP, 20), "begins with"),
         (section("<", 9) + packet("<", 2**64 - 1, IP, 20), "has an impossible timestamp"),
-        (section("<", 19), "found time stamps of resolution 0x13"),
+        (section("<", 19), "found timestamps of resolution 0x13"),
         (section("<", 9)[:28] + packet("<", 1, IP, 20), "has interface 0, which the file does not describe"),
     ],
 )

@@ -254,9 +254,9 @@ def test_policies_of_service_instances_are_not_those_of_the_port() -> None:
     [
         ("police cir 100000000000", ""),
         ("shape average 100g", ""),
-        ("police 1000000 100", "the command does not have the value 100"),
-        ("police cir 100000000001", "the command does not have the value 100000000001"),
-        ("police cir 1000000 pir 64000000001", "the command does not have the value 64000000001"),
+        ("police 1000000 100", "the command does not accept the value 100"),
+        ("police cir 100000000001", "the command does not accept the value 100000000001"),
+        ("police cir 1000000 pir 64000000001", "the command does not accept the value 64000000001"),
         ("police every 5", "the model has no such command"),
     ],
 )

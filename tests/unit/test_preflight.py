@@ -62,10 +62,10 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["R1: found no interface FastEthernet0/1 for the link wan, expected one of FastEthernet0/0, Serial0/0; "],
     ),
     "interfaces that nothing reads": (
-        {"ports": {}, "unread": "nothing in it that the parser knows"},
+        {"ports": {}, "unread": "the parser recognised nothing in it"},
         [
-            "R1: found no parser for its answer to `show interfaces` (nothing in it that the parser knows), "
-            "expected to see its interfaces; enter `show interfaces` there"
+            "R1: found no parser for its answer to `show interfaces` (the parser recognised nothing in it), expected "
+            "a list of its interfaces; enter `show interfaces` there"
         ],
     ),
     "slow port": (
@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"model": "7301"},
         [
             "R1: found model 7301, expected 3725; check that it is the right device, or give qoslab_model: 7301 for it "
-            "in the inventory, if it is to stand for a 3725"
+            "in the inventory, if it represents a 3725"
         ],
     ),
     "rights of a router": (
@@ -106,8 +106,8 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
             },
         },
         [
-            'client: found net.ipv4.tcp_no_metrics_save 0, expected 1; sysctl -w net.ipv4.tcp_no_metrics_save="1", or '
-            "let qoslab_isolate be `in place` or `namespace`",
+            'client: found net.ipv4.tcp_no_metrics_save 0, expected 1; sysctl -w net.ipv4.tcp_no_metrics_save="1", '
+            "or set qoslab_isolate to `in place` or `namespace`",
             "client: found rto_min to 192.168.20.2 200, expected 300; give its route there `rto_min 300ms` (ip route "
             "change), or let",
             "client: found no route to 192.168.30.2, expected one; add a route there, through the experiment's router",
@@ -135,7 +135,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "reached by a test card": (
         {"client": {"management": "eth0"}},
-        ["client: found the path to it through eth0, expected another interface than that of the test; "],
+        ["client: found the path to it through eth0, expected an interface outside the test networks; "],
     ),
     "test network elsewhere": (
         {
@@ -167,7 +167,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "names that are taken": (
         {"running": "policy-map Police\n class class-default\n  police cir 64000\n!\n" + RUNNING},
         [
-            "R1: found that it has its own `policy-map Police`, with other content; the experiment must not "
+            "R1: found that it has its own `policy-map Police`, with different content; the experiment must not "
             "overwrite existing configuration; rename it in the"
         ],
     ),
@@ -249,7 +249,7 @@ NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
         (
             None,
             RollbackState(RUNNING, "", SMALL),
-            f"{NO_ARCHIVE}; eem: flash has 100 bytes free, and the copy needs {len(RUNNING)}; {NOT_SAVED}",
+            f"{NO_ARCHIVE}; eem: flash has 100 bytes free, but the copy needs {len(RUNNING)}; {NOT_SAVED}",
         ),
         (
             None,
@@ -293,7 +293,7 @@ def test_a_router_without_a_rollback_method_is_refused(
 def test_a_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
     changed: dict[str, Any] = {"rollback_state": RollbackState(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
     lines = [str(each) for each in look(facts(settings=RouterSettings(rollback="archive"), **changed)) if each.grave]
-    assert len(lines) == 1 and "(archive: its longest time is 120 min, and the longest cell needs 210 min)" in lines[0]
+    assert len(lines) == 1 and "(archive: its maximum is 120 min, but the longest cell needs 210 min)" in lines[0]
     # Another may last.
     changed["rollback_state"] = replace(SAVED, running=ARCHIVED)
     assert not [each for each in look(facts(**changed)) if each.grave]
@@ -468,12 +468,12 @@ def emulated(**link: Any) -> Experiment:
             {"delay": "50 ms", "jitter": {"size": "200 us"}},
             RoundTrips(40, (100.4, 100.8) * 20),
             "found its jitter not measured (40 round trips are too few to distinguish 200 us of jitter from none), "
-            "expected it to be compared",
+            "expected a measurement",
         ),
         (
             {"delay": "50 ms", "jitter": {"size": "5 ms", "correlation": "90 %"}},
             RoundTrips(40, (100.4, 100.8) * 20),
-            "found its jitter not measured (successive delays are correlated, by 90 %), expected it to be compared",
+            "found its jitter not measured (successive delays are correlated, by 90 %), expected a measurement",
         ),
         (
             {},
@@ -485,8 +485,7 @@ def emulated(**link: Any) -> Experiment:
             {"loss": {"model": "random", "probability": "1 %"}},
             RoundTrips(20, (0.3,) * 20, 400, 392),
             "found its loss not measured (420 requests are too few to distinguish 2 % round-trip loss from none), "
-            "expected "
-            "it to be compared",
+            "expected a measurement",
         ),
         (
             {"loss": {"model": "random", "probability": "1 %"}},

@@ -127,7 +127,7 @@ def read(**changed: str) -> RouterFacts:
 
 
 @pytest.mark.parametrize(
-    ("printed", "why"), [(INTERFACES, ""), ("Gi0/1 up up\n", "nothing in it that the parser knows")]
+    ("printed", "why"), [(INTERFACES, ""), ("Gi0/1 up up\n", "the parser recognised nothing in it")]
 )
 def test_the_reason_for_unparsed_router_output_is_recorded(printed: str, why: str) -> None:
     parser = SimpleNamespace(parse=lambda command, text: genie_parse("ios", command, text))

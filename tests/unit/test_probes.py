@@ -96,7 +96,7 @@ def test_every_run_of_an_echo_operation_is_read(tmp_path: Path) -> None:
     figures = router.prober.read()
     assert (figures["rtt_count"], figures["rtt_ms"]) == (3, {"min": 5, "avg": 11, "max": 20})
     assert router.prober.warnings == [
-        "1 of 4 answered runs were over before they were read, and are not in its figures"
+        "1 of 4 answered runs ended before they were read and are missing from its results"
     ]
     assert (tmp_path / "probes" / f"{router.prober.probe.name}.txt").read_text().count("operation id") == 4
 

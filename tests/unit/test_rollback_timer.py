@@ -205,7 +205,7 @@ def test_the_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: Acc
     longest = Duration.parse("120 min")
     wanted = RouterSettings(rollback="archive", rollback_margin=MINUTE)
     # It is refused at once, since it would end in the middle of the longest cell.
-    with pytest.raises(UserError, match=r"archive: its longest time is 120 min, and the longest cell needs 121 min$"):
+    with pytest.raises(UserError, match=r"archive: its maximum is 120 min, but the longest cell needs 121 min$"):
         RollbackTimers(proxies.ask, {"R1": wanted}, longest).arm(MINUTE)
     assert router.revert_at is None
     guard = RollbackTimers(proxies.ask, {"R1": replace(wanted, rollback=None)}, longest)
@@ -222,7 +222,7 @@ def test_restart_can_be_days_away(device: FakeDevice, proxies: AccessProxies) ->
     guard = RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("40 h"))
     guard.arm(Duration.parse("40 h"))
     assert device.router.reload_at == device.router.moment + timedelta(hours=40, minutes=30)
-    with pytest.raises(UserError, match="reload: its longest time is 34560 min"):
+    with pytest.raises(UserError, match="reload: its maximum is 34560 min"):
         RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("576 h")).arm(MINUTE)
 
 

@@ -502,7 +502,7 @@ def test_import_prints_models_load_and_ignored_lines(tmp_path: Path, capsys: pyt
     output = capsys.readouterr().out
     assert "EDGE4331: ISR4331/K9, release 16.9.5: rules of IOS-XE" in output
     assert "GigabitEthernet0/0/0: output policy PARENT" in output
-    assert "ip flow monitor NETFLOW input: the work of the device for a packet, not its queues" in output
+    assert "ip flow monitor NETFLOW input: the device's processing of a packet, not its queues" in output
     assert main(["validate", str(tmp_path / "edge/edge.yml")]) == 0
 
 

@@ -22,8 +22,8 @@ from qoslab.model.matrix import Scalar
 from qoslab.model.units import Percent
 from qoslab.results import CellSummary, RunFolder
 
-LATER = "time 1800 ms never came: the last reading is of 1.2 s"
-BUCKET = "the policer's bucket, full at the start, lasted to the end"
+LATER = "time 1800 ms was not reached: the last reading is at 1.2 s"
+BUCKET = "the policer's bucket was full at the start and never ran empty"
 METRIC = "goodput.spread"
 FLOWS = """\
   - {name: late, tool: flood, from: client, to: server, protocol: udp, rate: 80 kb/s, size: 200 B, port: 5002,
@@ -55,12 +55,12 @@ interface FastEthernet0/1
     ("reason", "verdict"),
     [
         (LATER, NOT_MEASURED),
-        (f"{LATER}; 0 of 1 pairs of cells have it", NOT_MEASURED),
+        (f"{LATER}; only 0 of 1 pairs of cells have this value", NOT_MEASURED),
         (BUCKET, NOT_MEASURED),
         ("its flows never all ran at the same time", NOT_MEASURED),
         ("R1 FastEthernet0/1: its counters were read only once, so the traffic time is not covered", NOT_MEASURED),
-        ("bytes 1 MB never came: 0 B at the end", OUTSIDE),
-        ("bytes 1 MB never came: nothing counted it", OUTSIDE),
+        ("bytes 1 MB was not reached: 0 B at the end", OUTSIDE),
+        ("bytes 1 MB was not reached: no counter recorded it", OUTSIDE),
         ("no answer", OUTSIDE),
         ("", OUTSIDE),
     ],

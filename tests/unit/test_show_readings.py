@@ -136,7 +136,7 @@ class Router:
         return Observed(raw, None, "", at, at + SECOND // 50)
 
     def parse(self, device: str, command: str, text: str) -> Observed:
-        return Observed(text, {"said": text} if text else None, "" if text else "nothing in it that the parser knows")
+        return Observed(text, {"said": text} if text else None, "" if text else "the parser recognised nothing in it")
 
 
 class TestSampler:

@@ -112,7 +112,7 @@ def test_unsimulated_parts_of_ipv6_are_reported() -> None:
     for lines, problem in (
         ("no ipv6 unicast-routing", "an IPv6 address on FastEthernet0/0 without `ipv6 unicast-routing`"),
         ("interface fa0/0\nipv6 address 2001:db8:99::1/64", "a second IPv6 address on FastEthernet0/0"),
-        ("ipv6 route 2001:db8:9::/48 fa0/0 fe80::9", "a route by the link-local address FE80::9"),
+        ("ipv6 route 2001:db8:9::/48 fa0/0 fe80::9", "a route via the link-local address FE80::9"),
     ):
         router = configured(tasks("ipv6-policing")[0].experiment.topology, "R1", lines)
         assert problem in list(router.problems)
@@ -388,7 +388,7 @@ def test_flow_without_arrivals_is_reported() -> None:
         read_flow(FLOW, text)
     found = read_flow(FLOW.model_copy(update={"may_fail": True}), text)
     assert found.failure == "0 of 1 connections were established" and found.streams[0].bytes == 0
-    with pytest.raises(TrafficError, match="stream 1 had not come to its end"):
+    with pytest.raises(TrafficError, match="stream 1 was not finished"):
         read_flow(FLOW, flow_text(complete=False))
 
 

@@ -106,7 +106,7 @@ def test_an_unwritable_target_is_named(
     output = capsys.readouterr().err
     assert str(target) in output
     assert re.search(
-        "cannot be written|found no (folder .* to write in|right to write in the folder .*), expected one", output
+        "cannot be written|found no (folder .*, expected it to exist|permission to write in the folder .*)", output
     )
     assert "None" not in output and left(place) == before
 
@@ -126,8 +126,8 @@ def test_device_file_is_written_and_not_replaced(
 @pytest.mark.parametrize(
     ("target", "held", "message"),
     [
-        (FULL, FULL, "found no right to write to it, expected one"),
-        (Path("mine/out"), Path("mine"), "found no right to write in the folder mine, expected one"),
+        (FULL, FULL, "found no permission to write to it"),
+        (Path("mine/out"), Path("mine"), "found no permission to write in the folder mine"),
     ],
 )
 def test_a_forbidden_target_is_refused(

@@ -462,7 +462,7 @@ class TestMayFail:
         assert [(stream.local_port, stream.bytes, stream.goodput_bps) for stream in result.streams] == [
             (None, 0, 0)
         ] * 4
-        assert result.failure == "0 of 4 connections came up"
+        assert result.failure == "0 of 4 connections were established"
         with pytest.raises(TrafficError, match="results of 0 streams, expected 4"):
             tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), *recorded("iperf-blocked", "txt"))
 
@@ -484,7 +484,7 @@ class TestMayFail:
         client, server = recorded("iperf-blocked", "txt")
         output = Output(client.stdout + "tcp connect failed: Connection timed out\n")
         result = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), output, server)
-        assert result.failure.endswith("Connection timed out; 0 of 4 connections came up")
+        assert result.failure.endswith("Connection timed out; 0 of 4 connections were established")
 
     @pytest.mark.parametrize("keys", [{"tool": "iperf3"}, {"tool": "iperf", "protocol": "udp", "rate": Rate(8)}])
     def test_web_traffic_needs_iperf_over_tcp(self, keys: dict[str, object]) -> None:

@@ -216,14 +216,14 @@ def test_lab_is_polled_until_the_trigger_fires(monkeypatch: pytest.MonkeyPatch) 
 def test_a_trigger_that_never_fires_is_reported() -> None:
     ((kind, late),) = waited(FakeJournal(Trigger(time=Duration(10**11))), patience_s=0.3).events
     assert kind == "warning" and re.fullmatch(
-        rf'R1: "{SHOW}" was to be taken at time 100 s, a time that was never reached: '
-        r"the traffic was over after \d+\.\d+ s",
+        rf'R1: "{SHOW}" was due at time 100 s, a time that was never reached: '
+        r"the traffic ended after \d+\.\d+ s",
         late,
     )
     ((_, few),) = waited(FakeJournal(Trigger(conformed_bytes=Size(10**9))), patience_s=0.3).events
-    assert few.startswith(f'R1: "{SHOW}" was to be taken at conformed_bytes 1') and few.endswith(" B at the end")
+    assert few.startswith(f'R1: "{SHOW}" was due at conformed_bytes 1') and few.endswith(" B at the end")
     ((_, blind),) = waited(FakeJournal(CONFORMED), data_planes=(), patience_s=0.3).events
-    assert blind.endswith("R1 gives no counters during the traffic; use a time as the trigger")
+    assert blind.endswith("R1 provides no counters during the traffic; use a time as the trigger")
 
 
 def test_an_unresponsive_router_is_reported_in_the_cell() -> None:

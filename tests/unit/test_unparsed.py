@@ -59,8 +59,8 @@ def test_unparsed_output_is_reported_with_the_reason(
     monkeypatch.chdir(tmp_path)
     assert main(["unparsed"]) == 0
     assert capsys.readouterr().out == (
-        "R1: show policy-map interface: nothing of it: nothing in it that the parser knows  "
-        "(policed/1/observations/R1/before.show-policy-map-interface.txt, in 2 prints)\n"
+        "R1: show policy-map interface: nothing: the parser recognised nothing in it  "
+        "(policed/1/observations/R1/before.show-policy-map-interface.txt, in 2 outputs)\n"
     )
 
 

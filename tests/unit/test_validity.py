@@ -78,7 +78,7 @@ class TestRouters:
         late = with_p999(SERIES_LATE_NS + 1)
         assert late.lateness("R1", TRAFFIC_S) == ()
         (reason,) = late.lateness("R1", TRAFFIC_S, feeds)
-        assert reason.startswith("R1 Fa0/1: more than 0.1% of its packets") and "R2 took them as bursts" in reason
+        assert reason.startswith("R1 Fa0/1: more than 0.1% of its packets") and "R2 received them in bursts" in reason
 
     def test_a_late_packet_counts_on_its_own_link(self) -> None:
         late = {"p999": SERIES_LATE_NS + 1, "max": SERIES_LATE_NS + 1}
@@ -91,7 +91,7 @@ class TestRouters:
     def test_maximum_tolerates_no_reordered_frame(self) -> None:
         assert health(late_arrivals=0).lateness("R1", TRAFFIC_S, one_decides=True) == ()
         (reason,) = health(late_arrivals=1).lateness("R1", TRAFFIC_S, one_decides=True)
-        assert reason.endswith("their turn, none is acceptable, since a maximum is expected")
+        assert reason.endswith("their turn, none is acceptable because a maximum is expected")
         assert health(late_arrivals=1).lateness("R1", TRAFFIC_S) == ()
 
     def test_a_maximum_tolerates_no_late_packet_of_a_series(self) -> None:
@@ -103,7 +103,7 @@ class TestRouters:
         late = with_max(SERIES_LATE_NS + 1)
         assert late.lateness("R1", TRAFFIC_S, feeds) == ()
         (reason,) = late.lateness("R1", TRAFFIC_S, feeds, one_decides=True)
-        assert reason.startswith("R1 Fa0/1: a packet left over 1 ms late (1 ms, and a maximum is expected)")
+        assert reason.startswith("R1 Fa0/1: a packet left over 1 ms late (1 ms, although a maximum is expected)")
         # To a host it changes no decision.
         assert late.lateness("R1", TRAFFIC_S, one_decides=True) == ()
 
@@ -231,7 +231,7 @@ class TestSenders:
         late = record(7.25)
         assert late.lateness("x") == ()
         assert late.lateness('probe "x"', one_decides=True) == (
-            'probe "x": a datagram left 7.25 ms late, at most 1 ms is acceptable, since a maximum is expected',
+            'probe "x": a datagram left 7.25 ms late, at most 1 ms is acceptable because a maximum is expected',
         )
         # One that loses so much keeps its queue full: what is late finds others before it.
         assert record(7.25, lost=SENDER_FILLS).lateness("x", one_decides=True) == ()
@@ -337,7 +337,7 @@ class TestHosts:
 
         assert clock().reasons("client") == clock().warnings("client") == ()
         (reason,) = clock(stepped_ns=2 * 10**6).reasons("client")
-        assert reason == "client's clock was set by +2 ms within the cell"
+        assert reason == "client's clock was stepped by +2 ms during the cell"
         (warning,) = clock(error_ns=7 * 10**6).warnings("client")
         assert "client: its clock is known to ±7 ms: graphs" in warning
 

@@ -167,8 +167,8 @@ def unlike(flows: Columns, arriving: Arriving) -> Iterator[str]:
         if not least - within <= stated <= most + within:
             counted = f"{least} to {most}" if least < most else str(most)
             yield (
-                f'traffic "{report.flow.name}": {rows["tool"][0]} reports {stated} B received, and the capture '
-                f"{report.capture} saw {counted} B: a difference of at most {within} B is allowed"
+                f'traffic "{report.flow.name}": {rows["tool"][0]} reports {stated} B received, but capture '
+                f"{report.capture} saw {counted} B; they may differ by at most {within} B"
             )
 
 

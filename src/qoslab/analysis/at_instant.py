@@ -31,7 +31,7 @@ def moment_s(rows: Columns, at: At) -> float | Missing:
     if at.counter == "time":
         wanted = at.value / 1000
         if wanted > last:
-            return Missing(f"{at} {NEVER}: the last reading is of {last:.1f} s")
+            return Missing(f"{at} {NEVER}: the last reading is at {last:.1f} s")
         return _near(at, wanted, greatest(read[read <= wanted]), least(read[read >= wanted]))
     name = _COLUMNS[at.counter]
     times, counted = sums_by_time(rows.where(rows.has(name)), name)
@@ -62,7 +62,7 @@ def instant_error_s(rows: Columns, at: At, moment: float) -> float:
 def _near(at: At, moment: float, before: float, after: float) -> float | Missing:
     """Return the instant if the readings around it are close enough; `before` is nan if there is no earlier reading."""
     if after - before > APART_S:
-        return Missing(f"{at} is not known: the readings around it are of {before:.1f} s and {after:.1f} s")
+        return Missing(f"{at} is not known: the readings around it are at {before:.1f} s and {after:.1f} s")
     return moment
 
 

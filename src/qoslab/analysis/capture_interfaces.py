@@ -37,7 +37,7 @@ def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str 
         common = _at_several(packets)
         if common:
             raise UserError(
-                f"{file}: found {common:,} packets at more than one interface, expected packets of one interface",
+                f"{file}: found {common:,} packets on more than one interface, expected packets from one interface",
                 hint=f"Choose one with --interface: {_listed(packets, found)}.",
             )
     refuse_duplicates(file, packets)
@@ -48,7 +48,9 @@ def numbers_of(file: Path, packets: pd.DataFrame, found: Mapping[int, str], want
     """Return the numbers of the interfaces in `found` with a name or number. Raise `UserError` if there are none."""
     numbers = [number for number, label in found.items() if wanted in (label, str(number))]
     if not numbers:
-        raise UserError(f'{file}: found no packets of interface "{wanted}", expected one of {_listed(packets, found)}')
+        raise UserError(
+            f'{file}: found no packets from interface "{wanted}", expected one of {_listed(packets, found)}'
+        )
     return numbers
 
 
@@ -78,8 +80,8 @@ def refuse_duplicates(file: Path, packets: pd.DataFrame) -> None:
     if twice >= _FEWEST and (twice > _OF_SMALL * len(known) or large > _DUPLICATES * len(known)):
         raise UserError(
             f"{file}: found {twice:,} packets twice, expected each once",
-            hint="The capture has both sides of a device, or a mirror port sent both directions. Capture on one "
-            "interface by name instead of `any`, or remove the copies (editcap -d).",
+            hint="The capture covers both sides of a device, or a mirror port copied both directions. Capture on one "
+            "named interface instead of `any`, or remove the duplicates (editcap -d).",
         )
 
 

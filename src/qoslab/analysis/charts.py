@@ -180,7 +180,9 @@ def sample_graph(lines: Mapping[str, pd.Series], unit: str) -> Figure:
         )
         for number, (name, line) in enumerate(lines.items())
     ]
-    return _figure(drawn, 300, xaxis=_axis("seconds since the first"), yaxis=_axis(unit or None, rangemode="tozero"))
+    return _figure(
+        drawn, 300, xaxis=_axis("seconds since the first sample"), yaxis=_axis(unit or None, rangemode="tozero")
+    )
 
 
 def class_graph(rates: pd.DataFrame) -> Figure:

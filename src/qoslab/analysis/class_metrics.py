@@ -139,7 +139,7 @@ def _figures(classes: EachClass, mine: Columns, last: Columns) -> Iterator[Figur
         if "passed" in own:
             passed = own["passed"]
             of_level = classes.added(lambda key: _level(key) in levels, figures).get(
-                "passed", Missing("the total passed by its policy is unknown")
+                "passed", Missing("the total of the packets that passed its policy is unknown")
             )
             if isinstance(passed, Missing) or isinstance(of_level, Missing):
                 yield f"class.share{suffix}", passed if isinstance(passed, Missing) else Missing(of_level)
@@ -183,22 +183,20 @@ def _over_window(readings: Columns, traffic_s: float, line: Line | None) -> _Fig
         return grown * 8 / seconds
 
     found: _Figures = {
-        "offered": rate(offered, "the bytes that were offered"),
-        "dropped": rate(lost, "the bytes of all drops"),
-        "passed": rate(offered - lost - waiting(window, "bytes"), "the bytes of all drops and of its queue"),
+        "offered": rate(offered, "the offered bytes"),
+        "dropped": rate(lost, "all dropped bytes"),
+        "passed": rate(offered - lost - waiting(window, "bytes"), "all dropped and queued bytes"),
     }
     if isinstance(found["passed"], Missing) and not window.has("time_error_s").any():
         # A kernel counts the bytes that left and not those that it dropped.
-        found["passed"] = rate(window["queue_output_bytes"], "the bytes that left its queue")
+        found["passed"] = rate(window["queue_output_bytes"], "the bytes sent from its queue")
     packets = window["packets"] - dropped(window, "packets") - waiting(window, "packets")
     if window.has("time_error_s").all():
         return _printed_window(window, found, packets, seconds, line)
     if line is not None:
-        framing, passed = rate(packets, "the packets of all drops and of its queue"), found["passed"]
+        framing, passed = rate(packets, "all dropped and queued packets"), found["passed"]
         if line.extra_bytes is None:
-            found["line_share"] = Missing(
-                f"{_of(readings)}: its readings do not give the number of ATM cells of its packets"
-            )
+            found["line_share"] = Missing(f"{_of(readings)}: its readings do not include the number of ATM cells")
         elif isinstance(passed, Missing) or isinstance(framing, Missing):
             found["line_share"] = passed if isinstance(passed, Missing) else framing
         else:
@@ -234,9 +232,7 @@ def _printed_window(
     passed = found["passed"]
     if line is not None:
         if line.extra_bytes is None or math.isnan(went):
-            found["line_share"] = Missing(
-                f"{_of(window)}: its readings do not give the share of the line that its packets used"
-            )
+            found["line_share"] = Missing(f"{_of(window)}: its readings do not include its share of the line rate")
         elif isinstance(passed, Missing):
             found["line_share"] = passed
         else:

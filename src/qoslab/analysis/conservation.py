@@ -162,8 +162,9 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
                 trusted = counted.tolerance(max(own, expected), *names)
                 if abs(own - expected) > trusted:
                     yield (
-                        f"on the link {link.name}, {host} {verb} {own} packets by {near.interface}, but {far.node} "
-                        f"counts {expected:.0f} packets that {far.interface} {does}: at most {trusted:.0f} may differ"
+                        f"on the link {link.name}, {host} {verb} {own} packets on {near.interface}, but {far.node} "
+                        f"counts {expected:.0f} packets that {far.interface} {does}: they may differ by at most "
+                        f"{trusted:.0f}"
                     )
 
 

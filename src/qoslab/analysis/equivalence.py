@@ -94,19 +94,19 @@ def _window(expectation: Expectation | None, figure: float) -> Margin:
         least, greatest = expectation.bounds
         predicted = expectation.prediction
         if expectation.equals is not None:
-            return Margin(0.0, "no chance in it")
+            return Margin(0.0, "no random variation")
         if predicted is not None:
             ends = [abs(end - predicted) for end in (least, greatest) if end is not None]
             if ends:
                 return Margin(min(ends), "window around the prediction")
         if least is not None and greatest is not None:
-            half, widest = Margin((greatest - least) / 2, "half of the window"), _share(WIDEST, figure)
+            half, widest = Margin((greatest - least) / 2, "half the window"), _share(WIDEST, figure)
             return half if half.value <= widest.value else widest
     return _share(NEGLIGIBLE, figure)
 
 
 def _share(part: float, figure: float) -> Margin:
-    return Margin(part * abs(figure), f"{part * 100:g} % of the greater")
+    return Margin(part * abs(figure), f"{part * 100:g} % of the larger value")
 
 
 def _step(metric: str, unit: Unit) -> Margin:
@@ -117,7 +117,7 @@ def _step(metric: str, unit: Unit) -> Margin:
     if unit == "count":
         return Margin(1.0, "one")
     if unit == "ms" and name.startswith(("rtt.", "jitter.")):
-        return Margin(1.0, "stamps of whole ms")
+        return Margin(1.0, "timestamps in whole ms")
     return Margin(0.0, "")
 
 
@@ -138,10 +138,10 @@ def agreement(first: Sequence[float], second: Sequence[float], difference: float
     if not all(map(math.isfinite, (*first, *second))):
         return Agreement(APART, difference, math.nan, "a value is not finite")
     if margin == 0:
-        return Agreement(DIFFERENT, difference, math.nan, "no chance in it")
+        return Agreement(DIFFERENT, difference, math.nan, "no random variation")
     if least_p_value(len(first), len(second)) > SIGNIFICANCE:
         counted = f"{len(first)} and {len(second)} repetitions"
-        return Agreement(NEAR if near else APART, difference, math.nan, f"{counted} permit no test")
+        return Agreement(NEAR if near else APART, difference, math.nan, f"{counted} are too few for a test")
     a, b = np.asarray(first), np.asarray(second)
     p_value = max(_p_value(b + margin, a, "greater"), _p_value(b - margin, a, "less"))
     if p_value <= SIGNIFICANCE:

@@ -89,7 +89,7 @@ def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterato
         # A stream of which no two datagrams arrived has no jitter.
         arrived = datagrams.where(~(datagrams["datagrams"] - datagrams["lost"] < 2))
         if len(arrived):
-            yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")
+            yield "datagrams.jitter", most(arrived["jitter_ms"], "jitter values of streams")
         yield from _delays(datagrams.where(datagrams["datagrams"] > datagrams["lost"]))
         worst = least(datagrams["voice_r"])
         if not math.isnan(worst):
@@ -106,7 +106,7 @@ def _delays(arrived: Columns) -> Iterator[Figure]:
         if not arrived.has(column).any():
             yield f"datagrams.delay.{name}", Missing(NO_DELAY)
         else:
-            yield f"datagrams.delay.{name}", most(arrived[column], "delays of streams")
+            yield f"datagrams.delay.{name}", most(arrived[column], "delay values of streams")
 
 
 def _page_times(flows: Columns) -> Iterator[Figure]:
@@ -118,7 +118,7 @@ def _page_times(flows: Columns) -> Iterator[Figure]:
     timed = flows.where(flows["pages"] > 0)
     if complete:
         yield "pages.time.mean", float((timed["pages"] * timed["page_mean_ms"]).sum()) / complete
-        yield "pages.time.max", most(timed["page_max_ms"], "times of pages")
+        yield "pages.time.max", most(timed["page_max_ms"], "page times")
 
 
 def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missing:

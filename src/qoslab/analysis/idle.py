@@ -94,7 +94,7 @@ def _of_policy(
     where = f"{router} {at.interface} {at.direction}"
     total = sum(count for path, count in packets.items() if "/" not in path)
     if packets and not total:
-        yield Idle(router, at.policy, f"{where}: policy-map {at.policy} received no packet", at=at)
+        yield Idle(router, at.policy, f"{where}: policy-map {at.policy} received no packets", at=at)
         return
     for path, count in packets.items():
         parent, _, name = path.rpartition("/")
@@ -137,7 +137,7 @@ def _unparsed(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[st
         else:
             if reasons:
                 count = "its output" if len(reasons) == 1 else f"any of {len(reasons)} outputs"
-                yield f'{each.node} "{each.command}": nothing was parsed of {count}: {reasons[0]}'
+                yield f'{each.node} "{each.command}": nothing was parsed from {count}: {reasons[0]}'
 
 
 def _why_unparsed(cell: CellFiles, device: str, moment: str, command: str) -> str:

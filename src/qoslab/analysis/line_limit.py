@@ -92,10 +92,10 @@ def beyond_lines(
         name, unit = reference.metric.name, reference.metric.unit
         most = 1.0 if name in SHARES else _most(cell, reference, figures)
         if most is not None and value > most * (1 + ROUNDING):
-            why = "more than all there is" if name in SHARES else "more than the links on its path can carry"
+            why = "the whole" if name in SHARES else "the capacity of the links on its path"
             yield (
-                f"{metric}: found {format_value(value, unit)}, expected at most {format_value(most, unit)}, as it is "
-                f"{why}: an error in the analysis or in a measurement"
+                f"{metric}: found {format_value(value, unit)}, expected at most {format_value(most, unit)}, {why}: "
+                f"an error in the analysis or in a measurement"
             )
     parts = [figures.get(f"goodput.share({name})", math.nan) for name in cell.flows.distinct("traffic")]
     if parts and abs(sum(parts) - 1) > ROUNDING:

@@ -16,10 +16,9 @@ class Missing(str):
     __slots__ = ()
 
 
-NEVER = "never came"
-"""Text in the reason of a value at an instant that was not reached."""
-NOTHING_COUNTED = "nothing counted it"
-BUCKET_LASTED = "the policer's bucket, full at the start, lasted to the end"
+NEVER = "was not reachedText in the reason of a value at an instant that was not reached."
+NOTHING_COUNTED = "no counter recorded it"
+BUCKET_LASTED = "the policer's bucket was full at the start and never ran empty"
 NOT_TOGETHER = "its flows never all ran at the same time"
 READ_ONCE = "its counters were read only once, so the traffic time is not covered"
 _OF_LONGER = (BUCKET_LASTED, NOT_TOGETHER, READ_ONCE)
@@ -43,7 +42,7 @@ def total(values: Column, what: str) -> float | Missing:
     """Return the sum, or a missing value if one of them is unknown. `what` describes the values, in the plural."""
     known = np.asarray(values, dtype=float)
     if lacking := int(np.isnan(known).sum()):
-        return Missing(f"{what} are not known of {lacking} of {len(known)}")
+        return Missing(f"{what} are unknown for {lacking} of {len(known)}")
     return float(known.sum())
 
 

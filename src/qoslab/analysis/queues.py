@@ -140,6 +140,6 @@ def _counted(mine: Columns, place: Place, column: str) -> float | Missing:
         if len(readings) < 2:
             return Missing(f"{key[0]} {key[1]}: {READ_ONCE}")
         if (np.diff(readings) < 0).any():
-            return Missing(f"{key[0]} {key[1]}: its counters went back")
+            return Missing(f"{key[0]} {key[1]}: its counters decreased")
         grown.append(float(readings[-1] - readings[0]))
     return total(np.array(grown), f"the counters ({column})")

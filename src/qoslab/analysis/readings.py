@@ -427,7 +427,7 @@ def _packets(
             of_all = stray & (np.array(table["flow"].to_pylist()) == ALL)
             problems.append(
                 f"capture {point.name}: {table['packets'].to_numpy()[of_all].sum()} packets are stamped "
-                f"{times[stray].min():g} to {times[stray].max():g} s from the start of the traffic, expected "
+                f"{times[stray].min():g} to {times[stray].max():g} s after the start of the traffic, expected "
                 f"-{STRAY_S:g} to {latest:g} s"
             )
             table = table.filter(~stray)

@@ -33,7 +33,7 @@ class ImpossibleError(RunInvalid):
         """Create it; `beyond` has the impossible values by the name of the cell."""
         listed = [f"{name}: {each}" for name, messages in beyond.items() for each in messages]
         further = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
-        super().__init__(listed[0] + further, hint="the raw results are unchanged: nothing was written")
+        super().__init__(listed[0] + further, hint="the raw results are unchanged, and nothing was written")
 
 
 @dataclass(frozen=True)

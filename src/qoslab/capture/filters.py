@@ -72,9 +72,9 @@ def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        return f"libpcap did not finish compiling it in {COMPILE_S:g} s", ()
+        return f"libpcap did not compile it within {COMPILE_S:g} s", ()
     if done.returncode:
-        return f"the process that compiles it {how_ended(done.returncode)}", ()
+        return f"the process compiling it {how_ended(done.returncode)}", ()
     found: dict[str, Any] | None = json.loads(done.stdout)
     return None if found is None else (found["problem"], tuple(tuple(each) for each in found["program"]))
 

@@ -157,7 +157,7 @@ def _say_what_was_left_out() -> None:
     if (plugins := sys.modules.get("qoslab.system.plugins")) is None:
         return
     for error in plugins.LEFT_OUT.values():
-        _say(f"qoslab: left out: {error.message}")
+        _say(f"qoslab: plug-in skipped: {error.message}")
 
 
 def _refuse_line_ends(words: Sequence[str]) -> None:
@@ -165,7 +165,7 @@ def _refuse_line_ends(words: Sequence[str]) -> None:
     for place, text in (*(("on the command line", word) for word in words), ("as the current folder", _folder())):
         if "\n" in text:
             shown = one_line(text if len(text) < SHOWN else f"{text[:SHOWN]}…")
-            message = f'found "{shown}" {place}, expected no line end'
+            message = f'found "{shown}" {place}, expected no line break'
             raise UserError(message, hint="Rename the file or folder.")
 
 
@@ -228,10 +228,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _removed(damaged: str) -> int:
     """Remove a damaged file of compiled Python, which Python then writes again."""
-    _say(f"qoslab: found {one_line(damaged)} cut off, as by a full disk or a limit of file sizes")
+    _say(f"qoslab: found {one_line(damaged)} truncated, possibly because of a full disk or a file size limit")
     try:
         Path(damaged).unlink()
-        _say("  It is removed, and Python compiles it again: run the command again.")
+        _say("  It was removed: run the command again, and Python recompiles it.")
     except OSError as error:
-        _say(f"  It cannot be removed ({error.strerror}): remove it, and run the command again.")
+        _say(f"  It could not be removed ({error.strerror}): remove it and run the command again.")
     return ExitStatus.USER_MISTAKE

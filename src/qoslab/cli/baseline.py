@@ -29,7 +29,7 @@ HARMLESS = ("--lab ", "--repetitions ", "--strict")
 @click.command()
 @click.argument("given", metavar="[RUN]...", nargs=-1, shell_complete=complete_runs)
 @click.option(
-    "--measure", is_flag=True, help="First run these experiments one after the other. [default: all of experiments/]"
+    "--measure", is_flag=True, help="First run these experiments one after the other. [default: all in experiments/]"
 )
 @click.option("--repetitions", type=click.IntRange(min=1), help="With --measure: number of times to run each cell.")
 @lab_option
@@ -61,7 +61,7 @@ def command(
         return ExitStatus.WITHIN
     failed = [name for name in given or _experiments() if not _measured(context, name, lab, repetitions, top)]
     if failed:
-        echo(f"Not kept: {', '.join(failed)}")
+        echo(f"Not saved: {', '.join(failed)}")
     return ExitStatus.RUN_INVALID if failed else ExitStatus.WITHIN
 
 
@@ -96,7 +96,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
     folder = find_run(RUNS, run)
     if why := _unfit(folder, top) or ("" if trusted else _untrusted(folder)):
         raise UserError(
-            f"{folder.path}: {why}, expected a valid run of a complete file in experiments/",
+            f"{folder.path}: {why}, expected a valid run of an unmodified file in experiments/",
             hint="qoslab run --resume re-runs the invalid cells",
         )
     echo(f"{keep(folder, top).relative_to(top)} written")

@@ -62,7 +62,7 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
             echo(f"{folder} is of another version of {name}, with other measurements: {', '.join(parts)}")
         for line in found:
             echo(line)
-        apart = f"; {unasked} not compared, since one of the two runs was not asked for them" if unasked else ""
+        apart = f"; {unasked} not compared, because only one of the two runs includes them" if unasked else ""
         echo(f"{len(rows[0])} values, {len(found)} different from {folder}{apart}")
     return ExitStatus.OUTSIDE if found or parts else ExitStatus.WITHIN
 

@@ -50,8 +50,8 @@ TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("env", ("--version",), "coreutils", "required"),
     ("ssh", ("-V",), "openssh-client", "required"),
     ("ip", ("-V",), "iproute2", "required"),
-    ("tc", ("-V",), "iproute2", "optional: for routers of platform tc, and to look at queues in `qoslab lab shell`"),
-    ("ethtool", ("--version",), "ethtool", "optional: the tests read offloads back with it"),
+    ("tc", ("-V",), "iproute2", "optional: for tc routers, and to inspect queues in `qoslab lab shell`"),
+    ("ethtool", ("--version",), "ethtool", "optional: the tests use it to read offload settings"),
 )
 """Program, its version option, its Debian package, and its use."""
 
@@ -110,7 +110,7 @@ def _version(argv: list[str]) -> str:
         return f"does not print its version: {error}"
     # Warnings, such as about running as root, go to stderr; so does the version of ssh.
     output = done.stdout.decode(errors="replace").strip() or done.stderr.decode(errors="replace").strip()
-    return next(iter(output.splitlines()), "says nothing")
+    return next(iter(output.splitlines()), "prints nothing")
 
 
 def _tools() -> Iterator[Check]:
@@ -232,9 +232,9 @@ def _lab() -> Iterator[Check]:
         yield Check("virtual lab", "missing", error.message, error.hint)
         return
     with lab:
-        who = "with a user namespace of its own" if lab.describe()["user_namespace"] else "without a user namespace"
+        who = "with its own user namespace" if lab.describe()["user_namespace"] else "without a user namespace"
         yield Check("virtual lab", "ok", f"namespaces, veth pairs, token buckets and routes, {who}")
-        yield Check("offloads", "ok", "off on every interface, as read back")
+        yield Check("offloads", "ok", "off on every interface (read back)")
         for name, check in (("packet sockets", _packet_socket), ("capture", _capture)):
             yield _inside(name, check, lab)
         yield from _congestion(lab)
@@ -249,14 +249,14 @@ def _qdiscs() -> Check:
     try:
         here, image = probe_machine(), find()
     except QoslabError as error:
-        return Check(name, "optional", error.message, error.hint or "only routers of platform tc need it")
+        return Check(name, "optional", error.message, error.hint or "only tc routers need it")
     found = f"Linux {here.release} in the lab's namespaces: {', '.join(sorted(here.qdiscs))}"
     if image is not None and (others := image.kinds().qdiscs - here.qdiscs):
         return Check(name, "ok", f"{found}; user-mode Linux {image.release}: {', '.join(sorted(others))}")
     absent = [kind for kind in MODERN_QDISCS if kind not in here.qdiscs]
     if not absent:
         return Check(name, "ok", found)
-    return Check(name, "optional", f"{found}; {', '.join(absent)} nowhere", f"{HINT} Only platform tc needs it.")
+    return Check(name, "optional", f"{found}; {', '.join(absent)} nowhere", f"{HINT} Only tc routers need it.")
 
 
 def _inside(name: str, check: Callable[[Lab], str], lab: Lab) -> Check:
@@ -293,4 +293,4 @@ def _congestion(lab: Lab) -> Iterator[Check]:
         except QoslabError as error:
             yield Check(f"TCP {algorithm}", "missing", error.message, error.hint)
         else:
-            yield Check(f"TCP {algorithm}", "ok", "can be set, and is read back")
+            yield Check(f"TCP {algorithm}", "ok", "can be set and read back")

@@ -82,7 +82,7 @@ def command(
         figure = paper.draw_metric(view.folder, view.manifest, view.outcome, name, kind or "bar", width)
     file = to or Path(f"{name}.{form or 'svg'}")
     if form is not None and file.suffix.lower() != f".{form}":
-        raise UserError(f"--to {file}: found --format {form}, expected the ending .{form}")
+        raise UserError(f"--to {file}: found --format {form}, expected the extension .{form}")
     paper.save(figure, file)
     echo(json.dumps({"figure": name, "written": str(file)}, indent=2) if as_json else f"Written: {file}")
 
@@ -92,7 +92,7 @@ def _list(graphs: dict[str, str], metrics: list[str], added: dict[str, str], as_
         echo(json.dumps({"graphs": graphs, "metrics": metrics, "added": added}, indent=2))
         return
     width = max(map(len, (*graphs, *added)), default=0)
-    for heading, named in (("Graphs of the report:", graphs), ("Of other packages:", added)):
+    for heading, named in (("Graphs of the report:", graphs), ("Figures of other packages:", added)):
         if named or named is graphs:
             echo(heading)
         for name, title in named.items():

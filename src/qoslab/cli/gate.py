@@ -83,7 +83,7 @@ def gate_options(function: _F) -> _F:
     def gathered(*, junit: Path | None, summary: Path | None, compare: str | None, **rest: Any) -> Any:
         for option, path in (("--junit", junit), ("--summary", summary)):
             if path is not None and (missing := _missing(path)):
-                raise UserError(f"{option} {path}: found no {missing}, expected one")
+                raise UserError(f"{option} {path}: found no {missing}")
         return function(gate=Gate(junit, summary, None if compare is None else _before(compare)), **rest)
 
     result: Any = gathered
@@ -108,10 +108,10 @@ def _missing(path: Path) -> str:
     from qoslab.results.file_access import no_file
 
     if no_file(path):
-        return "" if os.access(path, os.W_OK) else "right to write to it"
+        return "" if os.access(path, os.W_OK) else "permission to write to it"
     if not path.parent.is_dir():
-        return f"folder {path.parent} to write in"
-    return "" if os.access(path.parent, os.W_OK) else f"right to write in the folder {path.parent}"
+        return f"folder {path.parent}, expected it to exist"
+    return "" if os.access(path.parent, os.W_OK) else f"permission to write in the folder {path.parent}"
 
 
 def _before(given: str) -> RunSummary:
@@ -172,7 +172,7 @@ def annotate_findings(findings: Sequence[Finding]) -> None:
     """Print the failed values as GitHub annotations at their lines."""
     for finding in findings:
         text = f"{finding.path}: {finding.message}" if finding.path else finding.message
-        _annotate(finding.file, [(finding.line or 1, finding.column or 1, "The experiment does not hold", text)])
+        _annotate(finding.file, [(finding.line or 1, finding.column or 1, "The experiment file is not valid", text)])
 
 
 def _annotate(file: str, notes: Sequence[tuple[int, int, str, str]], level: str = "error") -> None:

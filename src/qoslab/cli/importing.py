@@ -78,16 +78,14 @@ def command(
     forms = {form or form_of(file) for file in files}
     if forms == {ROUTER}:
         if interfaces:
-            raise UserError("found --interface with the output of routers, expected it only with captures")
+            raise UserError("found --interface with router output, expected it only with captures")
         _import_routers(files, target, model, anonymous=anonymous, as_json=as_json)
         return
     if ROUTER in forms:
-        raise UserError(
-            "found the output of routers and other files, expected only one of the two; import them separately"
-        )
+        raise UserError("found router output and other files, expected only one of the two; import them separately")
     if model is not None or anonymous:
         option = "--anonymous" if anonymous else "--model"
-        raise UserError(f"found {option} with files of other tools, expected it only with the output of routers")
+        raise UserError(f"found {option} with files of other tools, expected it only with router output")
     _import_files(files, target, form, interfaces, as_json=as_json)
 
 

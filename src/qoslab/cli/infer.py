@@ -27,7 +27,7 @@ _ROWS = 20
     type=click.Choice(["frame", "ip", "wire"]),
     default="frame",
     show_default=True,
-    help="Bytes that the limiter counts: frames without check sequence, IP packets, or all bytes on the wire.",
+    help="Bytes counted by the limiter: frames without FCS, IP packets, or all bytes on the wire.",
 )
 @click.option("--dscp", type=click.IntRange(0, 63), help="Use only packets that entered with this DSCP.")
 @click.option(
@@ -83,7 +83,7 @@ def _tell(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -> None:
     echo(f"{files[0]}: {joined.seen[0]:,} IP packets; {files[1]}: {joined.seen[1]:,}; {joined.common:,} are in both")
     echo(f"Clocks {joined.clocks}")
     if joined.appeared:
-        echo(f"{joined.appeared:,} packets came out and are not in the first capture.")
+        echo(f"{joined.appeared:,} packets in the second capture are missing from the first.")
     if joined.outside:
         echo(
             f"Not evaluated: {joined.outside:,} of the packets in the first capture, before the first or after the "

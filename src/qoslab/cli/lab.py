@@ -142,7 +142,7 @@ def list_labs(as_json: bool) -> None:
     if not found:
         echo("no lab is up", err=True)
     for facts in found:
-        state = "; ".join(facts["failures"]) or "all well"
+        state = "; ".join(facts["failures"]) or "ok"
         echo(f"{facts['name']}  {', '.join(facts['nodes'])}  ({state})")
 
 
@@ -162,7 +162,7 @@ def shell(node: str, name: str | None) -> None:
         argv = _ssh_argv(lab, node)
     else:
         shell_program = os.environ.get("SHELL", "/bin/sh")
-        echo(f"a shell in {node}; exit ends it", err=True)
+        echo(f"a shell in {node}; type exit to leave", err=True)
         argv = lab.argv(node, ["env", f"debian_chroot={node}", shell_program])
     sys.stdout.flush()
     os.execvp(argv[0], argv)
@@ -238,7 +238,7 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
     "consoles",
     metavar="ROUTER[=HOST:PORT]",
     multiple=True,
-    help="Reach this router on its console, by telnet to a port of a terminal server. "
+    help="Reach the console of this router by telnet to a terminal server port. "
     "[default: qoslab_console of the inventory] Repeatable.",
 )
 @ask_option
@@ -306,7 +306,7 @@ def _how_to_reach(lab: Lab) -> list[str]:
                 lines.append(f"  telnet {login.host} {login.telnet}")
             lines.append(f"  then: enable   secret {login.enable}")
         lines.append(f"  qoslab lab shell --lab {lab.name} {name}")
-    return [*lines, f"end it: qoslab lab down {lab.name}"]
+    return [*lines, f"stop it: qoslab lab down {lab.name}"]
 
 
 def _facts(lab: Lab) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def _print(found: LabComparison, page: LabComparisonPage) -> None:
         for reason in run.left_out:
             echo(f"  left out: {reason}")
     for reason in page.passed:
-        echo(f"passed over: {reason}")
+        echo(f"skipped: {reason}")
     console = Console() if Console().is_terminal else Console(width=WIDTH)
     console.print(_figures(found))
     if found.fidelity:

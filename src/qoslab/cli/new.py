@@ -109,7 +109,7 @@ def experiment(
     traffic = _asked(traffic, "Traffic", "both", click.Choice([each for each in TRAFFIC if each not in unfit]))
     if traffic != "voice":
         streams = _asked(streams, "TCP connections", 2, click.IntRange(1, 128))
-    delay = _asked(delay, "Delay of the WAN, one way", Duration.parse("0 s"), DURATION)
+    delay = _asked(delay, "One-way delay of the WAN", Duration.parse("0 s"), DURATION)
     duration = _asked(duration, "Duration", Duration.parse("10 s"), DURATION)
     _check_model(model, ("router",))
     answers = Answers(name, routers, policy, rate, traffic, streams or 0, delay, duration, model)
@@ -180,12 +180,15 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
     """
     if _NAME.fullmatch(answers.name) is None:
         raise UserError(
-            f'found the name "{answers.name}", expected lowercase letters, digits and hyphens', hint="as branch-uplink"
+            f'found the name "{answers.name}", expected lowercase letters, digits and hyphens',
+            hint="such as branch-uplink",
         )
     if answers.policy == "priority" and answers.traffic == "tcp":
-        raise UserError("found --policy priority with --traffic tcp, expected traffic that is marked", hint="take both")
+        raise UserError(
+            "found --policy priority with --traffic tcp, expected marked traffic", hint="use --traffic both"
+        )
     if answers.rate.bps < 256_000 or answers.rate.bps > 50_000_000:
-        raise UserError(f"found --rate {answers.rate}, expected 256 kb/s to 50 Mb/s on a line of 100 Mb/s")
+        raise UserError(f"found --rate {answers.rate}, expected 256 kb/s to 50 Mb/s on a 100 Mb/s line")
     made = (folder / f"{answers.name}.yml", folder / "templates" / f"{answers.name}.ios.j2")
     for file in made:
         if os.path.lexists(file):

@@ -79,7 +79,7 @@ def tell_of_a_part(run: Path) -> None:
     from qoslab.overview import read_run
 
     if part := part_of(read_run(run).overrides):
-        echo(f"{run} covers only a part of its file ({part}): the notebook shows only that part", err=True)
+        echo(f"{run} is partial ({part}): the notebook shows only this part", err=True)
 
 
 def find_notebook(experiment: str | None) -> Path:

@@ -345,7 +345,7 @@ def _check_filters(plan: Plan) -> None:
     for point in plan.experiment.captures:
         problem = filter_problem(point.filter) if point.filter else ""
         if problem is None:
-            echo(f'qoslab: the filter "{point.filter}" is not tried beforehand: found no libpcap', err=True)
+            echo(f'qoslab: the filter "{point.filter}" was not checked before the run: libpcap is missing', err=True)
         elif problem:
             raise UserError(
                 f'capture {point.name}: found the filter "{point.filter}", '
@@ -444,7 +444,7 @@ def _after(
     if experiment is None or choice.lab is None or not set(recorded.sets) <= set(sets):
         raise UserError(
             f"{folder.path}/run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each "
-            "--set again: an inventory is executed, and a run folder may come from another user",
+            "--set again: an inventory can execute code, and a run folder may come from another user",
             hint=f"To continue anyway: {resuming(recorded, folder.path)}",
         )
     return experiment, sets, choice.after(recorded)

@@ -40,7 +40,7 @@ def command(run: str | None, as_json: bool) -> None:
         echo(json.dumps({"run": str(folder.path), "unparsed": [asdict(each) for each in found]}, indent=2))
         return
     for each in found:
-        what = each.line or f"nothing of it: {each.reason}"
-        echo(f"{each.device}: {each.command}: {what}  ({each.place}, in {each.times} prints)")
+        what = each.line or f"nothing: {each.reason}"
+        echo(f"{each.device}: {each.command}: {what}  ({each.place}, in {each.times} outputs)")
     if not found:
         echo(f"all router output in {folder.path} was parsed", err=True)

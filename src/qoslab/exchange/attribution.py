@@ -27,7 +27,7 @@ def author_of(text: str) -> Author:
     if found is None:
         raise UserError(
             f'--author: found "{text}", expected "NAME" or "NAME <ORCID>"',
-            hint='as "Ada Lovelace <0000-0002-1825-0097>"',
+            hint='such as "Ada Lovelace <0000-0002-1825-0097>"',
         )
     given = found["id"] or ""
     return Author(found["name"], f"https://orcid.org/{given}" if given[:1].isdigit() else given)

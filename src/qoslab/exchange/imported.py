@@ -103,7 +103,7 @@ def _write(folder: RunFolder, files: Sequence[Path], found: list[Foreign], title
     made["metrics"] = in_order(tables.frame("metrics", [row for each in found for row in _metrics(each)]))
     for each in found:
         if (count := len({row["traffic"] for row in each.rows.get("flows", [])})) > _MOST_EACH:
-            each.notes.append(f"it has {count} rates: metrics of each by itself are left out above {_MOST_EACH}")
+            each.notes.append(f"it has {count} rates; above {_MOST_EACH}, metrics of single rates are left out")
     for name, table in made.items():
         if len(table):
             tables.write_table(folder, name, table)
@@ -169,7 +169,7 @@ def _throughput(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
     return [
         Graph(
             f"throughput-{place}",
-            "Throughput as the tool reports it",
+            "Throughput reported by the tool",
             f"Payload, mean from first start to last end: {text.rate(mean)}.",
             charts.unit_of(float(curves[ALL].max()))[1],
             charts.io_graph(curves, "payload"),
@@ -186,8 +186,8 @@ def _frames(place: int, each: Foreign) -> list[Graph]:
         Graph(
             f"frames-{place}",
             "Traffic in the capture",
-            f"Whole frames of both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MOST_LINES} flows "
-            "with the most bytes have lines of their own.",
+            f"Whole frames in both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MOST_LINES} largest "
+            f"flows have separate lines.",
             charts.unit_of(float(table[ALL].max()))[1],
             charts.io_graph(table),
             binned=5 if each.seconds >= 5 else 1,
@@ -239,4 +239,4 @@ def _lead(found: Sequence[Foreign], made: dict[str, pd.DataFrame]) -> Graph | No
             lines[each.name] = curves[ALL]
     if len(lines) < 2:
         return None
-    return overlaid("Throughput as the tools report it, by file", lines)
+    return overlaid("Throughput reported by the tools, by file", lines)

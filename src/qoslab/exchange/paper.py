@@ -319,7 +319,7 @@ def save(figure: Figure, to: Path) -> None:
     form = to.suffix.removeprefix(".").lower()
     if form not in FORMATS:
         endings = ", ".join(f".{each}" for each in FORMATS)
-        raise UserError(f'{to}: found the ending "{to.suffix}", expected one of {endings}')
+        raise UserError(f'{to}: found the extension "{to.suffix}", expected one of {endings}')
     if form == "pgf" and shutil.which("pdflatex") is None:
         raise MachineError(
             "found no pdflatex; PGF needs LaTeX to measure its text",
@@ -340,7 +340,7 @@ def save(figure: Figure, to: Path) -> None:
             raise
         found = next((line for line in str(error).splitlines() if line.startswith("!")), str(error).strip()[:200])
         raise MachineError(
-            f"{to}: LaTeX ended with an error while measuring the text of PGF: {found}",
+            f"{to}: LaTeX failed while measuring the PGF text: {found}",
             hint="install texlive-latex-base and texlive-pictures, or use --format pdf",
         ) from error
     whole = content.getvalue()

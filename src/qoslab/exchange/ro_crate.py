@@ -126,7 +126,7 @@ def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
         "instrument": _together(f"#{quote(name)}" for name in used),
         "object": _together(_reference(name) for name in sorted(manifest.files)),
         "result": {"@id": "./"},
-        "description": " ".join(manifest.overrides) or "as the experiment file says",
+        "description": " ".join(manifest.overrides) or "as described in the experiment file",
     }
 
 

@@ -127,5 +127,5 @@ def _simulator(arguments: tuple[str, ...], scenario: program_formats.Scenario, f
     reason = (done.stderr.strip().splitlines() or [""])[-1]
     for start in (QUESTION, SCENARIO):
         if reason.startswith(start):
-            raise UserError(f"the simulator refuses it: {reason.removeprefix(start)}")
+            raise UserError(f"the simulator rejects it: {reason.removeprefix(start)}")
     raise MachineError(f"{SIMULATOR} {arguments[0]} {how_ended(done.returncode)}: {reason or 'no message'}")

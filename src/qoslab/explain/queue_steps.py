@@ -86,7 +86,7 @@ def _queue(direction: Direction, output: program_formats.OutputPassage) -> Step:
     flows = "" if before["flows"] is None else f" in {_count(before['flows'], 'flow')}"
     text = f"{found.name}, {DISCIPLINES[before['discipline']]}: holds {size}{flows}, limit {limit}"
     if before.get("per_flow_limit") is not None:
-        text += f", {before['per_flow_limit']} of a flow"
+        text += f", {before['per_flow_limit']} per flow"
     if output["dropped"] is None:
         text += f"; position {before['depth_packets'] + 1}" if joined else "; it goes straight to the transmit ring"
     lines = [direction.lines.of_class(found.policy, found.owner, each) for each in QUEUE_COMMANDS]

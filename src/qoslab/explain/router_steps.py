@@ -28,7 +28,7 @@ REASONS = {
     "aqm": "active queue management dropped it, since packets wait too long",
     "disabled": "the interface is shut down, or has no subinterface for the VLAN",
     "overrun": "the sender ran too far ahead of its link",
-    "lost": "the link lost it",
+    "lost": "it was lost on the link",
 }
 """Text for each drop reason in the counters."""
 DECIDING = {
@@ -248,7 +248,7 @@ def _admission(direction: Direction, dropped: str | None) -> Iterator[Step]:
         denied = dropped == "denied"
         text = f"access list {group} {'denies' if denied else 'permits'} it"
         if denied and not hits:
-            text += ": no entry matches, the implicit deny does"
+            text += ": no entry matches, so the implicit deny applies"
         elif group not in direction.device.access_lists:
             text = f"access list {group} is not configured and permits everything"
         yield Step("access_list", f"Access list {word}", text, (*applied, *entry), {"access_list": group})

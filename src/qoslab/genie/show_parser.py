@@ -36,7 +36,7 @@ class Parsed:
     """Reason why `parsed` is None; otherwise empty."""
 
 
-NOTHING_KNOWN = Parsed(None, "nothing in it that the parser knows")
+NOTHING_KNOWN = Parsed(None, "the parser recognised nothing in it")
 _CLASSIC_OS = frozenset({"ios"})
 """Operating systems, by Genie's names, whose `show interfaces` needs only one parser class."""
 _INTERFACES = re.compile(r"show interfaces(?: (?P<interface>[A-Za-z]+\d[\d/.:]*))?")
@@ -71,7 +71,7 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
         else:
             found = _looked_up(os_name, command, device)
             if found is None:
-                return Parsed(None, f"there is no parser for {command!r} of {os_name}")
+                return Parsed(None, f"there is no parser for {command!r} on {os_name}")
             parser, arguments, device = found
         return Parsed(plain(parser(device=device).parse(output=text, **arguments)))
     except SchemaEmptyParserError:

@@ -41,7 +41,7 @@ SERVICES, BOOT, LOGGING, ACCESS, RESOLVER, VOICE, HTTP, SNMP, PLANES, CLOCK = 10
 
 FAMILIES = (
     Family(
-        "services of the router",
+        "router services",
         SERVICES,
         """
         ~service pad
@@ -77,7 +77,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "tables of access control and of names",
+        "access-control and name tables",
         SERVICES,
         """
         ip (port-map|sdf|kerberos|device|bgp-community) <each:line>
@@ -92,7 +92,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "IOS-XE as a system",
+        "IOS-XE system settings",
         SERVICES + 1,
         """
         platform (qfp|punt-keepalive|hardware|console|shell|ipsec|trace) [<rest:line>]
@@ -113,7 +113,7 @@ FAMILIES = (
         requires="limit-microseconds",
     ),
     Family(
-        "boot of the router",
+        "router boot settings",
         BOOT,
         """
         boot-start-marker
@@ -180,7 +180,7 @@ FAMILIES = (
         """,
     ),
     Family(
-        "functions of the router as a host: names, files and connections",
+        "host functions of the router: names, files and connections",
         RESOLVER,
         """
         ~ip source-route
@@ -333,7 +333,7 @@ FAMILIES = (
         requires="switch",
     ),
     Family(
-        "web server and export of flow records",
+        "web server and flow export",
         HTTP,
         """
         =ip http server
@@ -385,7 +385,7 @@ FAMILIES = (
         """,
     ),
     Family(
-        "counters and logs of a class",
+        "class counters and logs",
         0,
         """
         account [drop]
@@ -404,7 +404,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "monitoring of flows",
+        "flow monitoring",
         VOICE,
         """
         >policy-map type performance-monitor <key:word>
@@ -413,7 +413,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "monitoring of flows",
+        "flow monitoring",
         0,
         """
         service-policy type performance-monitor <rest:line>
@@ -423,7 +423,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "counters of matches and marks are always on",
+        "match and marking counters are always on",
         SERVICES + 1,
         "platform qos (match-statistics|marker-statistics) [<rest:line>]",
         requires="limit-microseconds",
@@ -508,7 +508,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "counters and reports of the interface",
+        "interface counters and reports",
         0,
         """
         ip flow (ingress|egress)
@@ -547,7 +547,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "negotiation of a port",
+        "port negotiation",
         0,
         """
         media-type <rest:line>
@@ -560,7 +560,7 @@ FAMILIES = (
         mode="interface",
     ),
     Family(
-        "startup of a line: its rate comes from the link",
+        "line startup: the rate comes from the link",
         0,
         """
         ~atm ilmi-keepalive
@@ -574,7 +574,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "negotiation of a port",
+        "port negotiation",
         0,
         """
         full-duplex
@@ -584,7 +584,7 @@ FAMILIES = (
         requires="router",
     ),
     Family(
-        "negotiation of a port",
+        "port negotiation",
         0,
         """
         switchport nonegotiate

@@ -23,7 +23,7 @@ REFUSALS: tuple[str, ...] = (
     r"^Attaching service policy to main and sub-interface ",
     r"must be a power of 2",
     r"^PIR must not be less than CIR",
-    r"^% (?:A dynamic bucket is the only one|The initial size must be|The class has no policer)",
+    r"^% (?:A policer with a dynamic bucket|The initial size must be|The class has no policer)",
     r"^% Load interval must be",
     r"^Bad mask ",
     r"^% \S+ overlaps with ",

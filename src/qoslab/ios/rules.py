@@ -47,9 +47,10 @@ OTHER_BANDWIDTH_KBPS = 100_000
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 OUTPUT_ONLY = "CBWFQ : Can be enabled as an output feature only"
-CHILD_QUEUES = "{action} can not be configured in a class whose child policy queues"
+CHILD_QUEUES = "{action} can not be configured in a class with a queueing child policy"
 ONLY_IN_LEAVES = (
-    "bandwidth in kbps or percent can not be configured in a class whose child policy queues: use bandwidth remaining"
+    "bandwidth in kbps or percent can not be configured in a class with a queueing child policy: use bandwidth "
+    "remaining"
 )
 # [I] Up to 12.4(15)T a child could queue below a shaper only; the wording is from memory, not from an output.
 HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configured in this class"

@@ -17,7 +17,7 @@ TABLES = 11
 IOS_XE = "limit-microseconds"
 """A capability that only IOS-XE has."""
 
-NO_LABELS = "packets of a lab have no labels"
+NO_LABELS = "lab packets carry no labels"
 NO_PAYLOAD = "depends on the payload, and lab traffic has no payload that NBAR recognises"
 NO_DROP_BIT = "cells and frames in a lab have no discard-eligible bit"
 NO_SECOND_TAG = "frames in a lab have at most one VLAN tag"
@@ -61,8 +61,8 @@ CRITERIA = (
     ),
     _router("a class without other lines", 0, "match none", mode="class-map"),
 )
-NO_COMPRESSION = "headers and payloads of a lab are not compressed"
-NO_CIRCUITS = "a lab has no circuits of frame relay"
+NO_COMPRESSION = "headers and payloads are not compressed in a lab"
+NO_CIRCUITS = "a lab has no Frame Relay circuits"
 HARDWARE_QUEUES = "hardware queues exist on switches and line cards, not on a router"
 OTHER_POLICIES = "policies of this type inspect, filter or monitor: they neither queue nor mark"
 MACRO = "macros are not expanded: paste a running configuration with the lines of the macro"
@@ -210,7 +210,7 @@ UNDECIDED = (
         >class-map type <key-kind:word> <key:line>
         """,
     ),
-    _router("configure early drops in a policy-map, not by groups", RESOLVER, ">random-detect-group <key:line>"),
+    _router("configure random-detect in a policy-map, not in groups", RESOLVER, ">random-detect-group <key:line>"),
     _router(NO_TUNNELS, 0, "set [ip] (dscp|precedence) tunnel <rest:line>", mode="policy-class"),
     _router(
         "applies to buffers of a Catalyst 9000: a router uses queue-limit",
@@ -232,7 +232,7 @@ UNDECIDED = (
         mode="interface",
     ),
     _router(
-        "frames are neither bridged nor bundled by a router of a lab",
+        "a lab router neither bridges nor bundles frames",
         0,
         "(lacp|l2protocol|storm-control|port-channel|ethernet) <each:line>",
         mode="interface",

@@ -92,7 +92,7 @@ REFUSED = (
     Refused(ONE_TAG, "dot1q tunneling <rest:line>\nvlan-range <rest:line>", mode="interface", requires="router"),
     Refused("packets are routed by destination only", "ip local policy <rest:line>"),
     Refused("there is one routing table", "ip route vrf <rest:line>"),
-    Refused("no address is learned", "ip route <prefix:address> <mask:mask> dhcp [<rest:line>]"),
+    Refused("addresses are not learned", "ip route <prefix:address> <mask:mask> dhcp [<rest:line>]"),
     Refused("packets are routed by destination only", "ip (policy|wccp) <rest:line>", mode="interface"),
     Refused("there is one routing table", "ip vrf receive <rest:line>", mode="interface"),
     Refused(
@@ -127,11 +127,9 @@ REFUSED = (
         mode="atm-vc",
         requires="router",
     ),
+    Refused("a port has one circuit and no bundles", ">bundle <name:word>", mode="interface", requires="router"),
     Refused(
-        "a port has one circuit, and no bundle of them", ">bundle <name:word>", mode="interface", requires="router"
-    ),
-    Refused(
-        "early detection without a policy-map belongs to the port: enter it on the main interface",
+        "random-detect without a policy-map belongs to the port: enter it on the main interface",
         "random-detect [<rest:line>]",
         mode="subinterface",
         requires="router",
@@ -175,7 +173,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "marks of IPv6 have no separate line: `match dscp` or `match precedence` in a class with `match protocol ipv6`",
+        "IPv6 marks have no separate command: `match dscp` or `match precedence` in a class with `match protocol ipv6`",
         "match [not] ipv6 (dscp|precedence) <rest:line>",
         mode="class-map",
         requires="router",
@@ -311,7 +309,7 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "pass-through is not modelled: a port that trusts one mark rewrites the other by the maps",
+        "pass-through is not modelled: a port that trusts one mark rewrites the other using the maps",
         "mls qos trust (cos pass-through|pass-through) [<rest:line>]",
         mode="interface",
         requires="switch",
@@ -366,7 +364,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "subinterfaces of serial lines are circuits of Frame Relay, which is not modelled",
+        "subinterfaces of serial lines are Frame Relay circuits, which are not modelled",
         ">interface <name:interface> multipoint",
         requires="router",
     ),
@@ -414,7 +412,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "MOS and ICPIF of a codec are not modelled: configure the same traffic with num-packets and interval",
+        "MOS and ICPIF for a codec are not modelled: configure the same traffic with num-packets and interval",
         """
         udp-jitter <target:address> <port:1-65535> codec <rest:line>
         udp-jitter <target:address> <port:1-65535> source-ip <source:address> codec <rest:line>
@@ -451,9 +449,9 @@ REFUSED = (
         """,
         requires="router",
     ),
-    Refused("the form of releases before 12.3(14)T: enter `ip sla`", ">rtr <rest:line>", requires="router"),
+    Refused("the syntax of releases before 12.3(14)T: enter `ip sla`", ">rtr <rest:line>", requires="router"),
     Refused(
-        "the router's own packets have the marks of their program",
+        "the router's own packets have the marks of the program that sends them",
         "ip (tos|qos) <rest:line>",
         requires="router",
     ),
@@ -464,7 +462,7 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "every line takes packets of up to 1500 bytes",
+        "all lines accept packets of up to 1500 bytes",
         "(mtu|ip mtu) <rest:line>",
         mode="interface",
         requires="switch",
@@ -477,11 +475,11 @@ REFUSED = (
     ),
     Refused(TABLES, ">table-map <rest:line>", requires="switch"),
     Refused(
-        "frames are not bridged by a router",
+        "a router does not bridge frames",
         "bridge <rest:line>\n>bridge-domain <rest:line>",
         requires="router",
     ),
-    Refused("frames are not bridged by a router", "bridge-group <rest:line>", mode="interface", requires="router"),
+    Refused("a router does not bridge frames", "bridge-group <rest:line>", mode="interface", requires="router"),
     Refused("gateway redundancy is not modelled", "(standby|vrrp|glbp) <rest:line>", mode="interface"),
     Refused("links are not bundled", "channel-group <rest:line>", mode="interface", requires="switch"),
     Refused("no interface of this kind is modelled", ">interface <name:other-interface>", requires="switch"),
@@ -492,7 +490,7 @@ REFUSED = (
         mode="interface",
     ),
     Refused(
-        "frame relay is not modelled",
+        "Frame Relay is not modelled",
         """
         encapsulation frame-relay [<rest:line>]
         >frame-relay interface-dlci <rest:line>
@@ -523,13 +521,13 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "no session is set up: the link's framing gives PPP, and the interface has the address",
+        "no session is set up: PPP comes from the link's framing, and the interface has the address",
         "(pppoe-client|pppoe|dialer|protocol ppp|protocol pppoe|ppp) [<rest:line>]",
         mode="atm-vc",
         requires="router",
     ),
     Refused(
-        "no session is set up: the link's framing gives PPPoE, and the interface has the address",
+        "no session is set up: PPPoE comes from the link's framing, and the interface has the address",
         "pppoe <rest:line>",
         mode="interface",
         requires="router",
@@ -543,7 +541,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(TUNNELS, ">bba-group <rest:line>\nvirtual-profile <rest:line>", requires="router"),
-    Refused("frames are not bridged by a router", ">l2vpn <rest:line>", requires="router"),
+    Refused("a router does not bridge frames", ">l2vpn <rest:line>", requires="router"),
     Refused(NO_SWITCH, ">vlan <rest:line>\n(vtp|spanning-tree) <rest:line>", requires="router"),
     Refused("packets are not redirected to caches", "ip wccp <rest:line>"),
     Refused(NO_SWITCH, "(switchport|vlan-id) [<rest:line>]", mode="interface", requires="router"),
@@ -554,7 +552,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "neighbours are found by ARP only",
+        "neighbours are discovered by ARP only",
         "arp <rest:line>\nip arp inspection <rest:line>",
     ),
     Refused(

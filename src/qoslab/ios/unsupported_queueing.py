@@ -7,7 +7,7 @@ from qoslab.ios.unsupported import Refused
 
 REFUSED_QUEUEING = (
     Refused(
-        "early drops have thresholds by value of a field",
+        "random-detect has thresholds by value of a field",
         "random-detect <low:1-1000000> (ms|us|bytes) <rest:line>",
         mode="policy-class",
         requires="router",

@@ -57,5 +57,5 @@ class External(Measured):
     def after(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps that restore routers, then hosts."""
         hosts = hosts_of(experiment.topology)
-        leave = Step("leave the hosts", "leave", hosts, "their settings from before", LEAVE_S)
+        leave = Step("restore the hosts", "leave", hosts, "their original settings", LEAVE_S)
         return (restore_step("restore the routers", experiment), leave)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 CONFIGURE: Final = "configure the routers"
 TURN: Final = "wait for a free slot"
-SET_HOSTS: Final = "settings of the hosts"
+SET_HOSTS: Final = "host settings"
 CAPTURE_ON: Final = "capture on"
-OBSERVE_BEFORE: Final = "observe before"
-OBSERVE_AFTER: Final = "observe after"
+OBSERVE_BEFORE: Final = "observe before the traffic"
+OBSERVE_AFTER: Final = "observe after the traffic"
 CAPTURE_OFF: Final = "capture off"
 """Keys of the steps of a cell, in order; `TRAFFIC` lies between the observations."""
 
@@ -45,7 +45,7 @@ class Measured(LabKind):
     real_time = True
     ending = "restoring the routers (Ctrl-C again leaves them as they are)"
     configured = "pushed configuration"
-    nothing_late = "Yes: every cell ran to its end, and no tool reported a fault."
+    nothing_late = "Yes: every cell was completed, and no tool reported a fault."
     turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Measured(LabKind):
 
 def restore_step(key: str, experiment: Experiment) -> Step:
     """Return the step that removes the configuration of cells from the routers."""
-    return Step(key, "restore", routers_of(experiment.topology), "the configuration from before", PLAYBOOK_S)
+    return Step(key, "restore", routers_of(experiment.topology), "the original configuration", PLAYBOOK_S)
 
 
 def _configure(experiment: Experiment) -> Iterator[Step]:
@@ -114,7 +114,7 @@ def _configure(experiment: Experiment) -> Iterator[Step]:
 def _set_hosts(experiment: Experiment) -> Step:
     arm = experiment.arms[0]
     tcp = experiment.tcp if arm.tcp is None else arm.tcp
-    profile = tcp if isinstance(tcp, str) else "own settings"
+    profile = tcp if isinstance(tcp, str) else "custom settings"
     control = experiment.tcp_of(arm).congestion_control
     return Step(SET_HOSTS, "prepare", hosts_of(experiment.topology), f"TCP: {profile} ({control})", PREPARE_S)
 

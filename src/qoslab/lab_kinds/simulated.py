@@ -51,9 +51,7 @@ class Simulated(LabKind):
     processes_from = 16
     ending = "ending the simulations"
     configured = "simulated configuration"
-    nothing_late = (
-        "Within the limits of the model: every cell was computed to its end, and nothing is late in virtual time."
-    )
+    nothing_late = "Within the limits of the model: every cell was completed, and nothing is late in virtual time."
     turn = frozenset({SCENARIO, SIMULATION, RESULTS})
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:

@@ -15,7 +15,7 @@ from rich.text import Text
 from qoslab.live.counter_rates import ClassKey, ClassPoint
 from qoslab.live.openmetrics import done
 from qoslab.live.page import class_texts, interface_texts
-from qoslab.live.watched import RUNNING, WatchedCell, WatchedRun
+from qoslab.live.watched import WatchedCell, WatchedRun
 from qoslab.model.metrics import Unit, format_value
 from qoslab.system.printing import printable
 
@@ -88,9 +88,8 @@ def _cut(found: list[Text], room: int) -> list[Text]:
 
 def state_line(run: WatchedRun) -> str:
     """Return the progress of the run."""
-    state = "goes on" if run.state == RUNNING else run.state
     invalid = f", {len(run.invalid)} invalid" if run.invalid else ""
-    return printable(f"{run.lab or 'a'} lab, {state}: {done(run)} of {run.planned} cells{invalid}")
+    return printable(f"{run.lab or 'a'} lab, {run.state}: {done(run)} of {run.planned} cells{invalid}")
 
 
 def lines(run: WatchedRun, printed: dict[tuple[str, ClassKey], float]) -> Iterator[str]:
@@ -187,7 +186,7 @@ def _figures(run: WatchedRun, width: int) -> list[Text]:
     """Return the number of values by verdict, then the values; those out of tolerance first."""
     if not run.figures:
         return []
-    counts = Counter(str(row.get("verdict") or "without verdict") for row in run.figures)
+    counts = Counter(str(row.get("verdict") or "no verdict") for row in run.figures)
     printed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     rows = [
         _Row(

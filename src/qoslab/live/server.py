@@ -204,7 +204,7 @@ class _Reply:
         self.content = content
 
 
-_WHY = {errno.EADDRINUSE: "another program has it; ", errno.EACCES: "ports below 1024 are for root; "}
+_WHY = {errno.EADDRINUSE: "another program uses it; ", errno.EACCES: "ports below 1024 are for root; "}
 """Reasons why a port cannot be opened, by error number of the kernel."""
 
 

@@ -19,7 +19,7 @@ from qoslab.results import RunFolder
 from qoslab.results.progress import FINISHED, FORMAT, PROGRESS
 from qoslab.results.sealed_files import read_text
 
-RUNNING, BROKEN_OFF = "running", "broken off"
+RUNNING, BROKEN_OFF = "running", "aborted"
 SILENT_S = 3.0
 """Silence of a run after which its process is checked."""
 MOST_NOTES = 20
@@ -101,7 +101,7 @@ class WatchedRun:
         self.cells: dict[str, WatchedCell] = {}
         """Running cells, and the last finished ones, in the order of their starts."""
         self.state = RUNNING
-        """`running`, `broken off`, or the ending (`results.progress`)."""
+        """`running`, `aborted`, or the ending (`results.progress`)."""
         self._tail = Tail(folder.path / PROGRESS)
         self._left_out = 0
         self._heard = time.monotonic()

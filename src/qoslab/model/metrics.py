@@ -137,7 +137,7 @@ _METRICS: dict[str, Metric] = {
                 ("goodput.flow.second_min", "b/s", "goodput of the second-slowest flow"),
                 ("goodput.flow.second_max", "b/s", "goodput of the second-fastest flow"),
                 ("goodput.flow.median", "b/s", "median goodput of the flows"),
-                ("goodput.share", "fraction", "bytes received relative to those of all traffic of the arm"),
+                ("goodput.share", "fraction", "bytes received relative to those of all traffic in the arm"),
                 (
                     "goodput.of_pir",
                     "fraction",
@@ -370,12 +370,12 @@ _METRICS: dict[str, Metric] = {
                 (
                     "class.ecn_marks",
                     "packets",
-                    "packets marked by the class with congestion experienced (ECN) instead of a random drop",
+                    "packets that the class marked with congestion experienced (ECN) instead of dropping them",
                 ),
                 (
                     "class.queue_delay",
                     "ms",
-                    "delay in the queue of the class as its active queue management measures it: median of the "
+                    "queueing delay measured by the active queue management of the class: median of the "
                     "readings over the last two thirds of the traffic time",
                 ),
                 ("class.offered.during", "b/s", "offered rate in the output of the router, during the traffic"),

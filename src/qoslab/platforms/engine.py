@@ -92,5 +92,5 @@ class Engine:
         if match is None:
             return "an IOS interface name in full, such as FastEthernet0/1 or Serial0/1/0"
         if MEDIUM_OF_TYPE.get(match[1], "ethernet") != MEDIUM[framing]:
-            return f"an interface that does {framing}"
+            return f"an interface with {framing} framing"
         return None

@@ -74,7 +74,7 @@ class Ios:
             known = f"{names[0]} to {names[-1]}" if len(names) > MANY else f"one of {', '.join(names)}"
             return f"{known}, which a {model.name} has"
         if framing not in hardware.framings:
-            return f"another interface or framing: {interface} does {_listed(hardware.framings)}, not {framing}"
+            return f"another interface or framing: {interface} supports {_listed(hardware.framings)}, not {framing}"
         return None
 
 

@@ -29,11 +29,11 @@ class Tc(LinuxMachine):
     translation: Translation | None = None
     forwarding: Forwarding | None = "kernel"
     counters: CounterSource | None = "qdiscs"
-    unsimulated: str = "use --lab virtual for the kernel's queueing, or the platform engine for a simulation"
+    unsimulated: str = "use --lab virtual for the kernel's queueing, or platform: engine for a simulation"
     has_startup_config: bool = False
     called: ClassVar[str] = "a router of platform tc"
     keys_of: ClassVar[str] = "routers with an IOS command line or the engine"
-    only_ethernet: ClassVar[str] = "ethernet: a router of platform tc has Ethernet interfaces only"
+    only_ethernet: ClassVar[str] = "ethernet: a tc router has Ethernet interfaces only"
 
     def ansible_role(self, node: Node) -> str | None:
         """Return the role of routers with a control socket, which this machine has for the router."""

@@ -46,7 +46,9 @@ def without_effect(profile: TcpProfile, release: str) -> str:
     if not profile.sack or profile.recovery & 1:
         return ""
     version = tuple(int(number) for number in re.findall(r"\d+", release)[:2])
-    return f"Linux {release} finds losses by time (RACK), regardless of tcp.recovery" if version >= ALWAYS_RACK else ""
+    return (
+        f"Linux {release} detects losses by time (RACK), regardless of tcp.recovery" if version >= ALWAYS_RACK else ""
+    )
 
 
 def answers(closed_ports: bool) -> dict[str, str | int]:

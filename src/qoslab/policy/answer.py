@@ -16,7 +16,7 @@ from qoslab.policy.ignored import Ignored, ignored_lines
 from qoslab.policy.pasted_configuration import Configuration, read_configuration
 from qoslab.policy.rate import listed
 
-OPEN_NOTE = "No `version` line: release assumed; choose with --model."
+OPEN_NOTE = "No `version` line: release assumed; choose one with --model."
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def missing_access_lists(subject: Subject) -> Iterator[PolicyFinding]:
         if each.type == "access_group" and each.name and each.name not in known
     }
     for name, class_map in named.items():
-        message = f"access list {name} is not in the input: the packets of class-map {class_map} are not all known"
+        message = f"access list {name} is not in the input: some packets of class-map {class_map} are unknown"
         ends = (f"access-group {name}", f"access-group name {name}")
         line = next((each.number for each in configuration.reading.carried if each.text.endswith(ends)), 0)
         yield PolicyFinding("warning" if known else "note", "access-list-missing", message, MQC, line)
@@ -185,8 +185,8 @@ def shapers_of_ports(subject: Subject) -> Iterator[PolicyFinding]:
         above = next((each for each in subject.policies if each.interface == port and each.direction == "output"), None)
         rate = next((each.shape.rate for each in above.classes if each.shape), None) if above is not None else None
         message = (
-            f"{at.interface} output: the shaper of {port}{f' ({rate})' if rate else ''} is above this policy, and not "
-            "a part of its values; the subinterfaces share it by `bandwidth remaining ratio`, by default equally"
+            f"{at.interface} output: the shaper of {port}{f' ({rate})' if rate else ''} is above this policy and not "
+            f"part of its values; the subinterfaces share it by `bandwidth remaining ratio`, by default equally"
         )
         yield PolicyFinding("note", "shaper-of-port", message, CONGESTION, at.line)
 
@@ -212,8 +212,8 @@ def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
             owner, name = (each.partition(" ")[2] for each in unread.place[:2])
             percent = int(found[1]) + _percents(subject, owner, name)
             message = (
-                f"class {name} of policy-map {owner}: with `{unread.text}` the classes reserve {percent} %, "
-                f"and {added or 99} % can be reserved; the line is refused"
+                f"class {name} of policy-map {owner}: with `{unread.text}` the classes reserve {percent} %, but only "
+                f"{added or 99} % can be reserved; the line is refused"
             )
             yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", unread.number)
     for policy in subject.policies:
@@ -229,8 +229,8 @@ def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
             if lower is None or total == lower or (total.bps <= top.bps + 1 and total.known):
                 continue
             message = (
-                f"{_where(policy)}: the classes of policy-map {group[0].policy} reserve {total}, and {top} "
-                f"can be reserved ({percent} % of {base})"
+                f"{_where(policy)}: the classes of policy-map {group[0].policy} reserve {total}, but only {top} can "
+                f"be reserved ({percent} % of {base})"
             )
             line = policy.number or subject.configuration.line_of(group[0].policy)
             yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", line)
@@ -280,7 +280,7 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
         frame = MTU + (policy.header_bytes or 0)
         if police.bc_bytes < frame:
             message = (
-                f"{_of(each)}: the burst of {police.bc_bytes} bytes is below one packet of {frame} bytes: "
+                f"{_of(each)}: the burst of {police.bc_bytes} bytes is smaller than one packet of {frame} bytes: "
                 "long packets never conform"
             )
             # 1500 is also the least default burst.
@@ -343,8 +343,8 @@ def policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("warning", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
         elif shape is not None:
             message = (
-                f"{_of(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; "
-                "drops of both add up"
+                f"{_of(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; the drops "
+                f"of both add up"
             )
             yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
 
@@ -388,7 +388,7 @@ def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         depth = f"{queue.packets} packets" if queue.packets is not None else f"{queue.bytes} bytes"
         message = (
-            f"{_of(each)}: a full queue of {depth} takes {queue.ms / 1000:.1f} s at "
+            f"{_of(each)}: a full queue of {depth} takes {queue.ms / 1000:.1f} s to drain at "
             f"{each.busy}{' (default queue-limit)' if queue.default else ''}"
         )
         yield PolicyFinding(
@@ -407,7 +407,7 @@ def thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
         if not above:
             continue
         first = above[0]
-        lost = "WRED never drops" if first.minimum >= (limit or 0) else "tail drops come before the end of its curve"
+        lost = "WRED never drops" if first.minimum >= (limit or 0) else "tail drops start before the end of its curve"
         message = (
             f"{_of(each)}: the queue limit of {limit} {red.unit} is below the thresholds {first.minimum}-"
             f"{first.maximum} of {red.basis} {first.value}: {lost}; raise `queue-limit` or lower the thresholds"
@@ -423,7 +423,8 @@ def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         if any(each.shape is None and each.queue for each in policy.classes if len(each.path) == 1):
             message = (
-                f"{_where(policy)}: `bandwidth` is {policy.base}, but packets wait only when they exceed the line of "
+                f"{_where(policy)}: `bandwidth` is {policy.base}, but packets wait only if they exceed the line rate "
+                f"of "
                 f"{policy.line}; put the classes below a class-default with `shape average {policy.base.bps:.0f}`"
             )
             line = subject.configuration.interface_line(policy.interface, "bandwidth")
@@ -441,7 +442,7 @@ def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
         top = [each for each in policy.classes if len(each.path) == 1]
         if virtual and any(each.queue is not None and each.shape is None and each.busy for each in top):
             message = (
-                f"{_where(policy)}: the interface has no queue that congests; put the classes below a "
+                f"{_where(policy)}: the interface has no queue that can be congested; put the classes below a "
                 "class-default with `shape`"
             )
             severity: Severity = "warning" if interface_kind(policy.interface) in MAYBE else "error"
@@ -451,8 +452,8 @@ def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
             bandwidth = None if typed is None or typed.shape is not None else typed.bandwidth
             if bandwidth is not None and bandwidth.unit.startswith("remaining") and not policy.base.known:
                 message = (
-                    f"{_of(each)}: `bandwidth remaining` has no shaper above it, and the rate of the line "
-                    "is not known (give --rate)"
+                    f"{_of(each)}: `bandwidth remaining` has no shaper above it, and the line rate is unknown (give "
+                    f"--rate)"
                 )
                 yield PolicyFinding(
                     "warning", "remaining-without-base", message, CONGESTION, subject.at(each, "bandwidth")
@@ -480,7 +481,7 @@ def percent_of_default(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         line = "" if policy.base == policy.line else f", and the line is {policy.line} ({policy.line_source})"
         message = (
-            f"{_where(policy)}: percentages are of {policy.base}, the default bandwidth of "
+            f"{_where(policy)}: percentages refer to {policy.base}, the default bandwidth of "
             f"{interface.kind}{line}; set `bandwidth` on the interface"
         )
         severity: Severity = "note" if policy.base == policy.line else "warning"
@@ -537,7 +538,7 @@ def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
             if each.met.empty or not each.left.empty or name == CLASS_DEFAULT or _unread_match(configuration, name):
                 continue
             above = ", ".join(each.above)
-            message = f"class {name} of policy-map {policy.name} gets no packet: {above} above it takes them all"
+            message = f"class {name} of policy-map {policy.name} gets no packets: {above} above it matches them all"
             line = configuration.line_of(policy.name, name)
             yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)
 
@@ -621,7 +622,7 @@ def unattached(subject: Subject) -> Iterator[PolicyFinding]:
     }
     for name in device.policy_maps:
         if name not in used and not name.startswith(SYSTEM) and configuration.attached_elsewhere(name) is None:
-            message = f"policy-map {name} is on no interface and in no other policy-map"
+            message = f"policy-map {name} is neither attached to an interface nor used in another policy-map"
             yield PolicyFinding("note", "policy-not-attached", message, MQC, configuration.line_of(name))
 
 
@@ -637,7 +638,7 @@ def other_limits(subject: Subject) -> Iterator[PolicyFinding]:
         }
         for command, given in commands.items():
             if given:
-                message = f"{interface.name} also has `{command}`, which is not a part of the values"
+                message = f"{interface.name} also has `{command}`, which is not part of the values"
                 line = configuration.interface_line(interface.name, command)
                 yield PolicyFinding("note", "other-limits", message, POLICING, line)
 

@@ -78,7 +78,7 @@ def _undecided(configuration: Configuration) -> Iterator[Ignored]:
 def _without_command(reason: str) -> str:
     """Return why a line is invalid: its command, or a number in it."""
     value = reason.partition(" (")[2].removesuffix(")")
-    return f"the command does not have the value {value}" if value else "the model has no such command"
+    return f"the command does not accept the value {value}" if value else "the model has no such command"
 
 
 def _ignored(configuration: Configuration) -> Iterator[Ignored]:

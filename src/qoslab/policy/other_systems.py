@@ -73,7 +73,7 @@ def refuse_other_systems(text: str, source: str) -> None:
         if re.search(pattern, text):
             raise UserError(
                 f"{source}: found {name}, {EXPECTED}",
-                hint="paste the output of `show running-config` of such a device",
+                hint="paste the output of `show running-config` from such a device",
             )
 
 

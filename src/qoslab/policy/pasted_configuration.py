@@ -281,7 +281,7 @@ def _refuse_others(shown: str, text: str, source: str, *, policy_needed: bool) -
         )
     if policy_needed and not _POLICY.search(text) and not _SWITCH_QOS.search(text):
         attached = _ATTACHED.search(text)
-        found = f"policy-map {attached[1]} only attached" if attached else "no policy-map"
+        found = f"policy-map {attached[1]} attached but not defined" if attached else "no policy-map"
         raise UserError(f"{source}: found {found}, {_EXPECTED}", hint="paste the output of `show running-config`")
 
 

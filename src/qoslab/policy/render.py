@@ -22,7 +22,7 @@ HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "max wait")
 LEGEND = {
     DEFAULT: "* default of the release, not in the input",
     UNCONFIRMED: "? not confirmed by a Cisco document (docs/internals/ask-a-device.md)",
-    "~": "~ estimate: priority without limit sends nothing; classic class-default has one flow",
+    "~": "~ estimate: assumes that priority without a limit sends nothing and classic class-default has one flow",
 }
 
 
@@ -58,7 +58,7 @@ def _legend(text: str) -> str:
     marks = "".join(each for each in LEGEND if any(each in line for line in body))
     lines = [LEGEND[each] for each in marks]
     if any(" in default " in line for line in body):
-        lines.append("in default: no queue of its own, shares the queue of class-default")
+        lines.append("in default: no separate queue, shares the queue of class-default")
     return "\n".join(lines)
 
 
@@ -81,15 +81,15 @@ def _policy_text(policy: PolicyValues) -> str:
 
 def _line_text(policy: PolicyValues) -> str:
     if not policy.line.known:
-        line = "rate of the line not known: give --rate"
+        line = "line rate unknown: give --rate"
     elif policy.base == policy.line:
         line = f"line {policy.line} ({policy.line_source})"
     else:
-        line = f"line {policy.line} ({policy.line_source}), percentages of {policy.base} ({policy.base_source})"
+        line = f"line {policy.line} ({policy.line_source}), percentages refer to {policy.base} ({policy.base_source})"
     if policy.header_bytes is None or policy.switch:
         return line if policy.switch else f"{line}; rates count IP packets with their layer 2 header"
     if policy.header_bytes == 0:
-        return f"{line}; rates count the packets of the tunnel without layer 2"
+        return f"{line}; rates count tunnel packets without layer 2"
     return f"{line}; rates count IP packets + {policy.header_bytes} bytes of layer 2, no FCS"
 
 
@@ -200,7 +200,7 @@ def _shape(shape: ShapeValues) -> str:
     bursts = [f"Bc {shape.bc_bits} bits{mark}", f"Be {shape.be_bits} bits"]
     if shape.spaced:
         # Remembered [R]: the scheduler gives each packet its time.
-        return f"{', '.join([*parts, *bursts])}; packets are spaced{UNCONFIRMED}, the bursts are only printed"
+        return f"{', '.join([*parts, *bursts])}; packets are spaced{UNCONFIRMED}, the bursts have no effect"
     return ", ".join([*parts, *bursts, f"Tc {_ms(shape.tc_ms)}"])
 
 

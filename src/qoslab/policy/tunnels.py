@@ -328,10 +328,15 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
         counted = "" if found.below else ", which the policy counts?"
         notes.append(f"{where}{tunnel.title} adds {tunnel.bytes_text} to each packet{counted}")
         sizes = []
-        for name, size in (("voice packet of 200 bytes (G.711, 20 ms)", VOICE_PACKET), ("packet of 1400", FULL_PACKET)):
+        for name, size in (
+            ("voice packet of 200 bytes (G.711, 20 ms)", VOICE_PACKET),
+            ("packet of 1400 bytes", FULL_PACKET),
+        ):
             total = found.counted_bytes(tunnel, size, header_bytes or 0)
             part = rate.times(size / total)
-            effect = f"{rate} carry {part} of such packets" if rate.known else f"{100 * size / total:.0f} % are packet"
+            effect = (
+                f"{rate} carry {part} of such packets" if rate.known else f"{100 * size / total:.0f} % is the packet"
+            )
             sizes.append(f"a {name} counts {total}: {effect}")
         notes.append("; ".join(sizes))
     if found.below and found.hides_fields:

@@ -2,7 +2,7 @@
 
 Result codes of a testcase: passed, its cell is valid and all that is expected of its arm holds; failed, something does
 not; errored, the cell is invalid; blocked, it was never run, since the run could not begin or broke off; skipped, it
-was not needed, as the repetitions before it were enough, or nothing is expected of it.
+was not needed, as the repetitions before it were enough, or it has no expectations.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Cell(aetest.Testcase):  # type: ignore[misc]
         """Check the expectations of the cell's arm, a step each; over all of its cells, as in the report."""
         expected = results[cell].expected
         if not expected:
-            self.skipped("nothing is expected of it")
+            self.skipped("it has no expectations")
         _each(steps, expected)
 
 
@@ -109,7 +109,7 @@ class Averages(aetest.Testcase):  # type: ignore[misc]
         """A step each."""
         expected = results[AVERAGES].expected
         if not expected:
-            self.skipped("nothing is expected of averages")
+            self.skipped("the averages have no expectations")
         _each(steps, expected)
 
 
@@ -121,11 +121,11 @@ class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
         """Return whether routers that stay are as they were before the run."""
         changes = {} if run is None else read_changes(run)
         if not changes:
-            self.skipped("the run left no router behind")
+            self.skipped("the run changed no router that still exists")
         for router, each in changes.items():
             with steps.start(router, continue_=True) as step:
                 if each.left is None:
-                    step.failed(f"it may not be as it was found: {each.why}")
+                    step.failed(f"it may differ from its original state: {each.why}")
                 elif each.left:
                     step.passx("others changed it during the run:\n" + "\n".join(each.left))
 

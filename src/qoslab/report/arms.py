@@ -224,7 +224,7 @@ def _io_graphs(
         graphs.append(
             Graph(
                 f"io-{anchor}-{point.name}",
-                f"Throughput at {point.node} {point.interface}, flow by flow",
+                f"Throughput at {point.node} {point.interface}, by flow",
                 f"Mean over the traffic time of {traffic_s:g} s: all flows {text.rate(mean)}"
                 + (f"; {', '.join(flows)}" if flows else "")
                 + ". Bits of whole Ethernet frames, with headers and retransmissions but without FCS.",
@@ -247,9 +247,9 @@ def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Iterator[Graph
     greatest = float(every.max())
     yield Graph(
         f"io-{anchor}-reported",
-        "Throughput as the receivers reported it",
-        f"Payload of all flows, mean from first start to last end: {text.rate(float(every.mean()))}; single values "
-        f"{text.rate(float(every.min()))} to {text.rate(greatest)}.",
+        "Throughput reported by the receivers",
+        f"Payload of all flows, mean from first start to last end: {text.rate(float(every.mean()))}; individual "
+        f"values {text.rate(float(every.min()))} to {text.rate(greatest)}.",
         charts.unit_of(greatest)[1],
         charts.io_graph(curves, "payload"),
     )
@@ -329,8 +329,8 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
         graphs.append(
             Graph(
                 f"class-{anchor}-{number}",
-                f"The router's own counters: {name}",
-                summary + ". Bits as the router counts them: IP and its layer-2 header.",
+                f"Router counters: {name}",
+                summary + ". Bits as counted by the router: IP packet and layer-2 header.",
                 charts.unit_of(peaks.offered_bps)[1],
                 charts.class_graph(rates),
             )
@@ -362,7 +362,7 @@ def _queue_graphs(queues: pd.DataFrame, anchor: str) -> list[Graph]:
             f" {text.count(round(table['dropped'].max()))} dropped"
             for queue, table in rates.groupby("queue")
         )
-        title = f"The switch's own counters: egress queues of {device} {interface}"
+        title = f"Switch counters: egress queues of {device} {interface}"
         graph = charts.queue_graph(rates)
         graphs.append(Graph(f"queues-{anchor}-{number}", title, f"{summary}.", "frames/s", graph))
     return graphs

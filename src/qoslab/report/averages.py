@@ -136,7 +136,7 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
     won, equal, lost = score(pairs)
     sentence = (
         f"By {pair.metric} ({pair.better} is better) {first} won {won}, lost {lost} and drew {equal} "
-        f"of {len(pairs)} comparisons with {second}, in pairs of cells that agree in all else. A draw is a difference "
+        f"of {len(pairs)} comparisons with {second}, in pairs of otherwise identical cells. A draw is a difference "
         f"of at most {pair.equal_within}, or one with a 95 % interval that contains 0."
     )
     if statement := claim(pairs):

@@ -65,7 +65,7 @@ def cell_table(manifest: Manifest, metrics: pd.DataFrame, problems: dict[str, st
     again = sum(bool(cell.earlier) for cell in manifest.cells)
     note = f"{counted} of {len(rows)} cells are valid."
     if counted < len(rows):
-        note += " The rows of the others give the reason; no mean includes them."
+        note += " The rows of the invalid cells give the reason; no mean includes them."
     if again:
         note += f" {again} were run more than once; every attempt is saved in its folder."
     return CellTable(parameters, rows, note)

@@ -485,7 +485,7 @@ def _trust(run: OpenRun, outcome: Outcome, top: Path) -> Trust:
                 }
             )
         for step in record.steps if few else ():
-            took = f"{(step.ended - step.started).total_seconds():.2f} s" if step.ended else "broke off"
+            took = f"{(step.ended - step.started).total_seconds():.2f} s" if step.ended else "not finished"
             steps.append(
                 {"arm": name, "name": step.name, "started": step.started.strftime("%H:%M:%S.%f")[:-3], "took": took}
             )
@@ -493,14 +493,14 @@ def _trust(run: OpenRun, outcome: Outcome, top: Path) -> Trust:
         sentence = lab_kind(run.manifest.lab).nothing_late
         if routers:
             sentence = (
-                "Yes: every cell ran to its end, no router lost a frame, and at least 99 % of the packets left within "
+                "Yes: every cell was completed, no router lost a frame, and at least 99 % of the packets left within "
                 "the budget."
             )
     else:
         sentence = "No: " + "; ".join(_some(outcome.reasons)) + "."
     if not few:
-        listed = f" Of {len(every)} cells the {CELLS_IN_FULL} with the latest packets are listed."
-        sentence += listed if routers else f" Of {len(every)} cells the first {CELLS_IN_FULL} are listed."
+        listed = f" Only the {CELLS_IN_FULL} of {len(every)} cells with the latest packets are listed."
+        sentence += listed if routers else f" Only the first {CELLS_IN_FULL} of {len(every)} cells are listed."
     return Trust(sentence, routers, senders, captures, steps)
 
 

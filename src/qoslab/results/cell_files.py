@@ -74,7 +74,7 @@ def damage_of(folder: Path, written: FileSeal | None = None) -> tuple[str, ...]:
     except UserError as error:
         problem = error.message.replace(str(file), CELL_RECORD)
     damage = "" if written is None else difference(file, CELL_RECORD, written)
-    return (damage or problem or f"{CELL_RECORD}: found another file while it was read",)
+    return (damage or problem or f"{CELL_RECORD}: the file was replaced while it was read",)
 
 
 class CellFiles(Identified):

@@ -74,8 +74,8 @@ def _content(file: Path) -> bytes:
     content, whole = unsealed(read_bytes(file, CHANGES_MOST))
     if not whole:
         message = (
-            f"{file}: found {len(content)} bytes that do not match the checksum written with them: it is missing or "
-            f"of another file"
+            f"{file}: found {len(content)} bytes that do not match the checksum written with them: the checksum is "
+            f"missing or belongs to another file"
         )
         raise DamageError(message, hint="copy the run again, if there is another copy")
     return content

@@ -80,8 +80,8 @@ def _message(error: OSError, path: Path, in_run: bool) -> tuple[str, str]:
     """Return the message for a path that cannot be written, and the hint."""
     if isinstance(error, FileExistsError):
         if error.filename is not None and Path(error.filename) in path.parents:
-            return f"cannot be written: {error.filename} is no folder", ""
-        hint = "run folders are written once; start a new run" if in_run else "name another place"
+            return f"cannot be written: {error.filename} is not a folder", ""
+        hint = "run folders are written once; start a new run" if in_run else "choose another path"
         return "found an existing file, expected none", hint
     # A library may give its own text, or no error number.
     why = os.strerror(error.errno) if error.errno else str(error)

@@ -183,22 +183,22 @@ class Health(Record):
         if self.lost_input:
             found.append(f"{device}: the kernel dropped {self.lost_input} frames before the data plane saw them")
         if self._too_many_late_arrivals(one_decides):
-            most = f"at most {LATE_ARRIVAL_SHARE:.1%} can be trusted"
+            most = f"at most {LATE_ARRIVAL_SHARE:.1%} is acceptable"
             found.append(
                 f"{device}: {self.late_arrivals} of {self.received} frames came from the kernel too late for "
-                f"their turn, {'none is acceptable, since a maximum is expected' if one_decides else most}"
+                f"their turn, {'none is acceptable because a maximum is expected' if one_decides else most}"
             )
         if self._share(traffic_s) > BEHIND_SHARE:
-            found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} can be trusted")
+            found.append(f"{device}: {self._behind(traffic_s)}, at most {BEHIND_SHARE:.0%} is acceptable")
         for port, late in self._bunched(feeds, one_decides):
             many, latest = (
-                ("a packet", f"{late.max / 1e6:.3g} ms, and a maximum is expected")
+                ("a packet", f"{late.max / 1e6:.3g} ms, although a maximum is expected")
                 if one_decides
                 else (f"more than {SERIES_SHARE:.1%} of its packets", f"99.9 %: {late.p999 / 1e6:.3g} ms")
             )
             found.append(
                 f"{device} {port}: {many} left over {SERIES_LATE_NS / 1e6:g} ms late ({latest}), and "
-                f"{', '.join(feeds[port])} took them as bursts"
+                f"{', '.join(feeds[port])} received them in bursts"
             )
         return tuple(found)
 
@@ -256,7 +256,7 @@ class SenderRecord(Record):
         if self.shortfall > SENDER_SHORT:
             found.append(
                 f"{what}: its sender skipped {self.shortfall:.2%} of its packets, "
-                f"at most {SENDER_SHORT:.0%} can be trusted"
+                f"at most {SENDER_SHORT:.0%} is acceptable"
             )
         if self.late_p99_ms is not None and self.late_p99_ms > SENDER_LATE_MS:
             found.append(
@@ -266,7 +266,7 @@ class SenderRecord(Record):
         elif one_decides and not self._fills and self.late_max_ms is not None and self.late_max_ms > SENDER_LATE_MS:
             found.append(
                 f"{what}: a datagram left {self.late_max_ms:.3g} ms late, at most {SENDER_LATE_MS:g} ms is "
-                f"acceptable, since a maximum is expected"
+                f"acceptable because a maximum is expected"
             )
         return tuple(found)
 
@@ -287,9 +287,9 @@ class ClockRecord(Record):
         """Return the reasons against the values of the cell; empty if they are valid."""
         found = []
         if abs(self.stepped_ns) > CLOCK_STEP_NS:
-            found.append(f"the machine's clock was set by {self.stepped_ns / 1e6:+.3g} ms within the cell")
+            found.append(f"the machine's clock was stepped by {self.stepped_ns / 1e6:+.3g} ms during the cell")
         if abs(self.asleep_ns) > CLOCK_STEP_NS:
-            found.append(f"the machine was suspended for {self.asleep_ns / 1e9:.3g} s within the cell")
+            found.append(f"the machine was suspended for {self.asleep_ns / 1e9:.3g} s during the cell")
         return tuple(found)
 
 
@@ -350,7 +350,7 @@ class StallRecord(Record):
 
     def lateness(self, host: str) -> tuple[str, ...]:
         """Return the reasons against the values of a cell with this host; empty if they are valid."""
-        return (f"{self._behind(host)}, at most {BEHIND_SHARE:.0%} can be trusted",) if self.is_late else ()
+        return (f"{self._behind(host)}, at most {BEHIND_SHARE:.0%} is acceptable",) if self.is_late else ()
 
     def warnings(self, host: str) -> tuple[str, ...]:
         """Return warnings for the reader about valid values."""
@@ -378,7 +378,9 @@ class CaptureRecord(Record):
     def reasons(self, point: str) -> tuple[str, ...]:
         """Return notes for readers of the capture's graphs; empty if the capture is complete."""
         return (
-            (f"capture {point}: {self.dropped} packets were dropped, its graphs are too low",) if self.dropped else ()
+            (f"capture {point}: {self.dropped} packets were dropped, so its graphs are too low",)
+            if self.dropped
+            else ()
         )
 
 

@@ -95,14 +95,14 @@ def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
             if "sha256" in each
         }
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        found.damage.append(f"{CRATE} is no list of an RO-Crate: {error}")
+        found.damage.append(f"{CRATE} is not the file list of an RO-Crate: {error}")
         return None
     for name, seal in listed.items():
         # The records cover themselves and the files in cells/; a name must not lead out of the folder.
         inner = Path(name)
         own = inner.parts[:1] != ("cells",) and not inner.is_absolute() and ".." not in inner.parts
         if "\0" in name or len(os.fsencode(name)) > NAME_MOST:
-            found.damage.append(f"{name[:60]} ({CRATE}) is no name of a file")
+            found.damage.append(f"{name[:60]} ({CRATE}) is not a file name")
             continue
         if own and (damage := difference(folder.path / inner, name, seal)):
             found.damage.append(f"{damage} ({CRATE})")

@@ -273,7 +273,7 @@ class _Workers:
                     self._shared.reporter.note(self._kind.ended.replace("PLACE", self._shared.request.place))
                 raise
             for error in self._errors:
-                self._shared.reporter.note(f"while it ended: {error}")
+                self._shared.reporter.note(f"while the run was ending: {error}")
             raise
 
 

@@ -270,7 +270,7 @@ class _Reader:
             text.encode()
         except UnicodeEncodeError as error:
             character = ord(text[error.start])
-            self.note(self.place(node), steps, f"found \\u{character:04x}, which is no character, expected text")
+            self.note(self.place(node), steps, f"found \\u{character:04x}, which is not a character, expected text")
             return text.encode(errors="replace").decode()
         return text
 

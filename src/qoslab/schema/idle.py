@@ -128,7 +128,7 @@ def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: Share)
             continue  # reported for its class-map
         if name != CLASS_DEFAULT and each.left.empty:
             parent = above.rstrip("/")
-            taken = "classes above it take all of its packets"
+            taken = "classes above it match all of its packets"
             yield path, f"no packet of class {parent} matches it" if each.met.empty else taken
             continue
         # The child classes may match the marks that a class sets.
@@ -167,7 +167,7 @@ def idle_warnings(sweep: Sweep) -> list[Finding]:
             devices = configured_devices(experiment, sweep.configuration_text(experiment, own))
             for idle in idle_of_arm(experiment, own, devices):
                 place = _place(sweep.file, experiment, own, idle)
-                hint = f"fix it, or say that it is meant so with allow_idle: [{idle.name}]"
+                hint = f"fix it, or mark it as intended with allow_idle: [{idle.name}]"
                 finding = place.finding(f"arms.{arm.name}.configure.{idle.router}", f"warning: {idle.message}", hint)
                 found.setdefault((finding.file, finding.line, finding.message), finding)
     return list(found.values())

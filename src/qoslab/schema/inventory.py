@@ -121,7 +121,7 @@ class Reader:
             if kind is RouterSettings and name == "interfaces":
                 full = {interface_name(each): interface_name(device) for each, device in value.items()}
                 if None in full or None in full.values():
-                    expected = "names of a router's interfaces, as {FastEthernet0/0: GigabitEthernet0/1}"
+                    expected = "names of a router's interfaces, such as {FastEthernet0/0: GigabitEthernet0/1}"
                     self.refuse(node, variable, f"found {shown(value)}, expected {expected}")
                 given[name] = full
         devices: dict[str, str] = {}
@@ -141,7 +141,7 @@ class Reader:
         for node, values in variables.items():
             value = values.get(EMULATED_BY, {})
             if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-                expected = "a mapping of links to the source of their delay, jitter and loss, as {wan: line}"
+                expected = "a mapping of links to the source of their delay, jitter and loss, such as {wan: line}"
                 self.refuse(node, EMULATED_BY, f"found {shown(value)}, expected {expected}")
                 continue
             for link, maker in value.items():
@@ -174,7 +174,7 @@ def _text(value: Any) -> str:
 
 def _names(value: Any) -> str:
     holds = isinstance(value, dict) and all(isinstance(each, str) and each for pair in value.items() for each in pair)
-    return "" if holds else "a mapping of the experiment's interfaces to those of the host, as {eth0: enp3s0}"
+    return "" if holds else "a mapping of the experiment's interfaces to those of the host, such as {eth0: enp3s0}"
 
 
 def _isolation(value: Any) -> str:
@@ -215,7 +215,7 @@ def _duration(value: Any) -> str:
 def _model(value: Any) -> str:
     # YAML reads 2901 as a number.
     holds = isinstance(value, str | int) and not isinstance(value, bool) and str(value)
-    return "" if holds else "the router's model in `show version`, as IOSv"
+    return "" if holds else "the router's model in `show version`, such as IOSv"
 
 
 def _longer(value: Any) -> str:
@@ -275,7 +275,7 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
         other = seen.setdefault(way, name)
         if other != name and not _share(nodes, experiment, name, other):
             message = f"found {way} for {other} and for {name}, expected a device for each"
-            hint = "two hosts may be one machine if each has interfaces of its own in a namespace"
+            hint = "two hosts may be one machine if each has its own interfaces in a namespace"
             yield places.finding(name, "", message, hint)
 
 

@@ -13,7 +13,7 @@ from qoslab.model.experiment import Experiment, LinkEnd
 from qoslab.schema.document import Document
 
 INSTEAD = (
-    "remove one of these links, shut one of its ports down, give its ports a VLAN of their own (switchport access "
+    "remove one of these links, shut one of its ports down, give its ports their own VLAN (switchport access "
     "vlan), or route it (addresses at its ends, no switchport)"
 )
 

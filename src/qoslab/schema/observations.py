@@ -40,7 +40,7 @@ TOPICS = (
 
 def observation_problem(command: str) -> tuple[str, str]:
     """Return the error of a command and the proposed command; both are empty if the command is allowed."""
-    expected = "expected a show command in full, as show policy-map interface"
+    expected = "expected a show command in full, such as show policy-map interface"
     quoted = f'found "{clipped(command)}"'
     if control := re.search(r"[^ -~]", command):
         return f"{quoted} with the character \\x{ord(control[0]):02x}, expected letters, digits and punctuation", ""

@@ -194,7 +194,7 @@ class RoutedNetwork:
         if best.via is None or best.interface is not None:
             port = ports.get(best.interface or "")
             if port is None:
-                return f"a route from {node} to {destination} by {best.interface}, without a cable or an address"
+                return f"a route from {node} to {destination} through {best.interface}, which has no cable or address"
             return _Hop(port, destination if best.distance == 0 else best.via)
         via = best.via
         found = next((port for port in ports.values() if port.network_of(via) is not None), None)

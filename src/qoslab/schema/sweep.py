@@ -482,7 +482,7 @@ class _Reader:
             place: Steps = (*steps, "include", index)
             missing = [name for name in matrix.names if name not in entry]
             if missing:
-                self.note(place, f"found no value of {', '.join(missing)}, expected one of every parameter")
+                self.note(place, f"found no value of {', '.join(missing)}, expected one for every parameter")
             self.entry(place, entry, matrix, kinds)
         for index, entry in enumerate(matrix.exclude):
             place = (*steps, "exclude", index)
@@ -567,8 +567,8 @@ class _Reader:
                     unused = [name for name in parameters if name not in used]
                     self.note(
                         steps,
-                        f'found {" and ".join(unused)}, unused in arm "{arm}": its cells would be '
-                        "measured more than once alike",
+                        f'found {" and ".join(unused)}, unused in arm "{arm}": identical cells would be '
+                        "measured more than once",
                         f"write $({unused[0]}) where it belongs, or give the arm its own matrix",
                     )
                 break

@@ -108,9 +108,7 @@ def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
     if connected < len(streams):
         yield f"{connected} of {len(streams)} connections were established"
     yield from (
-        f"stream {each['stream']} had not come to its end"
-        for each in streams
-        if each["connected"] and not each["complete"]
+        f"stream {each['stream']} was not finished" for each in streams if each["connected"] and not each["complete"]
     )
 
 

@@ -71,7 +71,7 @@ class Router:
                 yield f"an IPv6 address on {interface.name} without `ipv6 unicast-routing`"
         for route in self.device.routes:
             if isinstance(route.next_hop, IPv6Address) and route.next_hop.is_link_local:
-                yield f"a route by the link-local address {ipv6_text(route.next_hop)}"
+                yield f"a route via the link-local address {ipv6_text(route.next_hop)}"
 
 
 def configured(topology: Topology, name: str, text: str) -> Router:

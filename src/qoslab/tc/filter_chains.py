@@ -141,7 +141,7 @@ class Chains:
     def _class_rows(self, decision: Decision, chain: int, target: int, origin: Origin) -> int:
         """Add the rows of a class; return the chain for the next class."""
         if any(row.packets.ports for row in decision.rows):
-            text = "ports of fragments are not seen: a fragment matches no entry with ports"
+            text = "fragments have no visible ports: a fragment matches no entry with ports"
             self.notes.approximate(origin, "match of ports", text)
         plain = not decision.default and all(row.member for row in decision.rows)
         if plain:

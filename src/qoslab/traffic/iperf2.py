@@ -356,7 +356,7 @@ def _cut_off(
         intervals += parts
     connected = len(streams)
     if connected < flow.streams:
-        errors = [*errors, f"{connected} of {flow.streams} connections came up"]
+        errors = [*errors, f"{connected} of {flow.streams} connections were established"]
     streams += [_arrived(number, None, duration, 0) for number in range(connected + 1, flow.streams + 1)]
     return FlowResult(
         tool="iperf",

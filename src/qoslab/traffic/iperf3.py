@@ -190,7 +190,7 @@ def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
     warnings = [f"{where}: {text[:start].strip()}"] if text[:start].strip() else []
     body, replaced = _BARE_NAN.subn(" null", text[start:])
     if replaced:
-        warnings.append(f"{where}: {replaced} values that are no number")
+        warnings.append(f"{where}: {replaced} values that are not numbers")
     try:
         document, end = json.JSONDecoder().raw_decode(body)
     except (ValueError, RecursionError) as error:

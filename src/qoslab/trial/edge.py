@@ -141,7 +141,9 @@ def _with_tunnel(configuration: Configuration, edge: Edge, at: Attachment) -> Ed
         return edge
     names = listed([each.name for each in found.tunnels])
     if found.others:
-        note = f"{at.interface} has packets outside {names} (ip nat outside): the traffic is simulated outside them."
+        note = (
+            f"{at.interface} also carries packets outside {names} (ip nat outside): the traffic is simulated outside."
+        )
         return replace(edge, notes=(*edge.notes, note))
     # The policy of a tunnel counts no layer 2 header, but the line of the trial has one.
     offset = found.mean_bytes - (0 if found.below else COUNTED_HEADER[edge.framing])

@@ -20,7 +20,8 @@ def offloads_off(spaces: Mapping[str, netlink.Namespace], wiring: Wiring) -> dic
         stubborn = offloads.disable(control, interface.name)
         if stubborn:
             raise MachineError(
-                f"{interface.namespace} {interface.name}: the kernel keeps the offloads {', '.join(sorted(stubborn))}"
+                f"{interface.namespace} {interface.name}: the kernel keeps these offloads on: "
+                f"{', '.join(sorted(stubborn))}"
             )
         on[f"{interface.namespace} {interface.name}"] = sorted(stubborn)
     return on

@@ -93,4 +93,4 @@ def _disable_offloads(name: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         stubborn = Offloads(control, name).disable(control, name)
     if stubborn:
-        raise KernelRefusedError(f"{name}: the kernel keeps the offloads {', '.join(sorted(stubborn))}")
+        raise KernelRefusedError(f"{name}: the kernel keeps these offloads on: {', '.join(sorted(stubborn))}")

@@ -276,12 +276,12 @@ def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
     """Return the error for a failed stage."""
     if reply["stage"] == "name" and reply["errno"] == errno.EADDRINUSE:
         return UserError(
-            f"you have a lab called {name} already",
+            f"you already have a lab called {name}",
             hint=f"Choose another --name, or end it with `qoslab lab down {name}`.",
         )
     if reply["stage"] == "name" and reply["errno"] == errno.EBUSY:
-        return MachineError(f"other users of this machine hold the name {name}", hint="Choose another --name.")
+        return MachineError(f"another user of this machine has a lab called {name}", hint="Choose another --name.")
     if reply["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EINVAL, errno.EUSERS):
         hint = _forbidden_hint(reply["stage"], reply["errno"])
-        return MachineError(f"this machine does not let this user make a lab: {reply['error']}", hint=hint)
+        return MachineError(f"this machine does not let this user start a lab: {reply['error']}", hint=hint)
     return LabError(f"the lab did not start: {reply['error']}")

@@ -410,7 +410,7 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
     if owner:
         watched["owner"] = os.pidfd_open(owner)
         if os.getppid() != owner:
-            sys.exit("the owner ended before its lab was up")
+            sys.exit("the owner process ended before its lab was up")
     if user_namespace:
         check("user namespace", libc.unshare(CLONE_NEWUSER))
         send(channel, {"ok": True, "stage": "map"})

@@ -53,14 +53,16 @@ class Clocks:
         match self.state:
             case "agree":
                 if not self.drift_known:
-                    return "agree within the limits of one direction: no packet comes out before it went in"
-                return "agree: no packet comes out before it went in, and none of the other direction"
+                    return "agree, as far as one direction can show: no packet leaves before it arrives"
+                return "agree: no packet leaves before it arrives, in either direction"
             case "corrected":
-                return f"apart, corrected by packets of both directions: {by}, to {1e3 * self.error_s:.3g} ms"
+                return (
+                    f"different, corrected with packets of both directions: {by}, to within {1e3 * self.error_s:.3g} ms"
+                )
             case _:
                 return (
-                    f"apart, corrected except for a constant: {by}; packets of one direction show no more, so the "
-                    "shortest delay counts as none"
+                    f"different, corrected except for a constant offset: {by}; packets of one direction cannot show "
+                    f"more, so the shortest delay is taken as zero"
                 )
 
 
@@ -83,7 +85,7 @@ def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
         raise UserError(
             f"the clocks of the two captures cannot be aligned: even with a drift of up to "
             f"{1e6 * MOST_DRIFT:g} ppm, one packet is {-1e3 * margin:.3g} ms too early",
-            hint="Was a clock set while packets were captured? Capture again with clocks that are not adjusted.",
+            hint="Was a clock set during the capture? Capture again without adjusting the clocks.",
         )
     return Clocks("corrected", ahead, drift, margin)
 

@@ -179,8 +179,8 @@ def _check_stamps(which: str, packets: pd.DataFrame) -> None:
         at = int((back > SET_BACK_NS).argmax())
         raise UserError(
             f"the clock of the {which} capture was set back: IP packet {at + 1} is stamped {back[at] / 1e9:.3f} s "
-            "before one that precedes it",
-            hint="Capture again with clocks that are not adjusted.",
+            f"before an earlier packet",
+            hint="Capture again without adjusting the clocks.",
         )
 
 
@@ -210,7 +210,7 @@ def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tup
     if not there.any():
         raise UserError(
             "no packet went from the first capture to the second; all common packets went the other way",
-            hint="Name the captures in the other order.",
+            hint="Give the captures in the opposite order.",
         )
     towards = set(there.index[there])
     # For a flow with no passed packets, only its sender is known.
@@ -285,10 +285,10 @@ def _why_not(before: pd.DataFrame, after: pd.DataFrame) -> str:
     if not ends[0] & ends[1]:
         shown = [_ends(each) for each in (before, after)]
         return (
-            f"The captures have no host in common: the first has {shown[0]}, the second {shown[1]}. Packets whose "
-            "addresses are translated in between are not recognised."
+            f"The captures have no host in common: the first has {shown[0]}, the second {shown[1]}. Packets with "
+            f"addresses translated in between are not recognised."
         )
-    return "The hosts are the same: were they captured at the same time, on both sides of one device?"
+    return "The hosts are the same: were the captures taken at the same time, on both sides of one device?"
 
 
 def _ends(packets: pd.DataFrame) -> str:

@@ -25,9 +25,9 @@ from qoslab.analysis.limiter_inference.two_buckets import infer_two_buckets
 
 Counted = Literal["frame", "ip", "wire"]
 COUNTED: dict[Counted, str] = {
-    "frame": "frames without check sequence, as routers of IOS count",
+    "frame": "frames without FCS, as counted by IOS routers",
     "ip": "IP packets",
-    "wire": "frames with preamble, check sequence and gap",
+    "wire": "frames with preamble, FCS and interframe gap",
 }
 """Units in which a limiter may count bytes."""
 _WIRE = 24
@@ -100,16 +100,17 @@ class Limiter:
                 return
             case "unexplained" if self.largest_passed_bytes is not None:
                 yield (
-                    f"No limiter found: all packets of more than {self.largest_passed_bytes:,} B were lost, and no "
-                    "others."
+                    f"No limiter found: all packets larger than {self.largest_passed_bytes:,} B were lost, and no "
+                    f"other packets."
                 )
-                yield "  possible: an MTU, a filter, or a policer with a burst of fewer bytes than these packets"
+                yield "  possible causes: an MTU, a filter, or a policer with a burst smaller than these packets"
                 return
             case "unexplained":
                 yield (
-                    "No limiter found: packets were lost, but neither a token bucket nor a full queue explains that."
+                    "No limiter found: packets were lost, but neither a token bucket nor a full queue explains the "
+                    "losses."
                 )
-                yield "  possible: random loss, several limiters in series, RED, a shaper with jitter behind it,"
+                yield "  possible causes: random loss, several limiters in series, RED, a shaper with jitter behind it,"
                 yield "  traffic missing from the captures, or a limiter that counts other bytes (--count)"
                 return
             case "policer" | "marker" | "shaper" | "line":
@@ -133,7 +134,7 @@ class Limiter:
         if self.ahead_packets is not None:
             yield f"  order  a packet that overtakes others waits for at most {self.ahead_packets} packets"
         if self.unexplained and self.kind in ("policer", "marker"):
-            yield f"  unexplained: {self.unexplained:,} packets for which such a bucket decides differently"
+            yield f"  unexplained: {self.unexplained:,} packets that such a bucket would treat differently"
         elif self.unexplained:
             yield (
                 f"  unexplained: {self.unexplained:,} packets lost while the queue was not full, by RED or by "
@@ -147,8 +148,8 @@ class Limiter:
             return
         yield f"No limiter found: {shown}, nothing was lost, and packets do not leave at a constant rate."
         yield (
-            f"  delays differ by {1e3 * self.varied_s:.3f} ms: jitter, or a line shared with traffic that is missing "
-            "from the captures"
+            f"  delays vary by {1e3 * self.varied_s:.3f} ms: jitter, or a line shared with traffic missing from the "
+            f"captures"
         )
 
     def as_json(self) -> dict[str, Any]:

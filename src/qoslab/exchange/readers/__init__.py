@@ -21,7 +21,7 @@ __all__ = ["FORMS", "READERS", "ROUTER", "SAMPLES", "Foreign", "form_of", "read_
 READERS: tuple[Reader, ...] = (
     Reader(
         "capture",
-        "pcapng or pcap, as they are or compressed by gzip",
+        "pcapng or pcap, plain or compressed by gzip",
         capture.knows,
         capture.read,
         read_interfaces=capture.read,
@@ -69,7 +69,7 @@ def _unknown(path: Path) -> UserError:
     known = "; ".join(f"{reader.name}: {reader.help}" for reader in READERS)
     known += f"; {ROUTER}: `show running-config` of IOS or IOS-XE"
     return UserError(
-        f"{path}: found a file of an unknown format, expected one of: {known}", hint="--format gives its format"
+        f"{path}: found a file of an unknown format, expected one of: {known}", hint="name the format with --format"
     )
 
 
@@ -89,7 +89,7 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
                 found.escape_texts()
                 return found
             except LimitError as error:
-                raise UserError(f"{path}: {error}", hint="split the file, and import its parts") from error
+                raise UserError(f"{path}: {error}", hint="split the file and import the parts") from error
             except ImpossibleError as error:
                 raise UserError(f"{path}: {error}", hint="was the file edited?") from error
             except OverflowError as error:

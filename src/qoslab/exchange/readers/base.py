@@ -164,7 +164,7 @@ class Foreign:
             return None
         self.notes.append(
             f"stream {stream}: found a negative loss, {lost} datagrams; its losses are left out "
-            "(iperf counts duplicated and reordered datagrams against the lost ones)"
+            "(iperf subtracts duplicated and reordered datagrams from the lost ones)"
         )
         return None
 
@@ -228,7 +228,7 @@ def head_of(path: Path) -> bytes:
     if mark:
         head = head[len(mark) :].decode(encoding, errors="ignore").encode()
     if not head.strip():
-        raise UserError(f"{path}: found an empty file, expected results of a tool")
+        raise UserError(f"{path}: found an empty file, expected the output of a tool")
     return head
 
 
@@ -348,4 +348,6 @@ def number(value: object) -> float:
 def not_as_written(path: Path, what: str, error: Exception) -> UserError:
     """Return the error for a document with unexpected parts."""
     reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-    return UserError(f"{path}: it is not output of {what}: {reason}", hint="is it from another version, or edited?")
+    return UserError(
+        f"{path}: it is not output of {what}: {reason}", hint="is it from another version, or was it edited?"
+    )

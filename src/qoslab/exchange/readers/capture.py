@@ -53,7 +53,7 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> Foreign:
     if table.empty:
         raise UserError(
             f"{path}: found a capture without packets, expected at least one packet",
-            hint="was it captured on the path of the packets?",
+            hint="was it captured on the packets' path?",
         )
     found = Foreign(name, "capture")
     found.packets = table

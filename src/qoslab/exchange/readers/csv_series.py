@@ -64,11 +64,11 @@ def read(path: Path) -> Foreign:
     if not any(series):
         raise UserError(f"{path}: found a header without values, expected rows with a time and values below it")
     if not text.last.endswith(("\n", "\r")):
-        found.notes.append(f"line {line} has no line end: if the file was cut off, its last value is wrong")
+        found.notes.append(f"line {line} has no line end: if the file is truncated, its last value is wrong")
     begin = _before(times)
     found.seconds = times[-1] - begin
     if begin:
-        found.notes.append(f"times count from its {begin:.15g} s")
+        found.notes.append(f"times are relative to its {begin:.15g} s")
     for (name, unit), own in zip(columns, series, strict=True):
         if unit in _RATE:
             _stream(path, found, f"{name}_{unit}", name, [(time, value * _RATE[unit]) for time, value in own], begin)
@@ -103,9 +103,9 @@ def _values(path: Path, line: int, row: list[str], names: list[str]) -> list[flo
 def _time(path: Path, line: int, time: float | None, before: Sequence[float]) -> float:
     """Return the time of a row. It must be later than all times before it."""
     if time is None:
-        raise UserError(f"{path}:{line}: found no time, expected one after the row before")
+        raise UserError(f"{path}:{line}: found no time, expected one later than in the previous row")
     if before and time <= before[-1]:
-        raise UserError(f"{path}:{line}: found the time {time:.15g}, expected one after the row before")
+        raise UserError(f"{path}:{line}: found the time {time:.15g}, expected one later than in the previous row")
     return time
 
 
@@ -132,7 +132,7 @@ def _rows(path: Path, lines: _Lines) -> Iterator[tuple[int, list[str]]]:
     except csv.Error as error:
         raise UserError(
             f"{path}:{reader.line_num}: found invalid CSV: {error}, expected comma-separated fields",
-            hint="after an unclosed quotation mark the rest is one field",
+            hint="a missing closing quotation mark turns the rest into one field",
         ) from error
 
 
@@ -142,7 +142,7 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
         if len(head) == 1 and sign in head[0]:
             raise UserError(
                 f"{path}:{line}: found fields with {what} between them, expected commas",
-                hint="export it with commas between fields, and points in numbers",
+                hint="export it with commas between fields and decimal points in numbers",
             )
     if head[0] != _TIME:
         raise UserError(f'{path}:{line}: found the column "{clipped(head[0])}", expected {_TIME} first')
@@ -156,7 +156,7 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
             raise UserError(
                 f'{path}:{line}: found the column "{clipped(name)}", expected a unit at its end: '
                 f"{', '.join((*_RATE, *_DELAY))}",
-                hint="as video_kbps or rtt_ms",
+                hint="such as video_kbps or rtt_ms",
             )
         what = "rates" if match["unit"] in _RATE else "delays"
         if (what, match["name"]) in series:
@@ -187,7 +187,7 @@ def _stream(
     if len(points) == 1 and points[0][0] > 0:
         raise UserError(
             f'{path}: found one value in the column "{column}", expected at least two',
-            hint="a rate applies from the time of the row before it",
+            hint="a rate applies from the time of the previous row",
         )
     start = max(_before([time for time, _ in points]), begin) if points else begin
     seconds = 0.0
@@ -197,7 +197,7 @@ def _stream(
         if time > start:
             found.interval(1, round(start - begin, 9), round(time - begin, 9), octets, bps, traffic=name)
         else:
-            found.notes.append(f"the first rate of {name}, at {time:g} s, is left out: no time is before it")
+            found.notes.append(f"the first rate of {name}, at {time:g} s, is left out: there is no earlier time")
         seconds += time - start
         count += octets
         start = time

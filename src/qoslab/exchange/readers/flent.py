@@ -90,7 +90,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
                 found.sample(name, unit, time, value)
     if not streams and not found.samples:
         raise UserError(f"{path}: found no value measured by flent, expected at least one")
-    found.notes.append(f"values are flent's at steps of {step:g} s; bytes of intervals are computed from them")
+    found.notes.append(f"values are those of flent, at steps of {step:g} s; interval bytes are computed from them")
     return found
 
 
@@ -137,5 +137,5 @@ def _stream(
     found.notes.append(f"stream {number_of} is {name}")
     if sparse:
         found.notes.append(
-            f"stream {number_of} has {sparse} gaps without a value: the value after a gap counts for all of it"
+            f"stream {number_of} has {sparse} gaps without a value: the value after a gap applies to the whole gap"
         )

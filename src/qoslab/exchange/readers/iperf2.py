@@ -39,7 +39,7 @@ def read(path: Path) -> Foreign:
         raise UserError(f"{path}: iperf ended with an error: {report.errors[0]}")
     malformed = _malformed(text, report)
     if not totals:
-        reason = "found no line of iperf 2 over a whole test, expected one for each stream"
+        reason = "found no iperf 2 line for the whole test, expected one for each stream"
         raise UserError(f"{path}{malformed or ':'}{';' if malformed else ''} {reason}")
     _check_one_test(path, text)
     _check_whole(path, text, report, totals)
@@ -47,7 +47,7 @@ def read(path: Path) -> Foreign:
         raise UserError(f"{path}{malformed}, expected a number as iperf prints it", hint="was the file edited?")
     found = Foreign(arm_of(path), f"iperf {report.version}".strip())
     if _may_be_first(text, report):
-        found.notes.append("it has one line a stream: if iperf was started with -i, the text stops after an interval")
+        found.notes.append("it has one line per stream: if iperf was started with -i, the text stops after an interval")
     for place, (stream, total) in enumerate(totals.items(), start=1):
         udp = total.datagrams is not None
         found.flow(

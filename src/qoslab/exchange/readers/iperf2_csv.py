@@ -103,9 +103,9 @@ def read(path: Path) -> Foreign:
     if sums:
         found.notes.append(f"{sums} rows of sums over all streams are left out: they are computed from the streams")
     if {key[1] for key in streams} & {key[3] for key in streams}:
-        found.notes.append("its streams are of both directions, and values over all streams too")
+        found.notes.append("its streams run in both directions, and values over all streams include both")
     if not any(stream.rows for stream in streams.values()):
-        found.notes.append("it has one row a stream: if iperf was started with -i, the text stops after an interval")
+        found.notes.append("it has one row per stream: if iperf was started with -i, the text stops after an interval")
     return found
 
 
@@ -194,7 +194,7 @@ def _take(path: Path, stream: _Stream, row: _Row) -> None:
 def _not_one_test(path: Path, row: _Row, what: str) -> UserError:
     return UserError(
         f"{path}:{row.line}: found {what} of stream {row.stream}, expected one test",
-        hint="split the file at the end of each test, and import the parts",
+        hint="split the file at the end of each test and import the parts",
     )
 
 

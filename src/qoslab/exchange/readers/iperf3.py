@@ -138,7 +138,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             # The receiver's summary has the sent bytes, or 0 if they are unknown.
             count = arrived[stream.place]
         elif udp and lost is None:
-            found.notes.append(f"stream {stream.place}: its bytes are those that were sent")
+            found.notes.append(f"stream {stream.place}: its bytes are sent bytes, not received ones")
         elif udp and packets:
             count = round(count * (packets - (lost or 0)) / packets)
         found.flow(

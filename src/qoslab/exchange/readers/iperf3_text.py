@@ -194,11 +194,11 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
         for line in stream.intervals:
             found.interval(place, line.start_s, line.end_s, line.bytes, line.bps, traffic=traffic)
         found.interval_losses(place, ((line.start_s, line.lost) for line in stream.intervals))
-    found.notes.append("iperf3 rounds bytes and rates of a text to three digits; iperf3 -J has them all")
+    found.notes.append("iperf3 rounds bytes and rates in text output to three digits; iperf3 -J prints all digits")
     if test.sent or (test.client and not test.reverse):
         found.notes.append("intervals of a sender count data passed to its kernel, not received data")
     if any(stream.receiver is None for stream in test.streams.values()):
-        found.notes.append("values without a line of the receiver are the sender's")
+        found.notes.append("values without a receiver line are the sender's")
 
 
 def _ends(stream: _Stream) -> list[str]:

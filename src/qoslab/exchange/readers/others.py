@@ -48,4 +48,4 @@ def recognised(path: Path, head: bytes) -> UserError | None:
 
 
 def _error(path: Path, what: str, hint: str) -> UserError:
-    return UserError(f"{path}: found {what}, expected a format of `qoslab import --help`", hint=hint)
+    return UserError(f"{path}: found {what}, expected a format listed by `qoslab import --help`", hint=hint)

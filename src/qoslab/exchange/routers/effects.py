@@ -11,10 +11,10 @@ PATH = "the path: routes here are static, along shortest paths or those of the i
 TABLES = "the path: all interfaces are in one table here, without labels and bridges"
 NAT = "the addresses of packets, and the classes that match by address"
 LINE = "the line: its framing and rate are those of the topology"
-WORK = "the work of the device for a packet, not its queues"
+WORK = "the device's processing of a packet, not its queues"
 TAGS = "the bytes of a tag, and frames that are switched between ports"
 ENCAPSULATED = "the bytes of encrypted or encapsulated packets"
-IPV6 = "packets over IPv6: the topology has one address of an interface, static routes and no load over IPv6"
+IPV6 = "IPv6 packets: the topology has one address per interface, static routes and no IPv6 load"
 NOT_KNOWN = "unknown: compare with the device"
 
 _BLOCKS: tuple[tuple[str, str], ...] = (
@@ -41,7 +41,7 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         "|class-map type inspect|policy-map type inspect|parameter-map|ip reflexive|ip verify|ip access-group",
         FILTERS,
     ),
-    ("class-map|policy-map|table-map|ip nbar", "nothing: no interface of the topology has it"),
+    ("class-map|policy-map|table-map|ip nbar", "nothing: no interface of the topology uses it"),
     (
         "control-plane|ip sla|track |event manager|standby|vrrp|glbp|redundancy|fhrp|rtr ",
         "packets of the device itself, and its reactions to failures",

@@ -153,12 +153,13 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
             router.notes.append(f"{port.name}: {why}: the topology uses {address} instead, a documentation address")
         if port.kind in ("Multilink", "Port-channel") and len(members) > 1:
             router.notes.append(
-                f"{port.name}: one line with the rate of its {len(members)} members; the device divides the packets"
+                f"{port.name}: one line with the rate of its {len(members)} members; the device distributes the "
+                f"packets among them"
             )
         if port.kind == "Dialer" and port.policies and port.value(r"bandwidth (\d+)$") is None:
             router.notes.append(
-                f"{port.name}: percentages are of the rate of {carrier} here; on the device of the default `bandwidth` "
-                f"of {port.name}"
+                f"{port.name}: percentages refer to the rate of {carrier} here, but to the default `bandwidth` of "
+                f"{port.name} on the device"
             )
         chosen.append(
             Attached(

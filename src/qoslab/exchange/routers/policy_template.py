@@ -141,7 +141,7 @@ def _count(router: Router, found: Template, place: tuple[str, Attached, str, str
     port, attached, direction, policy = place
     made = encapsulation_of(router.configuration, Attachment(port, direction, policy, 0))
     if made is None:
-        return "not counted: the bytes of the tunnel"
+        return "not counted: the tunnel bytes"
     titles = listed([f"{each.bytes_text} by {each.title}" for each in made.tunnels])
     added = f"the bytes that encapsulation adds to each packet ({titles})"
     capabilities = GENERATIONS[router.chassis.generation].capabilities
@@ -172,7 +172,8 @@ def _below_tunnels(router: Router, tunnels: Sequence[Tunnel], found: Template) -
             if names := hidden_classes(router.configuration, policy):
                 found.notes.append(
                     f"{attached.port}: class {listed(names)} sees the packets of {tunnel.name} encapsulated on the "
-                    "device, which has no qos pre-classify there; in the topology there is no tunnel, and it matches"
+                    f"device, because qos pre-classify is missing there; the topology has no tunnel, so the class "
+                    f"matches"
                 )
 
 
@@ -187,8 +188,8 @@ def _of_tunnel(port: Port, found: Template) -> Iterator[tuple[int, str, str]]:
         return
     number, first = groups[0]
     found.notes.append(
-        f"{port.name}: the policy {first['policy']} of a spoke in group {first['group']} stands for the tunnel; the "
-        "device has one such policy for each spoke"
+        f"{port.name}: the policy {first['policy']} of a spoke in group {first['group']} represents the tunnel; the "
+        f"device has one such policy for each spoke"
     )
     for other, match in groups[1:]:
         found.refused[other] = f"the topology has one spoke, in group {first['group']}"
@@ -207,7 +208,7 @@ def _carrier_of_tunnel(router: Router, tunnel: Port, tunnels: list[Port]) -> tup
         source = next((each.name for each in ports.values() if each.address and str(each.address.ip) == address), "")
     attached = router.attached_at(source)
     if attached is None:
-        return None, f"the tunnel's source {source or '?'} is no interface of the topology"
+        return None, f"the tunnel's source {source or '?'} is not an interface of the topology"
     if sum(full_name(each.value(r"tunnel source (\S.*)") or "") == source for each in tunnels) > 1:
         return None, f"several tunnels share {source}, and the policy is for the packets of one"
     if source in ports and ports[source].value(r"ip nat outside"):

@@ -95,7 +95,7 @@ def _end(found: Foreign, end: Any, address: Any, steps: Steps) -> ForeignEnd | N
         return None
     if name in OUTSIDE and name not in found.nodes:
         found.refuse(
-            steps, f'found an end at "{name}", expected a node: the machine itself cannot be a node of an experiment'
+            steps, f'found an end at "{name}", expected a node: the host machine cannot be a node of an experiment'
         )
         return None
     return ForeignEnd(name, interface, found.address(address, steps))

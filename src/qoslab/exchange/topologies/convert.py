@@ -140,8 +140,8 @@ def _check_ports(found: Foreign, models: Mapping[str, str]) -> None:
         elif name in models and count > (most := len(_ports_of(models[name]))):
             found.refuse(
                 node.steps,
-                f"found {count} links, expected at most {most}: so many Ethernet ports has a {models[name]}",
-                f'--as "{node.kind}=engine" takes a router with any number, --model another model',
+                f"found {count} links, expected at most {most}, the number of Ethernet ports of a {models[name]}",
+                f'--as "{node.kind}=engine" uses a router with any number of ports; --model selects another model',
             )
 
 
@@ -164,7 +164,7 @@ def _links(
     )
     for link in found.links:
         if link.rate is None:
-            found.note(f"links without a rate have {wishes.rate}")
+            found.note(f"links without a rate get {wishes.rate}")
         addresses = _addresses(found, link, free)
         if addresses is None:
             continue
@@ -203,11 +203,11 @@ def _addresses(
             pools = ", ".join(map(str, POOLS))
             found.refuse(
                 link.steps,
-                f"found no address, and none left for it in {pools}; expected one for each end",
+                f"found no address, and no free one in {pools}; expected one for each end",
                 "give the link addresses, or other links smaller prefixes",
             )
             return None
-        found.note(f"links without addresses have some of {pool}")
+        found.note(f"links without addresses get addresses from {pool}")
     others = [each for each in islice(_hosts(prefix), 3) if each != given]
     if first is not None:
         others.insert(0, first)

@@ -84,7 +84,7 @@ def _link(found: Foreign, link: Any, steps: Steps) -> None:
     ends = _ends(found, link, steps)
     if len(ends) != 2:
         named = ", ".join(end.node for end in ends) or "none"
-        hint = "" if len(ends) > 2 else "a stub network has nobody to send to it; remove it"
+        hint = "" if len(ends) > 2 else "no traffic can cross a stub network; remove it"
         found.refuse(steps, f"found a link with {len(ends)} nodes ({named}), expected two", hint)
         return
     kind = attributes.get("type", "p2p")

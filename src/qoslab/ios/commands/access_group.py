@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 # Our own words, and no refusal: the list may become another one.
-OTHER_FAMILY = "Access list {name} is one of {other}: no packets of {family} are filtered"
+OTHER_FAMILY = "Access list {name} is an {other} list: no {family} packets are filtered"
 
 _IPV4 = "ip access-group (<list:1-199>|<list:1300-2699>|<name:word>) (in|out)"
 _HELP = {

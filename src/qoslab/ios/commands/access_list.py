@@ -52,7 +52,7 @@ OTHER_KIND = "% A named {kind} access list with this name already exists"
 INVALID_NAME = "% Invalid access list name."
 NO_SUCH_GROUP = "% There is no {kind} object group {name}"
 EMPTY_GROUP = "% Object group {name} is empty"
-TOO_MANY = "% Object groups of access list {name} stand for {count} entries, at most {limit} are possible"
+TOO_MANY = "% Object groups of access list {name} expand to {count} entries, at most {limit} are allowed"
 MOST_EXPANDED = 2048
 """Maximum entries of a list after expansion of its object groups, as in the manual of the Catalyst 4500."""
 KINDS = {"standard": "standard IP", "extended": "extended IP", "ipv6": "IPv6"}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 # Our own words.
-ONE_CIRCUIT = "a port has one circuit, and {interface} has {circuit}: enter `no pvc {circuit}` there first"
+ONE_CIRCUIT = "a port has one circuit, and {interface} already has {circuit}: enter `no pvc {circuit}` there first"
 
 ENGINE_ENCAPSULATIONS: dict[AtmEncapsulation, program_formats.Framing] = {
     "aal5snap": "aal5snap",

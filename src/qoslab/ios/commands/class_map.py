@@ -50,7 +50,9 @@ IN_USE = "% Class-map {name} is being used"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 WELL_KNOWN = "% class-default is a well-known class and is not configurable under class-map"
 # Our own words: where a packet came in is known by port.
-NO_INPUT_SUBINTERFACE = "% match input-interface takes no subinterface here: use match vlan in a policy of the port"
+NO_INPUT_SUBINTERFACE = (
+    "% match input-interface does not accept a subinterface here: use match vlan in a policy of the port"
+)
 LOOP = "% Class-map {name} can not match itself"
 
 
@@ -148,7 +150,7 @@ def _description(session: ConfigSession, args: Args) -> None:
         "discard": "Discard Class value",
         "class-map": "Class map",
         "class": "class-map name",
-        "rtp": "Real-time Transport Protocol, known by its UDP ports",
+        "rtp": "Real-time Transport Protocol, identified by UDP port",
         "audio": "match voice packets",
         "lower": "Lower bound of UDP destination port",
         "range": "Range of UDP ports",
@@ -163,8 +165,8 @@ def _description(session: ConfigSession, args: Args) -> None:
         "smtp": "Simple Mail Transfer Protocol",
         "tcp": "Transmission Control Protocol",
         "udp": "User Datagram Protocol",
-        **dict.fromkeys(BY_PORT, "Known by its ports"),
-        **dict.fromkeys(BY_NUMBER, "Known by its number"),
+        **dict.fromkeys(BY_PORT, "Identified by port"),
+        **dict.fromkeys(BY_NUMBER, "Identified by protocol number"),
     },
 )
 def add_match(session: ConfigSession, args: Args) -> None:

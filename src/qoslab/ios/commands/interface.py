@@ -41,7 +41,7 @@ subinterface is already configured as part of an IEEE 802.10, IEEE 802.1Q,
 or ISL vLAN."""
 OTHER_KIND = "no interface of this kind is modelled"
 MOST_IN_RANGE = 1000
-SERIAL_CIRCUITS = "subinterfaces of serial lines are circuits of Frame Relay, which is not modelled"
+SERIAL_CIRCUITS = "subinterfaces of serial lines are Frame Relay circuits, which are not modelled"
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
 
@@ -107,7 +107,7 @@ _RANGE = re.compile(
     help={
         "interface": "Select an interface to configure",
         "range": "interface range command",
-        "interfaces": "As `FastEthernet0/0 - 1 , Serial0/0`",
+        "interfaces": "Such as `FastEthernet0/0 - 1 , Serial0/0`",
     },
 )
 def _interface_range(session: ConfigSession, args: Args) -> None:

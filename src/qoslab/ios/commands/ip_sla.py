@@ -66,15 +66,15 @@ RUNNING = (
 NOT_CONFIGURED = "%Entry not configured"
 BAD_FREQUENCY = "%Illegal Value: Cannot set Frequency to be less than Timeout"
 BAD_TIMEOUT = "%Illegal Value: Cannot set Timeout to be greater than Frequency"
-ONLY_IPV4 = "%Illegal Value: tos is of IPv4 operations, traffic-class of IPv6 ones"
-ONLY_IPV6 = "%Illegal Value: traffic-class is of IPv6 operations, tos of IPv4 ones"
+ONLY_IPV4 = "%Illegal Value: tos is for IPv4 operations, traffic-class for IPv6"
+ONLY_IPV6 = "%Illegal Value: traffic-class is for IPv6 operations, tos for IPv4"
 LINK_LOCAL = "%Illegal Value: {address} is link-local; an operation needs an address of wider scope"
 BAD_SIZE = "%Illegal Value: request data size must be {low} to {high}"
 
 _IP_SLA = {
     "ip": "Global IP configuration subcommands",
     "sla": "IP Service Level Agreement",
-    "monitor": "The form of releases before 12.4(4)T",
+    "monitor": "Syntax of releases before 12.4(4)T",
     "number": "Entry Number",
 }
 

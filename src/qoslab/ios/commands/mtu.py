@@ -13,7 +13,7 @@ from qoslab.ios.model.device import Interface
 from qoslab.ios.model.mtu import DEFAULT_MTU, line_mtu
 from qoslab.ios.registry import INTERFACE_LINES
 
-NO_LONGER = f"every line takes packets of up to {DEFAULT_MTU} bytes"
+NO_LONGER = f"all lines accept packets of up to {DEFAULT_MTU} bytes"
 MOST = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 9216, "Serial": 17940}
 """Maximum value in the answer to `?`, by type of interface [R]."""
 

@@ -26,11 +26,10 @@ from qoslab.ios.registry import BLOCKS
 # of the following refusals is modelled on IOS, not taken from a printout.
 IN_USE = "% Object group {name} is in use, it can not be removed"
 LAST_OBJECT = "% Object group {name} is in use, its last object can not be removed"
-OTHER_KIND = "% Object group {name} is one of {kind}"
+OTHER_KIND = "% Object group {name} is a {kind} object group"
 UNKNOWN = "% Object group {name} is not configured"
-LOOP = "% Object group {name} can not hold itself"
+LOOP = "% Object group {name} can not contain itself"
 
-_KINDS = {"network": "addresses", "service": "services"}
 _HELP = {
     "object-group": "Object-group configuration",
     "network": "network group",
@@ -79,7 +78,7 @@ def _object_group(session: ConfigSession, args: Args) -> None:
     kind: Literal["network", "service"] = "network" if "network" in args else "service"
     present = groups.get(name)
     if present is not None and present.kind != kind:
-        raise RejectedError(OTHER_KIND.format(name=name, kind=_KINDS[present.kind]))
+        raise RejectedError(OTHER_KIND.format(name=name, kind=present.kind))
     if args.unset:
         if present is not None and (_used(session.device, name) or _holders(session.device, name)):
             raise RejectedError(IN_USE.format(name=name))
@@ -173,7 +172,7 @@ def _nested(session: ConfigSession, args: Args, name: str) -> str:
     if name not in groups:
         raise RejectedError(UNKNOWN.format(name=name))
     if groups[name].kind != group.kind:
-        raise RejectedError(OTHER_KIND.format(name=name, kind=_KINDS[groups[name].kind]))
+        raise RejectedError(OTHER_KIND.format(name=name, kind=groups[name].kind))
     if any(each.name == group.name for each in reached(groups, name)):
         raise RejectedError(LOOP.format(name=group.name))
     return name

@@ -118,7 +118,7 @@ _HELP: dict[str, str] = {
 }
 
 # The wording is modelled on IOS, not taken from a printout.
-ONE_BUCKET = "% A dynamic bucket is the only one of its policer: leave out bc, pir, be and violate-action"
+ONE_BUCKET = "% A policer with a dynamic bucket has no other bucket: leave out bc, pir, be and violate-action"
 PEAK_BELOW_COMMITTED = "PIR must not be less than CIR"
 ORDER_WORDS["police.pir"] = PEAK_BELOW_COMMITTED
 

@@ -21,7 +21,7 @@ from qoslab.ios.registry import (
 INCONSISTENT_MASK = "%Inconsistent address and mask"
 
 
-NOT_OVER = "no packet of a lab goes over this kind of interface: route over a port"
+NOT_OVER = "no lab packet uses this kind of interface: route over a port"
 
 
 OWN_ADDRESS = "%Invalid next hop address (it's this router)"

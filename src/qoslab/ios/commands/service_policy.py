@@ -38,7 +38,7 @@ TOO_DEEP = "% Policy-map hierarchy exceeds {limit} levels"
 
 
 # Our own words.
-BELOW_CIRCUIT = "on ATM a policy is that of a circuit: enter it below `pvc`"
+BELOW_CIRCUIT = "on ATM a policy is attached to a circuit: enter it under `pvc`"
 
 
 ALREADY_ATTACHED = "Policy map {policy} is already attached"

@@ -17,7 +17,7 @@ from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.policy import PolicyClass
 from qoslab.ios.registry import CLASS_LINES, Layout
 
-ABOUT = "the congestion bits of frame relay, which no frame here has"
+ABOUT = "Frame Relay congestion bits, which no frame here carries"
 
 
 @CONFIG.add(

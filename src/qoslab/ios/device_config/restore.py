@@ -94,7 +94,7 @@ def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
         if mine is None:
             continue
         if block.how.referred is not None and mine.differs(block):
-            found.append(f"it has its own `{mine.line}`, with other content")
+            found.append(f"it has its own `{mine.line}`, with different content")
         for name, child in mine.children.items():
             wanted = block.children.get(name)
             if child.how.attaches and wanted is not None and wanted.line != child.line:

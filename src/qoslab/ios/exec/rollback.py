@@ -62,7 +62,7 @@ _DIFFERENCES = {
     "config": "Config archive functions",
     "differences": "Display the differences between two config files",
     "url": "First file",
-    "other": "Second file; the running configuration where absent",
+    "other": "Second file (default: running configuration)",
 }
 
 

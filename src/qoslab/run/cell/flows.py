@@ -215,7 +215,7 @@ class RunningFlow:
                 return False
             side = "server" if client_ended else "client"
             raise TrafficError(
-                f'{self.flow.tool} {side}, traffic "{self.flow.name}": {self._unreached() or "not done"} '
+                f'{self.flow.tool} {side}, traffic "{self.flow.name}": {self._unreached() or "not finished"} '
                 f"{self.commands.deadline_s:.0f} s after its start"
             )
         return False
@@ -350,7 +350,9 @@ class _Observer:
 
     def finish(self) -> None:
         if self._thread is None:
-            raise RunInvalid("the traffic ended before two thirds of its time", hint="see the raw output in traffic/")
+            raise RunInvalid(
+                "the traffic ended before two thirds of its duration", hint="see the raw output in traffic/"
+            )
         self._thread.join()
         if self._error is not None:
             raise self._error

@@ -173,8 +173,7 @@ class Journal:
     def never_came(self, observation: Observation, moment: Trigger, why: str) -> None:
         """Record that a show command was not run."""
         self.warn(
-            f'{observation.node}: "{observation.command}" was to be taken at {moment}, a time that was never '
-            f"reached: {why}"
+            f'{observation.node}: "{observation.command}" was due at {moment}, a time that was never reached: {why}'
         )
 
     def conclude(self) -> CellRecord:

@@ -87,7 +87,7 @@ class Triggered:
             elif router in self._data_planes:
                 wait.never = asyncio.run(self._until_counted(router, wait.moment))
             else:
-                wait.never = f"{router} gives no counters during the traffic; use a time as the trigger"
+                wait.never = f"{router} provides no counters during the traffic; use a time as the trigger"
             if not wait.never:
                 for each in wait.wanted:
                     wait.taken.append(self._observe(each.node, each.command))
@@ -96,7 +96,7 @@ class Triggered:
 
     def _until(self, seconds: float) -> str:
         over = self._stop.wait(max(0.0, self._zero + seconds - time.monotonic()))
-        return f"the traffic was over after {time.monotonic() - self._zero:.1f} s" if over else ""
+        return f"the traffic ended after {time.monotonic() - self._zero:.1f} s" if over else ""
 
     async def _until_counted(self, router: str, moment: Trigger) -> str:
         value, before, last = moment.at.value, 0, self._zero

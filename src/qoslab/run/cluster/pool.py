@@ -125,5 +125,5 @@ class Pool:
         worker.end(time.monotonic() + END_S)
         status = worker.process.returncode
         how = f"with status {status}" if status >= 0 else f"by {signal.Signals(-status).name}"
-        self._note(f"worker process {worker.process.pid} has left, ended {how}")
-        return f"the worker process that ran it died, ended {how}"
+        self._note(f"worker process {worker.process.pid} ended {how}")
+        return f"the worker process that ran it ended {how}"

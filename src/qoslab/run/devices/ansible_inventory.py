@@ -310,7 +310,7 @@ def _refuse_unread(
     for name, access in routers.items():
         for word in SSH_ARGUMENTS if isinstance(access, IosAccess) else ():
             if given := _text(variables.get(name, {}), word):
-                hint = "no ssh program reaches it: a jump host is qoslab_jump, old algorithms are qoslab_old_ssh"
+                hint = "no ssh program connects to it: qoslab_jump gives a jump host, qoslab_old_ssh old algorithms"
                 reader.refuse(name, word, f'found "{given}" on a router, expected it on hosts only', hint)
     for name in hosts:
         given_here = variables.get(name, {})

@@ -24,9 +24,9 @@ def ask_for(source: Path, routers: Collection[str]) -> None:
             continue
         who = f"{access.user} on {name}" if access.user else name
         if access.password is None:
-            given.setdefault(name, {})["password"] = _asked(f"Password of {who} (empty: a key): ")
+            given.setdefault(name, {})["password"] = _asked(f"Password for {who} (empty: use a key): ")
         if access.enable is None:
-            given.setdefault(name, {})["enable"] = _asked(f"Enable secret of {name} (empty: none): ")
+            given.setdefault(name, {})["enable"] = _asked(f"Enable secret for {name} (empty: none): ")
     give_secrets(source, given)
 
 

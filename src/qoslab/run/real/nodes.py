@@ -60,7 +60,7 @@ class ExternalProcess:
             if self._channel.lost:
                 raise HostLost(f"{self._channel.name} is unreachable: {self._channel.lost}")
             if deadline is not None and time.monotonic() > deadline:
-                raise TimeoutError(f"still runs after {timeout_s:g} s")
+                raise TimeoutError(f"still running after {timeout_s:g} s")
         assert self._output.status is not None
         return self._output.status
 

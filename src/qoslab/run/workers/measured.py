@@ -79,7 +79,7 @@ class MeasuredWorker(ABC):
             if error is None:
                 raise
             # The error that ended the run takes precedence; this one may follow from it.
-            self._note(f"{self._label}: while it ended: {failure.message}")
+            self._note(f"{self._label}: while the lab was ending: {failure.message}")
 
     # Differences between kinds of labs
 
@@ -217,7 +217,7 @@ class MeasuredWorker(ABC):
         try:
             self._leave()
         except QoslabError as failure:
-            self._note(f"{self._label}: while it ended: {failure.message}")
+            self._note(f"{self._label}: while the lab was ending: {failure.message}")
 
     def _check(self) -> None:
         """Raise if the lab has died, or if the user has been waiting for the end of the run."""

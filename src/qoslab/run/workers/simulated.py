@@ -194,14 +194,14 @@ class _CellRun:
                     self._check()
                     if time.monotonic() > deadline:
                         raise SimulationError(
-                            f"{PROGRAM} was not done after {limit:.0f} s",
+                            f"{PROGRAM} did not finish within {limit:.0f} s",
                             hint="The scenario is in the cell's config/scenario.json.",
                         ) from None
         if process.returncode == 0:
             return output
         reason = (errors.strip().splitlines() or ["it printed nothing"])[-1]
         if reason.startswith(SCENARIO_REFUSED):
-            raise UserError(f"{self._cell.name}: {PROGRAM} refuses it: {reason.removeprefix(SCENARIO_REFUSED)}")
+            raise UserError(f"{self._cell.name}: {PROGRAM} rejects it: {reason.removeprefix(SCENARIO_REFUSED)}")
         raise SimulationError(f"{PROGRAM} {how_ended(process.returncode)}: {reason}")
 
     def _keep(self, result: Result, scenario: program_formats.Scenario, routers: Mapping[str, Router]) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 # The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout.
-ONE_ACCESS_LIST = "Command rejected: class-map {name} has an access-group already, one is supported"
+ONE_ACCESS_LIST = "Command rejected: class-map {name} already has an access-group, only one is supported"
 AGGREGATE_UNKNOWN = "Command rejected: aggregate policer {name} is not configured"
 AGGREGATE_ELSEWHERE = "Command rejected: aggregate policer {name} is used by policy-map {policy}"
 TRUST_AND_SET = "Command rejected: trust and set can not be configured in the same class"

@@ -22,17 +22,17 @@ VLAN = "Vlan"
 
 # The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout;
 # the refused cases are in the guide, except for NO_ACTION, which is from memory.
-ONE_CHILD = "Command rejected: policy-map {name} has a child, a hierarchical policy-map has two levels"
+ONE_CHILD = "Command rejected: policy-map {name} has a child, but a hierarchical policy-map has only two levels"
 OWN_CHILD = "Command rejected: policy-map {name} can not be its own child"
 VLAN_ONLY = "Command rejected: hierarchical policy-map {name} can be attached to a VLAN interface only"
-ONE_OF_BOTH = "Command rejected: policy-map {name} is attached to a {other}, it can not be on a {this} too"
-VLAN_POLICER = "Command rejected: class {name} polices, policers are not supported at the VLAN level"
-VLAN_PORTS = "Command rejected: class {name} matches an input-interface, which is for the interface level only"
+ONE_OF_BOTH = "Command rejected: policy-map {name} is attached to a {other} and can not be attached to a {this} too"
+VLAN_POLICER = "Command rejected: class {name} has a policer, which is not supported at the VLAN level"
+VLAN_PORTS = "Command rejected: class {name} matches an input-interface, which is supported at the interface level only"
 NO_ACTION = "Command rejected: class {name} has a child policy-map and neither set nor trust"
-PORT_ACTION = "Command rejected: class {name} can have a policer of its own only, at the interface level"
+PORT_ACTION = "Command rejected: class {name} can not use an aggregate policer at the interface level"
 PORT_MATCH = "Command rejected: class {name} has to match input-interface only, at the interface level"
-ATTACHED = "Command rejected: policy-map {name} is in a hierarchical policy-map that is attached, detach that first"
-PORT_VLAN_BASED = "Command rejected: {name} is VLAN-based, its policy is that of the VLAN interface"
+ATTACHED = "Command rejected: policy-map {name} is part of an attached hierarchical policy-map, detach that first"
+PORT_VLAN_BASED = "Command rejected: {name} is VLAN-based and uses the policy of the VLAN interface"
 
 
 CONFIG.add(

@@ -80,8 +80,8 @@ class IosProber(Prober):
             answered = self._latest(self._prints[-1]).get("successes")
             if isinstance(answered, int) and answered > len(self._rtts):
                 self.warnings.append(
-                    f"{answered - len(self._rtts)} of {answered} answered runs were over before they were read, "
-                    "and are not in its figures"
+                    f"{answered - len(self._rtts)} of {answered} answered runs ended before they were read and are "
+                    f"missing from its results"
                 )
         self.setting.cell.write(self.file("txt"), "\n".join(self._prints))
         if self.probe.source in self.setting.lab.data_planes:

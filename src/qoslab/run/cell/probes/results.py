@@ -61,12 +61,12 @@ def unanswered(probe: Probe, code: str, reason: str = "") -> RunInvalid:
     """Return the error for unanswered packets; `code` is the latest return code, `reason` is added."""
     code = RETURN_CODES.get(code, code)
     advice = {
-        "No connection": f"no responder of {probe.destination} answers on UDP port 1967; on a router it is "
-        '"ip sla responder", and the other end must be qoslab too (docs/internals/devices.md)',
-        "Timeout": f"no answer of {probe.destination} came back in time; is there a route both ways, does a policy "
+        "No connection": f"no responder on {probe.destination} answers on UDP port 1967; on a router "
+        'enable it with "ip sla responder"; the other end must also run qoslab (docs/internals/devices.md)',
+        "Timeout": f"no answer from {probe.destination} arrived in time; is there a route both ways, does a policy "
         "drop it, is the timeout too short for the load?",
-        "Unknown": "no run has ended; give the probe more time, or a lower frequency and timeout",
-        "Busy": "no run has ended before the next was due; lengthen the frequency",
+        "Unknown": "no run ended; give the probe more time, or a lower frequency and timeout",
+        "Busy": "no run ended before the next was due; increase the frequency value",
     }.get(code, "see its files in probes/")
     return RunInvalid(f"no packet was answered (return code: {code}{f', {reason}' if reason else ''}): {advice}")
 

@@ -30,8 +30,8 @@ def choose() -> Helper:
     release = version("ansible-core")
     if ".".join(release.split(".")[:2]) not in COMPARED:
         return Helper(
-            note=f"Ansible's own connection helper is used, some seconds slower in each arm: qoslab's was tested with "
-            f"ansible-core {', '.join(COMPARED)}, and {release} is installed"
+            note=f"Ansible's own connection helper is used, some seconds slower in each arm: the helper of "
+            f"qoslab was tested with ansible-core {', '.join(COMPARED)}, but {release} is installed"
         )
     import ansible
 

@@ -574,7 +574,7 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     proxy_error = _PROXY_ERROR.search(text)
     if proxy_error is not None:
         message = f"{failure.host}: {proxy_error['why']}"
-        hint = "Check whether the router answers, and the transcripts of its logins."
+        hint = "Check whether the router answers, and read the transcripts of its logins."
     elif trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
     elif failure.intent == "verify" and text_of_result:
@@ -584,7 +584,7 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
         message = f"{failure.host} could not be read back:\n{text}"
         hint = "Check whether the router answers to show commands."
     elif failure.intent == "restore" and text_of_result:
-        message = f"{failure.host} is not back at its configuration from before the run:\n{text_of_result}"
+        message = f"{failure.host} does not have its configuration from before the run:\n{text_of_result}"
         hint = "Restore it by hand; the earlier configuration is in the run folder."
     else:
         message = f"{failure.host} refused the configuration ({failure.intent}):\n{text}"
@@ -609,7 +609,7 @@ _TROUBLES = (
     # Both concern the process that holds the connection for Ansible's tasks.
     (
         r"[Uu]nable to decode JSON|[Uu]nable to connect to socket",
-        "lost the connection that Ansible had to it",
+        "lost its connection to Ansible",
         "Find out why its process ended.",
     ),
     (r"ssh connection failed|[Ff]ailed to connect|[Cc]onnection refused|[Nn]o route to host|timed out", *_UNREACHABLE),

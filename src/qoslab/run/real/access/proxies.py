@@ -132,7 +132,7 @@ class AccessProxies:
         asked = {name: self._helper.ask(device=name, op="open") for name in devices or self._ways}
         troubles = {}
         for name, future in asked.items():
-            reply = self._wait(future, 10 * self._ways[name].answer_s, f"did not say whether {name} lets it in")
+            reply = self._wait(future, 10 * self._ways[name].answer_s, f"did not report whether {name} accepts it")
             if reply["ok"]:
                 self._round_trips[name] = reply["round_trip_s"]
             else:

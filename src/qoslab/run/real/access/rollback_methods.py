@@ -154,7 +154,7 @@ class Applet(Countdown):
         free, needed = _FREE.search(state.flash), len(state.running.encode())
         if free is None or int(free[1]) >= needed:
             return ""
-        return f"flash has {free[1]} bytes free, and the copy needs {needed}"
+        return f"flash has {free[1]} bytes free, but the copy needs {needed}"
 
     def begin(self, ask: Ask, minutes: int) -> str:
         """See `Countdown`."""
@@ -218,7 +218,7 @@ class Restart(Countdown):
         if reason := self.can(RollbackState(*ask("show running-config", "show startup-config"))):
             return reason
         *_, shown = ask(*self.start(minutes), *self.looks)
-        return "" if _SCHEDULED in shown else refusal_in(shown) or f"it says: {shown.strip()}"
+        return "" if _SCHEDULED in shown else refusal_in(shown) or f"it shows: {shown.strip()}"
 
 
 COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(

@@ -108,7 +108,7 @@ def too_long(choice: Choice, minutes: int) -> str:
     countdown = COUNTDOWNS.get(choice)
     if countdown is None or minutes <= countdown.most_minutes:
         return ""
-    return f"its longest time is {countdown.most_minutes} min, and the longest cell needs {minutes} min"
+    return f"its maximum is {countdown.most_minutes} min, but the longest cell needs {minutes} min"
 
 
 def tried(wanted: Choice | None) -> tuple[Choice, ...]:

@@ -185,7 +185,7 @@ def _key_trouble(way: AccessMethod) -> AccessError:
     port = way.port or SSH_PORT
     file = "the known_hosts file" if way.known_hosts is None else "its known host keys"
     if _known_keys(way, port):
-        message = f"{way.place} showed another host key than {file} has"
+        message = f"{way.place} presented a host key that differs from the one in {file}"
         hint = "If the device was replaced or has a new key, remove the old key (ssh-keygen -R) and log in once."
         return AccessError(Kind.KEY_CHANGED, message, hint)
     option = " -oHostKeyAlgorithms=+ssh-rsa -oKexAlgorithms=+diffie-hellman-group1-sha1" if way.old_ssh else ""
@@ -196,7 +196,7 @@ def _key_trouble(way: AccessMethod) -> AccessError:
 def _algorithm_trouble(way: AccessMethod, old_only: list[str], message: str) -> AccessError:
     hint = "Telnet or the console remain: set qoslab_reach: telnet for it in the inventory."
     if not way.old_ssh:
-        found = ": these are SHA-1 and CBC." if old_only else f" (SHA-1 and CBC as well). Else: {hint}"
+        found = ": these are SHA-1 and CBC." if old_only else f" (SHA-1 and CBC as well). Otherwise: {hint}"
         hint = f"Set qoslab_old_ssh: true for it in the inventory{found}"
     what = f"it offers only {', '.join(old_only)}" if old_only else message
     return AccessError(Kind.NO_ALGORITHM, f"{way.place}: {what}", hint)

@@ -399,7 +399,7 @@ class Settings:
         found: dict[str, Any] = {key: read_sysctl(key) for key in sysctls}
         found.update({f"to {address}": in_force(address) for address in far})
         wrong = [
-            f"{what} is {there or 'unknown to the kernel'} and not {value}" if value else f"there is no {what}"
+            f"{what} is {there or 'unknown to the kernel'}, not {value}" if value else f"there is no {what}"
             for what, there, value in differences(sysctls, far, alike=self._way == "as it is")
         ]
         for route in routes:
@@ -407,7 +407,7 @@ class Settings:
             have = metrics_of(shown[0]) if shown else {}
             found[f"route {route['prefix']}"] = shown[0].strip() if shown else "none"
             wrong += [
-                f"the route to {route['prefix']} has {name} {have.get(name, 'of the kernel')} and not {value}"
+                f"the route to {route['prefix']} has {name} {have.get(name, 'of the kernel')}, not {value}"
                 for name, value in route["metrics"].items()
                 if have.get(name) != value
             ]

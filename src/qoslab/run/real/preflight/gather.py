@@ -51,7 +51,7 @@ PROBER = "sla"
 """Program of hosts that sends and answers probes."""
 EVERYWHERE = ("ip", "tc", "nsenter")
 OF_LINUX_ROUTERS = ("ethtool", "unshare")
-RIGHTS = "Let its login have CAP_NET_ADMIN and CAP_SYS_ADMIN, as root of a machine has."
+RIGHTS = "Give its login CAP_NET_ADMIN and CAP_SYS_ADMIN, which root of a machine has."
 """Advice if commands cannot be tried on a Linux router."""
 
 

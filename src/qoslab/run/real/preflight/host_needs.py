@@ -20,7 +20,7 @@ def rights(facts: Facts) -> Iterator[Found]:
     for name, host in facts.hosts.items():
         way = facts.host_settings[name].isolate
         if way != "as it is" and not host.root:
-            message = f'found a login without root\'s rights, expected them for qoslab_isolate: "{way}"'
+            message = f'found a login without root privileges, expected them for qoslab_isolate: "{way}"'
             yield Found(name, message, "set ansible_become: true, log in as root, or set qoslab_isolate to `as it is`")
         if host.no_capture:
             message = (

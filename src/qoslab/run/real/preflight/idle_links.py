@@ -144,7 +144,7 @@ def _between_quartiles(times: Sequence[float]) -> float:
 
 
 def _not_measured(link: Link, what: str, why: str) -> Found:
-    message = f"found its {what} not measured ({why}), expected it to be compared"
+    message = f"found its {what} not measured ({why}), expected a measurement"
     return Found(f"link {link.name}", message, "measure it yourself, or use a host at one end", grave=False)
 
 

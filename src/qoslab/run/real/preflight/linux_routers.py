@@ -14,7 +14,7 @@ def linux_routers(facts: Facts) -> Iterator[Found]:
         if kernel is None:
             continue
         if not router.root:
-            message = "found a login without root's rights, expected them for changes of qdiscs"
+            message = "found a login without root privileges, expected them for changes to qdiscs"
             yield Found(name, message, "set ansible_become: true, or log in as root")
         if not kernel.forwards:
             message = "found net.ipv4.ip_forward 0, expected 1: it is a router of the experiment"

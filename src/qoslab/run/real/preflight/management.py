@@ -17,9 +17,7 @@ def management(facts: Facts) -> Iterator[Found]:
         settings = facts.host_settings[name]
         own = {settings.device(near.interface) for _, near, _ in facts.experiment.topology.links_of(name)}
         if host.management in own:
-            message = (
-                f"found the path to it through {host.management}, expected another interface than that of the test"
-            )
+            message = f"found the path to it through {host.management}, expected an interface outside the test networks"
             yield Found(name, message, "reach it through another interface")
         if settings.isolate == "namespace":
             continue  # It contains nothing but the test interfaces.
@@ -31,7 +29,7 @@ def management(facts: Facts) -> Iterator[Found]:
         for address, (device, prefix) in host.routes.items():
             if not device or device in own or not _stays(settings.isolate, address, prefix, networks):
                 continue
-            message = f"found the route to {address} by {device}, expected it by {' or '.join(sorted(own))}"
+            message = f"found the route to {address} through {device}, expected it through {' or '.join(sorted(own))}"
             yield Found(name, message, f"fix the route to {prefix}")
     for name, router in facts.routers.items():
         try:

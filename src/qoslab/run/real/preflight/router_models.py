@@ -26,7 +26,7 @@ def devices(facts: Facts) -> Iterator[Found]:
             hint = (
                 f"run with --set {name}.model={router.model}"
                 if router.model in MODELS
-                else f"give qoslab_model: {router.model} for it in the inventory, if it is to stand for a {node.model}"
+                else f"give qoslab_model: {router.model} for it in the inventory, if it represents a {node.model}"
             )
             yield Found(
                 name, f"found model {router.model}, expected {model}", f"check that it is the right device, or {hint}"
@@ -48,7 +48,7 @@ def interfaces(facts: Facts) -> Iterator[Found]:
     """Check that every interface of the experiment is present."""
     unread = {name: router.unread for name, router in facts.routers.items() if router.ios and router.unread}
     for name, reason in unread.items():
-        message = f"found no parser for its answer to `{INTERFACES}` ({reason}), expected to see its interfaces"
+        message = f"found no parser for its answer to `{INTERFACES}` ({reason}), expected a list of its interfaces"
         yield Found(name, message, f"enter `{INTERFACES}` there and check whether it prints them as IOS does")
     for link, end, _ in facts.ends():
         device = facts.device(end)

@@ -16,7 +16,7 @@ def tcp(facts: Facts) -> Iterator[Found]:
                     name, f"found no {what}, expected one", "add a route there, through the experiment's router"
                 )
                 continue
-            hint = f"{_remedy(what, wanted)}, or let qoslab_isolate be `in place` or `namespace`"
+            hint = f"{_remedy(what, wanted)}, or set qoslab_isolate to `in place` or `namespace`"
             yield Found(name, f"found {what} {there or 'unknown to its kernel'}, expected {wanted}", hint)
 
 

@@ -81,7 +81,7 @@ def sent_commands(plan: Plan, settings: Mapping[str, LinuxRouterSettings]) -> It
             yield f"  {title}" + ("" if steps is not None else ", after the removal of all qdiscs")
             yield from (f"    {' '.join(each)}" for each in (wanted if steps is None else steps))
             before = wanted
-        yield from ("  at the end, also if the connection ends", "    qdisc del, as far as there are any")
+        yield from ("  at the end, also if the connection ends", "    qdisc del, for existing qdiscs only")
 
 
 class _Router:
@@ -137,7 +137,7 @@ class _Router:
         if not self._ways:
             yield "  rollback timer: none (inventory); if the run is killed, restore with `qoslab lab rescue`"
             return
-        first = ", the first that the router can" if len(self._ways) > 1 else ""
+        first = ", the first that the router supports" if len(self._ways) > 1 else ""
         yield f"  rollback timer: {minutes} min after contact with this machine is lost{first}"
         for way in self._ways:
             yield f"    {way}: {COUNTDOWNS[way].effect}"

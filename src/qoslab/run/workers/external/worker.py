@@ -124,7 +124,7 @@ class ExternalWorker(MeasuredWorker):
 
     def _make_ready(self, gathering: Gathering) -> Facts:
         """Check before any change; then prepare the interfaces, and examine those that were down."""
-        self._tell(self._label, "look at the lab")
+        self._tell(self._label, "preflight checks")
         facts = look_around(gathering, self._note)
         if another := others(self._began_in.get("devices", {}), devices_seen(facts)):
             hint = "Results of two labs cannot be mixed: start a new run, without --resume."
@@ -219,7 +219,7 @@ class ExternalWorker(MeasuredWorker):
         else:
             self._compare(folder)
         finally:
-            self._tell(self._label, "leave the hosts")
+            self._tell(self._label, "restore the hosts")
             for each in lab.close():
                 self._note(f"could not be restored on {each}")
             self._tell(self._label, "")

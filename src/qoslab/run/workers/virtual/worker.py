@@ -103,7 +103,7 @@ class LabWorker(MeasuredWorker):
             if name not in ssh:
                 way = lab.ssh(name)
                 self._note(
-                    f"look around in {name}: ssh -p {way.port} {way.user}@{way.host}, "
+                    f"log in to {name}: ssh -p {way.port} {way.user}@{way.host}, "
                     f"password {way.password}, enable secret {way.enable}"
                 )
         self.described = self.described or lab.describe()

@@ -74,7 +74,7 @@ KINDS = (
         refused={
             "r2q": "give each class its quantum",
             "direct_qlen": "unclassified packets go to the default class",
-            "offload": "the engine is no network card",
+            "offload": "the engine is not a network card",
         },
         classes=Kind(
             "class htb",
