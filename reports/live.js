@@ -35,8 +35,8 @@
     return made;
   }
 
-  const CLASSES = [["title", "Class"], ["offered", "offered"], ["sent", "sent"], ["dropped", "dropped"], ["queue", "queue, packets"], ["wait", "wait in it"]];
-  const INTERFACES = [["title", "Interface"], ["input", "input"], ["output", "output"], ["queue", "queue, packets"], ["drops", "drops so far"], ["delay", "delay in it"]];
+  const CLASSES = [["title", "Class"], ["offered", "offered"], ["sent", "sent"], ["dropped", "dropped"], ["queue", "queue, packets"], ["wait", "waiting time"]];
+  const INTERFACES = [["title", "Interface"], ["input", "input"], ["output", "output"], ["queue", "queue, packets"], ["drops", "drops so far"], ["delay", "queueing delay"]];
   const FIGURES = [["arm", "Arm"], ["metric", "metric"], ["where", "where"], ["measured", "measured"], ["unit", "unit"], ["tolerance", "expected within"], ["verdict", "verdict"]];
 
   // A figure in the colours of the page. Plotly reads some HTML in names and titles; those of others are text.
@@ -86,11 +86,11 @@
     document.title = `${page.done}/${page.planned} ${page.title}`;
     byId("title").textContent = page.title;
     byId("run").textContent = [page.run, page.lab].filter(Boolean).join(", ");
-    byId("word").textContent = page.going_on ? "goes on" : page.state;
+    byId("word").textContent = page.going_on ? "running" : page.state;
     byId("state").className = `verdict ${page.going_on ? "informative" : page.state === "finished" ? "within" : "invalid"}`;
-    const parts = [`${page.done} of ${page.planned} cells are done`];
+    const parts = [`${page.done} of ${page.planned} cells done`];
     if (page.invalid_count) parts.push(`${page.invalid_count} of them invalid`);
-    if (page.report) parts.push(`the report is ${page.report}`);
+    if (page.report) parts.push(`report: ${page.report}`);
     if (page.error) parts.push(page.error);
     byId("sentence").textContent = `${parts.join("; ")}.`;
     list(byId("doing"), [
@@ -100,7 +100,7 @@
     [...byId("now").children].filter((node) => !names.has(node.id)).forEach((node) => node.remove());
     page.cells.forEach((each, index) => cell(each, index, page.dark));
     byId("figures").hidden = !page.figures.length;
-    byId("figures").lastElementChild.replaceChildren(table("As measured so far", FIGURES,
+    byId("figures").lastElementChild.replaceChildren(table("Measured so far", FIGURES,
       page.figures.map((row) => ({ ...row, measured: number(row.measured) }))));
     byId("notes").hidden = !page.notes.length;
     list(byId("notes").lastElementChild, page.notes);
@@ -118,7 +118,7 @@
     } catch {
       lost += 1;
       if (lost === 3) {
-        byId("word").textContent = "no longer heard";
+        byId("word").textContent = "connection lost";
         byId("sentence").textContent =
           "qoslab has ended, or was interrupted. The page shows the last received values.";
       }
