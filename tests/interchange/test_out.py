@@ -285,7 +285,7 @@ def test_ansible_logs_in_by_the_inventory(tools: Tools, tried: Tried, lab: Path)
 
 
 def test_pyats_accepts_the_testbed(tools: Tools, tried: Tried, lab: Path, tmp_path: Path) -> None:
-    """Validation of the testbed that `qoslab testbed` makes of that inventory."""
+    """Validation of the testbed that `qoslab testbed` makes from that inventory."""
     qoslab("testbed", "--lab", lab, "--experiment", "policing-vs-shaping", "-o", "bed.yml", folder=tmp_path)
     output = tools.run(own("pyats"), "validate", "testbed", tmp_path / "bed.yml")
     assert "YAML Lint Messages" in output and "ERROR" not in output.upper().replace("0 ERROR", "")

@@ -3,10 +3,10 @@
 # Devices: eth0 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   line 3: FastEthernet0/1 output, policy-map LOGIC, class BUSINESS: match of ports: ports of
-#     fragments are not seen: a fragment matches no entry with ports
-#   line 9: FastEthernet0/1 output, policy-map LOGIC, class NOT-BUSINESS: match of ports: ports of
-#     fragments are not seen: a fragment matches no entry with ports
+#   line 3: FastEthernet0/1 output, policy-map LOGIC, class BUSINESS: match of ports: fragments have
+#     no visible ports: a fragment matches no entry with ports
+#   line 9: FastEthernet0/1 output, policy-map LOGIC, class NOT-BUSINESS: match of ports: fragments
+#     have no visible ports: a fragment matches no entry with ports
 #
 # Exact:
 #   line 23: FastEthernet0/1 output, policy-map LOGIC, class SMALL: set dscp: pedit

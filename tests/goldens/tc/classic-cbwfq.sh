@@ -12,8 +12,8 @@
 #   line 15: Serial0/0 output, policy-map WAN, class class-default: fair-queue: sfq with 256 flow
 #     queues and 64 packets in all: flows have equal shares, IOS weights them by precedence (1 to
 #     8); with n busy flows IOS gives the class n times the share that one flow has here
-#   line 5: Serial0/0 output, policy-map WAN, class SAP: match of ports: ports of fragments are not
-#     seen: a fragment matches no entry with ports
+#   line 5: Serial0/0 output, policy-map WAN, class SAP: match of ports: fragments have no visible
+#     ports: a fragment matches no entry with ports
 #
 # Exact:
 #   line 13: Serial0/0 output, policy-map WAN, class SAP: queue-limit: pfifo of 40 packets

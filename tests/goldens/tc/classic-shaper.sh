@@ -14,8 +14,8 @@
 #   line 8: FastEthernet0/0 output, policy-map SHAPE, class class-default: fair-queue: sfq with 256
 #     flow queues and 64 packets in all: flows have equal shares, IOS weights them by precedence (1
 #     to 8)
-#   line 3: FastEthernet0/0 output, policy-map SHAPE, class WEB: match of ports: ports of fragments
-#     are not seen: a fragment matches no entry with ports
+#   line 3: FastEthernet0/0 output, policy-map SHAPE, class WEB: match of ports: fragments have no
+#     visible ports: a fragment matches no entry with ports
 
 # FastEthernet0/0, policies: output SHAPE
 ethtool -K eth0 gro off gso off tso off

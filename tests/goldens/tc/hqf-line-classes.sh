@@ -3,8 +3,8 @@
 # Devices: eth0 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   line 7: FastEthernet0/1 output, policy-map LINE, class BULK: match of ports: ports of fragments
-#     are not seen: a fragment matches no entry with ports
+#   line 7: FastEthernet0/1 output, policy-map LINE, class BULK: match of ports: fragments have no
+#     visible ports: a fragment matches no entry with ports
 #
 # Exact:
 #   line 11: FastEthernet0/1 output, policy-map LINE, class GOLD: bandwidth remaining percent: rate

@@ -12,9 +12,9 @@
 #     fair-queue: sfq with 256 flow queues of 16 packets; equal shares in bytes, flows by another
 #     hash
 #   line 5: GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: match of ports:
-#     ports of fragments are not seen: a fragment matches no entry with ports
+#     fragments have no visible ports: a fragment matches no entry with ports
 #   line 8: GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: match of ports:
-#     ports of fragments are not seen: a fragment matches no entry with ports
+#     fragments have no visible ports: a fragment matches no entry with ports
 #
 # Exact:
 #   line 33: GigabitEthernet0/0 input, policy-map FROM-LAN, class VOICE: police: act_police,

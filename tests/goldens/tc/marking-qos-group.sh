@@ -3,8 +3,8 @@
 # Devices: eth0 is FastEthernet0/0, eth1 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   line 7: FastEthernet0/0 input, policy-map IN, class TELNET: match of ports: ports of fragments
-#     are not seen: a fragment matches no entry with ports
+#   line 7: FastEthernet0/0 input, policy-map IN, class TELNET: match of ports: fragments have no
+#     visible ports: a fragment matches no entry with ports
 #
 # Exact:
 #   line 15: FastEthernet0/0 input, policy-map IN, class TELNET: set ip precedence: pedit
