@@ -298,9 +298,9 @@ def measured_figure(
     missing = list(dict.fromkeys(reason for side in sides for reason in side.missing))
     excluded = sum(side.excluded for side in sides)
     if len(sides) > 1 and counted < asked:
-        missing.append(f"{counted} of {asked} pairs of cells have it")
+        missing.append(f"only {counted} of {asked} pairs of cells have this value")
     elif not missing and 0 < counted < asked - excluded:
-        missing.append(f"{asked - excluded - counted} of {asked} cells lack it")
+        missing.append(f"{asked - excluded - counted} of {asked} cells lack this value")
     trusted, words = all(side.trusted for side in sides), "; ".join(missing)
     found = Measured(None, trusted, excluded, words, counted=counted, planned=asked)
     values = [_groups(side, cells) for side, cells in zip(sides, shared, strict=True)]

@@ -133,7 +133,7 @@ def difference(path: Path, name: str, written: FileSeal) -> str:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            return f"{name}: {written.size} were written, {size} bytes are there"
+            return f"{name}: found {size} bytes, expected {written.size}"
         found = seal_of(path)
     except FileNotFoundError:
         return f"{name} is missing; it had {written.size}"
@@ -150,7 +150,7 @@ def _difference(name: str, found: FileSeal, written: FileSeal) -> str:
             f"{name}: found content that was changed after the run, in {found.size} "
             f"(SHA-256 {found.sha256[:12]}…, expected {written.sha256[:12]}…)"
         )
-    return f"{name}: {written.size} were written, {found.size} are there"
+    return f"{name}: found {found.size}, expected {written.size}"
 
 
 def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
