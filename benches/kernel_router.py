@@ -23,8 +23,8 @@ import page
 
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.schema import configuration_text, load_sweep
-from qoslab.tc.daemon import Router, guest_runner, runner
-from qoslab.tc.user_mode_linux import Kernel
+from qoslab.tc.daemon import KernelRouter, guest_runner, namespace_runner
+from qoslab.tc.user_mode_linux import UserModeKernel
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADING = "## Routers with a kernel"
@@ -66,7 +66,7 @@ def timed(call: Callable[[], object]) -> float:
     return time.monotonic() - begun
 
 
-def measure(router: Router, text: str, rounds: int) -> dict[str, list[float]]:
+def measure(router: KernelRouter, text: str, rounds: int) -> dict[str, list[float]]:
     """Seconds of each kind of request, and of all requests of a cell, in each round."""
     topology = load_sweep(EXPERIMENT, {}).experiment.topology
     config = kernel_config(topology, "linux", text).as_config()
@@ -99,16 +99,18 @@ def rows(rounds: int) -> Iterator[str]:
 
     with namespace() as path:
         yield row(
-            "this machine's", "HTB and FIFO", measure(Router("linux", runner(path), interfaces), COMMANDS, rounds)
+            "this machine's",
+            "HTB and FIFO",
+            measure(KernelRouter("linux", namespace_runner(path), interfaces), COMMANDS, rounds),
         )
     experiment = load_sweep(EXPERIMENT, {}).experiment
     text = configuration_text(EXPERIMENT, experiment, experiment.arm("kernel"))["linux"]
     begun = time.monotonic()
-    with Kernel() as kernel:
+    with UserModeKernel() as kernel:
         started = time.monotonic() - begun
         run = guest_runner(kernel)
         run(["sh", "-ec", LINKS], "")
-        yield row("user-mode Linux", "IOS", measure(Router("linux", run, interfaces), text, rounds))
+        yield row("user-mode Linux", "IOS", measure(KernelRouter("linux", run, interfaces), text, rounds))
     yield ""
     yield f"User-mode Linux started in {started:.1f} s, in parallel with the rest of the lab."
 

@@ -32,10 +32,10 @@ import page
 
 from qoslab.model.experiment import Topology
 from qoslab.run.devices.ansible_inventory import read_lab
-from qoslab.run.real.access.inventory_proxies import ways_to
+from qoslab.run.real.access.inventory_proxies import access_methods
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 
 HEADING = "## Refusals"
 FILE = Path(__file__).resolve().parents[1] / "experiments" / "policing-vs-shaping.yml"
@@ -138,10 +138,10 @@ def rack(folder: Path, wrong: Wrong) -> Iterator[tuple[Lab, Path]]:
     """Yield a lab with this fault, and its inventory."""
     inventory = folder / "rack.yml"
     with Lab.up(made(wrong.links, wrong.model), name=f"refusals-{os.getpid()}") as lab:
-        expose(lab, inventory)
+        expose_lab(lab, inventory)
         if wrong.lines:
             known = read_lab(inventory)
-            with AccessProxies(ways_to(inventory, known.routers, known.nodes.routers)) as proxies:
+            with AccessProxies(access_methods(inventory, known.routers, known.nodes.routers)) as proxies:
                 reply = proxies.ask(wrong.router, "configure terminal", *wrong.lines, "end")
                 assert not any("%" in each for each in reply), reply
         if wrong.on_client:

@@ -37,7 +37,7 @@ import page
 from qoslab.run.devices.ansible.connection_choice import choose
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "policing-vs-shaping.yml"
@@ -142,7 +142,7 @@ def inventory_section(folder: Path, seconds: int, runs: int) -> str:
     there: dict[str, list[Costs]] = {how: [] for how in places}
     with Lab.up(load_sweep(EXPERIMENT, {}).experiment.topology, name=f"overhead-{os.getpid()}") as lab:
         exposed, guarded = places.values()
-        expose(lab, exposed)
+        expose_lab(lab, exposed)
         guarded.write_text(without(exposed.read_text(encoding="utf-8"), NO_COUNTDOWN), encoding="utf-8")
         for _ in range(runs):
             virtual.append(costs(folder, seconds))

@@ -28,7 +28,7 @@ from qoslab.analysis import Readings, references
 from qoslab.plan import Options, make_plan
 from qoslab.results import RunFolder
 from qoslab.run.cluster import remote_worker
-from qoslab.run.cluster.remote import plain_task
+from qoslab.run.cluster.remote import serialise_task
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
 
@@ -74,7 +74,7 @@ def worker_ms(file: Path) -> tuple[float, float]:
     starts.
     """
     plan = make_plan(load_sweep(file), Options(lab="simulated"))
-    tasks = [plain_task(make_task(planned, {})) for planned in list(plan.cells)[:SAMPLE]]
+    tasks = [serialise_task(make_task(planned, {})) for planned in list(plan.cells)[:SAMPLE]]
     remote_worker.run_cell(tasks[0])
     own, others = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN)
     for task in tasks:

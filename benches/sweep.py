@@ -31,8 +31,8 @@ from qoslab.model.matrix import as_texts
 from qoslab.plan import make_plan
 from qoslab.results import CellRecord, RunFolder
 from qoslab.run.attempts import RunCells
-from qoslab.run.jobs import Jobs
-from qoslab.run.schedule import Schedule
+from qoslab.run.jobs import LabCount
+from qoslab.run.schedule import CellSchedule
 from qoslab.schema import load_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,7 +109,7 @@ def bookkept(folder: Path) -> tuple[int, float]:
     file = grid(folder, platform="engine", seconds=20, rtts=4, pirs=10, connections=25)
     plan = make_plan(load_sweep(file))
     cells = RunCells(RunFolder.create(folder / "book", "bench"), plan.cells, {})
-    schedule = Schedule(cells, Jobs(4, len(plan.cells)), _Silent(), interrupted=threading.Event())
+    schedule = CellSchedule(cells, LabCount(4, len(plan.cells)), _Silent(), interrupted=threading.Event())
     began = time.monotonic()
     while (task := schedule.lease(0)) is not None:
         cell = cells.folder.cell_of(task.identity, task.attempt)

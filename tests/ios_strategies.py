@@ -36,7 +36,7 @@ from qoslab.ios.model.engine_defaults import DYNAMIC_INITIAL_BYTES, DYNAMIC_MINI
 from qoslab.ios.model.interface_queueing import CustomList, CustomQueue, PriorityList, QueueRule, Shaper
 from qoslab.ios.model.matches import AddressMatch, PortMatch
 from qoslab.ios.model.object_groups import NetworkObject, ObjectGroup, ServiceObject
-from qoslab.ios.model.password_hash import secret_of
+from qoslab.ios.model.password_hash import hash_password
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Amount,
@@ -57,14 +57,14 @@ from qoslab.ios.model.policy import (
     Shape,
 )
 from qoslab.ios.model.rate_limit import LimitAction, RateLimit, RateLimitList
-from qoslab.ios.rules import check_attached, check_children, check_policy
+from qoslab.ios.rules import check_attachment, check_children, check_policy
 
 T = TypeVar("T")
 
 PORTS = ("FastEthernet0/0", "FastEthernet0/1", "Serial0/0", "Serial0/1")
 CLASSES = ("Alpha", "bulk", "Voice", "WEB-1")
 POLICIES = ("Child", "Edge", "police", "WAN")
-SECRETS = tuple(secret_of(password) for password in ("cisco", "lab"))
+SECRETS = tuple(hash_password(password) for password in ("cisco", "lab"))
 
 
 def hardware(generation: Generation = "classic") -> Hardware:
@@ -406,7 +406,7 @@ def _carried(generation: Generation, interface: Interface, maps: dict[str, Polic
     device, found = Device(hardware(generation), policy_maps=maps), []
     for policy in maps.values():
         try:
-            check_attached(device, policy, interface, direction)
+            check_attachment(device, policy, interface, direction)
         except RejectedError:
             continue
         found.append(policy.name)

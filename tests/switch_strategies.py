@@ -18,9 +18,9 @@ from qoslab.ios.model.catalyst import (
     AutoQos,
     InputQueues,
     QueueSet,
+    QueueThresholds,
     SwitchPort,
     SwitchQos,
-    Thresholds,
 )
 from qoslab.ios.model.device import Device, Hardware, HostInterface, Interface
 from qoslab.ios.model.policy import (
@@ -65,7 +65,7 @@ def moved(default: tuple[tuple[int, int], ...], queues: int) -> SearchStrategy[t
 
 
 percents = st.integers(1, 100)
-thresholds = st.builds(Thresholds, st.integers(1, 3200), st.integers(1, 3200), percents, st.integers(1, 3200))
+thresholds = st.builds(QueueThresholds, st.integers(1, 3200), st.integers(1, 3200), percents, st.integers(1, 3200))
 
 
 @st.composite

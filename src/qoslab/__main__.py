@@ -12,10 +12,10 @@ USER_MISTAKE, OUR_FAULT, INTERRUPTED = 2, 4, 130
 STDOUT = 1
 
 FOLDER = __file__.rpartition("/")[0]
-LEAST_FILE_BYTES, LEAST_DISK_BYTES = 2**20, 16 * 2**20
+MIN_FILE_BYTES, MIN_DISK_BYTES = 2**20, 16 * 2**20
 """Limit of file sizes, and free space, from which Python may write compiled files. Python 3.11 does not notice a write
 that is cut off (python/cpython#126606), and such a file fails at each later import."""
-LEAST_BYTES = 512 * 2**20
+MIN_ADDRESS_SPACE_BYTES = 512 * 2**20
 """Address space. With less, OpenBLAS ends the process with status 1 when NumPy is loaded."""
 
 # OpenBLAS makes a thread and a buffer for each processor when NumPy is loaded. Nothing here needs more than one.
@@ -24,25 +24,28 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def main() -> int:
     """Run the command line (`qoslab.cli`) and return its status; 1 is a verdict of a command and nothing else."""
-    if closed := _closed():
+    if closed := _closed_descriptors():
         # A file that is opened next would become standard output, and get what is printed.
         for _ in closed:
             os.open(os.devnull, os.O_RDWR)
         if STDOUT in closed:
-            _say("qoslab: found standard output closed, expected it open; redirect it, for example to /dev/null")
+            _print_error(
+                "qoslab: found standard output closed, expected it open; redirect it, for example to /dev/null"
+            )
             return USER_MISTAKE
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY and limit < LEAST_BYTES:
-        _say(
-            f"qoslab: found a memory limit of {limit >> 20} MiB (ulimit -v), expected at least {LEAST_BYTES >> 20} MiB"
+    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE_BYTES:
+        _print_error(
+            f"qoslab: found a memory limit of {limit >> 20} MiB (ulimit -v), expected at least "
+            f"{MIN_ADDRESS_SPACE_BYTES >> 20} MiB"
         )
         return USER_MISTAKE
-    if _little_room():
+    if _is_write_truncated():
         sys.dont_write_bytecode = True
     try:
-        return _with_output_written(_command_line())
+        return _flush_output(_command_line())
     except KeyboardInterrupt:
-        _say("qoslab: interrupted")
+        _print_error("qoslab: interrupted")
         return INTERRUPTED
     except SystemExit:
         # By this a shell is answered that asks for completions.
@@ -50,7 +53,7 @@ def main() -> int:
     except BaseException as error:
         # An error while another one is reported, most likely because nothing can be printed.
         short = isinstance(error, (OSError, MemoryError))
-        _say(f"qoslab: {error if short else type(error).__name__}")
+        _print_error(f"qoslab: {error if short else type(error).__name__}")
         _discard_unwritten()
         return USER_MISTAKE if short else OUR_FAULT
 
@@ -60,28 +63,28 @@ def _command_line() -> int:
     try:
         from qoslab.cli import main as command_line
     except (OSError, MemoryError) as error:
-        _say(f"qoslab: cannot read its own files: {str(error) or 'out of memory'}")
+        _print_error(f"qoslab: cannot read its own files: {str(error) or 'out of memory'}")
         return USER_MISTAKE
     except EOFError:
-        _say("qoslab: a compiled Python file is truncated, possibly because the disk is full")
-        _say(f"  Remove the __pycache__ folders below {FOLDER} and run the command again.")
+        _print_error("qoslab: a compiled Python file is truncated, possibly because the disk is full")
+        _print_error(f"  Remove the __pycache__ folders below {FOLDER} and run the command again.")
         return USER_MISTAKE
     return command_line()
 
 
-def _little_room() -> bool:
+def _is_write_truncated() -> bool:
     """Return whether a file that is written may be cut off."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    if limit != resource.RLIM_INFINITY and limit < LEAST_FILE_BYTES:
+    if limit != resource.RLIM_INFINITY and limit < MIN_FILE_BYTES:
         return True
     try:
         disk = os.statvfs(FOLDER)
     except OSError:
         return False
-    return disk.f_bavail * disk.f_frsize < LEAST_DISK_BYTES
+    return disk.f_bavail * disk.f_frsize < MIN_DISK_BYTES
 
 
-def _closed() -> set[int]:
+def _closed_descriptors() -> set[int]:
     """Return which of the three standard descriptors are closed."""
     closed = set()
     for number in range(3):
@@ -92,13 +95,13 @@ def _closed() -> set[int]:
     return closed
 
 
-def _with_output_written(status: int) -> int:
+def _flush_output(status: int) -> int:
     """Write out what was printed, which Python would do after the status is decided; `status` where that succeeds."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        _say(f"qoslab: cannot write to standard output: {error.strerror}")
+        _print_error(f"qoslab: cannot write to standard output: {error.strerror}")
         status = USER_MISTAKE
         _discard(sys.stdout.fileno())
     try:
@@ -125,7 +128,7 @@ def _discard(stream: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     with suppress(OSError):
         os.write(2, text.encode(errors="backslashreplace") + b"\n")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.options import Choice, LabType
+from qoslab.cli.options import CellChoice, LabType
 from qoslab.cli.places import RUNS, open_sweep
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
@@ -31,11 +31,11 @@ from qoslab.report.view import RunView as Run
 from qoslab.report.view import open_run
 from qoslab.schema import Sweep
 
-__all__ = ["Checked", "Run", "load", "open_run", "run"]
+__all__ = ["CheckedExperiment", "Run", "load", "open_run", "run"]
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedExperiment:
     """An experiment file without errors."""
 
     file: Path
@@ -68,15 +68,15 @@ class Checked:
         return tuple(self.sweep.parameters)
 
 
-def load(experiment: str | Path, *, sets: Mapping[str, str] | None = None, lab: str = DEFAULT_LAB) -> Checked:
+def load(experiment: str | Path, *, sets: Mapping[str, str] | None = None, lab: str = DEFAULT_LAB) -> CheckedExperiment:
     """Read and check an experiment: an experiment file, or the name of an experiment in `experiments/` or of a shipped
     one.
 
     `sets` changes single values, as `--set` does: `{"R1.platform": "engine"}`. Raise `ExperimentError`, which lists all
     errors in the file and everything that a lab of this kind cannot run.
     """
-    file, sweep = open_sweep(str(experiment), _words(sets), lab)
-    return Checked(file, sweep)
+    file, sweep = open_sweep(str(experiment), _option_words(sets), lab)
+    return CheckedExperiment(file, sweep)
 
 
 def run(
@@ -99,39 +99,39 @@ def run(
     parallel; `root` is the folder of run folders. Progress is printed to standard error unless `quiet`. Raise
     `UserError` for an error that the caller must fix first. An invalid run raises nothing: check its `outcome.valid`.
     """
-    from qoslab.cli.run import prepare, report_of
+    from qoslab.cli.run import prepare_run, write_run_report
     from qoslab.run.progress_lines import RunProgress
-    from qoslab.run.runner import carry_out
+    from qoslab.run.runner import run_cells
 
     repetitions = _count("repetitions", repetitions, "omit it to use the number in the experiment file")
     jobs = _count("jobs", jobs, "omit it to use the maximum")
-    choice = Choice(
+    choice = CellChoice(
         arms=tuple(arms),
         only=tuple(f"{name}={value}" for name, value in (only or {}).items()),
-        duration=_duration(duration),
+        duration=_parse_duration(duration),
         repetitions=repetitions,
-        lab=_lab(lab),
+        lab=_lab_choice(lab),
     )
-    words = _words(sets)
+    words = _option_words(sets)
     file, sweep = open_sweep(str(experiment), words, choice.kind.name)
-    prepared = prepare(file, sweep, choice, words, jobs=jobs, runs=Path(root))
+    prepared = prepare_run(file, sweep, choice, words, jobs=jobs, runs=Path(root))
     plan = prepared.request.plan
     with (
         RunProgress(
             plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected), quiet=quiet
         ) as progress,
-        carry_out(prepared.request, progress) as made,
+        run_cells(prepared.request, progress) as made,
     ):
-        report_of(made, prepared.analysis.readings)
+        write_run_report(made, prepared.analysis.readings)
         made.publish()
     return Run(made)
 
 
-def _words(sets: Mapping[str, str] | None) -> list[str]:
+def _option_words(sets: Mapping[str, str] | None) -> list[str]:
     return [f"{path}={value}" for path, value in (sets or {}).items()]
 
 
-def _duration(value: object) -> Duration | None:
+def _parse_duration(value: object) -> Duration | None:
     # A caller without types may give anything.
     if value is None or isinstance(value, Duration):
         return value
@@ -152,7 +152,7 @@ def _count(what: str, value: object, hint: str) -> int | None:
     raise UserError(f"{what}: found {value!r}, expected a number from 1", hint=hint)
 
 
-def _lab(word: str) -> str:
+def _lab_choice(word: str) -> str:
     try:
         return LabType().convert(word, None, None)
     except click.UsageError as error:

@@ -28,8 +28,16 @@ from qoslab.model.units import Duration, Rate, Size
 from qoslab.platforms import PLATFORMS, Platform
 from qoslab.platforms.base import ACCESS_METHODS
 from qoslab.results import tables
-from qoslab.system.plugins import KINDS, ONE, Kind, PluginError, Registry, installed, package_of
-from qoslab.traffic import TOOLS, Commands, Endpoints, Output, TrafficError, TrafficTool
+from qoslab.system.plugins import (
+    KINDS,
+    NAME_OF_KIND,
+    PluginError,
+    PluginKind,
+    PluginRegistry,
+    installed_plugins,
+    plugin_package,
+)
+from qoslab.traffic import TOOLS, Commands, Endpoints, FlowOutput, TrafficError, TrafficTool
 
 ROLES = (None, "ios", "ios_switch", "engine_router")
 """Roles in playbooks/roles that can push a configuration."""
@@ -42,17 +50,17 @@ GARBAGE = ("", "\0\ufffd{", '{"end": []}', "[  3] 0.0-1.0 sec\n" * 3, "9" * 5000
 """Output that no tool prints: truncated, of another tool, damaged."""
 
 
-def require(kind: Kind, name: str) -> None:
+def require(kind: PluginKind, name: str) -> None:
     """Raise `AssertionError` with every error of a plug-in that an installed package adds under this name."""
-    problems = list(problems_of(kind, name))
-    assert not problems, f"the {ONE[kind]} {name}:\n" + "\n".join(problems)
+    problems = list(plugin_problems(kind, name))
+    assert not problems, f"the {NAME_OF_KIND[kind]} {name}:\n" + "\n".join(problems)
 
 
-def problems_of(kind: Kind, name: str) -> Iterator[str]:
+def plugin_problems(kind: PluginKind, name: str) -> Iterator[str]:
     """Yield the errors of a plug-in, one sentence each."""
-    registry, examine = _OF_KIND[kind]
+    registry, examine = _CHECK_OF_KIND[kind]
     if name in registry.own:
-        yield f"the name is already used by a built-in {ONE[kind]} of qoslab"
+        yield f"the name is already used by a built-in {NAME_OF_KIND[kind]} of qoslab"
         return
     if name not in registry:
         yield f'no package of this environment has an entry point "{name}" in the group qoslab.{kind}'
@@ -65,7 +73,7 @@ def problems_of(kind: Kind, name: str) -> Iterator[str]:
     yield from examine(name, value)
 
 
-def problems_of_tool(name: str, tool: TrafficTool) -> Iterator[str]:
+def tool_problems(name: str, tool: TrafficTool) -> Iterator[str]:
     """Yield the errors of a traffic tool: commands for accepted flows, refusals, broken output."""
     if not tool.programs or not all(isinstance(each, str) and each for each in tool.programs):
         yield f"programs is {tool.programs!r}, expected the names of programs"
@@ -75,17 +83,17 @@ def problems_of_tool(name: str, tool: TrafficTool) -> Iterator[str]:
         yield f"families is {tool.families!r}, expected (4,), (6,) or both"
         return
     taken = 0
-    for family, flow in product(tool.families, _flows(name)):
+    for family, flow in product(tool.families, _example_flows(name)):
         flow = flow.model_copy(update={"family": family})
         what = f"{flow.protocol} over IPv{family}, {flow.streams} streams"
         try:
             refused = list(tool.check(flow))
             for problem in refused:
-                if problem.key not in _keys() or not problem.message.startswith("found "):
+                if problem.key not in _flow_keys() or not problem.message.startswith("found "):
                     yield f'{what}: check says {problem}, expected a key of a flow and "found …, expected …"'
             if not refused:
                 taken += 1
-                yield from (f"{what}: {each}" for each in _of_flow(tool, flow, ENDS[family]))
+                yield from (f"{what}: {each}" for each in _flow_problems(tool, flow, ENDS[family]))
         except QoslabError as error:
             yield f"{what}: check accepts the flow, but commands fails: {error.message}"
         except Exception as error:
@@ -94,11 +102,11 @@ def problems_of_tool(name: str, tool: TrafficTool) -> Iterator[str]:
         yield "check refuses every flow: tcp and udp, with and without rate and size"
 
 
-def _keys() -> set[str]:
+def _flow_keys() -> set[str]:
     return {field.alias or name for name, field in Flow.model_fields.items()}
 
 
-def _flows(name: str) -> Iterator[Flow]:
+def _example_flows(name: str) -> Iterator[Flow]:
     for protocol, streams, rate, size in product(("tcp", "udp"), (1, 4), (None, Rate(10**6)), (None, Size(1000))):
         yield Flow.model_validate(
             {"name": "transfer", "tool": name, "from": "client", "to": "server", "protocol": protocol}
@@ -106,10 +114,10 @@ def _flows(name: str) -> Iterator[Flow]:
         )
 
 
-def _of_flow(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
+def _flow_problems(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
     duration = Duration(SECONDS * 10**9)
     commands = tool.commands(flow, duration, ends, "reno")
-    yield from _of_commands(tool, commands, duration)
+    yield from _command_problems(tool, commands, duration)
     if commands != tool.commands(flow, duration, ends, "reno"):
         yield "commands returns different commands when it is called again"
     uncounted = tool.uncounted(flow)
@@ -121,7 +129,10 @@ def _of_flow(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
             yield "largest_datagram is not a datagram size"
     for text in GARBAGE:
         tool.finished(flow, text)
-        for client, server in ((Output(text), Output(text)), (Output(text, "refused", 1), Output(text))):
+        for client, server in (
+            (FlowOutput(text), FlowOutput(text)),
+            (FlowOutput(text, "refused", 1), FlowOutput(text)),
+        ):
             try:
                 found = tool.parse(flow, duration, client, server)
             except TrafficError:
@@ -130,7 +141,7 @@ def _of_flow(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
                 yield f"parse accepts {text[:20]!r}, expected a TrafficError"
 
 
-def _of_commands(tool: TrafficTool, commands: Commands, duration: Duration) -> Iterator[str]:
+def _command_problems(tool: TrafficTool, commands: Commands, duration: Duration) -> Iterator[str]:
     for side in ("server", "client"):
         words = getattr(commands, side)
         if not isinstance(words, tuple) or not words or not all(isinstance(word, str) and word for word in words):
@@ -143,7 +154,7 @@ def _of_commands(tool: TrafficTool, commands: Commands, duration: Duration) -> I
         yield f"the deadline is {commands.deadline_s:g} s, expected more than the {duration.seconds:g} s of traffic"
 
 
-def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
+def platform_problems(name: str, platform: Platform) -> Iterator[str]:
     """Yield the errors of a platform: access, role that pushes its configuration, properties of a node."""
     if platform.access not in ACCESS_METHODS:
         known = ", ".join(each.name for each in ACCESS_METHODS)
@@ -173,7 +184,7 @@ def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
         yield f"{type(error).__name__}: {error}"
 
 
-def problems_of_metric(name: str, metric: AddedMetric) -> Iterator[str]:
+def metric_problems(name: str, metric: AddedMetric) -> Iterator[str]:
     """Yield the errors of a metric: its words, and its result without rows."""
     if not metric.description.strip():
         yield "its description is empty"
@@ -187,7 +198,7 @@ def problems_of_metric(name: str, metric: AddedMetric) -> Iterator[str]:
         yield f"its result for a table without rows is {value!r}, expected None{' or a number' if odd else ''}"
 
 
-def problems_of_figure(name: str, figure: Any) -> Iterator[str]:
+def figure_problems(name: str, figure: Any) -> Iterator[str]:
     """Yield the errors of a figure without a run: its title."""
     if not isinstance(figure.title, str) or not figure.title.strip() or "\n" in figure.title:
         yield f"its title is {figure.title!r}, expected one line"
@@ -195,11 +206,11 @@ def problems_of_figure(name: str, figure: Any) -> Iterator[str]:
         yield "draw is not a method"
 
 
-_OF_KIND: dict[Kind, tuple[Registry[Any], Callable[[str, Any], Iterator[str]]]] = {
-    "tools": (TOOLS, problems_of_tool),
-    "platforms": (PLATFORMS, problems_of_platform),
-    "metrics": (METRICS, problems_of_metric),
-    "figures": (FIGURES, problems_of_figure),
+_CHECK_OF_KIND: dict[PluginKind, tuple[PluginRegistry[Any], Callable[[str, Any], Iterator[str]]]] = {
+    "tools": (TOOLS, tool_problems),
+    "platforms": (PLATFORMS, platform_problems),
+    "metrics": (METRICS, metric_problems),
+    "figures": (FIGURES, figure_problems),
 }
 
 
@@ -207,13 +218,13 @@ def main() -> int:
     """Check all installed plug-ins and return the exit status."""
     bad = 0
     for kind in KINDS:
-        for name, point in installed(kind).items():
-            problems = list(problems_of(kind, name))
+        for name, point in installed_plugins(kind).items():
+            problems = list(plugin_problems(kind, name))
             bad += bool(problems)
-            print(f"{'differs' if problems else 'ok':<8} {ONE[kind]} {name}, of {package_of(point)}")
+            print(f"{'differs' if problems else 'ok':<8} {NAME_OF_KIND[kind]} {name}, of {plugin_package(point)}")
             for problem in problems:
                 print(f"{'':8} {problem}")
-    if not any(map(installed, KINDS)):
+    if not any(map(installed_plugins, KINDS)):
         print("no package of this environment adds anything")
     return ExitStatus.USER_MISTAKE if bad else ExitStatus.WITHIN
 

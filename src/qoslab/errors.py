@@ -48,7 +48,7 @@ _NO_THREAD = "can't start new thread"
 """Python's message if the kernel refuses a thread, for lack of memory or because of a limit on processes."""
 
 
-def shortage_behind(error: BaseException) -> str:
+def find_shortage(error: BaseException) -> str:
     """Return the exhausted resource of this machine that caused an error, or that prevents opening files now; else an
     empty string.
     """
@@ -70,7 +70,7 @@ def shortage_behind(error: BaseException) -> str:
     return ""
 
 
-def damaged_bytecode(error: BaseException) -> str:
+def find_damaged_bytecode(error: BaseException) -> str:
     """Return the damaged file of compiled Python that caused an error; else an empty string.
 
     Python 3.11 does not notice a write that a full disk or a limit truncates (python/cpython#126606), and fails at each

@@ -144,7 +144,7 @@ def crowded() -> float:
 @pytest.mark.lab
 @pytest.mark.long
 @pytest.mark.parametrize("name", WAITS)
-def test_one_ctrl_c_ends_a_wait(clean: Path, name: str) -> None:
+def test_single_ctrl_c_ends_any_wait(clean: Path, name: str) -> None:
     wait = WAITS[name]
     with wait.prepare(clean):
         command = Command(clean, *wait.words, started=True)

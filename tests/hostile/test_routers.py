@@ -14,9 +14,9 @@ import pytest
 from fake_device import ENABLE, PASSWORD, USER
 
 from misbehaving import telnet_server
-from qoslab.run.devices.login_failures import Kind
+from qoslab.run.devices.login_failures import FailureKind
 from qoslab.run.real.access.methods import AccessMethod
-from qoslab.run.real.access.proxies import AccessFault, AccessProxies, ProxyClosed
+from qoslab.run.real.access.proxies import AccessFault, AccessProxies, ProxyClosedFault
 
 Serve = Callable[[socket.socket], None]
 LOGIN = b"User Access Verification\r\n\r\nUsername: "
@@ -63,21 +63,26 @@ ENDLESS = "printed more than 4 MiB without ending its answer"
 SLOW = "printed for 1 s without ending its answer"
 SILENT = "did not answer within 0.5 s"
 PATIENT_S, QUICK_S = 60.0, 0.5
-HOSTILE: dict[str, tuple[Serve, float, Kind, str]] = {
+HOSTILE: dict[str, tuple[Serve, float, FailureKind, str]] = {
     # what it does, seconds that it may be silent, and what is reported of it
-    "prints without end": (repeats(b"x" * 65536), PATIENT_S, Kind.ENDLESS, ENDLESS),
-    "prints lines without end": (repeats(b"line\r\n" * 10_000), PATIENT_S, Kind.ENDLESS, ENDLESS),
-    "prints NUL without end": (repeats(b"\0" * 65536), PATIENT_S, Kind.ENDLESS, ENDLESS),
-    "prints escape sequences without end": (repeats(b"\x1b[2J\x1b[H" * 9000), PATIENT_S, Kind.ENDLESS, ENDLESS),
-    "prints what is not UTF-8 without end": (repeats(b"\xc3\x28\xfe" * 20_000), PATIENT_S, Kind.ENDLESS, ENDLESS),
-    "prints a byte now and then": (repeats(b".", 0.1), QUICK_S, Kind.ENDLESS, SLOW),
-    "prints a line end now and then": (repeats(b"\r\n", 0.1), QUICK_S, Kind.ENDLESS, SLOW),
-    "prints other prompts": (
-        *(other_prompts, PATIENT_S, Kind.ENDLESS, "printed 11 different prompts without ending its answer"),
+    "prints without end": (repeats(b"x" * 65536), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
+    "prints lines without end": (repeats(b"line\r\n" * 10_000), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
+    "prints NUL without end": (repeats(b"\0" * 65536), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
+    "prints escape sequences without end": (repeats(b"\x1b[2J\x1b[H" * 9000), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
+    "prints what is not UTF-8 without end": (
+        repeats(b"\xc3\x28\xfe" * 20_000),
+        PATIENT_S,
+        FailureKind.ENDLESS,
+        ENDLESS,
     ),
-    "negotiates without end": (negotiates, QUICK_S, Kind.NO_ANSWER, SILENT),
-    "says nothing": (answers(b""), QUICK_S, Kind.NO_ANSWER, SILENT),
-    "asks for a name and says nothing": (answers(LOGIN, b""), QUICK_S, Kind.NO_ANSWER, SILENT),
+    "prints a byte now and then": (repeats(b".", 0.1), QUICK_S, FailureKind.ENDLESS, SLOW),
+    "prints a line end now and then": (repeats(b"\r\n", 0.1), QUICK_S, FailureKind.ENDLESS, SLOW),
+    "prints other prompts": (
+        *(other_prompts, PATIENT_S, FailureKind.ENDLESS, "printed 11 different prompts without ending its answer"),
+    ),
+    "negotiates without end": (negotiates, QUICK_S, FailureKind.NO_ANSWER, SILENT),
+    "says nothing": (answers(b""), QUICK_S, FailureKind.NO_ANSWER, SILENT),
+    "asks for a name and says nothing": (answers(LOGIN, b""), QUICK_S, FailureKind.NO_ANSWER, SILENT),
 }
 
 
@@ -110,7 +115,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_router_with_endless_output_is_abandoned(name: str, reached: Reached) -> None:
     _, _, kind, text = HOSTILE[name]
-    with pytest.raises((ProxyClosed, AccessFault)) as found:
+    with pytest.raises((ProxyClosedFault, AccessFault)) as found:
         reached.proxies.open(name)
     assert found.value.kind is kind
     assert f"{name}: {kind}: 127.0.0.1 port {reached.ports[name]} by telnet {text}" in str(found.value)
@@ -130,7 +135,7 @@ ASKS = {
 @pytest.mark.parametrize("name", ASKS)
 def test_router_that_refuses_all_logins_is_reported(name: str, reached: Reached) -> None:
     began = time.monotonic()
-    with pytest.raises((ProxyClosed, AccessFault)) as found:
+    with pytest.raises((ProxyClosedFault, AccessFault)) as found:
         reached.proxies.open(name)
     assert str(found.value).startswith(f"{name}: ")
     assert PASSWORD not in str(found.value)

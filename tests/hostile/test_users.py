@@ -107,7 +107,7 @@ def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[i
         pytest.param("proxy", "ssh", "SSH-2.0-", id="proxy", marks=pytest.mark.long),
     ],
 )
-def test_another_user_gets_no_answer(name: str, way: str, greeting: str, tmp_path: Path) -> None:
+def test_ports_ignore_other_users(name: str, way: str, greeting: str, tmp_path: Path) -> None:
     me = os.geteuid()
     with listening(name, way, tmp_path) as port:
         assert greeting in called(port, me)

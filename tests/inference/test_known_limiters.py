@@ -32,5 +32,5 @@ def test_true_values_are_inside_their_intervals_in_95_percent(score: Score) -> N
     assert score.values_inside() >= 0.95, list(score.lines())
 
 
-def test_a_limiter_is_invented_in_at_most_1_percent(score: Score) -> None:
+def test_limiter_is_invented_in_at_most_1_percent(score: Score) -> None:
     assert score.invented() <= 0.01, list(score.lines())

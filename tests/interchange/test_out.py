@@ -158,7 +158,7 @@ def crate(run: Path, tmp_path: Path) -> Path:
     return file
 
 
-def test_crate_is_valid(
+def test_exported_crate_is_valid_ro_crate(
     tools: Tools, tried: Tried, crate: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """All requirements and recommendations of RO-Crate 1.1 except affiliation and publisher."""
@@ -190,7 +190,7 @@ def test_crate_is_valid(
     tried("RO-Crate out", "rocrate-validator", tools.version("rocrate-validator"))
 
 
-def test_crate_is_read(tools: Tools, tried: Tried, crate: Path) -> None:
+def test_exported_crate_is_readable_by_rocrate(tools: Tools, tried: Tried, crate: Path) -> None:
     """Contents of the crate: licence, author, and each file with its size."""
     code = (
         "import json, sys; from rocrate.rocrate import ROCrate; crate = ROCrate(sys.argv[1]);"

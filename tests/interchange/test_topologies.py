@@ -54,7 +54,7 @@ def test_converted_netlab_topology_equals_its_transformation(tools: Tools, tried
     tried("netlab in", "netlab", tools.version("netlab", "version"))
 
 
-def test_containerlab_of_netlab(tools: Tools, tried: Tried, netlab: Path) -> None:
+def test_containerlab_file_written_by_netlab_is_converted(tools: Tools, tried: Tried, netlab: Path) -> None:
     """File that netlab writes for containerlab: nodes and ends equal those of the original topology."""
     theirs: dict[str, Any] = YAML(typ="safe").load(netlab / "clab.yml")["topology"]
     mine = ours(netlab / "clab.yml")

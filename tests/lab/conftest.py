@@ -15,7 +15,7 @@ from labs import TWO_HOSTS
 import levels
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from waiting import wait_until
 
 POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
@@ -81,7 +81,7 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     file = tmp_path / "a rack" / "here.yml"
     file.parent.mkdir()
     with Lab.up(load_sweep(POLICING).experiment.topology, name=name) as lab:
-        expose(lab, file)
+        expose_lab(lab, file)
         yield lab, file
 
 

@@ -22,10 +22,10 @@ from test_run import EXPERIMENT
 
 from qoslab.run.devices.ansible_inventory import read_lab
 from qoslab.run.real.access.rollback_methods import COPY
-from qoslab.run.real.channel import Channel
+from qoslab.run.real.channel import AgentChannel
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from verdicts import newest_run, status_of
 from waiting import wait_until
 
@@ -120,7 +120,7 @@ class Rack:
         """Return the locked interfaces of hosts."""
         found = {}
         for host in HOSTS:
-            channel = Channel(host, read_lab(self.inventory).hosts[host], "a test")
+            channel = AgentChannel(host, read_lab(self.inventory).hosts[host], "a test")
             try:
                 found |= {f"{host} {name}": who for name, who in channel.ask("held", devices=["eth0"])["held"].items()}
             finally:
@@ -140,7 +140,7 @@ def rack(name: str, folder: Path) -> Iterator[Rack]:
         with lab:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("TMPDIR", temporary)
-                expose(lab, inventory)
+                expose_lab(lab, inventory)
             session(lab, "configure terminal", "archive", " path flash:kept", "end")
             empty = Rack(lab, inventory, {}, [], "", 0.0)
             made = replace(empty, hosts=empty.shown(), router=empty.configured(), waiting=empty.counting())

@@ -20,12 +20,12 @@ from typing import Any
 
 from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.errors import QoslabError
-from qoslab.platforms.kernel_router import config_of_plan
+from qoslab.platforms.kernel_router import plan_config
 from qoslab.policy.kernel_plan import plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
-from qoslab.tc.interface_qdiscs import Qdiscs
-from qoslab.tc.port_plan import Port
-from qoslab.tc.router_plan import Plan, plan
+from qoslab.tc.interface_qdiscs import InterfaceQdiscs
+from qoslab.tc.port_plan import PlannedPort
+from qoslab.tc.router_plan import RouterPlan, plan
 
 MAC = b"\2\0\0\0\0\1"
 IP, IPV6, ALL = 0x0800, 0x86DD, 0x0003
@@ -44,7 +44,7 @@ def devices() -> None:
     subprocess.run(["sh", "-ec", f"{lines}ip link add name ppp0 type dummy\nip link set dev ppp0 up\n"], check=True)
 
 
-def planned(text: str, **names: str) -> Plan:
+def planned(text: str, **names: str) -> RouterPlan:
     return plan_pasted(read_configuration(text), None, names)
 
 
@@ -53,17 +53,17 @@ def run(argv: Sequence[str], text: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def commands(plan: Plan) -> list[tuple[str, ...]]:
+def commands(plan: RouterPlan) -> list[tuple[str, ...]]:
     plan.check()
-    return [each.words for each in config_of_plan("R1", plan).commands]
+    return [each.words for each in plan_config("R1", plan).commands]
 
 
-def qdiscs(plan: Plan) -> Qdiscs:
-    return Qdiscs(run, [each.port.device for each in plan.interfaces])
+def qdiscs(plan: RouterPlan) -> InterfaceQdiscs:
+    return InterfaceQdiscs(run, [each.port.device for each in plan.interfaces])
 
 
 @contextlib.contextmanager
-def applied(plan: Plan) -> Iterator[Qdiscs]:
+def applied(plan: RouterPlan) -> Iterator[InterfaceQdiscs]:
     made = qdiscs(plan)
     made.configure(commands(plan))
     try:
@@ -72,9 +72,9 @@ def applied(plan: Plan) -> Iterator[Qdiscs]:
         made.restore()
 
 
-def rows(plan: Plan, made: Qdiscs) -> list[dict[str, Any]]:
+def rows(plan: RouterPlan, made: InterfaceQdiscs) -> list[dict[str, Any]]:
     """Return the rows of the classes."""
-    classes = config_of_plan("R1", plan).classes or {}
+    classes = plan_config("R1", plan).classes or {}
     hooks = dict.fromkeys((name, each["hook"]) for name, some in classes.items() for each in some)
     found = made.counters(hooks)
     for name, each in found["interfaces"].items():
@@ -83,7 +83,7 @@ def rows(plan: Plan, made: Qdiscs) -> list[dict[str, Any]]:
     return [row for table, row in kernel_rows("R1", [reply], 0) if table == "classes"]
 
 
-def left(plan: Plan) -> list[str]:
+def left(plan: RouterPlan) -> list[str]:
     """Return the qdiscs of the devices of a plan that are not the kernel's default."""
     shown = [run(["tc", "qdisc", "show", "dev", each.port.device], "")[1] for each in plan.interfaces]
     return [line for each in shown for line in each.splitlines() if " 0: root" not in line]
@@ -322,7 +322,7 @@ def configurations() -> list[str]:
     wrong = []
     for config in json.loads(Path("/run/job/configurations.json").read_text(encoding="utf-8")):
         ports = [
-            Port(name, f"eth{number}", each["bandwidth_kbps"] * 1000, each["bandwidth_kbps"] * 1000)
+            PlannedPort(name, f"eth{number}", each["bandwidth_kbps"] * 1000, each["bandwidth_kbps"] * 1000)
             for number, (name, each) in enumerate(config["interfaces"].items())
         ]
         refused = {note.origin.interface for note in plan(config, ports).refused}

@@ -78,7 +78,7 @@ def test_circuit_carries_packets_on_port_and_subinterface(line: Lab) -> None:
     assert ping(line, "client", "10.3.0.2") == 62
 
 
-def test_an_encapsulation_that_the_link_lacks_is_refused(line: Lab) -> None:
+def test_encapsulation_that_the_link_lacks_is_refused(line: Lab) -> None:
     owner = "interface ATM1/0.1" if "ATM1/0.1" in session(line, "show ip interface brief") else "interface ATM1/0"
     output = session(line, "configure terminal", owner, "pvc 0/33", "encapsulation aal5mux ip", "end")
     assert "does not fit the port's Aal5snap link" in output

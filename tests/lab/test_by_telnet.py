@@ -13,20 +13,20 @@ from test_mishaps import running
 from test_run import EXPERIMENT, latest
 
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from qoslab.virtual_lab.ios_routers import RouterLogins
 from verdicts import newest_run, reasons_except_lateness, status_of
 
 pytestmark = pytest.mark.lab
 
 
-def test_a_run_reaches_its_router_by_telnet_only(
+def test_run_reaches_its_router_by_telnet_only(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
     with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=RouterLogins(telnet=True)) as lab:
-        expose(lab, file)
+        expose_lab(lab, file)
         login = lab.ssh("R1")
         port = rf"\1ansible_port: {login.telnet}\n\1qoslab_reach: telnet"
         text, found = re.subn(rf"^( +)ansible_port: {login.port}$", port, file.read_text(), flags=re.MULTILINE)

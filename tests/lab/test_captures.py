@@ -24,7 +24,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
 """
 
 
-def test_capture_has_packets_from_just_before_its_end(lab: Lab, tmp_path: Path) -> None:
+def test_capture_includes_packets_sent_just_before_it_stops(lab: Lab, tmp_path: Path) -> None:
     point = CapturePoint(name="server", node="server", interface="eth0", filter="udp port 9")
     file = tmp_path / "server.pcapng"
     capture = start_capture(VirtualLab(lab), point, file, "")

@@ -97,7 +97,7 @@ def flood(lab: Lab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.quiet
 @pytest.mark.parametrize(("stalls", "hogs"), [(True, 0), (False, 4)], ids=["stopped", "busy"])
-def test_the_voice_queue_loses_nothing_while_the_machine_stalls(shared: Lab, stalls: bool, hogs: int) -> None:
+def test_voice_queue_loses_nothing_while_the_machine_stalls(shared: Lab, stalls: bool, hogs: int) -> None:
     figures, health = last_phase(shared, 2.0, stalls, hogs)
     # The data plane itself lost nothing. (How much the senders could send depends on the machine.)
     assert (health["lost_input"], health["malformed"]) == (0, 0)
@@ -108,7 +108,7 @@ def test_the_voice_queue_loses_nothing_while_the_machine_stalls(shared: Lab, sta
     assert [sum(queue) for queue in figures["dropped"]] == [0, figures["dropped"][1][0], 0, 0]
 
 
-def test_a_command_refused_by_a_switch_changes_nothing(shared: Lab) -> None:
+def test_command_refused_by_a_switch_changes_nothing(shared: Lab) -> None:
     set_up(shared, switch(), Fa0_1=ARTICLE)
     before = shared.ask("config")["config"]
     wrong = configuration(switch(), Fa0_1={**ARTICLE, "share": [0, 1, 1, 1]})

@@ -14,7 +14,7 @@ from test_mishaps import restart
 from test_run import EXPERIMENT, latest
 
 from qoslab.cli import main
-from qoslab.ios.device_config.running_config_parser import normalised
+from qoslab.ios.device_config.running_config_parser import normalise_blanks
 from qoslab.virtual_lab import Lab
 from verdicts import newest_run, status_of
 
@@ -91,13 +91,13 @@ def test_run_leaves_unknown_lines_unchanged_and_sends_none(clean: Path, cluttere
     cells = [(folder / f"cells/{arm}/1/config/R1.running.ios").read_text() for arm in ("policed", "shaped")]
     assert all(" service-policy output" in text and " ip nat outside\n" in text for text in cells)
     sent = [
-        normalised(line.partition("> ")[2])
+        normalise_blanks(line.partition("> ")[2])
         for file in sorted(folder.glob("transcripts/*/*"))
         for line in file.read_text().splitlines()
         if "> " in line
     ]
     assert {"service-policy output Police", "no service-policy output Police"} & set(sent), sent
-    unknown = set(map(normalised, OF_ITS_OWN.splitlines())).union(*IN_BLOCKS.values())
+    unknown = set(map(normalise_blanks, OF_ITS_OWN.splitlines())).union(*IN_BLOCKS.values())
     assert [line for line in sent if line.removeprefix("no ") in unknown] == []
 
 

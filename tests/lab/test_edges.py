@@ -101,7 +101,7 @@ def sent(lab: Lab, size: int, fragment: str = "may") -> str:
     return lab.run("client", ["python3", "-c", DATAGRAM, str(size), fragment], check=True).stdout.strip()
 
 
-def test_an_output_list_filters_transit_and_not_packets_of_the_router(edges: Lab) -> None:
+def test_output_list_filters_transit_and_not_packets_of_the_router(edges: Lab) -> None:
     configure(
         edges,
         *("object-group service PINGS", "icmp echo", "exit", "object-group network SERVERS", "host 10.2.0.2", "exit"),
@@ -122,7 +122,7 @@ def test_an_output_list_filters_transit_and_not_packets_of_the_router(edges: Lab
     assert ping(edges, "client", "10.2.0.2") == 63
 
 
-def test_an_input_list_also_filters_packets_for_the_router(edges: Lab) -> None:
+def test_input_list_also_filters_packets_for_the_router(edges: Lab) -> None:
     configure(edges, "access-list 150 permit udp any any", "interface FastEthernet0/0", "ip access-group 150 in")
     try:
         assert ping(edges, "client", "10.1.0.1", 0.5) is None

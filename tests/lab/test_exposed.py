@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from qoslab.errors import ExperimentError
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.lab
 def file(lab: Lab, tmp_path: Path) -> Iterator[Path]:
     """Return the inventory of two hosts."""
     path = tmp_path / "here.yml"
-    expose(lab, path)
+    expose_lab(lab, path)
     yield path
 
 
@@ -60,7 +60,7 @@ def test_command_returns_output_errors_and_status(file: Path) -> None:
     assert "exit-signal" in killed.stderr
 
 
-def test_a_lost_connection_ends_the_input_and_not_the_command(file: Path, lab: Lab, tmp_path: Path) -> None:
+def test_lost_connection_ends_the_input_and_not_the_command(file: Path, lab: Lab, tmp_path: Path) -> None:
     mark = tmp_path / "ended"
     command = f"echo begun; cat >/dev/null; sleep 0.3; echo ended >{mark}"
     client = subprocess.Popen(ssh(file, "client", command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -92,10 +92,10 @@ def test_each_host_has_its_own_key_in_a_private_file(file: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_ports_close_with_the_lab(name: str, tmp_path: Path) -> None:
+def test_ports_close_with_the_lab(name: str, tmp_path: Path) -> None:
     path = tmp_path / "here.yml"
     with Lab.up(TWO_HOSTS, name=name) as lab:
-        expose(lab, path)
+        expose_lab(lab, path)
         hosts = YAML(typ="safe").load(path)["all"]["children"]["host"]["hosts"]
         socket.create_connection(("127.0.0.1", hosts["client"]["ansible_port"])).close()
     with pytest.raises(ConnectionRefusedError):
@@ -104,5 +104,5 @@ def test_the_ports_close_with_the_lab(name: str, tmp_path: Path) -> None:
 
 def test_engine_router_cannot_be_exposed(name: str, tmp_path: Path) -> None:
     with Lab.up(ROUTED, name=name) as lab, pytest.raises(ExperimentError, match="found the engine router R1"):
-        expose(lab, tmp_path / "here.yml")
+        expose_lab(lab, tmp_path / "here.yml")
     assert not (tmp_path / "here.yml").exists()

@@ -32,11 +32,11 @@ from qoslab.model.experiment import TCP_PROFILES
 from qoslab.model.inventory import ISOLATIONS, HostSettings, Isolation
 from qoslab.run.devices.ansible_inventory import read_lab
 from qoslab.run.devices.old_ssh import OLD_CIPHERS, OLD_KEY_EXCHANGES, OLD_MACS, OLD_SIGNATURES
-from qoslab.run.real.channel import Channel
-from qoslab.run.real.nodes import ExternalHost, Place
+from qoslab.run.real.channel import AgentChannel
+from qoslab.run.real.nodes import ExternalHost, HostPlace
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from qoslab.virtual_lab.ios_routers import RouterLogins
 from verdicts import reasons_except_lateness, status_of
 from waiting import wait_until
@@ -59,7 +59,7 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     file = tmp_path / "here.yml"
     # Whose SSH Ansible does not speak.
     with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=RouterLogins(old_ssh=True)) as lab:
-        expose(lab, file)
+        expose_lab(lab, file)
         yield lab, file
 
 
@@ -140,7 +140,7 @@ def iperf3_runs(lab: Lab, command: Command) -> None:
     wait_until(sends, "the client's iperf3 runs", RUN_S, lambda: str(programs(lab)))
 
 
-def test_an_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
     if os.geteuid() != 0:
@@ -351,8 +351,8 @@ def _without_iperf3(folder: Path) -> Path:
 def agent(file: Path, host: str, isolate: Isolation, who: str = "a test", python: str = "") -> ExternalHost:
     """Return a host of the experiment with an agent, which runs in this Python, or in the inventory's."""
     access = read_lab(file).hosts[host]
-    place = Place(EXPERIMENT_OF_IT.topology, host, HostSettings(isolate=isolate))
-    return ExternalHost(Channel(host, replace(access, python=python or access.python), who), place)
+    place = HostPlace(EXPERIMENT_OF_IT.topology, host, HostSettings(isolate=isolate))
+    return ExternalHost(AgentChannel(host, replace(access, python=python or access.python), who), place)
 
 
 def test_oldest_python_of_a_host_sets_and_restores(exposed: tuple[Lab, Path]) -> None:
@@ -428,7 +428,7 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def test_the_next_agent_restores_settings_that_the_watchdog_left(exposed: tuple[Lab, Path]) -> None:
+def test_next_agent_restores_settings_that_the_watchdog_left(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = state(lab, "client")
     first = agent(file, "client", "in place")

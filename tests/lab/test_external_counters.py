@@ -28,7 +28,7 @@ from qoslab.analysis import raw
 from qoslab.analysis.conservation import disagreements
 from qoslab.analysis.counter_files import HostCount, cards_of
 from qoslab.analysis.packets import shifted
-from qoslab.capture.packet_tables import column, read_packets
+from qoslab.capture.packet_tables import column_array, read_packets
 from qoslab.live.counter_rates import ClassKey, ClassPoint
 from qoslab.live.watched import WatchedRun
 from qoslab.model.experiment import Topology
@@ -37,7 +37,7 @@ from qoslab.results import Cell, CellFiles, CellRecord, RunFolder
 from qoslab.results.progress import PROGRESS
 from qoslab.schema import CellIdentity, load_sweep
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from verdicts import newest_run, runs_of, status_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("counters")]
@@ -165,7 +165,7 @@ def _made(folder: Path, length_s: int, arm: str, experiment: Path = EXPERIMENT) 
 def _ran(folder: Path, experiment: Path, topology: Topology, length_s: int, arm: str) -> Iterator[Ran]:
     with Lab.up(topology, name=f"test-{os.getpid()}-counters-{length_s}-{arm}") as lab:
         file = folder / "here.yml"
-        expose(lab, file)
+        expose_lab(lab, file)
         text = re.sub(r"( +)qoslab_rollback: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
         python = f"        ansible_python_interpreter: {_skewed(folder)}\n"
         file.write_text(text.replace("      hosts:\n", python + "      hosts:\n", 1))
@@ -378,10 +378,10 @@ def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: Ran) -> None:
     # The capture itself stays as it was stamped there.
     file = ran.cell / "captures/server.pcapng"
     (stamped,), (unshifted,) = list(read_packets(file)), list(read_packets(ran.unshifted))
-    true = column(unshifted, "time_ns")
-    assert len(true) > 500 and (column(stamped, "time_ns") - true > AHEAD_NS).all()
+    true = column_array(unshifted, "time_ns")
+    assert len(true) > 500 and (column_array(stamped, "time_ns") - true > AHEAD_NS).all()
     (found,) = shifted([stamped], clock)
-    assert np.abs(column(found, "time_ns") - true).max() < SERIES_NS
+    assert np.abs(column_array(found, "time_ns") - true).max() < SERIES_NS
     started = ran.record.traffic_started
     assert started is not None
     series = ran.table("packets_io")
@@ -392,7 +392,7 @@ def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: Ran) -> None:
     assert not [each for each in ran.record.reasons if "clock" in each or "stamped" in each]
 
 
-def test_the_router_counts_the_packets_sent_by_hosts(ran: Ran) -> None:
+def test_router_counts_the_packets_sent_by_hosts(ran: Ran) -> None:
     hosts = cards_of(CellFiles(ran.cell, CellIdentity("policed", (), 1)))
     assert hosts["client"]["eth0"].sent > 500 and hosts["server"]["eth0"].received > 300
     topology = load_sweep(EXPERIMENT, {}).experiment.topology

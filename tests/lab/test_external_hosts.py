@@ -19,7 +19,7 @@ from qoslab.errors import MachineError
 from qoslab.model.inventory import Isolation
 from qoslab.plan import make_plan
 from qoslab.platforms import tcp
-from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.collector import CollectorProcess
 from qoslab.run.workers.external.preflight_command import check_lab
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
@@ -139,7 +139,7 @@ def behind_sudo(folder: Path, connection: str = "") -> str:
     return str(login)
 
 
-def test_the_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) -> None:
+def test_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     lab.run("client", ["ip", "route", "del", "default"], check=True)
     lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
@@ -215,7 +215,7 @@ def test_check_sends_nothing_on_links_of_a_running_run(exposed: tuple[Lab, Path]
     else:
         session(lab, "configure terminal", f"alias exec qoslab {run_of}", "end")
         reported = f"R1: found the run lock of another run, {run_of}, expected none"
-    with Collector() as collector:
+    with CollectorProcess() as collector:
         before = sent()
         checked = check_lab(file, plan, collector)
         assert sent() == before

@@ -83,7 +83,7 @@ def client_of(command: Command) -> int:
 
 
 @pytest.mark.long
-def test_a_briefly_stopped_client_ends_in_time(clean: Path) -> None:
+def test_briefly_stopped_client_ends_in_time(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "3s", "--arm", "unrestricted")
     client = client_of(command)
     os.kill(client, signal.SIGSTOP)
@@ -243,7 +243,7 @@ def test_killed_run_leaves_no_password(clean: Path, moment: str) -> None:
 @pytest.mark.parametrize(
     "workers", [(), pytest.param(("--scheduler", "local"), marks=pytest.mark.long)], ids=["threads", "processes"]
 )
-def test_a_killed_simulated_run_leaves_only_its_folder(clean: Path, workers: tuple[str, ...]) -> None:
+def test_killed_simulated_run_leaves_only_its_folder(clean: Path, workers: tuple[str, ...]) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--lab", "simulated", *workers)
     wait_for_simulator(command)
     command.process.kill()
@@ -251,7 +251,7 @@ def test_a_killed_simulated_run_leaves_only_its_folder(clean: Path, workers: tup
     wait_until_nothing_is_left(clean)
 
 
-def test_a_simulator_ends_with_its_worker(clean: Path) -> None:
+def test_simulator_ends_with_its_worker(clean: Path) -> None:
     command = Command(
         clean, "run", str(EXPERIMENT), "--duration", "3000s", "--lab", "simulated", "--scheduler", "local"
     )

@@ -18,16 +18,16 @@ from qoslab.model.experiment import Experiment, Flow
 from qoslab.model.inventory import HostSettings
 from qoslab.model.units import Duration
 from qoslab.results import Cell
-from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
+from qoslab.run.cell.flows import FlowLocation, RunningFlow, run_flows
 from qoslab.run.devices.ansible_inventory import read_lab
-from qoslab.run.real.channel import Channel
+from qoslab.run.real.channel import AgentChannel
 from qoslab.run.real.external_lab import ExternalLab
-from qoslab.run.real.nodes import ExternalHost, Place
+from qoslab.run.real.nodes import ExternalHost, HostPlace
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.traffic.base import DRAIN_S, TrafficError
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 
 pytestmark = pytest.mark.lab
 
@@ -48,7 +48,7 @@ def test_flow_starts_when_its_connections_are_established(lab: Lab, tmp_path: Pa
     flows = []
     for number, name in enumerate(("early", "late")):
         flow = Flow.model_validate({"name": name, "tool": tool, **keys})
-        place = FlowPlace(TWO_HOSTS, 5201 + number, 1, Cell(tmp_path / name, CellIdentity(name, (), 1)))
+        place = FlowLocation(TWO_HOSTS, 5201 + number, 1, Cell(tmp_path / name, CellIdentity(name, (), 1)))
         flows.append(RunningFlow(VirtualLab(lab), flow, Duration(10**9), "cubic", place))
     commands = flows[1].commands
     flows[1].commands = replace(commands, client=("sh", "-c", f'sleep {LATE_S}; exec "$@"', "sh", *commands.client))
@@ -64,7 +64,7 @@ def test_flow_starts_when_its_connections_are_established(lab: Lab, tmp_path: Pa
 def test_each_page_of_a_user_is_received_and_timed(lab: Lab, tmp_path: Path) -> None:
     keys = {"tool": "flood", "protocol": "tcp", "size": "200 kB", "delay": "300 ms", "streams": 2, "dscp": "af21"}
     flow = Flow.model_validate({"name": "users", "from": "client", "to": "server", **keys})
-    place = FlowPlace(TWO_HOSTS, 8080, 1, Cell(tmp_path, CellIdentity("a", (), 1)))
+    place = FlowLocation(TWO_HOSTS, 8080, 1, Cell(tmp_path, CellIdentity("a", (), 1)))
     running = RunningFlow(VirtualLab(lab), flow, Duration(10**9), "reno", place)
     result = run_flows([running], lambda: None, lambda: None)["users"]
     assert (result.tool, result.protocol, len(result.streams)) == ("flood", "tcp", 2)
@@ -87,7 +87,7 @@ def test_permanently_stopped_client_fails_at_its_deadline(lab: Lab, tmp_path: Pa
     experiment = Experiment.model_validate_json(json.dumps(described))
     cell = Cell(tmp_path, CellIdentity("a", (), 1))
     cell.write_experiment(experiment)
-    place = FlowPlace(TWO_HOSTS, 5201, 1, cell)
+    place = FlowLocation(TWO_HOSTS, 5201, 1, cell)
     running = RunningFlow(VirtualLab(lab), experiment.traffic[0], Duration(10**9), "cubic", place)
     assert running.commands.deadline_s == 1 + DRAIN_S
     running.commands = replace(running.commands, deadline_s=2.0, client=("sh", "-c", "kill -STOP $$"))
@@ -101,7 +101,7 @@ def test_permanently_stopped_client_fails_at_its_deadline(lab: Lab, tmp_path: Pa
 def far(lab: Lab, tmp_path: Path) -> Iterator[ExternalLab]:
     """Provide the lab behind SSH, with a round-trip time of 300 ms to the client."""
     file = tmp_path / "here.yml"
-    expose(lab, file)
+    expose_lab(lab, file)
     ways = dict(read_lab(file).hosts)
     with ExitStack() as leaving:
         port = ways["client"].port
@@ -112,7 +112,7 @@ def far(lab: Lab, tmp_path: Path) -> Iterator[ExternalLab]:
         ways["client"] = replace(ways["client"], port=relay.port)
         settings = {name: HostSettings(isolate="in place") for name in ways}
         hosts = {
-            name: ExternalHost(Channel(name, way, "a test"), Place(TWO_HOSTS, name, settings[name]))
+            name: ExternalHost(AgentChannel(name, way, "a test"), HostPlace(TWO_HOSTS, name, settings[name]))
             for name, way in ways.items()
         }
         far = ExternalLab(hosts, settings, {})
@@ -129,7 +129,7 @@ def test_flows_of_a_distant_host_start_as_planned(far: ExternalLab, tmp_path: Pa
         flow = Flow.model_validate(
             {"name": name, "tool": "iperf3", "from": "client", "to": "server", "start_after": after}
         )
-        place = FlowPlace(TWO_HOSTS, 5201 + number, 1, Cell(tmp_path / name, CellIdentity(name, (), 1)))
+        place = FlowLocation(TWO_HOSTS, 5201 + number, 1, Cell(tmp_path / name, CellIdentity(name, (), 1)))
         flows.append(RunningFlow(far, flow, Duration(10**9), "cubic", place))
         client = ("bash", "-c", STAMPED, str(tmp_path / f"{name}.began"), *flows[-1].commands.client)
         flows[-1].commands = replace(flows[-1].commands, client=client)

@@ -21,7 +21,7 @@ from test_run import EXPERIMENT
 from qoslab.run.real.access.methods import AccessMethod
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from waiting import listens, wait_until
 
 FRR = Path("/usr/lib/frr/zebra")
@@ -78,7 +78,7 @@ def configuration(folder: Path) -> str:
 
 
 @pytest.mark.long
-def test_the_proxy_logs_in_to_frr(frr: tuple[int, Path]) -> None:
+def test_proxy_logs_in_to_frr(frr: tuple[int, Path]) -> None:
     port, folder = frr
     before = configuration(folder)
     with AccessProxies({"R1": AccessMethod("127.0.0.1", port, user=getpass.getuser())}) as proxies:
@@ -96,7 +96,7 @@ def test_frr_is_recognised_as_no_ios_and_left_unchanged(
     port, folder = frr
     file, before = tmp_path / "here.yml", configuration(folder)
     with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
-        expose(lab, file)
+        expose_lab(lab, file)
         kept = hosts(lab)
         with file.with_suffix(".known_hosts").open("a") as listed:
             listed.write(known(port, tmp_path / "sshd"))

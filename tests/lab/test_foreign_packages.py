@@ -24,12 +24,12 @@ from commands import run
 from test_external import EXPERIMENT_OF_IT, hosts
 from test_run import EXPERIMENT
 
-from qoslab.ios.device_config.restore import collisions, restoration, unrestored
+from qoslab.ios.device_config.restore import find_collisions, plan_restoration, unrestored_lines
 from qoslab.ios.model.device import Hardware
 from qoslab.run.real.access.methods import AccessMethod
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 
 # One makes the environments.
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow, pytest.mark.xdist_group("foreign packages")]
@@ -136,7 +136,7 @@ def test_fakenos_is_refused_by_its_show_version(
             )
         assert version.startswith("Cisco IOS XE Software, Version 17.03.01a")
         assert unknown == "% Invalid input detected at '^' marker."
-        expose(lab, file)
+        expose_lab(lab, file)
         kept = hosts(lab)
         scan = ["ssh-keyscan", "-t", "rsa", "-p", str(port), "127.0.0.1"]
         key = subprocess.run(scan, capture_output=True, text=True, check=True)
@@ -174,12 +174,12 @@ def test_third_party_switch_is_configured_and_restored(by: str, tmp_path: Path) 
             running = configured(proxies, PUSHED.splitlines())
             assert " description set by the test\n switchport access vlan 10\n" in running
             hardware = Hardware("3750", ("FastEthernet0/1", "FastEthernet0/2"), version="12.2", family="switch")
-            assert collisions(before, PUSHED, hardware) == []
-            found = restoration(before, running, [PUSHED], hardware)
+            assert find_collisions(before, PUSHED, hardware) == []
+            found = plan_restoration(before, running, [PUSHED], hardware)
             assert found.left == () and " no switchport access vlan" in found.lines
             after = configured(proxies, found.lines)
         assert significant(after) == significant(before) != significant(running)
-        assert unrestored(before, after, [PUSHED], hardware) == []
+        assert unrestored_lines(before, after, [PUSHED], hardware) == []
     kept = "".join(file.read_text() for file in (tmp_path / "transcripts").iterdir())
     assert ">  description set by the test" in kept and PASSWORD not in kept and ENABLE not in kept
 

@@ -24,7 +24,7 @@ from test_iosd import session
 from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration
 from qoslab.results import Cell
-from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
+from qoslab.run.cell.flows import FlowLocation, RunningFlow, run_flows
 from qoslab.run.cell.sampling import start_afresh
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
@@ -119,7 +119,7 @@ def flood(lab: Lab, folder: Path, packets_per_second: Mapping[str, int]) -> dict
     for number, (name, rate) in enumerate(packets_per_second.items(), 1):
         ends = {"from": "client", "to": "server", "protocol": "udp", "rate": f"{rate * 996 * 8} b/s", "size": "996 B"}
         flow = Flow.model_validate_json(json.dumps({"name": name, "tool": "flood", **ends}))
-        place = FlowPlace(lab.topology, port=6000 + number, seed=number, cell=cell)
+        place = FlowLocation(lab.topology, port=6000 + number, seed=number, cell=cell)
         flows.append(RunningFlow(VirtualLab(lab), flow, Duration(SECONDS * 10**9), "cubic", place))
     results = run_flows(flows, lambda: None, lambda: None)
     found = {}

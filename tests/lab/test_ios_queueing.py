@@ -21,7 +21,7 @@ from qoslab.model.experiment import Flow, Topology
 from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
 from qoslab.results import Cell
-from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
+from qoslab.run.cell.flows import FlowLocation, RunningFlow, run_flows
 from qoslab.run.cell.sampling import read_engine_configuration, start_afresh
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
@@ -155,7 +155,7 @@ def test_next_cell_starts_with_empty_queues_after_a_flood(lab: Lab, tmp_path: Pa
     load = Flow.model_validate_json(json.dumps({"name": "load", "tool": "flood", **ends}))
     cell = Cell(tmp_path, CellIdentity("flooded", (), 1))
     half = Duration(500_000_000)
-    flow = RunningFlow(VirtualLab(lab), load, half, "cubic", FlowPlace(lab.topology, port=5201, seed=1, cell=cell))
+    flow = RunningFlow(VirtualLab(lab), load, half, "cubic", FlowLocation(lab.topology, port=5201, seed=1, cell=cell))
     # The queue holds at least 16 packets, which take 2 s.
     flow.commands = replace(flow.commands, deadline_s=1.0)
     result = run_flows([flow], lambda: None, lambda: None)["load"]

@@ -17,7 +17,7 @@ import pytest
 from labs import IOS_ROUTED, POLICE, ping
 
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.sshd import MOST_STARTING
+from qoslab.virtual_lab.sshd import MAX_STARTUPS
 from waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("iosd")]
@@ -83,7 +83,7 @@ def session(lab: Lab, *lines: str, router: str = "R1") -> str:
     return asyncio.run(run())
 
 
-def test_the_configuration_takes_effect(routed: Lab) -> None:
+def test_typed_configuration_takes_effect(routed: Lab) -> None:
     assert ping(routed, "client", "10.2.0.2") == 63
     session(routed, "configure terminal", "interface Fa0/1", "shutdown", "end")
     assert ping(routed, "client", "10.2.0.2", 0.3) is None
@@ -104,7 +104,7 @@ def test_static_routes_are_in_the_kernel_table(routed: Lab) -> None:
     assert "C       10.2.0.0 is directly connected, FastEthernet0/1\n" in without
 
 
-def test_a_policy_counts_passing_packets(routed: Lab) -> None:
+def test_policy_counts_passing_packets(routed: Lab) -> None:
     session(routed, "configure terminal", *POLICE.splitlines(), "end")
     try:
         session(routed, "clear counters", "")
@@ -166,7 +166,7 @@ def test_written_configuration_survives_a_reload(routed: Lab) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_an_unconfirmed_change_is_rolled_back(routed: Lab) -> None:
+def test_unconfirmed_change_is_rolled_back(routed: Lab) -> None:
     archive = ("configure terminal", "archive", "path flash:saved", "end")
     session(routed, *archive, "configure terminal revert timer 1", *POLICE.splitlines(), "end")
     wait_until(lambda: "Police" not in session(routed, "show running-config"), "the policy is gone", 90, step_s=2)
@@ -195,7 +195,7 @@ def test_scheduled_reload_restarts_the_router_on_time(routed: Lab) -> None:
     assert "No reload is scheduled." in session(routed, "show reload")
 
 
-def test_passwords_are_checked(routed: Lab) -> None:
+def test_login_requires_the_configured_password(routed: Lab) -> None:
     async def run(**options: str) -> None:
         async with connection(routed, **options):
             pass
@@ -512,17 +512,17 @@ def test_idle_connections_do_not_block_a_login(routed: Lab) -> None:
     with knocking(routed) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "SSH-\n"
-        assert int(process.stdout.readline()) <= MOST_STARTING == 100
+        assert int(process.stdout.readline()) <= MAX_STARTUPS == 100
         assert "R1" in session(routed, "show running-config | include hostname")
         process.communicate()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
-def test_other_users_get_no_answer(routed: Lab) -> None:
+def test_router_logins_ignore_other_users(routed: Lab) -> None:
     with knocking(routed, "65534") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "nothing\n"
-        assert int(process.stdout.readline()) <= MOST_STARTING
+        assert int(process.stdout.readline()) <= MAX_STARTUPS
         assert "R1" in session(routed, "show running-config | include hostname")
         process.communicate()
 

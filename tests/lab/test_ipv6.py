@@ -17,7 +17,7 @@ from test_iosd import session
 from qoslab.model.experiment import Flow, Topology
 from qoslab.model.units import Duration
 from qoslab.results import Cell
-from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
+from qoslab.run.cell.flows import FlowLocation, RunningFlow, run_flows
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.virtual_lab import Lab
@@ -138,7 +138,7 @@ def test_ipv6_settings_are_recorded_and_never_learnt(dual: Lab) -> None:
     assert dual.run("R1.dp", ["ip", "-6", "-j", "addr"], check=True).stdout.strip() == "[]"
 
 
-def test_a_router_pings_over_ipv6(dual: Lab) -> None:
+def test_router_pings_over_ipv6(dual: Lab) -> None:
     output = session(
         dual, "ping 2001:db8:3::2 repeat 3", "ping ipv6 2001:db8:3::9 repeat 1 timeout 1 source 2001:db8:2::1"
     )
@@ -264,7 +264,7 @@ def test_equal_packet_sizes_count_equally_in_both_families(
         ends = {"from": "client", "to": "server", "protocol": "udp", "family": family, "dscp": 26}
         pace = {"delay": "4 ms", "size": "500 B", "random": ["port"] if random_port else []}
         flow = Flow.model_validate_json(json.dumps({"name": "load", "tool": "flood", **ends, **pace}))
-        place = FlowPlace(dual.topology, port=6001, seed=1, cell=Cell(tmp_path, CellIdentity("flooded", (), 1)))
+        place = FlowLocation(dual.topology, port=6001, seed=1, cell=Cell(tmp_path, CellIdentity("flooded", (), 1)))
         running = RunningFlow(VirtualLab(dual), flow, Duration(10**9), "cubic", place)
         (stream,) = run_flows([running], lambda: None, lambda: None)["load"].streams
         assert stream.datagrams is not None and stream.datagrams > 200
@@ -347,7 +347,7 @@ def test_forwarding_addresses_and_routes_follow_the_configuration(dual: Lab) -> 
         assert ping6(dual, "client", "2001:db8:3::2") == 62, on
 
 
-def test_a_switch_bridges_ipv6() -> None:
+def test_switch_bridges_ipv6() -> None:
     ends = [("left", 1), ("right", 2)]
     links = [
         {

@@ -41,7 +41,7 @@ def test_hosts_reach_only_each_other(lab: Lab) -> None:
 
 
 def test_unread_output_does_not_block_a_lab(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervision, "GONE_S", 1.0)
+    monkeypatch.setattr(supervision, "KILL_TIMEOUT_S", 1.0)
     # Orphans come to this process, which collects none: as a container's first process that is no init.
     assert ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1) == 0
     try:
@@ -93,7 +93,7 @@ def test_lab_name_is_unique(lab: Lab, name: str) -> None:
     assert lab.alive()
 
 
-def test_the_lab_is_found_by_name(lab: Lab, name: str) -> None:
+def test_lab_is_found_by_name(lab: Lab, name: str) -> None:
     found = Lab.find(name)
     assert found.pid == lab.pid
     assert found.topology == TWO_HOSTS
@@ -217,7 +217,7 @@ def test_sigkill_during_the_start_removes_the_lab(name: str, owned: bool) -> Non
         wait_until(removed, f"the lab killed after {milliseconds} ms is gone", report=lambda: str(supervisors(name)))
 
 
-def test_a_detached_lab_outlives_its_starter(name: str) -> None:
+def test_detached_lab_outlives_its_starter(name: str) -> None:
     starter = "import sys;from labs import *;print(Lab.up(TWO_HOSTS, name=sys.argv[1], owned=False).pid)"
     subprocess.run(
         [sys.executable, "-W", "ignore", "-c", starter, name],
@@ -284,7 +284,7 @@ def test_kill_also_ends_child_processes_of_a_command(lab: Lab) -> None:
     assert process.stdout.read() == ""
 
 
-def test_a_lab_with_a_stopped_command_ends(name: str) -> None:
+def test_lab_with_a_stopped_command_ends(name: str) -> None:
     lab = Lab.up(TWO_HOSTS, name=name)
     traces = Traces(lab)
     process = lab.popen("client", ["sleep", "1000"])
@@ -321,7 +321,7 @@ def test_interfaces_have_no_offloads(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("profile", ["modern", "legacy-2008"])
-def test_a_connection_gets_the_tcp_profile(lab: Lab, profile: str) -> None:
+def test_connection_gets_the_tcp_profile(lab: Lab, profile: str) -> None:
     wanted = TCP_PROFILES[profile]
     for host in lab.nodes:
         lab.apply_tcp_profile(host, wanted)
@@ -348,7 +348,7 @@ def test_a_connection_gets_the_tcp_profile(lab: Lab, profile: str) -> None:
     server.wait(PATIENCE_S)
 
 
-def test_a_flooded_host_sends_no_port_unreachable(name: str) -> None:
+def test_flooded_host_sends_no_port_unreachable(name: str) -> None:
     described = TWO_HOSTS.model_dump(mode="json", exclude_none=True)
     for number, end in enumerate(described["links"][0]["ends"], 1):
         end["ipv6_address"] = f"fd00:1::{number}/64"
@@ -367,19 +367,19 @@ def test_a_flooded_host_sends_no_port_unreachable(name: str) -> None:
     assert {"10.1.0.2 closed", "fd00:1::2 closed"} <= notes[1]
 
 
-def test_an_unknown_congestion_control_is_refused(lab: Lab) -> None:
+def test_unknown_congestion_control_is_refused(lab: Lab) -> None:
     with pytest.raises(MachineError, match="nonesuch") as caught:
         lab.apply_tcp_profile("client", TcpProfile(congestion_control="nonesuch"))
     assert "modprobe tcp_nonesuch" in caught.value.hint
 
 
-def test_a_refusal_of_the_kernel_is_named(lab: Lab) -> None:
+def test_refusal_of_the_kernel_is_named(lab: Lab) -> None:
     spaces = lab._supervisor.namespaces(["client"])
     try:
         again = next(each for each in wire(TWO_HOSTS).interfaces() if each.namespace == "client")
         with pytest.raises(MachineError, match=r"client: address 10.1.0.1/24 on eth0: the kernel answered EEXIST"):
             spaces["client"].transact(
-                [netlink.link_up(again), netlink.address(again, again.addresses[0]), netlink.link_up(again)]
+                [netlink.link_up(again), netlink.address_message(again, again.addresses[0]), netlink.link_up(again)]
             )
         # The answers to the rest of the batch are not left for the next one.
         spaces["client"].transact([netlink.link_up(again)])
@@ -399,7 +399,7 @@ for _ in range(120):
 """
 
 
-def test_the_token_bucket_keeps_the_line_rate(name: str) -> None:
+def test_token_bucket_keeps_the_line_rate(name: str) -> None:
     """Check the token bucket: no interval has more than the burst and the line rate allow, framing counted; nor is the
     line much slower.
     """
@@ -482,7 +482,7 @@ def test_root_needs_no_user_namespace(name: str) -> None:
     assert done.stdout == "False 64\n", done.stderr
 
 
-def test_a_kernel_that_forbids_labs_gives_an_error_with_a_remedy(name: str) -> None:
+def test_kernel_that_forbids_labs_gives_an_error_with_a_remedy(name: str) -> None:
     program = (
         "import sys;from labs import *;from qoslab.errors import MachineError\n"
         "try:\n    Lab.up(TWO_HOSTS, name=sys.argv[1])\n"

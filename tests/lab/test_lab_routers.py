@@ -134,7 +134,7 @@ def test_ios_router_routes_accepts_logins_and_ends_with_the_lab(name: str) -> No
         socket.create_connection((login.host, login.port), 1)
 
 
-def test_a_router_named_like_a_file_of_the_lab_is_refused(name: str) -> None:
+def test_router_named_like_a_file_of_the_lab_is_refused(name: str) -> None:
     with pytest.raises(ExperimentError, match="cannot be called iosd"):
         Lab.up(topology(iosd="engine")(), name=name)
 

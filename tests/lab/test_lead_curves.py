@@ -52,7 +52,7 @@ compare:
 
 
 @pytest.mark.parametrize("lab", ["simulated", pytest.param("virtual", marks=[pytest.mark.long, pytest.mark.slow])])
-def test_the_mean_of_each_curve_is_the_value_of_the_table(clean: Path, lab: str) -> None:
+def test_mean_of_each_curve_is_the_value_of_the_table(clean: Path, lab: str) -> None:
     file = experiment_file(clean, "curves.yml", EXPERIMENT)
     run(clean, "run", str(file), "--lab", lab)
     folder = RunFolder(newest_run(clean))

@@ -16,14 +16,14 @@ from commands import Command, run
 from qoslab.model.inventory import HostSettings
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.run.devices.ansible_inventory import read_lab
-from qoslab.run.real.channel import Channel
+from qoslab.run.real.channel import AgentChannel
 from qoslab.run.real.linux_router import LinuxRouter
-from qoslab.run.real.nodes import Place
+from qoslab.run.real.nodes import HostPlace
 from qoslab.schema import load_sweep
 from qoslab.tc.kernel_kinds import QDISCS, probe_machine
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.control import ControlClient
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from verdicts import newest_run, reasons_except_lateness, status_of
 from waiting import wait_until
 
@@ -85,7 +85,7 @@ def gateway(experiment: Path, name: str, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
     with Lab.up(load_sweep(experiment, {}).experiment.topology, name=name) as lab:
-        expose(lab, file)
+        expose_lab(lab, file)
         rename = f"ip link set eth1 down; ip link set eth1 name {WAN}; ip link set {WAN} up"
         lab.run("gw", ["sh", "-e", "-c", rename], check=True)
         text = file.read_text()
@@ -109,7 +109,9 @@ def router(experiment: Path, file: Path) -> LinuxRouter:
     """Return the router, reached by an agent."""
     topology = load_sweep(experiment, {}).experiment.topology
     settings = HostSettings(interfaces={"eth1": WAN})
-    return LinuxRouter(Channel("gw", read_lab(file).linux_routers["gw"], "a test"), Place(topology, "gw", settings))
+    return LinuxRouter(
+        AgentChannel("gw", read_lab(file).linux_routers["gw"], "a test"), HostPlace(topology, "gw", settings)
+    )
 
 
 def ask(socket: Path, op: str, **keys: Any) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def configured(experiment: Path, file: Path, socket: Path) -> LinuxRouter:
 
 
 @pytest.mark.long
-def test_a_run_configures_measures_and_restores_a_linux_router(
+def test_run_configures_measures_and_restores_a_linux_router(
     clean: Path, experiment: Path, gateway: tuple[Lab, Path]
 ) -> None:
     lab, file = gateway
@@ -156,7 +158,7 @@ def test_a_run_configures_measures_and_restores_a_linux_router(
     assert qdiscs(lab) == before
 
 
-def test_a_router_restores_itself_when_the_connection_is_cut(
+def test_router_restores_itself_when_the_connection_is_cut(
     experiment: Path, gateway: tuple[Lab, Path], tmp_path: Path
 ) -> None:
     lab, file = gateway
@@ -175,7 +177,7 @@ def test_a_router_restores_itself_when_the_connection_is_cut(
 
 
 @pytest.mark.long
-def test_a_killed_run_leaves_no_qdiscs_and_blocks_no_further_run(
+def test_killed_run_leaves_no_qdiscs_and_blocks_no_further_run(
     clean: Path, experiment: Path, gateway: tuple[Lab, Path]
 ) -> None:
     lab, file = gateway
@@ -189,7 +191,7 @@ def test_a_killed_run_leaves_no_qdiscs_and_blocks_no_further_run(
     assert status == 0, errors + output
 
 
-def test_a_check_names_obstacles_before_the_first_change(
+def test_check_names_obstacles_before_the_first_change(
     clean: Path, experiment: Path, gateway: tuple[Lab, Path]
 ) -> None:
     lab, file = gateway

@@ -25,7 +25,7 @@ from test_run import EXPERIMENT, latest
 from misbehaving import Misbehaving
 from qoslab.results import RunFolder
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from verdicts import newest_run, reasons_except_lateness, status_of
 from waiting import PATIENCE_S, wait_until
 
@@ -56,7 +56,7 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]
     """Provide a lab and its inventory; each test leaves it unchanged."""
     file = tmp_path_factory.mktemp("rack") / "here.yml"
     with Lab.up(EXPERIMENT_OF_IT.topology, name=f"mishaps-{os.getpid()}") as lab:
-        expose(lab, file)
+        expose_lab(lab, file)
         yield lab, file
 
 
@@ -156,7 +156,7 @@ def borne(clean: Path, ended: tuple[int, str, str], attempt: str = "1") -> dict[
     return record
 
 
-def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with (
@@ -215,7 +215,7 @@ def test_banner_that_looks_like_a_prompt_is_accepted(rack: tuple[Lab, Path], cle
 
 
 @pytest.mark.long
-def test_a_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
@@ -297,7 +297,7 @@ def test_full_disk_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> 
 
 
 @pytest.mark.long
-def test_a_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     mark, python = clean / "set", clean / "python"

@@ -20,7 +20,7 @@ WITH_KERNEL = ("ios-and-kernel",)
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_a_notebook_shows_a_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_shows_a_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import nbformat
     from nbclient import NotebookClient
 

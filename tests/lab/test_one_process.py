@@ -79,7 +79,7 @@ def test_routers_in_one_process_are_independent(chain: Lab) -> None:
     assert ping(chain, "R3", "10.1.0.1") == 63
 
 
-def test_a_router_is_configured_while_others_run(chain: Lab) -> None:
+def test_router_is_configured_while_others_run(chain: Lab) -> None:
     interfaces = {name: {"enabled": True, "bandwidth_kbps": 100_000} for name in (NEAR, FAR)}
     closed = interfaces | {FAR: {"enabled": False, "bandwidth_kbps": 100_000}}
     base = {"format": 1, "router": "R2", "generation": "classic"}
@@ -141,7 +141,7 @@ def test_link_in_memory_recovers_from_down(chain: Lab) -> None:
 @pytest.mark.parametrize(
     ("node", "interface", "kind"), [("R2.dp", "Fa0-0", 8), pytest.param("R1.dp", "Fa0-1", 0, marks=pytest.mark.long)]
 )
-def test_a_link_in_memory_can_be_captured(chain: Lab, tmp_path: Path, node: str, interface: str, kind: int) -> None:
+def test_link_in_memory_can_be_captured(chain: Lab, tmp_path: Path, node: str, interface: str, kind: int) -> None:
     """Capture at a link in memory: each end shows its received packets, from the start of the capture to its end."""
     assert ping(chain, "client", SERVER) == 61
     before = frames_sent(chain)

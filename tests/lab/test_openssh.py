@@ -23,7 +23,7 @@ from test_external import EXPERIMENT_OF_IT, hosts, wait_until_clean
 from test_run import EXPERIMENT, latest
 
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from verdicts import newest_run, reasons_except_lateness, status_of
 from waiting import wait_until
 
@@ -104,7 +104,7 @@ def test_run_works_through_openssh_and_a_jump_host(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file, user = tmp_path / "here.yml", getpass.getuser()
     with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
-        expose(lab, file)
+        expose_lab(lab, file)
         key = file.with_suffix(".key")
         before = hosts(lab)
         with (

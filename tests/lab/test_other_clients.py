@@ -216,7 +216,7 @@ interface GigabitEthernet0/0/1
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_run_configures_and_observes_a_router_with_ios_xe(clean: Path) -> None:
+def test_run_configures_and_observes_a_router_with_ios_xe(clean: Path) -> None:
     file = experiment_file(clean, "edge.yml", EXPERIMENT)
     (clean / "templates").mkdir(exist_ok=True)
     (clean / "templates/edge.ios").write_text(EDGE)

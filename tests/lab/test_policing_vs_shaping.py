@@ -74,7 +74,7 @@ def test_results_independent_of_tcp_are_exact(done: tuple[Path, str]) -> None:
     assert rows["policed", "goodput.sum"]["measured"] < 1e6 + 31250 * 8 / SECONDS
 
 
-def test_the_report_exists_and_its_path_is_printed(done: tuple[Path, str]) -> None:
+def test_report_exists_and_its_path_is_printed(done: tuple[Path, str]) -> None:
     folder, output = done
     assert "<html" in (folder / "report.html").read_text()[:500]
     assert f"runs/policing-vs-shaping/{folder.name}/report.html" in output
@@ -91,7 +91,7 @@ def test_router_output_is_saved_and_parsed(done: tuple[Path, str]) -> None:
     assert police["police"]["cir_bc_bytes"] == 31250
 
 
-def test_the_notebook_shows_every_result(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_shows_every_result(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     import nbformat
     from nbclient import NotebookClient
 

@@ -22,12 +22,12 @@ from project_inventory import project_inventory
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Rate
 from qoslab.plan import make_plan
-from qoslab.run.devices.collector import Collector
-from qoslab.run.real.preflight import refusal
+from qoslab.run.devices.collector import CollectorProcess
+from qoslab.run.real.preflight import refusal_error
 from qoslab.run.workers.external.preflight_command import CheckResult, check_lab
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from verdicts import newest_run, reasons_except_lateness, status_of
 
 pytestmark = pytest.mark.lab
@@ -43,7 +43,7 @@ def exposed(folder: Path, name: str, made: Topology) -> Iterator[tuple[Lab, Path
     """Provide a lab and its inventory."""
     file = folder / "here.yml"
     with Lab.up(made, name=f"looks-{name}-{os.getpid()}") as lab:
-        expose(lab, file)
+        expose_lab(lab, file)
         yield lab, file
 
 
@@ -55,9 +55,9 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]
 
 
 @pytest.fixture(scope="module")
-def collector() -> Iterator[Collector]:
+def collector() -> Iterator[CollectorProcess]:
     """Provide one collector for all tests."""
-    with Collector() as collector:
+    with CollectorProcess() as collector:
         yield collector
 
 
@@ -73,12 +73,12 @@ def configured(lab: Lab, router: str, *lines: str) -> None:
 
 def text(checked: CheckResult) -> str:
     """Return the refusal of a run; empty if there is none."""
-    refused = refusal(checked.found)
+    refused = refusal_error(checked.found)
     return "" if refused is None else refused.message
 
 
 @pytest.mark.long
-def test_correct_lab_is_left_unchanged_by_preflight(here: tuple[Lab, Path], collector: Collector) -> None:
+def test_correct_lab_is_left_unchanged_by_preflight(here: tuple[Lab, Path], collector: CollectorProcess) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")], session(lab, "show running-config", "show arp")
     checked = check_lab(file, PLAN, collector)
@@ -121,7 +121,9 @@ CONFIGURED = {
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("fault", CONFIGURED)
-def test_wrong_configuration_is_named(here: tuple[Lab, Path], collector: Collector, fault: str) -> None:
+def test_preflight_names_the_wrong_configuration(
+    here: tuple[Lab, Path], collector: CollectorProcess, fault: str
+) -> None:
     lab, file = here
     wrong, right, expected = CONFIGURED[fault]
     configured(lab, "R1", *wrong)
@@ -132,7 +134,7 @@ def test_wrong_configuration_is_named(here: tuple[Lab, Path], collector: Collect
 
 
 @pytest.mark.long
-def test_test_traffic_through_the_management_nic_is_named(here: tuple[Lab, Path], collector: Collector) -> None:
+def test_preflight_refuses_traffic_over_the_management_nic(here: tuple[Lab, Path], collector: CollectorProcess) -> None:
     lab, file = here
     card = "ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up"
     card += "; ip addr add 192.168.20.77/25 dev mgmt0"
@@ -149,8 +151,8 @@ def test_test_traffic_through_the_management_nic_is_named(here: tuple[Lab, Path]
 
 
 @pytest.mark.long
-def test_qoslab_program_that_cannot_run_on_a_host_is_named(
-    here: tuple[Lab, Path], collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_preflight_names_a_program_that_cannot_run_on_a_host(
+    here: tuple[Lab, Path], collector: CollectorProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, file = here
     plan = make_plan(load_sweep(FILE.with_name("token-arithmetic.yml"), {"topology.links.wan.rate": "100 Mb/s"}))
@@ -167,7 +169,7 @@ def test_qoslab_program_that_cannot_run_on_a_host_is_named(
     ]
 
 
-def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
+def test_preflight_detects_swapped_ports(tmp_path: Path, collector: CollectorProcess) -> None:
     swapped = topology(client="host", R1=ROUTER, server="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth0 192.168.20.2/24",
@@ -184,7 +186,7 @@ def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
 
 
 @pytest.mark.long
-def test_wrong_vlan_between_devices_is_named(tmp_path: Path, collector: Collector) -> None:
+def test_preflight_detects_a_wrong_vlan(tmp_path: Path, collector: CollectorProcess) -> None:
     client = {"platform": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "192.168.10.1"}]}
     between = topology(client=client, SW={"platform": "ios", "model": "3750G"}, R1=ROUTER, server="host")(
         "client eth0 192.168.10.2/24 - SW GigabitEthernet1/0/1",
@@ -201,7 +203,7 @@ def test_wrong_vlan_between_devices_is_named(tmp_path: Path, collector: Collecto
 
 
 @pytest.mark.long
-def test_a_missing_link_is_named(tmp_path: Path, collector: Collector) -> None:
+def test_preflight_detects_a_missing_link(tmp_path: Path, collector: CollectorProcess) -> None:
     cut = topology(client="host", R1=ROUTER, server="host", other="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
         "server eth0 192.168.20.2/24 - other eth0 192.168.20.3/24",
@@ -215,7 +217,7 @@ def test_a_missing_link_is_named(tmp_path: Path, collector: Collector) -> None:
 
 
 @pytest.mark.long
-def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
+def test_preflight_detects_a_wrong_device(tmp_path: Path, collector: CollectorProcess) -> None:
     other = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24",
         "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
@@ -258,7 +260,7 @@ def test_run_works_with_other_interface_names_on_the_router(tmp_path: Path, clea
 
 
 @pytest.mark.long
-def test_a_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Path) -> None:
+def test_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Path) -> None:
     """Configure a port without a link of the experiment."""
     model = {"platform": "ios", "model": "2811", "generation": "classic"}
     made = topology(client="host", R1=model, server="host", R2=model)(
@@ -334,7 +336,9 @@ def test_run_works_in_a_project_with_custom_names(tmp_path: Path, clean: Path, m
         ("0 ms", "link wan: found a round trip of "),
     ],
 )
-def test_the_delay_of_a_line_is_compared(tmp_path: Path, collector: Collector, made: str, expected: str) -> None:
+def test_preflight_compares_the_delay_of_a_line(
+    tmp_path: Path, collector: CollectorProcess, made: str, expected: str
+) -> None:
     wanted, there = (make_plan(load_sweep(FILE, {"topology.links.wan.delay": each})) for each in ("25 ms", made))
     with exposed(tmp_path, "delay", there.experiment.topology) as (_, file):
         if made == "0 ms":
@@ -352,7 +356,7 @@ VARIES = {"delay": "30 ms", "jitter": "{size: 20 ms}", "loss": "{model: random, 
 @pytest.mark.long
 @pytest.mark.quiet
 @pytest.mark.parametrize("link", ["wan", *long_cases("second")])
-def test_the_jitter_and_loss_of_a_line_are_compared(tmp_path: Path, collector: Collector, link: str) -> None:
+def test_preflight_compares_jitter_and_loss_of_a_line(tmp_path: Path, collector: CollectorProcess, link: str) -> None:
     """Compare jitter and loss of a line: at a host, which queries addresses, and between two routers, which ping."""
     source = FILE if link == "wan" else FILE.with_name("bucket-truth.yml")
     wanted = make_plan(load_sweep(source, {f"topology.links.{link}.{key}": value for key, value in VARIES.items()}))
@@ -395,7 +399,7 @@ def test_run_is_refused_with_all_findings_before_any_change(here: tuple[Lab, Pat
     assert status == 0 and "policing-vs-shaping can be run on " in errors, errors + output
 
 
-def test_a_run_is_refused_if_host_keys_differ(here: tuple[Lab, Path], clean: Path) -> None:
+def test_run_is_refused_if_host_keys_differ(here: tuple[Lab, Path], clean: Path) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")]
     known = file.with_suffix(".known_hosts").read_text().splitlines()

@@ -25,24 +25,24 @@ from misbehaving import Misbehaving
 from qoslab.cli import main
 from qoslab.errors import DeviceError, RunInvalid, UserError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell
-from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.journal import CellJournal
 from qoslab.run.cell.measure import CellRun, CommandLines
-from qoslab.run.cell.probes import Probes, Setting
+from qoslab.run.cell.probes import CellProbes, Setting
 from qoslab.run.devices.ansible import leftovers
 from qoslab.run.devices.ansible.playbooks import AnsibleSession, RouterError
 from qoslab.run.devices.ansible_inventory import IosAccess, write_inventory
-from qoslab.run.devices.collector import Collector
-from qoslab.run.devices.pushed_routers import Routers
+from qoslab.run.devices.collector import CollectorProcess
+from qoslab.run.devices.pushed_routers import PushedRouters
 from qoslab.run.devices.state import RestoreState
-from qoslab.run.faults import PassingFault
+from qoslab.run.faults import TransientFault
 from qoslab.run.task import CellTask
-from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.run.workers.virtual.access import lab_router_access
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.verification.requested_policy import policy_differences
@@ -97,7 +97,7 @@ class Rig:
     def compiled(self, text: str) -> dict[str, object]:
         """Return the data plane's configuration of an engine router with this text."""
         device = parse_config(self.text_before(), HARDWARE)
-        apply(device, text)
+        apply_config(device, text)
         return compile_device(device) | {"router": "R2"}
 
     def undo(self, name: str) -> Path:
@@ -123,9 +123,9 @@ def routers() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def collector(routers: Lab) -> Iterator[Collector]:
-    with Collector() as collector:
-        collector.connect(lab_routers(routers), known_hosts=routers.known_hosts(), wait=False)
+def collector(routers: Lab) -> Iterator[CollectorProcess]:
+    with CollectorProcess() as collector:
+        collector.connect(lab_router_access(routers), known_hosts=routers.known_hosts(), wait=False)
         yield collector
 
 
@@ -136,12 +136,12 @@ def rig(routers: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]
     with AnsibleSession(inventory, before=folder / "before") as session:
         # as in a run: Ansible starts before there is an inventory
         session.start()
-        write_inventory(inventory, lab_routers(routers))
+        write_inventory(inventory, lab_router_access(routers))
         session.carry_out(["prepare"])
         yield Rig(routers, session, folder / "before", folder)
 
 
-def test_policy_is_pushed_and_removed(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+def test_run_pushes_and_removes_the_policy(rig: Rig, collector: CollectorProcess, tmp_path: Path) -> None:
     intended = rig.intend("police", POLICE)
     outcome = rig.session.carry_out(["apply", "verify"], intended=intended, commands=[COMMAND], keep=tmp_path)
     assert outcome.changed == {"R1", "R2"}
@@ -171,7 +171,7 @@ def test_policy_is_pushed_and_removed(rig: Rig, collector: Collector, tmp_path: 
 
 
 @pytest.mark.long
-def test_arms_change_in_one_order(rig: Rig, collector: Collector) -> None:
+def test_configurations_of_arms_are_pushed_in_a_fixed_order(rig: Rig, collector: CollectorProcess) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("first", POLICE))
     shape = rig.intend("second", SHAPE)
     outcome = rig.session.carry_out(
@@ -219,11 +219,11 @@ def test_refused_policy_is_shown_with_the_message_of_the_router(rig: Rig, tmp_pa
     assert significant(rig.running()) == significant(rig.text_before())
 
 
-def routers_of_a_run(rig: Rig, message: list[str]) -> Routers:
+def routers_of_a_run(rig: Rig, message: list[str]) -> PushedRouters:
     """Return the routers of a second run."""
     login = {"user": "lab", "password": "unused", "enable": "unused"}
     base = partial(startup_config, TOPOLOGY, login=login)
-    return Routers(TOPOLOGY, rig.session, RestoreState(rig.before), base, message.append)
+    return PushedRouters(TOPOLOGY, rig.session, RestoreState(rig.before), base, message.append)
 
 
 @pytest.mark.long
@@ -242,7 +242,7 @@ def test_routers_are_restored_after_the_connection_process_dies(rig: Rig, tmp_pa
     assert significant(rig.running()) == significant(rig.text_before())
 
 
-def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: CollectorProcess, tmp_path: Path) -> None:
     notes: list[str] = []
     routers = routers_of_a_run(rig, notes)
     was = rig.running()
@@ -270,7 +270,7 @@ def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: Collector,
 
 
 @pytest.mark.long
-def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: CollectorProcess, tmp_path: Path) -> None:
     was = rig.running()
     own = TEMPLATE.format(name="Police", action="police cir 64000")
     collector.configure("R1", own.replace("!\n", "").splitlines())
@@ -294,7 +294,9 @@ def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: Col
 
 
 @pytest.mark.long
-def test_running_operation_cannot_be_modified_and_continues(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+def test_running_operation_cannot_be_modified_and_continues(
+    rig: Rig, collector: CollectorProcess, tmp_path: Path
+) -> None:
     def running() -> str:
         return collector.observe("R1", "show running-config").raw
 
@@ -313,7 +315,7 @@ def test_running_operation_cannot_be_modified_and_continues(rig: Rig, collector:
     assert significant(running()) == significant(clean)
 
 
-def test_a_difference_from_the_pushed_configuration_is_reported(rig: Rig, tmp_path: Path) -> None:
+def test_difference_from_the_pushed_configuration_is_reported(rig: Rig, tmp_path: Path) -> None:
     (tmp_path / "R1.ios").write_text("interface FastEthernet0/1\n service-policy output Missing\n")
     with pytest.raises(RouterError) as caught:
         rig.session.carry_out(["verify"], intended=tmp_path)
@@ -334,7 +336,7 @@ service-p out Police
 
 
 @pytest.mark.long
-def test_a_pasted_configuration_is_accepted_and_verified(rig: Rig) -> None:
+def test_pasted_configuration_is_accepted_and_verified(rig: Rig) -> None:
     intended = rig.intend("pasted", PASTED)
     assert "R1" in rig.session.carry_out(["apply", "verify"], intended=intended).changed
     assert rig.session.carry_out(["apply", "verify"], intended=intended).changed == frozenset()
@@ -351,14 +353,14 @@ def test_a_pasted_configuration_is_accepted_and_verified(rig: Rig) -> None:
 
 
 @pytest.mark.long
-def test_a_router_that_is_not_restored_is_reported(rig: Rig, tmp_path: Path) -> None:
+def test_router_that_is_not_restored_is_reported(rig: Rig, tmp_path: Path) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("stays", POLICE))
     with pytest.raises(RouterError, match=r"(?s)not back .*`policy-map Police` is new"):
         rig.session.carry_out(["restore"], restore=tmp_path)
     rig.restored("stays-undo")
 
 
-def test_an_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) -> None:
+def test_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) -> None:
     # Where the tests run in the background of a shell, an interrupt is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     intended = rig.intend("interrupted", POLICE)
@@ -380,7 +382,7 @@ def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
 
     Ansible's connections have a second to close; ansible-runner would wait 3 to 5 s for the end of the task.
     """
-    access = lab_routers(routers)["R1"]
+    access = lab_router_access(routers)["R1"]
     assert isinstance(access, IosAccess)
     raised: list[float] = []
     with Misbehaving(access.port) as silent:
@@ -389,11 +391,11 @@ def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
         def check() -> None:
             if silent.connections:
                 raised.append(time.monotonic())
-                raise PassingFault("the router is gone")
+                raise TransientFault("the router is gone")
 
         write_inventory(tmp_path / "inventory.json", {"R1": replace(access, port=silent.port)})
         session = AnsibleSession(tmp_path / "inventory.json", before=tmp_path / "before", check=check)
-        with session, pytest.raises(PassingFault, match="the router is gone"):
+        with session, pytest.raises(TransientFault, match="the router is gone"):
             session.carry_out(["prepare"])
         assert time.monotonic() - raised[0] < 2.5
 
@@ -412,7 +414,7 @@ def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
     ],
 )
 def test_unreachable_router_is_reported(routers: Lab, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    access = lab_routers(routers)["R1"]
+    access = lab_router_access(routers)["R1"]
     assert isinstance(access, IosAccess)
     wrong = replace(access, **changes)
     write_inventory(tmp_path / "inventory.json", {"R1": wrong})
@@ -422,11 +424,11 @@ def test_unreachable_router_is_reported(routers: Lab, tmp_path: Path, changes: d
     ):
         session.carry_out(["prepare"])
     assert not (tmp_path / "before" / "R1.before.ios").exists()
-    with Collector() as collector, pytest.raises(DeviceError, match=message):
+    with CollectorProcess() as collector, pytest.raises(DeviceError, match=message):
         collector.connect({"R1": wrong}, known_hosts=routers.known_hosts())
 
 
-def test_observation_reconnects_after_a_disconnect(routers: Lab, collector: Collector) -> None:
+def test_observation_reconnects_after_a_disconnect(routers: Lab, collector: CollectorProcess) -> None:
     assert collector.observe("R1", "show clock").parsed
     # the ssh clients of the collector, and no others
     ended = [pid for pid, line in processes_with(str(routers.known_hosts()).encode()) if line.startswith(b"ssh\0")]
@@ -436,7 +438,7 @@ def test_observation_reconnects_after_a_disconnect(routers: Lab, collector: Coll
     assert collector.observe("R1", "show clock").parsed
 
 
-def test_a_refused_command_is_recorded_with_its_reason(collector: Collector) -> None:
+def test_refused_command_is_recorded_with_its_reason(collector: CollectorProcess) -> None:
     observed = collector.observe("R1", "show tides")
     assert "% Invalid input" in observed.raw
     assert observed.data == {"unparsed": "the router refused the command: % Invalid input detected at '^' marker."}
@@ -480,11 +482,11 @@ def cell(tmp_path: Path) -> Cell:
 
 
 @pytest.fixture
-def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[..., Probes]]:
+def probes(routers: Lab, collector: CollectorProcess, cell: Cell) -> Iterator[Callable[..., CellProbes]]:
     """Yield a function that makes probes; R1 is reached by its command line alone, like a real router."""
-    made: list[Probes] = []
+    made: list[CellProbes] = []
 
-    def make(*described: dict[str, str | int]) -> Probes:
+    def make(*described: dict[str, str | int]) -> CellProbes:
         setting = Setting(
             CommandLineOnly(routers),
             probing(*described),
@@ -492,7 +494,7 @@ def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[
             observe=lambda *words: collector.observe(*words).raw,
             enter=collector.configure,
         )
-        made.append(Probes(setting))
+        made.append(CellProbes(setting))
         return made[-1]
 
     yield make
@@ -504,12 +506,12 @@ def probes(routers: Lab, collector: Collector, cell: Cell) -> Iterator[Callable[
 @pytest.mark.quiet
 @pytest.mark.parametrize("kind", ["icmp-jitter", *long_cases("icmp-echo")])
 def test_router_with_only_a_command_line_is_measured_through_it(
-    kind: str, routers: Lab, collector: Collector, cell: Cell
+    kind: str, routers: Lab, collector: CollectorProcess, cell: Cell
 ) -> None:
     experiment = probing({"type": kind, "from": "R1", "to": "client"})
     collector.configure("R1", ["ip sla 1", f" {kind} 10.1.0.2", " timeout 500", " frequency 1"])
     before = collector.observe("R1", "show running-config").raw
-    journal = Journal(CellTask(cell.identity, experiment, {}, key=""), cell, lambda *_: None)
+    journal = CellJournal(CellTask(cell.identity, experiment, {}, key=""), cell, lambda *_: None)
     commands = CommandLines(collector.observe, collector.configure, collector.show, collector.parse)
     run = CellRun(CommandLineOnly(routers), journal, commands, threading.Event())
     try:
@@ -528,7 +530,9 @@ def test_router_with_only_a_command_line_is_measured_through_it(
     assert (figures["jitter_sd_ms"] is None) == (kind == "icmp-echo")
 
 
-def test_missing_responders_are_reported_with_a_hint(probes: Callable[..., Probes], collector: Collector) -> None:
+def test_missing_responders_are_reported_with_a_hint(
+    probes: Callable[..., CellProbes], collector: CollectorProcess
+) -> None:
     running = probes(
         {"type": "udp-jitter", "from": "R1", "to": "client", "port": 5000},
         {"type": "udp-echo", "from": "client", "to": "R1", "port": 5000},
@@ -543,7 +547,9 @@ def test_missing_responders_are_reported_with_a_hint(probes: Callable[..., Probe
     assert reported.format("client", "R1") in caught.value.message
 
 
-def test_a_probe_refused_by_the_router_is_reported_with_its_message(probes: Callable[..., Probes], cell: Cell) -> None:
+def test_probe_refused_by_the_router_is_reported_with_its_message(
+    probes: Callable[..., CellProbes], cell: Cell
+) -> None:
     running = probes({"type": "icmp-echo", "from": "R1", "to": "client"})
     running.start(time.monotonic())
     with pytest.raises(RunInvalid, match=r'R1 refused "ip sla schedule 1 .*": %Entry not configured'):
@@ -554,7 +560,7 @@ def test_a_probe_refused_by_the_router_is_reported_with_its_message(probes: Call
 
 
 @pytest.mark.long
-def test_responder_without_its_port_is_reported(probes: Callable[..., Probes], routers: Lab) -> None:
+def test_responder_without_its_port_is_reported(probes: Callable[..., CellProbes], routers: Lab) -> None:
     """Occupy the control port of the responder with another process."""
     occupy = "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 1967))"
     taken = routers.popen(
@@ -594,8 +600,8 @@ def test_pyats_testbed_connects_to_the_routers(routers: Lab, tmp_path: Path) -> 
 
 
 @pytest.mark.long
-def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -> None:
-    write_inventory(tmp_path / "inventory.json", lab_routers(routers))
+def test_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -> None:
+    write_inventory(tmp_path / "inventory.json", lab_router_access(routers))
     program = (
         "import os, signal, sys; from pathlib import Path; "
         "from qoslab.run.devices.ansible.playbooks import AnsibleSession;"

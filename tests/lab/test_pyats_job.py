@@ -17,7 +17,7 @@ from test_iosd import session
 from qoslab.results import RunFolder
 from qoslab.results.changes import RouterChanges, read_changes
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 
 pytestmark = pytest.mark.lab
 
@@ -66,13 +66,11 @@ def test_each_cell_is_a_testcase_with_its_result(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_job_in_a_real_lab_reports_restored_routers(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_in_a_real_lab_reports_restored_routers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     rack = tmp_path / "rack.yml"
     with Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
-        expose(lab, rack)
+        expose_lab(lab, rack)
         before = configured(lab)
         options = ("--in-lab", str(rack), "--duration", "3s", "--arm", "policed")
         status, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", *options)
@@ -153,7 +151,7 @@ def test_pyats_assigns_expectations_to_their_selected_cells() -> None:
     import pandas as pd
 
     from qoslab.model.matrix import as_values
-    from qoslab.pyats_job.cell_results import results_of
+    from qoslab.pyats_job.cell_results import cell_results
     from qoslab.results import CellSummary
 
     row = {"metric": "goodput.sum", "unit": "b/s", "measured": 9e5, "missing": "", "tolerance": "at most 1 Mb/s"}
@@ -168,7 +166,7 @@ def test_pyats_assigns_expectations_to_their_selected_cells() -> None:
         for rtt in ("50 ms", "10 ms")
     ]
     outcome: Any = SimpleNamespace(comparison=pd.DataFrame(rows), averages=pd.DataFrame(), reasons=())
-    found = results_of(cells, outcome)
+    found = cell_results(cells, outcome)
     assert as_values({"rtt": "50 ms"})
     assert [[each.verdict for each in found[cell.name].expected] for cell in cells] == [
         ["within"],

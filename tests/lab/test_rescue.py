@@ -17,9 +17,9 @@ from labs import IOS_ROUTED
 from levels import long_cases
 from qoslab.cli import main
 from qoslab.run.devices.ansible_inventory import IosAccess, write_inventory
-from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.collector import CollectorProcess
 from qoslab.run.devices.state import RestoreState
-from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.run.workers.virtual.access import lab_router_access
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.ios_routers import RouterLogins
 
@@ -76,11 +76,11 @@ def test_rescue_restores_routers_after_a_killed_run(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     inventory = tmp_path / "rack.json"
-    access = {"R1": lab_routers(lab)["R1"]}
+    access = {"R1": lab_router_access(lab)["R1"]}
     assert isinstance(access["R1"], IosAccess)
     write_inventory(inventory, access)
     own = ["username bob secret PLANTED-old", "snmp-server community PLANTED-c RO"]
-    with Collector() as collector:
+    with CollectorProcess() as collector:
         collector.connect(access, known_hosts=lab.known_hosts())
         collector.configure("R1", own)
         before = collector.observe("R1", "show running-config").raw

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from labs import IOS_ROUTED
 
-from qoslab.system.programs import OWN_PROGRAMS, own_program
+from qoslab.system.programs import OWN_PROGRAMS, find_own_program
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.lab_processes import LabProcess
 from qoslab.virtual_lab.rights import PROGRAMS
@@ -99,7 +99,7 @@ GIVES_UP = {"dumpcap", "ping"}
 @pytest.mark.parametrize("name", RUN)
 def test_program_has_exactly_the_necessary_capabilities(lab: Lab, name: str, tmp_path: Path) -> None:
     assert MAY.keys() == RUN.keys() and PROGRAMS.keys() == RUN.keys() - {"sleep"}
-    program = str(own_program(name)) if name in OWN_PROGRAMS else name
+    program = str(find_own_program(name)) if name in OWN_PROGRAMS else name
     argv = [program, *RUN[name], *(["-w", str(tmp_path / "capture")] if name == "dumpcap" else [])]
     with lab.popen("client", argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:

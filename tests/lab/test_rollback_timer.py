@@ -16,7 +16,7 @@ from test_iosd import HungUpError, session
 
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.expose import expose_lab
 from verdicts import newest_run, status_of
 from waiting import wait_until
 
@@ -80,7 +80,7 @@ def rack(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     experiment.write_text(EXPERIMENT)
     (tmp_path / "police.ios.j2").write_text(TEMPLATE)
     with Lab.up(load_sweep(experiment, {}).experiment.topology, name=name) as lab:
-        expose(lab, inventory)
+        expose_lab(lab, inventory)
         yaml = YAML(typ="safe")
         listed: dict[str, Any] = yaml.load(inventory.read_text())
         ios = listed["all"]["children"]["ios"]
@@ -166,7 +166,7 @@ def _steady(routers: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 @pytest.mark.long
-def test_a_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
+def test_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, Path, Path]) -> None:
     lab, inventory, experiment = rack
     session(lab, "write memory", router="R3")
     before = shown(lab)

@@ -99,7 +99,7 @@ def test_every_offered_packet_is_sent_dropped_or_queued(lab: Lab) -> None:
 @pytest.mark.quiet
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("direction", ["input", "output"])
-def test_a_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
+def test_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
     bc = 3000
     name = {"input": "Fa0_0", "output": "Fa0_1"}[direction]
     maps = {"P": policy(police={"cir": {"bps": 1_000_000}, "bc": {"bytes": bc}})}
@@ -136,7 +136,7 @@ def test_stopped_daemon_makes_the_same_decisions(lab: Lab) -> None:
 
 
 @pytest.mark.quiet
-def test_a_line_keeps_its_rate(lab: Lab) -> None:
+def test_line_keeps_its_rate(lab: Lab) -> None:
     maps = {"S": policy(shape={"mode": "average", "rate": {"bps": 2_000_000}}, queue_limit={"packets": 1000})}
     lab.ask("configure", config=configuration(maps, Fa0_1={"service_policy_output": "S"}))
     start = send_udp(lab, SIZE, 500, 20e6)[0]
@@ -183,7 +183,7 @@ def test_oversized_frame_is_counted_and_dropped(lab: Lab) -> None:
     assert (health["malformed"], health["transmitted"]) == (5, 0)
 
 
-def test_a_vlan_tag_stays_on_the_frame(lab: Lab) -> None:
+def test_vlan_tag_stays_on_the_frame(lab: Lab) -> None:
     receive = """
 import socket, struct
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -287,7 +287,7 @@ def test_configuration_is_activated_completely_or_not_at_all(lab: Lab) -> None:
     assert "R2" in reply["error"]["message"]
 
 
-def test_an_unknown_interface_is_refused_by_name(lab: Lab) -> None:
+def test_unknown_interface_is_refused_by_name(lab: Lab) -> None:
     reply = json.loads(lab.talk(b'{"op": "counters", "interface": "Serial9/9"}\n'))
     assert "Serial9/9" in reply["error"]["message"]
     assert IN in reply["error"]["message"]
@@ -335,7 +335,7 @@ def busy(lab: Lab) -> float:
 
 
 @pytest.mark.quiet
-def test_an_idle_daemon_sleeps(lab: Lab) -> None:
+def test_idle_daemon_sleeps(lab: Lab) -> None:
     assert busy(lab) < 0.01
 
 
@@ -388,7 +388,7 @@ def test_daemon_ends_cleanly(end: str) -> None:
         wait_until(answers, "the daemon answers again")
 
 
-def test_a_missing_interface_is_named() -> None:
+def test_missing_interface_is_named() -> None:
     with Lab() as lab:
         lab.signal(signal.SIGTERM)
         assert lab.process is not None

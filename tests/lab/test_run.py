@@ -330,7 +330,7 @@ def test_full_disk_in_the_run_folder_is_reported(clean: Path) -> None:
     ],
     ids=["misspelt key", "missing template", "undefined variable", "unknown interface"],
 )
-def test_a_mistake_in_the_experiment_starts_nothing(
+def test_mistake_in_the_experiment_starts_nothing(
     clean: Path, change: Callable[[str], str], templates: dict[str, str], message: str
 ) -> None:
     file = variant(clean, change, templates)

@@ -125,7 +125,7 @@ def series(clean: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_stalled_process_changes_no_decision_between_its_routers(series: Path) -> None:
+def test_stalled_process_changes_no_decision_between_its_routers(series: Path) -> None:
     found = measure(series, stops=True)
     print(found["offered"], found["dropped"], found["reasons"], found["health"])
     # A burst of the stall's length would be more than the policer's bucket holds.

@@ -18,16 +18,16 @@ from test_sweep import GRID, manifest
 from experiment_files import experiment_file
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.lab_kinds import lab_kind
-from qoslab.lab_kinds.simulated import Simulated
+from qoslab.lab_kinds.simulated import SimulatedKind
 from qoslab.live.watched import WatchedCell, WatchedRun
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellRecord, RunFolder, tables
 from qoslab.run.cluster import remote_worker as cluster_worker
-from qoslab.run.cluster.remote import plain_task, unpack
+from qoslab.run.cluster.remote import serialise_task, unpack
 from qoslab.run.task import make_task
-from qoslab.run.workers import machinery, simulated
+from qoslab.run.workers import lab_machinery, simulated
 from qoslab.schema import load_sweep
-from qoslab.system.programs import SIMULATOR, own_program, variable_of
+from qoslab.system.programs import SIMULATOR, find_own_program, program_variable
 from verdicts import newest_run
 from waiting import wait_until
 
@@ -48,17 +48,19 @@ captures:
 def test_repeated_cell_has_identical_files(tmp_path: Path) -> None:
     """Run a cell twice in a worker of a cluster: all files are identical, and in the places of the virtual lab."""
     file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: engine", "platform: ios") + OBSERVED)
-    kind = lab_kind(Simulated.name)
-    cell = make_plan(load_sweep(file, {"duration": "3s"}, kind.check), Options(lab=Simulated.name)).cells[0]
+    kind = lab_kind(SimulatedKind.name)
+    cell = make_plan(load_sweep(file, {"duration": "3s"}, kind.check), Options(lab=SimulatedKind.name)).cells[0]
     folder = RunFolder.create(tmp_path / "runs", "grid")
     contents: list[dict[str, bytes]] = []
     for attempt in (1, 2):
-        task = make_task(cell, machinery(kind).versions("", cell.experiment), attempt)
-        answer = cluster_worker.run_cell(plain_task(task))
+        task = make_task(cell, lab_machinery(kind).versions("", cell.experiment), attempt)
+        answer = cluster_worker.run_cell(serialise_task(task))
         place = folder.cell_of(task.identity, attempt)
         record = CellRecord.model_validate_json(answer["record"])
         unpack(answer["files"], record, place)
-        assert record.valid and record.lab == Simulated.name and record.virtual_s is not None and record.virtual_s >= 3
+        assert (
+            record.valid and record.lab == SimulatedKind.name and record.virtual_s is not None and record.virtual_s >= 3
+        )
         assert [entry.moment for entry in record.observed] == ["before", "during", "after"]
         assert record.captures["receiver"].received > 100
         contents.append({str(each.relative_to(place.path)): each.read_bytes() for each in place.path.rglob("*.*")})
@@ -117,10 +119,10 @@ observe:
 
 def test_output_is_parsed_and_a_probe_has_the_printed_values(tmp_path: Path) -> None:
     file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: engine", "platform: ios") + PROBED)
-    kind = lab_kind(Simulated.name)
-    cell = make_plan(load_sweep(file, {"duration": "4s"}, kind.check), Options(lab=Simulated.name)).cells[0]
-    task = make_task(cell, machinery(kind).versions("", cell.experiment))
-    reply = cluster_worker.run_cell(plain_task(task))
+    kind = lab_kind(SimulatedKind.name)
+    cell = make_plan(load_sweep(file, {"duration": "4s"}, kind.check), Options(lab=SimulatedKind.name)).cells[0]
+    task = make_task(cell, lab_machinery(kind).versions("", cell.experiment))
+    reply = cluster_worker.run_cell(serialise_task(task))
     place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
     record = CellRecord.model_validate_json(reply["record"])
     unpack(reply["files"], record, place)
@@ -138,7 +140,7 @@ def test_output_is_parsed_and_a_probe_has_the_printed_values(tmp_path: Path) -> 
     assert 0 < group["rtt_count"] < print_["rtt_count"], "it was asked for before the probe was read"
 
 
-def test_a_metric_at_a_trigger_equals_the_output_at_that_time(clean: Path) -> None:
+def test_metric_at_a_trigger_equals_the_output_at_that_time(clean: Path) -> None:
     status, output, errors = run(clean, "run", "policing-vs-shaping", "--lab", "simulated", "--arm", "shaped")
     assert status == 0, errors + output
     (cell,) = RunFolder(newest_run(clean)).open().cells
@@ -249,7 +251,7 @@ def test_sweep_survives_interruption_resumption_and_a_killed_worker(clean: Path)
     os.kill(command.process.pid, signal.SIGINT)
     status, _, errors = command.end()
     assert status == 130 and "interrupted: ending the simulations" in errors
-    assert manifest(clean)["lab"] == Simulated.name and list(clean.glob("tmp/*")) == []
+    assert manifest(clean)["lab"] == SimulatedKind.name and list(clean.glob("tmp/*")) == []
     assert list(newest_run(clean).rglob("coming")) == [], "nothing is left of cells that were given up"
 
     command = Command(clean, "run", "--resume", "--repetitions", "1", "--scheduler", "local")
@@ -260,7 +262,10 @@ def test_sweep_survives_interruption_resumption_and_a_killed_worker(clean: Path)
     assert "has left" in errors
     cells = manifest(clean)["cells"]
     assert len(cells) == 4 and all(cell["valid"] for cell in cells)
-    assert output.startswith(Simulated.remark) and Simulated.remark in (newest_run(clean) / "report.html").read_text()
+    assert (
+        output.startswith(SimulatedKind.remark)
+        and SimulatedKind.remark in (newest_run(clean) / "report.html").read_text()
+    )
     for name in clean.glob("tmp/*"):  # what a killed process cannot remove
         subprocess.run(["rm", "-r", str(name)], check=True)
 
@@ -269,21 +274,21 @@ def test_sweep_survives_interruption_resumption_and_a_killed_worker(clean: Path)
 
 
 def test_cell_beyond_its_time_limit_is_ended_and_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (simulated.LEAST_LIMIT_S, simulated.LIMIT_FACTOR) == (600.0, 60.0)
+    assert (simulated.MIN_TIME_LIMIT_S, simulated.LIMIT_FACTOR) == (600.0, 60.0)
     endless = tmp_path / "endless"
-    others = f'[ "$1" = run ] || exec \'{own_program(SIMULATOR)}\' "$@"'
+    others = f'[ "$1" = run ] || exec \'{find_own_program(SIMULATOR)}\' "$@"'
     endless.write_text(f"#!/bin/sh\n{others}\necho $$ >'{tmp_path}/number'\nexec sleep 60\n")
     endless.chmod(0o755)
-    monkeypatch.setenv(variable_of(SIMULATOR), str(endless))
-    monkeypatch.setattr(simulated, "LEAST_LIMIT_S", 1.0)
+    monkeypatch.setenv(program_variable(SIMULATOR), str(endless))
+    monkeypatch.setattr(simulated, "MIN_TIME_LIMIT_S", 1.0)
     file = experiment_file(tmp_path, "grid.yml", GRID)
-    kind = lab_kind(Simulated.name)
+    kind = lab_kind(SimulatedKind.name)
     for factor, limit in ((0.5, 1), (1.5, 3)):  # of 2 s of traffic
         monkeypatch.setattr(simulated, "LIMIT_FACTOR", factor)
-        cell = make_plan(load_sweep(file, {"duration": "2s"}, kind.check), Options(lab=Simulated.name)).cells[0]
-        task = make_task(cell, machinery(kind).versions("", cell.experiment), 1)
+        cell = make_plan(load_sweep(file, {"duration": "2s"}, kind.check), Options(lab=SimulatedKind.name)).cells[0]
+        task = make_task(cell, lab_machinery(kind).versions("", cell.experiment), 1)
         began = time.monotonic()
-        record = CellRecord.model_validate_json(cluster_worker.run_cell(plain_task(task))["record"])
+        record = CellRecord.model_validate_json(cluster_worker.run_cell(serialise_task(task))["record"])
         assert time.monotonic() - began >= limit
         reported = f"qos-sim did not finish within {limit} s (The scenario is in the cell's config/scenario.json.)"
         assert (record.valid, record.reasons) == (False, (reported,))
@@ -297,19 +302,19 @@ def test_late_simulator_reads_its_complete_scenario(tmp_path: Path, monkeypatch:
     it is read.
     """
     late = tmp_path / "late"
-    late.write_text(f'#!/bin/sh\nsleep 1\nexec "{own_program(SIMULATOR)}" "$@"\n')
+    late.write_text(f'#!/bin/sh\nsleep 1\nexec "{find_own_program(SIMULATOR)}" "$@"\n')
     late.chmod(0o755)
-    monkeypatch.setenv(variable_of(SIMULATOR), str(late))
-    monkeypatch.setattr(simulated, "LEAST_LIMIT_S", 20.0)
+    monkeypatch.setenv(program_variable(SIMULATOR), str(late))
+    monkeypatch.setattr(simulated, "MIN_TIME_LIMIT_S", 20.0)
     monkeypatch.setattr(simulated, "LIMIT_FACTOR", 0.0)
     line = "  - {name: transfer, tool: iperf3, from: client, to: server}\n"
     flood = line.replace("from:", "protocol: udp, rate: 1 kb/s, from:")
     floods = "".join(flood.replace("transfer", f"flood-{number}") for number in range(200))
     file = experiment_file(tmp_path, "grid.yml", GRID.replace(line, floods))
-    kind = lab_kind(Simulated.name)
-    cell = make_plan(load_sweep(file, {"duration": "1s"}, kind.check), Options(lab=Simulated.name)).cells[0]
-    task = make_task(cell, machinery(kind).versions("", cell.experiment), 1)
-    reply = cluster_worker.run_cell(plain_task(task))
+    kind = lab_kind(SimulatedKind.name)
+    cell = make_plan(load_sweep(file, {"duration": "1s"}, kind.check), Options(lab=SimulatedKind.name)).cells[0]
+    task = make_task(cell, lab_machinery(kind).versions("", cell.experiment), 1)
+    reply = cluster_worker.run_cell(serialise_task(task))
     record = CellRecord.model_validate_json(reply["record"])
     assert (record.valid, record.reasons) == (True, ())
     place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import levels
-from qoslab.capture.packet_tables import TCP, column, read_packets
+from qoslab.capture.packet_tables import TCP, column_array, read_packets
 from qoslab.cli import main
-from qoslab.system.programs import SIMULATOR, own_program
+from qoslab.system.programs import SIMULATOR, find_own_program
 
 pytestmark = pytest.mark.lab
 
@@ -32,7 +32,11 @@ def simulate(folder: Path) -> tuple[dict[str, int], dict[str, Path]]:
         for name, (node, interface) in places.items()
     ]
     ran = subprocess.run(
-        [str(own_program(SIMULATOR)), "run"], input=json.dumps(scenario), capture_output=True, text=True, check=True
+        [str(find_own_program(SIMULATOR)), "run"],
+        input=json.dumps(scenario),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(ran.stdout)["packets"], files
 
@@ -51,7 +55,7 @@ def test_tshark_finds_no_error_and_the_counts_of_the_simulator(tmp_path: Path) -
     wrong = "_ws.malformed || ip.checksum.status != 1 || (tcp && tcp.checksum.status != 1)"
     for name, file in files.items():
         assert fields(file, "frame.number", only=f"{wrong} || (udp && udp.checksum.status != 1)") == [], name
-        stamps = [column(packets, "time_ns") for packets in read_packets(file)]
+        stamps = [column_array(packets, "time_ns") for packets in read_packets(file)]
         assert all((each[1:] >= each[:-1]).all() and each[0] >= EPOCH_NS for each in stamps), name
     outgoing = fields(files["client"], "frame.number", only="ip.src == 192.168.10.10")
     back = fields(files["server"], "frame.number", only="ip.src == 192.168.20.10")
@@ -68,7 +72,7 @@ def test_tshark_finds_no_error_and_the_counts_of_the_simulator(tmp_path: Path) -
     assert not fields(files["client"], "frame.number", only="tcp.analysis.ack_lost_segment")
 
 
-def test_the_reader_of_captures_agrees_with_tshark(tmp_path: Path) -> None:
+def test_reader_of_captures_agrees_with_tshark(tmp_path: Path) -> None:
     _, files = simulate(tmp_path)
     (packets,) = read_packets(files["router"])
     output = fields(files["router"], "frame.time_epoch", "frame.len", "ip.proto", "tcp.srcport")
@@ -76,7 +80,9 @@ def test_the_reader_of_captures_agrees_with_tshark(tmp_path: Path) -> None:
     for number in range(0, len(output), 97):
         stamp, length, protocol, port = output[number]
         seconds, nanoseconds = stamp.split(".")
-        row = {name: int(column(packets, name)[number]) for name in ("time_ns", "bytes", "protocol", "source_port")}
+        row = {
+            name: int(column_array(packets, name)[number]) for name in ("time_ns", "bytes", "protocol", "source_port")
+        }
         assert int(seconds) * 10**9 + int(nanoseconds) == row["time_ns"]
         assert (int(length), int(protocol)) == (row["bytes"], row["protocol"])
         assert int(protocol) != TCP or int(port) == row["source_port"]

@@ -13,9 +13,9 @@ from qoslab.lab_kinds import lab_kind
 from qoslab.model.units import Duration
 from qoslab.plan import Options, make_plan
 from qoslab.results import Cell, CellRecord
-from qoslab.run.cell.journal import keys
+from qoslab.run.cell.journal import step_keys
 from qoslab.run.task import make_task
-from qoslab.run.workers import machinery
+from qoslab.run.workers import lab_machinery
 from qoslab.run.workers.base import WorkerSlot
 from qoslab.schema import load_sweep
 
@@ -32,7 +32,7 @@ def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tupl
     seconds = 8 if sweep.experiment.probes else 3
     plan = make_plan(sweep, Options(lab=lab, duration=Duration(seconds * 10**9)))
     planned = next((cell for cell in plan.cells if cell.experiment.arms[0].configure), plan.cells[0])
-    runs = machinery(kind)
+    runs = lab_machinery(kind)
     task = make_task(planned, runs.versions("", planned.experiment))
     notes: list[str] = []
     shared = runs.shared()
@@ -46,8 +46,8 @@ def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tupl
             record = worker.run(task, Cell(folder / "cell", task.identity))
     finally:
         shared.close()
-    assert [step for step in notes if step in keys(planned.steps)] == [step.name for step in record.steps]
-    return record, keys(planned.steps)
+    assert [step for step in notes if step in step_keys(planned.steps)] == [step.name for step in record.steps]
+    return record, step_keys(planned.steps)
 
 
 @pytest.mark.sample(8)

@@ -166,7 +166,7 @@ def test_sweep_resumes_after_a_full_disk(grid: Path, clean: Path) -> None:
     assert len(manifest(clean)["cells"]) == 2 and all(cell["folder"] for cell in manifest(clean)["cells"])
 
 
-def test_a_run_of_an_older_format_is_refused(grid: Path, clean: Path) -> None:
+def test_run_of_an_older_format_is_refused(grid: Path, clean: Path) -> None:
     old = clean / "runs/grid/20260101T000000Z"
     old.mkdir(parents=True)
     (old / "manifest.json").write_text(json.dumps({"format": 1, "experiment": {}}))

@@ -11,10 +11,10 @@ import pytest
 from labs import ping, topology
 
 from qoslab.platforms import MODELS
-from qoslab.run.devices.ansible.playbooks import AnsibleSession, Outcome, RouterError
+from qoslab.run.devices.ansible.playbooks import AnsibleSession, PlaybookOutcome, RouterError
 from qoslab.run.devices.ansible_inventory import write_inventory
-from qoslab.run.devices.collector import Collector
-from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.run.devices.collector import CollectorProcess
+from qoslab.run.workers.virtual.access import lab_router_access
 from qoslab.virtual_lab import Lab
 from rollback_lines import undo_lines
 
@@ -50,9 +50,9 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def collector(lab: Lab) -> Iterator[Collector]:
-    with Collector() as collector:
-        collector.connect(lab_routers(lab), known_hosts=lab.known_hosts(), wait=False)
+def collector(lab: Lab) -> Iterator[CollectorProcess]:
+    with CollectorProcess() as collector:
+        collector.connect(lab_router_access(lab), known_hosts=lab.known_hosts(), wait=False)
         yield collector
 
 
@@ -61,7 +61,7 @@ def session(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
     folder = tmp_path_factory.mktemp("switch")
     inventory = folder / "inventory.json"
     with AnsibleSession(inventory, before=folder / "before") as session:
-        write_inventory(inventory, lab_routers(lab))
+        write_inventory(inventory, lab_router_access(lab))
         session.carry_out(["prepare"])
         yield session, folder
 
@@ -72,7 +72,7 @@ def intend(folder: Path, text: str) -> Path:
     return folder
 
 
-def port_numbers(collector: Collector, screen: str) -> dict[str, object]:
+def port_numbers(collector: CollectorProcess, screen: str) -> dict[str, object]:
     parsed = collector.observe("SW", f"show mls qos interface {PORT} {screen}").parsed
     assert parsed is not None
     numbers: dict[str, object] = parsed["interface"][PORT]
@@ -106,7 +106,7 @@ def received_dscp(lab: Lab, dscp: int) -> int:
         return int(receiver.stdout.read())
 
 
-def put_back(session: tuple[AnsibleSession, Path], outcome: Outcome) -> None:
+def put_back(session: tuple[AnsibleSession, Path], outcome: PlaybookOutcome) -> None:
     """Leave the switch as the session found it; `outcome` is that of the push before."""
     ansible, folder = session
     before = (folder / "before" / "SW.before.ios").read_text()
@@ -118,7 +118,7 @@ def put_back(session: tuple[AnsibleSession, Path], outcome: Outcome) -> None:
 
 
 def test_configuration_is_pushed_and_removed(
-    lab: Lab, session: tuple[AnsibleSession, Path], collector: Collector
+    lab: Lab, session: tuple[AnsibleSession, Path], collector: CollectorProcess
 ) -> None:
     ansible, folder = session
     assert received_dscp(lab, 46) == 46, "QoS off: marks are left alone"
@@ -161,7 +161,7 @@ def test_lines_that_were_not_pushed_are_reported(session: tuple[AnsibleSession, 
         ansible.carry_out(["verify"], intended=intend(folder / "missing", text))
 
 
-def test_refused_command_leaves_nothing(session: tuple[AnsibleSession, Path], collector: Collector) -> None:
+def test_refused_command_leaves_nothing(session: tuple[AnsibleSession, Path], collector: CollectorProcess) -> None:
     ansible, folder = session
     text = "mls qos queue-set output 2 buffers 30 50 10 20\n"
     with pytest.raises(RouterError, match="Command rejected: buffers sum to 110 percent"):

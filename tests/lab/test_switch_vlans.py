@@ -103,7 +103,7 @@ def police(lab: Lab, exceed: str) -> None:
     assert "%" not in output and "rejected" not in output, output
 
 
-def test_a_vlan_is_policed_by_port(lab: Lab) -> None:
+def test_vlan_is_policed_by_port(lab: Lab) -> None:
     police(lab, "drop")
     assert shown(lab, "show mls qos vlan 30") == {"vlan": {"30": {"policy_map": "VLAN"}}}
     with lab.popen("right", ["python3", "-c", RECEIVE], text=True, stdout=subprocess.PIPE) as receiver:
@@ -122,7 +122,7 @@ def test_a_vlan_is_policed_by_port(lab: Lab) -> None:
     assert profile(lab, 4, frames=0) == (0, 0), "the receiver's port is in no range, and sent nothing"
 
 
-def test_a_packet_marked_down_keeps_its_queue(lab: Lab) -> None:
+def test_packet_marked_down_keeps_its_queue(lab: Lab) -> None:
     mapped = session(lab, "configure terminal", "mls qos map policed-dscp 34 to 8", "end", router="SW")
     assert "%" not in mapped
     police(lab, "policed-dscp-transmit")

@@ -13,7 +13,7 @@ from kernel import virtual_kernel
 from ios_strategies import devices
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device
-from qoslab.tc.user_mode_linux import Kernel, find
+from qoslab.tc.user_mode_linux import UserModeKernel, find
 
 HERE = Path(__file__).parent
 GOLDENS = HERE.parent / "goldens" / "tc"
@@ -33,7 +33,7 @@ def run(
     virtual: bool = False,
 ) -> Any:
     """Run an experiment of tc_guest.py in a new kernel; in virtual time the machine's load changes no decision."""
-    with virtual_kernel() if virtual else Kernel(memory="384M") as kernel:
+    with virtual_kernel() if virtual else UserModeKernel(memory="384M") as kernel:
         if configurations is not None:
             (kernel.folder / "configurations.json").write_text(json.dumps(configurations), encoding="utf-8")
         kernel.run_script(GUEST, *arguments, timeout_s=timeout_s).check()

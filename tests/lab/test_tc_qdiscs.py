@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from qoslab.errors import DeviceError
-from qoslab.tc.daemon import runner
-from qoslab.tc.interface_qdiscs import Qdiscs, RefusedCommandError
-from qoslab.tc.lab_line import Line, below_line, line_commands
+from qoslab.tc.daemon import namespace_runner
+from qoslab.tc.interface_qdiscs import InterfaceQdiscs, RefusedCommandError
+from qoslab.tc.lab_line import Line, line_commands, move_below_line
 
 pytestmark = [
     pytest.mark.lab,
@@ -53,15 +53,15 @@ def space() -> Iterator[str]:
         shell(f"ip netns delete {name}")
 
 
-def qdiscs(space: str) -> Qdiscs:
-    return Qdiscs(runner(f"/run/netns/{space}"), ["eth0", "eth1"])
+def qdiscs(space: str) -> InterfaceQdiscs:
+    return InterfaceQdiscs(namespace_runner(f"/run/netns/{space}"), ["eth0", "eth1"])
 
 
 LINES = {name: Line(20_000_000, 24, 84, 12_500) for name in ("eth0", "eth1")}
 
 
 def below_lines(commands: list[list[str]]) -> list[list[str]]:
-    return [*line_commands(LINES), *(below_line(each, LINES) for each in commands)]
+    return [*line_commands(LINES), *(move_below_line(each, LINES) for each in commands)]
 
 
 def test_commands_are_applied_below_the_line_and_counted(space: str) -> None:
@@ -132,7 +132,7 @@ def test_removed_qdisc_removes_its_tree(space: str) -> None:
     assert "htb" not in shell(f"ip netns exec {space} tc qdisc show")
 
 
-def test_a_rejected_parameter_changes_nothing(space: str) -> None:
+def test_rejected_parameter_changes_nothing(space: str) -> None:
     found = qdiscs(space)
     found.configure(below_lines([]))
     before = shell(f"ip netns exec {space} tc qdisc show")

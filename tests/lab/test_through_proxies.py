@@ -14,14 +14,14 @@ from labs import IOS_ROUTED, POLICE
 from misbehaving import Misbehaving
 from qoslab.cli import main
 from qoslab.cli.lab import _ssh_argv
-from qoslab.ios.device_config.restore import restoration
+from qoslab.ios.device_config.restore import plan_restoration
 from qoslab.platforms import MODELS
 from qoslab.run.devices.ansible.playbooks import AnsibleSession, RouterError
 from qoslab.run.devices.ansible_inventory import write_inventory
-from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.collector import CollectorProcess
 from qoslab.run.real.access.methods import AccessMethod
 from qoslab.run.real.access.proxies import AccessProxies
-from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.run.workers.virtual.access import lab_router_access
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.ios_routers import RouterLogins
 
@@ -37,11 +37,11 @@ def old() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def collector() -> Iterator[Collector]:
+def collector() -> Iterator[CollectorProcess]:
     """Provide one collector: it takes seconds to start, and connects to a router again in each test, as in each lab of
     a run.
     """
-    with Collector() as collector:
+    with CollectorProcess() as collector:
         yield collector
 
 
@@ -59,7 +59,7 @@ def significant(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.startswith(("!", "Current", "Building"))]
 
 
-def carried_through(proxies: AccessProxies, collector: Collector, folder: Path) -> None:
+def carried_through(proxies: AccessProxies, collector: CollectorProcess, folder: Path) -> None:
     """Prepare, apply, verify, observe and restore, with the connections that the proxy gives Ansible and Unicon."""
     inventory = folder / "inventory.json"
     (folder / "config").mkdir()
@@ -76,7 +76,7 @@ def carried_through(proxies: AccessProxies, collector: Collector, folder: Path) 
         assert observed.parsed is not None
         assert "Police" in str(observed.parsed["FastEthernet0/1"]["service_policy"]["output"])
         running = outcome.answers("R1")["show running-config"]
-        lines = restoration(before, running, [POLICE], MODELS["3725"].hardware()).lines
+        lines = plan_restoration(before, running, [POLICE], MODELS["3725"].hardware()).lines
         (folder / "undo").mkdir()
         (folder / "undo/R1.restore.ios").write_text("\n".join(lines) + "\n")
         (folder / "undo/R1.pushed.ios").write_text(POLICE)
@@ -90,14 +90,16 @@ def test_without_a_proxy_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None
     inventory = tmp_path / "inventory.json"
     with AnsibleSession(inventory, before=tmp_path / "before") as session:
         session.start()
-        write_inventory(inventory, lab_routers(old))
+        write_inventory(inventory, lab_router_access(old))
         with pytest.raises(RouterError, match="kex error"):
             session.carry_out(["prepare"])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("by", ["ssh", "telnet"])
-def test_ansible_and_unicon_log_in_through_a_proxy(old: Lab, collector: Collector, by: str, tmp_path: Path) -> None:
+def test_ansible_and_unicon_log_in_through_a_proxy(
+    old: Lab, collector: CollectorProcess, by: str, tmp_path: Path
+) -> None:
     login = old.ssh("R1")
     with AccessProxies({"R1": way(old, by)}, transcripts=tmp_path / "transcripts") as proxies:
         proxies.open()
@@ -113,7 +115,7 @@ def test_ansible_and_unicon_log_in_through_a_proxy(old: Lab, collector: Collecto
 @pytest.mark.slow
 @pytest.mark.parametrize(("delay_s", "piece"), [(0.3, None), (0.0, 1)])
 def test_ansible_and_unicon_work_over_a_slow_line(
-    old: Lab, collector: Collector, delay_s: float, piece: int | None, tmp_path: Path
+    old: Lab, collector: CollectorProcess, delay_s: float, piece: int | None, tmp_path: Path
 ) -> None:
     telnet = old.ssh("R1").telnet
     assert telnet is not None

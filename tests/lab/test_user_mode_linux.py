@@ -12,7 +12,7 @@ import pytest
 
 from qoslab.errors import DeviceError, MachineError
 from qoslab.tc.kernel_kinds import probe
-from qoslab.tc.user_mode_linux import Device, Kernel, find
+from qoslab.tc.user_mode_linux import Device, UserModeKernel, find
 
 pytestmark = [
     pytest.mark.lab,
@@ -53,7 +53,7 @@ def spaces() -> Iterator[str]:
 
 
 def test_kernel_runs_commands_and_scripts_without_remains() -> None:
-    with Kernel() as kernel:
+    with UserModeKernel() as kernel:
         folder = kernel.folder
         assert kernel.refused_modules == {}
         assert kernel.run(["uname", "-r"]).check().strip() == kernel.release == kernel.image.release
@@ -81,7 +81,7 @@ def test_kernel_runs_commands_and_scripts_without_remains() -> None:
 
 def test_kernel_forwards_between_interfaces_of_the_machine(spaces: str) -> None:
     devices = [Device("eth0", "k0", "02:00:00:00:00:01"), Device("eth1", "k1", "02:00:00:00:00:02")]
-    with Kernel(devices, prefix=["ip", "netns", "exec", spaces]) as kernel:
+    with UserModeKernel(devices, prefix=["ip", "netns", "exec", spaces]) as kernel:
         kernel.run(
             [
                 *("sh", "-ec"),

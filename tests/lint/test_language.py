@@ -15,7 +15,7 @@ import click
 import pytest
 import yaml
 
-from qoslab.cli import group
+from qoslab.cli import command_group
 from qoslab.model.metrics import METRICS
 
 TOP = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def commands(command: click.Command, name: str = "qoslab") -> Iterator[tuple[str
 
 def helps() -> Iterator[tuple[str, str]]:
     """Yield the help of every command and option, with its place."""
-    for name, command in commands(group):
+    for name, command in commands(command_group):
         yield name, (command.help or "").strip()
         for option in command.params:
             if isinstance(option, click.Option) and option.help:

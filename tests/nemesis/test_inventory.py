@@ -36,7 +36,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def test_run_cut_at_any_time_restores_everything(
+def test_run_disconnected_at_any_time_restores_everything(
     seed: int, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch, tell: Callable[[str, str], None]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))

@@ -20,7 +20,7 @@ from survival import assert_survived
 pytestmark = pytest.mark.lab
 
 
-def test_a_run_survives_any_fault(
+def test_run_survives_any_fault(
     seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
 ) -> None:
     assert_survived(seed, clean, undisturbed, tell)

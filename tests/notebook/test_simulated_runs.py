@@ -76,7 +76,7 @@ def shown(name: str) -> list[Any]:
     return found
 
 
-def test_an_experiment_without_a_run_is_simulated_first(
+def test_experiment_without_a_run_is_simulated_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("QOSLAB_RUN", raising=False)
@@ -99,7 +99,7 @@ def test_an_experiment_without_a_run_is_simulated_first(
 
 
 @pytest.mark.parametrize("name", [*KINDS, *long_cases(*(name for name in STORIES if name not in KINDS))])
-def test_a_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs, options = STORIES[name]
     monkeypatch.chdir(tmp_path)
     status = main(["run", str(ROOT / f"experiments/{name}.yml"), "--lab", "simulated", *options])

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from peer_programs import compiled, package_version, require_programs
 
-from qoslab.tc.user_mode_linux import MODULES, Kernel
+from qoslab.tc.user_mode_linux import MODULES, UserModeKernel
 
 PACKET = np.dtype([("time", "<u8"), ("bytes", "<u4"), ("class", "<u4")])
 TIMES = np.dtype([("sent", "<u8"), ("arrived", "<u8")])
@@ -48,13 +48,13 @@ def virtual_clock() -> Path:
 
 
 @contextmanager
-def virtual_kernel(modules: Sequence[str] = MODULES, memory: str = "384M") -> Iterator[Kernel]:
+def virtual_kernel(modules: Sequence[str] = MODULES, memory: str = "384M") -> Iterator[UserModeKernel]:
     """Yield a user-mode kernel in virtual time."""
     with tempfile.TemporaryDirectory(prefix="qoslab-clock-") as folder:
         clock = Path(folder) / "clock"
         clock.write_bytes(b"0")
         prefix = ("env", f"QOSLAB_VIRTUAL_CLOCK={clock}", f"LD_PRELOAD={virtual_clock()}")
-        with Kernel(modules=modules, memory=memory, prefix=prefix) as kernel:
+        with UserModeKernel(modules=modules, memory=memory, prefix=prefix) as kernel:
             # The kernel has the file in its memory: it is changed in its place.
             with clock.open("r+b") as file:
                 file.write(b"1")

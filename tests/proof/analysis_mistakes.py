@@ -426,12 +426,12 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "loss-clipped",
         "a negative loss is reported as none",
-        _method(base.Foreign, "loss", lambda self, lost, stream: lost and max(0, lost)),
+        _method(base.ForeignResults, "loss", lambda self, lost, stream: lost and max(0, lost)),
     ),
     (
         "losses-unnoted",
         "negative losses of intervals are not noted",
-        _method(base.Foreign, "interval_losses", lambda *_: None),
+        _method(base.ForeignResults, "interval_losses", lambda *_: None),
     ),
     (
         "sub-series-as-stream",

@@ -43,7 +43,7 @@ from qoslab.analysis.judged import judge
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.errors import QoslabError
 from qoslab.lab_kinds import lab_kind
-from qoslab.lab_kinds.simulated import Simulated
+from qoslab.lab_kinds.simulated import SimulatedKind
 from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
@@ -51,10 +51,10 @@ from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, make_plan
 from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.run.task import CellTask, make_task
-from qoslab.run.workers import machinery
+from qoslab.run.workers import lab_machinery
 from qoslab.run.workers.base import WorkerSlot
 from qoslab.schema import load_sweep, published_figures
-from qoslab.system.programs import SIMULATOR, variable_of
+from qoslab.system.programs import SIMULATOR, program_variable
 
 TOP = Path(__file__).parents[2]
 DOCUMENT = TOP / "docs/internals/proof.md"
@@ -137,12 +137,12 @@ def load(path: Path) -> File:
 
     Captures without expectations, shows, graphs and notes affect no verdict, and are left out.
     """
-    sweep = load_sweep(path, {}, lab_kind(Simulated.name).check)
+    sweep = load_sweep(path, {}, lab_kind(SimulatedKind.name).check)
     compare = as_proven(sweep.experiment.compare)
     expected = {arm for each in compare.expectations for arm in each.arms} if compare else set()
     expected |= {each.arm for each in compare.averages} if compare else set()
     arms = tuple(arm.name for arm in sweep.experiment.arms if arm.name in expected)
-    options = Options(lab=Simulated.name, arms=arms, only=PICKED.get(path.stem, ()))
+    options = Options(lab=SimulatedKind.name, arms=arms, only=PICKED.get(path.stem, ()))
     tasks = [make_task(cell, {}) for cell in make_plan(sweep, options).cells]
     captures = any(each.metric.startswith(LIMITERS) for each in compare.expectations) if compare else False
     bare: dict[str, tuple[()]] = dict.fromkeys(("observe", "graphs", "traces", "notes"), ())
@@ -154,7 +154,7 @@ def load(path: Path) -> File:
         sweep.experiment.model_copy(update={**bare, "compare": compare}),
         published_figures(path, sweep.experiment),
         tasks,
-        len(make_plan(sweep, Options(lab=Simulated.name)).cells),
+        len(make_plan(sweep, Options(lab=SimulatedKind.name)).cells),
         captures=captures,
     )
 
@@ -169,7 +169,7 @@ def as_proven(compare: Comparison | None) -> Comparison | None:
 
 def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
     """Run cells, `AT_ONCE` at a time."""
-    made = machinery(lab_kind(Simulated.name))
+    made = lab_machinery(lab_kind(SimulatedKind.name))
     shared = made.shared()
 
     def one(task: CellTask) -> Cell:
@@ -198,7 +198,7 @@ def verdicts(file: File, metrics: pd.DataFrame, invalid: Mapping[str, tuple[str,
         )
         for task in file.tasks
     ]
-    judged = judge(file.experiment, file.published, metrics, cells, Simulated.name)
+    judged = judge(file.experiment, file.published, metrics, cells, SimulatedKind.name)
     found = {(_place(row), row["metric"]): row["verdict"] for row in judged.comparison.to_dict("records")}
     for row in judged.averages.to_dict("records"):
         found[f"{row['title']}, {row['arm']} {row['each']}".strip(), row["metric"]] = row["verdict"]
@@ -227,10 +227,10 @@ def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
     """Compare the cells of a file's `CAPTURED` arm, simulated for this purpose, with captures."""
     if path.stem not in CAPTURED:
         return []
-    sweep = load_sweep(path, {"observe": "[]"}, lab_kind(Simulated.name).check)
-    plan = make_plan(sweep, Options(lab=Simulated.name, arms=(CAPTURED[path.stem],)))
+    sweep = load_sweep(path, {"observe": "[]"}, lab_kind(SimulatedKind.name).check)
+    plan = make_plan(sweep, Options(lab=SimulatedKind.name, arms=(CAPTURED[path.stem],)))
     held: list[tuple[Any, ...]] = []
-    with patch.dict(os.environ, {variable_of(SIMULATOR): str(PROGRAM)}), recorded("unlike", held):
+    with patch.dict(os.environ, {program_variable(SIMULATOR): str(PROGRAM)}), recorded("unlike", held):
         cells = simulate([make_task(cell, {}) for cell in plan.cells], RunFolder.create(folder, path.stem))
         if problems := readings.Readings(()).gather(cell.files() for cell in cells).problems:
             raise SystemExit(f"{path.stem} is not valid with its captures: {problems}")

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from qoslab.results import Cell
-from qoslab.system.programs import SIMULATOR, variable_of
+from qoslab.system.programs import SIMULATOR, program_variable
 
 SCENARIO = "config/scenario.json"
 """Name of the scenario's file in the folder of a cell, in which the simulator runs."""
@@ -74,11 +74,11 @@ class SimulationCache:
     @contextmanager
     def used(self) -> Iterator[None]:
         """Simulate cells with the cache inside the `with` block."""
-        os.environ[variable_of(SIMULATOR)] = str(self.script)
+        os.environ[program_variable(SIMULATOR)] = str(self.script)
         try:
             yield
         finally:
-            del os.environ[variable_of(SIMULATOR)]
+            del os.environ[program_variable(SIMULATOR)]
 
     def _file(self, cell: Cell, suffix: str) -> Path:
         digest = sha256((cell.path / SCENARIO).read_bytes()).hexdigest()[:32]

@@ -26,7 +26,7 @@ def blocks(*each: tuple[str, str]) -> list[nodes.literal_block]:
     return [nodes.literal_block(text, text, language=language) for language, text in each]
 
 
-def test_a_program_runs_in_the_folder_of_the_previous_command(tmp_path: Path) -> None:
+def test_console_block_keeps_the_folder_between_commands(tmp_path: Path) -> None:
     page = console.Page(
         "how-to/mine",
         blocks(
@@ -47,7 +47,7 @@ def test_a_program_runs_in_the_folder_of_the_previous_command(tmp_path: Path) ->
     ]
 
 
-def test_a_program_is_shown_with_its_output_below() -> None:
+def test_program_is_shown_with_its_output_below() -> None:
     program, silent, commands = blocks(("python", "print(1)"), ("python", "x = 1"), ("console", "$ echo 1"))
     shown = [
         (each.get("language"), each.astext())
@@ -61,14 +61,14 @@ def test_a_program_is_shown_with_its_output_below() -> None:
     assert shown == [("python", "print(1)"), ("text", "1"), ("python", "x = 1"), ("console", "$ echo 1\n1")]
 
 
-def test_a_failing_program_is_reported_and_not_cached(tmp_path: Path, warnings: list[str]) -> None:
+def test_failing_program_is_reported_and_not_cached(tmp_path: Path, warnings: list[str]) -> None:
     page = console.Page("mine", blocks(("python", "raise SystemExit('no')")))
     assert [text for ((_, text, _),) in page.outputs()] == ["no"]
     assert warnings == ["`raise SystemExit('no')` ended with status 1:\nno"]
     assert not (tmp_path / "mine" / "outputs.json").exists()
 
 
-def test_a_failing_command_before_another_is_reported(warnings: list[str]) -> None:
+def test_failing_command_before_another_is_reported(warnings: list[str]) -> None:
     page = console.Page("mine", blocks(("console", "$ echo said | tail -n 1\n$ false | cat")))
     assert [text for _, text, _ in page.outputs()[0]] == ["said", ""]
     assert warnings == ["`false | cat` ended with status 1:\n"]

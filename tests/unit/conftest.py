@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from qoslab.genie.show_parser import parse
-from qoslab.run.devices.collector import Observed
+from qoslab.run.devices.collector import RouterAnswer
 from qoslab.run.workers.genie_parser import GenieParser
 
 
 class ParserOfThisProcess:
     """Parser in place of the collector process, which imports pyATS for seconds in each simulated run."""
 
-    def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
+    def parse(self, command: str, text: str, os_name: str = "ios") -> RouterAnswer:
         found = parse(os_name, command, text)
-        return Observed(text, found.parsed, found.reason)
+        return RouterAnswer(text, found.parsed, found.reason)
 
     def close(self) -> None: ...
 

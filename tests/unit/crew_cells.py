@@ -54,10 +54,10 @@ def shows_and_waits(task: dict[str, Any]) -> dict[str, Any]:
 
 def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
     """Run a cell until it is cancelled."""
-    from qoslab.run.events import Interrupted
+    from qoslab.run.events import RunInterrupted
 
-    cluster_worker._CLOSING.wait()
-    raise Interrupted
+    cluster_worker._EXIT_STACKS.wait()
+    raise RunInterrupted
 
 
 def sends(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:

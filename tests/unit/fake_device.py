@@ -12,7 +12,7 @@ from typing import Any, Self
 import asyncssh
 from fake_router import FakeRouter
 
-from qoslab.virtual_lab.sshd import ALGORITHMS, SshPort, host_key
+from qoslab.virtual_lab.sshd import ALGORITHMS, SshPort, lab_host_key
 from qoslab.virtual_lab.telnetd import TelnetPort
 
 USER, PASSWORD, ENABLE = "lab", "zebra-crossing-47", "opensesame"
@@ -67,7 +67,7 @@ class FakeDevice:
         return 1 if (name, password) == (USER, PASSWORD) else None
 
     async def _listen(self) -> None:
-        key = host_key(self._folder / "host_key", self._age)
+        key = lab_host_key(self._folder / "host_key", self._age)
         self._ssh_port = SshPort(self.router, self.judge, {}, print)
         self._telnet_port = TelnetPort(self.router, self.judge)
         ssh = await self._ssh_port.listen("127.0.0.1", 0, ALGORITHMS[self._age], key)

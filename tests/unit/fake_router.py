@@ -17,7 +17,7 @@ from qoslab.ios.environment import (
     Neighbour,
     PingOptions,
     PingOutcome,
-    Port,
+    PortState,
     ProcessCpu,
     RouteEntry,
 )
@@ -179,9 +179,10 @@ class FakeRouter:
     async def activity(self) -> Mapping[str, Activity]:
         return {name: Activity(self.moment - timedelta(seconds=2)) for name in self.device.interfaces}
 
-    async def ports(self) -> Mapping[str, Port]:
+    async def ports(self) -> Mapping[str, PortState]:
         return {
-            name: Port(f"02:00:00:00:00:{number:02x}", True, 1500) for number, name in enumerate(self.device.interfaces)
+            name: PortState(f"02:00:00:00:00:{number:02x}", True, 1500)
+            for number, name in enumerate(self.device.interfaces)
         }
 
     async def routes(self) -> list[RouteEntry]:

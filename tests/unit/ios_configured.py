@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ios_strategies import hardware
 from qoslab.ios.model.device import Device, Generation
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 
 CARET = "% Invalid input detected at '^' marker."
@@ -40,7 +40,7 @@ ip access-list extended List
 
 def configured(text: str, generation: Generation = "classic", base: str = BASE) -> Device:
     device = parse_config(base, hardware(generation))
-    apply(device, text)
+    apply_config(device, text)
     return device
 
 

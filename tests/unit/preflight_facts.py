@@ -11,12 +11,20 @@ from qoslab.model.inventory import HostSettings, Isolation, RouterSettings
 from qoslab.model.units import Duration
 from qoslab.plan import make_plan
 from qoslab.run.real.access.rollback_methods import RollbackState
-from qoslab.run.real.preflight.facts import Facts, HostFacts, HostNic, OnCable, Port, RoundTrips, RouterFacts
-from qoslab.run.task import demands_of
+from qoslab.run.real.preflight.facts import (
+    CableAnswers,
+    HostFacts,
+    HostNic,
+    Port,
+    PreflightFacts,
+    RoundTrips,
+    RouterFacts,
+)
+from qoslab.run.task import cell_demands
 from qoslab.schema import load_sweep
 
 SWEEP = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {})
-POLICING, ASKED = SWEEP.experiment, demands_of(make_plan(SWEEP).cells).routers
+POLICING, ASKED = SWEEP.experiment, cell_demands(make_plan(SWEEP).cells).routers
 RUNNING = """\
 Building configuration...
 
@@ -64,7 +72,7 @@ def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> Hos
         free=10**12,
         clock_ahead_ms=0.0,
         clock_error_ms=0.2,
-        cables={"eth0": OnCable({far: (far_mac,)}, QUICK)},
+        cables={"eth0": CableAnswers({far: (far_mac,)}, QUICK)},
     )
     return replace(found, **changed)
 
@@ -73,7 +81,7 @@ def port(mac: str, *addresses: str, **changed: Any) -> Port:
     return replace(Port(False, True, mac, addresses, 100.0, "full", {}), **changed)
 
 
-def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **changed: Any) -> Facts:
+def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **changed: Any) -> PreflightFacts:
     """Return the facts of a correct lab with changes for R1 (`release`, `ports`, …), `client` and `server`."""
     hosts = {
         "client": host("client", "192.168.10.2/24", "192.168.10.1", MACS["Fa0"], **changed.pop("client", {})),
@@ -99,7 +107,7 @@ def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **chan
     settings = {name: HostSettings(isolate=way) for name in hosts}
     routers = {"R1": changed.pop("settings", RouterSettings())}
     longest = changed.pop("longest", Duration.parse("60 s"))
-    return Facts(experiment, settings, routers, hosts, {"R1": replace(router, **changed)}, ASKED, longest)
+    return PreflightFacts(experiment, settings, routers, hosts, {"R1": replace(router, **changed)}, ASKED, longest)
 
 
 UP = {"FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24"), "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24")}

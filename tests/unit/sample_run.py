@@ -26,7 +26,7 @@ from qoslab.results import (
     Step,
 )
 from qoslab.results.sealed_files import seal_of, sealed, seals
-from qoslab.traffic import tool
+from qoslab.traffic import find_tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 STARTED = datetime.fromtimestamp(1795226020, UTC)
@@ -233,7 +233,7 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
 def write_traffic(cell: Cell, model: Experiment, arm: Arm, *, traffic: Path | None, capture: Path | None) -> None:
     """Write the output of the tools, from the folder `traffic` or recorded, and a capture."""
     for flow in model.flows_of(arm):
-        suffix = tool(flow.tool).suffix
+        suffix = find_tool(flow.tool).suffix
         for side in ("client", "server"):
             recorded = RECORDED / "traffic" / f"{flow.tool}-{flow.protocol}.{side}.{suffix}"
             file = traffic / f"{side}.{suffix}" if traffic else recorded

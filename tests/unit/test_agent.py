@@ -28,9 +28,9 @@ from qoslab.model.inventory import HostSettings
 from qoslab.run.devices.ansible_inventory import HostAccess
 from qoslab.run.real import agent
 from qoslab.run.real.agent import host_facts, kernel, nic, settings
-from qoslab.run.real.agent.lateness import Watch
-from qoslab.run.real.channel import Channel, HostLost
-from qoslab.run.real.nodes import ExternalHost, ExternalProcess, Place
+from qoslab.run.real.agent.lateness import LatenessWatch
+from qoslab.run.real.channel import AgentChannel, HostLostFault
+from qoslab.run.real.nodes import ExternalHost, ExternalProcess, HostPlace
 from qoslab.schema import load_sweep
 from waiting import wait_until
 
@@ -61,7 +61,7 @@ def folders(folder: Path) -> list[str]:
 
 
 def test_output_arrives_in_order_and_completely(either: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", either, "a test")
+    channel = AgentChannel("client", either, "a test")
     text = "import sys\nfor n in range(60000): print(n)\nprint('wrong', file=sys.stderr)\nsys.exit(3)"
     out, err = tmp_path / "out", tmp_path / "err"
     with out.open("xb", buffering=0) as stdout, err.open("xb", buffering=0) as stderr:
@@ -74,7 +74,7 @@ def test_output_arrives_in_order_and_completely(either: HostAccess, tmp_path: Pa
 
 
 def test_agent_handles_signals_files_and_qoslab_programs(either: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", either, "a test")
+    channel = AgentChannel("client", either, "a test")
     try:
         err = (tmp_path / "err").open("xb", buffering=0)
         process = ExternalProcess(channel, *channel.start(["sleep", "60"], None, err))
@@ -106,7 +106,7 @@ def test_agent_handles_signals_files_and_qoslab_programs(either: HostAccess, tmp
 
 
 def test_program_starts_on_time_during_other_operations(either: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", either, "a test")
+    channel = AgentChannel("client", either, "a test")
 
     def start(name: str, argv: list[str], at_ns: int) -> ExternalProcess:
         return ExternalProcess(channel, *channel.start(argv, None, (tmp_path / name).open("xb", buffering=0), at_ns))
@@ -140,8 +140,8 @@ def test_program_starts_on_time_during_other_operations(either: HostAccess, tmp_
         assert channel.close() == []
 
 
-def test_a_stalled_host_reports_the_duration(either: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", either, "a test")
+def test_stalled_host_reports_the_duration(either: HostAccess, tmp_path: Path) -> None:
+    channel = AgentChannel("client", either, "a test")
     try:
         number, output = channel.start(["sleep", "60"], None, (tmp_path / "err").open("xb"))
         channel.ask("watched")
@@ -158,7 +158,7 @@ def test_a_stalled_host_reports_the_duration(either: HostAccess, tmp_path: Path)
         channel.close()
 
 
-def test_a_stall_during_the_program_check_is_reported() -> None:
+def test_stall_during_the_program_check_is_reported() -> None:
     looked = threading.Event()
 
     def programs() -> list[tuple[str, int]]:
@@ -166,7 +166,7 @@ def test_a_stall_during_the_program_check_is_reported() -> None:
         looked.set()
         return []
 
-    watch = Watch(programs)
+    watch = LatenessWatch(programs)
     assert looked.wait(10)
     # By then it sleeps again.
     time.sleep(0.1)
@@ -175,7 +175,7 @@ def test_a_stall_during_the_program_check_is_reported() -> None:
 
 
 def test_programs_end_when_the_connection_is_lost(either: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", either, "a test")
+    channel = AgentChannel("client", either, "a test")
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
     _, output = channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
@@ -184,19 +184,19 @@ def test_programs_end_when_the_connection_is_lost(either: HostAccess, tmp_path: 
     wait_until(lambda: not alive(int(mark.read_text())), "the program has ended")
     wait_until(lambda: folders(tmp_path) == [] and channel.lost, "the agent and its folder are gone")
     assert "ssh was killed by SIGKILL" in channel.lost and output.status is None
-    with pytest.raises(HostLost, match="client is out of reach: ssh was killed"):
+    with pytest.raises(HostLostFault, match="client is out of reach: ssh was killed"):
         channel.ask("clock")
 
 
-def test_a_host_is_released_during_any_operation(either: HostAccess, tmp_path: Path) -> None:
-    channel = Channel("client", either, "a test")
+def test_host_is_released_during_any_operation(either: HostAccess, tmp_path: Path) -> None:
+    channel = AgentChannel("client", either, "a test")
     mark = tmp_path / "pid"
     text = f"trap '' INT TERM HUP; echo $$ >{mark}; while :; do sleep 0.1; done"
     channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
     wait_until(lambda: mark.exists() and mark.read_text(), "the program has started")
     unanswered = channel._send("beat")
     channel.give_up("no router can be reached any more")
-    with pytest.raises(HostLost, match="client is out of reach: no router can be reached any more"):
+    with pytest.raises(HostLostFault, match="client is out of reach: no router can be reached any more"):
         unanswered.result(0.0)
     wait_until(lambda: not alive(int(mark.read_text())), "the program has ended")
     wait_until(lambda: folders(tmp_path) == [], "the folder of the agent is gone")
@@ -205,7 +205,7 @@ def test_a_host_is_released_during_any_operation(either: HostAccess, tmp_path: P
 
 
 def test_agent_ends_without_messages_of_the_controller(way: HostAccess, tmp_path: Path) -> None:
-    text = agent.source("a test")
+    text = agent.agent_source("a test")
     boot = f"import sys; exec(compile(sys.stdin.buffer.read({len(text)}), 'agent', 'exec'))"
     with subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", boot], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -233,24 +233,24 @@ def test_agent_ends_without_messages_of_the_controller(way: HostAccess, tmp_path
         ("exit 9", "ssh ended with status 9", "by hand"),
     ],
 )
-def test_a_host_without_an_agent_gives_the_reason(
+def test_host_without_an_agent_gives_the_reason(
     way: HostAccess, tmp_path: Path, script: str, message: str, hint: str
 ) -> None:
     (tmp_path / "bin/ssh").write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(DeviceError) as caught:
-        Channel("client", way, "a test")
+        AgentChannel("client", way, "a test")
     assert caught.value.message.startswith("client cannot be used: ") and message in caught.value.message
     assert hint in caught.value.hint
 
 
 def test_journals_are_read_up_to_a_truncated_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "PUT_BACK_S", 0.1)
+    monkeypatch.setattr(settings, "RESTORE_S", 0.1)
     path = tmp_path / "journal"
     journal = settings.Journal(str(path), "alice")
     journal.add({"run": ["true"]})
     with path.open("a") as file:
         file.write('{"run": ["fal')
-    with pytest.raises(kernel.RefusedError, match="held by alice"):
+    with pytest.raises(kernel.AgentRefusedError, match="held by alice"):
         settings.Journal(str(path), "bob")
     journal.close()
     again = settings.Journal(str(path), "bob")
@@ -262,22 +262,29 @@ def test_journals_are_read_up_to_a_truncated_line(tmp_path: Path, monkeypatch: p
 def test_settings_are_restored_in_reverse_order(tmp_path: Path) -> None:
     path = tmp_path / "order"
     entries = [{"run": ["sh", "-c", f"echo {number} >>{shlex.quote(str(path))}"]} for number in (1, 2, 3)]
-    failed = settings.put_back([*entries, {"run": ["false"]}])
+    failed = settings.undo_entries([*entries, {"run": ["false"]}])
     assert path.read_text() == "3\n2\n1\n"
     assert failed == ["false: ended with status 1"]
 
 
 def test_lines_of_ip_route_are_parsed_and_printed_equally() -> None:
     line = "192.168.10.0/24 dev eth0 proto kernel scope link src 192.168.10.2 linkdown initcwnd 2 rto_min lock 0.3s "
-    assert kernel.metrics_of(line) == {"initcwnd": "2", "rto_min": "300"}
-    assert kernel.metrics_of("default via 10.0.0.1 rto_min lock 200ms congctl reno") == {
+    assert kernel.route_metrics(line) == {"initcwnd": "2", "rto_min": "300"}
+    assert kernel.route_metrics("default via 10.0.0.1 rto_min lock 200ms congctl reno") == {
         "rto_min": "200",
         "congctl": "reno",
     }
-    assert " ".join(kernel.again(line)) == (
+    assert " ".join(kernel.recreate_arguments(line)) == (
         "192.168.10.0/24 dev eth0 proto kernel scope link src 192.168.10.2 initcwnd 2 rto_min 0.3s"
     )
-    assert kernel.again("default via 10.0.0.1 mtu lock 1400") == ["default", "via", "10.0.0.1", "mtu", "lock", "1400"]
+    assert kernel.recreate_arguments("default via 10.0.0.1 mtu lock 1400") == [
+        "default",
+        "via",
+        "10.0.0.1",
+        "mtu",
+        "lock",
+        "1400",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +299,7 @@ def test_lines_of_ip_route_are_parsed_and_printed_equally() -> None:
         ({"tc -j": "htb"}, "eth1 has the queueing discipline htb"),
     ],
 )
-def test_the_management_nic_is_not_moved(has: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_management_nic_is_not_moved(has: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def call(*words: str) -> str:
         found = has.get(" ".join(words[:2]), "")
         address = {"local": found, "prefixlen": 24, "scope": "global"}
@@ -305,14 +312,14 @@ def test_the_management_nic_is_not_moved(has: dict[str, str], message: str, monk
     if not message:
         nic.check_movable("eth1")
         return
-    with pytest.raises(kernel.RefusedError, match=message):
+    with pytest.raises(kernel.AgentRefusedError, match=message):
         nic.check_movable("eth1")
 
 
 def test_program_that_cannot_run_on_a_host_is_reported_with_the_reason(either: HostAccess) -> None:
-    channel = Channel("client", either, "a test")
+    channel = AgentChannel("client", either, "a test")
     topology = EXPERIMENT.topology
-    host = ExternalHost(channel, Place(topology, "client", HostSettings()))
+    host = ExternalHost(channel, HostPlace(topology, "client", HostSettings()))
     try:
         assert host.cannot_run("flood") == host.cannot_run("flood") == ""
         missing = "version GLIBC_2.34 not found"
@@ -327,7 +334,7 @@ def test_program_that_cannot_run_on_a_host_is_reported_with_the_reason(either: H
     finally:
         channel.close()
     foreign = {"kernel": "Linux pi 6.1 #1 SMP aarch64"}
-    other = ExternalHost(SimpleNamespace(facts=foreign), Place(topology, "client", HostSettings()))  # type: ignore[arg-type]
+    other = ExternalHost(SimpleNamespace(facts=foreign), HostPlace(topology, "client", HostSettings()))  # type: ignore[arg-type]
     assert other.cannot_run("flood") == f"client is aarch64, but flood is built for {platform.machine()}"
 
 
@@ -354,14 +361,14 @@ def test_active_settings_are_compared(
     def call(*words: str) -> str:
         assert words == ("ip", "-4", "route", "get", "fibmatch", "10.9.0.2")
         if not route:
-            raise kernel.RefusedError("RTNETLINK answers: Network is unreachable")
+            raise kernel.AgentRefusedError("RTNETLINK answers: Network is unreachable")
         return route + "\n"
 
     for module in (kernel, settings):
         monkeypatch.setattr(module, "read_sysctl", there.get)
     monkeypatch.setattr(kernel, "call", call)
     metrics = {"initcwnd": "10", "rto_min": "200", "congctl": "cubic"}
-    assert settings.differences({"net.ipv4.tcp_ecn": "0"}, {"10.9.0.2": metrics}) == found
+    assert settings.settings_differences({"net.ipv4.tcp_ecn": "0"}, {"10.9.0.2": metrics}) == found
 
 
 def test_behind_sudo_the_management_address_is_that_of_the_login(
@@ -373,14 +380,14 @@ def test_behind_sudo_the_management_address_is_that_of_the_login(
     sudo.chmod(0o755)
     for become in ((), ("sudo", "-n")):
         monkeypatch.setenv("SSH_CONNECTION", "127.0.0.1 50000 127.0.0.2 22")
-        channel = Channel("client", replace(either, become=become), "a test")
+        channel = AgentChannel("client", replace(either, become=become), "a test")
         try:
             reply = channel.ask("facts", programs=[], far=[])["facts"]["management"]
         finally:
             channel.close()
         assert reply == {"address": "127.0.0.2", "device": "lo"}
     monkeypatch.setenv("SSH_CONNECTION", "fe80::1%eth7 50000 fe80::2%eth7 22")
-    assert host_facts.management() == {"address": "fe80::2%eth7", "device": "eth7"}
+    assert host_facts.management_interface() == {"address": "fe80::2%eth7", "device": "eth7"}
 
 
 @pytest.mark.parametrize("ipv6", [False, True])
@@ -388,10 +395,12 @@ def test_kernel_without_ipv6_gets_no_ipv6_settings(ipv6: bool, monkeypatch: pyte
     ipv4 = {"net.ipv4.icmp_ratelimit": "1000"}
     there = {**ipv4, "net.ipv6.conf.all.disable_ipv6": "0"} if ipv6 else ipv4
     monkeypatch.setattr(settings, "read_sysctl", there.get)
-    here = settings.Settings(None, "alice")  # type: ignore[arg-type]
+    here = settings.HostSettings(None, "alice")  # type: ignore[arg-type]
     wanted = {**ipv4, "net.ipv6.icmp.ratelimit": "1000"}
     if ipv6:
-        with pytest.raises(kernel.RefusedError, match=r"ipv6\.icmp\.ratelimit is unknown to the kernel and not 1000"):
+        with pytest.raises(
+            kernel.AgentRefusedError, match=r"ipv6\.icmp\.ratelimit is unknown to the kernel and not 1000"
+        ):
             here.apply(wanted, [], {})
     else:
         assert here.apply(wanted, [], {}) == ipv4
@@ -430,7 +439,7 @@ CARDS = """\
         ("ping: connect: Network is unreachable\n", 2, "", {}, [], "no answer to ping"),
     ],
 )
-def test_a_user_without_raw_sockets_pings_link_local_addresses(
+def test_user_without_raw_sockets_pings_link_local_addresses(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     printed: str,
@@ -455,10 +464,10 @@ def test_a_user_without_raw_sockets_pings_link_local_addresses(
     program("ip", f"{which}; cat {shlex.quote(str(tmp_path))}/$file")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(socket, "socket", refused)
-    monkeypatch.setattr(host_facts, "ethernet", lambda _: {"driver": "", "mbps": None, "duplex": None})
+    monkeypatch.setattr(host_facts, "ethernet_facts", lambda _: {"driver": "", "mbps": None, "duplex": None})
 
     def cable(sender: str) -> dict[str, Any]:
-        return host_facts.on_cable("eth0", sender, "192.168.10.1", ["192.168.20.1"], 3, 400, 0.3)
+        return host_facts.probe_cable("eth0", sender, "192.168.10.1", ["192.168.20.1"], 3, 400, 0.3)
 
     assert cable("192.168.10.2") == {
         "macs": macs,
@@ -483,8 +492,8 @@ def test_missing_capture_rights_are_reported_before_the_run(tmp_path: Path, monk
     for script, text in ((refused, refusal), ("exit 0", ""), ("exit 3", "ended with status 3")):
         dumpcap.write_text(f'#!/bin/sh\ntest "$*" = "-L -i any" || exit 0\n{script}\n')
         dumpcap.chmod(0o755)
-        assert host_facts.look_around(["dumpcap"], [], str(tmp_path))["no_capture"] == text
-        assert host_facts.look_around([], [], str(tmp_path))["no_capture"] == ""
+        assert host_facts.collect_facts(["dumpcap"], [], str(tmp_path))["no_capture"] == text
+        assert host_facts.collect_facts([], [], str(tmp_path))["no_capture"] == ""
 
 
 def test_agent_needs_only_the_standard_library_of_python_3_8() -> None:

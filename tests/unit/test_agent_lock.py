@@ -34,39 +34,39 @@ def held(device: str, who: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_interface_is_free_once_its_holder_is_killed() -> None:
+def test_lock_is_released_when_its_holder_is_killed() -> None:
     device = f"eth-{os.getpid()}"
-    assert lock.holder(device) == ""
+    assert lock.lock_holder(device) == ""
     process = held(device, WHO)
     try:
-        assert [lock.holder(device) for _ in range(3)] == [WHO] * 3
+        assert [lock.lock_holder(device) for _ in range(3)] == [WHO] * 3
         with pytest.raises(OSError, match="in use"):
             lock.InterfaceLock(device, "the run of bob")
         # Another one is free.
-        assert lock.holder(f"{device}-2") == ""
+        assert lock.lock_holder(f"{device}-2") == ""
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert lock.holder(device) == ""
+    assert lock.lock_holder(device) == ""
     lock.InterfaceLock(device, "the run of bob")
-    assert lock.holder(device) == "the run of bob"
+    assert lock.lock_holder(device) == "the run of bob"
 
 
-def test_the_name_of_a_lock_holder_is_sanitized() -> None:
+def test_name_of_a_lock_holder_is_sanitized() -> None:
     device = f"eth-{os.getpid()}-rude"
     process = held(device, "\x1b[2J\r\nbob" + "x" * 1000)
     try:
-        assert lock.holder(device) == ("[2Jbob" + "x" * 1000)[: lock.NAME_BYTES - 3]
+        assert lock.lock_holder(device) == ("[2Jbob" + "x" * 1000)[: lock.NAME_BYTES - 3]
     finally:
         process.kill()
         process.wait()
 
 
-def test_a_lock_without_a_name_belongs_to_another_run() -> None:
+def test_lock_without_a_name_belongs_to_another_run() -> None:
     device = f"eth-{os.getpid()}-mute"
     process = held(device, "")
     try:
-        assert lock.holder(device) == lock.UNKNOWN
+        assert lock.lock_holder(device) == lock.UNKNOWN
     finally:
         process.kill()
         process.wait()

@@ -55,7 +55,7 @@ class TestGoodput:
         nothing = flows.assign(bytes=0)
         assert dict(share_figures(columns(nothing), columns(nothing))) == {}
 
-    def test_traffic_entries_add_up(self) -> None:
+    def test_goodput_of_traffic_entries_adds_up(self) -> None:
         figures = dict(goodput_figures(columns(flows_table(("x", 10.0, 1000), ("y", 20.0, 1000)))))
         assert figures["goodput.sum"] == pytest.approx(16_000 / 20)
 
@@ -184,7 +184,7 @@ class TestRun:
         assert not outcome.valid
         assert len(outcome.reasons) == 1 and "iperf3 server" in outcome.reasons[0]
 
-    def test_a_missing_cell_makes_the_run_invalid(self, tmp_path: Path) -> None:
+    def test_missing_cell_makes_the_run_invalid(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)
         (run.cell("shaped").path / "cell.json").unlink()
         (reason,) = analyse(run).reasons
@@ -203,7 +203,7 @@ class TestRun:
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
-def test_a_flow_with_the_output_of_one_end_has_no_result(side: str, tmp_path: Path) -> None:
+def test_flow_with_the_output_of_one_end_has_no_result(side: str, tmp_path: Path) -> None:
     run = sample_run.make_run(tmp_path)
     cell, experiment, kind = run.cell("policed"), run.manifest().experiment, lab_kind("virtual")
     (flow,) = experiment.flows_of(experiment.arms[0])
@@ -222,7 +222,7 @@ def test_each_metric_is_yielded_by_one_function() -> None:
     assert sorted(registered()) == sorted(METRICS)
 
 
-def test_a_metric_function_yields_its_registered_metrics() -> None:
+def test_metric_function_yields_its_registered_metrics() -> None:
     rogue = MetricFunction("flows", frozenset({"goodput.sum"}), lambda selection: iter([("police.bc", 1.0)]))
     empty = Selection(tables.plain("flows", []), Whole(tables.plain("flows", [])), None, CellFacts({}, 1.0, {}, {}))
     with pytest.raises(ValueError, match=r"found the metric police\.bc, expected one of goodput\.sum"):

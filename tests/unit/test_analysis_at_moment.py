@@ -12,7 +12,7 @@ from analysis_tables import columns, metrics
 from qoslab.analysis.at_instant import moment_s, until
 from qoslab.analysis.missing import Missing
 from qoslab.errors import ExperimentError
-from qoslab.model.metrics import At, Reference
+from qoslab.model.metrics import CounterTrigger, Reference
 from qoslab.results import tables
 from qoslab.schema import load_experiment
 
@@ -79,7 +79,7 @@ def test_rates_during_traffic_are_taken_at_the_trigger() -> None:
     assert figures(early, late, plain, cell=depths) == {early: 15, late: 30, plain: 20}
 
 
-def test_a_trigger_that_never_fires_is_reported() -> None:
+def test_trigger_that_never_fires_is_reported() -> None:
     late, much = "police.exceed_share @ time 10 s", "police.exceed_share @ conformed_bytes 1 MB"
     assert figures(late, much) == {
         late: "time 10 s was not reached: the last reading is at 3.0 s",
@@ -136,7 +136,7 @@ def test_reading_time_lies_within_the_error_of_a_value() -> None:
         assert value is not None and error is not None and abs(value - 570) <= error + 1e-9 and error < 5.1
 
 
-def test_a_value_of_a_single_reading_is_taken_at_its_time() -> None:
+def test_value_of_a_single_reading_is_taken_at_its_time() -> None:
     """Read a class once: values shortly before and after are unknown, so the error is unbounded."""
     output = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 300, 0)).assign(time_error_s=0.01)
     name = "class.packets @ time 2 s"
@@ -144,7 +144,7 @@ def test_a_value_of_a_single_reading_is_taken_at_its_time() -> None:
     assert known(name, cell=once)[name] == (200, None, None)
 
 
-def test_a_value_with_an_uncertain_time_is_missing() -> None:
+def test_value_with_an_uncertain_time_is_missing() -> None:
     slow = readings((0.0, 0, 0), (1.0, 100, 0), (2.0, 300, 0)).assign(time_error_s=0.1)
     timed, named = (f"police.conformed_packets{of} @ time 1 s" for of in ("", "(class-default)"))
     output = "@ time 1 s: its readings only show that it is between 80 and 120"
@@ -155,10 +155,10 @@ def test_a_value_with_an_uncertain_time_is_missing() -> None:
 
 
 def when(cell: pd.DataFrame, moment: str) -> float | Missing:
-    return moment_s(columns(cell), At.parse(moment))
+    return moment_s(columns(cell), CounterTrigger.parse(moment))
 
 
-def test_the_time_of_a_trigger_is_found() -> None:
+def test_time_of_a_trigger_is_found() -> None:
     assert when(CELL, "time 3 s") == 3.0
     assert when(CELL, "conformed_bytes 150000 B") == pytest.approx(1.5)
     # It had come to that before the first reading; and just at a reading.
@@ -170,7 +170,7 @@ def test_the_time_of_a_trigger_is_found() -> None:
     assert when(of_two, "bytes 500 kB") == 2.0
 
 
-def test_an_unknown_time_of_a_trigger_has_a_reason() -> None:
+def test_unknown_time_of_a_trigger_has_a_reason() -> None:
     assert when(CELL.iloc[:0], "time 1 s") == Missing("there are no counters over time")
     untold = CELL.assign(police_conformed_bytes=pd.NA)
     assert when(untold, "conformed_bytes 1 B") == Missing("conformed_bytes 1 B was not reached: no counter recorded it")
@@ -198,8 +198,8 @@ def test_readings_up_to_a_trigger_are_selected() -> None:
 
 
 @pytest.mark.parametrize("text", ["time 6 s", "conformed_bytes 1992832 B", "bytes 715690 B"])
-def test_a_trigger_is_formatted_as_it_is_parsed(text: str) -> None:
-    assert str(At.parse(text)) == text
+def test_trigger_is_formatted_as_it_is_parsed(text: str) -> None:
+    assert str(CounterTrigger.parse(text)) == text
     whole = f"police.exceed_share(R1 class-default) @ {text}"
     assert str(Reference.parse(whole)) == whole
 
@@ -212,7 +212,7 @@ def test_a_trigger_is_formatted_as_it_is_parsed(text: str) -> None:
         ("goodput.sum @ time 6 s", "of a metric of classes"),
     ],
 )
-def test_an_invalid_trigger_is_refused(metric: str, message: str, tmp_path: Path) -> None:
+def test_invalid_trigger_is_refused(metric: str, message: str, tmp_path: Path) -> None:
     text = (ERRORS / "expectation-quantity.yml").read_text(encoding="utf-8")
     wanted = {"expectations": [{"arm": "policed", "metric": metric, "at_least": 1}]}
     file = tmp_path / "small.yml"

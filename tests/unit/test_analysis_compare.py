@@ -94,7 +94,7 @@ class TestMeasured:
         )
         assert self.figure("a").value == pytest.approx((21.7 + 10.2 + 5.0) / 3)
 
-    def test_the_interval_does_not_depend_on_the_order_of_the_cells(self) -> None:
+    def test_interval_does_not_depend_on_the_order_of_the_cells(self) -> None:
         late, early = np.random.default_rng(5).exponential(1.0, (2, 20)).tolist()
         rows = [("a", 1, ring, each, True, None) for ring, cell in ((2, late), (1, early)) for each in cell]
         found = measured_figures.measured_figure(cells_table(*rows), "a", "rtt.max").estimate
@@ -136,7 +136,7 @@ class TestMeasured:
         assert found.value == pytest.approx(10.1 / 4.5)
         assert (found.counted, found.planned, found.undecided) == (2, 6, True)
 
-    def test_a_ratio_is_missing_if_either_arm_lacks_the_value(self) -> None:
+    def test_ratio_is_missing_if_either_arm_lacks_the_value(self) -> None:
         both = "R1 was not read; R2 was not read"
         assert self.figure("a/c").trusted is self.figure("c/a").trusted is False
         assert (self.figure("a/d").missing, self.figure("d/a").missing) == (
@@ -158,7 +158,7 @@ class TestMeasured:
         none = "R1 was not read; only 0 of 2 pairs of cells have this value"
         assert self.figure("c/none") == measured_figures.Measured(None, False, 0, none, NAN)
 
-    def test_the_effect_needs_two_finite_values_of_each_arm(self) -> None:
+    def test_effect_needs_two_finite_values_of_each_arm(self) -> None:
         assert self.figure("b/a", ring=1).effect == -1.0
         one = measured_figures.Measured(
             ratio([[5.0]], [[8.0]]), False, 0, "only 1 of 2 pairs of cells have this value", math.nan
@@ -167,7 +167,7 @@ class TestMeasured:
         assert self.figure("c/b", ring=1).effect == NAN
         assert (self.figure("e/b", ring=1).effect, self.figure("b/e", ring=1).effect) == (NAN, NAN)
 
-    def test_value_has_the_columns_of_the_comparison(self) -> None:
+    def test_measured_value_has_the_comparison_columns(self) -> None:
         found = self.figure("b")
         assert comparing.measured_columns(found) == {
             "measured": 4.5,
@@ -240,7 +240,7 @@ class TestCompare:
     def rows(self, *args: object, **keys: object) -> list[dict[str, object]]:
         return comparing.compare("A", self.measured, *args, **keys).to_dict("records")  # type: ignore[arg-type]
 
-    def test_a_published_value_without_expectation_has_a_row(self) -> None:
+    def test_published_value_without_expectation_has_a_row(self) -> None:
         figure = PublishedFigure("shaped/policed", "goodput.sum", "ratio", 1.25, "", remark="Of another line.")
         assert self.rows([figure], [], lab="simulated") == [
             {
@@ -268,7 +268,7 @@ class TestCompare:
             }
         ]
 
-    def test_an_expectation_without_a_published_value_has_a_row(self) -> None:
+    def test_expectation_without_a_published_value_has_a_row(self) -> None:
         wanted = expectation(
             arm="policed", metric="goodput.sum", at_least="1 b/s", reason="It passes.", fitted="The bucket."
         )
@@ -280,7 +280,7 @@ class TestCompare:
         (row,) = self.rows([], [], show={"policed": ["goodput.sum"]})
         assert [row[text] for text in texts] == ["b/s", "", "", "informative", "", ""]
 
-    def test_the_remark_is_omitted_if_there_is_an_expectation(self) -> None:
+    def test_remark_is_omitted_if_there_is_an_expectation(self) -> None:
         figure = PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "", remark="Nothing is expected.")
         (row,) = self.rows([figure], [expectation(arm="policed", metric="goodput.sum", at_least="1 b/s")])
         assert (row["reproduction"], row["explanation"]) == ("as predicted", "")
@@ -366,7 +366,7 @@ class TestPredictions:
         assert list(table["verdict"]) == ["within", "outside", "informative"], "of the last nothing was measured"
         assert list(table["reproduction"]) == ["", "", ""]
 
-    def test_the_published_value_is_compared_with_the_prediction(self) -> None:
+    def test_published_value_is_compared_with_the_prediction(self) -> None:
         where = {"line": "128 kb/s", "ring": 2}
         table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 47.0, "", where))
         assert table.iloc[1][["verdict", "reproduction", "explanation"]].tolist() == ["outside", "as predicted", ""]
@@ -385,7 +385,7 @@ class TestPredictions:
             figure = PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where, resolution=resolution)
             assert self.table(figure)["reproduction"][1] == text
 
-    def test_an_expectation_of_an_unplanned_cell_is_omitted(self) -> None:
+    def test_expectation_of_an_unplanned_cell_is_omitted(self) -> None:
         planned = measured_figures.Planned(self.cells)
         assert planned.has(["cbr", "other"], {}) and planned.has(["cbr"], {"ring": (2, 3)})
         assert not planned.has(["cbr", "absent"], {}) and not planned.has(["cbr"], {"ring": 3})
@@ -397,7 +397,7 @@ class TestPredictions:
         (found,) = measured_figures.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
         assert found.at_most == Duration.parse("3 s")
 
-    def test_an_impossible_value_is_an_error_of_the_analysis(self) -> None:
+    def test_impossible_value_is_an_error_of_the_analysis(self) -> None:
         table = self.table(possible=("$(wait)", "$(wait + 8 ms)"))
         assert list(table["verdict"]) == ["within", "impossible", "informative"]
         assert comparing.impossible(table) == [

@@ -69,7 +69,7 @@ class TestCounters:
             "shape.active.during": 1,
         }
 
-    def test_a_single_printed_depth_includes_the_ring(self) -> None:
+    def test_single_printed_depth_includes_the_ring(self) -> None:
         replies = [sample_run.counters_reply(second, "S", shape=True) for second in range(-1, 10)]
         queue = replies[7]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"]
         queue |= {"depth_packets": 23, "in_ring_packets": 2}
@@ -80,7 +80,7 @@ class TestCounters:
         drawn = class_rates(table).set_index("time_s")["queue_packets"]
         assert drawn[6.0] == 25
 
-    def test_a_class_without_samples_during_traffic_has_only_settings(self) -> None:
+    def test_class_without_samples_during_traffic_has_only_settings(self) -> None:
         figures = dict(shape_figures(columns(classes_table(sample_run.counters_reply(-1, "S", shape=True))), 9.0))
         assert "shape.byte_limit" in figures and "shape.queue_depth.during" not in figures
 
@@ -174,7 +174,7 @@ class TestClasses:
         assert total["class.passed"] == pytest.approx(self.figures("A")["class.passed"] + 70 * 1514 * 8)
         assert total["class.share"] == 1
 
-    def test_a_missing_class_has_no_values(self) -> None:
+    def test_missing_class_has_no_values(self) -> None:
         for selector in ("C", "input A", "A/B"):
             assert self.figures(selector) == {}
 
@@ -322,7 +322,7 @@ class TestObserved:
         assert rows[0]["shape_bc_bits"] == 4000 and rows[0]["queue_depth_packets"] == 7
         assert rows[1]["police_bc_bytes"] == 1500
 
-    def test_a_run_of_a_router_without_counters_has_its_metrics(self, tmp_path: Path) -> None:
+    def test_run_of_a_router_without_counters_has_its_metrics(self, tmp_path: Path) -> None:
         run = sample_run.make_run(tmp_path)
         for arm in ("policed", "shaped"):
             cell = run.cell(arm)
@@ -337,7 +337,7 @@ class TestObserved:
         assert figures_["shaped", "shape.queue_depth.during"] == 50
 
 
-def test_a_dynamic_bucket_is_described() -> None:
+def test_dynamic_bucket_is_described() -> None:
     sizes = [15000, 30000, 22000, 20000, 20000, 21000]
     rows: list[dict[str, object]] = [
         {

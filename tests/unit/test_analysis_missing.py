@@ -63,7 +63,7 @@ class TestPrintedDrops:
         assert found["class.passed"] == found["class.offered"] == 400 * 100 * 8 / 4
         assert found["class.share"] == 1
 
-    def test_printed_bytes_count(self) -> None:
+    def test_passed_rate_uses_printed_bytes(self) -> None:
         found = figures(
             printed(4.0, queueing(100, total_drops=10, bytes_drops=1000)),
             printed(8.0, queueing(500, total_drops=210, bytes_drops=21000)),
@@ -71,7 +71,7 @@ class TestPrintedDrops:
         assert found["class.dropped"] == 20000 * 8 / 4
         assert found["class.passed"] == (40000 - 20000) * 8 / 4
 
-    def test_a_queue_of_packets_without_bytes_is_not_empty(self) -> None:
+    def test_queue_of_packets_without_bytes_is_not_empty(self) -> None:
         found = figures(
             printed(4.0, queueing(100, total_drops=0)),
             printed(8.0, queueing(500, total_drops=0, queue_depth=64)),
@@ -79,7 +79,7 @@ class TestPrintedDrops:
         assert found["class.dropped"] == 0
         assert isinstance(found["class.passed"], Missing)
 
-    def test_a_queue_without_printed_drops_has_no_drops(self) -> None:
+    def test_queue_without_printed_drops_has_no_drops(self) -> None:
         shaped = {"packets": 9, "bytes": 900, "shape_type": "average", "traffic_shaping": {"queue_depth": 3}}
         table = tables.frame("classes", printed(6.0, shaped))
         assert isinstance(

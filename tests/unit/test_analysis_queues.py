@@ -71,7 +71,7 @@ def test_output_drops_are_counted_by_port(selector: str | None, drops: int) -> N
     assert dict(interface_figures(places_of(columns(table("interfaces")), selector))) == {"interface.drops": drops}
 
 
-def test_place_without_counters_has_no_value() -> None:
+def test_queue_without_counters_has_no_value() -> None:
     assert list(queue_figures(places_of(columns(table("queues")), "GigabitEthernet1/0/9 1"))) == []
 
 
@@ -109,7 +109,7 @@ def counted(*rows: tuple[float, str, int, int, int | None, int | None]) -> Any:
     return tables.frame("queues", [CELL | {"device": "SW"} | dict(zip(names, row, strict=True)) for row in rows])
 
 
-def test_single_frame_counts_as_one() -> None:
+def test_single_frame_has_one_datagram() -> None:
     once = counted(
         *((at, OTHER, 1, 1, 0, count) for at, count in ((0, 7), (9, 8))),
         *((at, PORT, 3, 2, count, 0) for at, count in ((9, 5), (0, 4))),

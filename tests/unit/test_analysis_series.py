@@ -168,7 +168,7 @@ class TestSeries:
         rates = series.class_rates(classes_table(*replies))
         assert len(rates) == 3 and (rates["offered_bps"] >= 0).all()
 
-    def test_a_reading_soon_after_another_makes_no_peak(self) -> None:
+    def test_reading_soon_after_another_makes_no_peak(self) -> None:
         replies = [sample_run.counters_reply(second, "P", police=True) for second in (0, 1, 2, 3, 3.05)]
         replies[-1]["interfaces"] = sample_run.counters_reply(3.5, "P", police=True)["interfaces"]
         rates = series.class_rates(classes_table(*replies))

@@ -56,7 +56,7 @@ def test_invalid_cells_are_left_out() -> None:
     assert sorted(each.estimate.n for each in found) == [1, 2]
 
 
-def test_a_condition_selects_cells() -> None:
+def test_condition_selects_cells() -> None:
     found = averages.points(*run(figure), "dynamic", "goodput.sum", {"rtt": ("10 ms", "50 ms"), "connections": 1})
     assert [each.parameters["rtt"] for each in found] == ["10 ms", "50 ms"]
 
@@ -86,7 +86,7 @@ def test_constant_parameter_is_not_in_curve_names() -> None:
     assert list(sweep_points.curves(found, "rtt")) == ["dynamic"]
 
 
-def test_a_grid_has_each_point_once() -> None:
+def test_grid_has_each_point_once() -> None:
     found = averages.points(*run(figure), "dynamic", "goodput.sum", {})
     made = sweep_points.grid(found, ("rtt",), ("connections",))
     assert made.rows == [("10 ms",), ("50 ms",), ("100 ms",)]

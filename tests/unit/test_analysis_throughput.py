@@ -65,7 +65,7 @@ class TestThroughput:
         assert found["tcp.efficiency"] == pytest.approx(1000 / 1010)
         assert found["tcp.buffer_delay"] == pytest.approx(0.1)
 
-    def test_a_link_below_the_policer_is_the_bottleneck(self) -> None:
+    def test_link_below_the_policer_is_the_bottleneck(self) -> None:
         found = dict(throughput_figures(columns(flows(6_000_000)), columns(policer(50e6)), {"transfer": WAY}, {}))
         assert found["goodput.of_pir"] == pytest.approx(4.8 / 50 * 1514 / 1500)
         assert found["goodput.of_bottleneck"] == pytest.approx(4.8 / 9.75)
@@ -99,7 +99,7 @@ class TestPaths:
         assert ("R1", "FastEthernet0/0") in found.inputs and ("R1", "FastEthernet0/1") in found.outputs
         assert find_path(experiment.topology, "client", "nowhere") is None
 
-    def test_two_possible_paths_give_no_known_path(self) -> None:
+    def test_path_is_unknown_if_two_are_possible(self) -> None:
         ends = [("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")]
         topology = {
             "nodes": {name: {"platform": "host"} for name in "ABCD"},
@@ -131,7 +131,7 @@ class TestHosts:
         found = dict(host_figures(columns(tables.frame("hosts", [row])), 1448.0))
         assert found == {"tcp.retransmits": 7, "tcp.retransmitted": 7 * 1448, "tcp.timeouts": 0}
 
-    def test_a_damaged_file_is_reported(self) -> None:
+    def test_damaged_file_is_reported(self) -> None:
         with pytest.raises(UserError, match=r"client.after.txt: found no TcpExt.TCPTimeouts"):
             read_counters("\n".join(self.TEXT.splitlines()[:8]), "client.after.txt")
         with pytest.raises(UserError, match="found 1 after Tcp:"):
@@ -169,7 +169,7 @@ def test_queueing_delay_is_the_maximum_of_the_last_readings() -> None:
     assert "interface.delay.p99" not in dict(interface_figures(places_of(columns(table), "Fa0/2")))
 
 
-def test_a_delay_without_show_command_is_missing_with_the_reason() -> None:
+def test_delay_without_show_command_is_missing_with_the_reason() -> None:
     row: dict[str, object] = {"device": "R1", "interface": "Fa0/0", "output_drops": 0, "time_error_s": 0.1}
     table = tables.frame("interfaces", [row | {"time_s": time} for time in (1.0, 2.0)])
     found = dict(interface_figures(places_of(columns(table), None)))

@@ -25,23 +25,23 @@ from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
 from qoslab.run.devices.ansible import connection_choice as helper_choice
-from qoslab.run.devices.ansible.intents import DifferencesError, IntentError, in_order
+from qoslab.run.devices.ansible.intents import DifferencesError, IntentError, execute_in_order
 from qoslab.run.devices.ansible.playbooks import (
-    ALWAYS,
+    ALWAYS_IMPORTED,
     IOS_MODULES,
     AnsibleSession,
-    Outcome,
+    PlaybookOutcome,
     TaskResult,
     _explain,
     _keep,
-    device_message,
-    environment,
+    ansible_environment,
+    failure_message,
 )
-from qoslab.run.devices.login_failures import PASSING, Kind
-from qoslab.run.faults import PassingFault
-from qoslab.run.real.access.methods import Trouble
-from qoslab.system.programs import python_module
-from qoslab.system.shipped import shipped
+from qoslab.run.devices.login_failures import TRANSIENT_FAILURES, FailureKind
+from qoslab.run.faults import TransientFault
+from qoslab.run.real.access.methods import AccessFailure
+from qoslab.system.programs import python_module_command
+from qoslab.system.shipped import shipped_path
 
 REFUSED = {
     "msg": 'Task failed: b"police bogus 1\\r\\n                         ^\\r\\n'
@@ -50,19 +50,19 @@ REFUSED = {
 }
 
 
-def test_a_refusal_is_quoted_from_the_router() -> None:
+def test_refusal_is_quoted_from_the_router() -> None:
     # on the screen the caret stands under the word; the message lacks the prompt before the line
-    assert device_message(REFUSED) == "\n".join(
+    assert failure_message(REFUSED) == "\n".join(
         ["police bogus 1", "       ^", "% Invalid input detected at '^' marker."]
     )
 
 
-def test_other_messages_stay_unchanged() -> None:
+def test_messages_without_refusal_stay_unchanged() -> None:
     message = "unable to elevate privilege to enable mode, at prompt [b'\\r\\nPassword: '] with error: wrong"
-    assert device_message({"msg": message}) == message
+    assert failure_message({"msg": message}) == message
     message = "ssh connection failed: ssh connect failed: Connection refused"
-    assert device_message({"msg": message}) == message
-    assert device_message({}) == ""
+    assert failure_message({"msg": message}) == message
+    assert failure_message({}) == ""
 
 
 @pytest.mark.parametrize(
@@ -75,35 +75,35 @@ def test_other_messages_stay_unchanged() -> None:
         ("KeyboardInterrupt", "KeyboardInterrupt"),
     ],
 )
-def test_the_location_of_a_failed_ansible_process_is_hidden(last: str, expected: str) -> None:
+def test_location_of_a_failed_ansible_process_is_hidden(last: str, expected: str) -> None:
     places = 'Task failed: Traceback (most recent call last):\n  File "connection.py", line 188, in send\n'
     message = f"{places}ConnectionRefusedError: [Errno 111] Connection refused\n\n{places}{last}\n"
-    assert device_message({"msg": message}) == expected
+    assert failure_message({"msg": message}) == expected
 
 
-def test_a_refusal_is_quoted_from_the_data_plane() -> None:
+def test_refusal_is_quoted_from_the_data_plane() -> None:
     text = {"ok": False, "error": {"code": "bad_config", "message": "policy_maps.P.classes[0].police.bc: negative"}}
     failed = {"msg": "non-zero return code", "rc": 1, "stdout": json.dumps(text), "stderr": ""}
-    assert device_message(failed) == "policy_maps.P.classes[0].police.bc: negative"
+    assert failure_message(failed) == "policy_maps.P.classes[0].police.bc: negative"
     assert (
-        device_message({"msg": "non-zero return code", "rc": 1, "stdout": "", "stderr": "no socket\n"}) == "no socket"
+        failure_message({"msg": "non-zero return code", "rc": 1, "stdout": "", "stderr": "no socket\n"}) == "no socket"
     )
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_proxy_error_is_not_a_refused_configuration(kind: Kind) -> None:
-    reported = Trouble(kind, "the connection to R1 was lost")
+@pytest.mark.parametrize("kind", list(FailureKind))
+def test_proxy_error_is_not_a_refused_configuration(kind: FailureKind) -> None:
+    reported = AccessFailure(kind, "the connection to R1 was lost")
     text = f"Task failed: b'class class-default\\r\\n% Error: {reported}\\r\\nR1#'"
-    error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
+    error = _explain(PlaybookOutcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
     assert error.message == f"R1: {kind}: the connection to R1 was lost"
     assert error.hint == "Check whether the router answers, and read the transcripts of its logins."
-    assert isinstance(error, PassingFault) is (kind in PASSING)
+    assert isinstance(error, TransientFault) is (kind in TRANSIENT_FAILURES)
 
 
 def test_router_message_that_resembles_a_proxy_message_is_quoted() -> None:
     text = "Task failed: b'police bogus\\r\\n% Error: of some kind: bogus\\r\\nR1(config)#'"
-    error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
-    assert error.message.startswith("R1 refused the configuration (apply):\n") and not isinstance(error, PassingFault)
+    error = _explain(PlaybookOutcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
+    assert error.message.startswith("R1 refused the configuration (apply):\n") and not isinstance(error, TransientFault)
 
 
 def task(**values: Any) -> TaskResult:
@@ -118,8 +118,8 @@ def task(**values: Any) -> TaskResult:
     return TaskResult(**given | values)
 
 
-def test_answers_are_assigned_by_command() -> None:
-    outcome = Outcome(
+def test_ansible_answers_are_assigned_by_command() -> None:
+    outcome = PlaybookOutcome(
         ("verify",),
         (
             task(intent="verify", result={"stdout": ["hostname R1", "up"]}),
@@ -134,14 +134,14 @@ def test_answers_are_assigned_by_command() -> None:
 
 def test_reading_and_saving_change_no_router() -> None:
     tasks = (task(intent="prepare", changed=True), task(host="R2", changed=True), task(intent="verify", changed=True))
-    assert Outcome(("prepare", "apply", "verify"), tasks).changed == {"R2"}
+    assert PlaybookOutcome(("prepare", "apply", "verify"), tasks).changed == {"R2"}
 
 
 def test_every_intent_has_a_playbook_in_both_roles() -> None:
     for intent in ("prepare", "apply", "verify", "restore"):
-        assert (shipped("playbooks") / f"{intent}.yml").exists()
+        assert (shipped_path("playbooks") / f"{intent}.yml").exists()
         for role in ("ios", "engine_router"):
-            assert (shipped("playbooks") / "roles" / role / "tasks" / f"{intent}.yml").exists()
+            assert (shipped_path("playbooks") / "roles" / role / "tasks" / f"{intent}.yml").exists()
 
 
 @pytest.mark.parametrize(
@@ -161,19 +161,25 @@ def test_no_intent_is_carried_out_after_one_that_failed(error: Exception, result
     )
     restored = {"intent": "restore", "changed": True}
     failed = {"intent": "apply", "changed": False, "failed": True} | result
-    assert in_order(["restore", "apply", "verify"], steps, OSError) == {
+    assert execute_in_order(["restore", "apply", "verify"], steps, OSError) == {
         "changed": True,
         "intents": [restored, failed],
         "failed": True,
         "msg": result["msg"],
     }
-    assert in_order(["restore"], steps) == {"changed": True, "intents": [restored]}
+    assert execute_in_order(["restore"], steps) == {"changed": True, "intents": [restored]}
 
 
 @pytest.mark.long
-def test_a_session_starts_ansible_without_paramiko() -> None:
+def test_session_starts_ansible_without_paramiko() -> None:
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", *python_module("qoslab.run.devices.ansible.play")[1:], "--version"],
+        [
+            sys.executable,
+            "-X",
+            "importtime",
+            *python_module_command("qoslab.run.devices.ansible.play")[1:],
+            "--version",
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -204,19 +210,19 @@ def context(port: int) -> bytes:
     return pickle.dumps(attributes)
 
 
-def test_values_lose_only_their_tags() -> None:
+def test_unpickled_values_lose_only_their_tags() -> None:
     options = {"host": tagged("R1"), "port": tagged(22), "wait": tagged(0.5), "list": tagged(["a"]), "none": None}
-    read = ansible_connection.unpickle(pickle.dumps(options))
+    read = ansible_connection.unpickle_block(pickle.dumps(options))
     assert read == {"host": "R1", "port": 22, "wait": 0.5, "list": ["a"], "none": None}
     assert json.loads(json.dumps(read)) == read
 
 
-def test_an_unknown_type_is_left_to_ansible() -> None:
-    with pytest.raises(ansible_connection.UnexpectedError):
-        ansible_connection.unpickle(pickle.dumps(Path("/x")))
+def test_task_with_an_unknown_type_is_passed_to_ansible() -> None:
+    with pytest.raises(ansible_connection.FastPathError):
+        ansible_connection.unpickle_block(pickle.dumps(Path("/x")))
 
 
-def test_the_socket_has_the_path_of_ansible(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_socket_has_the_path_used_by_ansible(monkeypatch: pytest.MonkeyPatch) -> None:
     from ansible.playbook.play_context import PlayContext
     from ansible.plugins.connection.ssh import Connection as SshConnection
 
@@ -224,7 +230,7 @@ def test_the_socket_has_the_path_of_ansible(monkeypatch: pytest.MonkeyPatch) -> 
     play = PlayContext()
     play.deserialize(pickle.loads(context(40022)))
     theirs = SshConnection._create_control_path(play.remote_addr, play.port, play.remote_user, play.connection, 4711)
-    ours = ansible_connection.socket_path(ansible_connection.unpickle(context(40022)), "4711")
+    ours = ansible_connection.socket_path(ansible_connection.unpickle_block(context(40022)), "4711")
     assert ours == theirs % {"directory": "/run/sockets"}
 
 
@@ -264,7 +270,7 @@ def helper(tmp_path: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def test_an_untested_release_of_ansible_keeps_its_helper(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_untested_release_of_ansible_keeps_its_helper(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (helper_choice.choose().note, len(helper_choice.choose().variables)) == ("", 2)
     monkeypatch.setattr(helper_choice, "version", lambda name: "2.99.1")
     chosen = helper_choice.choose()
@@ -279,10 +285,10 @@ def blocks(*parts: bytes) -> bytes:
     return stream.getvalue()
 
 
-def test_a_running_connection_is_informed_of_the_next_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_connection_is_informed_of_the_next_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ansible_connection.SOCKETS, str(tmp_path))
     reported = context(40022)
-    path = ansible_connection.socket_path(ansible_connection.unpickle(reported), "4711")
+    path = ansible_connection.socket_path(ansible_connection.unpickle_block(reported), "4711")
     process = ConnectionProcess(path)
     process.start()
     done = helper(tmp_path, blocks(pickle.dumps({"timeout": tagged(30)}), reported))
@@ -344,7 +350,7 @@ def test_text_with_template_syntax_is_never_sent(tmp_path: Path, text: str, plac
             session.carry_out(["restore"], restore=tmp_path)
 
 
-def test_text_with_template_syntax_is_never_sent_by_hand(tmp_path: Path) -> None:
+def test_playbook_run_by_hand_never_sends_template_syntax(tmp_path: Path) -> None:
     """Call a playbook by hand: the roles load the file with a filter, the earliest place before Ansible sends."""
     (tmp_path / "inventory.ini").write_text("[ios]\nR1 ansible_connection=local\n")
     (tmp_path / "R1.restore.ios").write_text("no banner motd\nhostname {{ lookup('pipe', 'id') }}\n")
@@ -362,7 +368,8 @@ def test_text_with_template_syntax_is_never_sent_by_hand(tmp_path: Path) -> None
     program = Path(sys.executable).with_name("ansible-playbook")
     done = subprocess.run(
         [program, "-i", tmp_path / "inventory.ini", tmp_path / "by-hand.yml"],
-        env=os.environ | {"ANSIBLE_ROLES_PATH": str(shipped("playbooks") / "roles"), "ANSIBLE_HOME": str(tmp_path)},
+        env=os.environ
+        | {"ANSIBLE_ROLES_PATH": str(shipped_path("playbooks") / "roles"), "ANSIBLE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
@@ -371,15 +378,15 @@ def test_text_with_template_syntax_is_never_sent_by_hand(tmp_path: Path) -> None
     assert f"{tmp_path}/R1.restore.ios:2:10: found '{{{{', the start of" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", [*ALWAYS, *IOS_MODULES])
+@pytest.mark.parametrize("name", [*ALWAYS_IMPORTED, *IOS_MODULES])
 def test_preloaded_modules_of_a_session_exist(name: str) -> None:
     """Import the preloaded modules: if a release has moved one, each task would load it again unnoticed."""
     assert importlib.util.find_spec(name) is not None
 
 
 @pytest.mark.long
-def test_a_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path) -> None:
-    first = yaml.safe_load((shipped("playbooks") / "session.yml").read_text())[0]
+def test_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path) -> None:
+    first = yaml.safe_load((shipped_path("playbooks") / "session.yml").read_text())[0]
     (load,) = (task for task in first["tasks"] if "session_modules" in str(task))
     (tmp_path / "told_once.py").write_text("import os\nos.environ['TOLD_ONCE'] = str(os.getpid())\n")
     reported = {
@@ -392,7 +399,7 @@ def test_a_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path)
         [Path(sys.executable).with_name("ansible-playbook"), tmp_path / "play.yml", "-e", extra],
         env=os.environ
         | {
-            "ANSIBLE_LOOKUP_PLUGINS": str(shipped("playbooks") / "lookup_plugins"),
+            "ANSIBLE_LOOKUP_PLUGINS": str(shipped_path("playbooks") / "lookup_plugins"),
             "ANSIBLE_HOME": str(tmp_path),
             "PYTHONPATH": str(tmp_path),
         },
@@ -407,10 +414,10 @@ def test_a_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path)
 
 @pytest.mark.parametrize("playbook", ["prepare.yml", "apply.yml", "verify.yml", "restore.yml", "session.yml"])
 def test_playbooks_require_a_supported_ansible(playbook: str) -> None:
-    for play in yaml.safe_load((shipped("playbooks") / playbook).read_text()):
+    for play in yaml.safe_load((shipped_path("playbooks") / playbook).read_text()):
         first = play["tasks"][0]
         if play["hosts"] != "ios:engine_router":  # the session's second play: its first has asked
-            (asked,) = yaml.safe_load((shipped("playbooks") / first["ansible.builtin.import_tasks"]).read_text())
+            (asked,) = yaml.safe_load((shipped_path("playbooks") / first["ansible.builtin.import_tasks"]).read_text())
             assert "2.19" in asked["ansible.builtin.assert"]["that"]
 
 
@@ -421,10 +428,10 @@ def by_hand(playbook: str, inventory: Path, **variables: str) -> str:
         argv += ["-e", f"{name}={value}"]
     home = inventory.parent / "home"
     done = subprocess.run(
-        [*argv, shipped("playbooks") / playbook],
+        [*argv, shipped_path("playbooks") / playbook],
         env=os.environ
-        | {"ANSIBLE_CONFIG": str(shipped("playbooks").parent / "ansible.cfg"), "HOME": str(home)}
-        | {"ANSIBLE_ROLES_PATH": str(shipped("playbooks") / "roles"), "ANSIBLE_HOST_KEY_CHECKING": "False"},
+        | {"ANSIBLE_CONFIG": str(shipped_path("playbooks").parent / "ansible.cfg"), "HOME": str(home)}
+        | {"ANSIBLE_ROLES_PATH": str(shipped_path("playbooks") / "roles"), "ANSIBLE_HOST_KEY_CHECKING": "False"},
         cwd=inventory.parent,
         capture_output=True,
         text=True,
@@ -436,7 +443,7 @@ def by_hand(playbook: str, inventory: Path, **variables: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("there", [False, True])
-def test_playbook_by_hand_saves_configuration_privately_and_prints_none(tmp_path: Path, there: bool) -> None:
+def test_playbook_run_by_hand_saves_configurations_privately(tmp_path: Path, there: bool) -> None:
     (tmp_path / "device").mkdir()
     before, kept = tmp_path / "before", tmp_path / "before/R1.before.ios"
     if there:
@@ -467,7 +474,7 @@ def test_playbook_by_hand_saves_configuration_privately_and_prints_none(tmp_path
 
 def test_saved_output_of_ansible_has_no_secrets(tmp_path: Path) -> None:
     printed = 'fatal: [R1]: FAILED! => {"msg": "enable secret 5 $1$abcd$HIDDEN"}\n+snmp-server community HIDDEN\nok\n'
-    _keep(tmp_path, Outcome(("restore", "apply"), (), output=printed))
+    _keep(tmp_path, PlaybookOutcome(("restore", "apply"), (), output=printed))
     kept = (tmp_path / "restore-apply" / "stdout").read_text()
     assert "HIDDEN" not in kept
     assert kept.splitlines()[1:] == ["+snmp-server community <removed>", "ok"]
@@ -475,7 +482,7 @@ def test_saved_output_of_ansible_has_no_secrets(tmp_path: Path) -> None:
 
 def test_ansible_takes_its_settings_from_the_session(tmp_path: Path) -> None:
     """Let Ansible report its settings: the number of routers that it configures at a time."""
-    own = environment(tmp_path, shipped("playbooks"), helper_choice.choose())
+    own = ansible_environment(tmp_path, shipped_path("playbooks"), helper_choice.choose())
     done = subprocess.run(
         [Path(sys.executable).with_name("ansible-config"), "dump", "--only-changed"],
         env={**os.environ, **own},

@@ -57,7 +57,7 @@ def test_invalid_input_raises_its_findings() -> None:
 
 @pytest.mark.parametrize("word", ["jobs", "repetitions"])
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
-def test_an_invalid_number_is_reported(word: str, number: Any, tmp_path: Path) -> None:
+def test_invalid_number_is_reported(word: str, number: Any, tmp_path: Path) -> None:
     given: dict[str, Any] = {"duration": "1 s", word: number}
     with pytest.raises(UserError, match=re.escape(f"{word}: found {number!r}, expected a number from 1")):
         api.run("policing-vs-shaping", lab="simulated", root=tmp_path, **given)
@@ -65,7 +65,7 @@ def test_an_invalid_number_is_reported(word: str, number: Any, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("duration", [10, 0, 1.5, b"10 s", Rate.parse("10 b/s")])
-def test_an_invalid_duration_is_reported(duration: Any, tmp_path: Path) -> None:
+def test_invalid_duration_is_reported(duration: Any, tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=re.escape(f'duration: found {duration!r}, expected text with a unit, such as "10 s"')
     ):
@@ -91,7 +91,7 @@ def test_every_number_has_a_unit_or_needs_none(name: str) -> None:
 
 
 @pytest.mark.long
-def test_api_has_every_graph_of_the_report(run: api.Run) -> None:
+def test_api_provides_every_graph_of_the_report(run: api.Run) -> None:
     page = build_page(run.folder, analyse(run.folder))
     assert list(run.graphs()) == [graph.id for graph in page.graphs]
     assert [line.name for line in run.graph("lead").data] == [arm["title"] for arm in sample_run.EXPERIMENT["arms"]]
@@ -99,7 +99,7 @@ def test_api_has_every_graph_of_the_report(run: api.Run) -> None:
         run.graph("led")
 
 
-def test_the_api_page_lists_every_public_name() -> None:
+def test_api_page_lists_every_public_name() -> None:
     named = {name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for name in re.findall(r"`(\w+)", row)}
     functions = {"load", "run", "open_run"}
     assert functions <= named and all(name in api.__all__ for name in functions)
@@ -114,7 +114,7 @@ def test_the_api_page_lists_every_public_name() -> None:
         assert [word for word in listed if word not in (parameters[0], "run")] == parameters[1:]
 
 
-def test_the_example_of_the_page_runs(
+def test_example_of_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -22,7 +22,7 @@ from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration, Rate, Size
 from qoslab.results import CaptureRecord, CellRecord, FlowRecord, tables
 from qoslab.schema import load_sweep
-from qoslab.traffic import Output, Uncounted, tool
+from qoslab.traffic import FlowOutput, UncountedBounds, find_tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 EXPERIMENT = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
@@ -44,7 +44,7 @@ def arrived(*segments: tuple[int, int], tcp: bool = True, times: Sequence[int] |
     return Arrived.of({"time_ns": stamps, "sequence": sequence, "payload": payload}, tcp=tcp)
 
 
-def test_bytes_are_counted_once_and_given_in_order() -> None:
+def test_reassembly_counts_bytes_once_and_in_order() -> None:
     twice = arrived((100, 10), (110, 10), (110, 10), (115, 15))
     assert (twice.all, twice.until(3), twice.until(1)) == (30, 30, 20)
     gap = arrived((100, 10), (120, 10), (110, 10))
@@ -81,7 +81,7 @@ def packets(*rows: dict[str, int], destination: int = int(ENDS.destination), hig
 
 
 def report(flow: Flow = FLOW, ends: FlowRecord = ENDS, stream_bytes: int = 0, last_s: float = 0.25) -> Report:
-    return Report("server", flow, ends, Uncounted(stream_bytes, last_s))
+    return Report("server", flow, ends, UncountedBounds(stream_bytes, last_s))
 
 
 def held(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int | None, int]) -> list[str]:
@@ -103,7 +103,7 @@ def every_second(count: int, **row: int) -> pa.RecordBatch:
     )
 
 
-def test_a_mismatch_with_arrivals_names_the_tool() -> None:
+def test_mismatch_with_arrivals_names_the_tool() -> None:
     stream = every_second(10, source_port=40000)
     assert held(report(), [stream], (40000, 10_000)) == []
     assert held(report(stream_bytes=1460), [stream], (40000, 8_540)) == []
@@ -159,16 +159,16 @@ def test_ipv6_addresses_are_complete() -> None:
     assert held(report(ends=ends), [here], (1, 9)) == [] != held(report(ends=ends), [elsewhere], (1, 9))
 
 
-def test_real_streams_agree_with_a_real_capture() -> None:
+def test_captured_arrivals_agree_with_the_report_of_the_tool() -> None:
     """Compare a recorded capture with the streams that iperf3 reported at the same time."""
     outputs = [
-        Output((RECORDED / f"traffic/iperf3-tcp.{side}.json").read_text(), "", 0) for side in ("client", "server")
+        FlowOutput((RECORDED / f"traffic/iperf3-tcp.{side}.json").read_text(), "", 0) for side in ("client", "server")
     ]
-    result = tool("iperf3").parse(FLOW, Duration.parse("4 s"), *outputs)
+    result = find_tool("iperf3").parse(FLOW, Duration.parse("4 s"), *outputs)
     keys: dict[str, Any] = {"arm": "a", "repetition": 1, "cell": "a/1", "traffic": "transfer", "tool": "iperf3"}
     keys |= {"protocol": "tcp"}
     rows = [{**keys, **vars(each)} for each in result.streams]
-    arriving = Arriving([Report("server", FLOW, ENDS, tool("iperf3").uncounted(FLOW))])
+    arriving = Arriving([Report("server", FLOW, ENDS, find_tool("iperf3").uncounted(FLOW))])
     list(arriving.passing("server", read_packets(RECORDED / "capture/four-streams.pcapng", piece=100)))
     assert list(unlike(columns(tables.frame("flows", rows)), arriving)) == []
     whole_reads = [row | {"bytes": row["bytes"] // 131_072 * 131_072} for row in rows]
@@ -191,7 +191,7 @@ def record(**changes: object) -> CellRecord:
 
 def test_only_a_complete_capture_at_the_end_of_the_flow_is_compared() -> None:
     (found,) = reports_of(EXPERIMENT, record())
-    assert (found.capture, found.flow.name, found.uncounted) == ("server", "transfer", Uncounted(1497))
+    assert (found.capture, found.flow.name, found.uncounted) == ("server", "transfer", UncountedBounds(1497))
     assert reports_of(EXPERIMENT, record(captures={})) == []
     assert reports_of(EXPERIMENT, record(captures={"server": CaptureRecord(received=9, dropped=1)})) == []
     for change in ({"node": "client"}, {"filter": "udp"}, {"filter": "tcp port 80"}, {"interface": "eth1"}):
@@ -206,13 +206,15 @@ def test_only_a_complete_capture_at_the_end_of_the_flow_is_compared() -> None:
 @pytest.mark.parametrize(
     ("name", "changes", "uncounted"),
     [
-        ("iperf3", {"size": Size(8192)}, Uncounted(8192 + 37)),
-        ("iperf3", {"protocol": "udp", "rate": Rate(1)}, Uncounted(1460)),
-        ("iperf", {"window": Size(16384)}, Uncounted(512)),
-        ("iperf", {"may_fail": True}, Uncounted(512, 1.95)),
-        ("iperf", {"protocol": "udp", "size": Size(100)}, Uncounted(1000)),
-        ("flood", {"protocol": "udp"}, Uncounted(0)),
+        ("iperf3", {"size": Size(8192)}, UncountedBounds(8192 + 37)),
+        ("iperf3", {"protocol": "udp", "rate": Rate(1)}, UncountedBounds(1460)),
+        ("iperf", {"window": Size(16384)}, UncountedBounds(512)),
+        ("iperf", {"may_fail": True}, UncountedBounds(512, 1.95)),
+        ("iperf", {"protocol": "udp", "size": Size(100)}, UncountedBounds(1000)),
+        ("flood", {"protocol": "udp"}, UncountedBounds(0)),
     ],
 )
-def test_each_tool_declares_its_uncounted_bytes(name: str, changes: dict[str, object], uncounted: Uncounted) -> None:
-    assert tool(name).uncounted(FLOW.model_copy(update=changes)) == uncounted
+def test_each_tool_declares_its_uncounted_bytes(
+    name: str, changes: dict[str, object], uncounted: UncountedBounds
+) -> None:
+    assert find_tool(name).uncounted(FLOW.model_copy(update=changes)) == uncounted

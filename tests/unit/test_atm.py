@@ -11,7 +11,7 @@ from qoslab.errors import IosError
 from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Generation
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render, render_interface
 from qoslab.model.experiment import Link, LinkEnd, Node, Topology
 from qoslab.model.framing import COUNTED_HEADER, MEDIUM, Framing, line_bytes
@@ -41,7 +41,7 @@ interface ATM1/0
 """
 
 
-def test_a_circuit_is_printed_below_its_interface_and_compiled_into_the_port() -> None:
+def test_circuit_is_printed_below_its_interface_and_compiled_into_the_port() -> None:
     device = router(CIRCUIT)
     assert render_interface(device, "ATM1/0") == (
         "interface ATM1/0\n"
@@ -71,7 +71,7 @@ def test_circuit_of_a_subinterface_belongs_to_the_port() -> None:
     assert "interface ATM1/0.1 point-to-point\n" in render(device)
 
 
-def test_a_port_without_a_circuit_sends_nothing() -> None:
+def test_port_without_a_circuit_sends_nothing() -> None:
     assert compile_device(router(""))["interfaces"]["ATM1/0"]["enabled"] is False
 
 
@@ -136,7 +136,7 @@ def test_moved_circuit_is_removed_first() -> None:
     on_subinterface = render(router(CIRCUIT.replace("interface ATM1/0\n", "interface ATM1/0.1 point-to-point\n")))
     for before, after in ((on_port, on_subinterface), (on_subinterface, on_port)):
         device = parse_config(after, hardware)
-        apply(device, "\n".join(undo_lines(before, after, hardware)))
+        apply_config(device, "\n".join(undo_lines(before, after, hardware)))
         assert render(device) == before
 
 
@@ -166,7 +166,7 @@ def test_show_interfaces_prints_an_atm_port() -> None:
     assert parsed.parsed is not None, parsed.reason
 
 
-def test_the_policy_of_a_circuit_is_shown_with_it() -> None:
+def test_policy_of_a_circuit_is_shown_with_it() -> None:
     router = typed_in("interface ATM1/0.1 point-to-point\npvc 0/33")
     policy = {"policy": "P", "classes": [class_counters()], "priority_queues": []}
     router.config["policy_maps"] = {"P": {"classes": [{"name": "class-default"}]}}
@@ -176,7 +176,7 @@ def test_the_policy_of_a_circuit_is_shown_with_it() -> None:
     assert "ATM1/0.1                   unassigned" in typed(router, "show ip interface brief\n")
 
 
-def test_a_circuit_is_shown_with_its_contract_and_ring() -> None:
+def test_circuit_is_shown_with_its_contract_and_ring() -> None:
     router = typed_in(
         "interface ATM1/0.1 point-to-point\npvc 8/35\nvbr-nrt 2000 1000\ntx-ring-limit 6\nencapsulation aal5mux ip"
     )
@@ -312,7 +312,7 @@ def test_invalid_overhead_accounting_is_refused(text: str, refusal: str) -> None
     assert refusal in refused.value.message
 
 
-def test_the_classic_generation_has_no_accounting() -> None:
+def test_classic_generation_has_no_accounting() -> None:
     with pytest.raises(IosError, match="introduced with HQF"):
         router("policy-map P\n class class-default\n  shape average 1000000 account user-defined 4")
 

@@ -34,7 +34,7 @@ from qoslab.results import (
     tables,
 )
 from qoslab.run.attempts import RunCells
-from qoslab.run.jobs import PATIENCE, Jobs
+from qoslab.run.jobs import PATIENCE, LabCount
 from qoslab.run.task import cell_key, make_task
 from qoslab.schema import load_published, load_sweep
 
@@ -74,7 +74,7 @@ def run_cell(found: RunCells, folder: RunFolder, name: str, *, valid: bool = Tru
     found.done(name, record)
 
 
-def test_only_missing_or_invalid_cells_remain(grid: Path, tmp_path: Path) -> None:
+def test_resumed_run_measures_only_missing_or_invalid_cells(grid: Path, tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "grid")
     plan = planned(grid)
     first = cells(folder, plan)
@@ -98,7 +98,7 @@ def test_only_missing_or_invalid_cells_remain(grid: Path, tmp_path: Path) -> Non
     assert not by_name[names[3]].valid and by_name[names[3]].folder == ""
 
 
-def test_a_changed_template_touches_only_its_cells(grid: Path, tmp_path: Path) -> None:
+def test_changed_template_invalidates_only_its_cells(grid: Path, tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "grid")
     found = cells(folder, planned(grid))
     for name in found.states:
@@ -124,7 +124,7 @@ def test_a_changed_template_touches_only_its_cells(grid: Path, tmp_path: Path) -
     assert {str(cell.parameters["pir"]) for cell in wider.missing} == {"2 Mb/s"}
 
 
-def test_the_key_of_a_cell_depends_on_its_tools(grid: Path) -> None:
+def test_key_of_a_cell_depends_on_its_tools(grid: Path) -> None:
     cell = planned(grid).cells[0]
     key = cell_key(cell, TOOLS)
     assert key == make_task(cell, TOOLS).key == cell_key(cell, TOOLS | {"iperf": "iperf 3000"})
@@ -224,9 +224,9 @@ def record(
 
 
 class TestJobs:
-    def jobs(self, grid: Path, fixed: int | None = None) -> tuple[Jobs, object]:
+    def jobs(self, grid: Path, fixed: int | None = None) -> tuple[LabCount, object]:
         machine = Quiet()
-        jobs = Jobs(fixed, 100, machine)  # type: ignore[arg-type]
+        jobs = LabCount(fixed, 100, machine)  # type: ignore[arg-type]
         experiment = planned(grid).cells[0].experiment  # 2 s of traffic
         return jobs, experiment
 

@@ -40,7 +40,7 @@ def test_unchecked_items_are_reported_and_do_not_pass(audit: ModuleType, message
     assert audit.run(look, True) == (0, "NOT RUN (--offline): it needs the database")
 
 
-def test_a_failed_check_outranks_a_skipped_one(
+def test_failed_check_outranks_a_skipped_one(
     audit: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     looks = [audit.AuditCheck("a", program(0)), audit.AuditCheck("b", program(1, UNREACHED[0]), "the database")]
@@ -67,7 +67,7 @@ def test_a_failed_check_outranks_a_skipped_one(
     )
 
 
-def test_a_package_without_a_known_licence_is_named() -> None:
+def test_package_without_a_known_licence_is_named() -> None:
     options = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["pip-licenses"]
     assert "GPL" not in options["allow-only"].replace("MPL", "")
     assert "qoslab" not in json.dumps(options["ignore-packages"])

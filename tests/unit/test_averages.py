@@ -74,7 +74,7 @@ def pair_of(**keys: object) -> Pair:
 
 
 class TestAverages:
-    def test_condition_selects_cells_and_each_separates_policers(self) -> None:
+    def test_average_per_policer_uses_the_selected_cells(self) -> None:
         wanted = [average_of(each=["policer"]), average_of(condition="pir <= link", each=["policer"])]
         found = averages_table(wanted, *sweep())
         assert list(found["each"]) == ["policer = dynamic", "policer = default"] * 2
@@ -83,7 +83,7 @@ class TestAverages:
         assert set(found["verdict"]) == {"informative"}
         assert found["lowest_cell"].iloc[2] == "link = 2 Mb/s, pir = 1 Mb/s"
 
-    def test_bounds_of_the_average_and_of_the_worst_cell_decide(self) -> None:
+    def test_verdict_follows_bounds_of_average_and_worst_cell(self) -> None:
         condition = "pir <= link and policer == 'dynamic'"
         wanted = [
             average_of(condition=condition, at_least="91 %", published="92 %"),
@@ -109,7 +109,7 @@ class TestAverages:
             ({"published": "92 %", "at_least": "93 %", "explained": "Why."}, ("not reproduced", "Why.")),
         ],
     )
-    def test_a_published_average_is_compared_with_the_prediction(
+    def test_published_average_is_compared_with_the_prediction(
         self, keys: dict[str, str], message: tuple[str, str]
     ) -> None:
         found = averages_table([average_of(**keys)], *sweep()).iloc[0]
@@ -125,7 +125,7 @@ class TestAverages:
         assert found["verdict"].iloc[0] == "informative" and found["excluded"].iloc[0] == 12
         assert pd.isna(found["value"].iloc[0])
 
-    def test_the_interval_is_over_repetitions_if_there_are_any(self) -> None:
+    def test_interval_is_over_repetitions_if_there_are_any(self) -> None:
         wanted = [average_of(condition="pir <= link")]
         assert averages_table(wanted, *sweep())["over"].iloc[0] == "cells"
         found = averages_table(wanted, *sweep(repetitions=3)).iloc[0]
@@ -138,7 +138,7 @@ class TestAverages:
         assert found["value"] == pytest.approx({"mean": (0.901 * 5 + 0.3) / 6, "median": 0.901}[statistic])
         assert found["low"] <= found["value"] <= found["high"]
 
-    def test_a_median_over_repeated_groups_has_its_interval(self) -> None:
+    def test_median_over_repeated_groups_has_its_interval(self) -> None:
         found = average([[1.0, 2.0, 3.0], [10.0], [4.0, 6.0, 8.0]], statistic="median")
         # Of the middle group: Student's t of two degrees of freedom times the standard error of its median.
         half = 4.302653 * (4 * math.pi / 2 / 3.47) ** 0.5
@@ -146,7 +146,7 @@ class TestAverages:
 
 
 class TestPairs:
-    def test_cells_with_only_one_difference_are_compared(self) -> None:
+    def test_pairs_differ_in_one_parameter_only(self) -> None:
         found = pairs_table([pair_of(condition="pir < link")], *sweep())
         assert list(found["cell"]) == [
             f"link = {link}, pir = {pir}"
@@ -157,11 +157,11 @@ class TestPairs:
         assert list(found["winner"]) == ["second", "second", "first", "first"]
         assert list(pairs_table([pair_of(better="lower")], *sweep())["winner"])[:3] == ["first", "second", "equal"]
 
-    def test_a_small_difference_is_a_draw(self) -> None:
+    def test_small_difference_is_a_draw(self) -> None:
         found = pairs_table([pair_of(equal_within="6 %")], *sweep())
         assert set(found["winner"]) == {"equal"}
 
-    def test_a_difference_within_its_interval_is_a_draw(self) -> None:
+    def test_difference_within_its_interval_is_a_draw(self) -> None:
         metrics, cells = sweep(repetitions=3)
         noisy = metrics["cell"].str.contains("10Mbps,pir=2Mbps") & metrics["cell"].str.endswith("/3")
         metrics.loc[noisy, "value"] += [-0.4, 0.3]
@@ -186,7 +186,7 @@ class TestJudgedPairs:
             ({"better_at_least": "30 %", "better": "lower"}, 2 / 6, "within"),
         ],
     )
-    def test_share_of_the_pairs_can_decide(self, keys: dict[str, str], value: float, verdict: str) -> None:
+    def test_verdict_can_follow_from_the_share_of_pairs(self, keys: dict[str, str], value: float, verdict: str) -> None:
         row = averages_table((), *sweep(), [pair_of(**keys, reason="R")]).iloc[0]
         assert (row["value"], row["verdict"]) == (pytest.approx(value), verdict)
         assert (row["cells"], row["excluded"], row["unit"], row["reason"]) == (6, 0, "fraction", "R")
@@ -197,7 +197,7 @@ class TestJudgedPairs:
         assert list(found["title"]) == ["Static or dynamic: share not worse", "Static or dynamic: share better"]
         assert list(found["verdict"]) == ["within", "outside"]
 
-    def test_missing_cells_count_and_unplanned_ones_do_not(self) -> None:
+    def test_missing_cells_count_but_unplanned_cells_do_not(self) -> None:
         wanted = [pair_of(not_worse_at_least="60 %")]
         metrics, cells = sweep()
         assert averages_table((), metrics, [cell for cell in cells if "dynamic" in cell.name], wanted).empty
@@ -233,7 +233,7 @@ class TestJudgedPairs:
         (("first", "equal", "equal"), {"first", "equal"}),
     ],
 )
-def test_a_published_claim_is_judged_by_the_majority(winners: tuple[str, ...], holds: set[str]) -> None:
+def test_published_claim_is_judged_by_the_majority(winners: tuple[str, ...], holds: set[str]) -> None:
     for published in ("first", "second", "equal"):
         rows = [{"published": published, "first": "dynamic", "second": "default", "winner": each} for each in winners]
         assert claim(pd.DataFrame(rows)).endswith(", as found") == (published in holds), published
@@ -283,13 +283,13 @@ class TestLeast:
         found = averages_table([over_least()], metrics, alone)
         assert list(found["verdict"]) == ["informative"] * 3 and list(found["unmeasured"]) == [1, 1, 1]
 
-    def test_equal_within_and_better_define_an_equally_good_value(self) -> None:
+    def test_equal_within_and_better_define_equivalent_values(self) -> None:
         found = averages_table([over_least(equal_within="2 %")], *static_sizes())
         assert list(found["value"])[:2] == [2.0, 1.5] and list(found["verdict"])[:2] == ["outside", "within"]
         found = averages_table([over_least(better="lower")], *static_sizes())
         assert list(found["value"])[:2] == [4.0, 4.0], "where less is good the smallest does better"
 
-    def test_a_value_above_the_whole_curve_is_omitted(self) -> None:
+    def test_value_above_the_whole_curve_is_omitted(self) -> None:
         metrics, cells = static_sizes()
         better = metrics["cell"].str.startswith("grid") & (metrics["metric"] == "goodput.steady")
         metrics.loc[better, "value"] = 1.0
@@ -377,7 +377,7 @@ def test_pair_can_require_all_cells() -> None:
         ([0.1, 0.2], [0.0, 0.0], math.inf, "first"),
     ],
 )
-def test_the_winner_of_a_pair_is_found(first: list[float], second: list[float], share: float, winner: str) -> None:
+def test_winner_of_a_pair_is_found(first: list[float], second: list[float], share: float, winner: str) -> None:
     cells = two(first, second)
     (row,) = pairs_table([pair_of(equal_within="50 %")], *cells).to_dict("records")
     assert (row["difference"], row["winner"]) == (share, winner) and math.isnan(row["low"]) and math.isnan(row["high"])
@@ -455,7 +455,7 @@ def test_average_without_measurements_fails_any_bound() -> None:
     assert list(nothing["verdict"]) == ["outside"] * 3 + ["informative"]
 
 
-def test_an_average_shows_its_reason_and_its_worst_cells() -> None:
+def test_average_shows_its_reason_and_its_worst_cells() -> None:
     row = averages_table([average_of(condition="arm == 'grid'", reason="Why.")], *two([1.0], [0.5], links=2)).iloc[0]
     assert (row["reason"], row["lowest"], row["highest"]) == ("Why.", 0.5, 1.0)
     assert (row["lowest_cell"], row["highest_cell"]) == (

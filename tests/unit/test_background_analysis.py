@@ -19,7 +19,7 @@ from qoslab.model.reference_names import references
 from qoslab.results import Cell, RunFolder
 from qoslab.run.background_analysis import BackgroundAnalysis
 from qoslab.schema import CellIdentity
-from qoslab.system.priority import LEAST_PRIORITY
+from qoslab.system.priority import IDLE_NICE
 
 POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 
@@ -35,7 +35,7 @@ def readings_of(folder: RunFolder) -> Readings:
     return Readings(references(manifest.experiment, published))
 
 
-def test_previously_read_cells_give_the_same_bytes(tmp_path: Path) -> None:
+def test_background_analysis_gives_the_same_bytes(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
     analyse(folder)
     at_once = results(folder)
@@ -49,7 +49,7 @@ def test_previously_read_cells_give_the_same_bytes(tmp_path: Path) -> None:
     assert results(folder) == at_once
 
 
-def test_a_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None:
+def test_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
     readings, cell = readings_of(folder), sample_run.cells_of(folder)[0]
     first = readings.of(cell.files())
@@ -88,7 +88,7 @@ def test_cells_are_analysed_in_order_at_the_lowest_priority() -> None:
     analysis.take(cell(2))
     assert both.wait(60)
     analysis.end()
-    assert seen == [(1, LEAST_PRIORITY), (2, LEAST_PRIORITY)]
+    assert seen == [(1, IDLE_NICE), (2, IDLE_NICE)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
 
@@ -113,7 +113,7 @@ def test_unstarted_analysis_is_skipped() -> None:
 
 
 @pytest.mark.parametrize("where", ["begin", "each"])
-def test_an_error_ends_the_background_analysis_only(where: str) -> None:
+def test_error_ends_the_background_analysis_only(where: str) -> None:
     met = threading.Event()
 
     def fail(*_: object) -> Any:
@@ -127,7 +127,7 @@ def test_an_error_ends_the_background_analysis_only(where: str) -> None:
     analysis.end()
 
 
-def test_without_a_started_analysis_there_is_no_wait() -> None:
+def test_unstarted_background_analysis_causes_no_wait() -> None:
     BackgroundAnalysis(None, ignore, punctual=True).end()
     BackgroundAnalysis(lambda: lambda cell: (), ignore, punctual=True).end()
 

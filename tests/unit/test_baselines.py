@@ -15,7 +15,7 @@ from qoslab.cli import baseline as command
 from qoslab.cli import compare, main
 from qoslab.errors import ExitStatus
 from qoslab.generate import RESULTS
-from qoslab.generate.outdated import outdated
+from qoslab.generate.outdated import find_outdated
 from qoslab.generate.results_page import results_document
 from qoslab.model.run_figures import RunFigure
 from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, changes, read, reduced, rows_of
@@ -26,7 +26,7 @@ KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"
 ROW = RunFigure("a", "goodput.sum", "", "b/s", 1e6, None, None, 9e5, "", "within", 1e6, "as predicted")
 
 
-def test_an_unchanged_experiment_has_no_changes() -> None:
+def test_unchanged_experiment_has_no_changes() -> None:
     repeated = replace(ROW, arm="b", measured=1.2e6, low=0.9e6, high=1.5e6)
     then = [ROW, replace(ROW, arm="b", low=0.8e6, high=1.1e6), replace(ROW, arm="c", measured=None)]
     now = [replace(ROW, measured=1.04e6), repeated, replace(ROW, arm="c", measured=None)]
@@ -57,7 +57,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(shutil.copytree(KEPT, tmp_path / "runs/policing-vs-shaping/20261122T000000Z"))
 
 
-def test_a_run_is_compared_with_the_saved_baseline(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_is_compared_with_the_saved_baseline(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = len(rows_of(KEPT / COMPARISON))
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
     assert capsys.readouterr().out == f"{rows} values, 0 different from {KEPT}\n"
@@ -87,7 +87,7 @@ def test_run_is_compared_with_the_baseline_of_its_project(
     wheel: bool, run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if wheel:
-        monkeypatch.setattr(compare, "checkout", lambda: None)
+        monkeypatch.setattr(compare, "find_checkout", lambda: None)
     kept = Path("reports/saved/simulated")
     kept.mkdir(parents=True)
     for name in (COMPARISON, "manifest.json"):
@@ -105,7 +105,7 @@ def test_hint_without_a_baseline_can_be_followed(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run.parent / "latest").symlink_to(run.name)
-    monkeypatch.setattr(compare, "checkout", lambda: None)
+    monkeypatch.setattr(compare, "find_checkout", lambda: None)
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
     output = capsys.readouterr().err
     assert "found no baseline of policing-vs-shaping in the lab simulated, expected one in reports/saved/" in output
@@ -116,13 +116,13 @@ def test_hint_without_a_baseline_can_be_followed(
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
 
 
-def test_the_baseline_command_saves_an_experiment_of_the_checkout(
+def test_baseline_command_saves_an_experiment_of_the_checkout(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/policing-vs-shaping.yml").touch()
     shutil.copytree(SWEPT, tmp_path / BASELINES / "tcp-friendly-policer/simulated")
-    monkeypatch.setattr(compare, "checkout", lambda: tmp_path)
+    monkeypatch.setattr(compare, "find_checkout", lambda: tmp_path)
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
     output = capsys.readouterr().err
     assert (
@@ -131,10 +131,10 @@ def test_the_baseline_command_saves_an_experiment_of_the_checkout(
     )
 
 
-def test_a_run_of_another_file_is_not_saved(
+def test_run_of_another_file_is_not_saved(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "checkout", lambda: tmp_path)
+    monkeypatch.setattr(command, "find_checkout", lambda: tmp_path)
     assert main(["baseline", str(run)]) == ExitStatus.USER_MISTAKE
     assert "found a run of policing-vs-shaping, not an experiment in experiments/" in capsys.readouterr().err
     (tmp_path / "experiments").mkdir()
@@ -145,7 +145,7 @@ def test_a_run_of_another_file_is_not_saved(
     assert not (tmp_path / BASELINES).exists()
 
 
-def test_a_run_is_saved_and_the_page_is_written(
+def test_run_is_saved_and_the_page_is_written(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(TOP / "experiments", tmp_path / "experiments")
@@ -154,7 +154,7 @@ def test_a_run_is_saved_and_the_page_is_written(
     (tmp_path / "docs/reference").mkdir(parents=True)
     mark = "before\n<!-- baseline: policing-vs-shaping -->\nwhat was there\n<!-- end of baseline -->\nafter\n"
     (tmp_path / RESULTS).write_text(mark)
-    monkeypatch.setattr(command, "checkout", lambda: tmp_path)
+    monkeypatch.setattr(command, "find_checkout", lambda: tmp_path)
     assert main(["baseline", str(run)]) == ExitStatus.WITHIN
     kept = f"{BASELINES}/policing-vs-shaping/simulated"
     assert capsys.readouterr().out == f"{kept} written\n{RESULTS} written\n"
@@ -193,7 +193,7 @@ def test_averages_are_saved_counted_and_compared(
 
 
 @pytest.mark.long
-def test_document_has_the_wins_of_each_value() -> None:
+def test_results_page_lists_wins_of_each_value() -> None:
     text = results_document("<!-- baseline: tcp-friendly-policer-more -->\n<!-- end of baseline -->\n", TOP)
     score = read(TOP / BASELINES / "tcp-friendly-policer-more/simulated").scores[0]
     counts = f"{score.won}, {score.equal}, {score.lost}"
@@ -210,7 +210,7 @@ def test_one_command_measures_and_saves_experiments(
     file.write_text(file.read_text().replace("duration: 10 s", "duration: 1 s"))
     (tmp_path / "docs/reference").mkdir(parents=True)
     (tmp_path / RESULTS).write_text("<!-- baseline: first-policy -->\n<!-- end of baseline -->\n")
-    monkeypatch.setattr(command, "checkout", lambda: tmp_path)
+    monkeypatch.setattr(command, "find_checkout", lambda: tmp_path)
     words = ["baseline", "--measure", "--lab", "simulated", "--repetitions", "2", "first-policy", "nobody"]
     assert main(words) == ExitStatus.RUN_INVALID
     output = capsys.readouterr()
@@ -225,7 +225,7 @@ def test_one_command_measures_and_saves_experiments(
     assert "found a run with unreliable results (policed/1: " in capsys.readouterr().err
 
 
-def test_an_experiment_without_a_baseline_is_reported(tmp_path: Path) -> None:
+def test_experiment_without_a_baseline_is_reported(tmp_path: Path) -> None:
     mark = "<!-- baseline: small -->\n<!-- end of baseline -->"
     text = "<!-- baseline: small -->\n\nNo run of `small` is saved.\n\n<!-- end of baseline -->"
     assert results_document(mark, tmp_path) == results_document(text, tmp_path) == text
@@ -257,18 +257,18 @@ def tree(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_baseline_of_another_version_of_the_file_is_reported(
+def test_baseline_of_another_version_of_the_file_is_reported(
     was: str, now: str, message: list[str], tree: Path
 ) -> None:
     baseline = read(tree / BASELINES / "policing-vs-shaping/simulated")
     file = tree / "experiments/policing-vs-shaping.yml"
     text = file.read_text()
-    assert list(outdated(baseline, file)) == [] and was in text
+    assert list(find_outdated(baseline, file)) == [] and was in text
     file.write_text(text.replace(was, now, 1))
-    assert list(outdated(baseline, file)) == message
+    assert list(find_outdated(baseline, file)) == message
 
 
-def test_document_has_current_explanations_of_unchanged_expectations(tree: Path) -> None:
+def test_results_page_updates_explanations_of_unchanged_expectations(tree: Path) -> None:
     file = tree / "experiments/policing-vs-shaping.yml"
     file.write_text(file.read_text().replace("explained: >-\n", "explained: >-\n        As rewritten:\n", 1))
     mark = "<!-- baseline: policing-vs-shaping -->\n<!-- end of baseline -->"
@@ -276,7 +276,7 @@ def test_document_has_current_explanations_of_unchanged_expectations(tree: Path)
     assert text.count("As rewritten:") == 1 and "earlier version" not in text
 
 
-def test_a_baseline_of_other_configurations_is_reported_in_the_document(tree: Path) -> None:
+def test_baseline_of_other_configurations_is_reported_in_the_document(tree: Path) -> None:
     template = tree / "experiments/templates/police.ios.j2"
     template.write_text(template.read_text() + "!\nip domain-name example.net\n")
     mark = "<!-- baseline: policing-vs-shaping -->\n<!-- end of baseline -->"
@@ -286,7 +286,7 @@ def test_a_baseline_of_other_configurations_is_reported_in_the_document(tree: Pa
     )
 
 
-def test_a_run_of_another_version_is_reported(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_of_another_version_is_reported(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest = run / "manifest.json"
     written = json.loads(manifest.read_text())
     del written["seal"]
@@ -302,7 +302,7 @@ def test_a_run_of_another_version_is_reported(run: Path, capsys: pytest.CaptureF
     )
 
 
-def test_every_kind_of_lab_has_its_column(tmp_path: Path) -> None:
+def test_results_page_has_a_column_for_every_kind_of_lab(tmp_path: Path) -> None:
     kept = tmp_path / BASELINES / "policing-vs-shaping"
     for lab in ("simulated", "virtual"):
         shutil.copytree(KEPT, kept / lab)
@@ -316,12 +316,12 @@ def test_every_kind_of_lab_has_its_column(tmp_path: Path) -> None:
     assert "\n| policed: `police.bc` | 31250 B | 31250 B | 31250 B | 62500 B |\n" in text
 
 
-def test_every_experiment_has_its_place_in_the_document() -> None:
+def test_results_page_has_a_place_for_every_experiment() -> None:
     named = re.findall(r"^<!-- baseline: (\S+) -->$", (TOP / RESULTS).read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(named) == sorted(path.stem for path in (TOP / "experiments").glob("*.yml"))
 
 
-def test_a_saved_manifest_has_one_line_for_the_cells_of_each_arm_and_the_settings_of_the_run() -> None:
+def test_saved_manifest_has_one_line_for_the_cells_of_each_arm_and_the_settings_of_the_run() -> None:
     content = (KEPT / "manifest.json").read_text()
     manifest = read(KEPT).manifest
     lines = [line for line in content.splitlines() if line.startswith('    {"arm": ')]

@@ -20,7 +20,7 @@ def test_every_benchmark_can_be_imported(file: Path) -> None:
     assert file.stem == "page" or file.name in done.stdout, "it says what it takes"
 
 
-def test_a_late_refusal_is_reported_and_fails(
+def test_late_refusal_is_reported_and_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCHES[0].parent))

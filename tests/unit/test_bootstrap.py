@@ -68,7 +68,7 @@ def test_checks_use_a_separate_environment(clone: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick: Path) -> None:
+def test_copy_and_a_moved_clone_run_their_own_code(clone: Path, quick: Path) -> None:
     assert start(clone).stdout == "qoslab 1\n"
     copy = clone.with_name("copy")
     subprocess.run(["cp", "-a", str(clone), str(copy)], check=True)
@@ -150,14 +150,14 @@ def test_full_disk_is_not_reported_as_missing_network(clone: Path, message: str)
 @pytest.mark.parametrize(
     ("message", "expected"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk or a quota is full")]
 )
-def test_reason_is_found_before_long_further_output(clone: Path, message: str, expected: str) -> None:
+def test_bootstrap_finds_the_reason_in_long_output(clone: Path, message: str, expected: str) -> None:
     """Let a compiler continue after an error and write more than a pipe holds."""
     failed = start(clone, STUB_SAYS=f"error: {message}", STUB_GOES_ON="40000")
     assert failed.returncode == 2 and expected in failed.stderr
 
 
 @pytest.mark.parametrize("before", ["", "WARNING: Retrying (Retry(total=0)) after connection broken by 'Timeout()'\n"])
-def test_missing_version_is_not_reported_as_missing_network(clone: Path, before: str) -> None:
+def test_unavailable_version_is_not_reported_as_missing_network(clone: Path, before: str) -> None:
     """Request a missing version: pip prints the same as without a connection, except for an earlier line."""
     failed = start(clone, STUB_SAYS=f"{before}ERROR: Could not find a version that satisfies the requirement uv==0.1")
     assert failed.returncode == 2
@@ -308,7 +308,7 @@ def steps_of(stepping: dict[str, str], when: str) -> list[str]:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("number", range(1, len(STEPS) + 1))
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_first_start_killed_at_any_step_is_completed_later(fresh: Path, when: str, number: int) -> None:
+def test_first_start_killed_at_any_step_is_completed_later(fresh: Path, when: str, number: int) -> None:
     (fresh / "target/release/qos-sim").unlink()
     how = stepping(fresh)
     killed = subprocess.run(

@@ -34,7 +34,7 @@ from qoslab.analysis import (  # noqa: E402
 from qoslab.analysis.line_limit import beyond_lines  # noqa: E402
 from qoslab.analysis.packets import ALL  # noqa: E402
 from qoslab.exchange.readers import flent, read_foreign  # noqa: E402
-from qoslab.exchange.readers.base import Foreign, text_of  # noqa: E402
+from qoslab.exchange.readers.base import ForeignResults, read_text  # noqa: E402
 from qoslab.genie.policy_map_interface import parse_policy_map_interface  # noqa: E402
 from qoslab.model.comparison import Average, Pair  # noqa: E402
 from qoslab.model.expectations import Expectation  # noqa: E402
@@ -317,7 +317,7 @@ def check_queues() -> None:
 
 
 def check_negative_losses() -> None:
-    found = Foreign("a", "iperf")
+    found = ForeignResults("a", "iperf")
     assert found.loss(-5, 1, 10) is None and found.loss(5, 1, 10) == 5
     found.interval_losses(1, iter([(0.0, 2), (1.0, -3)]))
     assert [note.partition(";")[0] for note in found.notes] == [
@@ -344,7 +344,7 @@ def check_marked_texts() -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.csv"
         path.write_bytes("\ufefftime_s,video_kbps\n1,800\n2,900\n".encode())
-        assert text_of(path).startswith("time_s")
+        assert read_text(path).startswith("time_s")
         assert [row["bps"] for row in read_foreign(path, "csv").rows["intervals"]] == [800e3, 900e3]
 
 
@@ -406,5 +406,5 @@ def test_each_mistake_of_calculation_is_detected(patched: Callable[[], object]) 
     assert found, "no check notices it"
 
 
-def test_the_catalogue_has_enough_mistakes() -> None:
+def test_catalogue_has_enough_mistakes() -> None:
     assert len({name for name, _, _ in CALCULATION}) == len(CALCULATION) >= 30

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostile_files import BASE
-from qoslab.capture import TOOLS, CaptureError, Counts
+from qoslab.capture import TOOLS, CaptureCounts, CaptureError
 from qoslab.capture.filters import filter_problem, filter_program
 from qoslab.cli import main
 from qoslab.model.capture_filters import filter_text_problem
@@ -42,12 +42,12 @@ class TestDumpcap:
         assert not self.tool.is_running(STARTED.splitlines()[0])
         assert not self.tool.is_running(REFUSED), "it says that it is capturing before it has read the filter"
 
-    def test_a_failure_quotes_dumpcap(self) -> None:
+    def test_failure_quotes_dumpcap(self) -> None:
         assert self.tool.failure(ENDED) == ""
         assert self.tool.failure(REFUSED).startswith('Invalid capture filter "tcp porrt"')
 
     def test_dumpcap_packet_counts_are_parsed(self) -> None:
-        assert self.tool.counts(ENDED) == Counts(received=776, dropped=3)
+        assert self.tool.counts(ENDED) == CaptureCounts(received=776, dropped=3)
         with pytest.raises(CaptureError, match="killed"):
             self.tool.counts(STARTED)
 
@@ -106,7 +106,7 @@ class TestFilters:
 
     def test_filter_compilation_has_a_time_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         waits = [sys.executable, "-c", "import time; time.sleep(600)"]
-        monkeypatch.setattr("qoslab.capture.filters.python_module", lambda *_: waits)
+        monkeypatch.setattr("qoslab.capture.filters.python_module_command", lambda *_: waits)
         monkeypatch.setattr("qoslab.capture.filters.COMPILE_S", 0.1)
         assert filter_problem("tcp") == "libpcap did not compile it within 0.1 s"
 
@@ -117,7 +117,7 @@ class TestFilters:
             "-c",
             "import json, os; print(json.dumps({'problem': str(os.environ), 'program': []}))",
         ]
-        monkeypatch.setattr("qoslab.capture.filters.python_module", lambda *_: prints)
+        monkeypatch.setattr("qoslab.capture.filters.python_module_command", lambda *_: prints)
         problem = filter_problem("tcp and port 4711")
         assert problem is not None and "PATH" in problem and "Tr0ub4dor" not in problem
 

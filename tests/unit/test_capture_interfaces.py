@@ -155,7 +155,7 @@ def test_interfaces_with_the_same_name_are_also_named_by_number(
 
 
 def test_import_limits_the_number_of_separated_interfaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture, "MOST_INTERFACES", 1)
+    monkeypatch.setattr(capture, "MAX_INTERFACES", 1)
     file = both_sides(tmp_path / "both.pcapng")
     with pytest.raises(UserError, match=r"both\.pcapng: found 2 interfaces with packets, expected at most 1"):
         read_foreign(file)

@@ -12,7 +12,7 @@ import pytest
 from qoslab.errors import DeviceError
 from qoslab.run.devices.ansible_inventory import HostAccess
 from qoslab.run.real import channel as channel_module
-from qoslab.run.real.channel import BODY_MOST, Channel, HostLost
+from qoslab.run.real.channel import MAX_BODY_BYTES, AgentChannel, HostLostFault
 
 READY = {"ready": True}
 
@@ -49,7 +49,7 @@ def says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes) -> None:
         message({"began": 1, "at_ns": None}),
         message(READY) + message(READY),
         struct.pack("!II", 2**32 - 1, 0),
-        struct.pack("!II", 2, BODY_MOST + 1) + b"{}",
+        struct.pack("!II", 2, MAX_BODY_BYTES + 1) + b"{}",
         struct.pack("!II", 100_000, 0) + b"[" * 100_000,
         b"Welcome to host1\n" * 3,
         b"".join(message({"output": 9, "stream": "stdout"}, bytes(1 << 20)) for _ in range(17)),
@@ -60,8 +60,8 @@ def test_host_with_a_malformed_message_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: bytes
 ) -> None:
     says(monkeypatch, tmp_path, data)
-    with pytest.raises((DeviceError, HostLost)) as raised:
-        channel = Channel("host1", HostAccess(host="host1"), "somebody")
+    with pytest.raises((DeviceError, HostLostFault)) as raised:
+        channel = AgentChannel("host1", HostAccess(host="host1"), "somebody")
         try:
             channel.ask("clock")
         finally:
@@ -73,4 +73,4 @@ def test_host_that_reads_nothing_is_abandoned_in_time(monkeypatch: pytest.Monkey
     says(monkeypatch, tmp_path, b"")
     monkeypatch.setattr(channel_module, "START_S", 0.5)
     with pytest.raises(DeviceError, match="no answer within"):
-        Channel("host1", HostAccess(host="host1"), "somebody")
+        AgentChannel("host1", HostAccess(host="host1"), "somebody")

@@ -36,7 +36,7 @@ def put(path: Path, content: bytes) -> Path:
         (9, 2, "2 lines (9 bytes)"),
     ],
 )
-def test_a_size_is_formatted_with_a_unit(size: int, lines: int | None, words: str) -> None:
+def test_size_is_formatted_with_a_unit(size: int, lines: int | None, words: str) -> None:
     assert FileSeal(bytes=size, lines=lines, sha256=HELLO).size == words
 
 
@@ -51,9 +51,7 @@ def test_a_size_is_formatted_with_a_unit(size: int, lines: int | None, words: st
         ("txt", b"1\n", None),
     ],
 )
-def test_a_seal_has_size_lines_of_a_text_and_digest(
-    tmp_path: Path, name: str, content: bytes, lines: int | None
-) -> None:
+def test_seal_has_size_lines_of_a_text_and_digest(tmp_path: Path, name: str, content: bytes, lines: int | None) -> None:
     assert seal_of(put(tmp_path / name, content)) == written(content, lines)
 
 
@@ -71,12 +69,12 @@ def test_large_file_is_hashed_in_chunks(tmp_path: Path) -> None:
     assert most < len(content) / 4
 
 
-def test_a_missing_file_has_no_checksum(tmp_path: Path) -> None:
+def test_missing_file_has_no_checksum(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         seal_of(tmp_path / "missing.txt")
 
 
-def test_the_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
+def test_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
     names = ["a.txt", "hosts/b.json", "hosts/deep/c.err", "hosts/cell.json"]
     paths = {name: put(tmp_path / name, name.encode()) for name in names}
     put(tmp_path / "cell.json", b"{}")
@@ -90,7 +88,7 @@ def test_the_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
     ]
 
 
-def test_a_sealed_text_begins_with_its_digest() -> None:
+def test_sealed_text_begins_with_its_digest() -> None:
     text = b'{\n  "a": 1\n}\n'
     digest = hashlib.sha256(text).hexdigest().encode()
     content = sealed(text)
@@ -116,18 +114,18 @@ def test_only_objects_in_pydantic_layout_are_sealed(text: bytes) -> None:
         b'{\n  "seal": "' + b"0" * 63 + b'",\n  "a": 1\n}\n',
     ],
 )
-def test_a_file_without_seal_has_no_checksum(content: bytes) -> None:
+def test_file_without_seal_has_no_checksum(content: bytes) -> None:
     assert unsealed(content) == (content, False)
 
 
-def test_an_unchanged_file_does_not_differ(tmp_path: Path) -> None:
+def test_unchanged_file_does_not_differ(tmp_path: Path) -> None:
     path = put(tmp_path / "a.txt", b"hello")
     assert difference(path, "a.txt", written(b"hello", 0)) == ""
     # Lines are counted for people; another version may count those of other files.
     assert difference(path, "a.txt", written(b"hello")) == ""
 
 
-def test_a_difference_is_a_full_sentence(tmp_path: Path) -> None:
+def test_difference_is_a_full_sentence(tmp_path: Path) -> None:
     path = put(tmp_path / "a.txt", b"hello")
     assert difference(path, "x/a.txt", written(b"1\n2\n", 2)) == (
         "x/a.txt: found 0 lines (5 bytes), expected 2 lines (4 bytes)"
@@ -143,7 +141,7 @@ def test_a_difference_is_a_full_sentence(tmp_path: Path) -> None:
     assert difference(tmp_path, "x", written(b"1")) == "x cannot be read: Is a directory"
 
 
-def test_a_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(tmp_path / "a.pcapng", b"hello")
     monkeypatch.setattr(sealed_files, "MOST_BYTES", 5)
     assert difference(path, "a.pcapng", written(b"hello")) == ""
@@ -152,7 +150,7 @@ def test_a_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatc
     assert difference(path, "a.pcapng", written(b"hello")) == "a.pcapng: found 5 bytes, expected 5 bytes"
 
 
-def test_the_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> None:
+def test_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> None:
     cell = tmp_path / "cell"
     for name in ("cell.json", "same.txt", "cut.txt", "z.txt", "more/b.txt"):
         put(cell / name, b"1\n")

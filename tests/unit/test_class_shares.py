@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from qoslab.ios.class_shares import candidates, whole_code_points
+from qoslab.ios.class_shares import candidate_classes, whole_code_points
 from qoslab.ios.model.device import Device
-from qoslab.ios.packet_sets import ADDRESSES, FULL, Box, class_packets, common_box
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.packet_sets import ADDRESSES, FULL_PORT_RANGE, Box, class_packets, intersect_boxes
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.platforms import MODELS
 
 LISTS = """
@@ -27,7 +27,7 @@ access-list 106 permit tcp any any established
 
 def router(text: str) -> Device:
     device = parse_config("", MODELS["3725"].hardware())
-    apply(device, LISTS + text)
+    apply_config(device, LISTS + text)
     return device
 
 
@@ -39,7 +39,7 @@ def policy(*classes: str) -> Device:
 
 
 def shadowed(device: Device) -> dict[str, tuple[str, ...]]:
-    found = candidates(device, device.policy_maps["P"])
+    found = candidate_classes(device, device.policy_maps["P"])
     return {each.policy_class.name: each.above for each in found if each.left.empty}
 
 
@@ -57,7 +57,7 @@ def shadowed(device: Device) -> dict[str, tuple[str, ...]]:
     ],
     ids=["same", "IPv6 is left", "halves", "one half", "ports", "opaque", "precedence", "any"],
 )
-def test_a_class_is_shadowed_if_classes_above_take_its_packets(
+def test_class_is_shadowed_if_classes_above_take_its_packets(
     classes: tuple[str, ...], expected: dict[str, tuple[str, ...]]
 ) -> None:
     assert shadowed(policy(*classes)) == expected
@@ -90,7 +90,7 @@ def packet_of(choice: random.Random, box: Box) -> Box:
     """Return a box with a single packet of a box."""
     found: Box = {}
     for name in ("network", "dscp", "protocol", "source_port", "destination_port"):
-        bits = box.get(name, (FULL[name], 0))[0]
+        bits = box.get(name, (FULL_PORT_RANGE[name], 0))[0]
         above = bits >> choice.randrange(bits.bit_length()) or 1
         bits &= ~0 << (bits.bit_length() - above.bit_length())
         found[name] = (bits & -bits, 0)
@@ -102,14 +102,14 @@ def packet_of(choice: random.Random, box: Box) -> Box:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_shadowed_class_has_no_packet_outside_classes_above(seed: int) -> None:
+def test_shadowed_class_has_no_packet_outside_classes_above(seed: int) -> None:
     choice = random.Random(seed)
     device = policy(*random_classes(choice, 8))
     above: list[Box] = []
-    for each in candidates(device, device.policy_maps["P"]):
+    for each in candidate_classes(device, device.policy_maps["P"]):
         boxes = class_packets(device, each.policy_class.name).boxes
         packets = [packet_of(choice, choice.choice(boxes)) for _ in range(10)]
-        outside = [one for one in packets if not any(common_box(one, taken) for taken in above)]
+        outside = [one for one in packets if not any(intersect_boxes(one, taken) for taken in above)]
         assert not (outside and each.left.empty)
         above += boxes
 
@@ -190,7 +190,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_class_is_shadowed_exactly_if_every_packet_goes_to_classes_above(seed: int) -> None:
+def test_class_is_shadowed_exactly_if_every_packet_goes_to_classes_above(seed: int) -> None:
     choice = random.Random(seed)
     maps = []
     for name in "ABCDEF":
@@ -204,7 +204,7 @@ def test_a_class_is_shadowed_exactly_if_every_packet_goes_to_classes_above(seed:
     )
     device = router(FILTERS + text + "policy-map P\n" + "".join(f"class {name}\n" for name, _, _ in maps))
     left = PACKETS
-    for (_, kind, lines), found in zip(maps, candidates(device, device.policy_maps["P"]), strict=True):
+    for (_, kind, lines), found in zip(maps, candidate_classes(device, device.policy_maps["P"]), strict=True):
         combined = any if kind == "any" else all
         own = [each for each in left if combined(map(each.matches, lines))]
         assert (found.policy_class.name, found.left.empty) == (found.policy_class.name, not own), text

@@ -14,7 +14,7 @@ import pytest
 from qoslab import cli
 from qoslab.__main__ import main as start
 from qoslab.cli import SUBCOMMANDS, main
-from qoslab.errors import ExitStatus, RunInvalid, UserError, shortage_behind
+from qoslab.errors import ExitStatus, RunInvalid, UserError, find_shortage
 
 TOP = Path(__file__).parents[2]
 
@@ -50,7 +50,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, behaviour: object) -> None:
         (click.UsageError("no such thing"), ExitStatus.USER_MISTAKE, "Error: no such thing\n"),
     ],
 )
-def test_each_outcome_has_its_exit_status(
+def test_each_outcome_has_a_distinct_exit_status(
     behaviour: object,
     status: ExitStatus,
     message: str,
@@ -63,7 +63,7 @@ def test_each_outcome_has_its_exit_status(
     assert (out, err.endswith(message)) == ("", True)
 
 
-def test_a_bug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     pretend(monkeypatch, ZeroDivisionError("oh"))
     assert main(["pretend"]) == ExitStatus.OUR_FAULT
     error = capsys.readouterr().err
@@ -205,7 +205,7 @@ def test_closed_output_pipe_is_not_an_error() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("most", [6, 8, 10, 12])
-def test_running_out_of_open_files_is_reported(most: int, tmp_path: Path) -> None:
+def test_exhausted_file_descriptors_are_reported(most: int, tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "qoslab", "run", "policing-vs-shaping", "--lab", "simulated"]
     ran = subprocess.run(
         ["prlimit", f"--nofile={most}", *command, "--duration", "2s", "--arm", "policed"],
@@ -230,14 +230,14 @@ def test_running_out_of_open_files_is_reported(most: int, tmp_path: Path) -> Non
     ],
 )
 def test_exhausted_resources_are_not_a_bug(error: Exception, message: str) -> None:
-    assert shortage_behind(error).startswith(message) and bool(shortage_behind(error)) == bool(message)
+    assert find_shortage(error).startswith(message) and bool(find_shortage(error)) == bool(message)
     try:
         try:
             raise error
         except Exception as reason:
             raise RuntimeError("in the middle of something") from reason
     except RuntimeError as later:
-        assert shortage_behind(later) == shortage_behind(error)
+        assert find_shortage(later) == find_shortage(error)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_exhausted_resources_are_not_a_bug(error: Exception, message: str) -> No
         (MemoryError(), 2, "qoslab: cannot read its own files: there is no memory\n"),
     ],
 )
-def test_a_load_error_of_the_program_is_reported_in_one_line(
+def test_load_error_of_the_program_is_reported_in_one_line(
     why: BaseException, status: int, message: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     class Refuses:

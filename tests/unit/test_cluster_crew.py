@@ -30,7 +30,7 @@ from qoslab.results import Cell, CellRecord
 from qoslab.run.cluster import dask_cluster as cluster
 from qoslab.run.cluster import pool, remote
 from qoslab.run.cluster import remote_worker as cluster_worker
-from qoslab.run.cluster.crew import ClusterCrew
+from qoslab.run.cluster.crew import ClusterRunner
 from qoslab.run.cluster.pool import LOCAL
 from qoslab.run.cluster.remote import VersionError
 from qoslab.schema import CellIdentity
@@ -75,7 +75,7 @@ def crew(
 ) -> None:
     """Run the cells of a sweep on a cluster."""
     monkeypatch.setattr(cluster_worker, "run_cell", run)
-    ClusterCrew(
+    ClusterRunner(
         address,
         lease=fake.schedule.lease_now,
         finish=fake.schedule.finish,
@@ -165,7 +165,7 @@ def children() -> list[str]:
     return found
 
 
-def test_a_cell_is_retried_a_limited_number_of_times_if_workers_die(
+def test_cell_is_retried_a_limited_number_of_times_if_workers_die(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))), attempts=2)
@@ -179,7 +179,7 @@ def test_a_cell_is_retried_a_limited_number_of_times_if_workers_die(
 
 
 @pytest.mark.long
-def test_a_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kill every worker: Dask restarts its workers, but the cell of the first one is lost."""
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
     with local_cluster(
@@ -190,7 +190,7 @@ def test_a_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypa
     assert "the workers that ran it died, the last was tcp://" in summary.reasons[0]
 
 
-def test_leaving_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a pool: the process sees the end of its connection, like after Ctrl-C, and ends by itself."""
     fake = Fake(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, "waits_for_the_end")
@@ -202,11 +202,11 @@ def test_leaving_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("worker", ["sends_too_many_files", "sends_a_large_file", "sends_no_archive"])
-def test_messages_of_a_worker_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str) -> None:
+def test_size_of_worker_messages_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, worker)
-    monkeypatch.setattr(remote, "MOST_FILES", 100)
-    monkeypatch.setattr(remote, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(remote, "MAX_FILES", 100)
+    monkeypatch.setattr(remote, "MAX_BYTES", 10**6)
     crew(fake, LOCAL, monkeypatch, passes)
     for summary in fake.cells.summaries():
         assert not summary.valid and summary.reasons[0].startswith("its worker sent ")
@@ -236,9 +236,9 @@ def test_lost_scheduler_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(fake.cells.missing) == 2
 
 
-def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
+def test_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
-    monkeypatch.setattr(cluster_worker, "version", lambda: "0.0.9")
+    monkeypatch.setattr(cluster_worker, "worker_version", lambda: "0.0.9")
     with pytest.raises(VersionError, match=f"has qoslab 0.0.9, this is qoslab {__version__}"):
         crew(fake, threads.scheduler_address, monkeypatch, passes)
     assert len(fake.cells.missing) == 2
@@ -255,7 +255,7 @@ def test_worker_of_another_version_is_refused_during_the_run(
         crew(fake, threads.scheduler_address, monkeypatch, lambda task: {"version": "0.0.9"})
 
 
-def test_a_failing_worker_reports_an_error_for_the_user_to_fix(
+def test_failing_worker_reports_an_error_for_the_user_to_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any
 ) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
@@ -344,7 +344,7 @@ def test_cluster_without_certificates_causes_a_warning(
 
 def test_cluster_without_workers_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "WORKERS_S", 1.0)
-    monkeypatch.setattr(cluster, "LOOK_S", 0.2)
+    monkeypatch.setattr(cluster, "CHECK_INTERVAL_S", 0.2)
     with (
         local_cluster(n_workers=0, processes=False, protocol="tcp") as made,
         pytest.raises(UserError, match="has had no worker for 1 s"),

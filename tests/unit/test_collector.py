@@ -13,20 +13,20 @@ import pytest
 
 from qoslab.errors import DeviceError
 from qoslab.run.devices.ansible_inventory import EngineAccess, IosAccess
-from qoslab.run.devices.collector import Collector, SharedCollector
-from qoslab.run.devices.collector_process import _LOGIN_TROUBLE, _text_of
-from qoslab.run.faults import PassingFault
+from qoslab.run.devices.collector import CollectorProcess, SharedCollector
+from qoslab.run.devices.collector_process import _LOGIN_TROUBLE, _exception_text
+from qoslab.run.faults import TransientFault
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
 
 
 @pytest.fixture(scope="module")
-def collector() -> Iterator[Collector]:
-    with Collector() as collector:
+def collector() -> Iterator[CollectorProcess]:
+    with CollectorProcess() as collector:
         yield collector
 
 
-def test_output_is_parsed_in_the_collector(collector: Collector) -> None:
+def test_output_is_parsed_in_the_collector(collector: CollectorProcess) -> None:
     observed = collector.parse("show policy-map interface", (RECORDED / "shape.classic.txt").read_text())
     assert observed.reason == ""
     assert observed.data["FastEthernet0/1"]["service_policy"]["output"]["policy_name"].keys() == {"Shape"}
@@ -49,7 +49,7 @@ warm.join()
 
 @pytest.mark.long
 @pytest.mark.parametrize("after_s", ["0", "0.01", "0.02"])
-def test_a_request_during_imports_waits(after_s: str) -> None:
+def test_request_during_imports_waits(after_s: str) -> None:
     # Unicon's plugins import Genie: threads that begin at different ends lock each other out.
     output = subprocess.run(
         [sys.executable, "-c", DURING_IMPORTS, after_s], capture_output=True, text=True, check=False
@@ -58,11 +58,11 @@ def test_a_request_during_imports_waits(after_s: str) -> None:
     assert "reason=''" in output.stdout
 
 
-def test_an_unparsed_reading_has_a_reason(collector: Collector) -> None:
+def test_unparsed_reading_has_a_reason(collector: CollectorProcess) -> None:
     assert collector.parse("show tides", "high\n").data == {"unparsed": "there is no parser for 'show tides' of ios"}
 
 
-def test_a_missing_router_is_reported(collector: Collector) -> None:
+def test_collector_reports_a_missing_router(collector: CollectorProcess) -> None:
     routers = {"R1": IosAccess("127.0.0.1", "lab", "secret", 1)}
     with pytest.raises(DeviceError, match=r"R1 cannot be reached: .*refused"):
         collector.connect(routers)
@@ -72,12 +72,12 @@ def test_a_missing_router_is_reported(collector: Collector) -> None:
         collector.observe("R1", "show clock")
 
 
-def test_unknown_router_is_reported(collector: Collector) -> None:
+def test_unknown_router_is_reported(collector: CollectorProcess) -> None:
     with pytest.raises(DeviceError, match="R7 is not a connected router"):
         collector.observe("R7", "show clock")
 
 
-def test_engine_routers_have_no_command_line(collector: Collector) -> None:
+def test_engine_routers_have_no_command_line(collector: CollectorProcess) -> None:
     collector.connect({"R2": EngineAccess("/run/none.sock")})
 
 
@@ -86,7 +86,7 @@ def test_killed_shared_collector_is_restarted() -> None:
     try:
         first = shared.get()
         os.kill(first._helper.process.pid, signal.SIGKILL)
-        with pytest.raises(PassingFault, match="was killed by SIGKILL"):
+        with pytest.raises(TransientFault, match="was killed by SIGKILL"):
             first.parse("show clock", "")
         assert shared.get() is not first
         assert shared.get().parse("show tides", "high\n").parsed is None
@@ -98,15 +98,15 @@ def test_invalid_answer_line_is_reported(monkeypatch: pytest.MonkeyPatch) -> Non
     answer = '{"id": 1, "ok": true, "parsed": {"a": 1}, "reason": ""}'
     program = f"print('a library talks'); print('[1]'); input(); print('{answer}')"
     monkeypatch.setattr("qoslab.run.devices.collector.PROGRAM", (sys.executable, "-c", program))
-    with Collector() as collector:
+    with CollectorProcess() as collector:
         assert collector.parse("show clock", "").parsed == {"a": 1}
 
 
 def test_killed_collector_is_reported() -> None:
-    with Collector() as collector:
+    with CollectorProcess() as collector:
         os.kill(collector._helper.process.pid, signal.SIGKILL)
         for _ in range(2):
-            with pytest.raises(PassingFault, match="was killed by SIGKILL"):
+            with pytest.raises(TransientFault, match="was killed by SIGKILL"):
                 collector.parse("show clock", "")
 
 
@@ -120,7 +120,7 @@ def test_collector_never_syncs_all_disks() -> None:
     assert done.stderr.endswith(b"Noneqoslab.run.devices.collector_process")
 
 
-def test_a_silent_router_reveals_neither_input_nor_expected_prompt() -> None:
+def test_silent_router_reveals_neither_input_nor_expected_prompt() -> None:
     """Query a silent router: Unicon's message would contain a password and every refusal pattern."""
     waited = "['^.*% (Bad secrets|Access denied)', '^.*[Pp]assword( for )?: ?$', '^.*[Pp]ermission denied']"
     silent = TimeoutError(
@@ -129,9 +129,9 @@ def test_a_silent_router_reveals_neither_input_nor_expected_prompt() -> None:
     state = ConnectionError('Failed while bringing device to "any" state')
     error = ConnectionError("failed to connect to R1")
     state.__cause__, error.__cause__ = silent, state
-    text = _text_of(error)
+    text = _exception_text(error)
     assert text.startswith("failed to connect to R1: ") and text.endswith("timeout occurred: timeout value: 20")
     assert not _LOGIN_TROUBLE.search(text)
     refused = ConnectionError("failed to connect")
     refused.__cause__ = PermissionError("Permission denied, please try again")
-    assert _LOGIN_TROUBLE.search(_text_of(refused))
+    assert _LOGIN_TROUBLE.search(_exception_text(refused))

@@ -36,7 +36,7 @@ def test_every_line_is_listed_in_order_with_each_rollback(golden: Callable[[Path
     golden(GOLDENS / "sent-policing-vs-shaping.txt", shown)
 
 
-def test_the_preview_has_the_chosen_rollback_method_and_the_probes_commands(
+def test_preview_has_the_chosen_rollback_method_and_the_probes_commands(
     golden: Callable[[Path, str], None],
 ) -> None:
     settings = {

@@ -15,15 +15,15 @@ import sample_run
 from click.shell_completion import ShellComplete
 
 from qoslab.analysis import analyse
-from qoslab.cli import SUBCOMMANDS, group
-from qoslab.cli.bash import typed
+from qoslab.cli import SUBCOMMANDS, command_group
+from qoslab.cli.bash import split_line
 from qoslab.report import render
 from qoslab.schema import sweep
 
 
 def offered(*words: str) -> list[str]:
     *before, incomplete = words
-    shell = ShellComplete(group, {}, "qoslab", "_QOSLAB_COMPLETE")
+    shell = ShellComplete(command_group, {}, "qoslab", "_QOSLAB_COMPLETE")
     return [item.value for item in shell.get_completions(list(before), incomplete)]
 
 
@@ -112,8 +112,8 @@ def test_arms_and_parameters_are_completed_from_invalid_files(tmp_path: Path, mo
         ("q f goodput.su", ("q", "f"), ("goodput.sum(x)", r"goodput.sum\(x\)")),
     ],
 )
-def test_a_line_is_split_as_in_bash(line: str, words: tuple[str, ...], rest: tuple[str, str]) -> None:
-    found = typed(line, " \t\n\"'@><=;|&(:")
+def test_line_is_split_as_in_bash(line: str, words: tuple[str, ...], rest: tuple[str, str]) -> None:
+    found = split_line(line, " \t\n\"'@><=;|&(:")
     assert found.words == words and found.rest(rest[0]) == rest[1]
 
 
@@ -182,7 +182,7 @@ def test_bash_completes_values_after_an_equals_sign(tmp_path: Path) -> None:
         bash.close()
 
 
-def test_the_command_answers_a_shell() -> None:
+def test_command_answers_a_shell() -> None:
     asked = {"_QOSLAB_COMPLETE": "bash_complete", "COMP_LINE": "qoslab adv"}
     done = subprocess.run(
         [Path(sys.executable).with_name("qoslab")], env=os.environ | asked, capture_output=True, text=True, check=False

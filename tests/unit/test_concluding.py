@@ -16,7 +16,7 @@ from qoslab.model.experiment import Observation
 from qoslab.model.steps import TRAFFIC
 from qoslab.results import Cell, CellRecord, PollingRecord, Step
 from qoslab.results.redaction import Redaction
-from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.journal import CellJournal
 from qoslab.run.task import CellTask
 
 
@@ -35,12 +35,12 @@ def concluded(cell: Cell, received: int) -> CellRecord:
     after = counts | {"received_packets": received}
     cell.write(cell.host_cards("server"), json.dumps({"before": {"eth0": counts}, "after": {"eth0": after}}))
     task = CellTask(cell.identity, experiment, {}, key="", lab="virtual")
-    journal = Journal(task, cell, lambda *_: None)
+    journal = CellJournal(task, cell, lambda *_: None)
     journal._steps, journal.findings.flows = list(before.steps), before.flows
     return journal.conclude()
 
 
-def test_a_host_and_a_router_that_disagree_make_the_record_invalid(cell: Cell) -> None:
+def test_record_is_invalid_if_host_and_router_disagree(cell: Cell) -> None:
     record = concluded(cell, 5000)
     assert not record.valid and record.disagreeing and not record.late
     (reason,) = [each for each in record.reasons if "server" in each]
@@ -50,7 +50,7 @@ def test_a_host_and_a_router_that_disagree_make_the_record_invalid(cell: Cell) -
     assert Readings([], captures=False).of(cell.files()).problems == record.reasons
 
 
-def test_with_equal_counts_the_record_is_valid(cell: Cell) -> None:
+def test_record_with_equal_counts_is_valid(cell: Cell) -> None:
     record = concluded(cell, 10)
     assert (record.valid, record.disagreeing, record.reasons) == (True, False, ())
 
@@ -137,7 +137,7 @@ WITHOUT = "Building configuration...\nenable secret 5 <removed>\nsnmp-server com
 def observed(cell: Cell, command: str, raw: str, data: dict[str, Any]) -> tuple[str, Any]:
     """Return the recorded answer, raw and parsed."""
     task = CellTask(cell.identity, cell.files().experiment(), {}, key="", lab="external")
-    Journal(task, cell, lambda *_: None).observed(Observation(node="R1", command=command), "before", raw, data)
+    CellJournal(task, cell, lambda *_: None).observed(Observation(node="R1", command=command), "before", raw, data)
     base = cell.observation("R1", "before", command)
     parsed = json.loads(base.with_name(base.name + ".json").read_text())
     return base.with_name(base.name + ".txt").read_text(), parsed

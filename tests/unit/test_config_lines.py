@@ -13,11 +13,11 @@ from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Hardware
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.match import policy_match
 from qoslab.model.generation import Generation
-from qoslab.policy.answer import answer
+from qoslab.policy.answer import answer_policy
 
 FOLDER = Path(__file__).parent.parent / "config_lines"
 BEFORE = (FOLDER / "before.ios").read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def refusal(block: list[str], line: str, generation: Generation) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_lines_are_accepted_or_refused_by_name(name: str) -> None:
+def test_configuration_lines_are_accepted_or_refused_with_their_name(name: str) -> None:
     wrong = []
     for block, line, mark in list(lines(name))[:: every(7)]:
         text = [refusal(block, line, generation) for generation in FILES[name]]
@@ -110,7 +110,7 @@ class-map match-any C
 """
 
 
-def test_criterion_of_no_lab_packet_matches_nothing() -> None:
+def test_criterion_that_no_lab_packet_meets_matches_nothing() -> None:
     device = parse_config(CLASS, hardware("ios-xe"))
     config = compile_device(device)
     criteria = config["class_maps"]["C"]["criteria"]
@@ -128,8 +128,8 @@ def test_criterion_of_no_lab_packet_matches_nothing() -> None:
     assert parse_config(render(device), hardware("ios-xe")) == device
 
 
-def test_an_undecided_line_is_reported_with_its_class() -> None:
-    remarks = apply(parse_config("", hardware("hqf")), CLASS)
+def test_undecided_line_is_reported_with_its_class() -> None:
+    remarks = apply_config(parse_config("", hardware("hqf")), CLASS)
     assert [each.number for each in remarks if each.line.undecided] == [2, 3, 4, 5]
     assert remarks[0].line.sentence == (
         'undecided: "match protocol ms-teams" has no effect in a lab (class C: depends on the payload, and lab traffic '
@@ -171,17 +171,17 @@ interface Tunnel100
 
 
 @pytest.mark.parametrize("indented", [True, False])
-def test_an_interface_without_a_port_is_stored_with_its_lines(indented: bool) -> None:
+def test_interface_without_a_port_is_stored_with_its_lines(indented: bool) -> None:
     text = TUNNEL if indented else TUNNEL.replace("\n ", "\n")
     device = parse_config(f"{BEFORE}{text}hostname R9\n", hardware("ios-xe"))
     assert TUNNEL in render(device)
     assert device.hostname == "R9"
     assert parse_config(render(device), hardware("ios-xe")) == device
-    apply(device, "no interface Tunnel100\n")
+    apply_config(device, "no interface Tunnel100\n")
     assert device == parse_config(f"{BEFORE}hostname R9\n", hardware("ios-xe"))
 
 
-def test_no_route_leads_over_an_interface_without_a_port() -> None:
+def test_route_over_an_interface_without_a_port_is_not_used() -> None:
     with pytest.raises(IosError, match="no packet of a lab goes over this kind of interface"):
         parse_config(f"{TUNNEL}ip route 0.0.0.0 0.0.0.0 Tunnel100\n", hardware("hqf"))
 
@@ -203,14 +203,14 @@ def test_mark_without_effect_on_packets_transmits() -> None:
     assert "exceed-action set-mpls-exp-topmost-transmit 3" in render(device)
 
 
-def test_a_flow_queue_has_its_own_limit() -> None:
+def test_flow_queue_has_its_own_limit() -> None:
     text = "policy-map X\n class VOICE\n  bandwidth 1000\n  fair-queue 64 queue-limit 20\n"
     for generation in ("hqf", "ios-xe"):
         device = parse_config(BEFORE + text, hardware(generation))
         [voice] = compile_device(device)["policy_maps"]["X"]["classes"]
         assert voice["fair_queue"] == {"queues": 64, "queue_limit": 20}
         assert "fair-queue 64 queue-limit 20\n" in render(device)
-        [policy] = answer(f"version 17.9\n{text}", rate_bps=10_000_000).policies
+        [policy] = answer_policy(f"version 17.9\n{text}", rate_bps=10_000_000).policies
         queue = next(each.queue for each in policy.classes if each.name == "VOICE")
         assert queue is not None
         assert queue.per_flow_packets == 20
@@ -228,7 +228,7 @@ def test_field_limits_are_percentages_of_the_class_limit() -> None:
 
 def test_undecided_lines_of_a_pasted_configuration_are_listed() -> None:
     text = f"version 17.9\n{CLASS}policy-map PARENT\n class C\n  shape average 3000000\n{TUNNEL}"
-    found = answer(text)
+    found = answer_policy(text)
     assert [(each.line, each.text) for each in found.ignored] == [
         (number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if 3 <= number <= 6
     ]
@@ -238,7 +238,7 @@ def test_undecided_lines_of_a_pasted_configuration_are_listed() -> None:
 
 def test_priority_queue_time_refers_to_the_class_rate() -> None:
     text = "version 17.9\npolicy-map X\n class VOICE\n  priority 1000\n  queue-limit 20 ms\n"
-    [policy] = answer(text, rate_bps=10_000_000).policies
+    [policy] = answer_policy(text, rate_bps=10_000_000).policies
     queue = next(each.queue for each in policy.classes if each.name == "VOICE")
     assert queue is not None
     assert (queue.packets, queue.bytes) == (None, 2500)

@@ -122,7 +122,7 @@ def test_drops_of_classes_are_added_up_without_their_children() -> None:
     assert "900 dropped" in reported and "100 are unaccounted for" in reported
 
 
-def test_a_port_counts_queue_drops_and_its_policer_the_rest() -> None:
+def test_port_counts_queue_drops_and_its_policer_the_rest() -> None:
     """Return a class with its policed packets, and without other drops."""
     interfaces = counted(**{WAN: {"output_drops": 600}})
     assert found(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
@@ -138,7 +138,7 @@ def test_packets_denied_by_access_lists_count_as_dropped() -> None:
     assert "1600 dropped" in reported and "600 more than received" in reported
 
 
-def test_tolerance_is_exact() -> None:
+def test_conservation_tolerance_is_exact() -> None:
     # Half a per cent of 6000 packets, and 30.
     assert found(counted(**{WAN: {"output_drops": 940}})) == []
     assert "61 are unaccounted for, at most 60 are allowed" in found(counted(**{WAN: {"output_drops": 939}}))[0]
@@ -148,13 +148,13 @@ def test_tolerance_is_exact() -> None:
     assert "at most 60 may differ" in reported
 
 
-def test_two_readings_are_enough() -> None:
+def test_conservation_check_needs_two_readings() -> None:
     interfaces = counted(**{WAN: {"output_drops": 900}})
     assert len(found(interfaces[interfaces["time_s"] != 5.0])) == 1
     assert found(interfaces[interfaces["time_s"] < 5.0]) == []
 
 
-def test_a_port_with_subinterfaces_counts_for_all_of_them() -> None:
+def test_port_with_subinterfaces_counts_for_all_of_them() -> None:
     def end(interface: str) -> tuple[object, ...]:
         return (None, SimpleNamespace(interface=interface), None)
 
@@ -191,7 +191,7 @@ def test_packets_in_the_queue_of_a_shaper_count() -> None:
     assert found(interfaces, shaped) == []
 
 
-def test_unknown_counts_are_ignored() -> None:
+def test_conservation_check_ignores_unknown_counts() -> None:
     wrong = {WAN: {"output_drops": 0}}
     assert found(counted(**wrong), uncounted=("R1",)) == []
     assert found(counted(**{WAN: {"output_drops": None}}), policy("output", tail=None)) == []
@@ -214,7 +214,7 @@ def test_disagreement_of_host_and_router_is_reported() -> None:
     assert "server received 2800 packets by eth0, but R1 counts 3000 packets that FastEthernet0/1 sent" in reported
 
 
-def test_a_missing_counter_is_replaced_by_others() -> None:
+def test_missing_counter_is_replaced_by_others() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4000, 2200, 4_000_000)}}
     (reported,) = found(counted(**{LAN: {"input_packets": None}}), hosts=hosts)
     assert "client received 2200 packets by eth0" in reported

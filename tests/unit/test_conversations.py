@@ -51,7 +51,7 @@ def figures(traffic: str | None) -> dict[str, Any]:
     )
 
 
-def test_rows_name_the_traffic_of_the_next_packet() -> None:
+def test_conversation_rows_name_the_traffic_of_the_next_packet() -> None:
     table = rows()
     assert len(table) == 12 + 2 * 6
     assert table["traffic"].value_counts().to_dict() == {"flood": 12, "session": 6}

@@ -46,7 +46,7 @@ KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s", "time_erro
         ("interfaces", program_formats.InterfaceCounters, set()),
     ],
 )
-def test_every_column_is_a_counter(table: str, counters: type, more: set[str]) -> None:
+def test_every_counter_column_is_a_counter_of_the_engine(table: str, counters: type, more: set[str]) -> None:
     assert set(tables.columns(table)) - set(flattened(counters)) == KEYS | more
 
 
@@ -55,5 +55,5 @@ def test_every_reason_to_drop_has_columns_and_a_heading() -> None:
     assert set(FATES) == {"offered", "sent", "queued", *DROP_REASONS}
 
 
-def test_the_health_record_has_every_value_of_the_daemon() -> None:
+def test_health_record_has_every_value_of_the_daemon() -> None:
     assert set(Health.model_fields) == set(get_type_hints(program_formats.Health))

@@ -157,14 +157,14 @@ def floors() -> list[list[str]]:
     return [re.findall(r"`(\w+)`", line.split(":", 1)[0]) for line in lines]
 
 
-def test_the_list_of_minimum_versions_is_complete() -> None:
+def test_list_of_minimum_versions_is_complete() -> None:
     listed = [name for floor in floors() for name in floor]
     there = {path.stem if path.is_file() else path.name for path in ENGINE.iterdir()} - {"lib"}
     assert len(listed) == len(set(listed))
     assert set(listed) == there, "add the folder to the floors in crates/qos-core/src/lib.rs"
 
 
-def test_the_engine_imports_downwards() -> None:
+def test_engine_imports_downwards() -> None:
     level = {name: number for number, floor in enumerate(floors()) for name in floor}
     crate = Crate(ENGINE)
     wrong = [

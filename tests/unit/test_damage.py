@@ -88,7 +88,7 @@ def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     return status, output.out
 
 
-def test_an_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, output = verified(run, capsys)
     assert status == 0 and output.startswith("2 cells, ") and "all checksums match" in output
     assert RunFolder(run).open().damaged == {}
@@ -132,7 +132,7 @@ def test_damage_of_any_file_of_a_cell_is_named(
         (add, "hosts/client.simulated.json"),
     ],
 )
-def test_a_damaged_cell_is_invalid(
+def test_damaged_cell_is_invalid(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None], name: str
 ) -> None:
     damage(run / CELL / name)
@@ -198,7 +198,7 @@ def test_flipped_byte_of_a_table_causes_no_traceback(run: Path, name: str) -> No
     assert unreadable >= 20 // some
 
 
-def test_an_added_experiment_file_is_reported_and_not_used(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_added_experiment_file_is_reported_and_not_used(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = RunFolder(run).experiment_text()
     (run / "experiment.9.yml").write_text("title: somebody else's\n")
     status, output = verified(run, capsys)
@@ -210,7 +210,7 @@ def test_an_added_experiment_file_is_reported_and_not_used(run: Path, capsys: py
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["extra.txt", "config/R1.ios", "tables/mine.parquet", "cells/policed/more.json"])
-def test_an_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     for printed in ("transcripts/R1.txt", "restore/1/stdout"):
         (run / printed).parent.mkdir(parents=True)
         (run / printed).write_text("printed\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from qoslab.cli import group
+from qoslab.cli import command_group
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "SECURITY.md", *sorted((TOP / "docs").rglob("*.md"))]
@@ -65,7 +65,7 @@ def commands(text: str) -> Iterator[tuple[int, list[str]]]:
 
 def complaint(words: list[str]) -> str:
     """Return the usage error of the command line for these words; files need not exist."""
-    context, command = click.Context(group), group
+    context, command = click.Context(command_group), command_group
     try:
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):
             name, found, words = command.resolve_command(context, words)
@@ -100,7 +100,7 @@ def test_commands_are_run_when_the_site_is_built_or_excused() -> None:
     assert [f"{page}: {command}" for page, text in left.items() for command in not_run(page, text)] == []
 
 
-def test_an_exemption_of_a_removed_command_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exemption_of_a_removed_command_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     excused = [*((page, "") for page in EXCUSED), *EXCUSED_COMMANDS]
     monkeypatch.setattr(f"{__name__}.EXCUSED", {})
     monkeypatch.setattr(f"{__name__}.EXCUSED_COMMANDS", {})
@@ -108,7 +108,7 @@ def test_an_exemption_of_a_removed_command_is_reported(monkeypatch: pytest.Monke
     assert [(page, start) for page, start in excused if not any(each.startswith(start) for each in left[page])] == []
 
 
-def test_a_nonexistent_command_is_found() -> None:
+def test_nonexistent_command_is_found() -> None:
     text = "    ./qoslab run x --jbs 4   # c\n$ qoslab rum x | tail\n    qoslab lab dwn NAME\n    qoslab run … --jbs\n"
     assert [complaint(words).partition(" ")[0] for _, words in commands(text)] == ["No", "found", "No"]
     assert complaint(["figure", "a", "--format", "gif"]).startswith("Invalid value for '--format'")

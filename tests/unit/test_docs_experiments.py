@@ -28,11 +28,11 @@ def example(tmp_path: Path) -> Path:
     return file
 
 
-def test_example_is_valid(example: Path) -> None:
+def test_documented_example_is_valid(example: Path) -> None:
     assert [arm.name for arm in load_experiment(example).arms] == ["unrestricted", "policed"]
 
 
-def test_mistakes_are_reported_as_shown(example: Path) -> None:
+def test_documented_errors_equal_reported_errors(example: Path) -> None:
     example.write_text(EXAMPLE.replace("rate: 100 Mb/s", "rate: 100").replace("traffic:", "trafic:"), encoding="utf-8")
     with pytest.raises(ExperimentError) as raised:
         load_experiment(example)

@@ -46,7 +46,7 @@ def test_missing_packages_have_the_names_of_the_distribution(
     monkeypatch: pytest.MonkeyPatch, manager: str, message: dict[str, str]
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}" if name == manager else None)
-    checks = {each.name: each for each in (*doctor._tools(), doctor._chromium(), *doctor._rust())}
+    checks = {each.name: each for each in (*doctor._check_tools(), doctor._check_chromium(), *doctor._check_rust())}
     assert {each.state for each in checks.values()} == {"missing", "optional"}
     for name, command in message.items():
         assert checks[name].what_to_do.endswith(command)

@@ -41,7 +41,7 @@ def test_every_experiment_is_drawn_completely_inside_the_page(file: Path) -> Non
     assert all(x >= 0 and y >= 0 and x + wide <= width and y + high <= height for x, y, wide, high in boxes)
 
 
-def test_a_path_is_drawn_from_left_to_right() -> None:
+def test_path_is_drawn_from_left_to_right() -> None:
     topology = load_experiment(EXPERIMENTS[0].with_name("policing-vs-shaping.yml")).topology
     assert layers(topology) == [["client"], ["R1"], ["server"]]
     places = [float(each.attrib["x"]) for each in ElementTree.fromstring(svg(topology, "t")).iter(f"{SVG}rect")]
@@ -54,7 +54,7 @@ def test_a_path_is_drawn_from_left_to_right() -> None:
     )
 
 
-def test_text_stays_text() -> None:
+def test_drawing_keeps_text_as_text() -> None:
     topology = load_experiment(EXPERIMENTS[0].with_name("policing-vs-shaping.yml")).topology
     title = '"><script>alert(1)</script>&'
     drawn = ElementTree.fromstring(svg(topology, title))
@@ -62,7 +62,7 @@ def test_text_stays_text() -> None:
     assert not re.search(r"[<>`]|\bscript\b.*\(", mermaid(topology, title).split("\n")[1])
 
 
-def test_the_command_line_draws_the_topology(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_draws_the_topology(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "pair.yml"
     file.write_text(
         "nodes: {a: {platform: host}, b: {platform: host}}\nlinks:\n  - name: wire\n    rate: 10 Mb/s\n    ends:\n"

@@ -51,7 +51,7 @@ def test_two_labs_are_compared_by_equivalence(
     assert bool(found.untested) == (word in (NEAR, APART) or (margin == 0 and word == DIFFERENT))
 
 
-def test_a_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
+def test_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
     assert least_p_value(3, 3) <= 0.05 < least_p_value(2, 4)
     assert least_p_value(1, 19) <= 0.05 < least_p_value(1, 18)
 
@@ -78,7 +78,7 @@ def test_a_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
         (None, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the larger value"),
     ],
 )
-def test_the_source_of_a_margin_is_named(
+def test_source_of_a_margin_is_named(
     bounds: dict[str, Any] | None, metric: str, unit: Any, figure: float, margin: float, basis: str
 ) -> None:
     expectation = None
@@ -88,12 +88,12 @@ def test_the_source_of_a_margin_is_named(
     assert (round(found.value, 9), found.basis) == (margin, basis)
 
 
-def test_a_relative_difference_is_a_share_of_the_greater() -> None:
+def test_relative_difference_is_a_share_of_the_greater() -> None:
     assert (relative_difference(0, 0), relative_difference(0, 5), relative_difference(4, 5)) == (0, 1, 0.2)
     assert math.isnan(relative_difference(1, math.inf))
 
 
-def test_the_reason_for_no_test_is_reported() -> None:
+def test_reason_for_no_test_is_reported() -> None:
     assert agreement([5.0], [math.inf], math.inf, 1.0).untested == "a value is not finite"
     assert agreement([5.0], [6.0], 1.0, 0.0).untested == "no random variation"
     assert agreement([5.0, 5.2], [6.0], 0.9, 1.0).untested == "2 and 1 repetitions are too few for a test"

@@ -18,11 +18,11 @@ import sample_run
 from levels import every
 from qoslab.analysis import analyse
 from qoslab.cli import main
-from qoslab.cli.export import FORMATS, SIGNED
+from qoslab.cli.export import FORMATS, FORMATS_WITH_LICENCE
 from qoslab.cli.importing import FORMS
 from qoslab.errors import UserError
 from qoslab.exchange import EXPORTS, ExportRequest, write_export
-from qoslab.exchange.flent import data_file
+from qoslab.exchange.flent import build_data_file
 from qoslab.exchange.readers import FORMS as FORMS_READ
 from qoslab.exchange.readers import read_foreign
 from qoslab.results import RunFolder, tables
@@ -35,9 +35,9 @@ def request_(tmp_path_factory: pytest.TempPathFactory) -> ExportRequest:
     return ExportRequest(folder, analyse(folder), "CC-BY-4.0", ("Ada Lovelace <0000-0002-1825-0097>", "A. Nother"))
 
 
-def test_the_command_line_knows_all_formats() -> None:
+def test_command_line_knows_all_formats() -> None:
     assert tuple(EXPORTS) == FORMATS
-    assert tuple(name for name, export in EXPORTS.items() if export.signed) == SIGNED
+    assert tuple(name for name, export in EXPORTS.items() if export.signed) == FORMATS_WITH_LICENCE
     assert FORMS_READ == FORMS
 
 
@@ -76,7 +76,7 @@ def _flent_files(request_: ExportRequest, to: Path) -> dict[str, dict[str, Any]]
     return {file.name: json.loads(gzip.decompress(file.read_bytes())) for file in folder.iterdir()}
 
 
-def test_flent_gets_each_cell(request_: ExportRequest, tmp_path: Path) -> None:
+def test_flent_export_has_each_cell(request_: ExportRequest, tmp_path: Path) -> None:
     files = _flent_files(request_, tmp_path / "out")
     assert set(files) == {"policing-vs-shaping-policed-1.flent.gz", "policing-vs-shaping-shaped-1.flent.gz"}
     policed = files["policing-vs-shaping-policed-1.flent.gz"]
@@ -99,7 +99,7 @@ def test_flent_gets_each_cell(request_: ExportRequest, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "given, version", [(([6], None), 6), (([None], None), 4), (([4], [6]), 6), (([4, 6], None), None)]
 )
-def test_flent_gets_the_version_of_ip(
+def test_flent_export_has_the_ip_version(
     request_: ExportRequest, tmp_path: Path, given: tuple[list[int | None], list[int] | None], version: int | None
 ) -> None:
     run = RunFolder(Path(shutil.copytree(request_.folder.path, tmp_path / "run")))
@@ -125,10 +125,10 @@ def test_flent_gets_the_version_of_ip(
         for table in (tables.read_table(request_.folder, name) for name in ("intervals", "flows"))
     ]
     summary = next(each for each in manifest.cells if each.name == cell.name)
-    assert data_file(manifest, summary, cell.files(), *rows)["metadata"]["IP_VERSION"] == version
+    assert build_data_file(manifest, summary, cell.files(), *rows)["metadata"]["IP_VERSION"] == version
 
 
-def test_an_export_to_flent_can_be_imported(request_: ExportRequest, tmp_path: Path) -> None:
+def test_export_to_flent_can_be_imported(request_: ExportRequest, tmp_path: Path) -> None:
     folder = write_export(EXPORTS["flent"], request_, tmp_path / "out")
     back = read_foreign(folder / "policing-vs-shaping-policed-1.flent.gz")
     assert len(back.rows["flows"]) == 4
@@ -138,7 +138,7 @@ def test_an_export_to_flent_can_be_imported(request_: ExportRequest, tmp_path: P
     assert sum(float(str(row["goodput_bps"])) for row in back.rows["flows"]) == pytest.approx(sent, rel=0.15)
 
 
-def test_a_crate_is_a_run_and_its_damage_is_named(request_: ExportRequest, tmp_path: Path) -> None:
+def test_ro_crate_is_a_run_whose_damage_is_detected(request_: ExportRequest, tmp_path: Path) -> None:
     notes = request_.folder.path / "my notes: 100 % ä?#.txt"
     notes.write_text("none\n")
     lock = request_.folder.path / ".lock"
@@ -183,7 +183,7 @@ def test_a_crate_is_a_run_and_its_damage_is_named(request_: ExportRequest, tmp_p
     assert [each.split()[0] for each in named] == ["extra.txt", "restore/extra.txt"]
 
 
-def test_the_same_run_is_the_same_file(request_: ExportRequest, tmp_path: Path) -> None:
+def test_export_of_the_same_run_is_identical(request_: ExportRequest, tmp_path: Path) -> None:
     first, second = (write_export(EXPORTS["ro-crate"], request_, tmp_path / name) for name in ("one.zip", "two.zip"))
     assert first.read_bytes() == second.read_bytes()
     assert _flent_files(request_, tmp_path / "one") == _flent_files(request_, tmp_path / "two")
@@ -212,7 +212,7 @@ def test_invalid_licence_or_author_is_refused(request_: ExportRequest, tmp_path:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("words", [("--licence", "do what you like"), ("--author", "Ada <ada@example.org>")])
-def test_a_licence_is_refused_for_formats_without_one(
+def test_licence_is_refused_for_formats_without_one(
     request_: ExportRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -223,7 +223,7 @@ def test_a_licence_is_refused_for_formats_without_one(
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(request_.folder.path), "--format", form, *words]) == 2
     output = capsys.readouterr().err
-    if form in SIGNED:
+    if form in FORMATS_WITH_LICENCE:
         assert f'{words[0]}: found "{words[1]}", expected ' in output
     else:
         assert f"found {words[0]} with --format {form}, expected a format with such a field: csv, ro-crate" in output

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from qoslab import errors
-from qoslab.errors import shortage_behind
+from qoslab.errors import find_shortage
 
 
 def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess.CompletedProcess[str]:
@@ -79,5 +79,5 @@ def test_closed_stderr_is_not_reported_as_a_verdict(tmp_path: Path) -> None:
 
 
 def test_thread_limit_is_reported_as_a_shortage() -> None:
-    assert shortage_behind(RuntimeError("can't start new thread")) == "threads, or memory for threads"
-    assert shortage_behind(RuntimeError("something else")) == ""
+    assert find_shortage(RuntimeError("can't start new thread")) == "threads, or memory for threads"
+    assert find_shortage(RuntimeError("something else")) == ""

@@ -16,10 +16,10 @@ from levels import by_level
 from qoslab.cli import main
 from qoslab.cli.explain import IDLE
 from qoslab.errors import UserError
-from qoslab.explain.ask import ask
+from qoslab.explain.ask import ask_simulator
 from qoslab.explain.packet import PacketError, parse_packet
 from qoslab.explain.render import WIDTH, trace_text
-from qoslab.explain.router_steps import Trace, trace
+from qoslab.explain.router_steps import Trace, trace_packet
 from qoslab.explain.subject import Subject, pasted_subject
 from qoslab.policy.pasted_configuration import read_configuration
 
@@ -85,7 +85,9 @@ def subject(text: str, rate_bps: int | None = None) -> Subject:
 
 
 def traced(text: str, packet: str, **options: Any) -> Trace:
-    return trace(ask(subject(text, options.pop("rate_bps", None)), parse_packet(packet), **options), "idle")
+    return trace_packet(
+        ask_simulator(subject(text, options.pop("rate_bps", None)), parse_packet(packet), **options), "idle"
+    )
 
 
 def steps(found: Trace, kind: str) -> list[dict[str, Any]]:
@@ -116,7 +118,7 @@ def test_match_any_names_the_statement_and_the_entry_that_matched() -> None:
     assert "match dscp ef" in texts(traced(EDGE, VOICE), "class")
 
 
-def test_match_all_names_every_statement() -> None:
+def test_match_all_lists_every_statement() -> None:
     found = traced(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B")
     assert found.classes["output"] == ["class-default", "WEB"]
     child = steps(found, "class")[-1]["lines"]
@@ -348,14 +350,14 @@ def test_packet_longer_than_the_mtu_is_noted() -> None:
     assert traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1500 B").notes == ()
 
 
-def test_page_shows_the_way_through_its_configuration() -> None:
+def test_page_shows_the_path_through_its_configuration() -> None:
     page = (TOP / "docs" / "policies.md").read_text(encoding="utf-8")
     configuration = re.search(r"```ios\n(.*?)```", page, re.DOTALL)
     shown = re.search(r"## Follow one packet.*?```text\n(.*?)```", page, re.DOTALL)
     typed = re.search(r'qoslab explain configs/wan.txt "(.*?)" --from', page)
     assert configuration and shown and typed
     subject = pasted_subject(read_configuration(configuration[1], routes=True), "configs/wan.txt", None)
-    found = trace(ask(subject, parse_packet(typed[1]), source="Gi0/0"), IDLE)
+    found = trace_packet(ask_simulator(subject, parse_packet(typed[1]), source="Gi0/0"), IDLE)
     assert trace_text(found) == shown[1]
 
 
@@ -418,7 +420,7 @@ def test_packet_is_printed_as_it_is_read(text: str) -> None:
     assert str(packet) == text
 
 
-def test_packet_forms_are_equal() -> None:
+def test_equivalent_packet_forms_are_equal() -> None:
     packet = parse_packet(VOICE)
     assert parse_packet("udp 10.0.0.1:4000->10.9.0.2:20000 DSCP 46 200") == packet
     assert parse_packet("17 10.0.0.1:4000>10.9.0.2:20000 tos 184 200 bytes") == packet
@@ -439,7 +441,7 @@ def test_any_text_is_a_packet_or_a_packet_error(words: list[str]) -> None:
     assert parse_packet(str(packet)) == packet
 
 
-def test_a_missing_interface_is_refused() -> None:
+def test_missing_interface_is_refused() -> None:
     with pytest.raises(UserError, match="expected one of FastEthernet0/0, FastEthernet0/1"):
         traced(EDGE, VOICE, interface="Serial9/9")
 

@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 
 from experiment_files import simulated_experiments
 from levels import examples
-from qoslab.explain.ask import ask
-from qoslab.explain.captured import arrival, captured_packet
+from qoslab.explain.ask import ask_simulator
+from qoslab.explain.captured import find_arrival, read_captured_packet
 from qoslab.explain.experiments import experiment_subject, run_subject
 from qoslab.explain.packet import UDP, Packet, parse_packet
-from qoslab.explain.router_steps import Trace, trace
+from qoslab.explain.router_steps import Trace, trace_packet
 from qoslab.explain.subject import Subject
 from qoslab.model.experiment import Experiment
-from qoslab.model.instants import Demand
+from qoslab.model.instants import MeasurementDemand
 from qoslab.plan import make_plan
 from qoslab.platforms import routers_of
 from qoslab.results import Cell, CellFiles
 from qoslab.schema import CellIdentity, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers
-from qoslab.system.programs import SIMULATOR, own_program
-from qoslab.traffic.endpoints import ends_of
+from qoslab.system.programs import SIMULATOR, find_own_program
+from qoslab.traffic.endpoints import flow_addresses
 
 TOP = Path(__file__).parents[2]
 BEHIND_SWITCHES = ("bucket-truth", "carrier-policer", "srr-3750")
@@ -118,7 +118,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> CellFiles:
     cell.write_experiment(experiment)
     cell.write(cell.configuration("R1.ios"), texts["R1"])
     routers = configured_routers(experiment, texts)
-    scenario = build_scenario(experiment, routers, 1, Demand())
+    scenario = build_scenario(experiment, routers, 1, MeasurementDemand())
     cell.write(cell.configuration("scenario.json"), json.dumps(scenario))
     cell.capture("client")
     simulate(scenario, cell.path)
@@ -127,7 +127,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> CellFiles:
 
 def simulate(scenario: Any, folder: Path | None = None) -> Any:
     done = subprocess.run(
-        [str(own_program(SIMULATOR)), "run"],
+        [str(find_own_program(SIMULATOR)), "run"],
         cwd=folder,
         input=json.dumps(scenario),
         capture_output=True,
@@ -139,7 +139,7 @@ def simulate(scenario: Any, folder: Path | None = None) -> Any:
 
 def during(subject: Subject, port: int, at_ms: int, size: int = 528) -> Trace:
     packet = parse_packet(f"udp 10.0.0.10:4000 > 10.0.20.10:{port} {size} B")
-    return trace(ask(subject, packet, at_ns=at_ms * 10**6), "loaded")
+    return trace_packet(ask_simulator(subject, packet, at_ns=at_ms * 10**6), "loaded")
 
 
 def step(found: Trace, kind: str) -> dict[str, Any]:
@@ -179,21 +179,21 @@ def test_priority_class_above_its_rate_is_dropped_under_congestion(loaded: CellF
 
 
 def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(loaded: CellFiles) -> None:
-    found = captured_packet("client:50", loaded)
+    found = read_captured_packet("client:50", loaded)
     packet = found.packet
     assert (packet.protocol, str(packet.source), str(packet.destination)) == (UDP, "10.0.0.10", "10.0.20.10")
     assert packet.destination_port in (5001, 5002, 5003)
     assert found.time_ns is not None and 0 < found.time_ns < 3 * 10**9
-    of_file = captured_packet(f"{loaded.capture('client')}:50", None)
+    of_file = read_captured_packet(f"{loaded.capture('client')}:50", None)
     assert (of_file.packet, of_file.time_ns) == (packet, None)
     subject = run_subject(loaded, "R1", "run")
-    came = arrival(subject, found)
+    came = find_arrival(subject, found)
     assert came is not None and came.interface == "FastEthernet0/0"
     # The frame is on the line of 100 Mb/s: at most a full one before it, and itself.
     assert 0 <= came.time_ns - found.time_ns <= 2 * 123_040
-    traced = trace(ask(subject, packet, at_ns=came.time_ns - 1), "loaded")
+    traced = trace_packet(ask_simulator(subject, packet, at_ns=came.time_ns - 1), "loaded")
     assert traced.classes["output"][0] == "class-default"
-    assert arrival(subject, replace(found, identity=1)) is None
+    assert find_arrival(subject, replace(found, identity=1)) is None
 
 
 def test_same_question_has_the_same_answer(loaded: CellFiles) -> None:
@@ -219,7 +219,7 @@ def shipped(file: Path) -> tuple[Experiment, Mapping[str, str], str, Subject]:
 def test_class_and_verdict_are_those_of_the_packet_sent_alone(file: Path, data: st.DataObject) -> None:
     experiment, texts, router, subject = shipped(file)
     flow = data.draw(st.sampled_from(experiment.flows_of(experiment.arms[0])))
-    source, destination = ends_of(experiment.topology, flow)
+    source, destination = flow_addresses(experiment.topology, flow)
     overhead = 28 if ip_address(source).version == 4 else 48
     packet = Packet(
         UDP,
@@ -230,9 +230,9 @@ def test_class_and_verdict_are_those_of_the_packet_sent_alone(file: Path, data: 
         dscp=data.draw(st.one_of(st.sampled_from((0, 8, 10, 40, 46)), st.integers(0, 63))),
         length=data.draw(st.integers(overhead + 16, 1500)),
     )
-    found = trace(ask(subject, packet), "idle")
+    found = trace_packet(ask_simulator(subject, packet), "idle")
     routers = configured_routers(experiment, texts)
-    scenario = build_scenario(experiment, routers, 1, Demand())
+    scenario = build_scenario(experiment, routers, 1, MeasurementDemand())
     alone: Any = {
         **subject.scenario,
         "nodes": {name: {**node, "ip_sla": None} for name, node in scenario["nodes"].items()},

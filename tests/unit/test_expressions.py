@@ -17,7 +17,7 @@ from qoslab.model.expressions import (
     parse_expression,
     read_value,
     show_value,
-    typed,
+    typed_value,
 )
 from qoslab.model.units import LENGTH_LIMIT, Duration, Percent, QuantityError, Rate, Size
 
@@ -163,7 +163,7 @@ def refusal(text: str) -> ExpressionError:
         ("if(off, 1 / 0, 2)", 2),
     ],
 )
-def test_an_expression_has_its_value(text: str, value: Value) -> None:
+def test_expression_evaluates_to_its_value(text: str, value: Value) -> None:
     found = parse_expression(text).evaluate(VALUES)
     assert found == value and type(found) is type(value)
 
@@ -196,7 +196,7 @@ def test_an_expression_has_its_value(text: str, value: Value) -> None:
         ("if(on, 1, 2, 3)", 'found 4 values in if(…) of "if(on, 1, 2, 3)", expected a condition and two values'),
     ],
 )
-def test_a_syntax_error_is_reported_at_its_position(text: str, message: str) -> None:
+def test_syntax_error_is_reported_at_its_position(text: str, message: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse_expression(text)
     assert (caught.value.message, caught.value.hint) == (message, "")
@@ -241,7 +241,7 @@ def test_a_syntax_error_is_reported_at_its_position(text: str, message: str) -> 
         ("max(on, 1 s, 2 s)", "found max of a truth value and a duration, expected quantities of one kind"),
     ],
 )
-def test_an_expression_without_value_is_refused(text: str, message: str) -> None:
+def test_expression_without_value_is_refused(text: str, message: str) -> None:
     error = refusal(f" {text} ")
     assert (error.message, error.hint) == (f"{text}: {message}", "")
 
@@ -297,7 +297,7 @@ def test_result_without_a_value_is_refused_with_the_expression(text: str, messag
     assert (caught.value.message, caught.value.hint) == (f"{text}: {message}", hint)
 
 
-def test_a_condition_has_a_truth_value() -> None:
+def test_condition_has_a_truth_value() -> None:
     assert parse_expression("pir < link").holds(VALUES) is True
     assert parse_expression("pir > link").holds(VALUES) is False
     for text, kind in (("pir", "rate"), (" count ", "number"), ("queue", "text")):
@@ -306,7 +306,7 @@ def test_a_condition_has_a_truth_value() -> None:
         assert caught.value.message == f"{text.strip()}: found a {kind}, expected a comparison"
 
 
-def test_an_expression_knows_its_text_its_parameters_and_its_words() -> None:
+def test_expression_knows_its_text_its_parameters_and_its_words() -> None:
     found = parse_expression(" max(pir * rtt, 3 kB) in B <= count and true ")
     assert found.text == "max(pir * rtt, 3 kB) in B <= count and true"
     assert found.names == {"pir", "rtt", "count"}
@@ -350,7 +350,7 @@ def test_brackets_nest_thirty_two_deep(opening: str) -> None:
         assert caught.value.message == "found more than 32 nested brackets, expected fewer"
 
 
-def test_an_expression_has_at_most_five_hundred_words() -> None:
+def test_expression_has_at_most_five_hundred_words() -> None:
     longest = "not " + "1 < " * (WORD_LIMIT // 2 - 1) + "2"
     found = parse_expression(longest)
     assert found.words == WORD_LIMIT and found.evaluate({}) is True
@@ -374,8 +374,8 @@ def test_an_expression_has_at_most_five_hundred_words() -> None:
         ("a", "text", "text", "a"),
     ],
 )
-def test_each_value_has_a_kind(value: Value, kind: object, name: str, exact: object) -> None:
-    found = typed(value)
+def test_each_expression_value_has_a_kind(value: Value, kind: object, name: str, exact: object) -> None:
+    found = typed_value(value)
     assert found.kind == kind and found.value == exact and type(found.value) is type(exact)
     assert kind_name(value) == name
 
@@ -402,7 +402,7 @@ def test_each_value_has_a_kind(value: Value, kind: object, name: str, exact: obj
         (True, True),
     ],
 )
-def test_a_text_that_is_a_number_with_a_unit_is_that_quantity(raw: str | int | float | bool, value: Value) -> None:
+def test_text_that_is_a_number_with_a_unit_is_that_quantity(raw: str | int | float | bool, value: Value) -> None:
     found = read_value(raw)
     assert found == value and type(found) is type(value)
 
@@ -447,7 +447,7 @@ def test_value_is_printed_like_in_a_file(value: Value, text: str) -> None:
     assert show_value(value) == text
 
 
-def test_a_name_without_a_value_is_reported_with_the_known_names() -> None:
+def test_name_without_a_value_is_reported_with_the_known_names() -> None:
     expression = parse_expression("x + 1")
     for values, reported in (({"a": 1, "b": 2}, "expected one of a, b"), ({}, "expected no name")):
         with pytest.raises(ExpressionError) as raised:

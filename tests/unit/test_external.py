@@ -11,7 +11,7 @@ import pytest
 
 from experiment_files import experiment_file
 from qoslab.cli import main
-from qoslab.cli.options import Choice, LabType
+from qoslab.cli.options import CellChoice, LabType
 from qoslab.errors import ExitStatus, ExperimentError, UserError
 from qoslab.lab_kinds import LABS, kind_at
 from qoslab.results import RunFolder, RunOptions
@@ -49,7 +49,7 @@ def test_lab_word_is_a_kind_and_other_text_a_path() -> None:
         ("external", 'found "external", expected virtual, simulated or the path of an inventory'),
     ],
 )
-def test_an_unknown_lab_has_suggestions(
+def test_unknown_lab_has_suggestions(
     inventory: Path, capsys: pytest.CaptureFixture[str], given: str, message: str
 ) -> None:
     status = main(["run", str(EXPERIMENT), "--lab", given.format(inventory.parent)])
@@ -76,14 +76,14 @@ def test_single_lab_runs_one_cell_at_a_time(
 
 
 def test_run_is_resumed_in_its_original_lab(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Choice(lab=str(inventory)).recorded(EXPERIMENT, ())
-    assert Choice().after(recorded).place == Choice(lab=str(inventory)).after(recorded).place == str(inventory)
+    recorded = CellChoice(lab=str(inventory)).recorded(EXPERIMENT, ())
+    assert CellChoice().after(recorded).place == CellChoice(lab=str(inventory)).after(recorded).place == str(inventory)
     # The path is kept whole: from another folder it leads to the same lab.
     monkeypatch.chdir(inventory.parent)
     assert LabType().convert("./rack.yml", None, None) == str(inventory)
     other = inventory.with_name("other.yml")
     with pytest.raises(UserError) as caught:
-        Choice(lab=str(other)).after(recorded)
+        CellChoice(lab=str(other)).after(recorded)
     assert caught.value.message == f"found --lab {other} for a run with --lab {inventory}, expected the same"
 
 
@@ -117,7 +117,7 @@ def test_inventory_inside_a_run_folder_is_never_used(
     assert main(["run", str(EXPERIMENT), *asked, "--resume", "--dry-run"]) == ExitStatus.WITHIN
 
 
-def test_the_plan_names_used_and_unused_devices(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_names_used_and_unused_devices(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inventory.write_text(RACK)
     assert main(["plan", str(EXPERIMENT), "--lab", str(inventory), "--arm", "policed"]) == ExitStatus.WITHIN
     output = capsys.readouterr().out

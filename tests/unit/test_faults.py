@@ -11,10 +11,10 @@ import pytest
 from qoslab.errors import DeviceError
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.run import faults
-from qoslab.run.faults import PassingFault, death_of
+from qoslab.run.faults import TransientFault, describe_death
 from qoslab.run.workers.measured import MeasuredWorker
 from qoslab.run.workers.virtual.nodes import VirtualLab
-from qoslab.system.programs import how_ended
+from qoslab.system.programs import describe_exit
 from qoslab.virtual_lab import Lab, LabError
 from qoslab.virtual_lab.lab import DaemonFailure
 
@@ -32,13 +32,13 @@ class Dying:
         return state
 
     def death(self, **options: Any) -> str:
-        return death_of(VirtualLab(cast(Lab, self)), **options)
+        return describe_death(VirtualLab(cast(Lab, self)), **options)
 
 
 KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")
 
 
-def test_a_dead_process_is_named_with_its_status_and_last_output() -> None:
+def test_dead_process_is_named_with_its_status_and_last_output() -> None:
     assert Dying([]).death() == ""
     assert Dying([KILLED, DaemonFailure("iosd", 1, "")]).death() == (
         "the lab stopped:  R1: its daemon was killed by SIGKILL; its last output: two / three / four / five / six; "
@@ -48,9 +48,9 @@ def test_a_dead_process_is_named_with_its_status_and_last_output() -> None:
     assert Dying(gone).death() == "the lab stopped:  its supervisor (process 7) was killed by SIGKILL"
 
 
-def test_dying_lab_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_detection_waits_for_a_dying_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Dying([], [], [KILLED]).death(wait=True).startswith("the lab stopped:  R1")
-    monkeypatch.setattr(faults, "NOTICED_S", 0.1)
+    monkeypatch.setattr(faults, "DETECTION_S", 0.1)
     assert Dying([]).death(wait=True) == ""
 
 
@@ -58,17 +58,17 @@ def test_dying_lab_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     ("states", "error", "fault"),
     [
         ([[KILLED]], DeviceError("R1 refused the configuration"), "the lab stopped:  R1: its daemon was killed"),
-        ([[], [KILLED]], PassingFault("R1 cannot be reached"), "the lab stopped:  R1: its daemon was killed"),
-        ([[]], PassingFault("R1 cannot be reached"), "R1 cannot be reached"),
+        ([[], [KILLED]], TransientFault("R1 cannot be reached"), "the lab stopped:  R1: its daemon was killed"),
+        ([[]], TransientFault("R1 cannot be reached"), "R1 cannot be reached"),
         ([[]], DataPlaneDownError("control.sock: no answer to 'config'"), "control.sock: no answer to 'config'"),
         ([[]], DeviceError("R1 refused the configuration"), ""),
         ([[KILLED]], KeyboardInterrupt(), ""),
     ],
 )
-def test_a_dead_lab_is_the_reason_for_all_later_errors(
+def test_later_errors_are_attributed_to_the_dead_lab(
     monkeypatch: pytest.MonkeyPatch, states: list[Any], error: BaseException, fault: str
 ) -> None:
-    monkeypatch.setattr(faults, "NOTICED_S", 0.2)
+    monkeypatch.setattr(faults, "DETECTION_S", 0.2)
     lab = VirtualLab(cast(Lab, Dying(*states)))
     worker = cast(MeasuredWorker, SimpleNamespace(lab=lab, _interrupted=threading.Event()))
     text = MeasuredWorker._fault(worker, error)
@@ -76,7 +76,7 @@ def test_a_dead_lab_is_the_reason_for_all_later_errors(
 
 
 def test_end_of_a_program_is_described() -> None:
-    assert [how_ended(status) for status in (0, 3, -2, -9, -35)] == [
+    assert [describe_exit(status) for status in (0, 3, -2, -9, -35)] == [
         "ended with status 0",
         "ended with status 3",
         "was killed by SIGINT",

@@ -24,8 +24,8 @@ from qoslab.results.progress import PROGRESS
 from qoslab.results.sealed_files import CELL_RECORD, seals
 from qoslab.results.verify import verify
 from qoslab.run.cluster import remote_worker
-from qoslab.run.cluster.crew import ClusterCrew
-from qoslab.run.cluster.remote import Outcome, outcome_of, plain_task
+from qoslab.run.cluster.crew import ClusterRunner
+from qoslab.run.cluster.remote import Outcome, parse_outcome, serialise_task
 from qoslab.run.task import CellTask
 from verdicts import newest_run, runs_of, status_of
 
@@ -69,14 +69,14 @@ class Workers:
     def _outcome(self, task: CellTask) -> Outcome:
         key = (task.key, task.attempt)
         if key not in self.known:
-            self.known[key] = outcome_of(task, remote_worker.run_cell(plain_task(task)))
+            self.known[key] = parse_outcome(task, remote_worker.run_cell(serialise_task(task)))
         return self.known[key]
 
 
 @pytest.fixture(autouse=True)
 def workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ClusterCrew, "_open", lambda crew: Workers())
+    monkeypatch.setattr(ClusterRunner, "_open", lambda crew: Workers())
     yield
     remote_worker.close_labs()
 
@@ -91,7 +91,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(ClusterCrew, "_open", lambda crew: Workers())
+        patch.setattr(ClusterRunner, "_open", lambda crew: Workers())
         status = main(RUN)
     made = newest(folder)
     assert made is not None and status == status_of(made) in (0, 1)
@@ -191,7 +191,7 @@ def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyP
     """Let a write fail: the process that simulates a cell returns the error that the user has to fix, and no cell."""
     (key,) = {key for key in Workers.known if key[1] == 1}
     sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(Workers, "_outcome", lambda self, task: sent.append(plain_task(task)) or Workers.known[key])
+    monkeypatch.setattr(Workers, "_outcome", lambda self, task: sent.append(serialise_task(task)) or Workers.known[key])
     status = main(RUN)
     assert status == status_of(newest_run(Path())) in (0, 1)
     with monkeypatch.context() as patch:
@@ -277,7 +277,7 @@ class PowerLoss:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("names", [False, True], ids=["what was synced", "and names of empty files"])
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
-def test_a_power_loss_at_any_time_leaves_a_readable_run(
+def test_power_loss_at_any_time_leaves_a_readable_run(
     whole: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -363,7 +363,7 @@ def killed_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int)
 @pytest.mark.long
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
-def test_a_run_may_be_killed_at_any_write(
+def test_run_may_be_killed_at_any_write(
     whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
 ) -> None:
     """Kill a run at any write: no written data is lost, but a file may be truncated, under its final name."""
@@ -393,7 +393,7 @@ def test_a_run_may_be_killed_at_any_write(
             assert set(raw_of(run).values()) == set(raw_of(whole).values()), state.name
 
 
-def test_a_truncated_record_is_not_a_valid_cell(whole: Path, tmp_path: Path) -> None:
+def test_truncated_record_is_not_a_valid_cell(whole: Path, tmp_path: Path) -> None:
     """Truncate a record: counters of a lab in real time are appended to a file that already has its name."""
     run = Path(shutil.copytree(whole, tmp_path / whole.name))
     (cell,) = cells_of(RunFolder(run))

@@ -275,7 +275,7 @@ def test_terminated_iperf_server_is_accepted(tmp_path: Path) -> None:
     ]
 
 
-def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
+def test_missing_answer_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "lost.json"
     document = json.loads(IRTT)
     for trip in document["round_trips"]:
@@ -467,7 +467,7 @@ def test_csv_accepts_any_time_origin(
 @pytest.mark.parametrize(
     "file", ["foreign/irtt.json", "traffic/iperf3-tcp.client.json", "traffic/iperf-tcp.server.txt"]
 )
-def test_a_compressed_file_has_the_same_arm_as_the_plain_one(tmp_path: Path, file: str) -> None:
+def test_compressed_file_has_the_same_arm_as_the_plain_one(tmp_path: Path, file: str) -> None:
     for plain in (RECORDED / file, tmp_path / "mine.csv"):
         (tmp_path / "mine.csv").write_text(CSV)
         packed = tmp_path / f"{plain.name}.gz"

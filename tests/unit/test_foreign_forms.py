@@ -19,7 +19,7 @@ from qoslab.analysis.steady import together
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.exchange.imported import import_files
-from qoslab.exchange.readers import base, form_of, read_foreign
+from qoslab.exchange.readers import base, detect_format, read_foreign
 from qoslab.results import RunFolder, tables
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -239,7 +239,7 @@ MARKED = [
     ["traffic/iperf3-tcp.client.json", "foreign/iperf3-tcp.client.txt", "traffic/iperf-udp.server.txt", "csv", "-y"],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_byte_order_mark_changes_nothing(tmp_path: Path, mark: bytes, encoding: str, file: str, packed: bool) -> None:
+def test_byte_order_mark_changes_nothing(tmp_path: Path, mark: bytes, encoding: str, file: str, packed: bool) -> None:
     texts = {"csv": "time_s,a_kbps\n1,800\n2,900\n", "-y": TCP}
     text = texts[file] if file in texts else (RECORDED / file).read_text()
     plain, marked = tmp_path / "plain" / "a.txt", tmp_path / "a.txt"
@@ -347,7 +347,7 @@ def test_series_of_flent_without_values_is_left_out(tmp_path: Path) -> None:
 def test_well_known_formats_that_are_not_read_are_named(tmp_path: Path, head: bytes, what: str) -> None:
     (tmp_path / "a").write_bytes(head)
     with pytest.raises(UserError) as refused:
-        form_of(tmp_path / "a")
+        detect_format(tmp_path / "a")
     assert f"found {what}, expected a format of" in refused.value.message and refused.value.hint
 
 
@@ -370,7 +370,7 @@ ROW = "[  5]   0.00-10.00  sec  1.00 MBytes  1.00 Mbits/sec  {}  receiver\n"
     "rest",
     ["1.2.3.4 ms  0/9 (0%)", "1..2 ms  0/9 (0%)", f"0.1 ms  {'9' * 5000}/9 (0%)", f"0.1 ms  0/{'9' * 5000} (0%)"],
 )
-def test_a_malformed_number_of_iperf3_is_refused_with_its_line(
+def test_malformed_number_of_iperf3_is_refused_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rest: str
 ) -> None:
     (tmp_path / "a.txt").write_text(f"iperf 3.12\n\n{ROW.format(rest)}")
@@ -378,7 +378,7 @@ def test_a_malformed_number_of_iperf3_is_refused_with_its_line(
     assert "a.txt:3: found a malformed number in" in capsys.readouterr().err
 
 
-def test_a_number_of_thousands_of_digits_in_json_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_number_of_thousands_of_digits_in_json_is_refused_with_its_line(tmp_path: Path) -> None:
     text = '{"start": {"version": "iperf 3.12", "connected": []},\n"intervals": [],\n"end": ' + "9" * 5000 + "}"
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(UserError, match=r"a\.json:3: found a number with thousands of digits"):
@@ -398,23 +398,23 @@ def many_columns(count: int, rows: int = 2) -> str:
 @pytest.mark.parametrize(
     "name, make_text, limit",
     [
-        ("a.flent", lambda: lists(base.MOST_VALUES), f"more than {base.MOST_VALUES} values"),
+        ("a.flent", lambda: lists(base.MAX_VALUES), f"more than {base.MAX_VALUES} values"),
         (
             "a.json",
-            lambda: '{"start":{"version":1}}' + "\n" * (base.MOST_LINES + 1),
-            f"more than {base.MOST_LINES} lines",
+            lambda: '{"start":{"version":1}}' + "\n" * (base.MAX_LINES + 1),
+            f"more than {base.MAX_LINES} lines",
         ),
-        ("a.csv", lambda: many_columns(base.MOST_SERIES + 1), f"{base.MOST_SERIES + 1} columns of values"),
+        ("a.csv", lambda: many_columns(base.MAX_SERIES + 1), f"{base.MAX_SERIES + 1} columns of values"),
         (
             "a.txt",
             lambda: "".join(f"[{number}] 0.0000-2.0005 sec  100 Bytes  400 bits/sec\n" for number in range(3, 2500)),
-            f"more than {base.MOST_SERIES} streams",
+            f"more than {base.MAX_SERIES} streams",
         ),
         ("c.csv", lambda: "time_s,a_ms\n1," + " " * (64 * 2**20), f"more than {64 * 2**20} characters"),
         (
             "b.csv",
-            lambda: many_columns(1, base.MOST_POINTS + 1),
-            f"more than {base.MOST_POINTS} fields below the header",
+            lambda: many_columns(1, base.MAX_POINTS + 1),
+            f"more than {base.MAX_POINTS} fields below the header",
         ),
     ],
     ids=["values", "lines", "columns", "streams", "characters", "rows"],
@@ -429,8 +429,8 @@ def test_oversized_file_is_refused_with_the_limit(
 
 
 def test_number_of_flent_series_is_limited(tmp_path: Path) -> None:
-    series: dict[str, Sequence[float | None]] = {f"TCP upload::{place}": [1.0] for place in range(base.MOST_SERIES + 1)}
-    with pytest.raises(UserError, match=f"found {base.MOST_SERIES + 1} series, expected at most {base.MOST_SERIES}"):
+    series: dict[str, Sequence[float | None]] = {f"TCP upload::{place}": [1.0] for place in range(base.MAX_SERIES + 1)}
+    with pytest.raises(UserError, match=f"found {base.MAX_SERIES + 1} series, expected at most {base.MAX_SERIES}"):
         read_foreign(flent_file(tmp_path / "a.flent.gz", series))
 
 

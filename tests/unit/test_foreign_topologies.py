@@ -178,9 +178,7 @@ def test_features_without_counterpart_are_refused(
         ("  groups:\n", "  kinds: {linux: {image: frr}}\n  groups:\n", "engine"),
     ],
 )
-def test_a_containerlab_node_is_a_router_or_host_by_its_image(
-    tmp_path: Path, old: str, new: str, platform: str
-) -> None:
+def test_containerlab_node_is_a_router_or_host_by_its_image(tmp_path: Path, old: str, new: str, platform: str) -> None:
     text = CONTAINERLAB.replace(old, new, 1)
     status, file = made(tmp_path, text)
     assert status == 0
@@ -201,7 +199,7 @@ def test_a_containerlab_node_is_a_router_or_host_by_its_image(
         ("10.42.42.0/30", "10.42.42.0/99", "expected an IPv4 prefix for two ends"),
     ],
 )
-def test_further_features_of_netlab_are_refused(
+def test_unsupported_netlab_features_are_refused(
     tmp_path: Path, old: str, new: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in NETLAB
@@ -219,7 +217,7 @@ def test_unconnected_link_is_ignored(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "found an existing file" in capsys.readouterr().err and file.is_symlink()
 
 
-def test_other_kinds_are_accepted_with_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_maps_other_node_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONTAINERLAB.replace("cisco_iol", "nokia_srlinux")
     status, file = made(tmp_path, text, "--as", "nokia_srlinux=engine", "--rate", "10 Mb/s")
     assert status == 0

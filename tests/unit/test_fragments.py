@@ -12,7 +12,7 @@ from levels import every
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from rollback_lines import undo_lines
 
@@ -64,14 +64,14 @@ def _pasted(fragment: Fragment) -> tuple[Device, str | None]:
     """Return the device that the fragment was pasted into, and its refusals."""
     device = Device(CHASSIS[fragment.device])
     try:
-        apply(device, fragment.text, source=fragment.source)
+        apply_config(device, fragment.text, source=fragment.source)
     except IosError as refusal:
         return device, refusal.message
     return device, None
 
 
 @pytest.mark.parametrize("name", sorted({fragment.file for fragment in FRAGMENTS}))
-def test_a_fragment_is_accepted_unless_a_gap_is_named(name: str) -> None:
+def test_fragment_is_accepted_unless_a_gap_is_named(name: str) -> None:
     wrong = []
     for fragment in (each for each in FRAGMENTS if each.file == name):
         device, refusal = _pasted(fragment)
@@ -97,5 +97,5 @@ def test_pasted_lines_can_be_removed() -> None:
         if refusal is None:
             before = render(Device(device.hardware))
             lines = undo_lines(before, render(device), device.hardware)
-            apply(device, "\n".join(lines))
+            apply_config(device, "\n".join(lines))
             assert render(device) == before, fragment.source

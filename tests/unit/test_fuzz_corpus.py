@@ -24,7 +24,7 @@ def test_every_corpus_and_every_target_is_replayed() -> None:
     assert {file.parent.name for file in FILES} == {path.name for path in CORPUS.iterdir()} == set(TARGETS)
 
 
-def test_a_target_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_fuzz_target_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("targets.main", lambda words: 4)
     with pytest.raises(AssertionError):
         TARGETS["run"](b"\0")

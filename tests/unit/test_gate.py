@@ -15,8 +15,8 @@ import sample_run
 from ruamel.yaml import YAML
 
 from qoslab.analysis import analyse
-from qoslab.cli import group, main
-from qoslab.cli.gate import artifacts, in_repository
+from qoslab.cli import command_group, main
+from qoslab.cli.gate import artifacts_url, repository_path
 from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.overview import RunSummary, read_run
 from qoslab.report import gate, render_index
@@ -75,7 +75,7 @@ def summary(run: RunFolder, before: RunFolder | None, link: str = "") -> str:
     return gate.markdown(outcome, run.manifest(), read_run(run.path), old, lead, link)
 
 
-def test_the_summary_lists_changed_values(run: RunFolder) -> None:
+def test_summary_lists_changed_values(run: RunFolder) -> None:
     other = run.path.with_name("20260101T000000Z")
     shutil.copytree(run.path, other)
     rows = json.loads((other / "comparison.json").read_text())
@@ -131,7 +131,7 @@ def test_removed_and_new_values_are_named(
 
 
 @pytest.mark.sample(4)
-def test_an_untrusted_earlier_run_is_reported(
+def test_untrusted_earlier_run_is_reported(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = sample_run.make_run(tmp_path / "before", valid=False)
@@ -142,13 +142,13 @@ def test_an_untrusted_earlier_run_is_reported(
     assert "; that run was not valid (1 of 2 cells)\n" in capsys.readouterr().err
 
 
-def test_page_gives_the_least_difference_of_a_changed_value() -> None:
+def test_documentation_states_the_least_difference_of_a_changed_value() -> None:
     words = " ".join((TOP / "docs/comparing.md").read_text().split())
     assert re.findall(r"differ by more than (.*?) of the greater one", words) == [f"{100 * NEGLIGIBLE:g} %"]
 
 
 @pytest.mark.parametrize("page", ["docs/internals/architecture.md", "index.html"])
-def test_pages_define_a_changed_value(page: str, run: RunFolder) -> None:
+def test_documentation_defines_a_changed_value(page: str, run: RunFolder) -> None:
     if page == "index.html":  # of runs of which one is compared with the one before
         shutil.copytree(run.path, run.path.with_name("20260101T000000Z"))
         render_index(run.path.parents[1])
@@ -169,7 +169,7 @@ def test_summary_escapes_all_text_of_a_run(run: RunFolder) -> None:
 
 
 @pytest.mark.long
-def test_an_earlier_run_with_an_unknown_unit_is_accepted(run: RunFolder) -> None:
+def test_earlier_run_with_an_unknown_unit_is_accepted(run: RunFolder) -> None:
     other = run.path.with_name("20260101T000000Z")
     shutil.copytree(run.path, other)
     rows = json.loads((other / "comparison.json").read_text())
@@ -180,7 +180,7 @@ def test_an_earlier_run_with_an_unknown_unit_is_accepted(run: RunFolder) -> None
 
 
 @pytest.mark.long
-def test_the_chart_omits_lines_far_above_the_others(run: RunFolder) -> None:
+def test_chart_omits_lines_far_above_the_others(run: RunFolder) -> None:
     graph = build_page(run, analyse(run)).lead
     assert graph is not None
     figure = graph.figure
@@ -203,7 +203,7 @@ def test_annotations_point_to_the_line_of_the_expectation(run: RunFolder) -> Non
     assert lost.line == 1
 
 
-def test_the_command_writes_the_requested_files(
+def test_command_writes_the_requested_files(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -224,7 +224,7 @@ def test_the_command_writes_the_requested_files(
 
 
 @pytest.mark.long
-def test_a_saved_baseline_suffices_for_a_comparison(
+def test_saved_baseline_suffices_for_a_comparison(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -316,13 +316,13 @@ def test_annotations_have_paths_in_the_repository(
         assert main(["validate", "bad.yml"]) == 2
         assert f"::error {place}" in capsys.readouterr().err
     file = str(policies / "bad.yml")
-    assert in_repository(file, {"CI_PROJECT_DIR": str(tmp_path)}) == "policies/bad.yml"
-    assert in_repository(file, {}) == "bad.yml"
-    assert in_repository(file, {"GITHUB_WORKSPACE": str(tmp_path / "other")}) == ""
-    assert in_repository("", {}) == ""
+    assert repository_path(file, {"CI_PROJECT_DIR": str(tmp_path)}) == "policies/bad.yml"
+    assert repository_path(file, {}) == "bad.yml"
+    assert repository_path(file, {"GITHUB_WORKSPACE": str(tmp_path / "other")}) == ""
+    assert repository_path("", {}) == ""
 
 
-def test_a_test_case_has_the_file_and_line_of_its_expectation(run: RunFolder) -> None:
+def test_test_case_has_the_file_and_line_of_its_expectation(run: RunFolder) -> None:
     text, outcome = run.experiment_text(), analyse(run)
     (suite,) = ElementTree.fromstring(gate.junit(outcome, run.manifest(), "experiments/mine.yml", text))
     assert {case.get("file") for case in suite} == {"experiments/mine.yml"}
@@ -336,9 +336,9 @@ def test_a_test_case_has_the_file_and_line_of_its_expectation(run: RunFolder) ->
 
 def test_ci_system_is_recognised_by_its_environment() -> None:
     github = {"GITHUB_ACTIONS": "true", "GITHUB_SERVER_URL": "https://h", "GITHUB_REPOSITORY": "a/b"}
-    assert artifacts(github | {"GITHUB_RUN_ID": "3"}) == "https://h/a/b/actions/runs/3"
-    assert artifacts({"CI_JOB_URL": "https://g/j/1"}) == "https://g/j/1/artifacts/browse"
-    assert artifacts({}) == ""
+    assert artifacts_url(github | {"GITHUB_RUN_ID": "3"}) == "https://h/a/b/actions/runs/3"
+    assert artifacts_url({"CI_JOB_URL": "https://g/j/1"}) == "https://g/j/1/artifacts/browse"
+    assert artifacts_url({}) == ""
 
 
 @pytest.mark.parametrize("name", ["action.yml", "templates/qoslab.gitlab-ci.yml", *OF_PROJECTS])
@@ -349,7 +349,7 @@ def test_templates_use_existing_options(name: str) -> None:
     calls = [shlex.split(line.split("#")[0]) for line in re.findall(r"^[\s-]*(qoslab (?!: ).*)$", text, re.MULTILINE)]
     assert calls
     for words in calls:
-        command = group.get_command(click.Context(group), words[1])
+        command = command_group.get_command(click.Context(command_group), words[1])
         assert command is not None, words
         known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, words

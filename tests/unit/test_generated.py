@@ -15,7 +15,7 @@ import pytest
 from levels import long_cases
 from qoslab.cli import main
 from qoslab.generate import FILES, LINE, section_name
-from qoslab.generate.format_types import formats_module
+from qoslab.generate.format_types import formats_source
 
 TOP = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def test_generated_files_are_current(path: str) -> None:
 
 
 @pytest.mark.long
-def test_the_command_reports_that_no_file_is_stale(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_reports_that_no_file_is_stale(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "--check"]) == 0
     assert capsys.readouterr().out == ""
 
@@ -56,18 +56,18 @@ def of(name: str, text: str) -> str:
     return found[1] or found[2]
 
 
-def test_a_key_that_the_data_plane_adds_is_typed(schemas: Path) -> None:
+def test_key_that_the_data_plane_adds_is_typed(schemas: Path) -> None:
     ring = {"full": {"type": ["integer", "null"]}, "held": {"type": "array", "items": {"$ref": "#/$defs/Count"}}}
     for schema in ("qos-router-counters", "qos-sim-result", "qos-sim-explanation"):
         change(schemas, schema, lambda types: types["RingCounters"]["properties"].update(ring))
-    assert of("RingCounters", formats_module(schemas)).splitlines()[-2:] == [
+    assert of("RingCounters", formats_source(schemas)).splitlines()[-2:] == [
         "    full: int | None",
         "    held: NotRequired[list[Count]]",
     ]
 
 
 def test_fields_with_a_default_may_be_omitted_in_input() -> None:
-    text = formats_module(TOP)
+    text = formats_source(TOP)
     assert of("ShapeConfig", text).splitlines() == [
         "    bc: NotRequired[ShapeBurst | None]",
         "    be: NotRequired[ShapeBurst | None]",
@@ -80,13 +80,13 @@ def test_fields_with_a_default_may_be_omitted_in_input() -> None:
     assert of("PolicyClassPart", text).splitlines().count("    name: NotRequired[str]") == 1
 
 
-def test_a_type_that_differs_between_schemas_is_refused(schemas: Path) -> None:
+def test_type_that_differs_between_schemas_is_refused(schemas: Path) -> None:
     change(schemas, "qos-sim-result", lambda types: types["Count"]["properties"].update(more={"type": "integer"}))
     with pytest.raises(ValueError, match="qos-sim-result has a different Count from the earlier schemas"):
-        formats_module(schemas)
+        formats_source(schemas)
 
 
-def test_the_types_can_be_imported() -> None:
+def test_types_can_be_imported() -> None:
     """Import the types, which are otherwise used in annotations only."""
     made = importlib.import_module("qoslab.system.program_formats")
     assert made.ShapeMode == Literal["average", "peak"]

@@ -13,7 +13,7 @@ from qoslab.genie import direct
 from qoslab.genie import show_parser as parsing
 from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
-from qoslab.genie.show_parser import Parsed, parse
+from qoslab.genie.show_parser import ParsedOutput, parse
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
 
@@ -75,7 +75,7 @@ def test_shaper_of_the_article_is_reproduced(form: str) -> None:
     assert "unrecognised" not in found
 
 
-def test_a_peak_shaper_is_recognised_by_its_two_rates() -> None:
+def test_peak_shaper_is_recognised_by_its_two_rates() -> None:
     text = read("shape.classic").replace("1000000/1000000", "2000000/1000000")
     found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Shape", "class-default")
     assert (found["shape_type"], found["target_shape_rate"], found["shape_cir_bps"]) == ("peak", 2000000, 1000000)
@@ -127,7 +127,7 @@ def test_nested_policies_are_parsed_in_both_directions() -> None:
     assert "unrecognised" not in str(parsed)
 
 
-def test_an_unknown_line_is_shown_not_dropped() -> None:
+def test_unknown_line_is_shown_not_dropped() -> None:
     text = read("police.classic") + "      weighing of anchors 17\n"
     found = class_of(parse_policy_map_interface(text), "FastEthernet0/1", "output", "Police", "class-default")
     assert found["unrecognised"] == ["weighing of anchors 17"]
@@ -180,8 +180,8 @@ def test_parser_accepts_all_forms_of_the_command() -> None:
 
 
 def test_unparsed_output_has_a_reason() -> None:
-    assert parse("ios", "show tides", "high\n") == Parsed(None, "there is no parser for 'show tides' of ios")
-    assert parse("ios", "show policy-map interface", "\n") == Parsed(None, "the parser recognised nothing in it")
+    assert parse("ios", "show tides", "high\n") == ParsedOutput(None, "there is no parser for 'show tides' of ios")
+    assert parse("ios", "show policy-map interface", "\n") == ParsedOutput(None, "the parser recognised nothing in it")
 
 
 def test_commands_known_to_genie_for_ios_xe_only_are_parsed() -> None:
@@ -303,14 +303,14 @@ QUEUE = """\
 )
 def test_output_parsed_without_genie_equals_that_of_genie(command: str, text: str) -> None:
     found = direct.parse(command, text)
-    assert direct.parses(command) and found == parse("ios", command, text)
+    assert direct.supports_command(command) and found == parse("ios", command, text)
     assert found is not None and found.parsed
     assert direct.parse(command, "") == parse("ios", command, "")
 
 
-def test_the_parser_of_interfaces_is_the_one_in_genies_table() -> None:
+def test_parser_of_interfaces_is_the_one_in_genies_table() -> None:
     for command in ("show interfaces", "show interfaces FastEthernet0/1"):
-        looked_up = parsing._looked_up("ios", command, None)
+        looked_up = parsing._find_parser("ios", command, None)
         assert looked_up is not None
         named = command.partition("interfaces ")[2] or None
-        assert parsing._of_interfaces(named) == looked_up[:2]
+        assert parsing._interface_parser(named) == looked_up[:2]

@@ -56,7 +56,7 @@ def test_flows_with_different_ends_do_not_exceed_the_line() -> None:
     assert dict(steady_figures(columns(intervals), flows=columns(flows)))["goodput.steady"] == pytest.approx(8.67e6)
 
 
-def test_a_pause_between_flows_is_part_of_their_time() -> None:
+def test_pause_between_flows_is_part_of_their_time() -> None:
     flows, intervals = cell((flow("a", 0, 2, 1e6), 1), (flow("b", 8, 2, 1e6), 1))
     assert total_bps(columns(flows)) == pytest.approx(4e6 / 10)
     assert list(reported_throughput(intervals, flows)[ALL]) == pytest.approx([1e6, 1e6, *[0] * 6, 1e6, 1e6])
@@ -72,14 +72,14 @@ def test_unreported_bytes_are_placed_in_the_unreported_time() -> None:
     assert Timeline.of(columns(more), columns(intervals)).between(0, 5) == pytest.approx(10e6)
 
 
-def test_a_report_beyond_the_end_of_its_flow_is_cut_there() -> None:
+def test_report_beyond_the_end_of_its_flow_is_cut_there() -> None:
     flows, intervals = cell((flow("a", 0, 2.1, 1e6), 0.5))
     intervals.loc[intervals.index[-1], "end_s"] = 2.5
     assert Timeline.of(columns(flows), columns(intervals)).between(2.0, 2.1) == pytest.approx(1e5)
 
 
 @pytest.mark.parametrize("given_cell", [ENDS, MIXED], ids=["other ends", "other intervals"])
-def test_the_mean_of_each_curve_is_the_goodput_of_its_flows(given_cell: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+def test_mean_of_each_curve_is_the_goodput_of_its_flows(given_cell: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     flows, intervals = given_cell
     curves = reported_throughput(intervals, flows)
     assert curves[ALL].mean() == pytest.approx(total_bps(columns(flows)))

@@ -53,7 +53,7 @@ def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         ("x86_64-pc-windows-gnu", "x86_64-pc-windows-gnu", "gnu"),
     ],
 )
-def test_a_target_is_parsed(target: str, triple: str, system: str) -> None:
+def test_build_target_is_parsed(target: str, triple: str, system: str) -> None:
     assert (hatch_build.triple_of(target), hatch_build.system_of(target)) == (triple, system)
 
 
@@ -86,7 +86,7 @@ def test_a_target_is_parsed(target: str, triple: str, system: str) -> None:
         ),
     ],
 )
-def test_a_wheel_is_built_for_a_target(
+def test_wheel_is_built_for_a_target(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     variable: str,
@@ -146,7 +146,7 @@ def test_missing_requirements_of_zig_are_named(tmp_path: Path, monkeypatch: pyte
         hook.initialize("standard", {"force_include": {}, "shared_data": {}})
 
 
-def test_the_wheel_name_has_the_newest_required_glibc(tmp_path: Path) -> None:
+def test_wheel_name_has_the_newest_required_glibc(tmp_path: Path) -> None:
     machine = platform.machine()
     own = hatch_build.platform_tag([Path(os.path.realpath("/bin/ls"))])
     found = re.fullmatch(rf"manylinux_2_(\d+)_{machine}", own)

@@ -48,7 +48,7 @@ def test_base_experiment_is_valid(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["YAML: a key that is no text", "YAML: a value that is no text"])
-def test_a_file_that_is_not_text_is_refused_with_its_line(tmp_path: Path, name: str) -> None:
+def test_file_that_is_not_text_is_refused_with_its_line(tmp_path: Path, name: str) -> None:
     file = written(tmp_path, CASES[name])
     with pytest.raises(ExperimentError) as raised:
         load_experiment(file)
@@ -218,7 +218,7 @@ def test_device_error_is_escaped(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     def refuse(*_: object, **__: object) -> None:
         raise DeviceError(FOREIGN, hint=FOREIGN)
 
-    monkeypatch.setattr(cli.group, "main", refuse)
+    monkeypatch.setattr(cli.command_group, "main", refuse)
     assert main(["list"]) == 2
     assert capsys.readouterr().err == f"qoslab: {SHOWN}\n  {SHOWN}\n"
 

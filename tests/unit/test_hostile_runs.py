@@ -27,9 +27,9 @@ from qoslab.analysis.steady import steps
 from qoslab.analysis.timeline import STEPS_MOST
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.live.openmetrics import exposition
-from qoslab.live.page import page_of
-from qoslab.live.screen import screen
+from qoslab.live.openmetrics import metrics_exposition
+from qoslab.live.page import page_content
+from qoslab.live.screen import render_screen
 from qoslab.live.watched import WatchedRun
 from qoslab.results import Cell, RunFolder, sealed_files, tables
 from qoslab.results.progress import PROGRESS
@@ -57,7 +57,7 @@ DAMAGE = {
 @pytest.fixture(autouse=True)
 def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make `watch` read again without waiting, and at this process's priority."""
-    monkeypatch.setattr("qoslab.cli.watch.EVERY_S", 0)
+    monkeypatch.setattr("qoslab.cli.watch.REFRESH_INTERVAL_S", 0)
     monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0)
     monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)
 
@@ -118,7 +118,7 @@ def test_links_out_of_a_run_are_refused(
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("file", ["/etc/hostname", "../secret", "observations/../../../../../secret"])
-def test_an_observation_is_a_file_of_its_cell(run: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
+def test_observation_is_a_file_of_its_cell(run: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
     record = first_cell(run)
     sample_run.change_json(record, lambda cell: cell["observed"].append({**cell["observed"][0], "file": file}))
     sample_run.reseal(run)
@@ -162,10 +162,10 @@ def test_text_of_a_hostile_run_is_escaped_or_omitted(run: Path, capsys: pytest.C
         watched.look()
         shown = io.StringIO()
         console = Console(file=shown, force_terminal=False, width=200)
-        console.print(screen(watched, console))
+        console.print(render_screen(watched, console))
         assert "interrupted" in shown.getvalue() and "\x1b" not in shown.getvalue()
-        json.dumps(page_of(watched), allow_nan=False)
-        assert exposition(watched)
+        json.dumps(page_content(watched), allow_nan=False)
+        assert metrics_exposition(watched)
 
 
 @pytest.mark.sample(12)
@@ -179,10 +179,10 @@ def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
     file.write_text(re.sub(rf'"{key}":[^,{{}}]*', lambda _: f'"{key}":{value}', file.read_text()))
     watched = WatchedRun(RunFolder(run))
     watched.look()
-    json.dumps(page_of(watched), allow_nan=False)
-    assert exposition(watched)
+    json.dumps(page_content(watched), allow_nan=False)
+    assert metrics_exposition(watched)
     console = Console(file=io.StringIO(), width=200)
-    console.print(screen(watched, console))
+    console.print(render_screen(watched, console))
 
 
 @pytest.mark.sample(3)
@@ -290,7 +290,7 @@ def test_endless_files_are_not_read(
     assert re.search(f"policed/1: {message}", capsys.readouterr().out)
 
 
-def test_an_oversized_file_of_changes_is_ignored(run: Path, small_machine: None) -> None:
+def test_oversized_file_of_changes_is_ignored(run: Path, small_machine: None) -> None:
     file = run / "restore" / "1" / "changes.json"
     file.parent.mkdir(parents=True)
     file.write_text("{}")
@@ -391,7 +391,7 @@ def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.C
         {"@id": "a\nqoslab: all checksums match", "sha256": "0" * 64, "contentSize": 1},
     ],
 )
-def test_a_hostile_list_of_an_ro_crate_is_damage(
+def test_hostile_list_of_an_ro_crate_is_damage(
     run: Path, capsys: pytest.CaptureFixture[str], entry: dict[str, Any]
 ) -> None:
     (run / "ro-crate-metadata.json").write_text(json.dumps({"@graph": [entry]}))

@@ -14,15 +14,15 @@ from test_schedule import GRID
 from experiment_files import experiment_file
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.model.instants import Demand
+from qoslab.model.instants import MeasurementDemand
 from qoslab.plan import Cell, Options, make_plan
 from qoslab.results import find_run
 from qoslab.run import identity
 from qoslab.run.cluster import remote_worker
-from qoslab.run.cluster.remote import VersionError, outcome_of, plain_task
+from qoslab.run.cluster.remote import VersionError, parse_outcome, serialise_task
 from qoslab.run.task import CellTask, cell_key, make_task
 from qoslab.schema import load_sweep
-from qoslab.system.programs import own_program
+from qoslab.system.programs import find_own_program
 from verdicts import newest_run, status_of
 
 SOURCES = Path(identity.__file__).parents[2]
@@ -38,7 +38,7 @@ def planned(tmp_path: Path) -> Cell:
 @pytest.fixture
 def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Provide a simulator with the same version and other bytes."""
-    program = Path(shutil.copy(own_program("qos-sim"), tmp_path / "qos-sim"))
+    program = Path(shutil.copy(find_own_program("qos-sim"), tmp_path / "qos-sim"))
     with program.open("ab") as handle:
         handle.write(b"\0")
     monkeypatch.setenv("QOSLAB_QOS_SIM", str(program))
@@ -60,27 +60,27 @@ def test_changed_program_changes_the_result_key(
 
 
 def test_changed_sources_change_the_result_key(planned: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, own = cell_key(planned, {}), identity.made_with(("qos-sim",))
-    monkeypatch.setattr(identity, "sources", lambda: "0" * 64)
+    before, own = cell_key(planned, {}), identity.software_line(("qos-sim",))
+    monkeypatch.setattr(identity, "hash_sources", lambda: "0" * 64)
     assert cell_key(planned, {}) != before
-    assert identity.made_with(("qos-sim",)) != own
+    assert identity.software_line(("qos-sim",)) != own
 
 
 def test_sources_include_every_module_that_affects_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    names = [name for name, _ in identity._sources()]
+    names = [name for name, _ in identity._source_files()]
     assert {"qoslab/run/task.py", "qoslab/simulation/scenario.py", "qoslab/ios/compile.py"} <= set(names)
     assert any(name.startswith("playbooks/") for name in names)
     assert not any("/report/" in name or "__pycache__" in name for name in names)
     copy = tmp_path / "task.py"
     copy.write_text("changed")
-    changed = [(name, copy if name == "qoslab/run/task.py" else path) for name, path in identity._sources()]
-    before = identity.sources()
-    monkeypatch.setattr(identity, "_sources", lambda: iter(changed))
-    identity.sources.cache_clear()
+    changed = [(name, copy if name == "qoslab/run/task.py" else path) for name, path in identity._source_files()]
+    before = identity.hash_sources()
+    monkeypatch.setattr(identity, "_source_files", lambda: iter(changed))
+    identity.hash_sources.cache_clear()
     try:
-        assert identity.sources() != before
+        assert identity.hash_sources() != before
     finally:
-        identity.sources.cache_clear()
+        identity.hash_sources.cache_clear()
 
 
 def module_file(name: str) -> Path | None:
@@ -115,29 +115,29 @@ def test_sources_include_every_module_that_affects_validity() -> None:
             left |= set(imported(path))
     assert {"qoslab.run.cell.journal", "qoslab.results.folder", "qoslab.analysis.conservation"} <= reached
     files = {path.relative_to(SOURCES).as_posix() for name in reached if (path := module_file(name)) is not None}
-    named = {name for name, _ in identity._sources()}
+    named = {name for name, _ in identity._source_files()}
     assert sorted(files - named) == []
     readers = {name.removeprefix("qoslab/") for name in named if name.split("/")[1] in identity.READERS}
-    assert readers == identity.DECIDING == {each for each in readers if f"qoslab/{each}" in files}
+    assert readers == identity.RESULT_DEFINING_PACKAGES == {each for each in readers if f"qoslab/{each}" in files}
 
 
-def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_with_another_program_is_refused(planned: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     task = make_task(planned, {})
-    sent = plain_task(task)
+    sent = serialise_task(task)
     ours = sent["version"]
-    assert identity.sources()[:16] in ours and "qos-sim " in ours
-    monkeypatch.setattr(identity, "program", lambda name: "f" * 64)
+    assert identity.hash_sources()[:16] in ours and "qos-sim " in ours
+    monkeypatch.setattr(identity, "hash_program", lambda name: "f" * 64)
     reply = remote_worker.run_cell(sent)
     assert reply == {"version": ours.rpartition(" ")[0] + " " + "f" * 16}
     monkeypatch.undo()
     with pytest.raises(VersionError, match=rf"has qoslab .* qos-sim f{{16}}, this is qoslab {ours}") as caught:
-        outcome_of(task, reply)
+        parse_outcome(task, reply)
     assert isinstance(caught.value, UserError) and "same programs" in caught.value.hint
 
 
 def test_requirements_of_expectations_reach_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the expectations of the experiment, here and at a remote worker."""
-    reported: dict[str, Demand] = {}
+    reported: dict[str, MeasurementDemand] = {}
 
     class Worker:
         def run(self, task: CellTask, cell: object) -> None:
@@ -145,15 +145,19 @@ def test_requirements_of_expectations_reach_the_measurement(monkeypatch: pytest.
             reported[task.identity.arm] = task.demand
             raise UserError("enough")
 
-    monkeypatch.setattr(remote_worker, "_worker", lambda lab: (Worker(), Path()))
+    monkeypatch.setattr(remote_worker, "_thread_worker", lambda lab: (Worker(), Path()))
     for name, arms in (("policing-vs-shaping", {"unrestricted", "policed", "shaped"}), ("tx-ring-limit", {"cbr"})):
         plan = make_plan(load_sweep(EXPERIMENT.with_name(f"{name}.yml"), {}), Options(lab="simulated"))
         for cell in plan.cells:
             if cell.identity.arm in arms:
                 arms.remove(cell.identity.arm)
-                assert "enough" in remote_worker.run_cell(plain_task(make_task(cell, {})))["error"]
-    asked = {"policed": Demand(by_counter=True), "shaped": Demand(times_s=(5.7,)), "cbr": Demand(one_packet=True)}
-    assert reported == {"unrestricted": Demand(), **asked}
+                assert "enough" in remote_worker.run_cell(serialise_task(make_task(cell, {})))["error"]
+    asked = {
+        "policed": MeasurementDemand(by_counter=True),
+        "shaped": MeasurementDemand(times_s=(5.7,)),
+        "cbr": MeasurementDemand(one_packet=True),
+    }
+    assert reported == {"unrestricted": MeasurementDemand(), **asked}
 
 
 def test_changed_trigger_changes_the_result_key(tmp_path: Path) -> None:
@@ -178,8 +182,8 @@ def test_run_resumes_only_with_its_original_version(
     assert status == status_of(newest_run(tmp_path)) in (0, 1)
     run = find_run(Path("runs"))
     versions = run.manifest().versions
-    assert versions["qos-sim, program"] == f"SHA-256 {identity.program('qos-sim')}"
-    assert versions["qoslab, sources"] == f"SHA-256 {identity.sources()}"
+    assert versions["qos-sim, program"] == f"SHA-256 {identity.hash_program('qos-sim')}"
+    assert versions["qoslab, sources"] == f"SHA-256 {identity.hash_sources()}"
     assert versions["QOSLAB_QOS_SIM"] == str(another)
     monkeypatch.delenv("QOSLAB_QOS_SIM")
     status = main(["run", "--resume", str(run.path)])

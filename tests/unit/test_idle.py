@@ -18,7 +18,7 @@ from qoslab.model.experiment import Node, Route
 from qoslab.report import gate
 from qoslab.report.page import build_page, verdict
 from qoslab.results import RunFolder
-from qoslab.run.cell.flows import unreached
+from qoslab.run.cell.flows import unreachable_reason
 from qoslab.schema import load_sweep
 from qoslab.schema.idle import idle_warnings
 
@@ -118,7 +118,7 @@ def test_ineffective_configuration_is_found_before_the_run(tmp_path: Path, templ
     assert expected in found
 
 
-def test_a_warning_is_at_the_line_of_the_template(tmp_path: Path) -> None:
+def test_warning_is_at_the_line_of_the_template(tmp_path: Path) -> None:
     file = written(tmp_path, "! comment\nclass-map match-all VOICE\n" + POLICY + OUT.replace("0/1", "0/0"))
     places = [(Path(each.file).name, each.line) for each in idle_warnings(load_sweep(file))]
     assert places == [("t.j2", 2), ("t.j2", 14)]
@@ -179,7 +179,7 @@ EMPTY = 'no packet matches both "match dscp ef" and "match dscp af41"'
 IDLE = f"arm policy: R1 FastEthernet0/1 output: class class-default/VOICE matched 0 of 100 packets ({EMPTY})"
 
 
-def test_a_run_warns_everywhere_of_a_class_without_packets(
+def test_run_warns_everywhere_of_a_class_without_packets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     template = "class-map match-all VOICE\n match dscp ef\n match dscp af41\n" + POLICY + OUT
@@ -198,7 +198,7 @@ def test_a_run_warns_everywhere_of_a_class_without_packets(
     assert [note.level for note in gate.notes_at(outcome, "")] == ["warning"]
 
 
-def test_a_run_warns_of_a_policy_without_packets_and_of_output_without_values(
+def test_run_warns_of_a_policy_without_packets_and_of_output_without_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observe = "observe:\n  - {node: R1, command: show policy-map interface FastEthernet0/1, when: after}\n"
@@ -259,7 +259,7 @@ def test_shortened_run_does_not_fail_for_unreached_values(
     assert message in capsys.readouterr().out
 
 
-def test_a_value_of_an_idle_class_fails_in_a_shortened_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_of_an_idle_class_fails_in_a_shortened_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     later = EXPECTED.replace("time 1800 ms", "bytes 1 MB")
     file = written(tmp_path, "class-map match-all VOICE\n" + POLICY + OUT, later)
     monkeypatch.chdir(tmp_path)
@@ -278,4 +278,4 @@ def test_traffic_to_an_unreachable_host_names_the_missing_route(tmp_path: Path) 
     cell = RunFolder.create(tmp_path / "runs", "e", datetime(2026, 1, 1, tzinfo=UTC)).cell("policy")
     cell.write_experiment(experiment)
     (flow,) = experiment.traffic
-    assert unreached(cell, flow) == "no route from server to 10.0.1.2"
+    assert unreachable_reason(cell, flow) == "no route from server to 10.0.1.2"

@@ -27,12 +27,12 @@ def packages(stage: str) -> set[str]:
     return set(found[1].replace("\\", " ").split())
 
 
-def test_the_image_meets_every_check_of_doctor() -> None:
+def test_image_meets_every_check_of_doctor() -> None:
     needed = {package for _, _, package, need in TOOLS if need == "required"}
     assert needed - {"coreutils"} <= packages("product")
 
 
-def test_the_development_container_has_every_requirement_of_the_checks() -> None:
+def test_development_container_has_every_requirement_of_the_checks() -> None:
     """Check the container: the bootstrap finds the requirements; anything that it installed would be lost."""
     bootstrap = (TOP / "qoslab").read_text()
     missing = bootstrap[bootstrap.index("missing() {") : bootstrap.index("python_packages() {")]
@@ -44,7 +44,7 @@ def test_the_development_container_has_every_requirement_of_the_checks() -> None
     assert {"cargo", "rustc", "rust-clippy", "rustfmt", "python3-venv"} <= packages("devcontainer")
 
 
-def test_the_build_context_has_only_the_sources_of_the_wheel() -> None:
+def test_build_context_has_only_the_sources_of_the_wheel() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())
     sources = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     lines = (TOP / ".containerignore").read_text().splitlines()
@@ -54,7 +54,7 @@ def test_the_build_context_has_only_the_sources_of_the_wheel() -> None:
     assert "*" in lines
 
 
-def test_the_development_container_is_a_stage_with_the_options_of_the_hint() -> None:
+def test_development_container_is_a_stage_with_the_options_of_the_hint() -> None:
     text = (TOP / ".devcontainer/devcontainer.json").read_text()
     config = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
     assert config["build"]["target"] in STAGES
@@ -63,7 +63,7 @@ def test_the_development_container_is_a_stage_with_the_options_of_the_hint() -> 
     assert OPTION.findall(with_podman) == ["unmask=ALL"]
 
 
-def test_the_page_names_the_options_of_the_hint() -> None:
+def test_page_names_the_options_of_the_hint() -> None:
     page = " ".join((TOP / "docs/install.md").read_text().split())
     assert set(OPTION.findall(page)) == set(OPTION.findall(CONTAINER_HINT))
 

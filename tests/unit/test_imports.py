@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from syntax import statements
 
-from qoslab.generate.architecture import drawing, layers
+from qoslab.generate.architecture import draw_architecture, read_layers
 
 TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "src" / "qoslab"
@@ -53,7 +53,7 @@ ALLOWED = {
 def order() -> list[str]:
     """Return the modules of the tables, from the bottom layer up; those of one row from left to right."""
     page = (TOP / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
-    return [name for layer in reversed(layers(page)) for name in layer.packages]
+    return [name for layer in reversed(read_layers(page)) for name in layer.packages]
 
 
 ORDER = order()
@@ -85,7 +85,7 @@ def _imports(file: Path) -> Iterator[tuple[int, str]]:
 FILES = sorted(file for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE or file.name != "__init__.py")
 
 
-def test_the_table_lists_every_package() -> None:
+def test_table_lists_every_package() -> None:
     assert len(ORDER) == len(set(ORDER))
     assert {module_of(file) for file in FILES} <= set(ORDER), (
         "add the module to a table of docs/internals/architecture.md"
@@ -95,11 +95,11 @@ def test_the_table_lists_every_package() -> None:
 def test_drawing_has_each_package_in_its_layer_and_numbers_the_path_of_a_run() -> None:
     tables = "### Below\n\n| `low`, `other` | x |\n\n### Above\n\n| `top` | x |\n"
     page = f"Path of a run: `top` → `low`\n\n## Packages\n\n{tables}"
-    svg = drawing(page)
+    svg = draw_architecture(page)
     texts = re.findall(r">([^<>\n]+)</text>", svg)
     assert texts == ["Above", "top", "1", "Below", "low", "2", "other"]
     with pytest.raises(ValueError, match="names gone, expected packages that are in the tables"):
-        drawing(page.replace("`top` →", "`gone` →"))
+        draw_architecture(page.replace("`top` →", "`gone` →"))
 
 
 def test_imports_follow_the_layers() -> None:
@@ -216,7 +216,7 @@ def test_only_one_module_imports_the_virtual_lab() -> None:
 
 
 def test_kinds_of_labs_are_not_imported_by_name() -> None:
-    """Check the registry: the workers of a kind of lab are found by its name (`qoslab.run.workers.machinery`)."""
+    """Check the registry: the workers of a kind of lab are found by its name (`qoslab.run.workers.lab_machinery`)."""
     allowed = {"qoslab.run.workers", "qoslab.run.workers.base", "qoslab.run.workers.virtual.access"}
     imported = graph(FILES)
     found = {

@@ -22,15 +22,15 @@ from qoslab.ios.commands.class_map import class_map_block
 from qoslab.ios.commands.ipv6_access_list import ipv6_access_list_block
 from qoslab.ios.commands.policy_map import policy_map_block, policy_order
 from qoslab.ios.device_config.config_equivalence import configuration_differences
-from qoslab.ios.device_config.normalise import spelled_out
+from qoslab.ios.device_config.normalise import fill_in_defaults
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import Amount, PolicyClass, PolicyMap, QueueLimit
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from qoslab.model.experiment import Topology
 from qoslab.plan import Options, make_plan
 from qoslab.platforms import MODELS
-from qoslab.platforms.startup import hardware, startup_config
+from qoslab.platforms.startup import router_hardware, startup_config
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
 
@@ -167,7 +167,7 @@ service-p out Edge
     ],
     ids=["short", "default action", "other form", "bursts spelled out", "unknown lines", "nothing there", "nothing"],
 )
-def test_equivalent_spellings_verify(asked: str) -> None:
+def test_equivalent_spellings_pass_verification(asked: str) -> None:
     assert configuration_differences(asked, RUNNING) == []
 
 
@@ -245,7 +245,7 @@ def test_differences_are_reported_in_ios_syntax(now: str, instead: str, message:
     assert message in found, found
 
 
-def test_the_order_of_classes_matters() -> None:
+def test_order_of_classes_matters() -> None:
     classes = "class-map match-all A\n match dscp ef\nclass-map match-all B\n match cos 1\n"
     asked = classes + "policy-map P\n class B\n  set dscp af11\n class A\n  set dscp af12\n"
     running = f"version 12.4\n{classes}policy-map P\n class A\n  set dscp af12\n class B\n  set dscp af11\nend\n"
@@ -254,7 +254,7 @@ def test_the_order_of_classes_matters() -> None:
     ]
 
 
-def test_earlier_configuration_can_stay() -> None:
+def test_verification_permits_earlier_configuration() -> None:
     before = "version 12.4\naccess-list 10 permit 10.0.0.1\npolicy-map P\n class class-default\n  set dscp ef\nend\n"
     asked = "access-list 10 permit 10.0.0.2\npolicy-map P\n class class-default\n  set cos 1\n"
     now = before.replace("0.1\n", "0.1\naccess-list 10 permit 10.0.0.2\n").replace("ef\n", "ef\n  set cos 1\n")
@@ -269,7 +269,7 @@ def test_earlier_configuration_can_stay() -> None:
     ]
 
 
-def test_removing_lines_are_compared() -> None:
+def test_removals_are_compared_with_the_running_configuration() -> None:
     asked = "interface FastEthernet0/0\n no ip nat inside\n no service-policy output Elsewhere\nno ip cef\n"
     assert configuration_differences(asked, RUNNING) == [
         "interface FastEthernet0/0: configured `no ip nat inside`, but `ip nat inside` is active",
@@ -297,7 +297,7 @@ interface gi1/0/15
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("made", ["Loopback0", "Null0", "Vlan1", "Tunnel0", "Port-channel1", "Dialer1", "BVI1"])
-def test_an_interface_created_by_a_configuration_causes_no_conflict(made: str) -> None:
+def test_interface_created_by_a_configuration_causes_no_conflict(made: str) -> None:
     there = RUNNING.replace("interface Dialer1\n", f"interface {made}\n", 1)
     assert f"interface {made}\n" in there
     assert configuration_differences(ASKED, there) == []
@@ -307,7 +307,7 @@ def test_an_interface_created_by_a_configuration_causes_no_conflict(made: str) -
 
 def test_switch_configuration_is_verified() -> None:
     router = FakeRouter("3750G")
-    apply(router.device, SWITCH)
+    apply_config(router.device, SWITCH)
     printed = typed(router, "terminal length 0\nshow running-config\n")
     printed = printed.partition("show running-config\n")[2].rpartition("R1#")[0]
     printed = printed.replace("!\ninterface", "!\nspanning-tree mode pvst\n!\ninterface", 1)
@@ -338,9 +338,9 @@ def test_shipped_configurations_are_missing_before_and_verify_after() -> None:
     assert len(configurations) > 30 // every(5)
     login = {"user": "lab", "password": "lab", "enable": "lab"}
     for name, router, topology, text in configurations:
-        device = parse_config(startup_config(topology, router, login), hardware(topology, router))
+        device = parse_config(startup_config(topology, router, login), router_hardware(topology, router))
         before = render(device)
-        apply(device, text)
+        apply_config(device, text)
         family = device.hardware.family
         assert configuration_differences(text, render(device), before=before, family=family) == [], name
         if render(device) != before:
@@ -424,19 +424,19 @@ CLUTTER = ("no service pad\n", "router ospf 1\n network 10.0.0.0 0.0.0.255 area 
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_any_accepted_spelling_verifies(data: DataObject) -> None:
+def test_any_accepted_spelling_passes_verification(data: DataObject) -> None:
     device = replace(data.draw(devices()), banner_motd=None)
     asked = data.draw(spelled(device))
     router = Device(device.hardware)
     try:
-        apply(router, asked)
+        apply_config(router, asked)
     except IosError:
         assume(False)
     clutter = "".join(data.draw(st.lists(st.sampled_from(CLUTTER))))
     running = render(router).replace("!\nhostname", f"!\n{clutter}hostname")
     assert configuration_differences(asked, running) == []
     # As a router prints that fills in what was left out. The burst of 4 ms of a slow shaper is less than one may type.
-    printed = render(spelled_out(router))
+    printed = render(fill_in_defaults(router))
     try:
         parse_config(printed, router.hardware)
     except IosError:
@@ -502,7 +502,7 @@ def changed_devices(device: Device) -> list[Device]:
             made = device.copy()
             made.class_maps[class_map.name] = replace(class_map, criteria=class_map.criteria[1:])
             found.append(made)
-    return [made for made in found if spelled_out(made) != spelled_out(device)]
+    return [made for made in found if fill_in_defaults(made) != fill_in_defaults(device)]
 
 
 @given(st.data())
@@ -521,7 +521,7 @@ def test_any_single_change_is_found(data: DataObject) -> None:
     assert configuration_differences(asked, render(other)) != []
 
 
-def test_models_of_the_virtual_lab_verify() -> None:
+def test_configurations_of_all_virtual_models_pass_verification() -> None:
     for name in ("3725", "2811"):
         running = render(parse_config(ASKED, MODELS[name].hardware()))
         assert configuration_differences(ASKED, running) == []

@@ -9,7 +9,7 @@ from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from rollback_lines import undo_lines
 
@@ -30,7 +30,7 @@ def test_later_value_replaces_the_earlier_one() -> None:
     ]
 
 
-def test_a_default_is_printed_when_it_is_disabled() -> None:
+def test_default_is_printed_when_it_is_disabled() -> None:
     assert lines("no service pad") == ["no service pad"]
     assert lines("no service pad\nservice pad") == []
     assert lines("no ip http server") == ["no ip http server"]
@@ -50,13 +50,13 @@ def test_no_form_removes_a_line() -> None:
     assert lines("archive\n path flash:a\n maximum 5\n no maximum") == ["archive", " path flash:a"]
 
 
-def test_an_inert_block_is_stored_with_its_indentation() -> None:
+def test_inert_block_is_stored_with_its_indentation() -> None:
     block = ["key chain K", " key 1", "  key-string a", " key 2", "  key-string a"]
     assert lines("\n".join(block)) == block
     assert lines("\n".join(block + block)) == block
 
 
-def test_a_block_ends_at_the_next_command() -> None:
+def test_block_ends_at_the_next_command() -> None:
     """Type a block without indentation: a line belongs to the block unless a command begins like it."""
     device = parse_config("ip dhcp pool P\nnetwork 10.0.0.0 255.0.0.0\nhostname R9\n", HARDWARE)
     assert device.hostname == "R9"
@@ -66,7 +66,7 @@ def test_a_block_ends_at_the_next_command() -> None:
 
 
 def test_inert_lines_are_reported_once_each() -> None:
-    remarks = apply(Device(HARDWARE), "hostname R1\nno ip http server\narchive\n log config\n  hidekeys\n")
+    remarks = apply_config(Device(HARDWARE), "hostname R1\nno ip http server\narchive\n log config\n  hidekeys\n")
     assert [(remark.number, remark.line.text, remark.line.about) for remark in remarks] == [
         (2, "no ip http server", "web server and flow export"),
         (3, "archive", "the chassis and its management"),
@@ -82,7 +82,7 @@ def test_shapers_accept_frame_relay_adaptation() -> None:
     assert [line for line in lines(text) if "shape" in line] == printed
     assert lines("\n".join(lines(text))) == lines(text)
     assert lines(f"{text}\n  no shape adaptive\n  no shape fecn-adapt") == lines(SHAPED)
-    remarks = apply(Device(HARDWARE), text)
+    remarks = apply_config(Device(HARDWARE), text)
     about = "Frame Relay congestion bits, which no frame here carries"
     assert [(each.number, each.line.about) for each in remarks] == [(4, about), (5, about), (6, about)]
     plain, shaped = (parse_config(each, HARDWARE) for each in (SHAPED, text))
@@ -146,13 +146,13 @@ hostname R1"""
     assert session.device == expected
 
 
-def test_an_indented_line_belongs_only_to_its_block() -> None:
+def test_indented_line_belongs_only_to_its_block() -> None:
     with pytest.raises(IosError, match="Invalid input"):
         parse_config("interface fa0/0\n snmp-server location A\n", HARDWARE)
     assert lines("interface fa0/0\nsnmp-server location A\n") == ["snmp-server location A"]
 
 
-def test_a_user_has_one_password() -> None:
+def test_user_has_one_password() -> None:
     assert lines("username a secret 0 x\nusername a password 7 0822455D0A16") == ["username a password 7 0822455D0A16"]
     assert len(lines("username a password 7 0822455D0A16\nusername a privilege 1 secret 0 x")) == 1
     assert lines("username a password 7 0822455D0A16\nno username a") == []
@@ -171,11 +171,11 @@ def test_inert_lines_are_removed_and_restored() -> None:
         " no ip redirects",
     ]
     device = parse_config(after, HARDWARE)
-    apply(device, "\n".join(undo_lines(before, after, HARDWARE)))
+    apply_config(device, "\n".join(undo_lines(before, after, HARDWARE)))
     assert render(device) == before
 
 
-def test_a_certificate_is_typed_at_the_terminal() -> None:
+def test_certificate_is_typed_at_the_terminal() -> None:
     router = FakeRouter()
     certificate = "crypto pki certificate chain TP\r certificate self-signed 01\r  3082023E 308201A7\r  \tquit\rend\r"
     text = typed(router, "conf t\r" + certificate)
@@ -184,9 +184,9 @@ def test_a_certificate_is_typed_at_the_terminal() -> None:
 
 
 @pytest.mark.parametrize("subject", ["enable", "username carol"])
-def test_a_refused_secret_leaves_the_saved_one(subject: str) -> None:
+def test_refused_secret_leaves_the_saved_one(subject: str) -> None:
     device = parse_config(f"{subject} secret 9 $9$abc", HARDWARE)
     before = device.copy()
     with pytest.raises(IosError, match="secret"):
-        apply(device, f"{subject} secret 5 plain")
+        apply_config(device, f"{subject} secret 5 plain")
     assert device == before

@@ -11,9 +11,9 @@ import ansible_runner
 import pytest
 
 from qoslab.cli import main
-from qoslab.cli.init import _files
+from qoslab.cli.init import _project_files
 from qoslab.run.devices.ansible.playbooks import AnsibleSession
-from qoslab.system.shipped import shipped
+from qoslab.system.shipped import shipped_path
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ def test_playbooks_of_a_folder_are_not_run(project: Path, monkeypatch: pytest.Mo
         assert session._thread is not None
         session._thread.join(30)
     (given,) = played
-    assert Path(given["project_dir"]) == shipped("playbooks") != (project / "playbooks").resolve()
-    assert given["envvars"]["ANSIBLE_ROLES_PATH"] == str(shipped("playbooks") / "roles")
+    assert Path(given["project_dir"]) == shipped_path("playbooks") != (project / "playbooks").resolve()
+    assert given["envvars"]["ANSIBLE_ROLES_PATH"] == str(shipped_path("playbooks") / "roles")
 
 
 def test_existing_files_are_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,13 +102,13 @@ def test_empty_folder_is_accepted_under_any_of_its_names(
     (tmp_path / "link").symlink_to(mine)
     monkeypatch.chdir(tmp_path if named == "link" else mine)
     assert main(["init", named]) == 0
-    assert sorted(path.name for path in mine.iterdir()) == sorted({name.split("/")[0] for name, _ in _files()})
-    assert all((mine / name).is_file() for name, _ in _files())
+    assert sorted(path.name for path in mine.iterdir()) == sorted({name.split("/")[0] for name, _ in _project_files()})
+    assert all((mine / name).is_file() for name, _ in _project_files())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "mine"]
 
 
 @pytest.mark.parametrize("number", [1, 5])
-def test_an_empty_folder_stays_empty_if_init_fails(
+def test_empty_folder_stays_empty_if_init_fails(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -125,7 +125,7 @@ def test_an_empty_folder_stays_empty_if_init_fails(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_that_cannot_be_created_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "/proc/nobody/mine"]) == 2
     assert "/proc/nobody/mine: cannot be written: " in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

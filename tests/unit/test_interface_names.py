@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
-from qoslab.model.interface_selection import of_the_experiment
+from qoslab.ios.device_config.interface_names import IDENTITY_NAMES, InterfaceNames
+from qoslab.model.interface_selection import select_experiment_interfaces
 
 NAMES = InterfaceNames({"FastEthernet0/0": "FastEthernet0/1", "FastEthernet0/1": "GigabitEthernet0/1/0"})
 
@@ -29,7 +29,7 @@ NAMES = InterfaceNames({"FastEthernet0/0": "FastEthernet0/1", "FastEthernet0/1":
 )
 def test_sent_line_has_the_device_names(line: str, sent: str) -> None:
     assert NAMES.to_device(line) == sent
-    assert AS_THEY_ARE.to_device(line) == line
+    assert IDENTITY_NAMES.to_device(line) == line
 
 
 def test_parsed_answer_has_the_experiment_names() -> None:
@@ -44,7 +44,7 @@ def test_parsed_answer_has_the_experiment_names() -> None:
     assert NAMES.from_device(None) is None
 
 
-def test_a_port_outside_the_experiment_is_not_renamed() -> None:
+def test_port_outside_the_experiment_is_not_renamed() -> None:
     names = InterfaceNames({"FastEthernet0/0": "FastEthernet1/0", "FastEthernet0/1": "FastEthernet0/1"})
     text = {"FastEthernet0/0": "management", "FastEthernet1/0": "test", "FastEthernet0/0.7": "own", "Vlan1": "made"}
     read = names.from_device(text)
@@ -54,7 +54,7 @@ def test_a_port_outside_the_experiment_is_not_renamed() -> None:
         "own-FastEthernet0/0.7": "own",
         "Vlan1": "made",
     }
-    assert of_the_experiment(read, ["FastEthernet0/0.20"]) == {"FastEthernet0/0": "test", "Vlan1": "made"}
+    assert select_experiment_interfaces(read, ["FastEthernet0/0.20"]) == {"FastEthernet0/0": "test", "Vlan1": "made"}
     # The order of a device's list does not matter, nor does a unique name.
     assert names.from_device(dict(reversed(text.items()))) == read
     assert names.from_device({"FastEthernet0/1": 1}) == {"FastEthernet0/1": 1}

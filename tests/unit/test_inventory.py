@@ -27,14 +27,14 @@ from qoslab.run.devices.ansible_inventory import (
     write_inventory,
 )
 from qoslab.run.devices.testbed import DEVICE_RETRY_S
-from qoslab.run.devices.testbed import testbed as make_testbed
+from qoslab.run.devices.testbed import build_testbed as make_testbed
 from qoslab.run.devices.testbed import testbed_yaml as as_yaml
 
 R1 = IosAccess("127.0.0.1", "lab", "secret", 40022, "enable secret")
 R2 = EngineAccess("/proc/1/root/run/qoslab/R2/control.sock", "/opt/qos-router")
 
 
-def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
+def test_inventory_file_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "inventory.json"
     path.touch(0o644)
     write_inventory(path, {"R1": R1})
@@ -42,7 +42,7 @@ def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == ansible_inventory({"R1": R1})
 
 
-def test_variables_of_virtual_routers() -> None:
+def test_virtual_routers_have_their_connection_variables() -> None:
     children = ansible_inventory({"R1": R1, "R2": R2})["all"]["children"]
     assert children["ios"]["vars"]["ansible_network_os"] == "cisco.ios.ios"
     assert children["ios"]["vars"]["ansible_host_key_checking"] is False
@@ -59,7 +59,7 @@ def test_host_keys_are_checked_outside_a_lab() -> None:
     assert "ansible_host_key_checking" not in ansible_inventory({"R1": R1}, lab=False)["all"]["children"]["ios"]["vars"]
 
 
-def test_a_login_at_privilege_15_needs_no_enable() -> None:
+def test_login_at_privilege_15_needs_no_enable() -> None:
     access = IosAccess("192.0.2.1", "lab", "secret")
     (variables,) = ansible_inventory({"R1": access})["all"]["children"]["ios"]["hosts"].values()
     assert "ansible_become" not in variables
@@ -107,7 +107,7 @@ def test_templates_in_an_inventory_are_rendered(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.long
-def test_a_password_set_again_replaces_the_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_set_again_replaces_the_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for password in ("first-9", "second-9"):
         monkeypatch.setenv("RACK_PASSWORD", password)
         file = tmp_path / f"{password}.yml"
@@ -176,7 +176,7 @@ TOPOLOGY = Topology(
 )
 
 
-def test_the_testbed_changes_nothing_on_the_router() -> None:
+def test_testbed_changes_nothing_on_the_router() -> None:
     made = make_testbed("x", {"R1": R1, "R2": R2}, TOPOLOGY, known_hosts=Path("/run/known_hosts"))
     cli: dict[str, Any] = made["devices"]["R1"]["connections"]["cli"]
     assert cli["arguments"] == {"init_config_commands": [], "learn_hostname": True}
@@ -209,12 +209,12 @@ def test_the_testbed_changes_nothing_on_the_router() -> None:
         (Node(platform="ios", model="C8000V"), "iosxe"),
     ],
 )
-def test_the_testbed_names_the_operating_system_of_the_model(node: Node, os_name: str) -> None:
+def test_testbed_names_the_operating_system_of_the_model(node: Node, os_name: str) -> None:
     made = make_testbed("x", {"R1": R1}, Topology(nodes={"R1": node}, links=()))
     assert made["devices"]["R1"]["os"] == os_name
 
 
-def test_a_testbed_needs_an_ios_router() -> None:
+def test_testbed_needs_an_ios_router() -> None:
     with pytest.raises(DeviceError, match="no IOS router"):
         make_testbed("x", {"R2": R2})
 

@@ -10,10 +10,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from qoslab.cli import main
-from qoslab.exchange.inventory_template import inventory
+from qoslab.exchange.inventory_template import inventory_text
 from qoslab.run.devices.ansible_inventory import LabInventory, parse_lab, read_lab
 from qoslab.schema import load_experiment
-from qoslab.schema.inventory import lacking
+from qoslab.schema.inventory import inventory_obstacles
 from qoslab.schema.topology import load_topology
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
@@ -90,8 +90,8 @@ def parsed(text: str, file: Path) -> LabInventory:
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_every_experiment_has_a_complete_inventory_template(file: Path, tmp_path: Path) -> None:
     experiment = load_experiment(file)
-    found = parsed(inventory(experiment.topology, experiment.name), tmp_path / "mine.yml")
-    assert lacking(experiment, found.nodes, found.file) == []
+    found = parsed(inventory_text(experiment.topology, experiment.name), tmp_path / "mine.yml")
+    assert inventory_obstacles(experiment, found.nodes, found.file) == []
     named = {**found.nodes.hosts, **found.nodes.routers}
     assert {name: dict(settings.interfaces) for name, settings in named.items()} == {
         name: {near.interface: near.interface for _, near, _ in experiment.topology.links_of(name)}
@@ -99,7 +99,7 @@ def test_every_experiment_has_a_complete_inventory_template(file: Path, tmp_path
     }
 
 
-def test_the_template_has_known_values_and_marks_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_template_has_known_values_and_marks_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["draw", "policing-vs-shaping", "--set", "topology.links.wan.delay=10 ms", "--format", "inventory"]
     assert main(words) == 0
     assert capsys.readouterr().out == INVENTORY
@@ -108,12 +108,12 @@ def test_the_template_has_known_values_and_marks_the_rest(capsys: pytest.Capture
 def test_ansible_reads_a_template_with_a_switch(tmp_path: Path) -> None:
     experiment = load_experiment(SWITCH)
     file = tmp_path / "mine.yml"
-    file.write_text(inventory(experiment.topology, experiment.name), encoding="utf-8")
+    file.write_text(inventory_text(experiment.topology, experiment.name), encoding="utf-8")
     found = read_lab(file)
     assert {name: (access.group, access.host) for name, access in found.routers.items()} == {
         name: (group, f"{name}.fill-in.invalid") for name, group in (("R1", "ios"), ("R2", "ios"), ("SW", "ios_switch"))
     }
-    assert lacking(experiment, found.nodes, file) == []
+    assert inventory_obstacles(experiment, found.nodes, file) == []
 
 
 def test_ambiguous_yaml_names_are_quoted(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_ambiguous_yaml_names_are_quoted(tmp_path: Path) -> None:
         '      - {node: "No", interface: FastEthernet0/1, address: 10.0.0.2/24}\n'
     )
     name, topology = load_topology(file)
-    text = inventory(topology, name)
+    text = inventory_text(topology, name)
     found = parsed(text, tmp_path / "mine.yml")
     assert (found.nodes.hosts["on"].interfaces, set(found.routers)) == ({"off": "off"}, {"No"})
     assert found.nodes.emulated_by == {"yes": "line"}

@@ -12,9 +12,9 @@ from ios_configured import configured, lines_of
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.device_config.config_equivalence import configuration_differences
-from qoslab.ios.device_config.diff import lines_between
+from qoslab.ios.device_config.diff import configuration_lines_between
 from qoslab.ios.model.device import AccessGroups, Device, Generation
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from switch_strategies import switch_hardware
 
@@ -57,11 +57,11 @@ def test_data_plane_gets_the_lists_by_direction() -> None:
     assert (found["access_groups_input"], found["access_groups_output"]) == (["EDGE", "EDGE6"], ["7"])
 
 
-def test_an_unconfigured_access_list_filters_nothing() -> None:
+def test_unconfigured_access_list_filters_nothing() -> None:
     device = configured("interface Serial0/0\nip access-group NONE in\nipv6 traffic-filter NONE out\n")
     assert "access_groups_input" not in compile_device(device)["interfaces"]["Serial0/0"]
     # Nor does one of the other version of IP, which came later.
-    apply(device, "ipv6 access-list NONE\n permit ipv6 any any\n")
+    apply_config(device, "ipv6 access-list NONE\n permit ipv6 any any\n")
     found = compile_device(device)["interfaces"]["Serial0/0"]
     assert ("access_groups_input" not in found, found["access_groups_output"]) == (True, ["NONE"])
 
@@ -73,20 +73,20 @@ def test_an_unconfigured_access_list_filters_nothing() -> None:
         ("ip access-group EDGE", "% Incomplete command"),
     ],
 )
-def test_an_access_group_that_cannot_filter_is_refused(line: str, reason: str) -> None:
+def test_access_group_that_cannot_filter_is_refused(line: str, reason: str) -> None:
     with pytest.raises(IosError, match=reason):
-        apply(configured(LISTS), f"interface Serial0/0\n{line}\n")
+        apply_config(configured(LISTS), f"interface Serial0/0\n{line}\n")
 
 
-def test_a_list_of_the_other_ip_version_is_reported() -> None:
+def test_list_of_the_other_ip_version_is_reported() -> None:
     router = FakeRouter()
-    apply(router.device, LISTS)
+    apply_config(router.device, LISTS)
     text = typed(router, "configure terminal\ninterface FastEthernet0/0\nip access-group EDGE6 in\n")
     assert "\nAccess list EDGE6 is an IPv6 list: no IPv4 packets are filtered\n" in text
     assert "access_groups_input" not in compile_device(router.device)["interfaces"]["FastEthernet0/0"]
 
 
-def test_a_subinterface_has_its_own_access_group() -> None:
+def test_subinterface_has_its_own_access_group() -> None:
     text = f"{LISTS}interface FastEthernet0/1.10\n encapsulation dot1Q 10\n ip access-group 7 in\n"
     part = compile_device(configured(text))["interfaces"]["FastEthernet0/1"]["subinterfaces"]["FastEthernet0/1.10"]
     assert part["access_groups_input"] == ["7"]
@@ -94,10 +94,10 @@ def test_a_subinterface_has_its_own_access_group() -> None:
 
 def test_filters_are_replaced_and_removed() -> None:
     device = configured(FILTERS)
-    apply(device, "interface Serial0/0\nip access-group 8 in\nno ip access-group 7 out\n")
+    apply_config(device, "interface Serial0/0\nip access-group 8 in\nno ip access-group 7 out\n")
     assert device.interfaces["Serial0/0"].filters == AccessGroups(input="8")
     for wanted, present in ((configured(""), configured(FILTERS)), (configured(FILTERS), configured(""))):
-        apply(present, "\n".join(lines_between(wanted, present)))
+        apply_config(present, "\n".join(configuration_lines_between(wanted, present)))
         assert render(present) == render(wanted)
 
 
@@ -112,7 +112,7 @@ def test_configurations_are_compared_by_meaning() -> None:
 
 def test_show_ip_interface_names_the_lists() -> None:
     router = FakeRouter()
-    apply(router.device, FILTERS.replace("Serial0/0", "FastEthernet0/1"))
+    apply_config(router.device, FILTERS.replace("Serial0/0", "FastEthernet0/1"))
 
     def shown(command: str) -> str:
         printed = typed(router, f"terminal length 0\n{command}\n")
@@ -130,7 +130,7 @@ def test_show_ip_interface_names_the_lists() -> None:
     assert "2001:DB8::1/64" in addresses
 
 
-def test_a_switch_gives_the_reason_of_a_refusal() -> None:
+def test_switch_gives_the_reason_of_a_refusal() -> None:
     device = Device(switch_hardware())
     with pytest.raises(IosError, match="packets are not filtered"):
-        apply(device, "interface GigabitEthernet1/0/1\nip access-group 7 in\n")
+        apply_config(device, "interface GigabitEthernet1/0/1\nip access-group 7 in\n")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from fake_router import FakeRouter, typed
 
-from qoslab.ios.model.applets import Applet, applets
-from qoslab.virtual_lab.applet_timers import Applets
+from qoslab.ios.model.applets import Applet, countdown_applets
+from qoslab.virtual_lab.applet_timers import AppletTimers
 
 CONFIGURED = """\
 configure terminal
@@ -30,7 +30,7 @@ def router() -> FakeRouter:
 
 
 def test_applet_commands_run_in_label_order() -> None:
-    found = applets(router().device)
+    found = countdown_applets(router().device)
     assert found == {"back": Applet(90.0, ("enable", "configure replace flash:before.cfg force"))}
 
 
@@ -38,7 +38,7 @@ def test_last_of_several_untagged_events_counts() -> None:
     made = FakeRouter("2811")
     lines = ("event manager applet back", " event timer countdown time 90", " event timer countdown time 80 maxrun 300")
     typed(made, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
-    assert applets(made.device) == {"back": Applet(80.0, ())}
+    assert countdown_applets(made.device) == {"back": Applet(80.0, ())}
 
 
 def test_waiting_applets_are_listed() -> None:
@@ -61,7 +61,7 @@ def test_applet_acts_once_unless_removed_or_re_entered() -> None:
         done.append(commands)
 
     async def run() -> None:
-        held = Applets(act)
+        held = AppletTimers(act)
         held.follow({"one": Applet(0.01, ("first",)), "two": Applet(3600.0, ("never",)), "gone": Applet(0.02, ("no",))})
         held.follow({"one": Applet(0.01, ("first",)), "two": Applet(3600.0, ("never",))})
         while not done:

@@ -12,13 +12,13 @@ from ios_strategies import hardware
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
-from qoslab.ios.commands.access_list import with_line
+from qoslab.ios.commands.access_list import add_line
 from qoslab.ios.config import CONFIG, ConfigSession
 from qoslab.ios.model.device import AccessList, Generation, Remark
-from qoslab.ios.model.password_hash import md5_crypt, secret_of, verify
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.model.password_hash import hash_password, md5_crypt, verify
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
-from qoslab.system.shipped import shipped
+from qoslab.system.shipped import shipped_path
 
 
 def test_three_levels_can_queue() -> None:
@@ -33,7 +33,7 @@ def test_three_levels_can_queue() -> None:
     assert parse_config(render(device), device.hardware) == device
 
 
-def test_a_numbered_list_without_entries_stays() -> None:
+def test_numbered_list_without_entries_stays() -> None:
     device = configured("access-list 101 permit ip any any\nip access-list extended 101\nno permit ip any any")
     assert "ip access-list extended 101" in lines_of(device)
     assert parse_config(render(device), device.hardware) == device
@@ -113,7 +113,7 @@ def test_actions_are_printed_like_ios(typed: str, printed: list[str]) -> None:
     lines = lines_of(device)
     start = lines.index("class Data") + 1
     assert lines[start : lines.index("!", start)] == printed
-    apply(device, f"policy-map P\nclass Data\n{typed}")
+    apply_config(device, f"policy-map P\nclass Data\n{typed}")
     assert lines_of(device)[start : start + len(printed)] == printed
 
 
@@ -213,7 +213,7 @@ def test_vty_lines_with_different_settings_are_printed_separately() -> None:
     lines = lines_of(device)
     assert [line for line in lines if line.startswith("line vty")] == ["line vty 0 1", "line vty 2", "line vty 3 15"]
     assert "transport input telnet ssh" in lines
-    apply(device, "no line vty 5")
+    apply_config(device, "no line vty 5")
     assert "line vty 3 4" in lines_of(device)
 
 
@@ -245,15 +245,15 @@ def test_ipv4_routes_are_added_and_removed() -> None:
 def test_passwords_are_hashed_and_verified() -> None:
     # Reference: openssl passwd -1 -salt abcd cisco
     assert md5_crypt("cisco", "abcd") == "$1$abcd$2hDGYdE0UrwK2pqoiF6BB1"
-    secret = secret_of("a longer password, more than sixteen")
+    secret = hash_password("a longer password, more than sixteen")
     assert verify(secret, "a longer password, more than sixteen")
     assert not verify(secret, "a longer password")
 
 
-def test_a_secret_typed_again_keeps_its_salt() -> None:
+def test_secret_typed_again_keeps_its_salt() -> None:
     device = configured(f"enable secret 5 {md5_crypt('cisco', 'abcd')}\nusername u privilege 15 secret lab")
     before = device.copy()
-    apply(device, "enable secret cisco\nusername u secret 0 lab")
+    apply_config(device, "enable secret cisco\nusername u secret 0 lab")
     assert device == before
 
 
@@ -283,14 +283,14 @@ def test_policy_removed_by_another_session_ends_its_mode() -> None:
     session = ConfigSession(device)
     for line in ("policy-map Inner", "class class-default"):
         session.execute(line)
-    apply(device, "no policy-map Inner")
+    apply_config(device, "no policy-map Inner")
     with pytest.raises(CliError, match="has been removed"):
         session.execute("shape average 8000")
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
-def test_the_documented_policy_commands_exist(generation: Generation) -> None:
-    guide = (shipped("playbooks").parent / "docs" / "reference" / "router.md").read_text()
+def test_documented_policy_commands_exist(generation: Generation) -> None:
+    guide = (shipped_path("playbooks").parent / "docs" / "reference" / "router.md").read_text()
     block, *_ = re.findall(r"```ios\n(.*?)```", guide, re.DOTALL)
     session = ConfigSession(parse_config("policy-map WAN", hardware(generation)))
     for line in block.splitlines():
@@ -329,19 +329,19 @@ def test_the_documented_policy_commands_exist(generation: Generation) -> None:
 def test_printed_configuration_can_be_removed(typed: str, taken_back: str) -> None:
     device = configured(typed)
     assert device != configured("")
-    apply(device, taken_back)
+    apply_config(device, taken_back)
     assert device == configured("")
 
 
 @pytest.mark.parametrize("line", ["no access-list", "no username", "no ip route", "no line vty", "no class-map"])
-def test_no_alone_is_incomplete(line: str) -> None:
+def test_no_without_a_command_is_incomplete(line: str) -> None:
     with pytest.raises(IosError, match="% Incomplete command"):
         configured(line)
 
 
 def test_lines_added_to_an_earlier_state_of_a_list_do_not_count_in_it() -> None:
-    first = with_line(AccessList("101", "extended"), Remark("a"))
-    second = with_line(first, Remark("b"))
-    assert with_line(first, Remark("c")).lines == (Remark("a"), Remark("c"))
-    assert with_line(first, Remark("b")).lines == second.lines
-    assert with_line(second, Remark("b")) is second
+    first = add_line(AccessList("101", "extended"), Remark("a"))
+    second = add_line(first, Remark("b"))
+    assert add_line(first, Remark("c")).lines == (Remark("a"), Remark("c"))
+    assert add_line(first, Remark("b")).lines == second.lines
+    assert add_line(second, Remark("b")) is second

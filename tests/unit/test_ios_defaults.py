@@ -17,7 +17,7 @@ from levels import examples
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.commands.interface import interface_bandwidth_kbps
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device_config.normalise import at_rate, red_thresholds, spelled_out
+from qoslab.ios.device_config.normalise import fill_in_defaults, red_thresholds, resolve_percentages
 from qoslab.ios.model import ip_sla
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.model.policy import (
@@ -33,8 +33,8 @@ from qoslab.ios.model.policy import (
     RandomDetect,
     Shape,
 )
-from qoslab.ios.rules import check_attached, check_policy
-from qoslab.system.programs import SIMULATOR, own_program
+from qoslab.ios.rules import check_attachment, check_policy
+from qoslab.system.programs import SIMULATOR, find_own_program
 
 TOP = Path(__file__).parents[2]
 LEAST_SHAPE_BURST = 256
@@ -83,7 +83,7 @@ def in_force(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
             }
         ],
     }
-    program = str(own_program(SIMULATOR))
+    program = str(find_own_program(SIMULATOR))
     done = subprocess.run([program, "run"], input=json.dumps(scenario), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["routers"]["R1"]["samples"][sample]["interfaces"][PORT]
@@ -105,7 +105,7 @@ def device_with(generation: Generation, each: PolicyClass, percent: int | None =
     port = made.interfaces[PORT]
     port.max_reserved_bandwidth = percent
     check_policy(made, policy)
-    check_attached(made, policy, port, "output")
+    check_attachment(made, policy, port, "output")
     port.service_policy_output = "P"
     return made
 
@@ -131,11 +131,11 @@ def test_typed_default_changes_nothing(feature: str, data: DataObject, generatio
         device = device_with(generation, each, percent)
     except RejectedError:
         assume(False)
-    shape = spelled_out(device).policy_maps["P"].classes[0].shape
+    shape = fill_in_defaults(device).policy_maps["P"].classes[0].shape
     if shape is not None and shape.bc is not None:
         # What 4 ms of a slow shaper give may be less than one can type.
         assume(shape.bc.unit == "ms" or shape.bc.number >= LEAST_SHAPE_BURST)
-    assert without_form(in_force(spelled_out(device))) == without_form(in_force(device))
+    assert without_form(in_force(fill_in_defaults(device))) == without_form(in_force(device))
 
 
 def test_operation_defaults_equal_those_of_the_program() -> None:
@@ -159,7 +159,7 @@ def with_bases(device: Device) -> Device:
     kbps = interface_bandwidth_kbps(device.interfaces[PORT])
     made = device.copy()
     policy = made.policy_maps["P"]
-    classes = tuple(at_rate(each, kbps * 1000, kbps * 1000, device.generation) for each in policy.classes)
+    classes = tuple(resolve_percentages(each, kbps * 1000, kbps * 1000, device.generation) for each in policy.classes)
     made.policy_maps["P"] = PolicyMap("P", classes)
     return made
 

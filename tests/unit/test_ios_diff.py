@@ -20,7 +20,7 @@ from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import INERT
 from qoslab.ios.config import CONFIG, ConfigSession
 from qoslab.ios.model.device import Device, Generation
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from rollback_lines import undo_lines
 from switch_strategies import switch_hardware
@@ -42,7 +42,7 @@ def test_rollback_lines_restore_the_configuration(pair: tuple[Device, Device]) -
     before, after = pair
     lines = undo_lines(render(before), render(after), before.hardware)
     device = after.copy()
-    apply(device, "\n".join(lines))
+    apply_config(device, "\n".join(lines))
     assert device == before
     assert bool(lines) == (before != after)
 
@@ -95,7 +95,7 @@ def typed(random: Random, device: Device) -> Device:
 
 
 @pytest.mark.parametrize(("family", "seeds"), [(family, range(by_level(short=1, long=8))) for family in FAMILIES])
-def test_the_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
+def test_rollback_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
     chassis = FAMILIES[family]
     for seed in seeds:
         random = Random(seed)
@@ -103,7 +103,7 @@ def test_the_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
         after = typed(random, before.copy() if seed % 2 else Device(chassis))
         lines = undo_lines(render(before), render(after), chassis)
         device = after.copy()
-        apply(device, "\n".join(lines))
+        apply_config(device, "\n".join(lines))
         assert device == before, seed
 
 
@@ -162,7 +162,7 @@ def undone(before: str, after: str, base: str = "", generation: Generation = "cl
     one, other = (render(parse_config(base + text, chassis)) for text in (before, after))
     lines = undo_lines(one, other, chassis)
     device = parse_config(other, chassis)
-    apply(device, "\n".join(lines))
+    apply_config(device, "\n".join(lines))
     assert render(device) == one
     return lines
 
@@ -257,7 +257,7 @@ def test_exchanged_addresses_are_restored() -> None:
     assert lines[:4] == ["interface FastEthernet0/0", " no ip address", "interface FastEthernet0/1", " no ip address"]
 
 
-def test_child_policy_can_become_the_parent() -> None:
+def test_rollback_exchanges_child_and_parent_policy() -> None:
     text = (
         "policy-map {}\n class class-default\n  set cos 1\npolicy-map {}\n class class-default\n  service-policy {}\n"
     )
@@ -281,7 +281,7 @@ def test_unreadable_lines_are_named(before: str, after: str) -> None:
 ROUTED = "ip route 10.9.0.0 255.255.0.0 10.0.1.1\ninterface Fa0/1\n ip address 10.0.1.1 255.255.255.0\n"
 
 
-def test_a_route_to_a_later_address_of_the_router_is_removed() -> None:
+def test_route_to_a_later_address_of_the_router_is_removed() -> None:
     """Enter both in this order: the router accepts them, so its output is parsed, and both are written again in this
     order.
     """
@@ -301,7 +301,7 @@ def test_timeout_above_the_default_frequency_is_restored_in_order() -> None:
 
 
 @pytest.mark.parametrize("kind", ["trust", "cisco-phone", "cisco-softphone"])
-def test_macro_changes_more_than_its_line(kind: str) -> None:
+def test_macro_is_rolled_back_with_all_its_changes(kind: str) -> None:
     """Remove a macro: the removal also takes `queue-set 2`; entered again it replaces restored values by the
     default.
     """
@@ -314,5 +314,5 @@ def test_macro_changes_more_than_its_line(kind: str) -> None:
         lines = undo_lines(one, other, chassis)
         device = parse_config(other, chassis)
         sent = dumps(NetworkConfig(indent=1, contents="\n".join(lines)).items, "commands").split("\n")
-        apply(device, "\n".join(sent))
+        apply_config(device, "\n".join(sent))
         assert render(device) == one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qoslab.ios.device_config.existing_qos import own_queueing
+from qoslab.ios.device_config.existing_qos import existing_queueing
 from qoslab.ios.model.device import Hardware
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "Serial0/1/0"))
@@ -34,13 +34,13 @@ SHAPE = "traffic-shape rate 64000 8000 8000"
 )
 def test_existing_qos_that_stays_active_is_named(own: str, asked: str, found: list[str]) -> None:
     before = f"{LIST}priority-list 2 protocol ip high\ninterface FastEthernet0/0\n {RATE}\n{PLACE}{own}"
-    assert own_queueing(before, asked, "Serial0/1/0", HARDWARE) == found
+    assert existing_queueing(before, asked, "Serial0/1/0", HARDWARE) == found
 
 
 def test_existing_shaping_and_policies_are_named() -> None:
-    (found,) = own_queueing(f"{PLACE} {SHAPE}\n", "", "Serial0/1/0", HARDWARE)
+    (found,) = existing_queueing(f"{PLACE} {SHAPE}\n", "", "Serial0/1/0", HARDWARE)
     assert found.startswith(SHAPE)
     policy = "policy-map Own\n class class-default\n  fair-queue\n"
     before = f"{policy}{PLACE} service-policy output Own\n"
-    assert own_queueing(before, "", "Serial0/1/0", HARDWARE) == ["service-policy output Own"]
-    assert own_queueing(before, f"{PLACE} no service-policy output Own\n", "Serial0/1/0", HARDWARE) == []
+    assert existing_queueing(before, "", "Serial0/1/0", HARDWARE) == ["service-policy output Own"]
+    assert existing_queueing(before, f"{PLACE} no service-policy output Own\n", "Serial0/1/0", HARDWARE) == []

@@ -37,7 +37,7 @@ def policer(text: str, generation: Generation = "classic") -> Police | None:
     return device.policy_maps["P"].classes[0].police
 
 
-def test_an_extension_command_is_stored_printed_and_compiled() -> None:
+def test_extension_command_is_stored_printed_and_compiled() -> None:
     device = parse_config(DYNAMIC, HARDWARE)
     found = device.policy_maps["P"].classes[0].police
     assert found is not None

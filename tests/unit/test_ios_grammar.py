@@ -15,10 +15,10 @@ from qoslab.ios.cli.grammar import (
     AmbiguousError,
     Args,
     CliError,
+    CommandTable,
     IncompleteError,
     InvalidInputError,
     RejectedError,
-    Table,
     Token,
 )
 from qoslab.ios.config import CONFIG
@@ -33,8 +33,8 @@ Handler = Callable[[Args], None]
 
 
 @pytest.fixture(scope="module")
-def table() -> Table[Handler]:
-    result: Table[Handler] = Table(texts=TEXTS, parents={"inner": "outer", "outer": None})
+def table() -> CommandTable[Handler]:
+    result: CommandTable[Handler] = CommandTable(texts=TEXTS, parents={"inner": "outer", "outer": None})
 
     def handler(args: Args) -> None: ...
 
@@ -63,14 +63,14 @@ def table() -> Table[Handler]:
         ("sh int f0/1", ("show", "interfaces")),
     ],
 )
-def test_unique_prefixes_match(table: Table[Handler], line: str, keywords: tuple[str, ...]) -> None:
+def test_unique_prefixes_match(table: CommandTable[Handler], line: str, keywords: tuple[str, ...]) -> None:
     assert table.parse("exec", line).args.keywords == keywords
 
 
 @pytest.mark.parametrize(
     "typed", ["FastEthernet0/1", "fa0/1", "F0/1", "fastethernet 0/1", "FAST 0/1", "fastEthernet  0/1"]
 )
-def test_interface_names_match_in_any_spelling(table: Table[Handler], typed: str) -> None:
+def test_interface_names_match_in_any_spelling(table: CommandTable[Handler], typed: str) -> None:
     assert table.parse("exec", f"show interfaces {typed}").args.value("port", str) == "FastEthernet0/1"
 
 
@@ -92,7 +92,9 @@ def test_interface_names_match_in_any_spelling(table: Table[Handler], typed: str
         ("inner", "ip nothing", 3),
     ],
 )
-def test_invalid_input_marks_the_first_bad_token(table: Table[Handler], mode: str, line: str, column: int) -> None:
+def test_invalid_input_marks_the_first_bad_token(
+    table: CommandTable[Handler], mode: str, line: str, column: int
+) -> None:
     with pytest.raises(InvalidInputError) as caught:
         table.parse(mode, line)
     assert caught.value.column == column
@@ -100,31 +102,31 @@ def test_invalid_input_marks_the_first_bad_token(table: Table[Handler], mode: st
 
 
 @pytest.mark.parametrize("line", ["show", "show ip", "show interfaces fast"])
-def test_incomplete_command_is_refused(table: Table[Handler], line: str) -> None:
+def test_incomplete_command_is_refused(table: CommandTable[Handler], line: str) -> None:
     with pytest.raises(IncompleteError) as caught:
         table.parse("exec", line)
     assert caught.value.render() == ["% Incomplete command.", ""]
 
 
-def test_ambiguous_command_is_refused(table: Table[Handler]) -> None:
+def test_ambiguous_command_is_refused(table: CommandTable[Handler]) -> None:
     with pytest.raises(AmbiguousError) as caught:
         table.parse("inner", " sh 1")
     assert caught.value.render() == ['% Ambiguous command:  "sh 1"']
     assert caught.value.column == 1
 
 
-def test_a_whole_keyword_is_not_ambiguous(table: Table[Handler]) -> None:
+def test_whole_keyword_is_not_ambiguous(table: CommandTable[Handler]) -> None:
     assert table.parse("outer", "class x").args.keywords == ("class",)
     with pytest.raises(AmbiguousError):
         table.parse("outer", "clas x")
 
 
-def test_a_command_of_an_outer_mode_is_found(table: Table[Handler]) -> None:
+def test_command_of_an_outer_mode_is_found(table: CommandTable[Handler]) -> None:
     assert table.parse("inner", "ip route 10.0.0.1").mode == "outer"
     assert table.parse("inner", "ip add 10.0.0.1 255.0.0.0 sec").mode == "inner"
 
 
-def test_an_endless_list_is_refused(table: Table[Handler]) -> None:
+def test_endless_list_is_refused(table: CommandTable[Handler]) -> None:
     line = "dscp" + 127 * " 1"
     assert len(table.parse("inner", line).args.values("values", int)) == 127
     with pytest.raises(InvalidInputError) as caught:
@@ -133,7 +135,7 @@ def test_an_endless_list_is_refused(table: Table[Handler]) -> None:
     assert table.parse("inner", "description" + 5000 * " x").args.value("text", str) == (5000 * " x").strip()
 
 
-def test_values_are_returned_with_their_columns(table: Table[Handler]) -> None:
+def test_parsed_values_have_their_columns(table: CommandTable[Handler]) -> None:
     args = table.parse("inner", "dscp EF 10 default").args
     assert args.values("values", int) == [46, 10, 0]
     assert args.invalid_repeat("values", 1).column == 8
@@ -141,7 +143,7 @@ def test_values_are_returned_with_their_columns(table: Table[Handler]) -> None:
     assert args.column("nothing") == len("dscp EF 10 default")
 
 
-def test_the_rest_of_a_line_keeps_its_blanks(table: Table[Handler]) -> None:
+def test_rest_of_a_line_keeps_its_blanks(table: CommandTable[Handler]) -> None:
     assert table.parse("inner", "desc  to  R2 | x  ").args.value("text", str) == "to  R2 | x"
 
 
@@ -155,7 +157,7 @@ def test_the_rest_of_a_line_keeps_its_blanks(table: Table[Handler]) -> None:
         ("shutdown", "set"),
     ],
 )
-def test_a_line_has_the_form_of_its_syntax(table: Table[Handler], line: str, form: str) -> None:
+def test_matched_line_has_the_form_of_its_syntax(table: CommandTable[Handler], line: str, form: str) -> None:
     args = table.parse("inner", line).args
     assert args.form == form
     assert "no" not in args.keywords and "default" not in args.keywords
@@ -175,11 +177,11 @@ def test_a_line_has_the_form_of_its_syntax(table: Table[Handler], line: str, for
         ("inner", "dscp ef ", ["<0-63>", "<cr>"]),
     ],
 )
-def test_help_lists_the_next_words(table: Table[Handler], mode: str, line: str, words: list[str]) -> None:
+def test_help_lists_the_next_words(table: CommandTable[Handler], mode: str, line: str, words: list[str]) -> None:
     assert [item.word for item in table.help(mode, line)] == words
 
 
-def test_capabilities_enable_commands(table: Table[Handler]) -> None:
+def test_capabilities_enable_commands(table: CommandTable[Handler]) -> None:
     assert table.parse("exec", "show clock", capabilities={"clock"}).args.keywords == ("show", "clock")
     assert "clock" in [item.word for item in table.help("exec", "show ", capabilities={"clock"})]
 
@@ -187,21 +189,21 @@ def test_capabilities_enable_commands(table: Table[Handler]) -> None:
 @pytest.mark.parametrize(
     ("line", "word"), [("sho", "show"), ("show inter", "interfaces"), ("show i", None), ("show ", None), ("x", None)]
 )
-def test_tab_completes_one_keyword(table: Table[Handler], line: str, word: str | None) -> None:
+def test_tab_completes_one_keyword(table: CommandTable[Handler], line: str, word: str | None) -> None:
     assert table.complete("exec", line) == word
 
 
 def test_command_definition_requires_help() -> None:
     with pytest.raises(ValueError, match="no help text for 'reload'"):
-        Table[Handler]().add("exec", "reload")(lambda args: None)
+        CommandTable[Handler]().add("exec", "reload")(lambda args: None)
 
 
-def test_a_refusal_prints_its_message() -> None:
+def test_refusal_prints_its_message() -> None:
     assert RejectedError("% one\n% two").render(9) == ["% one", "% two"]
 
 
 @given(st.text(max_size=40), st.sampled_from(["exec", "inner", "outer"]))
-def test_any_text_matches_or_is_refused(table: Table[Handler], line: str, mode: str) -> None:
+def test_any_text_matches_or_is_refused(table: CommandTable[Handler], line: str, mode: str) -> None:
     for ask in (table.parse, table.help):
         try:
             ask(mode, line)
@@ -214,7 +216,7 @@ EVERY_TABLE = pytest.mark.parametrize("commands", [CONFIG, EXEC], ids=["configur
 
 
 @EVERY_TABLE
-def test_the_index_of_first_letters_loses_no_command(commands: Table[Any]) -> None:
+def test_index_of_first_letters_loses_no_command(commands: CommandTable[Any]) -> None:
     assert commands._modes
     for mode in list(commands._modes)[:: levels.every(9)]:
         given = frozenset(each for form in commands.forms(mode) for each in form.command.requires)
@@ -227,7 +229,7 @@ def test_the_index_of_first_letters_loses_no_command(commands: Table[Any]) -> No
 
 
 @EVERY_TABLE
-def test_the_index_of_second_letters_loses_no_command(commands: Table[Any]) -> None:
+def test_index_of_second_letters_loses_no_command(commands: CommandTable[Any]) -> None:
     for mode in list(commands._modes)[:: levels.every(9)]:
         given = frozenset(each for form in commands.forms(mode) for each in form.command.requires)
         every = commands._start(mode, given, [])
@@ -243,13 +245,13 @@ def test_the_index_of_second_letters_loses_no_command(commands: Table[Any]) -> N
 
 
 @EVERY_TABLE
-def test_properties_of_a_syntax_are_known_without_parsing(commands: Table[Any]) -> None:
+def test_properties_of_a_syntax_are_known_without_parsing(commands: CommandTable[Any]) -> None:
     for mode in commands._modes:
         for form in commands.forms(mode):
             automaton = form.automaton
             edges = [edge for outgoing in automaton._edges for edge in outgoing]
             symbols = {edge.symbol if isinstance(edge.symbol, str) else edge.symbol.name for edge in edges}
-            assert symbols == {*syntax.names(form.text), *([form.form] if form.form != "set" else [])}
+            assert symbols == {*syntax.syntax_names(form.text), *([form.form] if form.form != "set" else [])}
             state = automaton.start
             for word in form.leading:
                 (edge,) = automaton.edges(state)
@@ -278,7 +280,7 @@ def test_properties_of_a_syntax_are_known_without_parsing(commands: Table[Any]) 
     ],
 )
 def test_leading_words_of_a_syntax_are_found(text: str, words: tuple[str, ...]) -> None:
-    assert syntax.leading(text, 2) == words
+    assert syntax.leading_keywords(text, 2) == words
 
 
 def beginnings(threads: list[Any]) -> set[str]:

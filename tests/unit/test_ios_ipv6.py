@@ -15,10 +15,10 @@ from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.device_config.config_equivalence import configuration_differences
-from qoslab.ios.environment import Port, RouteEntry
+from qoslab.ios.environment import PortState, RouteEntry
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.routes import installable_routes
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.ipv6 import show_ipv6_interface_brief, show_ipv6_route
@@ -63,11 +63,11 @@ def device(version: str = "15.1") -> Device:
 
 def configured(text: str = CONFIGURATION, version: str = "15.1") -> Device:
     made = device(version)
-    apply(made, text)
+    apply_config(made, text)
     return made
 
 
-def test_the_running_configuration_prints_and_parses_typed_lines() -> None:
+def test_running_configuration_prints_and_parses_typed_lines() -> None:
     made = configured()
     text = render(made)
     assert PRINTED in text
@@ -114,11 +114,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("line", "message"), REFUSED)
-def test_a_refusal_has_a_reason_and_changes_nothing(line: str, message: str) -> None:
+def test_refusal_has_a_reason_and_changes_nothing(line: str, message: str) -> None:
     made = configured(CONFIGURATION + "ip access-list extended Old\n permit ip any any\n")
     before = made.copy()
     with pytest.raises(IosError) as caught:
-        apply(made, line)
+        apply_config(made, line)
     assert message in str(caught.value)
     assert made == before
 
@@ -134,11 +134,11 @@ def test_rollback_lines_restore_ipv6() -> None:
     plain, full = render(device()), render(configured())
     for before, after in ((plain, full), (full, plain)):
         made = parse_config(after, chassis)
-        apply(made, "\n".join(undo_lines(before, after, chassis)))
+        apply_config(made, "\n".join(undo_lines(before, after, chassis)))
         assert render(made) == before
 
 
-def test_a_list_of_one_family_is_replaced_by_one_of_the_other() -> None:
+def test_list_of_one_family_is_replaced_by_one_of_the_other() -> None:
     chassis = device().hardware
     old = render(configured("ip access-list extended L\npermit ip any any"))
     new = render(configured("ipv6 access-list L\npermit ipv6 any any"))
@@ -210,8 +210,8 @@ def test_show_ipv6_access_list_prints_entries() -> None:
     }
 
 
-def port(link_local: str | None) -> Port:
-    return Port("02:00:00:00:00:01", True, 1500, None if link_local is None else IPv6Address(link_local))
+def port(link_local: str | None) -> PortState:
+    return PortState("02:00:00:00:00:01", True, 1500, None if link_local is None else IPv6Address(link_local))
 
 
 def test_show_ipv6_interface_brief_prints_addresses() -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from ios_strategies import hardware
 from qoslab.errors import QoslabError
-from qoslab.ios.device_config.diff import Rewrite, lines_between, tree
-from qoslab.ios.device_config.normalise import spelled_out
+from qoslab.ios.device_config.diff import Rewrite, configuration_lines_between, configuration_tree
+from qoslab.ios.device_config.normalise import fill_in_defaults
 from qoslab.ios.model.device import Generation, Hardware
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from switch_strategies import switch_hardware
 
 ATM = Hardware("7206VXR", ("FastEthernet0/0", "ATM1/0"), "classic", "12.4")
@@ -18,8 +18,8 @@ ATM = Hardware("7206VXR", ("FastEthernet0/0", "ATM1/0"), "classic", "12.4")
 def lines(before: str, after: str, chassis: Hardware | None = None, rewrite: Rewrite = "all") -> list[str]:
     """Return the lines from `after` to `before`, after a check that they lead there."""
     wanted, device = (parse_config(text, chassis or hardware()) for text in (before, after))
-    found = lines_between(wanted, device, rewrite=rewrite)
-    apply(device, "\n".join(found))
+    found = configuration_lines_between(wanted, device, rewrite=rewrite)
+    apply_config(device, "\n".join(found))
     assert device == wanted
     return found
 
@@ -105,7 +105,7 @@ def test_lines_of_a_macro_are_entered_after_a_second_comparison() -> None:
     ]
 
 
-def test_a_configuration_that_no_lines_restore_is_reported() -> None:
+def test_configuration_that_no_lines_restore_is_reported() -> None:
     with pytest.raises(QoslabError) as raised:
         lines(SHARED.format(60, 10), SHARED.format(10, 60), rewrite="nothing")
     assert (raised.value.message, raised.value.hint) == (
@@ -199,14 +199,14 @@ def test_thresholds_are_removed_with_random_detect(before: str, after: str, sent
         ("password 7 0822455D0A16", "password 7 094F471A1A0A", ["username u password 7 0822455D0A16"]),
     ],
 )
-def test_a_user_is_removed_first_if_a_part_would_remain(before: str, after: str, sent: list[str]) -> None:
+def test_user_is_removed_first_if_a_part_would_remain(before: str, after: str, sent: list[str]) -> None:
     """Replace a user: a password replaces another one; in addition to a level it would stay."""
     assert lines(f"username u {before}\n", f"username u {after}\n") == sent
 
 
 def test_lines_stored_below_a_line_are_its_text() -> None:
     text = "archive\n path flash:\nkey chain K\n key 1\n  key-string a\nntp server 10.0.0.1\n"
-    found = tree(parse_config(text, hardware())).children
+    found = configuration_tree(parse_config(text, hardware())).children
     assert {key: block.text for key, block in found.items() if block.text} == {
         "archive": [" path flash:"],
         "key chain K": [" key 1", "  key-string a"],
@@ -214,7 +214,7 @@ def test_lines_stored_below_a_line_are_its_text() -> None:
     assert list(found)[-1] == "ntp server 10.0.0.1"
 
 
-def test_a_missing_terminal_line_is_entered() -> None:
+def test_missing_terminal_line_is_entered() -> None:
     assert lines("line vty 0 7\n login local\n", "") == ["line vty 0 7", " login local"]
 
 
@@ -230,7 +230,7 @@ def test_a_missing_terminal_line_is_entered() -> None:
         ("1", "12", [" no host 10.0.0.2"]),
     ],
 )
-def test_a_group_in_use_is_never_empty_between_lines(before: str, after: str, sent: list[str]) -> None:
+def test_group_in_use_is_never_empty_between_lines(before: str, after: str, sent: list[str]) -> None:
     old, new = (
         "object-group network N\n" + "".join(f" host 10.0.0.{number}\n" for number in each) for each in (before, after)
     )
@@ -323,7 +323,7 @@ def test_values_beyond_the_typable_range_are_parsed(generation: Generation, acti
         "interface Fa0/0\n description d\n",
         hardware(generation),
     )
-    found = tree(spelled_out(device)).children
+    found = configuration_tree(fill_in_defaults(device)).children
     assert list(found["policy-map P"].lines()) == ["policy-map P", " class C", f"  {spelled}", "  set dscp ef"]
     assert found["interface FastEthernet0/0"].children["description"].line == "description d"
     undone = next(each for each in found["policy-map P"].children["class C"].children.values() if each.line == spelled)

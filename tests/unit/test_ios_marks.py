@@ -9,8 +9,8 @@ from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.model.policy import MarkFrom
-from qoslab.ios.model.table_maps import TableMap, new_values
+from qoslab.ios.model.policy import MarkFromField
+from qoslab.ios.model.table_maps import TableMap, mapped_values
 from qoslab.ios.parse import parse_config
 from qoslab.ios.running_config import render
 from qoslab.model.generation import Generation
@@ -36,7 +36,7 @@ policy-map P
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-def test_a_table_map_decides_the_new_value(generation: Generation) -> None:
+def test_table_map_decides_the_new_value(generation: Generation) -> None:
     device = parse_config(MARKING, hardware(generation))
     [each] = compile_device(device)["policy_maps"]["P"]["classes"]
     assert each["map"] == [
@@ -52,25 +52,25 @@ def test_a_table_map_decides_the_new_value(generation: Generation) -> None:
 @pytest.mark.parametrize(
     ("mark", "expected"),
     [
-        (MarkFrom("cos", "dscp"), {0: 0, 26: 3, 46: 5, 63: 7}),
-        (MarkFrom("dscp", "qos_group"), {46: 46, 63: 63, 64: None, 99: None}),
-        (MarkFrom("dscp", "dscp", "ignoring"), {1: 8, 2: None}),
-        (MarkFrom("dscp", "dscp", "copying"), {1: 8, 2: 2}),
-        (MarkFrom("cos", "dscp", "to a great value"), {1: None, 8: 1}),
-        (MarkFrom("dscp", "cos", "missing"), {5: 5}),
+        (MarkFromField("cos", "dscp"), {0: 0, 26: 3, 46: 5, 63: 7}),
+        (MarkFromField("dscp", "qos_group"), {46: 46, 63: 63, 64: None, 99: None}),
+        (MarkFromField("dscp", "dscp", "ignoring"), {1: 8, 2: None}),
+        (MarkFromField("dscp", "dscp", "copying"), {1: 8, 2: 2}),
+        (MarkFromField("cos", "dscp", "to a great value"), {1: None, 8: 1}),
+        (MarkFromField("dscp", "cos", "missing"), {5: 5}),
     ],
 )
-def test_a_value_is_mapped_copied_or_left(mark: MarkFrom, expected: dict[int, int | None]) -> None:
+def test_table_map_maps_copies_or_keeps_a_value(mark: MarkFromField, expected: dict[int, int | None]) -> None:
     tables = [
         TableMap("ignoring", ((1, 8),), "ignore"),
         TableMap("copying", ((1, 8),), "copy"),
         TableMap("to a great value", ((1, 8),)),
     ]
-    found = new_values(mark, {each.name: each for each in tables})
+    found = mapped_values(mark, {each.name: each for each in tables})
     assert {value: found[value] for value in expected} == expected
 
 
-def test_a_later_mark_of_the_field_replaces_the_earlier() -> None:
+def test_later_mark_of_the_field_replaces_the_earlier() -> None:
     session = ConfigSession(Device(hardware("ios-xe")))
     typed = ["policy-map P", "class class-default", "set dscp ef", "set dscp cos", "set ip dscp cos table T"]
     for line in typed:
@@ -91,7 +91,7 @@ interface GigabitEthernet0/0/0
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-def test_an_interface_has_early_detection(generation: Generation) -> None:
+def test_interface_has_early_detection(generation: Generation) -> None:
     device = parse_config(DETECTION, hardware(generation))
     assert compile_device(device)["interfaces"]["GigabitEthernet0/0/0"]["random_detect"] == {
         "basis": "dscp",

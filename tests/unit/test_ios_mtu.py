@@ -8,10 +8,10 @@ from ios_configured import configured, lines_of
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device_config.diff import lines_between
+from qoslab.ios.device_config.diff import configuration_lines_between
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.mtu import ip_mtu, ipv6_mtu
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 
 PORT = "interface FastEthernet0/1\n"
@@ -39,16 +39,16 @@ def test_protocol_mtus_follow_the_interface_if_they_were_equal() -> None:
     """Change the MTU: by Cisco's reference "mtu" a change alters the MTU of IP if both had the same value."""
     device = configured(f"{PORT} mtu 1400\n")
     assert sizes(device) == (1400, 1400)
-    apply(device, f"{PORT} ip mtu 1300\n mtu 1450\n")
+    apply_config(device, f"{PORT} ip mtu 1300\n mtu 1450\n")
     assert sizes(device) == (1300, 1450)
-    apply(device, f"{PORT} mtu 1200\n")
+    apply_config(device, f"{PORT} mtu 1200\n")
     assert sizes(device) == (1200, 1280)
     assert "ip mtu" not in "".join(lines_of(device))
-    apply(device, f"{PORT} no mtu\n")
+    apply_config(device, f"{PORT} no mtu\n")
     assert sizes(device) == (1500, 1500)
 
 
-def test_the_default_is_not_printed() -> None:
+def test_default_is_not_printed() -> None:
     device = configured(f"{PORT} mtu 1500\n ip mtu 1500\n ipv6 mtu 1500\n")
     assert not any("mtu" in line for line in lines_of(device))
 
@@ -57,7 +57,7 @@ def test_subinterface_uses_the_mtu_of_its_port() -> None:
     sub = "interface FastEthernet0/1.10\n encapsulation dot1Q 10\n ip mtu 1400\n ip tcp adjust-mss 1300\n"
     device = configured(f"{PORT} mtu 1450\n{sub}")
     assert sizes(device, "FastEthernet0/1.10") == (1400, 1450)
-    apply(device, f"{PORT} mtu 1000\n")
+    apply_config(device, f"{PORT} mtu 1000\n")
     assert sizes(device, "FastEthernet0/1.10") == (1000, 1280)
     part = compile_device(device)["interfaces"]["FastEthernet0/1"]["subinterfaces"]["FastEthernet0/1.10"]
     assert part["tcp_adjust_mss"] == 1300
@@ -78,31 +78,31 @@ def test_subinterface_uses_the_mtu_of_its_port() -> None:
 )
 def test_mtu_out_of_range_is_refused(line: str, reason: str) -> None:
     with pytest.raises(IosError, match=reason):
-        apply(configured(""), f"{PORT} {line}\n")
+        apply_config(configured(""), f"{PORT} {line}\n")
 
 
 def test_protocol_mtu_is_at_most_that_of_the_line() -> None:
     with pytest.raises(IosError, match="% Invalid input"):
-        apply(configured(f"{PORT} mtu 1300\n"), f"{PORT} ip mtu 1400\n")
+        apply_config(configured(f"{PORT} mtu 1300\n"), f"{PORT} ip mtu 1400\n")
 
 
 def test_data_plane_gets_the_segment_size() -> None:
     device = configured(f"{PORT} ip tcp adjust-mss 1360\n")
     assert compile_device(device)["interfaces"]["FastEthernet0/1"]["tcp_adjust_mss"] == 1360
-    apply(device, f"{PORT} no ip tcp adjust-mss\n")
+    apply_config(device, f"{PORT} no ip tcp adjust-mss\n")
     assert "tcp_adjust_mss" not in compile_device(device)["interfaces"]["FastEthernet0/1"]
 
 
 def test_mtu_lines_are_added_and_removed() -> None:
     text = f"{PORT} mtu 1450\n ip mtu 1400\n ip tcp adjust-mss 1360\n ipv6 mtu 1300\n"
     for wanted, present in ((configured(""), configured(text)), (configured(text), configured(""))):
-        apply(present, "\n".join(lines_between(wanted, present)))
+        apply_config(present, "\n".join(configuration_lines_between(wanted, present)))
         assert render(present) == render(wanted)
 
 
 def test_show_commands_print_both_mtus() -> None:
     router = FakeRouter()
-    apply(router.device, f"{PORT} mtu 1450\n ip mtu 1400\n ipv6 address 2001:DB8:1::1/64\n ipv6 mtu 1300\n")
+    apply_config(router.device, f"{PORT} mtu 1450\n ip mtu 1400\n ipv6 address 2001:DB8:1::1/64\n ipv6 mtu 1300\n")
     assert "  MTU 1450 bytes, BW 100000 Kbit" in typed(router, "show interfaces FastEthernet0/1\n")
     assert "  MTU is 1400 bytes" in typed(router, "show ip interface FastEthernet0/1\n")
     assert "  MTU is 1300 bytes" in typed(router, "show ipv6 interface FastEthernet0/1\n")

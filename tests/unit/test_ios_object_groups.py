@@ -15,11 +15,11 @@ from ios_configured import configured, lines_of
 from ios_strategies import access_lists, grouped_lists, hardware, ipv6_access_lists, object_groups
 from qoslab.errors import IosError
 from qoslab.genie.show_parser import parse
-from qoslab.ios.commands.access_list import expanded
+from qoslab.ios.commands.access_list import expand_entry
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device_config.diff import lines_between
+from qoslab.ios.device_config.diff import configuration_lines_between
 from qoslab.ios.model.device import Device
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.access_lists import show_access_lists, show_object_groups
 
@@ -48,7 +48,7 @@ def groups(text: str = TEXT) -> Device:
     return configured(text, "hqf")
 
 
-def test_groups_are_printed_after_their_members() -> None:
+def test_object_groups_are_printed_after_their_members() -> None:
     device = groups()
     lines = lines_of(device)
     start = lines.index("object-group service APPS")
@@ -128,7 +128,7 @@ def test_show_object_group_lists_the_groups() -> None:
 )
 def test_invalid_object_groups_are_refused(lines: str, reason: str) -> None:
     with pytest.raises(IosError, match=reason):
-        apply(groups(), lines)
+        apply_config(groups(), lines)
 
 
 def test_oversized_object_groups_are_refused() -> None:
@@ -138,21 +138,21 @@ def test_oversized_object_groups_are_refused() -> None:
         configured(f"{text}MANY\n", "hqf")
     device = configured(f"{text}INSIDE\n".replace("access-list", f"{TEXT}access-list"), "hqf")
     with pytest.raises(IosError, match="at most 2048"):
-        apply(device, "object-group network OTHERS\n range 10.9.0.1 10.9.255.254\n")
+        apply_config(device, "object-group network OTHERS\n range 10.9.0.1 10.9.255.254\n")
     assert len(device.object_groups["OTHERS"].networks) == 1
 
 
-def test_a_classic_router_and_a_switch_know_no_groups() -> None:
+def test_classic_router_and_a_switch_know_no_groups() -> None:
     with pytest.raises(IosError, match="% Invalid input"):
         configured("object-group network A\n")
     with pytest.raises(IosError, match="% Invalid input"):
         configured("access-list 101 permit ip object-group A any\n")
 
 
-def test_a_group_in_use_is_changed_in_place() -> None:
+def test_group_in_use_is_changed_in_place() -> None:
     before, after = groups(), groups(TEXT.replace("range 10.2.0.0 10.2.0.2", "host 10.3.0.1"))
     for wanted, device in ((before, after.copy()), (after, before.copy()), (configured("", "hqf"), after.copy())):
-        apply(device, "\n".join(lines_between(wanted, device)))
+        apply_config(device, "\n".join(configuration_lines_between(wanted, device)))
         assert device == wanted
 
 
@@ -164,7 +164,7 @@ def test_lines_leave_a_group_before_lines_that_would_exceed_its_limit() -> None:
         groups(f"object-group network Net\n host 10.0.0.1\n range 0.0.0.{first} 255.255.255.254\n{rest}")
         for first in (1, 2)
     )
-    assert lines_between(other, wide) == [
+    assert configuration_lines_between(other, wide) == [
         "object-group network Net",
         " no range 0.0.0.1 255.255.255.254",
         " range 0.0.0.2 255.255.255.254",
@@ -183,6 +183,6 @@ def grouped_devices(draw: DrawFn) -> Device:
 def test_expanded_lists_have_no_groups(device: Device) -> None:
     for each in device.access_lists.values():
         for entry in each.entries:
-            found = expanded(device, entry)
+            found = expand_entry(device, entry)
             assert found == [entry] if not entry.object_groups else len(found) > 0
             assert not any(one.object_groups for one in found)

@@ -12,7 +12,7 @@ from qoslab.errors import IosError
 from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation
-from qoslab.ios.parse import apply
+from qoslab.ios.parse import apply_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_priority
 from qoslab.ios.show.queueing import queue_lines, show_queue
@@ -53,7 +53,7 @@ def of_lists(text: str) -> list[str]:
     return [line for line in lines_of(configured(text)) if line.startswith(words)]
 
 
-def test_lists_are_printed_as_typed() -> None:
+def test_queue_lists_are_printed_as_typed() -> None:
     assert of_lists(PRIORITY) == ["priority-group 2", *PRIORITY.splitlines()[:7]]
     assert of_lists(CUSTOM) == ["custom-queue-list 1", *CUSTOM.splitlines()[:7]]
 
@@ -71,16 +71,16 @@ def test_shapers_are_printed_with_published_values() -> None:
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 @pytest.mark.parametrize("text", [PRIORITY, CUSTOM, SHAPED])
-def test_lines_are_removed(text: str, generation: Generation) -> None:
+def test_queue_list_lines_are_removed(text: str, generation: Generation) -> None:
     before, after = configured("", generation), configured(text, generation)
     lines = undo_lines(render(before), render(after), before.hardware)
-    apply(after, "\n".join(lines))
+    apply_config(after, "\n".join(lines))
     assert after == before
 
 
-def test_single_lines_are_removed() -> None:
+def test_single_queue_list_lines_are_removed() -> None:
     device = configured(PRIORITY + CUSTOM.partition("interface")[0] + SHAPED.replace("Serial0/0", "Serial0/1"))
-    apply(
+    apply_config(
         device,
         "no priority-list 2 protocol ip high lt 100\nno priority-list 2 default low\nno queue-list 1 lowest-custom 2\n"
         "no queue-list 1 queue 2 limit 30\ninterface Serial0/1\nno traffic-shape group 101\n",

@@ -13,7 +13,7 @@ from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.model.device import Generation
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.rate_limit import show_rate_limit
 from rollback_lines import undo_lines
@@ -82,9 +82,9 @@ def test_unconfigured_access_lists_match_nothing() -> None:
 def test_only_the_changed_line_is_removed_and_entered_once() -> None:
     device = configured(LINES)
     line = "rate-limit output 8000000 16000 24000 conform-action set-qos-continue 9 exceed-action drop"
-    apply(device, f"interface Serial0/0\n{line}\n")
+    apply_config(device, f"interface Serial0/0\n{line}\n")
     assert len(device.interfaces["Serial0/0"].rate_limits) == 4
-    apply(device, f"interface Serial0/0\nno {line}\nno access-list rate-limit 25\n")
+    apply_config(device, f"interface Serial0/0\nno {line}\nno access-list rate-limit 25\n")
     assert len(device.interfaces["Serial0/0"].rate_limits) == 3
     assert device.rate_limit_lists == {}
 
@@ -95,7 +95,7 @@ def test_moved_line_is_re_entered_after_the_others() -> None:
     first, second, *rest = after.interfaces["Serial0/0"].rate_limits[1:]
     after.interfaces["Serial0/0"].rate_limits = (after.interfaces["Serial0/0"].rate_limits[0], second, first, *rest)
     lines = undo_lines(render(before), render(after), before.hardware)
-    apply(after, "\n".join(lines))
+    apply_config(after, "\n".join(lines))
     assert after == before
 
 
@@ -109,11 +109,11 @@ def test_configurations_are_compared_by_meaning() -> None:
     ]
 
 
-def test_a_burst_below_a_2000th_of_the_rate_is_refused() -> None:
+def test_burst_below_a_2000th_of_the_rate_is_refused() -> None:
     device = parse_config(BASE, configured("").hardware)
     line = "rate-limit input 8000000 3999 8000 conform-action transmit exceed-action drop"
     with pytest.raises(IosError, match="Normal burst must be at least 4000 bytes at 8000000 bps"):
-        apply(device, f"interface Serial0/0\n{line}\n")
+        apply_config(device, f"interface Serial0/0\n{line}\n")
 
 
 def counted(conformed: int, exceeded: int, burst: int) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def test_genie_parses_show_interfaces_rate_limit() -> None:
 
 def test_router_answers_show_interfaces_rate_limit() -> None:
     router = FakeRouter()
-    apply(
+    apply_config(
         router.device,
         "interface FastEthernet0/0\nrate-limit input 8000 1500 3000 conform-action transmit exceed-action drop\n",
     )

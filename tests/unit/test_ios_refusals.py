@@ -14,20 +14,20 @@ from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.refusals import REFUSALS as OUR_WORDS
-from qoslab.ios.refusals import refusal_in
-from qoslab.run.devices.ansible.playbooks import device_message
+from qoslab.ios.refusals import find_refusal
+from qoslab.run.devices.ansible.playbooks import failure_message
 from qoslab.run.devices.ansible_inventory import IosAccess
-from qoslab.run.devices.testbed import testbed as make_testbed
-from qoslab.system.shipped import shipped
+from qoslab.run.devices.testbed import build_testbed as make_testbed
+from qoslab.system.shipped import shipped_path
 
-GROUP_VARIABLES = shipped("playbooks") / "group_vars" / "ios.yml"
+GROUP_VARIABLES = shipped_path("playbooks") / "group_vars" / "ios.yml"
 
 
 def ansible_words() -> list[dict[str, str]]:
     """Return the error patterns that the playbooks' lookup gives Ansible."""
-    place = shipped("playbooks") / "lookup_plugins" / "ios_refusals.py"
+    place = shipped_path("playbooks") / "lookup_plugins" / "ios_refusals.py"
     found: list[dict[str, str]] = runpy.run_path(str(place))["refusals"]()
     return found
 
@@ -215,7 +215,7 @@ def marked_as_errors(answer: str) -> list[bool]:
     ansible = [re.compile(each["pattern"], getattr(re, each.get("flags", "re.U")[3:])) for each in ansible_words()]
     device = make_testbed("x", {"R1": IosAccess("192.0.2.1", "lab", "lab")})["devices"]["R1"]
     unicon = device["connections"]["cli"]["settings"]["CONFIGURE_ERROR_PATTERN"]
-    text = device_message({"msg": f"Task failed: {answer.encode()!r}"})
+    text = failure_message({"msg": f"Task failed: {answer.encode()!r}"})
     return [
         any(pattern.search(answer) for pattern in ansible),
         any(re.search(pattern, answer, re.MULTILINE) for pattern in unicon),
@@ -292,14 +292,14 @@ def test_clients_detect_a_refused_running_operation() -> None:
         session.execute("ip sla 1")
     answer = "\r\n".join(["ip sla 1", *caught.value.render(), "R1(config)#"])
     assert marked_as_errors(answer)[:2] == [True, True]
-    assert refusal_in(answer) == "Entry already running and cannot be modified"
-    assert "Entry already running" in device_message({"msg": f"Task failed: {answer.encode()!r}"})
+    assert find_refusal(answer) == "Entry already running and cannot be modified"
+    assert "Entry already running" in failure_message({"msg": f"Task failed: {answer.encode()!r}"})
 
 
 def test_clients_detect_no_error_in_notices() -> None:
     answer = "configure terminal\r\nEnter configuration commands, one per line.  End with CNTL/Z.\r\nR1(config)#"
     assert marked_as_errors(answer)[:2] == [False, False]
-    assert refusal_in(answer) is None
+    assert find_refusal(answer) is None
 
 
 def test_ansible_matches_error_patterns_of_cisco_and_qoslab() -> None:
@@ -368,21 +368,21 @@ def test_later_generation_refuses_with_its_messages(text: str, message: str) -> 
     check_refusal(parse_config(BASE, hardware("hqf")), text, message)
 
 
-def test_the_bandwidth_of_an_interface_cannot_go_below_the_reserved_rate() -> None:
+def test_bandwidth_of_an_interface_cannot_go_below_the_reserved_rate() -> None:
     device = configured(
         "policy-map P\nclass Data\nbandwidth 700\ninterface s0/0\nbandwidth 1000\nservice-policy output P"
     )
     with pytest.raises(IosError, match="available only 375"):
-        apply(device, "interface s0/0\nbandwidth 500")
+        apply_config(device, "interface s0/0\nbandwidth 500")
     assert device.interfaces["Serial0/0"].bandwidth_kbps == 1000
 
 
-def test_the_reservable_share_cannot_go_below_the_reserved_rate() -> None:
+def test_reservable_share_cannot_go_below_the_reserved_rate() -> None:
     device = configured(
         "policy-map P\nclass Data\nbandwidth 900\ninterface s0/0\nbandwidth 1000\nmax-reserved-bandwidth 90\n"
         "service-policy output P"
     )
     for line in ("max-reserved-bandwidth 89", "no max-reserved-bandwidth"):
         with pytest.raises(IosError, match=re.escape("requested bandwidth 900 (kbps), available only")):
-            apply(device, f"interface s0/0\n{line}")
+            apply_config(device, f"interface s0/0\n{line}")
     assert device.interfaces["Serial0/0"].max_reserved_bandwidth == 90

@@ -18,11 +18,11 @@ from ios_strategies import devices
 from levels import by_level
 from qoslab.errors import QoslabError
 from qoslab.ios.device_config.config_equivalence import configuration_differences
-from qoslab.ios.device_config.diff import lines_between, subject, table_of, tree
-from qoslab.ios.device_config.restore import Restoration, collisions, restoration, unrestored
-from qoslab.ios.device_config.running_config_parser import clutter_of, likely_hardware, read_running
+from qoslab.ios.device_config.diff import configuration_lines_between, configuration_tree, line_subject, line_table
+from qoslab.ios.device_config.restore import RestorationPlan, find_collisions, plan_restoration, unrestored_lines
+from qoslab.ios.device_config.running_config_parser import likely_hardware, read_running, unread_as_inert_lines
 from qoslab.ios.model.device import Device, Generation, Hardware
-from qoslab.ios.parse import apply
+from qoslab.ios.parse import apply_config
 from qoslab.ios.running_config import render
 from switch_strategies import switch_hardware, switches
 
@@ -102,13 +102,13 @@ AFTER = changed(
 
 
 def test_only_pushed_lines_are_rolled_back() -> None:
-    found = restoration(BEFORE, AFTER, [PUSHED], HARDWARE)
+    found = plan_restoration(BEFORE, AFTER, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
 
 def test_nothing_is_sent_to_a_restored_device() -> None:
     later = changed(BEFORE, ("17180234", "17180999"), ("10:02:11", "12:00:00"))
-    found = restoration(BEFORE, later, [PUSHED], HARDWARE)
+    found = plan_restoration(BEFORE, later, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == ((), ())
 
 
@@ -137,20 +137,20 @@ def test_nothing_is_sent_to_a_restored_device() -> None:
     ],
 )
 def test_changes_by_others_stay_and_are_reported_by_restore(old: str, new: str, message: str) -> None:
-    found = restoration(BEFORE, changed(AFTER, (old, new)), [PUSHED], HARDWARE)
+    found = plan_restoration(BEFORE, changed(AFTER, (old, new)), [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, (message,))
 
 
 def test_lines_added_to_an_object_of_the_run_are_removed_with_it() -> None:
     others = changed(AFTER, ("police 1000000", "set dscp af11\n  police 1000000"))
-    found = restoration(BEFORE, others, [PUSHED], HARDWARE)
+    found = plan_restoration(BEFORE, others, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
 
 def test_line_of_the_run_that_no_longer_parses_is_removed() -> None:
     """Put a shaper into the policy of the run, which the model does not accept for input then."""
     others = changed(AFTER, ("police 1000000", "shape average 500000\n  police 1000000"))
-    found = restoration(BEFORE, others, [PUSHED], HARDWARE)
+    found = plan_restoration(BEFORE, others, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
 
@@ -160,30 +160,30 @@ def test_policy_of_the_run_in_use_by_others_is_reported() -> None:
     """
     others = changed(AFTER, ("  bandwidth 100\n", "  bandwidth 100\n  service-policy Police\n"))
     with pytest.raises(QoslabError, match="found no configuration lines"):
-        restoration(BEFORE, others, [PUSHED], HARDWARE)
+        plan_restoration(BEFORE, others, [PUSHED], HARDWARE)
 
 
-def test_an_object_still_in_use_is_removed_in_a_second_pass() -> None:
+def test_object_still_in_use_is_removed_in_a_second_pass() -> None:
     first = "policy-map A\n class class-default\n  shape average 64000\ninterface fa0/0\n service-policy output A\n"
     after = changed(
         AFTER,
         ("policy-map Police\n", "policy-map A\n class class-default\n  shape average 64000\npolicy-map Police\n"),
     )
-    found = restoration(BEFORE, after, [first, PUSHED], HARDWARE)
+    found = plan_restoration(BEFORE, after, [first, PUSHED], HARDWARE)
     assert sorted(found.lines) == sorted((*UNDONE, "no policy-map A"))
     assert found.left == ()
 
 
-def test_remaining_lines_are_named() -> None:
-    assert unrestored(BEFORE, BEFORE, [PUSHED], HARDWARE) == []
-    assert set(unrestored(BEFORE, AFTER, [PUSHED], HARDWARE)) == {
+def test_lines_that_could_not_be_restored_are_reported() -> None:
+    assert unrestored_lines(BEFORE, BEFORE, [PUSHED], HARDWARE) == []
+    assert set(unrestored_lines(BEFORE, AFTER, [PUSHED], HARDWARE)) == {
         "interface FastEthernet0/0: `service-policy input Police` is new",
         "interface FastEthernet0/1: `tx-ring-limit 3` is new",
         "`policy-map Police` is new",
     }
     bob = changed(BEFORE, ("hostname R9", "hostname R8"), (" ip nat inside\n", ""))
-    assert unrestored(BEFORE, bob, [PUSHED], HARDWARE) == [], "others did that"
-    assert unrestored(BEFORE, bob, [], HARDWARE) == [
+    assert unrestored_lines(BEFORE, bob, [PUSHED], HARDWARE) == [], "others did that"
+    assert unrestored_lines(BEFORE, bob, [], HARDWARE) == [
         "`hostname R9` became `hostname R8`",
         "interface FastEthernet0/0: `ip nat inside` is gone",
     ], "it is not known what was pushed"
@@ -207,7 +207,7 @@ def test_remaining_lines_are_named() -> None:
     ],
 )
 def test_existing_objects_of_the_device_are_not_overwritten(asked: str, found: list[str]) -> None:
-    assert collisions(BEFORE, asked, HARDWARE) == found
+    assert find_collisions(BEFORE, asked, HARDWARE) == found
 
 
 WORK = "permit tcp any host 10.9.9.9 eq 22 time-range work"
@@ -228,30 +228,33 @@ def test_unmodelled_lines_are_preserved(name: str) -> None:
     asked, strange = CONTENT[name]
     its_own = f"{asked}{strange}"
     assert [line.text for line in read_running(its_own, HARDWARE).unread] == [strange.strip()]
-    (reported,) = collisions(its_own, asked, HARDWARE)
+    (reported,) = find_collisions(its_own, asked, HARDWARE)
     assert reported == f"it has its own `{strange.strip()}` in `{name}`; the experiment would remove it too"
-    (reported,) = collisions(asked, its_own, HARDWARE)
+    (reported,) = find_collisions(asked, its_own, HARDWARE)
     assert reported == f"it has its own `{name}`, without `{strange.strip()}`"
-    assert collisions(its_own, its_own, HARDWARE) == []
-    assert collisions(its_own, PUSHED, HARDWARE) == [], "the experiment has none of that name"
-    assert len(collisions(its_own, f"no {asked.splitlines()[0]}\n", HARDWARE)) == 1
+    assert find_collisions(its_own, its_own, HARDWARE) == []
+    assert find_collisions(its_own, PUSHED, HARDWARE) == [], "the experiment has none of that name"
+    assert len(find_collisions(its_own, f"no {asked.splitlines()[0]}\n", HARDWARE)) == 1
     if not strange.startswith(" "):
-        assert len(collisions(strange, asked, HARDWARE)) == 1, "there is no other line"
+        assert len(find_collisions(strange, asked, HARDWARE)) == 1, "there is no other line"
     # Its removal is reported all the same.
-    assert f"`{strange.strip()}` is gone" in unrestored(its_own, asked, [f"no {asked.splitlines()[0]}\n"], HARDWARE)[-1]
+    assert (
+        f"`{strange.strip()}` is gone"
+        in unrestored_lines(its_own, asked, [f"no {asked.splitlines()[0]}\n"], HARDWARE)[-1]
+    )
 
 
-def test_an_unmodelled_line_of_the_run_is_reported_if_it_stays() -> None:
+def test_unmodelled_line_of_the_run_is_reported_if_it_stays() -> None:
     pushed = "interface fa0/0\n ip nat outside\n"
     after = changed(BEFORE, (" ip nat inside\n", " ip nat outside\n"))
-    assert unrestored(BEFORE, after, [pushed], HARDWARE) == ["interface FastEthernet0/0: `ip nat outside` is new"]
+    assert unrestored_lines(BEFORE, after, [pushed], HARDWARE) == ["interface FastEthernet0/0: `ip nat outside` is new"]
 
 
 def test_banner_that_looks_like_configuration_is_preserved() -> None:
     text = "banner motd ^C\n! not a comment\nend\n  interface x\n^C\n"
     device = Device(HARDWARE)
-    apply(device, text)
-    found = restoration(BEFORE, BEFORE.replace("ntp", f"{text}ntp"), [text], HARDWARE)
+    apply_config(device, text)
+    found = plan_restoration(BEFORE, BEFORE.replace("ntp", f"{text}ntp"), [text], HARDWARE)
     assert (found.lines, found.left) == (("no banner motd",), ())
 
 
@@ -354,28 +357,28 @@ def test_printed_configurations_survive_a_round_trip(name: str) -> None:
     text, pushed = getattr(ios_running, name), PUSHED_ON[name]
     family = "switch" if name.startswith("S") else "router"
     reading = read_running(text, likely_hardware(text, family))
-    reading.device.clutter = clutter_of(reading)
+    reading.device.clutter = unread_as_inert_lines(reading)
     hardware, before = reading.device.hardware, render(reading.device)
     # Every line was read, or stands aside where it stood.
     assert len(reading.unread) >= 5
     assert {each for each in lines_of(text) - lines_of(before) if each[-1] not in OTHERWISE} == set()
-    assert collisions(text, pushed, hardware) == []
+    assert find_collisions(text, pushed, hardware) == []
     after = reading.device.copy()
-    apply(after, pushed)
+    apply_config(after, pushed)
     printed = render(after)
     assert lines_of(printed) - lines_of(before), "nothing was pushed"
     assert configuration_differences(pushed, printed, before=text, family=family) == []
     assert configuration_differences(pushed, text, before=text, family=family) != []
     # The device prints the lines that the run has left as it printed them before.
-    found = restoration(text, printed, [pushed], hardware)
+    found = plan_restoration(text, printed, [pushed], hardware)
     assert found.left == ()
     unread = {each.text for each in reading.unread}
     assert not [line for line in found.lines if line.strip().removeprefix("no ") in unread]
-    apply(after, "\n".join(found.lines))
+    apply_config(after, "\n".join(found.lines))
     assert render(after) == before
-    assert unrestored(text, before, [pushed], hardware) == []
+    assert unrestored_lines(text, before, [pushed], hardware) == []
     # Nothing is to be done where that is what there is.
-    assert restoration(text, text, [pushed], hardware) == Restoration((), ())
+    assert plan_restoration(text, text, [pushed], hardware) == RestorationPlan((), ())
 
 
 @dataclass(frozen=True)
@@ -434,7 +437,7 @@ def _is_strange(text: str, family: str) -> bool:
 GENERATIONS: tuple[Generation, ...] = ("classic", "hqf")
 
 
-def test_test_configurations_have_many_unmodelled_lines() -> None:
+def test_generated_configurations_have_many_unmodelled_lines() -> None:
     assert all(len(each.blocks) > 30 and len(each.lines) > 20 for each in (Clutter.of("router"), Clutter.of("switch")))
 
 
@@ -463,12 +466,12 @@ def pushes(draw: DrawFn) -> tuple[Device, str]:
     """Return a device and a configuration that changes its policies."""
     generation: Generation = draw(st.sampled_from(("classic", "hqf")))  # type: ignore[assignment]
     before, other = draw(devices(generation)), draw(devices(generation))
-    return before, "\n".join(lines_between(other, before))
+    return before, "\n".join(configuration_lines_between(other, before))
 
 
 def touched_heads(before: Device, after: Device) -> Iterator[str]:
     """Return the first lines of blocks that differ between both devices, and the lines that remove such blocks."""
-    was, now = tree(before).children, tree(after).children
+    was, now = configuration_tree(before).children, configuration_tree(after).children
     for key in {*was, *now}:
         mine, theirs = was.get(key), now.get(key)
         if mine is not None and not mine.differs(theirs):
@@ -491,10 +494,10 @@ def filled(text: str, names: Collection[str]) -> str:
     for line in text.splitlines():
         lines.append(line)
         if not line.startswith(" "):
-            table = table_of(line)
+            table = line_table(line)
             if table is not None and table in names and table != name:
                 lines.append(f"{table} {STRANGE.get(table.split()[0], 'strange')}")
-            name = table or subject(line)
+            name = table or line_subject(line)
         if name in names and (line.startswith(" class ") or (not line.startswith(" ") and table is None)):
             lines.append(" " * (line.startswith(" ") + 1) + STRANGE.get(name.split()[0], "strange"))
     return "\n".join(lines) + "\n"
@@ -509,11 +512,11 @@ def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set
 
     A run that would touch one must be refused.
     """
-    was, now = tree(before).children, tree(after).children
+    was, now = configuration_tree(before).children, configuration_tree(after).children
     names = sorted(name for name, block in was.items() if block.how.referred is not None or block.how.table)
     chosen = set(Random(seed).sample(names, Random(seed).randint(0, len(names))))
     touched = {name for name in chosen if was[name].differs(now.get(name))}
-    reported = collisions(filled(render(before), chosen), text, before.hardware)
+    reported = find_collisions(filled(render(before), chosen), text, before.hardware)
     for name in touched:
         assert [each for each in reported if each.endswith(f" in `{name}`; the experiment would remove it too")]
     return chosen - touched
@@ -522,23 +525,23 @@ def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set
 def undone(before: Device, text: str, seed: int, family: str) -> None:
     """Check that no line of a removed configuration remains, and that nothing else is sent."""
     after = before.copy()
-    apply(after, text)
+    apply_config(after, text)
     both = interfaces_of(render(before)) & interfaces_of(render(after))
     full = filled_at_random(before, after, text, seed)
     printed = [cluttered(filled(render(device), full), seed, family, both) for device in (before, after)]
     try:
-        found = restoration(printed[0], printed[1], [text], before.hardware)
+        found = plan_restoration(printed[0], printed[1], [text], before.hardware)
     except QoslabError:
         # A switch does not change a class of ports in place; a run does not touch a device with one of that name.
-        own = collisions(printed[0], text, before.hardware)
+        own = find_collisions(printed[0], text, before.hardware)
         assume(family == "router" or not any("class-map" in each for each in own))
         raise
     touched = set(touched_heads(before, after))
-    apply(after, "\n".join(found.lines))
+    apply_config(after, "\n".join(found.lines))
     assert after == before
     assert found.left == ()
     again = cluttered(filled(render(after), full), seed, family, both)
-    assert unrestored(printed[0], again, [text], before.hardware) == []
+    assert unrestored_lines(printed[0], again, [text], before.hardware) == []
     # Nothing outside of what was touched is ever sent.
     assert Clutter.of(family).among(found.lines) == []
     heads = {each for line in found.lines if not line.startswith(" ") for each in each_of(line)}
@@ -553,7 +556,7 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_apply_and_undo_change_nothing(push: tuple[Device, str], seed: int) -> None:
+def test_rollback_of_a_configuration_restores_the_device(push: tuple[Device, str], seed: int) -> None:
     undone(*push, seed, "router")
 
 
@@ -563,8 +566,8 @@ def test_apply_and_undo_change_nothing(push: tuple[Device, str], seed: int) -> N
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_apply_and_undo_on_a_switch_change_nothing(before: Device, other: Device, seed: int) -> None:
-    undone(before, "\n".join(lines_between(other, before)), seed, "switch")
+def test_rollback_of_a_configuration_restores_the_switch(before: Device, other: Device, seed: int) -> None:
+    undone(before, "\n".join(configuration_lines_between(other, before)), seed, "switch")
 
 
 @given(
@@ -582,11 +585,11 @@ def test_changes_by_others_remain(push: tuple[Device, str], theirs: str) -> None
     if theirs.startswith("load"):
         theirs = f"interface FastEthernet0/0\n {theirs}"
     after, wanted = before.copy(), before.copy()
-    apply(after, text)
-    apply(after, theirs)
-    apply(wanted, theirs)
-    found = restoration(render(before), render(after), [text], before.hardware)
-    apply(after, "\n".join(found.lines))
+    apply_config(after, text)
+    apply_config(after, theirs)
+    apply_config(wanted, theirs)
+    found = plan_restoration(render(before), render(after), [text], before.hardware)
+    apply_config(after, "\n".join(found.lines))
     assert after == wanted
     assert bool(found.left) == (wanted != before)
     heads = {line.removeprefix("no ") for line in found.lines if not line.startswith(" ")}

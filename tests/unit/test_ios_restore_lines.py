@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from qoslab.errors import QoslabError
-from qoslab.ios.device_config.diff import lines_between
-from qoslab.ios.device_config.restore import Restoration, collisions, restoration, unrestored
+from qoslab.ios.device_config.diff import configuration_lines_between
+from qoslab.ios.device_config.restore import RestorationPlan, find_collisions, plan_restoration, unrestored_lines
 from qoslab.ios.model.device import Hardware
 from qoslab.ios.parse import parse_config
 
@@ -37,19 +37,19 @@ def changed(text: str, *changes: tuple[str, str]) -> str:
     return text
 
 
-def back(before: str, after: str, *pushed: str) -> Restoration:
-    return restoration(before, after, pushed, HARDWARE)
+def back(before: str, after: str, *pushed: str) -> RestorationPlan:
+    return plan_restoration(before, after, pushed, HARDWARE)
 
 
-def test_a_value_of_the_run_is_restored_and_others_are_reported() -> None:
+def test_value_of_the_run_is_restored_and_others_are_reported() -> None:
     ours, theirs = ("hostname R9", "hostname Lab"), (" description lan\n", "")
     found = back(BEFORE, changed(BEFORE, ours, theirs), "hostname Lab\n")
-    assert found == Restoration(("hostname R9",), ("interface FastEthernet0/0: `description lan` is gone",))
+    assert found == RestorationPlan(("hostname R9",), ("interface FastEthernet0/0: `description lan` is gone",))
 
 
-def test_a_banner_of_the_run_is_restored_and_others_are_reported() -> None:
+def test_banner_of_the_run_is_restored_and_others_are_reported() -> None:
     after = changed(BEFORE, ("hello", "bye"), ("hostname R9", "hostname R8"))
-    assert back(BEFORE, after, "banner motd ^C\nbye\n^C\n") == Restoration(
+    assert back(BEFORE, after, "banner motd ^C\nbye\n^C\n") == RestorationPlan(
         ("banner motd ^C", "hello", "^C"), ("`hostname R9` became `hostname R8`",)
     )
 
@@ -58,7 +58,7 @@ def test_new_and_changed_lines_of_the_run_are_removed() -> None:
     pushed = "hostname Lab\nclass-map match-any New\n match dscp cs1\n"
     new = "class-map match-any New\n match dscp cs1\n"
     after = changed(BEFORE, ("hostname R9", "hostname Lab"), ("policy-map", f"{new}policy-map"), ("lan", "LAN"))
-    assert back(BEFORE, after, pushed) == Restoration(
+    assert back(BEFORE, after, pushed) == RestorationPlan(
         ("hostname R9", "no class-map match-any New"),
         ("interface FastEthernet0/0: `description lan` became `description LAN`",),
     )
@@ -68,16 +68,16 @@ def test_failed_second_configuration_is_ignored_in_restore() -> None:
     first = "interface fa0/0\n load-interval 30\n"
     second = "interface fa0/0\n no load-interval\n tx-ring-limit 3\n"
     after = changed(BEFORE, (" description lan\n", " description LAN\n load-interval 30\n"))
-    assert back(BEFORE, after, first, second) == Restoration(
+    assert back(BEFORE, after, first, second) == RestorationPlan(
         ("interface FastEthernet0/0", " no load-interval"),
         ("interface FastEthernet0/0: `description lan` became `description LAN`",),
     )
 
 
-def test_an_unmodelled_line_is_removed_in_its_place() -> None:
+def test_unmodelled_line_is_removed_in_its_place() -> None:
     pushed = f"policy-map Own\n class Mine\n  {STRANGE}\n"
     after = changed(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
-    assert back(BEFORE, after, pushed) == Restoration(("policy-map Own", " class Mine", f"  no {STRANGE}"), ())
+    assert back(BEFORE, after, pushed) == RestorationPlan(("policy-map Own", " class Mine", f"  no {STRANGE}"), ())
 
 
 POLICY = "policy-map Police\n class class-default\n  police 1000000 31250 conform-action transmit exceed-action drop\n"
@@ -90,13 +90,13 @@ def test_unmodelled_lines_are_reported_except_in_removed_blocks() -> None:
         ("  bandwidth 100\n", f"  bandwidth 50\n  {STRANGE}\n"),
     )
     own = "policy-map Own\n class Mine\n  bandwidth 50\n"
-    assert back(BEFORE, after, POLICY + own) == Restoration(
+    assert back(BEFORE, after, POLICY + own) == RestorationPlan(
         ("policy-map Own", " class Mine", "  bandwidth 100", "no policy-map Police"),
         (f"policy-map Own, class Mine: `{STRANGE}` is new",),
     )
     gone = changed(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
-    assert unrestored(gone, BEFORE, [own], HARDWARE) == [f"policy-map Own, class Mine: `{STRANGE}` is gone"]
-    assert unrestored(gone, BEFORE, [POLICY], HARDWARE) == [], "others did that"
+    assert unrestored_lines(gone, BEFORE, [own], HARDWARE) == [f"policy-map Own, class Mine: `{STRANGE}` is gone"]
+    assert unrestored_lines(gone, BEFORE, [POLICY], HARDWARE) == [], "others did that"
 
 
 def test_attachments_by_others_are_parsed_after_their_targets() -> None:
@@ -107,13 +107,13 @@ def test_attachments_by_others_are_parsed_after_their_targets() -> None:
         ("policy-map Own\n", f"{theirs}policy-map Own\n"),
         (" description lan\n", " description lan\n service-policy input Theirs\n"),
     )
-    assert back(BEFORE, after, "hostname Lab\n") == Restoration(
+    assert back(BEFORE, after, "hostname Lab\n") == RestorationPlan(
         ("hostname R9",),
         ("interface FastEthernet0/0: `service-policy input Theirs` is new", "`policy-map Theirs` is new"),
     )
 
 
-def test_a_line_that_cannot_be_removed_alone_has_a_reason() -> None:
+def test_line_that_cannot_be_removed_alone_has_a_reason() -> None:
     """Attach a policy of the run elsewhere."""
     attached = (" description lan\n", " description lan\n service-policy input Police\n")
     after = changed(BEFORE, ("policy-map Own\n", f"{POLICY}policy-map Own\n"), attached)
@@ -146,19 +146,19 @@ interface FastEthernet0/1
 """
 
 
-def test_a_policy_unchanged_by_the_run_is_not_rewritten() -> None:
+def test_policy_unchanged_by_the_run_is_not_rewritten() -> None:
     """Leave a policy unchanged: shares cannot change in place, and a class used by another, unchanged policy cannot be
     removed.
     """
     after = changed(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
     was, now = (parse_config(text, HARDWARE) for text in (SHARES, after))
-    assert "no policy-map Others" in lines_between(was, now)
+    assert "no policy-map Others" in configuration_lines_between(was, now)
     with pytest.raises(QoslabError, match="lines that restore the previous running"):
         back(SHARES, after, after.partition("interface")[0])
 
 
-def test_a_list_of_the_device_is_named() -> None:
+def test_list_of_the_device_is_named() -> None:
     had = "access-list 101 permit ip any any\n"
-    assert collisions(had, had.replace("permit", "deny"), HARDWARE) == [
+    assert find_collisions(had, had.replace("permit", "deny"), HARDWARE) == [
         "it has its own `access-list 101`, with different content"
     ]

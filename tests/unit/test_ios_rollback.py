@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from fake_router import FakeRouter, typed, with_soldered_flash
 
-from qoslab.virtual_lab.countdown import Countdown
+from qoslab.virtual_lab.countdown import ScheduledCall
 
 LONG = "terminal length 0\r"
 COPY = "copy running-config flash:before.cfg\r\r"
@@ -59,7 +59,7 @@ def test_class_b_flash_is_erased_before_a_copy_if_confirmed() -> None:
     assert "Erase of flash: complete\n" in erased and set(router.flash) == {"before.cfg"}
 
 
-def test_a_copy_of_a_missing_or_too_large_file_is_refused() -> None:
+def test_copy_of_a_missing_or_too_large_file_is_refused() -> None:
     router = FakeRouter("2811")
     missing = "%Error opening flash:none (No such file or directory)"
     for command in ("more flash:none", "delete /force flash:none", "configure replace flash:none force"):
@@ -143,7 +143,7 @@ def test_timed_change_needs_confirmation() -> None:
     assert answer(router, "configure confirm\r", "configure confirm") == "%No Rollback Confirmed Change pending"
 
 
-def test_an_expired_timer_acts_once_and_a_restarted_one_later() -> None:
+def test_expired_timer_acts_once_and_a_restarted_one_later() -> None:
     happened: list[int] = []
 
     async def run() -> None:
@@ -153,7 +153,7 @@ def test_an_expired_timer_acts_once_and_a_restarted_one_later() -> None:
             happened.append(len(happened))
             done.set()
 
-        countdown = Countdown(happen)
+        countdown = ScheduledCall(happen)
         countdown.start(0.0)
         countdown.start(3600.0)
         await asyncio.sleep(0.05)
@@ -168,7 +168,7 @@ def test_an_expired_timer_acts_once_and_a_restarted_one_later() -> None:
     assert happened == [0]
 
 
-def test_a_reload_is_scheduled_and_cancelled() -> None:
+def test_reload_is_scheduled_and_cancelled() -> None:
     router = FakeRouter()
     typed(router, "write memory\r")
     at = "Reload scheduled for 11:30:30 UTC Mon Mar 2 2026 (in 1 hour and 10 minutes)"

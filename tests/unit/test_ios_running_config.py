@@ -14,9 +14,9 @@ from ios_strategies import devices, hardware
 from levels import examples
 from qoslab.errors import IosError
 from qoslab.ios.commands.policy_map import class_lines
-from qoslab.ios.device_config.running_config_parser import clutter_of, read_running
+from qoslab.ios.device_config.running_config_parser import read_running, unread_as_inert_lines
 from qoslab.ios.model.device import Device, Generation, Hardware
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render, render_interface
 from qoslab.virtual_lab.virtual_router import load_configuration
 
@@ -59,7 +59,7 @@ def test_configurations_of_the_articles_are_parsed(name: str) -> None:
 @settings(
     max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_a_printed_configuration_parses_to_the_same_device(device: Device) -> None:
+def test_printed_configuration_parses_to_the_same_device(device: Device) -> None:
     text = render(device)
     again = parse_config(text, device.hardware)
     assert again == device
@@ -72,7 +72,7 @@ def test_a_printed_configuration_parses_to_the_same_device(device: Device) -> No
 )
 def test_entering_everything_again_changes_nothing(device: Device) -> None:
     again = device.copy()
-    apply(again, render(device))
+    apply_config(again, render(device))
     assert again == device
 
 
@@ -89,9 +89,9 @@ def test_order_of_entry_does_not_affect_the_output() -> None:
     ]
     forwards, backwards = Device(hardware()), Device(hardware())
     for part in parts:
-        apply(forwards, part)
+        apply_config(forwards, part)
     for part in reversed(parts):
-        apply(backwards, part)
+        apply_config(backwards, part)
     assert render(forwards) == render(backwards)
 
 
@@ -108,7 +108,7 @@ def test_shape_is_printed_with_the_spacing_of_its_generation(generation: Generat
 @settings(
     max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_blocks_follow_the_indentation(device: Device) -> None:
+def test_configuration_blocks_follow_the_indentation(device: Device) -> None:
     # `random-detect` is one blank deeper than its neighbours, on routers too; that is all a client has to know.
     text = re.sub(r"(?m)^ {5}random-detect", "    random-detect", render(replace(device, banner_motd=None)))
     items = NetworkConfig(indent=1, contents=text).items
@@ -134,7 +134,7 @@ def test_configuration_of_one_interface_is_printed() -> None:
     )
 
 
-def test_the_error_names_source_and_line_and_marks_the_token() -> None:
+def test_error_names_source_and_line_and_marks_the_token() -> None:
     with pytest.raises(IosError) as caught:
         parse_config("hostname R1\npolicy-map P\n class class-default\n  police cir 7999\n", hardware(), source="x.ios")
     assert caught.value.message == (
@@ -145,7 +145,7 @@ def test_the_error_names_source_and_line_and_marks_the_token() -> None:
     )
 
 
-def test_an_open_banner_is_an_error() -> None:
+def test_open_banner_is_an_error() -> None:
     with pytest.raises(IosError, match="x:2: the banner has no closing delimiter"):
         parse_config("banner motd @hello\nmore", hardware(), source="x")
 
@@ -199,11 +199,11 @@ end
 def test_unmodelled_lines_keep_their_place() -> None:
     hardware = Hardware("3725", ("FastEthernet0/0", "FastEthernet0/1"))
     blank = Device(hardware)
-    blank.clutter = clutter_of(read_running(CLUTTERED, hardware))
+    blank.clutter = unread_as_inert_lines(read_running(CLUTTERED, hardware))
     device, refused = load_configuration(blank, CLUTTERED)
     assert (refused, render(device)) == ([], CLUTTERED)
     # They go with their block.
-    apply(device, "no policy-map Police\n")
+    apply_config(device, "no policy-map Police\n")
     policy = CLUTTERED[CLUTTERED.index("policy-map") : CLUTTERED.index("interface FastEthernet0/0")]
     without = CLUTTERED.replace(policy, "")
     assert render(device) == without

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qoslab.ios.device_config.secret_lines import without_secrets
+from qoslab.ios.device_config.secret_lines import remove_secrets
 
 
 @pytest.mark.parametrize(
@@ -52,19 +52,19 @@ from qoslab.ios.device_config.secret_lines import without_secrets
 )
 def test_secrets_are_removed(line: str, kept: str) -> None:
     around = "hostname R1\n{}\nend\n"
-    assert without_secrets(around.format(line)) == around.format(f"{kept} <removed>")
+    assert remove_secrets(around.format(line)) == around.format(f"{kept} <removed>")
     # As a difference has it.
-    assert without_secrets(around.format(f"-{line}")) == around.format(f"-{kept} <removed>")
+    assert remove_secrets(around.format(f"-{line}")) == around.format(f"-{kept} <removed>")
 
 
 @pytest.mark.parametrize("block", ["tacacs server T", "radius server R", "crypto isakmp client configuration group G"])
 def test_keys_are_removed_and_key_chain_numbers_stay(block: str) -> None:
     chain = "key chain K\n key 1\n  key-string {}\n key 2\n"
     text = f"{chain}{block}\n address ipv4 192.0.2.1\n key {{}}\n{chain}end\n"
-    kept = without_secrets(text.format("HIDDEN", "20391", "HIDDEN"))
+    kept = remove_secrets(text.format("HIDDEN", "20391", "HIDDEN"))
     assert kept == text.format(*3 * ["<removed>"])
     # A line alone, as a transcript has it, does not say which it is.
-    assert without_secrets(" key 20391") == " key <removed>"
+    assert remove_secrets(" key 20391") == " key <removed>"
 
 
 def test_non_secret_value_stays() -> None:
@@ -73,4 +73,4 @@ def test_non_secret_value_stays() -> None:
         "router bgp 1\n neighbor 192.0.2.1 send-community both\naaa authentication login default local\n"
         "policy-map P\n class class-default\n  police cir 1000000\nline vty 0 4\n login local\nend\n"
     )
-    assert without_secrets(text) == text
+    assert remove_secrets(text) == text

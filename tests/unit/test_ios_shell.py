@@ -17,7 +17,7 @@ from levels import examples
 from qoslab.ios.cli import output_filters
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.terminal import Terminal
-from qoslab.ios.config import commands_of
+from qoslab.ios.config import device_capabilities
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.exec import EXEC
 from qoslab.ios.model.ip_sla import IpSla
@@ -39,7 +39,7 @@ def test_first_prompt_needs_no_input() -> None:
     assert typed(FakeRouter(), "") == "\nR1#"
 
 
-def test_a_long_prompt_of_configuration_mode_is_cut() -> None:
+def test_long_prompt_of_configuration_mode_is_cut() -> None:
     router = FakeRouter()
     router.device.hostname = "BRANCH-OFFICE-ROUTER-42"
     text = typed(router, "configure terminal\rinterface FastEthernet0/0\rend\r")
@@ -81,7 +81,7 @@ def test_control_c_leaves_configuration_without_executing_the_line() -> None:
     assert text.endswith("R1#")
 
 
-def test_do_runs_exec_commands_in_configuration() -> None:
+def test_do_command_runs_exec_commands_in_configuration_mode() -> None:
     text = typed(FakeRouter(), "conf t\rint fa0/1\rdo show privilege\r")
     assert text.endswith("R1(config-if)#do show privilege\nCurrent privilege level is 15\nR1(config-if)#")
 
@@ -107,7 +107,7 @@ def test_enable_allows_three_attempts() -> None:
     assert "opensesame" not in text
 
 
-def test_disable_and_logout_work() -> None:
+def test_disable_and_logout_change_the_session() -> None:
     assert typed(FakeRouter(), "disable\rlogout\rshow clock\r") == "\nR1#disable\nR1>logout\n"
 
 
@@ -139,7 +139,7 @@ def test_blank_lines_and_comments_do_nothing() -> None:
     assert typed(FakeRouter(), "\r  \r! note\rconf t\r\r!\r").endswith("R1(config)#\nR1(config)#!\nR1(config)#")
 
 
-def test_a_line_that_the_data_plane_refuses_changes_nothing() -> None:
+def test_line_that_the_data_plane_refuses_changes_nothing() -> None:
     router = FakeRouter()
     router.refuse = "interfaces.FastEthernet0/1: bandwidth too small"
     before = router.device.copy()
@@ -148,7 +148,7 @@ def test_a_line_that_the_data_plane_refuses_changes_nothing() -> None:
     assert router.device == before
 
 
-def test_a_dead_data_plane_does_not_end_the_login() -> None:
+def test_dead_data_plane_does_not_end_the_login() -> None:
     class Dead(FakeRouter):
         async def counters(self, interface: str | None = None) -> object:  # type: ignore[override]
             raise DataPlaneDownError("control.sock: connection refused")
@@ -202,7 +202,7 @@ def test_history_keys_work() -> None:
 
 @given(st.lists(st.sampled_from([*"ab c", "\x7f", "\x02", "\x06", "\x01", "\x05", "\x17", "\x15", "\x0b", "\x04"])))
 @settings(max_examples=examples(200), deadline=None)
-def test_the_terminal_shows_the_edited_line(keys: list[str]) -> None:
+def test_terminal_shows_the_edited_line(keys: list[str]) -> None:
     """Compare with a terminal that obeys backspaces: it shows exactly the executed line, for any input."""
     screen, cursor = "", 0
     printed: list[str] = []
@@ -250,7 +250,7 @@ def test_help_on_running_config_lists_options_and_the_line_runs() -> None:
     assert "\n  <cr>\n\nR1#show running-config \nBuilding configuration...\n" in text
 
 
-def test_help_works_in_configuration_and_after_do_and_pipes() -> None:
+def test_help_is_available_in_configuration_mode_and_after_do_and_pipes() -> None:
     text = typed(FakeRouter(), "conf t\rint fa0/1\rserv?\x15do show cl?\x15do show clock | ?")
     assert "service-policy  \n" in text
     assert "class-map  clock  \n" in text
@@ -397,7 +397,7 @@ def test_ping_is_stopped_by_control_c_and_later_commands_run() -> None:
     assert "Success rate is 0 percent (0/0)\nR1#show privilege\nCurrent privilege level is 15\n" in text
 
 
-def test_a_client_that_hangs_up_stops_its_command() -> None:
+def test_client_that_hangs_up_stops_its_command() -> None:
     async def run() -> None:
         router = FakeRouter()
         router.outcomes = []
@@ -464,7 +464,7 @@ def test_login_survives_any_input(pieces: list[str]) -> None:
 def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) -> None:
     docs = Path(__file__).parents[2] / "docs"
     routers = [FakeRouter(model) for model in models]
-    capabilities = frozenset[str]().union(*(commands_of(router.device.hardware) for router in routers))
+    capabilities = frozenset[str]().union(*(device_capabilities(router.device.hardware) for router in routers))
 
     def listed(name: str) -> list[str]:
         blocks = re.findall(r"```(\w*)\n(.*?)```", (docs / f"{name}.md").read_text(), re.DOTALL)
@@ -482,7 +482,7 @@ def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) ->
     assert shown <= {command.split(" ")[1] for command in commands if command.startswith("show ")}
 
 
-def test_a_copy_of_the_configuration_shares_nothing_that_can_change() -> None:
+def test_copy_of_the_configuration_shares_nothing_that_can_change() -> None:
     device = FakeRouter().device
     copied = device.copy()
     assert copied == device

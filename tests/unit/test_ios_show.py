@@ -213,7 +213,7 @@ def test_three_colour_policer_is_printed_with_marks() -> None:
     )
 
 
-def test_a_nested_policy_is_indented_by_four() -> None:
+def test_nested_policy_is_indented_by_four() -> None:
     config = configuration([{"name": "class-default", "shape": {}, "service_policy": "P"}], "hqf")
     child = {"policy": "P", "classes": [class_counters(packets=5)], "priority_queues": []}
     text = printed(config, [class_counters(child=child)])

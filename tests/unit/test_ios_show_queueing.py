@@ -21,7 +21,7 @@ from qoslab.ios.cli.output_filters import parse as parse_filter
 from qoslab.ios.cli.output_filters import split
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.policy_map import show_policy_map
 
@@ -492,7 +492,7 @@ def test_show_policy_map_prints_early_detection(generation: Generation) -> None:
 
 def serial_router(text: str, **queue_counters: Any) -> FakeRouter:
     router = FakeRouter("2811")
-    apply(router.device, f"interface Serial0/1/0\n{text}")
+    apply_config(router.device, f"interface Serial0/1/0\n{text}")
     idle = interface_counters()
     idle["line_rate_bps"] = 512_000
     idle["queue"] |= queue_counters  # type: ignore[typeddict-item]

@@ -21,7 +21,7 @@ from qoslab.ios.running_config import render
 from rollback_lines import undo_lines
 
 _FORMS = [each for mode in CONFIG._modes for each in CONFIG.forms(mode)]
-_WORDS = sorted({"no", "default"}.union(*(syntax.names(each.text) for each in _FORMS)))
+_WORDS = sorted({"no", "default"}.union(*(syntax.syntax_names(each.text) for each in _FORMS)))
 
 _VALUES = [
     "0",

@@ -6,7 +6,7 @@ import pytest
 
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device_config.running_config_parser import hardware_of
+from qoslab.ios.device_config.running_config_parser import described_hardware
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import parse_config
 from qoslab.ios.running_config import render
@@ -288,7 +288,7 @@ def test_later_queueing_lines_are_refused_on_earlier_releases(no: str, line: str
         ),
     ],
 )
-def test_a_line_and_its_no_form_have_one_reason(
+def test_line_and_its_no_form_have_one_reason(
     no: str, family: str, generation: Generation, head: str, line: str, reason: str
 ) -> None:
     at = session(family, generation)
@@ -342,7 +342,7 @@ def test_refusal_gives_the_reason_of_the_line(head: str, line: str, reason: str)
     assert reason in refusal(at, line)
 
 
-def test_the_macro_of_a_switch_is_refused_as_a_macro() -> None:
+def test_macro_of_a_switch_is_refused_as_a_macro() -> None:
     at = session("switch")
     at.execute("interface GigabitEthernet1/0/1")
     assert "macros are not expanded: enter their lines for trust and queues" in refusal(at, "auto qos trust")
@@ -439,4 +439,4 @@ def test_full_duplex_is_printed_removed_and_without_effect() -> None:
 
 def test_subinterface_alone_adds_only_its_port() -> None:
     text = "interface FastEthernet0/0.10\n encapsulation dot1Q 10\n"
-    assert hardware_of(text, "router", "classic").interfaces == ("FastEthernet0/0",)
+    assert described_hardware(text, "router", "classic").interfaces == ("FastEthernet0/0",)

@@ -13,7 +13,7 @@ from qoslab.ios.model import generations
 from qoslab.ios.model.device import Interface
 from qoslab.ios.show.queueing import queue_lines
 from qoslab.policy import shares
-from qoslab.policy.answer import answer
+from qoslab.policy.answer import answer_policy
 from qoslab.policy.render import answer_text
 
 CONFIGURATION = """\
@@ -74,7 +74,7 @@ def reported() -> list[str]:
     counters = interface_counters()
     counters["queue"] |= {"strategy": "class_based", "threshold": None}
     lines = queue_lines(interface, counters, generations.GENERATIONS["ios-xe"])  # type: ignore[arg-type]
-    return [answer_text(answer(CONFIGURATION)), printed(), *lines]
+    return [answer_text(answer_policy(CONFIGURATION)), printed(), *lines]
 
 
 PROPERTIES: dict[str, Any] = {
@@ -99,7 +99,7 @@ PROPERTIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
-def test_wrong_property_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_generation_property_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = reported()
     wrong = replace(generations.GENERATIONS["ios-xe"], **{name: PROPERTIES[name]})
     monkeypatch.setitem(generations.GENERATIONS, "ios-xe", wrong)  # type: ignore[arg-type]
@@ -117,13 +117,15 @@ def test_wrong_property_is_detected(name: str, monkeypatch: pytest.MonkeyPatch) 
         ("FLOW_LIMIT_DIVISOR", 2),
     ],
 )
-def test_wrong_value_is_detected(figure: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_default_value_is_detected(figure: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
     right = reported()
     monkeypatch.setattr(generations.engine_defaults, figure, wrong)
     assert reported() != right
 
 
-def test_wrong_division_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_bandwidth_division_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     right = reported()
-    monkeypatch.setattr(shares, "_excess", lambda classes, level, left: shares._separate(classes, level.base, left))
+    monkeypatch.setattr(
+        shares, "_excess_rates", lambda classes, level, left: shares._queue_weights(classes, level.base, left)
+    )
     assert reported() != right

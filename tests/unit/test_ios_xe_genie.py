@@ -13,7 +13,7 @@ import genie.libs.parser.iosxe
 import pytest
 from genie.libs.parser.iosxe.show_policy_map import ShowPolicyMapInterface
 
-from qoslab.explain.ask import ask
+from qoslab.explain.ask import ask_simulator
 from qoslab.explain.packet import parse_packet
 from qoslab.explain.subject import pasted_subject
 from qoslab.ios.compile import compile_device, engine_config
@@ -234,7 +234,7 @@ def screen(text: str, direction: Literal["input", "output"] = "output") -> str:
     """`show policy-map interface` of a router with this configuration, before a packet comes."""
     subject = pasted_subject(read_configuration(text, routes=True), "input", None)
     ends = "10.0.0.9:4000 > 10.1.0.2:5000" if direction == "input" else "10.0.0.9:4000 > 10.0.0.2:5000"
-    passage = ask(subject, parse_packet(f"udp {ends} 200 B"))
+    passage = ask_simulator(subject, parse_packet(f"udp {ends} 200 B"))
     state = passage.found[direction]
     names = [name for name, each in subject.device.interfaces.items() if getattr(each, f"service_policy_{direction}")]
     assert state is not None and len(names) == 1
@@ -321,7 +321,7 @@ interface TenGigabitEthernet0/0/15
 """
 
 
-def test_limits_of_a_policy_are_in_packets_bytes_and_ms() -> None:
+def test_queue_limits_are_printed_in_packets_bytes_and_ms() -> None:
     """The values are those of `iosxe/rv1` of Genie's sources, which its package lacks."""
     lines = [" ".join(line.split()) for line in screen(MIXED_LIMITS).splitlines()]
     limits = [line for line in lines if line.startswith(("queue limit", "shape", "bandwidth"))]

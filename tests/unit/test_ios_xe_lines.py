@@ -10,7 +10,7 @@ import pytest
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device_config.running_config_parser import hardware_of, read_running
+from qoslab.ios.device_config.running_config_parser import described_hardware, read_running
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
 from qoslab.ios.running_config import render
@@ -91,7 +91,7 @@ def refusal(block: str, line: str) -> str:
 
 
 @pytest.mark.parametrize(("block", "line"), ALL, ids=[line for _, line in ALL])
-def test_a_line_is_accepted_or_refused_by_name(block: str, line: str) -> None:
+def test_line_is_accepted_or_refused_by_name(block: str, line: str) -> None:
     found = refusal(block, line)
     expected = "% Not supported: " if (block, line) in REFUSED else ""
     assert found[: len("% Not supported: ")] == expected, found
@@ -106,7 +106,7 @@ def test_line_is_printed_parsed_and_removed(block: str, line: str) -> None:
     except CliError:
         pytest.skip("it is refused, which the first test has")
     printed = render(made.device)
-    again = read_running(printed, hardware_of(printed, "router", "ios-xe"))
+    again = read_running(printed, described_hardware(printed, "router", "ios-xe"))
     assert again.unread == []
     assert render(again.device) == printed
     made.position = Position("config")
@@ -137,7 +137,7 @@ def test_unsupported_ios_xe_lines_are_refused(typed: list[str], reason: str) -> 
     assert render(made.device) == before
 
 
-def test_all_of_the_bandwidth_can_be_reserved() -> None:
+def test_ios_xe_reserves_up_to_the_whole_bandwidth() -> None:
     made = ConfigSession(parse_config(BEFORE, HARDWARE))
     for line in ("policy-map Y", "class OTHER", "bandwidth percent 60", "class VOICE", "bandwidth percent 40"):
         made.execute(line)

@@ -181,7 +181,7 @@ MARKED: dict[str, tuple[str, Callable[[dict[str, Any]], bool], list[Mutation]]] 
 
 
 @pytest.mark.parametrize("rule", MARKED)
-def test_fault_of_a_mark_is_detected(rule: str) -> None:
+def test_wrong_marking_is_detected(rule: str) -> None:
     text, holds, faults = MARKED[rule]
     assert holds(counters(HEAD + text, None))
     for fault in faults:

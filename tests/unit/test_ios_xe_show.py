@@ -196,7 +196,7 @@ def test_rates_are_whole_kilobits_in_bits() -> None:
     assert "conformed 17000 bps, exceeded 0000 bps\n" in text
 
 
-def test_matches_have_no_counters() -> None:
+def test_ios_xe_match_lines_have_no_counters() -> None:
     lines = [line.strip() for line in printed().splitlines()]
     at = lines.index("Match:  dscp ef (46)")
     assert "packets" not in lines[at + 1]

@@ -10,7 +10,7 @@ from test_ios_xe_genie import screen
 from qoslab.model.traffic_kinds import TrafficKind
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.trial.answer import try_policy
-from qoslab.trial.demand import Demand
+from qoslab.trial.demand import TrafficDemand
 from qoslab.trial.edge import find_edge
 from qoslab.trial.outcome import ClassResult
 from qoslab.trial.simulate import simulate
@@ -41,13 +41,13 @@ def test_output_has_the_defaults_of_the_rate(rate_bps: int) -> None:
     assert limits == ["512", str(max(64, rate_bps // 20 // 8 // 1500))]
 
 
-def offered(shares: dict[str, float]) -> list[Demand]:
+def offered(shares: dict[str, float]) -> list[TrafficDemand]:
     """Return UDP traffic at rates in kb/s as a router counts them, by DSCP."""
     demands = []
     for number, (dscp, kbps) in enumerate(shares.items()):
         interval_s = COUNTED * 8 / (kbps * 1000)
         kind = TrafficKind("imix", "", "", "udp", int(dscp), 0, "", sizes=(PAYLOAD,), interval_s=interval_s)
-        demands.append(Demand(f"class {dscp}", kind, 1, int(dscp), 5000 + number))
+        demands.append(TrafficDemand(f"class {dscp}", kind, 1, int(dscp), 5000 + number))
     return demands
 
 

@@ -18,7 +18,7 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.ip_sla import IpSla, Operation
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.ip_sla import show_aggregated, show_configuration, show_responder, show_statistics, show_summary
 from rollback_lines import undo_lines
@@ -121,7 +121,7 @@ def _statistics(rtt: dict[str, int], sd: dict[str, Any], ds: dict[str, Any]) -> 
 
 def _sla() -> IpSla:
     device = Device(HARDWARE)
-    apply(device, ARTICLE, source="article")
+    apply_config(device, ARTICLE, source="article")
     return device.ip_sla
 
 
@@ -134,19 +134,21 @@ def _refusal(session: ConfigSession, line: str) -> str:
 def test_configuration_of_the_article_is_accepted_and_printed() -> None:
     device = Device(HARDWARE)
     before = render(device)
-    apply(device, ARTICLE + "ip sla schedule 50000 start-time now life forever\nip sla responder\n", source="article")
+    apply_config(
+        device, ARTICLE + "ip sla schedule 50000 start-time now life forever\nip sla responder\n", source="article"
+    )
     text = render(device)
     assert ARTICLE + "ip sla schedule 50000 life forever start-time now\n" in text
     assert parse_config(text, HARDWARE, source="itself") == device
     undo = undo_lines(before, text, HARDWARE)
-    apply(device, "\n".join(undo), source="undo")
+    apply_config(device, "\n".join(undo), source="undo")
     assert render(device) == before
     assert "ip_sla" not in compile_device(device)
 
 
-def test_the_data_plane_gets_every_setting() -> None:
+def test_data_plane_gets_every_setting() -> None:
     device = Device(HARDWARE)
-    apply(
+    apply_config(
         device,
         "interface FastEthernet0/0\n ip address 10.0.0.5 255.255.255.0\nip sla 7\n"
         " icmp-echo 10.0.0.1 source-interface FastEthernet0/0\n request-data-size 100\n tos 184\n"
@@ -166,9 +168,9 @@ def test_the_data_plane_gets_every_setting() -> None:
     assert operations["8"]["schedule"] is None
 
 
-def test_the_responder_answers_reachable_senders() -> None:
+def test_responder_answers_reachable_senders() -> None:
     device = Device(HARDWARE)
-    apply(
+    apply_config(
         device,
         "interface FastEthernet0/0\n ip address 10.0.0.5 255.255.255.0\nip route 10.0.1.0 255.255.255.0 10.0.0.1\n"
         "ip route 192.168.7.0 255.255.255.0 10.0.0.1\nip sla responder\n",
@@ -194,9 +196,9 @@ HQF = Hardware("2811", ("FastEthernet0/0", "Serial0/1/0"), generation="hqf")
 
 def test_operations_take_ipv6_from_12_4_20_t_on() -> None:
     device = Device(HQF)
-    apply(device, LAN + "ipv6 route 2001:DB8:1::/64 2001:DB8::1\n", source="test")
+    apply_config(device, LAN + "ipv6 route 2001:DB8:1::/64 2001:DB8::1\n", source="test")
     before = render(device)
-    apply(device, IPV6 + "ip sla responder\n", source="test")
+    apply_config(device, IPV6 + "ip sla responder\n", source="test")
     text = render(device)
     assert IPV6 in text
     assert parse_config(text, HQF, source="itself") == device
@@ -211,14 +213,14 @@ def test_operations_take_ipv6_from_12_4_20_t_on() -> None:
     ]
     assert compiled["operations"]["7"]["tos"] == 184
     undo = undo_lines(before, text, HQF)
-    apply(device, "\n".join(undo), source="undo")
+    apply_config(device, "\n".join(undo), source="undo")
     assert render(device) == before
     classic = ConfigSession(Device(HARDWARE))
     classic.execute("ip sla 7")
     assert "Invalid input" in _refusal(classic, "icmp-echo 2001:DB8::1")
 
 
-def test_an_option_of_one_ip_version_is_refused_with_the_other() -> None:
+def test_option_of_one_ip_version_is_refused_with_the_other() -> None:
     session = ConfigSession(Device(HQF))
     session.execute("ip sla 1")
     assert "Invalid input" in _refusal(session, "icmp-jitter 2001:DB8::1")
@@ -234,12 +236,12 @@ def test_an_option_of_one_ip_version_is_refused_with_the_other() -> None:
 
 def test_operation_over_ipv6_is_printed() -> None:
     device = Device(HQF)
-    apply(device, IPV6.replace(" source-interface FastEthernet0/0", ""), source="test")
+    apply_config(device, IPV6.replace(" source-interface FastEthernet0/0", ""), source="test")
     text = show_configuration(device.ip_sla, number=7)
     for line in ("Target address: 2001:DB8::1", "Source address: ::", "Traffic-Class parameter: 0xB8"):
         assert f"{line}\n" in text
     long = "2001:DB8:1111:2222:3333:4444:5555:6666"
-    apply(device, f"ip sla 5\n icmp-echo {long}\n", source="test")
+    apply_config(device, f"ip sla 5\n icmp-echo {long}\n", source="test")
     summary = show_summary(device.ip_sla, {"5": _latest(), "8": _latest()}, datetime.fromtimestamp(1_510_667_643, UTC))
     parsed = parse("iosxe", "show ip sla summary", summary)
     assert parsed.parsed is not None
@@ -306,7 +308,7 @@ def _latest() -> dict[str, Any]:
     }
 
 
-def test_later_output_is_printed() -> None:
+def test_output_of_later_releases_is_printed() -> None:
     found = show_statistics(_sla(), {"50000": _latest()}, "later", number=50000, details=False)
     assert found == PRINTED_LATER
     parsed = parse("ios", "show ip sla statistics 50000", found).parsed
@@ -336,7 +338,7 @@ def test_operation_without_schedule_has_no_results() -> None:
 
 def _running(lines: str) -> str:
     device = Device(HARDWARE)
-    apply(device, lines, source="test")
+    apply_config(device, lines, source="test")
     return render(device)
 
 
@@ -356,7 +358,7 @@ def test_schedule_is_removed_without_its_operation() -> None:
     ]
 
 
-def test_a_scheduled_operation_is_removed_to_be_changed() -> None:
+def test_scheduled_operation_is_removed_to_be_changed() -> None:
     changed = SCHEDULED.replace("frequency 5", "frequency 9")
     lines = undo_lines(_running(SCHEDULED), _running(changed), HARDWARE)
     # It cannot be modified while it is scheduled, and its schedule goes with it.
@@ -386,10 +388,10 @@ def _state(state: tuple[dict[int, tuple[str, int | None, str | None]], bool, set
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STATES, STATES)
-def test_any_state_is_restored(before: Any, after: Any) -> None:
+def test_any_ip_sla_state_is_restored(before: Any, after: Any) -> None:
     device = parse_config(_state(after), HARDWARE, source="after")
     undo = undo_lines(_state(before), _state(after), HARDWARE)
-    apply(device, "\n".join(undo), source="undo")
+    apply_config(device, "\n".join(undo), source="undo")
     assert render(device) == _state(before)
     # What is gone with its operation is not removed a second time.
     removed = {line.split()[-1] for line in undo if re.fullmatch(r"no ip sla \d+", line)}

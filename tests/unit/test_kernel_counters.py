@@ -13,7 +13,7 @@ from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.model.metrics import ClassSelector
 from qoslab.results import tables
-from qoslab.tc.interface_qdiscs import Qdiscs
+from qoslab.tc.interface_qdiscs import InterfaceQdiscs
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "tc"
 
@@ -83,7 +83,7 @@ def test_delay_of_fq_codel_is_the_greatest_of_its_flows() -> None:
             return 0, '[{"ifname": "eth0", "mtu": 1500, "txqlen": 1000}]', ""
         return 0, f"{qdiscs}\f{flows}" if argv[0] == "sh" else "", ""
 
-    queues = Qdiscs(run, ["eth0"])
+    queues = InterfaceQdiscs(run, ["eth0"])
     queues.configure([["qdisc", "add", "dev", "eth0", "parent", "1:1", "handle", "10:", "fq_codel"]])
     first, second = queues.counters()["interfaces"]["eth0"]["qdiscs"]
     assert (first["ldelay"], "ldelay" in second) == (1_200_000, False)

@@ -14,11 +14,11 @@ from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.ios.model.device import Device, Interface
 from qoslab.model.experiment import Topology
 from qoslab.platforms import PLATFORMS
-from qoslab.platforms.kernel_router import COMMANDS, DEVICE_COMMANDS, PART_OF_PLAN, KernelConfig, kernel_config
-from qoslab.platforms.tc import Tc
+from qoslab.platforms.kernel_router import DEVICE_COMMANDS, PLAN_COMMANDS, PLANNED_SETTINGS, KernelConfig, kernel_config
+from qoslab.platforms.tc import TcPlatform
 from qoslab.schema import load_experiment
-from qoslab.schema.devices import fidelity
-from qoslab.tc.command_difference import difference
+from qoslab.schema.devices import fidelity_notes
+from qoslab.tc.command_difference import command_difference
 
 LINKS = """\
   nodes: {client: {platform: host}, R1: {platform: tc}, server: {platform: host}}
@@ -74,11 +74,11 @@ def test_ios_policy_becomes_commands_with_the_lines_of_its_template() -> None:
     assert degrees["police"] == "exact"
 
 
-def test_a_platform_translates_its_language_to_tc_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_platform_translates_its_language_to_tc_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     def translated(text: str, router: str) -> str:
         return "".join(f"tc qdisc add dev eth1 root {kind}\n" for kind in text.split()[1:])
 
-    monkeypatch.setitem(PLATFORMS.own, "tc", Tc(translation=translated))  # type: ignore[arg-type]
+    monkeypatch.setitem(PLATFORMS.own, "tc", TcPlatform(translation=translated))  # type: ignore[arg-type]
     found = kernel_config(TOPOLOGY, "R1", "queue fq_codel")
     assert words(found) == ["qdisc add dev eth1 root fq_codel"] and found.as_config()["counters"] == "qdiscs"
 
@@ -116,7 +116,7 @@ def test_interface_lines_without_effect_become_comments() -> None:
 
 
 def test_settings_of_the_plan_are_fields_of_the_model() -> None:
-    assert PART_OF_PLAN | COMMANDS.keys() <= {each.name for each in fields(Interface)}
+    assert PLANNED_SETTINGS | PLAN_COMMANDS.keys() <= {each.name for each in fields(Interface)}
     assert DEVICE_COMMANDS.keys() <= {each.name for each in fields(Device)}
 
 
@@ -128,11 +128,11 @@ def test_on_other_machines_only_ports_with_queues_get_a_rate() -> None:
 def test_difference_names_the_changed_objects_only() -> None:
     before = [each.words for each in kernel_config(TOPOLOGY, "R1", POLICY).commands]
     after = [each.words for each in kernel_config(TOPOLOGY, "R1", POLICY.replace("2000000", "3000000")).commands]
-    changed = difference(before, after)
+    changed = command_difference(before, after)
     assert changed is not None
     assert {each[:2] for each in changed} == {("class", "change")}
-    assert difference(before, before) == []
-    assert difference(before, before[:1]) is None
+    assert command_difference(before, before) == []
+    assert command_difference(before, before[:1]) is None
 
 
 def reply(config: KernelConfig) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def test_fidelity_is_noted_at_the_lines_of_the_template(tmp_path: Path) -> None:
     file = tmp_path / "gateway.yml"
     file.write_text(EXPERIMENT.format(topology=LINKS), encoding="utf-8")
     (tmp_path / "one.ios.j2").write_text(POLICY, encoding="utf-8")
-    found = fidelity(load_experiment(file), file)
+    found = fidelity_notes(load_experiment(file), file)
     lines = {each.message.split(": ")[2]: POLICY.splitlines()[each.line - 1].strip() for each in found}
     assert lines["shape average"] == "shape average 2000000"
     assert lines["priority"] == "priority 100"

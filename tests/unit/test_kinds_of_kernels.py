@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import MachineError
-from qoslab.tc.kernel_kinds import Kinds, kinds_of_modules, probe
+from qoslab.tc.kernel_kinds import KernelKinds, probe, read_module_kinds
 from qoslab.tc.user_mode_linux import find, load_order
 
 
 def test_missing_kinds_are_named_with_their_modules() -> None:
-    has = Kinds("6.1", frozenset({"htb"}), frozenset({"u32"}), frozenset())
+    has = KernelKinds("6.1", frozenset({"htb"}), frozenset({"u32"}), frozenset())
     assert has.missing(["htb", "cake", "clsact"], ["u32"], ["police"]) == [
         "qdisc cake (module sch_cake)",
         "qdisc clsact (module sch_ingress)",
@@ -69,13 +69,13 @@ def test_unpacked_package_is_found_by_its_folder_its_program_and_path(unpacked: 
         find({"QOSLAB_UML": str(unpacked / "usr")})
 
 
-def test_modules_are_loaded_after_those_they_need(unpacked: Path) -> None:
+def test_modules_are_loaded_after_their_dependencies(unpacked: Path) -> None:
     modules = unpacked / "usr/lib/uml/modules/6.1.176"
     order = [Path(path).name for path in load_order(modules, ["kernel/net/sched/"])]
     assert order == ["crc.ko", "ife.ko", "act_ife.ko"]
 
 
-def test_kinds_follow_from_the_modules(unpacked: Path) -> None:
-    kinds = kinds_of_modules(unpacked / "usr/lib/uml/modules/6.1.176")
+def test_kernel_kinds_follow_from_its_modules(unpacked: Path) -> None:
+    kinds = read_module_kinds(unpacked / "usr/lib/uml/modules/6.1.176")
     assert kinds.qdiscs == {"cake", "pfifo", "bfifo", "pfifo_fast"}
     assert (kinds.filters, kinds.actions) == ({"u32"}, {"police"})

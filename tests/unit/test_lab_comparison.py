@@ -104,7 +104,7 @@ class _Well(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_a_page_and_tables_are_written(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_page_and_tables_are_written(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", NAME, "--compare-labs"]) == ExitStatus.WITHIN
     output = capsys.readouterr().out
     assert "of 5 values with an expectation 5 the same." in output and f"Report: runs/{NAME}/labs.html" in output

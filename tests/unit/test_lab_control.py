@@ -14,12 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError, KernelRefusedError, Port, StorageError
+from qoslab.ios.environment import (
+    DataPlaneDownError,
+    DataPlaneRefusedError,
+    KernelRefusedError,
+    PortState,
+    StorageError,
+)
 from qoslab.ios.model.device import Device, StaticRoute
 from qoslab.ios.model.routes import installable_routes
 from qoslab.platforms import MODELS, SOFTWARE
 from qoslab.virtual_lab.control import ControlClient
-from qoslab.virtual_lab.stack import checksum
+from qoslab.virtual_lab.stack import internet_checksum
 from qoslab.virtual_lab.virtual_router import Bound, Make, VirtualRouter
 
 Answer = Callable[[dict[str, Any]], bytes | None]
@@ -54,7 +60,7 @@ def run(path: Path, answer: Answer, work: Callable[[ControlClient], Awaitable[No
     asyncio.run(served(path, answer, with_client))
 
 
-def test_replies_match_requests(tmp_path: Path) -> None:
+def test_control_replies_match_requests(tmp_path: Path) -> None:
     asked: list[dict[str, Any]] = []
 
     def answer(request: dict[str, Any]) -> bytes:
@@ -75,7 +81,7 @@ def test_replies_match_requests(tmp_path: Path) -> None:
     assert asked[4] == {"op": "clear"}
 
 
-def test_a_refusal_names_code_and_reason(tmp_path: Path) -> None:
+def test_refusal_names_code_and_reason(tmp_path: Path) -> None:
     error = {"code": "bad_config", "message": "policy_maps.P: no class"}
 
     async def work(client: ControlClient) -> None:
@@ -112,7 +118,7 @@ def test_client_reconnects_after_a_disconnect(tmp_path: Path) -> None:
     run(tmp_path / "s", lambda request: next(answers), work)
 
 
-def test_a_late_reply_is_not_assigned_to_the_next_request(tmp_path: Path) -> None:
+def test_late_reply_is_not_assigned_to_the_next_request(tmp_path: Path) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             op = json.loads(line)["op"]
@@ -146,8 +152,8 @@ class Stack:
 
     async def close(self) -> None: ...
 
-    async def ports(self) -> Mapping[str, Port]:
-        return {"FastEthernet0/0": Port("02:00:00:00:00:01", True, 1500)}
+    async def ports(self) -> Mapping[str, PortState]:
+        return {"FastEthernet0/0": PortState("02:00:00:00:00:01", True, 1500)}
 
     async def make_subinterfaces(self, device: Device, wired: Collection[str]) -> dict[str, str]:
         return {}
@@ -272,7 +278,7 @@ def test_users_have_passwords_and_privileges(tmp_path: Path) -> None:
     with_router(tmp_path, lambda request: ok(interfaces={}), work)
 
 
-def test_a_startup_configuration_that_is_refused_names_the_line(tmp_path: Path) -> None:
+def test_startup_configuration_that_is_refused_names_the_line(tmp_path: Path) -> None:
     (tmp_path / "startup-config").write_text("hostname R9\nfrobnicate\n")
 
     async def inside() -> None:
@@ -331,4 +337,4 @@ def test_next_hops_are_resolved_recursively_without_loops() -> None:
 
 @given(st.binary(min_size=2, max_size=64).filter(lambda data: len(data) % 2 == 0))
 def test_checksum_over_a_valid_packet_is_zero(data: bytes) -> None:
-    assert checksum(data + checksum(data).to_bytes(2, "big")) == 0
+    assert internet_checksum(data + internet_checksum(data).to_bytes(2, "big")) == 0

@@ -27,14 +27,14 @@ from qoslab.run.devices.ansible_inventory import (
     parse_lab,
     read_lab,
 )
-from qoslab.run.devices.collector_process import Session
-from qoslab.run.devices.testbed import testbed as make_testbed
-from qoslab.run.real.access.inventory_proxies import way_to
+from qoslab.run.devices.collector_process import DeviceSession
+from qoslab.run.devices.testbed import build_testbed as make_testbed
+from qoslab.run.real.access.inventory_proxies import access_method
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.channel import ssh_command
-from qoslab.run.real.nodes import Place
+from qoslab.run.real.nodes import HostPlace
 from qoslab.schema import load_sweep
-from qoslab.schema.inventory import Nodes, lacking
+from qoslab.schema.inventory import Nodes, inventory_obstacles
 
 EXPERIMENT = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
 
@@ -96,7 +96,7 @@ def test_inventory_has_connections_and_settings(tmp_path: Path) -> None:
         "server": HostSettings(isolate="in place"),
     }
     assert found.nodes.routers == {"R1": RouterSettings(known_hosts="keys")}
-    assert lacking(EXPERIMENT, found.nodes, file) == []
+    assert inventory_obstacles(EXPERIMENT, found.nodes, file) == []
 
 
 def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
@@ -182,7 +182,7 @@ def test_invalid_entries_are_named_with_their_line(tmp_path: Path, old: str, new
     assert "secret" not in str(caught.value)
 
 
-def test_an_inventory_without_hosts_names_their_group(tmp_path: Path) -> None:
+def test_inventory_without_hosts_names_their_group(tmp_path: Path) -> None:
     text = INVENTORY.replace("    host:\n", "    hosts:\n")
     with pytest.raises(UserError, match="found no host in ") as caught:
         parse_lab(listed(text), write(tmp_path, text))
@@ -194,17 +194,17 @@ def nodes(**ways: str) -> Nodes:
     return Nodes(hosts, {"R1": RouterSettings()}, {"client": "a", "server": "b", "R1": "c", **ways})
 
 
-def test_every_node_has_its_own_device(tmp_path: Path) -> None:
+def test_nodes_on_the_same_device_are_refused(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
     there = nodes()
     missing = Nodes({"client": HostSettings(), "servr": HostSettings()}, {}, {})
-    assert [str(each).removeprefix(str(file)) for each in lacking(EXPERIMENT, missing, file)] == [
+    assert [str(each).removeprefix(str(file)) for each in inventory_obstacles(EXPERIMENT, missing, file)] == [
         ":10:7: found no server in the group host, expected every node of policing-vs-shaping in the inventory; "
         'did you mean "servr"?',
         ":4:7: found no R1 in the group ios, expected every node of policing-vs-shaping in the inventory",
     ]
-    assert lacking(EXPERIMENT, there, file) == []
-    (found,) = lacking(EXPERIMENT, nodes(R1="a"), file)
+    assert inventory_obstacles(EXPERIMENT, there, file) == []
+    (found,) = inventory_obstacles(EXPERIMENT, nodes(R1="a"), file)
     assert (found.line, found.message) == (5, "found a for client and for R1, expected a device for each")
 
 
@@ -217,12 +217,12 @@ def test_validate_reads_the_inventory(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"found no host in {file}" in (json.loads(printed.out)["message"] if as_json else printed.err)
 
 
-def test_a_group_without_the_node_is_reported_with_its_members(tmp_path: Path) -> None:
+def test_group_without_the_node_is_reported_with_its_members(tmp_path: Path) -> None:
     def lines(text: str, suffix: str = ".yml") -> list[str]:
         file = (tmp_path / "rack").with_suffix(suffix)
         file.write_text(text)
         missing = Nodes({"client": HostSettings()}, {"R1": RouterSettings()}, {})
-        return [each.where.removeprefix(str(file)) for each in lacking(EXPERIMENT, missing, file)]
+        return [each.where.removeprefix(str(file)) for each in inventory_obstacles(EXPERIMENT, missing, file)]
 
     assert lines("all:\n  children:\n    host:\n      vars: {ansible_user: lab}\n") == [":3:5"]
     assert lines("# mine\nall:\n  children:\n    ios:\n") == [":2:1"]
@@ -234,12 +234,12 @@ def test_a_group_without_the_node_is_reported_with_its_members(tmp_path: Path) -
 def test_two_hosts_can_be_one_machine_with_a_nic_each(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
     there = nodes(client="a", server="a")
-    (found,) = lacking(EXPERIMENT, there, file)
+    (found,) = inventory_obstacles(EXPERIMENT, there, file)
     assert (found.line, found.message) == (19, "found a for client and for server, expected a device for each")
     apart = {**there.hosts, "server": HostSettings(isolate="namespace", interfaces={"eth0": "eth1"})}
-    assert lacking(EXPERIMENT, Nodes(apart, there.routers, there.ways), file) == []
+    assert inventory_obstacles(EXPERIMENT, Nodes(apart, there.routers, there.ways), file) == []
     in_place = {**there.hosts, "server": HostSettings(isolate="in place", interfaces={"eth0": "eth1"})}
-    assert len(lacking(EXPERIMENT, Nodes(in_place, there.routers, there.ways), file)) == 1
+    assert len(inventory_obstacles(EXPERIMENT, Nodes(in_place, there.routers, there.ways), file)) == 1
 
 
 def test_only_a_namespace_gets_a_default_route() -> None:
@@ -248,7 +248,7 @@ def test_only_a_namespace_gets_a_default_route() -> None:
         ("in place", ["192.168.10.0/24", "192.168.20.0/24"]),
     ):
         settings = HostSettings(interfaces={"eth0": "enp3s0"}, isolate=isolate)  # type: ignore[arg-type]
-        place = Place(EXPERIMENT.topology, "client", settings)
+        place = HostPlace(EXPERIMENT.topology, "client", settings)
         assert place.interfaces() == [{"device": "enp3s0", "addresses": ["192.168.10.2/24"]}]
         routes = place.routes({"congctl": "reno"})
         assert [route["prefix"] for route in routes] == prefixes
@@ -277,7 +277,7 @@ def test_project_inventory_works_for_the_experiment(tmp_path: Path, monkeypatch:
     }
     in_place = HostSettings(isolate="in place", interfaces={"eth0": "eth1"})
     assert there.nodes.hosts == {"client": in_place, "server": in_place}
-    assert lacking(EXPERIMENT, there.nodes, there.file) == []
+    assert inventory_obstacles(EXPERIMENT, there.nodes, there.file) == []
 
 
 def delayed() -> Experiment:
@@ -289,7 +289,7 @@ def delayed() -> Experiment:
 
 def test_link_with_delay_is_refused_without_an_emulator(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
-    (found,) = lacking(delayed(), nodes(), file)
+    (found,) = inventory_obstacles(delayed(), nodes(), file)
     assert str(found) == (
         f"{file}:1:1: found delay on the link wan, expected qoslab_emulated_by to name its source; "
         "under all: vars: qoslab_emulated_by: {wan: line}, or a node's name; it is measured"
@@ -299,7 +299,7 @@ def test_link_with_delay_is_refused_without_an_emulator(tmp_path: Path) -> None:
     )
     known = parse_lab(listed(text), write(tmp_path, text))
     assert known.nodes.emulated_by == {"wan": "R1"}
-    assert lacking(delayed(), known.nodes, file) == []
+    assert inventory_obstacles(delayed(), known.nodes, file) == []
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_another_model_can_replace_a_router(tmp_path: Path) -> None:
 def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
     both = {"R1": RouterSettings(interfaces={"FastEthernet0/0": "FastEthernet0/1"})}
-    (found,) = lacking(EXPERIMENT, Nodes(nodes().hosts, both, nodes().ways), file)
+    (found,) = inventory_obstacles(EXPERIMENT, Nodes(nodes().hosts, both, nodes().ways), file)
     expected = "found FastEthernet0/1 for FastEthernet0/0 and for FastEthernet0/1, expected one interface for each"
     assert found.message == expected
 
@@ -391,7 +391,7 @@ def test_all_clients_use_the_timeout_of_a_slow_router(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_known_hosts: keys}", "ansible_command_timeout: 120}", 1)
     router = parse_inventory(listed(text))["R1"]
     assert isinstance(router, IosAccess)
-    way = way_to(tmp_path / "mine.yml", router, RouterSettings())
+    way = access_method(tmp_path / "mine.yml", router, RouterSettings())
     assert way.answer_s == 120
     with AccessProxies({"R1": way, "R2": replace(way, answer_s=ANSWER_S)}) as proxies:
         access = proxies.access()
@@ -401,7 +401,7 @@ def test_all_clients_use_the_timeout_of_a_slow_router(tmp_path: Path) -> None:
     devices = make_testbed("run", access)["devices"]
     settings = devices["R1"]["connections"]["cli"]["settings"]
     assert (settings["EXEC_TIMEOUT"], settings["CONFIG_TIMEOUT"]) == (120, 120)
-    assert [Session(name, device)._command_s for name, device in devices.items()] == [120, 60]
+    assert [DeviceSession(name, device)._command_s for name, device in devices.items()] == [120, 60]
     for wrong in ("0", "soon", "1.5"):
         with pytest.raises(DeviceError, match=r"^R1: found ansible_command_timeout '.*', expected whole seconds"):
             parse_inventory(listed(text.replace("120", wrong)))
@@ -413,7 +413,7 @@ def test_login_key_of_a_router_is_read(tmp_path: Path) -> None:
     text = text.replace("ansible_become: true", "ansible_become: false\n          ansible_become_method: enable")
     router = parse_lab(listed(text), write(tmp_path, text)).routers["R1"]
     assert isinstance(router, IosAccess) and router.key == "/keys/rack"
-    assert way_to(tmp_path / "mine.yml", router, RouterSettings()).key == "/keys/rack"
+    assert access_method(tmp_path / "mine.yml", router, RouterSettings()).key == "/keys/rack"
     reported = ansible_inventory({"R1": router}, lab=False)["all"]["children"]["ios"]["hosts"]["R1"]
     assert reported["ansible_ssh_private_key_file"] == "/keys/rack"
     cli = make_testbed("run", {"R1": router})["devices"]["R1"]["connections"]["cli"]
@@ -442,14 +442,14 @@ def in_keyring(folder: Path, patch: pytest.MonkeyPatch, user: str) -> Path:
 
 
 @pytest.mark.long
-def test_a_password_comes_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_comes_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     router = read_lab(in_keyring(tmp_path, monkeypatch, "admin")).routers["R1"]
     assert isinstance(router, IosAccess) and router.password == "zebra-crossing"
     assert KNOWN.hidden("it is zebra-crossing") == "it is <removed>"
 
 
 @pytest.mark.long
-def test_a_keyring_without_the_password_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keyring_without_the_password_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = in_keyring(tmp_path, monkeypatch, "nobody")
     with pytest.raises(UserError, match=r"R1: .*servicename: rack for user nobody not found") as caught:
         read_lab(file)
@@ -462,7 +462,7 @@ def test_a_keyring_without_the_password_is_reported(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.long
-def test_a_vault_without_its_password_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vault_without_its_password_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = vaulted(tmp_path)
     monkeypatch.delenv("ANSIBLE_VAULT_PASSWORD_FILE", raising=False)
     with pytest.raises(UserError) as caught:

@@ -23,7 +23,7 @@ def test_kernel_names_can_have_a_suffix() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "eth0", "Fa0-1", "0/1", "FastEthernet", "FastEthernet 0/1"])
-def test_other_names_are_refused(name: str) -> None:
+def test_invalid_interface_names_are_refused(name: str) -> None:
     with pytest.raises(UserError, match="not an IOS interface name"):
         linux_interface(name)
 

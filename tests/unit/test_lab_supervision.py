@@ -14,12 +14,12 @@ import pytest
 
 from qoslab.errors import MachineError, UserError
 from qoslab.virtual_lab import DaemonFailure, supervision
-from qoslab.virtual_lab.supervision import APPARMOR_PROFILE, LabError, _start_failed
-from qoslab.virtual_lab.supervisor import StageError, hold_name
+from qoslab.virtual_lab.supervision import APPARMOR_PROFILE, LabError, _start_error
+from qoslab.virtual_lab.supervisor import StageError, claim_name
 
 
 def failed(stage: str, number: int) -> Exception:
-    return _start_failed("x", {"stage": stage, "errno": number, "error": f"{stage}: {os.strerror(number)}"})
+    return _start_error("x", {"stage": stage, "errno": number, "error": f"{stage}: {os.strerror(number)}"})
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_forbidden_system_calls_are_reported(
 
 
 @pytest.mark.parametrize("mark", ["file", "variable"])
-def test_a_user_in_a_container_gets_a_hint_on_its_options(
+def test_user_in_a_container_gets_a_hint_on_its_options(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mark: str
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -64,7 +64,7 @@ def test_a_user_in_a_container_gets_a_hint_on_its_options(
     assert "user.max_user_namespaces=10000" in too_many.hint and "seccomp" not in too_many.hint
 
 
-def test_the_reason_for_unmappable_ids_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_reason_for_unmappable_ids_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(supervision, "CONTAINER_MARKS", (tmp_path,))
 
@@ -102,11 +102,11 @@ def test_used_lab_name_and_unexpected_errors_are_reported() -> None:
     ("number", "killed"),
     [(signal.SIGKILL, True), (signal.SIGTERM, True), (signal.SIGSEGV, False), (signal.SIGABRT, False)],
 )
-def test_an_out_of_memory_kill_is_reported(number: signal.Signals, killed: bool) -> None:
+def test_out_of_memory_kill_is_reported(number: signal.Signals, killed: bool) -> None:
     assert DaemonFailure("R1", -number, "").killed == killed
 
 
-def test_a_process_that_ends_is_not_reported_as_killed() -> None:
+def test_process_that_ends_is_not_reported_as_killed() -> None:
     assert not DaemonFailure("R1", 1, "").killed
 
 
@@ -131,11 +131,11 @@ def test_another_user_cannot_occupy_the_name_of_a_lab(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-c", SQUATTER, name, "", "/1", "/2"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"\n"
-        with hold_name(f"\0{name}") as lock:
+        with claim_name(f"\0{name}") as lock:
             assert lock.getsockname() == f"\0{name}/3".encode()
             with pytest.raises(StageError):
-                hold_name(f"\0{name}")
+                claim_name(f"\0{name}")
             process.communicate()
             # The first place is free again, but the lab has not ended.
             with pytest.raises(StageError):
-                hold_name(f"\0{name}")
+                claim_name(f"\0{name}")

@@ -16,7 +16,7 @@ from qoslab.model.experiment import Topology
 from qoslab.platforms import MODELS
 from qoslab.platforms.startup import startup_config
 from qoslab.virtual_lab.data_planes import lab_config, process_name
-from qoslab.virtual_lab.ios_routers import RouterLogins, cluttered
+from qoslab.virtual_lab.ios_routers import RouterLogins, startup_with_inert_lines
 from qoslab.virtual_lab.virtual_router import load_configuration
 from qoslab.virtual_lab.wiring import TokenBucket, wire
 
@@ -85,7 +85,7 @@ def test_only_nodes_without_ios_are_configured() -> None:
     assert [each.shaper is not None for each in wiring.interfaces()].count(True) == 1
 
 
-def test_a_host_on_one_link_has_the_router_as_its_gateway() -> None:
+def test_host_on_one_link_has_the_router_as_its_gateway() -> None:
     wiring = wire(ROUTED)
     assert [(each.namespace, str(each.prefix), str(each.via)) for each in wiring.routes] == [
         ("client", "0.0.0.0/0", "10.1.0.1"),
@@ -146,7 +146,7 @@ def test_ipv6_is_enabled_only_with_addresses_and_nothing_is_learnt() -> None:
         assert settings["net.ipv6.conf.all.forwarding"] == (1 if namespace == "R1" else 0)
 
 
-def test_a_serial_line_has_no_arp_and_one_address_for_both_ends() -> None:
+def test_serial_line_has_no_arp_and_one_address_for_both_ends() -> None:
     interfaces = list(wire(ROUTED).interfaces())
     line = [each for each in interfaces if not each.arp]
     assert [(each.namespace, each.name) for each in line] == [("R1", "Se0-1-0"), ("R2", "Se0-1-0")]
@@ -155,14 +155,14 @@ def test_a_serial_line_has_no_arp_and_one_address_for_both_ends() -> None:
     assert len(set(others)) == len(others) == len(interfaces) - 2
 
 
-def test_indices_are_unique_in_each_namespace() -> None:
+def test_interface_indices_are_unique_in_each_namespace() -> None:
     places = [(each.namespace, each.index) for each in wire(ROUTED).interfaces()]
     assert len(set(places)) == len(places)
     assert min(index for _, index in places) == 2
 
 
 @given(st.integers(min_value=1_000, max_value=10**10))
-def test_the_token_bucket_holds_two_frames_and_five_milliseconds(rate: int) -> None:
+def test_token_bucket_holds_two_frames_and_five_milliseconds(rate: int) -> None:
     bucket = TokenBucket.for_link(rate)
     assert bucket.burst_bytes >= 2 * 1538
     assert bucket.burst_bytes >= int(rate * 0.005 / 8)
@@ -186,7 +186,7 @@ def test_jitter_and_loss_match_the_control_protocol() -> None:
     assert wire(impaired, seed=4).ports["R1"]["FastEthernet0/0"]["link"]["seed"] != link["seed"]
 
 
-def test_an_emulated_link_between_hosts_has_a_data_plane() -> None:
+def test_emulated_link_between_hosts_has_a_data_plane() -> None:
     ends = [end("a", "eth0", "10.0.0.1/24"), end("b", "eth0", "10.0.0.2/24")]
     wired = wire(
         topology(
@@ -244,13 +244,13 @@ def test_inert_lines_are_added_to_their_blocks_or_refused() -> None:
     theirs += "interface GigabitEthernet0/7\n ip nat outside\n"
     head = "!\nrouter ospf 7\n network 10.0.0.0 0.255.255.255 area 0\ninterface GigabitEthernet0/7\n ip nat outside\n"
     wanted = head + text.replace("FastEthernet0/0\n", "FastEthernet0/0\n ip nat inside\n")
-    assert cluttered(text, ROUTED, "R1", RouterLogins(clutter=theirs)) == wanted
-    assert cluttered(text, ROUTED, "R1", RouterLogins()) == text
+    assert startup_with_inert_lines(text, ROUTED, "R1", RouterLogins(clutter=theirs)) == wanted
+    assert startup_with_inert_lines(text, ROUTED, "R1", RouterLogins()) == text
     with pytest.raises(UserError, match="found only lines that R1 implements"):
-        cluttered(text, ROUTED, "R1", RouterLogins(clutter="hostname R9\n"))
+        startup_with_inert_lines(text, ROUTED, "R1", RouterLogins(clutter="hostname R9\n"))
 
 
-def test_the_startup_configuration_has_each_line_once() -> None:
+def test_startup_configuration_has_each_line_once() -> None:
     login = {"user": "lab", "password": "word", "enable": "secret"}
     text = startup_config(ROUTED, "R1", login)
     assert text.splitlines() == [
@@ -279,7 +279,7 @@ def test_the_startup_configuration_has_each_line_once() -> None:
     assert not device.interfaces["FastEthernet0/0"].shutdown
 
 
-def test_the_router_process_gets_places_and_memory_links() -> None:
+def test_router_process_gets_places_and_memory_links() -> None:
     wiring = wire(ROUTED)
     handles = {name: number for number, name in enumerate(wiring.namespaces, 5)}
     config = lab_config(wiring, handles, Path("/run/qoslab"))
@@ -306,7 +306,7 @@ def test_line_between_hosts_has_a_namespace_and_no_kernel() -> None:
     assert config["links"] == []
 
 
-def test_a_process_of_many_routers_has_a_short_name() -> None:
+def test_process_of_many_routers_has_a_short_name() -> None:
     assert process_name(["R1"]) == "R1"
     assert process_name(["R1", "R2", "R3", "R4"]) == "R1, R2, R3, R4"
     assert process_name(["R1", "R2", "R3", "R4", "R5"]) == "R1 and 4 more"

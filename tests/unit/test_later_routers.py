@@ -78,7 +78,7 @@ def test_models_have_release_train_and_image(name: str, release: str, train: str
         ("2911", "hqf", False),
     ],
 )
-def test_a_model_has_its_generations_only(model: str, generation: Any, refused: bool) -> None:
+def test_model_has_its_generations_only(model: str, generation: Any, refused: bool) -> None:
     node = Node(platform="ios", model=model, generation=generation)
     problems = list(platform_of(node).check(node))
     assert bool(problems) == refused

@@ -134,7 +134,7 @@ def shown(tab: Browser, url: str, **look: Any) -> None:
 
 @pytest.mark.parametrize("width", [400, *long_cases(1280)])
 @pytest.mark.parametrize("page", PAGES)
-def test_nothing_is_wider_than_the_screen_or_too_small(
+def test_page_elements_fit_the_screen_and_are_large_enough(
     tab: Browser, urls: dict[str, str], page: str, width: int
 ) -> None:
     shown(tab, urls[page], width=width)
@@ -270,7 +270,7 @@ def test_printed_page_has_all_values_as_tables(tab: Browser, urls: dict[str, str
 
 
 @pytest.mark.long
-def test_a_printed_page_is_white_however_dark_the_screen(tab: Browser, urls: dict[str, str]) -> None:
+def test_printed_page_is_white_in_dark_mode(tab: Browser, urls: dict[str, str]) -> None:
     shown(tab, urls["plain"], dark=True)
     assert tab.tell("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 28)"
     tab.look(dark=True, media="print")

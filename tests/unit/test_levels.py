@@ -37,7 +37,7 @@ def test_short_level_runs_every_nth_case_of_each_sample(monkeypatch: pytest.Monk
     assert levels.examples(20) == 5
 
 
-def test_long_level_runs_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_level_runs_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(levels.VARIABLE, "1")
     assert chosen() == [each.nodeid for each in ITEMS]
     assert (levels.every(7), levels.examples(25), levels.by_level(short=1, long=2)) == (1, 25, 2)

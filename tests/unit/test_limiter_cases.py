@@ -115,7 +115,7 @@ def test_line_before_a_policer_is_not_inferred_with_another_rate(line: int, limi
         assert found.kind == "unexplained" and found.rate_bps is None
 
 
-def test_a_line_before_a_policer_is_inferred_without_queue_drops() -> None:
+def test_line_before_a_policer_is_inferred_without_queue_drops() -> None:
     found = inferred([Line(1_200_000, 1200), Policer(10**6, 6000)], paced(1_300_000, 700, 4000), 700)
     assert found.kind == "line" and found.rate_bps is not None
     assert found.rate_bps.value == pytest.approx(1_200_000, rel=1e-5)
@@ -136,7 +136,7 @@ def test_losses_before_a_line_are_not_attributed_to_its_queue() -> None:
     assert "lost while the queue was not full" in "\n".join(found.lines())
 
 
-def test_the_interval_of_a_shaper_with_one_packet_per_interval_is_inferred() -> None:
+def test_interval_of_a_shaper_with_one_packet_per_interval_is_inferred() -> None:
     tc_ns = 10 * SECOND // 1000
     devices = [TickShaper(256_000, tc_ns, 640, 64, 0), Line(100 * 10**6, 10**6)]
     found = inferred(devices, paced(384_000, 320, 3000), 320)
@@ -145,7 +145,7 @@ def test_the_interval_of_a_shaper_with_one_packet_per_interval_is_inferred() -> 
     assert found.rate_bps.low < 256_000 < found.rate_bps.high
 
 
-def test_captures_of_a_case_have_their_times() -> None:
+def test_captures_of_a_limiter_case_have_the_expected_times() -> None:
     before, after = make(0).captures()
     assert before["time_ns"].min() >= START_NS and len(after) < len(before)
 

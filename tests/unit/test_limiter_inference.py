@@ -326,7 +326,7 @@ class TestLimiters:
         found = infer(join(*captured(self.time_s, self.size, np.where(lost, np.nan, self.time_s + 0.002))))
         assert found.kind == "unexplained"
 
-    def test_marker_is_inferred(self) -> None:
+    def test_marking_policer_is_inferred(self) -> None:
         conformed = policed(self.time_s, self.size, 1e6, 31250)
         before, after = captured(self.time_s, self.size, self.time_s + 0.002, tos=0xB8)
         joined = join(before, after.assign(tos=np.where(conformed, 0xB8, 0x28)))
@@ -336,7 +336,7 @@ class TestLimiters:
         (row,) = joined.by_flow().to_dict("records")
         assert (row["packets"], row["lost"], row["remarked"]) == (5000, 0, int((~conformed).sum()))
 
-    def test_the_counted_layer_is_inferred(self) -> None:
+    def test_counted_layer_is_inferred(self) -> None:
         counted = self.size - 14
         passed = policed(self.time_s, counted, 1e6, 31250)
         joined = join(*captured(self.time_s, self.size, np.where(passed, self.time_s + 0.001, np.nan)))
@@ -437,7 +437,7 @@ class TestJoining:
             assert joined.clocks.state == "agree"
         assert delay == pytest.approx(0.004, abs=0.0035) and len(delay) == 200
 
-    def test_a_clock_that_was_set_is_refused(self) -> None:
+    def test_clock_that_was_set_is_refused(self) -> None:
         before, after = captured(self.time_s, self.size, self.time_s + 0.004)
         there, back = answers(self.time_s + 0.0042, 0.002)
         one, other = both_ways(before, there), both_ways(after, back)
@@ -516,7 +516,7 @@ class TestCommand:
     time_s = np.arange(1, 3001) * 514 * 8 / 1.5e6
     passed = policed(time_s, np.full(3000, 514.0), 1e6, 31250)
 
-    def test_the_command_prints_the_inferred_limiter(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_command_prints_the_inferred_limiter(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         table = tmp_path / "joined.parquet"
         assert main(["infer", *files(tmp_path, self.passed, self.time_s), "--table", str(table)]) == 0
         output = capsys.readouterr().out

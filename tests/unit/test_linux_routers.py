@@ -11,16 +11,16 @@ import pytest
 from preflight_facts import facts
 
 from qoslab.errors import ExperimentError, UserError
-from qoslab.exchange.inventory_template import inventory as inventory_template
+from qoslab.exchange.inventory_template import inventory_text as inventory_template
 from qoslab.lab_kinds import LABS
 from qoslab.plan import Options, make_plan
 from qoslab.run.devices.ansible_inventory import parse_lab
 from qoslab.run.real.preflight.facts import KernelFacts
-from qoslab.run.real.preflight.linux_routers import linux_routers
+from qoslab.run.real.preflight.linux_routers import check_linux_routers
 from qoslab.run.workers.external.command_preview import sent_commands
 from qoslab.schema import load_sweep
-from qoslab.schema.inventory import lacking
-from qoslab.tc.commands.kernel_commands import on_devices
+from qoslab.schema.inventory import inventory_obstacles
+from qoslab.tc.commands.kernel_commands import replace_interfaces
 
 KERNEL = Path(__file__).parents[2] / "experiments/ios-and-kernel.yml"
 HOSTS = {name: {} for name in ("client1", "client2", "server1", "server2")}
@@ -32,7 +32,7 @@ def listed(linux: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {"host": {"hosts": list(HOSTS)}, "linux_router": {"hosts": list(linux)}, "_meta": {"hostvars": reached}}
 
 
-def test_a_linux_router_is_reached_like_a_host() -> None:
+def test_linux_router_is_reached_like_a_host() -> None:
     given = {"ansible_become": True, "ansible_port": 2222, "qoslab_interfaces": {"eth1": "ppp0"}}
     lab = parse_lab(listed({"linux": given}), Path("rack.yml"))
     access = lab.linux_routers["linux"]
@@ -42,9 +42,9 @@ def test_a_linux_router_is_reached_like_a_host() -> None:
     assert (settings.device("eth1"), settings.device("eth0")) == ("ppp0", "eth0")
     experiment = load_sweep(KERNEL, {}).experiment
     # The engine of the same experiment is in no group.
-    (missing,) = lacking(experiment, lab.nodes, Path("rack.yml"))
+    (missing,) = inventory_obstacles(experiment, lab.nodes, Path("rack.yml"))
     assert "found no ios in the group engine_router" in missing.message
-    missing_too = lacking(experiment, replace(lab.nodes, linux_routers={}), Path("rack.yml"))[-1]
+    missing_too = inventory_obstacles(experiment, replace(lab.nodes, linux_routers={}), Path("rack.yml"))[-1]
     assert "found no linux in the group linux_router" in missing_too.message
 
 
@@ -55,13 +55,13 @@ def test_settings_of_hosts_and_ios_routers_are_refused_on_a_linux_router(variabl
         parse_lab(listed({"linux": {variable: "none"}}), Path("rack.yml"))
 
 
-def test_an_inventory_to_fill_in_has_a_group_of_linux_routers() -> None:
+def test_inventory_to_fill_in_has_a_group_of_linux_routers() -> None:
     text = inventory_template(load_sweep(KERNEL, {}).experiment.topology, "kernel")
     group = text.partition("    linux_router:\n")[2]
     assert "ansible_become: true" in group and "        linux:\n" in group
 
 
-def test_the_engine_is_refused_and_a_linux_router_is_not() -> None:
+def test_engine_is_refused_and_a_linux_router_is_not() -> None:
     kind = next(each for each in LABS.values() if each.placed)
     with pytest.raises(ExperimentError) as refused:
         load_sweep(KERNEL, {}, kind.check)
@@ -70,7 +70,7 @@ def test_the_engine_is_refused_and_a_linux_router_is_not() -> None:
     ]
 
 
-def test_the_preview_has_the_differences_under_the_names_of_devices(tmp_path: Path) -> None:
+def test_preview_has_the_differences_under_the_names_of_devices(tmp_path: Path) -> None:
     (tmp_path / "gw.tc.j2").write_text(
         "tc qdisc add dev eth1 root handle 1: htb default 1\n"
         "tc class add dev eth1 parent 1: classid 1:1 htb rate {{ rate }}\n"
@@ -99,7 +99,7 @@ def test_the_preview_has_the_differences_under_the_names_of_devices(tmp_path: Pa
 
 def test_devices_of_filters_and_actions_are_also_renamed() -> None:
     command = "filter add dev {1} parent 1: flower indev {0} action mirred egress redirect dev {1}"
-    named = on_devices(command.format("eth0", "eth1").split(), {"eth0": "lan", "eth1": "ppp0"})
+    named = replace_interfaces(command.format("eth0", "eth1").split(), {"eth0": "lan", "eth1": "ppp0"})
     assert " ".join(named) == command.format("lan", "ppp0")
 
 
@@ -108,7 +108,7 @@ def test_obstacles_of_a_kernel_are_findings() -> None:
 
     def found(kernel: KernelFacts | None, *, root: bool = True) -> list[str]:
         changed = replace(host, kernel=kernel, root=root)
-        return [str(each) for each in linux_routers(replace(facts(), hosts={name: changed}))]
+        return [str(each) for each in check_linux_routers(replace(facts(), hosts={name: changed}))]
 
     assert found(None, root=False) == found(KernelFacts("6.1")) == []
     assert found(KernelFacts(), root=False) == [

@@ -26,17 +26,17 @@ from browser import browser
 from qoslab.analysis.raw import class_rows
 from qoslab.analysis.series import class_rates
 from qoslab.cli import main
-from qoslab.cli.options import Choice
+from qoslab.cli.options import CellChoice
 from qoslab.cli.places import open_sweep
-from qoslab.cli.run import FIGURES_EVERY_S, prepare
+from qoslab.cli.run import VALUES_INTERVAL_S, prepare_run
 from qoslab.errors import UserError
 from qoslab.live import tail as tails
-from qoslab.live.counter_rates import Rates
-from qoslab.live.page import page_of
-from qoslab.live.screen import SPARKS, lines, screen, sparks
+from qoslab.live.counter_rates import CounterRates
+from qoslab.live.page import page_content
+from qoslab.live.screen import SPARKS, new_lines, render_screen, sparkline
 from qoslab.live.server import HEADERS, LiveView
-from qoslab.live.tail import Tail
-from qoslab.live.watched import BROKEN_OFF, WatchedRun
+from qoslab.live.tail import FileTail
+from qoslab.live.watched import INTERRUPTED, WatchedRun
 from qoslab.model.units import Duration
 from qoslab.results import Cell, RunFolder, RunOptions, tables
 from qoslab.results.progress import PROGRESS, ProgressFile
@@ -82,7 +82,7 @@ def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
 class TestTail:
     def test_line_counts_once_it_is_complete(self, tmp_path: Path) -> None:
         file = tmp_path / "a.jsonl"
-        tail = Tail(file)
+        tail = FileTail(file)
         assert tail.read() == []
         file.write_text('{"a": 1}\n{"a"')
         assert tail.read() == [{"a": 1}]
@@ -90,20 +90,20 @@ class TestTail:
             more.write(': 2}\nrubbish\n[1]\n{"a": 3}\n')
         assert tail.read() == [{"a": 2}, {"a": 3}] and tail.left_out == 2
 
-    def test_a_restarted_file_is_read_from_its_start(self, tmp_path: Path) -> None:
+    def test_restarted_file_is_read_from_its_start(self, tmp_path: Path) -> None:
         file = tmp_path / "a.jsonl"
-        tail = Tail(file)
+        tail = FileTail(file)
         file.write_text('{"a": 1}\n{"a": 2}\n')
         tail.read()
         file.write_text('{"a": 3}\n')
         assert tail.read() == [{"a": 3}]
 
     def test_endless_line_takes_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(tails, "LINE_MOST", 10)
-        monkeypatch.setattr(tails, "AT_ONCE", 4)
+        monkeypatch.setattr(tails, "MAX_LINE_BYTES", 10)
+        monkeypatch.setattr(tails, "MAX_READ_BYTES", 4)
         file = tmp_path / "a.jsonl"
         file.write_text('{"a": "' + "x" * 100 + '"}\n{"b": 1}\n')
-        tail = Tail(file)
+        tail = FileTail(file)
         assert [each for _ in range(40) for each in tail.read()] == [{"b": 1}] and tail.left_out == 1
 
     def test_links_and_pipes_are_not_followed(self, tmp_path: Path) -> None:
@@ -111,14 +111,14 @@ class TestTail:
         secret.write_text('{"a": 1}\n')
         (tmp_path / "link").symlink_to(secret)
         os.mkfifo(tmp_path / "pipe")
-        assert [Tail(tmp_path / name).read() for name in ("link", "pipe")] == [[], []]
+        assert [FileTail(tmp_path / name).read() for name in ("link", "pipe")] == [[], []]
 
 
 class TestRates:
     @pytest.mark.parametrize("kind", ["police", "shape"])
     def test_live_values_equal_those_of_the_report(self, kind: str) -> None:
         replies = [sample_run.counters_reply(second, "P", **{kind: True}) for second in (0, 1, 2, 2.2, 3, 4)]
-        rates = Rates()
+        rates = CounterRates()
         for each in replies:
             rates.counters("R1", each)
         (points,) = rates.classes.values()
@@ -129,22 +129,22 @@ class TestRates:
         pd.testing.assert_frame_equal(found.astype(float), expected[names].astype(float), check_index_type=False)
 
     def test_queue_delay_follows_from_the_sent_rate(self) -> None:
-        rates = Rates()
+        rates = CounterRates()
         for second in (1, 2):
             rates.counters("R1", sample_run.counters_reply(second, "P", shape=True))
         ((point,),) = rates.classes.values()
         # 40 packets wait, and 125 are sent in a second.
         assert point.queue_packets == 40 and point.wait_ms == pytest.approx(40 / 125 * 1000)
 
-    def test_a_reattached_policy_starts_from_zero(self) -> None:
-        rates = Rates()
+    def test_reattached_policy_starts_from_zero(self) -> None:
+        rates = CounterRates()
         for number, second in enumerate((3, 4, 0.5, 1.5)):
             rates.counters("R1", {**reply(second), "time_ns": number * 10**9})
         (points,) = rates.classes.values()
         assert [point.time_s for point in points] == [1.0, 3.0]
 
     def test_router_without_counters_is_read_by_its_output(self) -> None:
-        rates = Rates()
+        rates = CounterRates()
         for each in printed(2):
             rates.reading("R1", each)
         first = next(iter(rates.classes.values()))
@@ -152,7 +152,7 @@ class TestRates:
 
 
 class TestWatchedRun:
-    def test_the_live_page_follows_events_and_counters(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_live_page_follows_events_and_counters(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, answer, cell = going_on
         run = WatchedRun(folder)
         run.look()
@@ -160,26 +160,26 @@ class TestWatchedRun:
         for second in range(3):
             cell.append_counters("R1", reply(second))
         run.look()
-        (shown,) = page_of(run)["cells"]
+        (shown,) = page_content(run)["cells"]
         assert [each["title"] for each in shown["classes"]] == [CLASS]
         assert [len(line["x"]) for line in shown["graphs"][0]["data"]] == [2, 2, 2]
         cell.append_counters("R1", reply(3))
         run.look()
-        assert len(page_of(run)["cells"][0]["graphs"][0]["data"][0]["x"]) == 3
+        assert len(page_content(run)["cells"][0]["graphs"][0]["data"][0]["x"]) == 3
         answer.done(cell.name, valid=False, reasons=["a dog ate it"])
         answer.figures([{"arm": "policed", "metric": "goodput.sum", "measured": 8e5, "verdict": "within"}])
         answer.note("2 of 2")
         answer.end("finished")
         run.look()
-        page = page_of(run)
+        page = page_content(run)
         assert page["invalid"] == [{"name": "policed/1", "reasons": ["a dog ate it"]}]
         assert (page["state"], page["done"], page["notes"]) == ("finished", 1, ["2 of 2"])
         text = shown_at(run, 160)
         assert "Policing <versus> shaping" in text and "goodput.sum" in text and "█" in text
         reported: dict[Any, float] = {}
-        assert len(list(lines(run, reported))) == 3 and list(lines(run, reported)) == []
+        assert len(list(new_lines(run, reported))) == 3 and list(new_lines(run, reported)) == []
 
-    def test_a_finished_cell_is_counted_once(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_finished_cell_is_counted_once(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, text, cell = going_on
         run = WatchedRun(folder)
         readings = printed(3)
@@ -194,7 +194,7 @@ class TestWatchedRun:
         points = next(iter(run.shown()[0].rates.classes.values()))
         assert [point.time_s for point in points] == pytest.approx([2, 4])
 
-    def test_a_killed_run_is_shown_as_interrupted(
+    def test_killed_run_is_shown_as_interrupted(
         self, going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0.0)
@@ -205,9 +205,9 @@ class TestWatchedRun:
         assert not run.is_over
         monkeypatch.setattr(folder, "worked_on", lambda: False)
         run.look()
-        assert run.state == BROKEN_OFF
+        assert run.state == INTERRUPTED
 
-    def test_lock_shows_whether_a_run_is_in_progress(self, tmp_path: Path) -> None:
+    def test_run_lock_file_marks_a_run_in_progress(self, tmp_path: Path) -> None:
         folder = RunFolder.create(tmp_path, "a")
         assert not folder.worked_on()
         with folder.working(ASKED):
@@ -316,13 +316,13 @@ def test_small_terminal_shows_complete_lines(
 def shown_at(run: WatchedRun, width: int, *, whole: bool = False) -> str:
     """Return the content of a terminal of 24 lines."""
     console = Console(file=io.StringIO(), width=width, height=24, color_system=None)
-    console.print(screen(run, console, whole=whole))
+    console.print(render_screen(run, console, whole=whole))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
 def test_small_graphs_begin_at_zero() -> None:
-    assert sparks([0, 1, None, 4, 8]) == "▁▂ ▅█" and sparks([0.0, None]) == "▁ "
+    assert sparkline([0, 1, None, 4, 8]) == "▁▂ ▅█" and sparkline([0.0, None]) == "▁ "
 
 
 @pytest.fixture
@@ -357,7 +357,9 @@ class TestServer:
             if name in ("", "live.js"):
                 assert b"http" not in content.replace(b"http-equiv", b"")
 
-    def test_live_values_increase(self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_live_counters_increase_during_traffic(
+        self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]
+    ) -> None:
         def drawn() -> int:
             return len(json.loads(ask(view.url + "data.json")[1])["cells"][0]["graphs"][0]["data"][0]["x"])
 
@@ -398,7 +400,7 @@ class TestServer:
         assert counted.name == "qoslab_class_offered_bytes_total" and counted.value == 375 * 1514
         assert [each.value for each in families["qoslab_run_cells"].samples] == [2, 0, 0]
 
-    def test_a_port_in_use_is_reported(self) -> None:
+    def test_port_in_use_is_reported(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
             with pytest.raises(UserError, match=f"--metrics {port}: cannot listen: Address already in use"):
@@ -414,7 +416,7 @@ class TestServer:
             (errno.ENOBUFS, "choose another port, or 0 for any free one"),
         ],
     )
-    def test_the_reason_for_an_unavailable_port_is_reported(
+    def test_reason_for_an_unavailable_port_is_reported(
         self, number: int, hint: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def bind(*_: Any) -> None:
@@ -443,7 +445,7 @@ class TestServer:
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("options", [["--metrics", "PORT"], ["--live", "--port", "PORT"]], ids=lambda each: each[0])
-    def test_a_run_with_a_used_port_leaves_nothing(
+    def test_run_with_a_used_port_leaves_nothing(
         self,
         tmp_path: Path,
         options: list[str],
@@ -500,7 +502,7 @@ class TestServer:
                 ended.set()
                 asking.join()
 
-    def test_a_defect_is_reported(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_error_of_the_live_server_is_reported(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken() -> None:
             raise RuntimeError("no such thing")
 
@@ -531,13 +533,13 @@ def test_values_so_far_are_shown_except_of_a_sweep_in_real_time(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file, sweep = open_sweep(experiment, (), lab)
-    assert (prepare(file, sweep, Choice(lab=lab), ()).request.begin is not None) == message
+    assert (prepare_run(file, sweep, CellChoice(lab=lab), ()).request.begin is not None) == message
     page = " ".join((TOP / "docs/reports.md").read_text().split())
     assert "for a sweep in real time only at its end" in page and "at most once a second." in page
-    assert FIGURES_EVERY_S == 1
+    assert VALUES_INTERVAL_S == 1
 
 
-def test_the_page_names_the_polling_interval() -> None:
+def test_page_names_the_polling_interval() -> None:
     page = (TOP / "docs/reports.md").read_text()
     reported = re.search(r"at the interval `qoslab_show_every`, by default (.*?), or (.*?) if", page)
     assert reported is not None and [Duration.parse(each).seconds for each in reported.groups()] == [SELDOM_S, OFTEN_S]

@@ -8,13 +8,13 @@ import re
 import pytest
 
 from qoslab.results.redaction import Redaction
-from qoslab.run.real.access.login_dialogue import Login
+from qoslab.run.real.access.login_dialogue import LoginDialogue
 from qoslab.run.real.access.methods import AccessMethod
-from qoslab.run.real.access.transcript import Transcript
-from qoslab.run.real.access.transport import Line
+from qoslab.run.real.access.transcript import LoginTranscript
+from qoslab.run.real.access.transport import DeviceLine
 
 
-class Scripted(Line):
+class Scripted(DeviceLine):
     """Device that sends the next of these texts for each input."""
 
     def __init__(self, *message: str) -> None:
@@ -40,9 +40,9 @@ class Scripted(Line):
         return False
 
 
-def asked(line: Line, command: str, prompt: str = "R1#") -> str:
+def asked(line: DeviceLine, command: str, prompt: str = "R1#") -> str:
     way = AccessMethod("127.0.0.1", answer_s=2.0)
-    return asyncio.run(Login(line, way, Transcript(None, Redaction())).ask(command, prompt))
+    return asyncio.run(LoginDialogue(line, way, LoginTranscript(None, Redaction())).ask(command, prompt))
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import asyncssh
 import pytest
 from fake_device import PASSWORD, USER, FakeDevice
 
-from qoslab.ios.cli.terminal import TYPED_AHEAD, Terminal
+from qoslab.ios.cli.terminal import MAX_UNREAD_CHARACTERS, Terminal
 from qoslab.ios.model.device import Line
-from qoslab.system.telnet import Telnet
+from qoslab.system.telnet import TelnetConnection
 
 WINDOW = 2**15
 """Receive window of a client in bytes."""
@@ -67,7 +67,7 @@ async def by_telnet(device: FakeDevice) -> Client:
     device.telnet_listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WINDOW)
     connection.connect(("127.0.0.1", device.telnet))
     reader, writer = await asyncio.open_connection(sock=connection, limit=WINDOW)
-    protocol = Telnet.client()
+    protocol = TelnetConnection.client()
 
     async def read() -> str:
         while data := await reader.read(4096):
@@ -92,7 +92,7 @@ def test_idle_timeout_follows_exec_timeout() -> None:
 
 
 @WAYS
-def test_an_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]]) -> None:
+def test_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]]) -> None:
     """Wait at a prompt, and at a question of the router."""
 
     async def run() -> list[float]:
@@ -150,7 +150,7 @@ def test_router_waits_for_a_client_that_does_not_read(
 
 
 @pytest.mark.long
-def test_a_slow_client_reads_a_long_answer_to_its_end(device: FakeDevice) -> None:
+def test_slow_client_reads_a_long_answer_to_its_end(device: FakeDevice) -> None:
     lines = "".join(f"access-list 101 permit udp any any eq {number}\n" for number in range(1, 3000))
 
     async def run() -> str:
@@ -185,7 +185,7 @@ def test_endless_input_waits_at_the_client(
         client.send("ping 10.0.0.2\r")
         await client.until("seconds:\r\n")
         client.send("!\r" * 200_000)
-        while most <= TYPED_AHEAD:
+        while most <= MAX_UNREAD_CHARACTERS:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.2)
         client.close()
@@ -194,4 +194,4 @@ def test_endless_input_waits_at_the_client(
         asyncio.run(run())
     finally:
         device.router.outcomes = answered
-    assert TYPED_AHEAD < most < 2 * TYPED_AHEAD
+    assert MAX_UNREAD_CHARACTERS < most < 2 * MAX_UNREAD_CHARACTERS

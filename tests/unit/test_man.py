@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from qoslab.cli import SUBCOMMANDS, group, main
-from qoslab.cli.man import pages
+from qoslab.cli import SUBCOMMANDS, command_group, main
+from qoslab.cli.man import manual_pages
 
 
 def _commands(command: click.Command, name: str = "qoslab") -> set[str]:
@@ -28,8 +28,8 @@ def _commands(command: click.Command, name: str = "qoslab") -> set[str]:
 def test_every_command_has_a_manual_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "qoslab-gone.1").write_text("of an older version")
     assert main(["man", "--to", str(tmp_path)]) == 0
-    assert {file.stem for file in tmp_path.iterdir()} == _commands(group)
-    assert capsys.readouterr().out.startswith(f"{len(_commands(group))} pages written to {tmp_path}")
+    assert {file.stem for file in tmp_path.iterdir()} == _commands(command_group)
+    assert capsys.readouterr().out.startswith(f"{len(_commands(command_group))} pages written to {tmp_path}")
     program = shutil.which("man")
     assert program is not None, "no man on this machine: sudo apt-get install man-db"
     shown = {
@@ -47,15 +47,15 @@ def test_every_command_has_a_manual_page(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_pages_are_the_same_on_another_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = pages()
+    before = manual_pages()
     monkeypatch.setattr(time, "strftime", lambda *given: "1999-12-31")
-    assert pages() == before
+    assert manual_pages() == before
 
 
 def test_generate_writes_only_outdated_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("qoslab.cli.generate.checkout", lambda: tmp_path)
+    monkeypatch.setattr("qoslab.cli.generate.find_checkout", lambda: tmp_path)
     monkeypatch.setattr("qoslab.generate.FILES", {name: lambda top: "new" for name in ("current", "old", "missing")})
     (tmp_path / "current").write_text("new")
     (tmp_path / "old").write_text("of an older version")
@@ -69,9 +69,9 @@ def test_generate_writes_only_outdated_files(
 
 
 def test_manual_pages_are_installed_in_the_path_of_man(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qoslab.cli.man import user_folder
+    from qoslab.cli.man import user_man_folder
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert user_folder() == tmp_path / "man" / "man1"
+    assert user_man_folder() == tmp_path / "man" / "man1"
     assert main(["man"]) == 0
     assert (tmp_path / "man" / "man1" / "qoslab-run.1").is_file()

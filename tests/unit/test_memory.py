@@ -13,7 +13,7 @@ from qoslab.errors import ExperimentError
 from qoslab.ios.parse import parse_config
 from qoslab.platforms import MODELS
 from qoslab.schema import load_experiment
-from qoslab.schema.memory import FRAME, MOST, in_flight, queued
+from qoslab.schema.memory import FRAME, MAX_BYTES, bytes_in_flight, queued_bytes
 
 CLASSES = """\
 policy-map Child
@@ -31,7 +31,7 @@ interface FastEthernet0/1
 
 
 def held(text: str) -> int:
-    return queued(parse_config(text, MODELS["3725"].hardware("hqf"), source="R1.ios")) // FRAME
+    return queued_bytes(parse_config(text, MODELS["3725"].hardware("hqf"), source="R1.ios")) // FRAME
 
 
 def test_queues_count_waiting_packets() -> None:
@@ -56,7 +56,7 @@ def test_limits_in_microseconds_depend_on_the_rate() -> None:
     def of(limit: str) -> int:
         text = f"policy-map P\n class class-default\n  bandwidth 1000\n  queue-limit {limit}\n"
         text += "interface GigabitEthernet0/0/0\n service-policy output P\n"
-        return queued(parse_config(text, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios"))
+        return queued_bytes(parse_config(text, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios"))
 
     assert of("3000 us") == of("3 ms")
 
@@ -101,17 +101,17 @@ def test_unbounded_queues_are_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert re.search(
         r"e\.yml:6:\d+: topology\.nodes\.R1: found 63\d{8} bytes in all output queues of R1 in arm", output
     )
-    assert f"bytes, expected at most {MOST}" in output and "lower queue-limit" in output
+    assert f"bytes, expected at most {MAX_BYTES}" in output and "lower queue-limit" in output
 
 
 def test_links_with_too_many_packets_in_flight_are_refused(tmp_path: Path) -> None:
     text = BASE.replace("rate: 100 Mb/s", "rate: 10 Gb/s\n      delay: 200 ms", 1)
     (lan, wan) = load_experiment(experiment(tmp_path, text)).topology.links
-    assert (in_flight(lan), in_flight(wan)) == (2 * 250_000_000, 0)
+    assert (bytes_in_flight(lan), bytes_in_flight(wan)) == (2 * 250_000_000, 0)
     text = text.replace("rate: 10 Mb/s", "rate: 10 Gb/s\n      delay: 300 ms")
     with pytest.raises(ExperimentError) as caught:
         load_experiment(experiment(tmp_path, text))
     (finding,) = caught.value.findings
     assert finding.path == "topology.links.wan.delay"
     assert "found 750000000 bytes in transit on this link" in finding.message
-    assert f"1250000000 with the links above, expected at most {MOST}" in finding.message
+    assert f"1250000000 with the links above, expected at most {MAX_BYTES}" in finding.message

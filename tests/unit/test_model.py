@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from qoslab.model.expectations import Expectation
 from qoslab.model.experiment import TCP_PROFILES, Experiment, TcpProfile
-from qoslab.model.metrics import METRICS, QUANTITY_OF_UNIT, as_float, format_value
+from qoslab.model.metrics import METRICS, QUANTITY_BY_UNIT, as_float, format_value
 from qoslab.model.units import Duration, Percent, QuantityError, Rate, Size
 from qoslab.platforms import hosts_of, routers_of
 
@@ -47,7 +47,7 @@ def experiment(**changes: object) -> Experiment:
     return Experiment.model_validate(data | changes)
 
 
-def test_an_arm_inherits_from_the_experiment() -> None:
+def test_arm_inherits_from_the_experiment() -> None:
     whole = experiment()
     plain, own = whole.arms
     assert [flow.name for flow in whole.flows_of(plain)] == ["t"]
@@ -61,7 +61,7 @@ def test_an_arm_inherits_from_the_experiment() -> None:
         whole.arm("other")
 
 
-def test_an_arm_may_have_no_traffic() -> None:
+def test_arm_may_have_no_traffic() -> None:
     whole = experiment(arms=({"name": "quiet", "traffic": ()},))
     assert whole.flows_of(whole.arms[0]) == ()
 
@@ -76,7 +76,7 @@ def test_nodes_have_their_links() -> None:
     ]
 
 
-def test_the_experiment_is_immutable_and_strict() -> None:
+def test_experiment_is_immutable_and_strict() -> None:
     whole = experiment()
     with pytest.raises(pydantic.ValidationError, match="frozen"):
         whole.name = "y"
@@ -85,7 +85,7 @@ def test_the_experiment_is_immutable_and_strict() -> None:
             experiment(**wrong)
 
 
-def test_the_legacy_profile_follows_the_documents_on_windows_2000() -> None:
+def test_legacy_profile_follows_the_documents_on_windows_2000() -> None:
     profile = TCP_PROFILES["legacy-2008"]
     assert (profile.congestion_control, profile.sack, profile.timestamps) == ("reno", True, False)
     assert (profile.recovery, profile.early_retrans, profile.frto, profile.initcwnd) == (0, 0, 0, 2)
@@ -185,4 +185,4 @@ def test_metric_table_is_consistent() -> None:
         assert metric.name == name
         assert metric.description
         assert format_value(1.0, metric.unit)
-    assert set(QUANTITY_OF_UNIT) <= {metric.unit for metric in METRICS.values()}
+    assert set(QUANTITY_BY_UNIT) <= {metric.unit for metric in METRICS.values()}

@@ -227,7 +227,7 @@ def test_new_overwrites_nothing(
     assert "other.yml: found an existing file" in capsys.readouterr().err and link.is_symlink()
 
 
-def test_a_template_is_not_left_without_its_experiment(
+def test_template_is_not_left_without_its_experiment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rename = Path.rename

@@ -43,9 +43,9 @@ def test_each_notebook_is_tested_with_a_simulated_run() -> None:
     assert reported == {path.stem for path in NOTEBOOKS}
 
 
-def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_notebook_needs_no_name_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(notebook, "shipped", lambda name: tmp_path / "shipped" / name)
+    monkeypatch.setattr(notebook, "shipped_path", lambda name: tmp_path / "shipped" / name)
     with pytest.raises(UserError, match="there is no notebook"):
         notebook.find_notebook(None)
     (tmp_path / "analysis").mkdir()
@@ -61,9 +61,7 @@ def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.Mon
     assert notebook.find_notebook(None) == Path("analysis/b.ipynb")
 
 
-def test_a_shipped_notebook_is_copied_once_to_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shipped_notebook_is_copied_once_to_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = notebook.find_notebook("srr-3750")
     assert found == Path("analysis/srr-3750.ipynb")

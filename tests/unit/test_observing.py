@@ -12,7 +12,7 @@ import pytest
 from qoslab.errors import DeviceError
 from qoslab.model.experiment import Observation
 from qoslab.run.cell.observing import observe_all
-from qoslab.run.devices.collector import Observed
+from qoslab.run.devices.collector import RouterAnswer
 
 
 def wanted(*pairs: tuple[str, str]) -> list[Observation]:
@@ -23,11 +23,11 @@ def test_routers_answer_in_parallel_and_each_in_order() -> None:
     both = threading.Barrier(2)
     asked: list[tuple[str, str]] = []
 
-    def observe(device: str, command: str) -> Observed:
+    def observe(device: str, command: str) -> RouterAnswer:
         if command == "show clock":
             both.wait(30)  # Nobody gets on before the other router is asked.
         asked.append((device, command))
-        return Observed(f"{device}: {command}\n", None)
+        return RouterAnswer(f"{device}: {command}\n", None)
 
     pairs = [("R1", "show clock"), ("R2", "show clock"), ("R1", "show users"), ("R2", "show version")]
     found = observe_all(wanted(*pairs), observe)
@@ -40,10 +40,10 @@ def test_routers_are_contacted_only_for_observations() -> None:
     assert observe_all([], lambda device, command: pytest.fail("it was asked")) == []
 
 
-def test_an_unresponsive_router_is_reported_after_the_others_answered() -> None:
+def test_unresponsive_router_is_reported_after_the_others_answered() -> None:
     asked, silent, done = threading.Event(), threading.Event(), threading.Event()
 
-    def observe(device: str, command: str) -> Observed:
+    def observe(device: str, command: str) -> RouterAnswer:
         if device == "R1":
             assert asked.wait(30)
             silent.set()
@@ -51,7 +51,7 @@ def test_an_unresponsive_router_is_reported_after_the_others_answered() -> None:
         asked.set()
         assert silent.wait(30)
         done.set()
-        return Observed("", None)
+        return RouterAnswer("", None)
 
     with pytest.raises(DeviceError, match="R1 did not answer"):
         observe_all(wanted(("R1", "show clock"), ("R2", "show clock")), observe)
@@ -61,10 +61,10 @@ def test_an_unresponsive_router_is_reported_after_the_others_answered() -> None:
 def test_ctrl_c_does_not_wait_for_routers() -> None:
     released = threading.Event()
 
-    def observe(device: str, command: str) -> Observed:
+    def observe(device: str, command: str) -> RouterAnswer:
         os.kill(os.getpid(), signal.SIGINT)
         released.wait(60)
-        return Observed("", None)
+        return RouterAnswer("", None)
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):

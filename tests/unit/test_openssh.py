@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.system.openssh import with_host_keys, with_identity
+from qoslab.system.openssh import host_key_options, identity_options
 
 
 def understood(*options: str) -> dict[str, str]:
@@ -18,9 +18,9 @@ def understood(*options: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["keys", "my rack/keys", "1\t2", 'a "rack"', "back\\slash", "it's", "Zürich", "#1"])
-def test_a_settings_file_is_found_by_its_path(tmp_path: Path, name: str) -> None:
+def test_settings_file_is_found_by_its_path(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
-    found = understood(*with_host_keys(file), *with_identity(file))
+    found = understood(*host_key_options(file), *identity_options(file))
     assert (found["userknownhostsfile"], found["stricthostkeychecking"]) == (str(file), "true")
     assert (found["identityfile"], found["identitiesonly"]) == (str(file), "yes")
 
@@ -30,10 +30,10 @@ def test_percent_sign_in_a_key_name_is_literal(tmp_path: Path) -> None:
     rack = tmp_path / "100%d"
     rack.mkdir()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", rack / "key"], check=True)
-    assert understood(*with_host_keys(rack / "known"))["userknownhostsfile"] == str(rack / "known")
+    assert understood(*host_key_options(rack / "known"))["userknownhostsfile"] == str(rack / "known")
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         place = ("-p", str(nobody.getsockname()[1]), "127.0.0.1")
-        command = ["ssh", "-v", "-F", "none", *with_identity(rack / "key"), "-o", "BatchMode=yes", *place]
+        command = ["ssh", "-v", "-F", "none", *identity_options(rack / "key"), "-o", "BatchMode=yes", *place]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as ssh:
             nobody.accept()[0].close()
             text = ssh.communicate()[1]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from qoslab.ios.model.device import Device
-from qoslab.ios.packet_sets import class_packets, never_matches
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.packet_sets import class_packets, never_matches_reason
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.platforms import MODELS
 
 
 def router(text: str) -> Device:
     device = parse_config("", MODELS["3725"].hardware())
-    apply(device, text)
+    apply_config(device, text)
     return device
 
 
 def why(text: str) -> str:
     device = router(text)
-    return never_matches(device, device.class_maps["C"])
+    return never_matches_reason(device, device.class_maps["C"])
 
 
 EF_AND_AF41 = 'no packet matches both "match ip dscp ef" and "match ip dscp af41"'
@@ -60,7 +60,7 @@ access-list 107 permit ip 192.168.0.0 0.0.255.255 any
         ),
     ],
 )
-def test_a_class_map_that_matches_nothing_has_a_reason(text: str, expected: str) -> None:
+def test_class_map_that_matches_nothing_has_a_reason(text: str, expected: str) -> None:
     assert expected in why(text)
 
 
@@ -79,11 +79,11 @@ def test_a_class_map_that_matches_nothing_has_a_reason(text: str, expected: str)
         "class-map match-all A\nmatch dscp ef\nclass-map match-all C\nmatch not class-map A\nmatch precedence 5",
     ],
 )
-def test_a_class_map_that_can_match_has_no_finding(text: str) -> None:
+def test_class_map_that_can_match_has_no_finding(text: str) -> None:
     assert why(text) == ""
 
 
-def test_an_entry_with_fields_that_are_not_modelled_is_not_complemented() -> None:
+def test_entry_with_fields_that_are_not_modelled_is_not_complemented() -> None:
     device = router(
         "access-list 110 permit tcp any any established\n"
         "class-map match-all C\nmatch protocol tcp\nmatch not access-group 110"

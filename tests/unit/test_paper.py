@@ -90,12 +90,12 @@ def test_curves_of_many_arms_are_distinguishable() -> None:
 
     figure = Figure(layout="constrained")
     axes = figure.subplots()
-    paper._ecdf(figure, axes, {f"arm {number}": np.array([number, number + 1.0]) for number in range(20)}, "ms")
+    paper._draw_ecdf(figure, axes, {f"arm {number}": np.array([number, number + 1.0]) for number in range(20)}, "ms")
     assert len({(line.get_color(), line.get_linestyle()) for line in axes.get_lines()}) == 20
 
 
 @pytest.mark.long
-def test_a_style_file_of_the_current_folder_is_ignored(tmp_path: Path) -> None:
+def test_style_file_of_the_current_folder_is_ignored(tmp_path: Path) -> None:
     """Start a separate process, since matplotlib reads the file when it is imported."""
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\nlines.linewidth: 20\n")
     code = (

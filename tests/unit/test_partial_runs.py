@@ -15,7 +15,7 @@ import sample_run
 from qoslab.analysis import analyse
 from qoslab.cli import main, notebook
 from qoslab.errors import ExitStatus, UserError
-from qoslab.model.partial_runs import left_out
+from qoslab.model.partial_runs import left_out_test
 from qoslab.overview import read_run
 from qoslab.report import gate
 from qoslab.report.page import build_page, published_tables
@@ -34,20 +34,20 @@ def test_each_row_has_the_cells_of_the_part(folder: Path) -> None:
     kept = read(folder)
     cells = [(cell.arm, cell.parameters) for cell in kept.manifest.cells]
     rows = [row for row in kept.rows if not row.about]
-    part = left_out(("--only a=b",), cells)
+    part = left_out_test(("--only a=b",), cells)
     assert not [row.place for row in rows if part(row)]
     assert all(part(row) for row in kept.rows if row.about)
     for arm in {arm for arm, _ in cells}:
-        part = left_out(("--arm a",), [cell for cell in cells if cell[0] == arm])
+        part = left_out_test(("--arm a",), [cell for cell in cells if cell[0] == arm])
         assert {row.arm for row in rows if not part(row)} <= {arm}
-    whole = left_out(("--duration 8s",), [])
+    whole = left_out_test(("--duration 8s",), [])
     assert not any(whole(row) for row in kept.rows)
 
 
 def test_parameters_select_the_cells() -> None:
     kept = read(SWEPT)
     cells = [(cell.arm, cell.parameters) for cell in kept.manifest.cells if cell.parameters["line"] == "128 kb/s"]
-    part = left_out(("--only line=128kb/s",), cells)
+    part = left_out_test(("--only line=128kb/s",), cells)
     own = [row for row in kept.rows if not part(row)]
     assert own == [row for row in kept.rows if "line = 128 kb/s" in row.where] and 0 < len(own) < len(kept.rows)
 
@@ -66,7 +66,7 @@ def narrowed(folder: Path, kept: Path = BEFORE) -> Path:
     return folder
 
 
-def test_a_run_of_one_arm_is_compared_in_that_arm(
+def test_run_of_one_arm_is_compared_in_that_arm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -105,7 +105,7 @@ def test_averages_over_other_cells_are_not_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["a", "=", " = ", "a = b = c", ", ", "a = b, "])
 def test_selection_without_cells_is_accepted(where: str) -> None:
     row = read(SWEPT).rows[0]
-    assert left_out(("--arm a",), [(row.arm, {"a": "x"})])(type(row)(**{**vars(row), "where": where}))
+    assert left_out_test(("--arm a",), [(row.arm, {"a": "x"})])(type(row)(**{**vars(row), "where": where}))
 
 
 def test_report_has_no_rows_of_omitted_parts() -> None:
@@ -137,17 +137,17 @@ def test_report_and_summary_name_the_executed_part(tmp_path: Path) -> None:
     assert "Of a part" not in gate.markdown(outcome, manifest, read_run(run.path), None, page.lead, "")
 
 
-def test_a_notebook_of_a_partial_run_reports_missing_arms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_notebook_of_a_partial_run_reports_missing_arms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = narrowed(tmp_path / "a/b")
-    notebook.tell_of_a_part(run)
+    notebook.warn_about_partial_run(run)
     reported = f"{run} is partial (--arm policed): the notebook shows only this part\n"
     assert capsys.readouterr().err == reported
     for whole in (BEFORE, tmp_path / "none"):
-        notebook.tell_of_a_part(whole)
+        notebook.warn_about_partial_run(whole)
     assert capsys.readouterr().err == ""
 
 
-def test_an_omitted_arm_is_reported(tmp_path: Path) -> None:
+def test_omitted_arm_is_reported(tmp_path: Path) -> None:
     run = sample_run.make_run_of_one_arm(tmp_path)
     manifest = run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--arm policed",)}))

@@ -13,7 +13,7 @@ from qoslab.cli import main
 from qoslab.cli.places import open_sweep
 from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.ansible_inventory import IosAccess, read_inventory
-from qoslab.run.devices.password_prompt import ask_for
+from qoslab.run.devices.password_prompt import prompt_for_passwords
 from qoslab.run.devices.state import RestoreState
 
 RACK = """\
@@ -42,7 +42,7 @@ def test_missing_passwords_are_requested_once(tmp_path: Path, monkeypatch: pytes
         "Enable secret for R3 (empty: none): ": "",
     }
     monkeypatch.setattr(getpass, "getpass", lambda prompt: text.pop(prompt))
-    ask_for(rack, ("R1", "R2", "R3"))
+    prompt_for_passwords(rack, ("R1", "R2", "R3"))
     assert text == {}
     assert words(rack) == {
         **before,

@@ -41,7 +41,7 @@ def test_rates_have_suffixes_in_the_later_generation(line: str, printed: str) ->
 
 
 @pytest.mark.parametrize("rate", ["7.9k", "1.5", "1e6", "2t", "0.0000000001m"])
-def test_an_invalid_rate_is_refused(rate: str) -> None:
+def test_invalid_rate_is_refused(rate: str) -> None:
     with pytest.raises(IosError, match="Invalid input"):
         parse_config(f"policy-map P\n class class-default\n  shape average {rate}\n", hardware())
 
@@ -56,7 +56,7 @@ interface FastEthernet0/0
 """
 
 
-def test_drop_discards_a_class() -> None:
+def test_drop_command_discards_the_packets_of_a_class() -> None:
     device = parse_config(DROPPING, hardware())
     assert " class JUNK\n  drop\n" in render(device)
     config = compile_device(device)
@@ -76,7 +76,7 @@ def test_drop_discards_a_class() -> None:
     ]
 
 
-def test_drop_excludes_other_actions() -> None:
+def test_drop_command_excludes_other_actions() -> None:
     with pytest.raises(IosError, match="drop can not be configured in a class with other actions"):
         parse_config(DROPPING.replace("  drop\n", "  drop\n  set dscp 1\n"), hardware())
 

@@ -9,8 +9,8 @@ import pytest
 
 from qoslab.cli import main
 from qoslab.errors import ExitStatus, UserError
-from qoslab.exchange.routers import Choices, import_routers
-from qoslab.policy.answer import answer
+from qoslab.exchange.routers import ImportChoices, import_routers
+from qoslab.policy.answer import answer_policy
 from qoslab.policy.render import answer_text
 
 EDGE = """\
@@ -73,8 +73,8 @@ SWITCHES = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_pasted_form_has_the_answer_of_the_plain_text(form: str, tmp_path: Path) -> None:
-    assert answer_text(answer(FORMS[form])) == answer_text(answer(EDGE))
+def test_pasted_form_has_the_answer_of_the_plain_text(form: str, tmp_path: Path) -> None:
+    assert answer_text(answer_policy(FORMS[form])) == answer_text(answer_policy(EDGE))
     (tmp_path / "r1.txt").write_text(FORMS[form])
     assert main(["import", str(tmp_path / "r1.txt"), "--to", str(tmp_path / "to")]) == ExitStatus.WITHIN
     assert "service-policy output WAN" in (tmp_path / "to/templates/R1.ios.j2").read_text()
@@ -82,7 +82,9 @@ def test_a_pasted_form_has_the_answer_of_the_plain_text(form: str, tmp_path: Pat
 
 @pytest.mark.parametrize("system", OTHERS)
 @pytest.mark.parametrize("command", ["policy", "import"])
-def test_another_system_is_named(command: str, system: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_configuration_of_another_system_is_identified(
+    command: str, system: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "in.txt").write_text(OTHERS[system])
     assert main([command, str(tmp_path / "in.txt")]) == ExitStatus.USER_MISTAKE
     message = capsys.readouterr().err.splitlines()[0]
@@ -90,20 +92,20 @@ def test_another_system_is_named(command: str, system: str, tmp_path: Path, caps
 
 
 @pytest.mark.parametrize("model", SWITCHES)
-def test_a_switch_is_not_imported_as_a_router(model: str, tmp_path: Path) -> None:
+def test_switch_is_not_imported_as_a_router(model: str, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text(SWITCHES[model])
     with pytest.raises(UserError, match="found the configuration of a Catalyst"):
-        import_routers([tmp_path / "in.txt"], tmp_path / "to", Choices())
+        import_routers([tmp_path / "in.txt"], tmp_path / "to", ImportChoices())
 
 
-def test_a_second_device_is_not_mixed_with_the_first() -> None:
+def test_second_device_is_not_mixed_with_the_first() -> None:
     with pytest.raises(UserError, match=r"found the configurations of 2 devices \(R1, R2\), expected one"):
-        answer(EDGE + EDGE.replace("hostname R1", "hostname R2"))
+        answer_policy(EDGE + EDGE.replace("hostname R1", "hostname R2"))
 
 
-def test_a_policy_map_that_is_only_attached_is_named() -> None:
+def test_policy_map_that_is_only_attached_is_named() -> None:
     with pytest.raises(UserError, match="found policy-map WAN attached but not defined"):
-        answer("interface GigabitEthernet0/0/0\n service-policy output WAN\n")
+        answer_policy("interface GigabitEthernet0/0/0\n service-policy output WAN\n")
 
 
 @pytest.mark.parametrize(
@@ -116,12 +118,14 @@ def test_a_policy_map_that_is_only_attached_is_named() -> None:
         ("interface GigabitEthernet0/0\n ip address 192.0.2.1 255.255.255.252\n", "hqf"),
     ],
 )
-def test_image_and_ports_name_the_system(line: str, generation: str) -> None:
-    assert answer(f"{line}policy-map P\n class class-default\n  shape average 8000000\n").generation == generation
+def test_image_and_ports_identify_the_operating_system(line: str, generation: str) -> None:
+    assert (
+        answer_policy(f"{line}policy-map P\n class class-default\n  shape average 8000000\n").generation == generation
+    )
 
 
 def test_lines_below_an_interface_range_of_a_switch_apply_to_its_ports() -> None:
-    found = answer(
+    found = answer_policy(
         "version 12.2\nmls qos\ninterface range GigabitEthernet1/0/1 - 3 , gi1/0/9\n mls qos trust dscp\n"
         "interface GigabitEthernet1/0/4\n mls qos trust cos\n"
     )
@@ -131,12 +135,12 @@ def test_lines_below_an_interface_range_of_a_switch_apply_to_its_ports() -> None
     assert cos.startswith("GigabitEthernet1/0/4: trust cos")
 
 
-def test_the_name_of_a_circuit_changes_no_value() -> None:
+def test_name_of_a_circuit_changes_no_value() -> None:
     text = EDGE.replace(
         "interface GigabitEthernet0/0/0\n ip address 192.0.2.2 255.255.255.252\n",
         "interface ATM0/1/0.1 point-to-point\n pvc ISP 8/35\n  cbr 4000\n ",
     )
-    named, plain = (answer(each) for each in (text, text.replace("ISP ", "")))
+    named, plain = (answer_policy(each) for each in (text, text.replace("ISP ", "")))
     assert named.policies == plain.policies
     assert [each.line_source for each in named.policies] == ["circuit"]
 
@@ -144,9 +148,9 @@ def test_the_name_of_a_circuit_changes_no_value() -> None:
 def test_policies_of_the_control_plane_are_shown_next_to_those_of_interfaces() -> None:
     text = EDGE.replace("interface", "policy-map COPP\n class VOICE\n  police cir 64000\ninterface", 1)
     copp = "control-plane\n service-policy input COPP\nend\n"
-    found = answer(text.replace("end\n", copp)).policies
+    found = answer_policy(text.replace("end\n", copp)).policies
     assert [(each.policy, each.interface, each.place) for each in found] == [
         ("WAN", "GigabitEthernet0/0/0", ""),
         ("COPP", "", "control-plane"),
     ]
-    assert [each.policy for each in answer(text).policies] == ["WAN"]
+    assert [each.policy for each in answer_policy(text).policies] == ["WAN"]

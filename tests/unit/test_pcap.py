@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from levels import examples
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture import CaptureError
-from qoslab.capture.packet_tables import SCHEMA, column, read_packets
+from qoslab.capture.packet_tables import SCHEMA, column_array, read_packets
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "capture"
 
 
 def joined(pieces: list[pa.RecordBatch]) -> dict[str, list[int]]:
     return {
-        name: np.concatenate([column(each, name) for each in pieces]).tolist() if pieces else []
+        name: np.concatenate([column_array(each, name) for each in pieces]).tolist() if pieces else []
         for name in SCHEMA.names
     }
 
@@ -204,7 +204,7 @@ def test_damaged_files_raise_the_error_of_the_module(
         assert str(file) in error.message
 
 
-def test_a_truncated_file_is_read_to_its_end_and_reported(tmp_path: Path) -> None:
+def test_truncated_file_is_read_to_its_end_and_reported(tmp_path: Path) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes((RECORDED / "four-streams.pcapng").read_bytes()[:3001])
     pieces = []
@@ -311,21 +311,21 @@ def test_compressed_file_equals_the_uncompressed_one(tmp_path: Path) -> None:
         (section("<", 9)[:28] + packet("<", 1, IP, 20), "has interface 0, which the file does not describe"),
     ],
 )
-def test_a_file_that_is_not_a_capture_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
+def test_file_that_is_not_a_capture_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes(content)
     with pytest.raises(CaptureError, match=message):
         list(read_packets(file))
 
 
-def test_a_missing_file_is_reported(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="x: cannot be read: No such file"):
         list(read_packets(tmp_path / "x"))
     with pytest.raises(CaptureError, match="cannot be read: it is a folder"):
         list(read_packets(tmp_path))
 
 
-def test_an_aborted_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aborted_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "program"
     program.write_text('#!/bin/sh\nprintf \'{"format": 2, "columns": []}\\n\'; echo no more >&2\n')
     program.chmod(0o755)

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from qoslab.system import peer
-from qoslab.system.peer import is_own, own_listener, owner_of_peer
+from qoslab.system.peer import is_own_peer, open_own_listener, owner_of_peer
 
 
 @pytest.fixture
@@ -24,10 +24,10 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield caller, stack.enter_context(listener.accept()[0])
 
 
-def test_the_peer_is_the_user_of_the_connecting_process(pair: tuple[socket.socket, socket.socket]) -> None:
+def test_peer_is_the_user_of_the_connecting_process(pair: tuple[socket.socket, socket.socket]) -> None:
     caller, called = pair
     assert owner_of_peer(called) == os.geteuid() and owner_of_peer(caller) == os.geteuid()
-    assert is_own(called)
+    assert is_own_peer(called)
     caller.close()
     # What is left of a closed connection is the kernel's.
     assert owner_of_peer(called) in (None, 0, os.geteuid())
@@ -38,12 +38,12 @@ def test_connection_of_another_user_is_recognised(
 ) -> None:
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
-    assert not is_own(pair[1])
+    assert not is_own_peer(pair[1])
     monkeypatch.undo()
-    monkeypatch.setattr(peer, "_answers", lambda: False)
-    assert is_own(pair[1])
+    monkeypatch.setattr(peer, "_supports_queries", lambda: False)
+    assert is_own_peer(pair[1])
     monkeypatch.setattr(peer, "TABLE", peer.TABLE.with_name("no-such-table"))
-    assert not is_own(pair[1])
+    assert not is_own_peer(pair[1])
     assert "cannot determine the owner of a connection" in capfd.readouterr().err
 
 
@@ -67,7 +67,7 @@ sys.stdin.read()
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
 def test_connections_of_another_user_are_skipped() -> None:
-    with own_listener("127.0.0.1", 0) as listener:
+    with open_own_listener("127.0.0.1", 0) as listener:
         command = [sys.executable, "-I", "-c", CALLS, str(listener.getsockname()[1])]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stdout.readline() == b"\n"

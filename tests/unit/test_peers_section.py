@@ -25,12 +25,12 @@ def test_written_section_is_parsed_back() -> None:
     assert earlier(text) == {title: FOUND.get(title, not_run("it was never selected")) for title in TITLES}
 
 
-def test_a_missing_peer_is_named_with_its_reason() -> None:
+def test_missing_peer_is_named_with_its_reason() -> None:
     row = f"| {TITLES[2]} |  | not run: the Debian package libns3-dev is not installed |  |"
     assert row in section(FOUND).splitlines()
 
 
-def test_a_page_keeps_its_other_text() -> None:
+def test_page_keeps_its_other_text() -> None:
     page = "# Deliberate mistakes\n\nText.\n"
     first = with_section(page, section({}))
     assert first.startswith(page) and section_of(first) == section({})
@@ -38,7 +38,7 @@ def test_a_page_keeps_its_other_text() -> None:
     assert with_section(page, "") == page and section_of(page) == ""
 
 
-def test_the_page_has_all_comparisons() -> None:
+def test_page_has_all_comparisons() -> None:
     page = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
     found = earlier(section_of(page))
     assert list(found) == list(TITLES), "run: tox -e peers -- --write"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from qoslab.cli.plan import plan_lines
 from qoslab.errors import ExperimentError
 from qoslab.lab_kinds.measured import DRAIN_S
-from qoslab.model.experiment import BACKGROUND_MORE_S
+from qoslab.model.experiment import BACKGROUND_MARGIN_S
 from qoslab.model.instants import traffic_time
 from qoslab.model.units import Duration
 from qoslab.plan import Options, make_plan
@@ -108,7 +108,7 @@ def test_background_traffic_outlasts_the_measured_flows() -> None:
     load = flow.model_copy(update={"name": "load", "background": True})
     late = flow.model_copy(update={"name": "late", "start_after": Duration(2_500_000_000)})
     arm = ARTICLE.arms[0].model_copy(update={"traffic": (load, late)})
-    whole = round(ARTICLE.duration.seconds) + 3 + BACKGROUND_MORE_S
+    whole = round(ARTICLE.duration.seconds) + 3 + BACKGROUND_MARGIN_S
     assert ARTICLE.duration_of(arm, late) == ARTICLE.duration
     assert ARTICLE.duration_of(arm, load) == seconds(whole)
     assert traffic_time(ARTICLE, arm) == seconds(whole)

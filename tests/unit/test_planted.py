@@ -16,7 +16,7 @@ import sample_run
 from qoslab.analysis import Readings
 from qoslab.analysis.parallel import FEWEST
 from qoslab.cli import main
-from qoslab.system.programs import python_module
+from qoslab.system.programs import python_module_command
 
 PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
 ANSIBLES = "run/devices/ansible_inventory.py"
@@ -39,7 +39,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_planted_modules_could_be_imported(tmp_path: Path) -> None:
     (tmp_path / "pathlib.py").write_text(CODE)
-    words = python_module("ipykernel_launcher", "--version")
+    words = python_module_command("ipykernel_launcher", "--version")
     assert words[1] == "-P"
     del words[1]
     assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=False).returncode == 9
@@ -77,7 +77,7 @@ def test_notebook_imports_nothing_planted(planted: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("QOSLAB_RUN", "x")
     assert main(["notebook", "policing-vs-shaping", "--no-browser"]) == 0
     ((words, environment, folder),) = started
-    assert words[:5] == python_module("jupyterlab", str(planted / "analysis/policing-vs-shaping.ipynb"))
+    assert words[:5] == python_module_command("jupyterlab", str(planted / "analysis/policing-vs-shaping.ipynb"))
     assert folder.samefile(sys.prefix), "there are no configuration files of Jupyter but the environment's own"
     # As Jupyter starts it, in a folder with what is planted.
     kernel = [sys.executable, "-m", "ipykernel_launcher", "--version"]

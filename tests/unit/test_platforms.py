@@ -6,7 +6,7 @@ import pytest
 
 from qoslab.model.experiment import TCP_PROFILES, Node
 from qoslab.platforms import MODELS, PLATFORMS, SOFTWARE, platform_of
-from qoslab.platforms.tcp import without_effect
+from qoslab.platforms.tcp import settings_without_effect
 
 HOST = Node(platform="host")
 R3725 = Node(platform="ios", model="3725")
@@ -15,7 +15,7 @@ SWITCH = Node(platform="ios", model="3750G")
 LINUX = Node(platform="engine")
 
 
-def test_registry_lists_the_platforms() -> None:
+def test_platform_registry_lists_all_platforms() -> None:
     for name, platform in PLATFORMS.items():
         assert platform.name == name
     assert platform_of(R3725) is PLATFORMS["ios"]
@@ -71,7 +71,7 @@ def test_both_router_platforms_share_a_model_s_interfaces(platform: str, model: 
         (LINUX, "eth0", "ethernet", False),
     ],
 )
-def test_platform_has_its_interfaces(node: Node, interface: str, framing: str, right: bool) -> None:
+def test_platform_provides_its_interfaces(node: Node, interface: str, framing: str, right: bool) -> None:
     assert (platform_of(node).interface_problem(node, interface, framing) is None) == right
 
 
@@ -95,7 +95,7 @@ def test_platform_accepts_its_node_keys(node: Node, keys: list[str]) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
-def test_platform_has_its_hardware(model: object) -> None:
+def test_platform_provides_its_hardware(model: object) -> None:
     router = MODELS[model.name]  # type: ignore[attr-defined]
     own = router.hardware()
     assert own.generation == (router.default_generation or "classic")
@@ -126,4 +126,4 @@ def test_tcp_settings_ignored_by_a_kernel_are_reported(
     changed: dict[str, int | bool], release: str, message: bool
 ) -> None:
     profile = TCP_PROFILES["legacy-2008"].model_copy(update=changed)
-    assert bool(without_effect(profile, release)) == message
+    assert bool(settings_without_effect(profile, release)) == message

@@ -22,8 +22,8 @@ from qoslab.model.metrics import METRICS
 from qoslab.platforms import PLATFORMS
 from qoslab.results import tables
 from qoslab.system import plugins
-from qoslab.system.plugins import LEFT_OUT, PluginError, installed, package_of
-from qoslab.traffic import TOOLS, tool
+from qoslab.system.plugins import SKIPPED_PLUGINS, PluginError, installed_plugins, plugin_package
+from qoslab.traffic import TOOLS, find_tool
 from verdicts import newest_run, status_of
 
 TOP = Path(__file__).parents[2]
@@ -33,8 +33,8 @@ EXPERIMENT = (TOP / "experiments" / "policing-vs-shaping.yml").read_text(encodin
 
 
 def _forget() -> None:
-    installed.cache_clear()
-    LEFT_OUT.clear()
+    installed_plugins.cache_clear()
+    SKIPPED_PLUGINS.clear()
     for each in (TOOLS, PLATFORMS, METRICS, FIGURES):
         each._loaded.clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "acme_qos"]:
@@ -66,25 +66,25 @@ def test_plugins_are_loaded_only_on_request(acme: None) -> None:
     assert {*TOOLS} == {"iperf3", "iperf", "flood", "ramp", "broken", "hollow"}
     assert "broken" in TOOLS and "ramp" in TOOLS and "bsd" in PLATFORMS
     assert "acme_qos" not in sys.modules
-    assert tool("ramp").name == "ramp" and "acme_qos" in sys.modules
-    assert package_of(installed("tools")["ramp"]) == "acme-qos 1.2"
+    assert find_tool("ramp").name == "ramp" and "acme_qos" in sys.modules
+    assert plugin_package(installed_plugins("tools")["ramp"]) == "acme-qos 1.2"
 
 
 def test_plugin_cannot_replace_a_built_in_name(acme: None) -> None:
-    assert tool("iperf3") is TOOLS.own["iperf3"]
+    assert find_tool("iperf3") is TOOLS.own["iperf3"]
     assert TOOLS.fingerprint("iperf3") == ""
     assert TOOLS.fingerprint("ramp").startswith("tool ramp: acme-qos 1.2, SHA-256 ")
 
 
-def test_a_broken_plugin_is_named_with_its_package(acme: None) -> None:
+def test_broken_plugin_is_named_with_its_package(acme: None) -> None:
     with pytest.raises(
         PluginError, match=r'the tool "broken" of the package acme-qos 1\.2 .* cannot be loaded: Module'
     ):
-        tool("broken")
+        find_tool("broken")
     with pytest.raises(PluginError, match=r"acme-qos 1\.2 .* is not valid: it has no check; .*; its name is \"hole\""):
-        tool("hollow")
+        find_tool("hollow")
     assert [name for name, _ in TOOLS.working()] == ["iperf3", "iperf", "flood", "ramp"]
-    assert set(LEFT_OUT) == {("tools", "broken"), ("tools", "hollow")}
+    assert set(SKIPPED_PLUGINS) == {("tools", "broken"), ("tools", "hollow")}
 
 
 def test_experiment_runs_with_a_plugin(
@@ -104,8 +104,8 @@ def test_experiment_runs_with_a_plugin(
     assert cli.main(["figure", "policing-vs-shaping", "acme-shares"]) == 0
     assert (project / "acme-shares.svg").read_text().startswith("<?xml")
     # Without the package the word is as unknown as any other, and the run says what is missing.
-    monkeypatch.setattr(plugins, "installed", lambda kind: {})
-    monkeypatch.setattr("qoslab.model.experiment.installed", lambda kind: {})
+    monkeypatch.setattr(plugins, "installed_plugins", lambda kind: {})
+    monkeypatch.setattr("qoslab.model.experiment.installed_plugins", lambda kind: {})
     assert cli.main(["validate", "mine"]) == 2
     assert 'R1.platform: found "bsd", expected one of host, ios, engine, tc' in capsys.readouterr().err
     assert cli.main(["report", "policing-vs-shaping"]) == 2
@@ -113,13 +113,13 @@ def test_experiment_runs_with_a_plugin(
 
 
 def test_figure_of_a_plugin_is_completed(acme: None) -> None:
-    shell = ShellComplete(cli.group, {}, "qoslab", "_QOSLAB_COMPLETE")
+    shell = ShellComplete(cli.command_group, {}, "qoslab", "_QOSLAB_COMPLETE")
     offered = [item.value for item in shell.get_completions(["figure", "policing-vs-shaping"], "acme")]
     assert offered == ["acme-shares"]
     assert "acme_qos" not in sys.modules, "nobody waits at a key for another package to load"
 
 
-def test_a_metric_of_a_failing_function_is_missing_with_the_reason(acme: None) -> None:
+def test_metric_of_a_failing_function_is_missing_with_the_reason(acme: None) -> None:
     (function,) = [each for each in functions_of("flows") if "acme.fails" in each.names]
     selection = SimpleNamespace(rows=tables.plain("flows", [{"stream": 1}]))
     ((name, figure),) = function.call(selection)  # type: ignore[arg-type]
@@ -136,7 +136,7 @@ def test_commands_without_the_plugin_work(acme: None, project: Path, capsys: pyt
     assert 'qoslab: the tool "broken" of the package acme-qos 1.2' in capsys.readouterr().err
 
 
-def test_the_page_shows_this_package() -> None:
+def test_page_shows_this_package() -> None:
     """Compare with docs/internals/extending.md: it shows the whole package, and runs when the site is built."""
     page = (TOP / "docs" / "internals" / "extending.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^```\w+\n# acme/(\S+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
@@ -164,8 +164,10 @@ def test_conformance_names_each_failed_requirement(acme: None, capsys: pytest.Ca
         conformance.require(kind, name)  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match=r"the metric acme\.fails:\nfor a table without rows: ZeroDivisionError"):
         conformance.require("metrics", "acme.fails")
-    assert list(conformance.problems_of("tools", "iperf3")) == ["the name is already used by a built-in tool of qoslab"]
-    assert list(conformance.problems_of("figures", "nothing")) == [
+    assert list(conformance.plugin_problems("tools", "iperf3")) == [
+        "the name is already used by a built-in tool of qoslab"
+    ]
+    assert list(conformance.plugin_problems("figures", "nothing")) == [
         'no package of this environment has an entry point "nothing" in the group qoslab.figures'
     ]
     assert conformance.main() == 2
@@ -178,9 +180,9 @@ def test_conformance_names_each_failed_requirement(acme: None, capsys: pytest.Ca
 
 @pytest.mark.parametrize("name", ["iperf3", "iperf", "flood"])
 def test_built_in_tools_conform(name: str) -> None:
-    assert list(conformance.problems_of_tool(name, TOOLS[name])) == []
+    assert list(conformance.tool_problems(name, TOOLS[name])) == []
 
 
 @pytest.mark.parametrize("name", ["host", "ios", "engine"])
 def test_built_in_platforms_conform(name: str) -> None:
-    assert list(conformance.problems_of_platform(name, PLATFORMS[name])) == []
+    assert list(conformance.platform_problems(name, PLATFORMS[name])) == []

@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levels import every, examples
-from qoslab.cli import group, main
+from qoslab.cli import command_group, main
 from qoslab.errors import ExitStatus, UserError
 from qoslab.ios.compile import compile_device
-from qoslab.policy.answer import answer, differences
+from qoslab.policy.answer import answer_policy, class_differences
 from qoslab.policy.effective import ClassValues
 from qoslab.policy.pasted import configuration_text
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.policy.rate import Rate
 from qoslab.policy.render import answer_text
-from qoslab.system.programs import SIMULATOR, own_program
+from qoslab.system.programs import SIMULATOR, find_own_program
 
 TOP = Path(__file__).parents[2]
 GOLDENS = TOP / "tests" / "goldens" / "policy"
@@ -43,12 +43,12 @@ def read(path: Path) -> str:
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.stem)
 def test_text_output_equals_the_golden(path: Path, golden: Callable[[Path, str], None]) -> None:
-    golden(path.with_suffix(".txt"), answer_text(answer(read(path), source=path.name)))
+    golden(path.with_suffix(".txt"), answer_text(answer_policy(read(path), source=path.name)))
 
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.stem)
 def test_text_fits_100_columns_and_has_no_secret(path: Path) -> None:
-    text = answer_text(answer(read(path), rate_bps=1_500_000, rtt_s=0.1))
+    text = answer_text(answer_policy(read(path), rate_bps=1_500_000, rtt_s=0.1))
     assert max(map(len, text.splitlines())) <= WIDEST
     assert [secret for secret in SECRETS if secret in text] == []
     tables = [line for line in text.splitlines() if "longest wait" in line]
@@ -60,11 +60,11 @@ def test_page_shows_the_answer_to_its_configuration() -> None:
     configuration = re.search(r"```ios\n(.*?)```", page, re.DOTALL)
     shown_answer = re.search(r"```text\n(.*?)```", page, re.DOTALL)
     assert configuration and shown_answer
-    assert answer_text(answer(configuration[1])) == shown_answer[1]
+    assert answer_text(answer_policy(configuration[1])) == shown_answer[1]
 
 
 def values(text: str, *path: str, version: str = "hqf", **options: int | None) -> ClassValues:
-    found = answer(VERSIONS[version] + text, rate_bps=options.get("rate_bps")).policies
+    found = answer_policy(VERSIONS[version] + text, rate_bps=options.get("rate_bps")).policies
     return next(each for policy in found for each in policy.classes if each.path == path)
 
 
@@ -134,7 +134,7 @@ def simulated(text: str) -> dict[tuple[str, ...], float]:
         ],
         "sample_ns": 10**9,
     }
-    program = [str(own_program(SIMULATOR)), "run"]
+    program = [str(find_own_program(SIMULATOR)), "run"]
     done = subprocess.run(program, input=json.dumps(scenario), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     samples = json.loads(done.stdout)["routers"]["R1"]["samples"]
@@ -154,7 +154,7 @@ def passed(policy: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 def test_computed_shares_equal_those_of_the_engine(name: str) -> None:
     text = f"version 15.1\n{THREE}{BUSY[name]}{LINE}"
     sent = simulated(text)
-    for policy in answer(text, rate_bps=LINE_BPS).policies:
+    for policy in answer_policy(text, rate_bps=LINE_BPS).policies:
         for each in policy.classes:
             if each.joins_default:
                 continue
@@ -250,7 +250,7 @@ def test_values_without_a_line_are_relative_and_absolute_with_rate() -> None:
 )
 def test_line_has_the_rate_of_its_interface(lines: str, rate: float) -> None:
     text = f"policy-map P\n class class-default\n    shape average 64000\n{lines} service-policy output P\n"
-    assert answer(text).policies[0].line == Rate(rate)
+    assert answer_policy(text).policies[0].line == Rate(rate)
 
 
 FIND = """class-map match-any VOICE
@@ -381,11 +381,11 @@ FINDINGS: dict[str, tuple[str, str]] = {
 
 
 def codes(text: str) -> list[str]:
-    return [each.code for each in answer(text, rtt_s=0.1).findings]
+    return [each.code for each in answer_policy(text, rtt_s=0.1).findings]
 
 
 @pytest.mark.parametrize("name", FINDINGS)
-def test_finding_is_reported_only_in_its_case(name: str) -> None:
+def test_each_finding_is_reported_only_when_it_applies(name: str) -> None:
     bad, good = FINDINGS[name]
     code = name.partition(" ")[0]
     assert code in codes(bad)
@@ -395,7 +395,7 @@ def test_finding_is_reported_only_in_its_case(name: str) -> None:
 @pytest.mark.parametrize("name", FINDINGS)
 def test_finding_names_a_line_of_the_input(name: str) -> None:
     text = FINDINGS[name][0]
-    for each in answer(text, rtt_s=0.1).findings:
+    for each in answer_policy(text, rtt_s=0.1).findings:
         assert 0 <= each.line <= len(text.splitlines())
         assert each.message and each.source
 
@@ -440,15 +440,15 @@ PASTES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("name", PASTES)
-def test_paste_has_the_values_of_the_configuration(name: str) -> None:
+def test_pasted_configuration_gives_the_same_values(name: str) -> None:
     def found(text: str) -> list[ClassValues]:
-        return [each for policy in answer(text, generation="hqf").policies for each in policy.classes]
+        return [each for policy in answer_policy(text, generation="hqf").policies for each in policy.classes]
 
     assert found(PASTES[name](BARE)) == found(BARE)
 
 
 @pytest.mark.parametrize("name", sorted({*PASTES} - {"prompts", "no indentation", "fence", "tabs", "log", "banner"}))
-def test_paste_has_the_lines_of_the_configuration(name: str) -> None:
+def test_pasted_configuration_keeps_its_line_numbers(name: str) -> None:
     assert configuration_text(PASTES[name](BARE)).rstrip() == BARE.rstrip()
 
 
@@ -456,7 +456,7 @@ def test_wrapped_line_is_joined() -> None:
     line = "  police cir 1000000 bc 31250 conform-action transmit exceed-action set-dscp-transmit af11"
     text = f"policy-map P\n class class-default\n{line[:80]}\n{line[80:]}\n"
     assert line in configuration_text(text)
-    found = answer(text, generation="hqf").policies[0].classes[0].police
+    found = answer_policy(text, generation="hqf").policies[0].classes[0].police
     assert found is not None
     assert found.exceed == "set-dscp-transmit af11"
 
@@ -465,7 +465,7 @@ def test_long_description_takes_no_line_from_its_interface() -> None:
     description = " description " + "x" * 67
     text = policy("shape average 64000") + f"{description}\n speed 10\n"
     assert len(description) == 80
-    assert answer(text).policies[0].line == Rate(10e6)
+    assert answer_policy(text).policies[0].line == Rate(10e6)
 
 
 def test_order_of_objects_does_not_affect_the_result() -> None:
@@ -474,20 +474,20 @@ def test_order_of_objects_does_not_affect_the_result() -> None:
         "policy-map T\n class class-default\n    shape average 64000\n  service-policy C\n",
     )
     child, port = "policy-map C\n class A\n    bandwidth percent 5\n", "interface Serial0/0\n service-policy output T\n"
-    one, other = answer(classes + child + parent + port), answer(port + parent + child + classes)
+    one, other = answer_policy(classes + child + parent + port), answer_policy(port + parent + child + classes)
     assert one.policies[0].classes == other.policies[0].classes
     assert one.findings == () or [each.code for each in one.findings] == [each.code for each in other.findings]
 
 
 def test_line_numbers_are_those_of_the_input() -> None:
     text = "R1#show run\r\n\r\n" + policy("police 64000 1000").replace("\n", "\r\n")
-    finding = next(each for each in answer(text).findings if each.code == "burst-below-mtu")
+    finding = next(each for each in answer_policy(text).findings if each.code == "burst-below-mtu")
     assert text.splitlines()[finding.line - 1].strip() == "police 64000 1000"
 
 
 def test_ignored_lines_are_listed() -> None:
     text = policy("shape average 64000", "frobnicate 3") + " qos pre-classify\n"
-    found = {each.text: each for each in answer(text).ignored}
+    found = {each.text: each for each in answer_policy(text).ignored}
     lines = text.splitlines()
     assert set(found) == {"frobnicate 3", "qos pre-classify"}
     assert all(lines[each.line - 1].strip() == name for name, each in found.items())
@@ -513,12 +513,12 @@ def test_unsupported_input_is_refused_with_one_sentence(
     text: str, named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UserError) as caught:
-        answer(text, source="standard input")
+        answer_policy(text, source="standard input")
     assert named in caught.value.message
     assert "\n" not in caught.value.message and "expected" in caught.value.message
 
 
-def test_a_switch_is_refused_as_a_router(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_switch_is_refused_as_a_router(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sw.txt"
     file.write_text(switch("trust dscp"))
     assert main(["policy", str(file), "--model", "3725"]) == ExitStatus.USER_MISTAKE
@@ -549,7 +549,7 @@ def test_invalid_options_are_refused(
 
 def test_status_is_1_with_an_error_and_input_may_be_standard_input() -> None:
     runner = CliRunner()
-    done = runner.invoke(group, ["policy", "--json"], input=policy("police 64000 1000"), standalone_mode=False)
+    done = runner.invoke(command_group, ["policy", "--json"], input=policy("police 64000 1000"), standalone_mode=False)
     assert done.return_value == ExitStatus.OUTSIDE
     found = json.loads(done.stdout)
     assert found["errors"] == 1
@@ -558,19 +558,22 @@ def test_status_is_1_with_an_error_and_input_may_be_standard_input() -> None:
 
 def test_difference_names_the_values_that_changed() -> None:
     old, new = policy("shape average 64000"), policy("shape average 128000")
-    assert differences(answer(old), answer(old)) == []
-    found = differences(answer(old), answer(new))
+    assert class_differences(answer_policy(old), answer_policy(old)) == []
+    found = class_differences(answer_policy(old), answer_policy(new))
     assert any("maximum rate: 64 kb/s -> 128 kb/s" in each for each in found)
     assert any("shaper bc bits: 256 -> 512" in each for each in found)
     assert all(each.startswith("FastEthernet0/0 output, class-default") for each in found)
 
 
-def test_a_difference_names_added_and_removed_lines() -> None:
+def test_difference_names_added_and_removed_lines() -> None:
     old, new = policy("shape average 64000"), policy("police 64000")
-    found = differences(answer(old), answer(new))
+    found = class_differences(answer_policy(old), answer_policy(new))
     assert any("shaper rate: 64 kb/s -> -" in each for each in found)
     assert any("policer cir: - -> 64 kb/s" in each for each in found)
-    assert any("A: added" in each for each in differences(answer(old), answer(policy("bandwidth 64", name="A"))))
+    assert any(
+        "A: added" in each
+        for each in class_differences(answer_policy(old), answer_policy(policy("bandwidth 64", name="A")))
+    )
 
 
 def test_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -589,7 +592,7 @@ LINES = sorted({line for text in fragments() for line in text.splitlines()})
 def shown(text: str) -> None:
     """Answer and print; a UserError is an answer too."""
     try:
-        found = answer(text, rate_bps=2_000_000, rtt_s=0.05)
+        found = answer_policy(text, rate_bps=2_000_000, rtt_s=0.05)
     except UserError:
         return
     assert max(map(len, answer_text(found).splitlines())) <= max(WIDEST, max(map(len, text.splitlines())) + 60)
@@ -615,7 +618,7 @@ def test_any_text_is_analysed_or_refused(text: str) -> None:
 
 
 def findings(text: str, **options: Any) -> list[tuple[str, str]]:
-    return [(each.severity, each.code) for each in answer(text, **options).findings]
+    return [(each.severity, each.code) for each in answer_policy(text, **options).findings]
 
 
 def test_short_burst_of_a_policer_is_a_note_without_a_round_trip() -> None:
@@ -640,7 +643,7 @@ def test_paste_with_leading_counters_is_read() -> None:
         "R1#show running-config | section policy\npolicy-map S\n class class-default\n  shape average 10000000\n"
         " service-policy output S\n"
     )
-    found = answer(text)
+    found = answer_policy(text)
     assert [each.interface for each in found.policies] == [""]
     assert [each.reason for each in found.ignored] == ["its interface is not in the input"]
 
@@ -650,7 +653,7 @@ def test_policies_of_other_interfaces_are_listed() -> None:
         "policy-map COPP\n class class-default\n  police rate 200 pps\n   conform-action transmit\n"
         "control-plane\n service-policy input COPP\n"
     )
-    found = answer("version 17.3\n" + text)
+    found = answer_policy("version 17.3\n" + text)
     (policy,) = found.policies
     assert (policy.place, policy.direction) == ("control-plane", "input")
     assert policy.classes[0].without_effect == ("police rate 200 pps",)
@@ -665,7 +668,7 @@ def test_port_channel_has_the_rate_of_its_members() -> None:
         "interface GigabitEthernet0/0/1\n channel-group 1\ninterface GigabitEthernet0/0/2\n channel-group 11\n"
         "policy-map P\n class class-default\n  shape average percent 10\n"
     )
-    (policy,) = answer(text).policies
+    (policy,) = answer_policy(text).policies
     assert (policy.base.bps, policy.base_source) == (2_000_000_000, "2 member ports")
 
 
@@ -678,32 +681,32 @@ def test_port_channel_has_the_rate_of_its_members() -> None:
     ],
     ids=["shutdown", "subinterface", "bandwidth of the bundle"],
 )
-def test_a_port_channel_has_the_rate_of_its_active_members(port: str, lines: str, expected: tuple[float, str]) -> None:
+def test_port_channel_has_the_rate_of_its_active_members(port: str, lines: str, expected: tuple[float, str]) -> None:
     text = (
         f"version 16.12\npolicy-map P\n class class-default\n  shape average percent 10\n"
         "interface GigabitEthernet0/0/0\n channel-group 1 mode active\n"
         f"interface GigabitEthernet0/0/1\n channel-group 1 mode active\n{lines}"
         f"interface {port}\n service-policy output P\n"
     )
-    (policy,) = answer(text).policies
+    (policy,) = answer_policy(text).policies
     assert (policy.base.bps, policy.base_source) == expected
 
 
 @pytest.mark.parametrize("name", ["FOR-MORE-THAN-ONE-SITE", "A--MORE--B", "L" * 205])
 def test_names_keep_their_parts_and_length(name: str) -> None:
     text = f"version 17.9\npolicy-map {name}\n class class-default\n  shape average 1000000\n"
-    (policy,) = answer(text).policies
+    (policy,) = answer_policy(text).policies
     assert policy.policy == name
 
 
 def test_older_releases_have_names_of_at_most_40_characters() -> None:
     text = "version 15.7\npolicy-map {}\n class class-default\n  shape average 1000000\n"
-    assert answer(text.format("L" * 40)).policies and not answer(text.format("L" * 41)).policies
+    assert answer_policy(text.format("L" * 40)).policies and not answer_policy(text.format("L" * 41)).policies
 
 
-def test_an_input_interface_may_be_missing_in_the_input() -> None:
+def test_input_interface_may_be_missing_in_the_input() -> None:
     text = "version 17.9\nclass-map match-any IN\n match input-interface GigabitEthernet0/0/1\n"
-    found = answer(f"{text}policy-map P\n class IN\n  set dscp ef\n")
+    found = answer_policy(f"{text}policy-map P\n class IN\n  set dscp ef\n")
     assert found.ignored == () and not [each for each in found.findings if each.code == "class-matches-nothing"]
 
 
@@ -717,9 +720,9 @@ def test_an_input_interface_may_be_missing_in_the_input() -> None:
         ("12.3", "8000 9216 0", None),
     ],
 )
-def test_an_excess_burst_of_0_is_one_of_later_releases(release: str, police: str, be: int | None) -> None:
+def test_zero_excess_burst_selects_a_later_release(release: str, police: str, be: int | None) -> None:
     text = f"version {release}\npolicy-map P\n class class-default\n  police {police}\n"
-    (policy,) = answer(text, rate_bps=10_000_000).policies
+    (policy,) = answer_policy(text, rate_bps=10_000_000).policies
     (found,) = (each.police for each in policy.classes)
     assert (None if found is None else found.be_bytes) == be
 
@@ -756,8 +759,8 @@ BUNDLE = "interface Multilink1\n ppp multilink group 1\n service-policy output P
     ],
     ids=["T1", "E1", "bandwidth", "bundle", "bandwidth of a member", "unknown member", "other bundle"],
 )
-def test_the_rate_of_a_channel_or_bundle_is_that_of_its_parts(interfaces: str, rate: int | None, source: str) -> None:
-    (policy,) = answer(CHANNELS + interfaces).policies
+def test_channel_or_bundle_has_the_rate_of_its_members(interfaces: str, rate: int | None, source: str) -> None:
+    (policy,) = answer_policy(CHANNELS + interfaces).policies
     assert (policy.base.bps if policy.base.known else None, policy.base_source) == (rate, source)
 
 
@@ -813,17 +816,17 @@ def test_thresholds_above_the_queue_limit_are_a_finding(lines: list[str], found:
 
 
 def test_values_of_a_subinterface_below_a_shaped_port_count_its_tag() -> None:
-    port, sub = answer(SHAPED_PORT.format(port=" service-policy output PORT\n")).policies
+    port, sub = answer_policy(SHAPED_PORT.format(port=" service-policy output PORT\n")).policies
     assert (port.interface, port.header_bytes) == ("GigabitEthernet0/0/0", 14)
     assert (sub.interface, sub.header_bytes, sub.refused) == ("GigabitEthernet0/0/0.10", 18, "")
     both = SHAPED_PORT.format(port="").replace("dot1Q 10", "dot1Q 10 second-dot1q 20")
     native = SHAPED_PORT.format(port="").replace("dot1Q 10", "dot1Q 10 native")
-    assert [answer(each).policies[0].header_bytes for each in (both, native)] == [22, 14]
+    assert [answer_policy(each).policies[0].header_bytes for each in (both, native)] == [22, 14]
     queues = SHAPED_PORT.format(port=" service-policy output PORT\n").replace("120000000", "120000000\n  fair-queue")
-    assert any("concurrently is not allowed" in each.refused for each in answer(queues).policies)
+    assert any("concurrently is not allowed" in each.refused for each in answer_policy(queues).policies)
 
 
-def test_a_policy_below_a_shaped_port_is_explained_with_a_note(
+def test_policy_below_a_shaped_port_is_explained_with_a_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = SHAPED_PORT.format(port=" service-policy output PORT\n").replace(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from qoslab.cli import main
-from qoslab.policy.answer import answer
+from qoslab.policy.answer import answer_policy
 from qoslab.policy.effective import ClassValues
 from qoslab.policy.render import answer_text
 
@@ -19,7 +19,7 @@ CLASSES = "".join(f"class-map C{number}\n match dscp {number}\n" for number in r
 
 
 def classes(text: str, rate_bps: int | None = None) -> dict[str, ClassValues]:
-    [policy] = answer(VERSION + CLASSES + text, rate_bps=rate_bps).policies
+    [policy] = answer_policy(VERSION + CLASSES + text, rate_bps=rate_bps).policies
     return {"/".join(each.path): each for each in policy.classes}
 
 
@@ -54,7 +54,7 @@ def below_a_shaper(rate_bps: int, *lines: str) -> dict[str, ClassValues]:
         (10_000_000_000, 41_666, 40_000_000, 312_500_000, 250_000_000, 50.5),
     ],
 )
-def test_defaults_depend_on_the_rate(
+def test_ios_xe_defaults_depend_on_the_rate(
     rate_bps: int, packets: int, bc_bits: int, police_bytes: int, priority_bytes: int, full_ms: float
 ) -> None:
     policy = (
@@ -187,13 +187,13 @@ def test_limits_refer_to_the_rate_of_the_class(
     assert size is None or queue.bytes == size
 
 
-def test_a_default_limit_without_a_rate_is_a_time() -> None:
+def test_default_limit_without_a_rate_is_a_time() -> None:
     queue = classes("policy-map P\n class C1\n  bandwidth remaining percent 8\n")["C1"].queue
     assert queue is not None
     assert (queue.packets, queue.given_ms) == (None, 50)
 
 
-def test_flows_share_the_limit_of_their_class() -> None:
+def test_flow_queues_share_the_limit_of_their_class() -> None:
     text = "policy-map P\n class class-default\n  queue-limit 512\n  random-detect\n  fair-queue\n"
     queue = classes(text, 1_000_000_000)["class-default"].queue
     assert queue is not None
@@ -201,21 +201,21 @@ def test_flows_share_the_limit_of_their_class() -> None:
 
 
 @pytest.mark.parametrize("line", ["version 16.12", "platform qfp utilization monitor load 80", "license boot level x"])
-def test_the_release_is_named_by_the_configuration(line: str) -> None:
+def test_release_is_named_by_the_configuration(line: str) -> None:
     text = f"{line}\npolicy-map P\n class class-default\n  shape average 50000000\n"
-    answered = answer(text)
+    answered = answer_policy(text)
     assert answered.generation == "ios-xe"
     assert answer_text(answered).startswith("Rules: IOS-XE 16 and 17 on routers")
 
 
 def test_lines_specific_to_ios_xe_select_its_rules() -> None:
     text = "policy-map P\n class class-default\n  shape average 50000000\n  queue-limit 500 us\n"
-    assert answer(text).generation == "ios-xe"
-    assert answer(text.replace("500 us", "500 packets")).generation == "hqf"
+    assert answer_policy(text).generation == "ios-xe"
+    assert answer_policy(text.replace("500 us", "500 packets")).generation == "hqf"
 
 
 @pytest.mark.parametrize("model", ["ISR4451", "c8000v", "ios-xe"])
-def test_the_model_option_selects_the_rules(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_model_option_selects_the_rules(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "wan.txt"
     file.write_text("policy-map P\n class class-default\n  shape average 50000000\n")
     assert main(["policy", str(file), "--model", model]) == 0
@@ -242,7 +242,7 @@ interface GigabitEthernet0/0/1
 
 
 def test_policies_of_service_instances_are_not_those_of_the_port() -> None:
-    found = answer(SERVICE_INSTANCES).policies
+    found = answer_policy(SERVICE_INSTANCES).policies
     assert [each.interface for each in found if each.policy == "EVC"] == [
         "GigabitEthernet0/0/1 service instance 10",
         "GigabitEthernet0/0/1 service instance 20",
@@ -262,7 +262,7 @@ def test_policies_of_service_instances_are_not_those_of_the_port() -> None:
 )
 def test_rates_of_ports_with_100_gigabits_are_accepted_and_others_named(line: str, refused: str) -> None:
     text = f"version 17.3\npolicy-map P\n class class-default\n  {line}\n"
-    assert [each.reason for each in answer(text).ignored] == ([refused] if refused else [])
+    assert [each.reason for each in answer_policy(text).ignored] == ([refused] if refused else [])
 
 
 def test_classes_of_a_priority_level_wait_for_each_other_and_for_higher_levels() -> None:

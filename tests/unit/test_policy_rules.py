@@ -37,8 +37,8 @@ from qoslab.ios.model.policy import (
     RedThresholds,
     Shape,
 )
-from qoslab.ios.refusals import refusal_in
-from qoslab.ios.rules import check_attached, check_children, check_policy
+from qoslab.ios.refusals import find_refusal
+from qoslab.ios.rules import check_attachment, check_children, check_policy
 from qoslab.trial.simulate import call_simulator
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def refused_by_ios(device: Device, port: str = PORT) -> str:
         for policy in device.policy_maps.values():
             check_policy(device, policy)
         check_children(device, device.policy_maps["PARENT"])
-        check_attached(device, device.policy_maps["PARENT"], device.interfaces[port], "output")
+        check_attachment(device, device.policy_maps["PARENT"], device.interfaces[port], "output")
     except RejectedError as error:
         return error.message
     return ""
@@ -187,7 +187,7 @@ def compare(device: Device) -> None:
         return  # IOS wants one unit in a policy-map; the engine in each class.
     engine = refused_by_engine(device)
     assert bool(ios) == bool(engine), (ios, engine)
-    assert not ios or refusal_in(ios) or "not allowed" in ios or "not supported" in ios, ios
+    assert not ios or find_refusal(ios) or "not allowed" in ios or "not supported" in ios, ios
 
 
 SHAPE = Shape("average", Amount(500_000, "bps"))

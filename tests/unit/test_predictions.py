@@ -13,7 +13,7 @@ import pytest
 
 from levels import long_cases
 from qoslab.model.comparison import PublishedFigure
-from qoslab.model.expectations import Expectation, resolved
+from qoslab.model.expectations import Expectation, resolve_expectation
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import cells_of
 from qoslab.schema import load_experiment, published_figures
@@ -37,7 +37,7 @@ def expected(experiment: Experiment) -> list[Expectation]:
     for each in experiment.compare.expectations:
         arm = experiment.arm(each.arms[0])
         cells = cells_of(experiment.matrix_of(arm), arm.name)
-        found += resolved(each, experiment.compare.quantities, cells, experiment.duration)
+        found += resolve_expectation(each, experiment.compare.quantities, cells, experiment.duration)
     return found
 
 
@@ -116,7 +116,7 @@ def test_unreproduced_values_are_explained(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_prediction_is_within_its_own_bounds(name: str) -> None:
+def test_prediction_is_within_its_own_bounds(name: str) -> None:
     experiment = loaded(name)
     if experiment.compare is None:
         return
@@ -165,7 +165,7 @@ def test_tables_have_all_columns(path: Path) -> None:
     assert tuple(head[: len(COLUMNS) + 5]) == (*COLUMNS, "resolution", "kind", "moment", "place", "remark")
 
 
-def test_the_grid_has_the_scenarios_of_the_slides() -> None:
+def test_grid_has_the_scenarios_of_the_slides() -> None:
     experiment = loaded("tcp-friendly-policer")
     cells = list(cells_of(experiment.matrix_of(experiment.arm("grid")), "grid"))
     various = {name: {str(cell[name]) for cell in cells} for name in ("rtt", "link", "pir", "connections")}

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from preflight_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMALL, UP, card, facts, port
 
-from qoslab.ios.model.generations import generation_of
+from qoslab.ios.model.generations import release_generation
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, Isolation, RollbackMethod, RouterSettings
 from qoslab.model.units import Duration
 from qoslab.run.real.access.rollback_methods import RollbackState
-from qoslab.run.real.preflight import look, refusal
-from qoslab.run.real.preflight.cabling import proofs, unseen
-from qoslab.run.real.preflight.check_results import devices_seen, others
-from qoslab.run.real.preflight.duplicate_devices import twice
-from qoslab.run.real.preflight.facts import OnCable, RoundTrips
-from qoslab.run.real.preflight.locks import held
+from qoslab.run.real.preflight import refusal_error, run_checks
+from qoslab.run.real.preflight.cabling import has_unchecked_cables, link_proofs
+from qoslab.run.real.preflight.check_results import changed_devices, device_identities
+from qoslab.run.real.preflight.duplicate_devices import check_duplicates
+from qoslab.run.real.preflight.facts import CableAnswers, RoundTrips
+from qoslab.run.real.preflight.locks import check_locks
 
 
-def test_a_correct_lab_has_no_findings() -> None:
-    assert look(facts()) == []
-    assert proofs(facts()) == {"lan": "proven", "wan": "proven"}
+def test_correct_lab_has_no_findings() -> None:
+    assert run_checks(facts()) == []
+    assert link_proofs(facts()) == {"lan": "proven", "wan": "proven"}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_correct_lab_has_no_findings() -> None:
     ],
 )
 def test_generation_follows_from_the_release(release: str, generation: str | None) -> None:
-    assert generation_of(release) == generation
+    assert release_generation(release) == generation
 
 
 WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -149,7 +149,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["client: found 192.168.20.9/24 on mgmt, expected test networks only on eth0; remove that address; "],
     ),
     "two with an address": (
-        {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"], MACS["server"])}, QUICK)}}},
+        {"client": {"cables": {"eth0": CableAnswers({"192.168.10.1": (MACS["Fa0"], MACS["server"])}, QUICK)}}},
         ["link lan: found two devices answering for 192.168.10.1 at eth0 of client (FastEthernet0/0 of R1 and "],
     ),
     "CDP": (
@@ -157,11 +157,11 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["link lan: found FastEthernet0/1 of R1 at FastEthernet0/0 of R1according to that device, expected "],
     ),
     "delay": (
-        {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (40.2,) * 20))}}},
+        {"client": {"cables": {"eth0": CableAnswers({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (40.2,) * 20))}}},
         ["link lan: found a round trip of 40.2 ms at rest, expected at most 8 ms; "],
     ),
     "loss": (
-        {"client": {"cables": {"eth0": OnCable({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (0.3,) * 17))}}},
+        {"client": {"cables": {"eth0": CableAnswers({"192.168.10.1": (MACS["Fa0"],)}, RoundTrips(20, (0.3,) * 17))}}},
         ["link lan: found 3 of 20 requests without an answer at rest, expected all answered; "],
     ),
     "names that are taken": (
@@ -204,14 +204,14 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("fault", WRONG)
 def test_faults_of_the_lab_are_named_and_refused(fault: str) -> None:
     changed, expected = WRONG[fault]
-    refused = refusal(look(facts(**changed)))
+    refused = refusal_error(run_checks(facts(**changed)))
     assert refused is not None
     lines = refused.message.splitlines()
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
 
 
 def test_nodes_of_another_run_are_named() -> None:
-    found = held({"client": {"eth0": "the run of alice"}, "server": {}}, {"R1": "the run of alice", "R2": ""})
+    found = check_locks({"client": {"eth0": "the run of alice"}, "server": {}}, {"R1": "the run of alice", "R2": ""})
     assert [str(each) for each in found] == [
         "client: found eth0 held by the run of alice, expected it free; wait for it to finish",
         "R1: found the run lock of another run, the run of alice, expected none; wait for it to finish; if it "
@@ -275,11 +275,13 @@ NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
         ("none", RollbackState(RUNNING, "", SMALL), ""),
     ],
 )
-def test_a_router_without_a_rollback_method_is_refused(
+def test_router_without_a_rollback_method_is_refused(
     wanted: RollbackMethod | None, kept: RollbackState, found: str
 ) -> None:
     lines = [
-        str(each) for each in look(facts(rollback_state=kept, settings=RouterSettings(rollback=wanted))) if each.grave
+        str(each)
+        for each in run_checks(facts(rollback_state=kept, settings=RouterSettings(rollback=wanted)))
+        if each.grave
     ]
     expected = f"qoslab_rollback: {wanted}" if wanted else "one that works"
     assert lines == [
@@ -290,13 +292,15 @@ def test_a_router_without_a_rollback_method_is_refused(
     ]
 
 
-def test_a_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
+def test_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
     changed: dict[str, Any] = {"rollback_state": RollbackState(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
-    lines = [str(each) for each in look(facts(settings=RouterSettings(rollback="archive"), **changed)) if each.grave]
+    lines = [
+        str(each) for each in run_checks(facts(settings=RouterSettings(rollback="archive"), **changed)) if each.grave
+    ]
     assert len(lines) == 1 and "(archive: its maximum is 120 min, but the longest cell needs 210 min)" in lines[0]
     # Another may last.
     changed["rollback_state"] = replace(SAVED, running=ARCHIVED)
-    assert not [each for each in look(facts(**changed)) if each.grave]
+    assert not [each for each in run_checks(facts(**changed)) if each.grave]
 
 
 def two(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY") -> list[str]:
@@ -306,7 +310,7 @@ def two(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY
         name: replace(found.routers["R1"], board=board, ports={each: port(mac) for each, mac in macs.items()})
         for name, macs in (("R1", first), ("R2", second))
     }
-    return [str(each) for each in twice(replace(found, routers=routers))]
+    return [str(each) for each in check_duplicates(replace(found, routers=routers))]
 
 
 def test_one_router_under_two_names_is_found_by_its_hardware_addresses() -> None:
@@ -332,7 +336,7 @@ def test_one_machine_under_two_names_is_found() -> None:
         found = facts(way=way, **changed)
         named = {"server": HostSettings(isolate=way, interfaces={"eth0": card_of_server})}
         settings = {**found.host_settings, **named}
-        return [str(each) for each in twice(replace(found, host_settings=settings))]
+        return [str(each) for each in check_duplicates(replace(found, host_settings=settings))]
 
     same = cards(MACS["client"], MACS["server"])
     assert text("namespace", "eth0", client=same, server=same) == [
@@ -351,14 +355,21 @@ def test_one_machine_under_two_names_is_found() -> None:
 
 
 def test_run_in_progress_elsewhere_is_detected() -> None:
-    began = devices_seen(facts(board="FTX1"))
+    began = device_identities(facts(board="FTX1"))
     assert began == {
         "R1": {"model": "3725", "release": "12.4(15)T14", "serial number": "FTX1"},
         "client": {"machine": "a"},
         "server": {"machine": "a"},
     }
-    assert others(began, began) == others({}, began) == others(began, devices_seen(facts(board=""))) == []
-    assert others(began, devices_seen(facts(board="FTX2", release="12.4(15)T5", server={"machine": "b"}))) == [
+    assert (
+        changed_devices(began, began)
+        == changed_devices({}, began)
+        == changed_devices(began, device_identities(facts(board="")))
+        == []
+    )
+    assert changed_devices(
+        began, device_identities(facts(board="FTX2", release="12.4(15)T5", server={"machine": "b"}))
+    ) == [
         "R1: found release 12.4(15)T5, serial number FTX2, expected release 12.4(15)T14, serial number FTX1, the "
         "device at the start of the run",
         "server: found machine b, expected machine a, the device at the start of the run",
@@ -367,15 +378,15 @@ def test_run_in_progress_elsewhere_is_detected() -> None:
 
 def test_another_model_can_replace_the_model_of_the_experiment() -> None:
     stands = replace(facts(model="IOSv"), router_settings={"R1": RouterSettings(model="IOSv")})
-    assert look(stands) == []
-    (found,) = look(replace(facts(), router_settings={"R1": RouterSettings(model="IOSv")}))
+    assert run_checks(stands) == []
+    (found,) = run_checks(replace(facts(), router_settings={"R1": RouterSettings(model="IOSv")}))
     assert str(found).startswith("R1: found model 3725, expected IOSv; ")
 
 
 def test_notes_do_not_refuse_a_run() -> None:
     worn = {**UP, "FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24", errors={"CRC errors": 3})}
-    found = look(facts(ports=worn, address="192.168.10.1", server={"clock_ahead_ms": -3700.0, "free": 10**8}))
-    assert refusal(found) is None
+    found = run_checks(facts(ports=worn, address="192.168.10.1", server={"clock_ahead_ms": -3700.0, "free": 10**8}))
+    assert refusal_error(found) is None
     assert [str(each).partition(";")[0] for each in found] == [
         "R1: found its command line at 192.168.10.1, within the test network 192.168.10.0/24",
         "R1: found 3 CRC errors on FastEthernet0/0, expected none on the link lan",
@@ -391,26 +402,26 @@ def test_route_replaced_by_the_run_is_not_a_finding() -> None:
         ("as it is", "default", True),
     ):
         changed = {"routes": {"192.168.20.2": ("mgmt", prefix)}}
-        refused = refusal(look(facts(way=way, client=changed)))
+        refused = refusal_error(run_checks(facts(way=way, client=changed)))
         assert (refused is not None) is grave, (way, prefix)
 
 
 def test_confidence_of_a_link_is_reported() -> None:
-    silent = {"cables": {"eth0": OnCable({}, None, "it takes root")}}
-    assert proofs(facts(client=silent)) == {"lan": "not seen", "wan": "proven"}
+    silent = {"cables": {"eth0": CableAnswers({}, None, "it takes root")}}
+    assert link_proofs(facts(client=silent)) == {"lan": "not seen", "wan": "proven"}
     arp = {"192.168.10.2": (MACS["client"], "FastEthernet0/0")}
-    assert proofs(facts(client=silent, arp=arp))["lan"] == "proven"
-    pinged = {"cables": {"eth0": OnCable({}, QUICK)}}
-    assert proofs(facts(client=pinged))["lan"] == "plausible"
-    assert proofs(facts(client=silent, neighbours=(("Fas 0/0", "client", "eth0"),)))["lan"] == "not seen"
-    assert proofs(facts(client=silent, neighbours=(("Fa0/0", "client", "eth0"),)))["lan"] == "proven"
+    assert link_proofs(facts(client=silent, arp=arp))["lan"] == "proven"
+    pinged = {"cables": {"eth0": CableAnswers({}, QUICK)}}
+    assert link_proofs(facts(client=pinged))["lan"] == "plausible"
+    assert link_proofs(facts(client=silent, neighbours=(("Fas 0/0", "client", "eth0"),)))["lan"] == "not seen"
+    assert link_proofs(facts(client=silent, neighbours=(("Fa0/0", "client", "eth0"),)))["lan"] == "proven"
 
 
-def test_a_learnt_mac_address_locates_a_host() -> None:
-    silent = {"cables": {"eth0": OnCable({}, None, "")}}
+def test_learnt_mac_address_locates_a_host() -> None:
+    silent = {"cables": {"eth0": CableAnswers({}, None, "")}}
     there = {MACS["client"]: "Fa0/0"}
-    assert proofs(facts(client=silent, learnt=there))["lan"] == "proven"
-    refused = refusal(look(facts(learnt={MACS["client"]: "Fa0/1"})))
+    assert link_proofs(facts(client=silent, learnt=there))["lan"] == "proven"
+    refused = refusal_error(run_checks(facts(learnt={MACS["client"]: "Fa0/1"})))
     assert refused is not None
     assert refused.message.startswith(
         "link lan: found eth0 of client at FastEthernet0/1 of R1, expected it at FastEthernet0/0"
@@ -420,11 +431,11 @@ def test_a_learnt_mac_address_locates_a_host() -> None:
 def test_nic_that_is_down_is_checked_again() -> None:
     down = {
         "cards": {"eth0": card(MACS["client"], up=False, carrier=False)},
-        "cables": {"eth0": OnCable({}, None, "no link")},
+        "cables": {"eth0": CableAnswers({}, None, "no link")},
     }
-    assert unseen(facts(client=down)) and look(facts(client=down)) == []
-    assert not unseen(facts())
-    stays = refusal(look(facts(way="as it is", client=down)))
+    assert has_unchecked_cables(facts(client=down)) and run_checks(facts(client=down)) == []
+    assert not has_unchecked_cables(facts())
+    stays = refusal_error(run_checks(facts(way="as it is", client=down)))
     assert stays is not None and "client: found eth0 down, expected it up for the link lan; ip link set eth0 up" in str(
         stays
     )
@@ -502,11 +513,11 @@ def emulated(**link: Any) -> Experiment:
     ],
 )
 def test_delay_and_loss_of_links_are_compared(link: dict[str, Any], trips: RoundTrips, expected: str) -> None:
-    cables = {"eth0": OnCable({"192.168.20.1": (MACS["Fa1"],)}, trips)}
-    found = [str(each) for each in look(facts(emulated(**link), server={"cables": cables}))]
+    cables = {"eth0": CableAnswers({"192.168.20.1": (MACS["Fa1"],)}, trips)}
+    found = [str(each) for each in run_checks(facts(emulated(**link), server={"cables": cables}))]
     assert [each.partition(";")[0] for each in found] == ([f"link wan: {expected}"] if expected else [])
 
 
-def test_an_ios_xe_router_in_place_of_an_older_one_is_named() -> None:
-    found = look(facts(release="17.03.04"))
+def test_ios_xe_router_in_place_of_an_older_one_is_named() -> None:
+    found = run_checks(facts(release="17.03.04"))
     assert [each.message for each in found] == ["found release 17.03.04 with ios-xe queueing, expected classic"]

@@ -10,9 +10,9 @@ from preflight_facts import MACS, UP, facts, port
 
 from qoslab.genie.show_parser import parse as genie_parse
 from qoslab.run.real.access.rollback_methods import RollbackState
-from qoslab.run.real.preflight import look, refusal
+from qoslab.run.real.preflight import refusal_error, run_checks
 from qoslab.run.real.preflight.facts import RoundTrips, RouterFacts
-from qoslab.run.real.preflight.gather import Gathering
+from qoslab.run.real.preflight.gather import FactCollector
 from qoslab.run.real.preflight.show_facts import round_trips, router_facts
 
 INTERFACES = """\
@@ -129,11 +129,11 @@ def read(**changed: str) -> RouterFacts:
 @pytest.mark.parametrize(
     ("printed", "why"), [(INTERFACES, ""), ("Gi0/1 up up\n", "the parser recognised nothing in it")]
 )
-def test_the_reason_for_unparsed_router_output_is_recorded(printed: str, why: str) -> None:
+def test_reason_for_unparsed_router_output_is_recorded(printed: str, why: str) -> None:
     parser = SimpleNamespace(parse=lambda command, text: genie_parse("ios", command, text))
     inventory = SimpleNamespace(routers={"R1": SimpleNamespace(host="192.0.2.1")})
     gathering: Any = SimpleNamespace(collector=parser, inventory=inventory)
-    found = Gathering._read(gathering, "R1", PRINTED | {"show interfaces": printed}, {})
+    found = FactCollector._read(gathering, "R1", PRINTED | {"show interfaces": printed}, {})
     assert (bool(found.ports), found.unread) == (not why, why)
 
 
@@ -159,11 +159,11 @@ def test_neighbours_are_read_from_cdp_and_lldp() -> None:
     )
 
 
-def test_an_lldp_neighbour_confirms_or_refutes_a_cable() -> None:
+def test_lldp_neighbour_confirms_or_refutes_a_cable() -> None:
     reported = LLDP.replace("Gi0/1", "Fa0/1").replace("Gi0/2", "Fa0/0").replace("R3.example.org", "R1.example.org")
     swapped = read(**{"show lldp neighbors detail": reported}).neighbours
     assert swapped == (("FastEthernet0/1", "R1", "FastEthernet0/0"),)
-    refused = refusal(look(facts(neighbours=swapped)))
+    refused = refusal_error(run_checks(facts(neighbours=swapped)))
     assert refused is not None
     assert refused.message.startswith(
         "link wan: found FastEthernet0/0 of R1 at FastEthernet0/1 of R1according to that device, expected eth0 of "
@@ -185,8 +185,8 @@ def test_clock_rate_that_differs_from_the_link_is_noted() -> None:
 
     def noted(rate: int | None) -> list[str]:
         wan = port(MACS["Fa1"], "192.168.20.1/24", clock_rate_bps=rate)
-        found = look(facts(ports={**UP, "FastEthernet0/1": wan}))
-        assert refusal(found) is None
+        found = run_checks(facts(ports={**UP, "FastEthernet0/1": wan}))
+        assert refusal_error(found) is None
         return [str(each) for each in found]
 
     assert noted(100_000_000) == noted(None) == []

@@ -7,7 +7,7 @@ import pytest
 from qoslab.system.printing import echo
 
 
-def test_an_echo_is_a_printable_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_echo_is_a_printable_line(capsys: pytest.CaptureFixture[str]) -> None:
     echo("a\x1b\x9f\u202eb")
     echo()
     echo(5, nl=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.system.priority import BEHIND_TRAFFIC, LEAST_PRIORITY, shell_step_behind_traffic
+from qoslab.system.priority import BACKGROUND_NICE, IDLE_NICE, shell_lower_priority
 
 GROUPS = Path("/proc/self/autogroup").exists()
 PYTHON = (
@@ -23,8 +23,8 @@ PYTHON = (
 )
 OWN = os.getpriority(os.PRIO_PROCESS, 0)
 """Priority of the test suite, which may run under `nice`."""
-BEHIND = {"python": max(OWN, BEHIND_TRAFFIC), "sh": min(OWN + BEHIND_TRAFFIC, LEAST_PRIORITY)}
-SHELL = shell_step_behind_traffic() + f"exec nice -n {BEHIND_TRAFFIC} sh -c 'nice; cat /proc/$$/autogroup 2>/dev/null'"
+BEHIND = {"python": max(OWN, BACKGROUND_NICE), "sh": min(OWN + BACKGROUND_NICE, IDLE_NICE)}
+SHELL = shell_lower_priority() + f"exec nice -n {BACKGROUND_NICE} sh -c 'nice; cat /proc/$$/autogroup 2>/dev/null'"
 COMMANDS = {"python": [sys.executable, "-c", PYTHON], "sh": ["sh", "-c", SHELL]}
 
 
@@ -34,11 +34,11 @@ def test_priority_of_a_leader_applies_to_its_session(language: str) -> None:
     assert output.stderr == ""
     own, *group = output.stdout.split()
     assert own == str(BEHIND[language])
-    assert group[1:] == (["nice", str(BEHIND_TRAFFIC)] if GROUPS else [])
+    assert group[1:] == (["nice", str(BACKGROUND_NICE)] if GROUPS else [])
 
 
 @pytest.mark.parametrize("language", list(BEHIND))
-def test_a_process_without_its_own_session_changes_no_priority(language: str) -> None:
+def test_process_without_its_own_session_changes_no_priority(language: str) -> None:
     """Start a process in a shared session: the change would also lower the senders and the user's terminal, and only
     root can undo that.
     """
@@ -48,7 +48,7 @@ def test_a_process_without_its_own_session_changes_no_priority(language: str) ->
     assert own == str(BEHIND[language]) and group == before.split()
 
 
-def test_a_lower_priority_is_not_raised() -> None:
+def test_lower_priority_is_not_raised() -> None:
     """Run at a lower priority: an ordinary user's process under `nice` would be refused more."""
     command = ["nice", "-n", "19", sys.executable, "-c", PYTHON]
     output = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=False)
@@ -74,6 +74,6 @@ def test_workers_of_ansible_lead_sessions_behind_traffic() -> None:
         output = subprocess.run([sys.executable, "-c", worker], capture_output=True, text=True, check=True).stdout
         own, group = ast.literal_eval(output)
         assert own == BEHIND["python"]
-        if not GROUPS or group.endswith(f"nice {BEHIND_TRAFFIC}\n"):
+        if not GROUPS or group.endswith(f"nice {BACKGROUND_NICE}\n"):
             return
     pytest.fail(f"five times in a row {group!r}")

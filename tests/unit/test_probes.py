@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.parse import apply
+from qoslab.ios.parse import apply_config
 from qoslab.model.experiment import Experiment, Node, probe_target
 from qoslab.plan import make_plan
 from qoslab.platforms import PLATFORMS, platform_of
@@ -20,7 +20,7 @@ from qoslab.results import Cell
 from qoslab.run.cell.probes import PROBERS, Setting, reserved_ports
 from qoslab.run.cell.probes.host_program import probe_arguments, respond_arguments
 from qoslab.run.cell.probes.ios_router import IosProber
-from qoslab.run.cell.probes.results import figures_of_print, figures_of_report, figures_of_runs
+from qoslab.run.cell.probes.results import values_from_output, values_from_report, values_from_runs
 from qoslab.schema import CellIdentity, probe_configuration
 from qoslab.traffic.endpoints import flow_ports
 from qoslab.virtual_lab import Lab
@@ -101,7 +101,7 @@ def test_every_run_of_an_echo_operation_is_read(tmp_path: Path) -> None:
     assert (tmp_path / "probes" / f"{router.prober.probe.name}.txt").read_text().count("operation id") == 4
 
 
-def test_the_plan_shows_probes() -> None:
+def test_plan_shows_probes() -> None:
     made = experiment(
         probe("icmp-jitter", "R1", "client", start_after="3 s"), probe("udp-echo", "client", "R1", port=5000)
     )
@@ -132,7 +132,7 @@ def test_each_operation_has_its_own_lines() -> None:
     lines = probe_configuration(made)["R1"]
     assert lines.count("ip sla responder\n") == 1
     device = Device(Hardware("2811", ("FastEthernet0/0",)))
-    apply(device, lines, source="probes")
+    apply_config(device, lines, source="probes")
     operations = device.ip_sla.operations
     assert sorted(operations) == [1, 2, 9]
     for number in (1, 2):
@@ -180,14 +180,14 @@ def test_probe_ip_version_is_given_or_the_first_in_common() -> None:
         " icmp-echo 10.0.2.2",
     ]
     device = Device(Hardware("2811", ("FastEthernet0/0",), generation="hqf"))
-    apply(device, "\n".join(words), source="probes")
+    apply_config(device, "\n".join(words), source="probes")
     assert [each.ipv6 for each in device.ip_sla.operations.values()] == [True, False]
     only = experiment(unasked, families=(6,))
     assert str(probe_target(only, only.probes[0])) == "2001:db8:2::2"
     assert probe_target(experiment(asked), experiment(asked).probes[0]) is None
 
 
-def test_a_host_answers_the_lab_in_both_versions_of_ip() -> None:
+def test_host_answers_the_lab_in_both_versions_of_ip() -> None:
     words = respond_arguments(experiment(families=(4, 6)))
     assert words[2::2] == ["10.0.1.0/24", "10.0.2.0/24", "2001:db8:1::/64", "2001:db8:2::/64"]
 
@@ -225,19 +225,19 @@ STATISTICS = {
 def test_probe_values_are_computed() -> None:
     trips = [{"sent_ns": 0, "arrived_ns": 1_000_000 * ms} for ms in (1, 9, 4)]
     report = {"hours": [{"statistics": STATISTICS}], "samples": trips}
-    found = figures_of_report(report, jitter=True)
+    found = values_from_report(report, jitter=True)
     assert found is not None
     assert found["rtt_p50_ms"] == 4.0
     assert found["rtt_ms"] == found["jitter_sd_ms"] == {"min": 1, "avg": 3, "max": 6}
     assert (found["rtt_count"], found["jitter_samples"]) == (3, 3)
-    echo = figures_of_report(report, jitter=False)
+    echo = values_from_report(report, jitter=False)
     assert echo is not None
     assert echo["rtt_ms"] == found["rtt_ms"] and echo["jitter_sd_ms"] is None
-    assert figures_of_runs([1, 6, 3]) == {name: each for name, each in echo.items() if name != "rtt_p50_ms"}
+    assert values_from_runs([1, 6, 3]) == {name: each for name, each in echo.items() if name != "rtt_p50_ms"}
 
 
 @pytest.mark.parametrize("statistics", [[], [{"statistics": STATISTICS | {"rtt": NONE}}]])
 def test_unanswered_probe_has_no_value(statistics: list[Any]) -> None:
-    assert figures_of_report({"hours": statistics}, jitter=True) is None
-    assert figures_of_runs([]) is None
-    assert figures_of_print("", 1) is None
+    assert values_from_report({"hours": statistics}, jitter=True) is None
+    assert values_from_runs([]) is None
+    assert values_from_output("", 1) is None

@@ -105,7 +105,7 @@ def tox_lists() -> tuple[list[str], list[str], configparser.ConfigParser]:
     return re.split(r",\s*", tox["tox"]["env_list"]), re.split(r",\s*", long.strip()), tox
 
 
-def test_the_workflow_runs_the_short_level() -> None:
+def test_workflow_runs_the_short_level() -> None:
     short, _, _ = tox_lists()
     workflow = YAML(typ="safe").load(TOP / ".github/workflows/checks.yml")
     assert workflow["jobs"]["tox"]["strategy"]["matrix"]["environment"] == short
@@ -113,7 +113,7 @@ def test_the_workflow_runs_the_short_level() -> None:
     assert commands[-1] == "./qoslab test -e ${{ matrix.environment }}"
 
 
-def test_the_long_level_has_every_test_of_the_short_level() -> None:
+def test_long_level_has_every_test_of_the_short_level() -> None:
     short, long, tox = tox_lists()
     # `long` runs pytest on the folders of `unit` and `lab`, `rust-long` the commands of `rust`.
     assert set(short) - set(long) == {"rust", "unit", "lab"}
@@ -126,7 +126,7 @@ def test_the_long_level_has_every_test_of_the_short_level() -> None:
     assert commands and all("--all" in line for line in commands)
 
 
-def test_the_long_level_runs_each_night() -> None:
+def test_long_level_runs_each_night() -> None:
     _, long, _ = tox_lists()
     workflow = YAML(typ="safe").load(TOP / ".github/workflows/nightly.yml")
     assert [each["cron"] for each in workflow["on"]["schedule"]]
@@ -167,7 +167,7 @@ def test_image_is_tested_weekly() -> None:
     assert [step["if"] for step in pushed] == ["github.ref_type == 'tag'"]
 
 
-def test_the_fuzz_lock_file_has_all_dependencies_of_the_crates() -> None:
+def test_fuzz_lock_file_has_all_dependencies_of_the_crates() -> None:
     """Compare the lock file of the separate fuzz workspace, which no regular check builds."""
     text = (TOP / "fuzz/Cargo.lock").read_text(encoding="utf-8")
     locked = {each["name"]: each for each in tomllib.loads(text)["package"]}

@@ -34,7 +34,7 @@ def test_each_router_mistake_has_a_switch() -> None:
     assert set(switches) == {name for name, _ in CATALOGUE}
 
 
-def test_the_document_has_all_mistakes() -> None:
+def test_document_has_all_mistakes() -> None:
     page = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
     table = page.partition("\n## Mistakes\n")[2].partition("\n## ")[0]
     listed = [name for _, name in CATALOGUE] + [name for name, _, _ in ANALYSIS]
@@ -65,7 +65,7 @@ def test_rows_that_no_mistake_violates_are_labelled_in_their_experiments() -> No
     assert labelled == listed
 
 
-def test_a_mistake_may_violate_a_labelled_row() -> None:
+def test_mistake_may_violate_a_labelled_row() -> None:
     compare = load_sweep(TOP / "experiments/policing-vs-shaping.yml").experiment.compare
     assert compare is not None and any(each.unproven for each in compare.expectations)
     proven = prove.as_proven(compare)
@@ -74,7 +74,7 @@ def test_a_mistake_may_violate_a_labelled_row() -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("patched", [made for _, _, made in ANALYSIS], ids=[name for name, _, _ in ANALYSIS])
-def test_a_mistake_of_the_analysis_ends_with_its_block(patched: prove.Patch) -> None:
+def test_mistake_of_the_analysis_ends_with_its_block(patched: prove.Patch) -> None:
     compute, warm_up = analysis.metrics_of_cell, analysis.metrics_of_cell.__globals__.get("warm_up")
     with patched():
         pass
@@ -115,7 +115,7 @@ def test_rows_that_detect_no_mistake_are_listed() -> None:
     assert "one" not in none(replace(PROOF, held=SEEN)).partition("violate them.")[2], "all notice one"
 
 
-def test_a_report_of_whole_reads_makes_the_cell_invalid() -> None:
+def test_report_of_whole_reads_makes_the_cell_invalid() -> None:
     made = next(made for name, _, made in ANALYSIS if name == "whole-reads")
     rows = [{"bytes": 200_000, "seconds": 2.0, "protocol": protocol} for protocol in ("tcp", "udp")]
     flows = tables.plain("flows", rows)

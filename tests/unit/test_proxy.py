@@ -21,13 +21,13 @@ from misbehaving import Misbehaving, telnet_server
 from qoslab.model.inventory import RouterSettings
 from qoslab.results.redaction import Redaction
 from qoslab.run.devices.ansible_inventory import IosAccess
-from qoslab.run.devices.login_failures import Kind
-from qoslab.run.faults import PassingFault
-from qoslab.run.real.access.device_logins import Call, Device
-from qoslab.run.real.access.inventory_proxies import way_to
+from qoslab.run.devices.login_failures import FailureKind
+from qoslab.run.faults import TransientFault
+from qoslab.run.real.access.device_logins import DeviceLogin, LoginDevice
+from qoslab.run.real.access.inventory_proxies import access_method
 from qoslab.run.real.access.methods import AccessError, AccessMethod, Hop
-from qoslab.run.real.access.proxies import AccessFault, AccessProxies, ProxyClosed, pause_of
-from qoslab.run.real.access.transport import Line, _algorithm_trouble, reach
+from qoslab.run.real.access.proxies import AccessFault, AccessProxies, ProxyClosedFault, output_pause_s
+from qoslab.run.real.access.transport import DeviceLine, _algorithm_failure, connect_device
 from waiting import wait_until
 
 SECRETS = (PASSWORD, ENABLE, JUMP_PASSWORD)
@@ -92,13 +92,13 @@ def privilege(proxies: AccessProxies, name: str) -> str:
 ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
 
 
-def test_device_can_have_a_host_name(modern: FakeDevice) -> None:
+def test_proxy_reaches_a_device_by_host_name(modern: FakeDevice) -> None:
     named = replace(by_ssh(modern), host="localhost", known_hosts=f"[localhost]:{modern.ssh} {modern.host_key}\n")
     with AccessProxies({"R1": named, "R2": replace(named, host="r2.invalid")}) as proxies:
         proxies.open("R1")
-        with pytest.raises(ProxyClosed, match=r"^R2: .*: r2\.invalid port \d+ by ssh: ") as caught:
+        with pytest.raises(ProxyClosedFault, match=r"^R2: .*: r2\.invalid port \d+ by ssh: ") as caught:
             proxies.open("R2")
-    assert caught.value.kind is Kind.OUT_OF_REACH
+    assert caught.value.kind is FailureKind.OUT_OF_REACH
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_client_starts_at_the_privileged_prompt(
         assert not [secret for secret in SECRETS if secret in text]
 
 
-def test_a_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice, shared: AccessProxies) -> None:
+def test_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice, shared: AccessProxies) -> None:
     with AccessProxies({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as proxies:
         access = proxies.access()
         for wrong in (access["R2"].password, shared.access()["R1"].password, PASSWORD):
@@ -128,12 +128,12 @@ def test_a_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice, share
         assert privilege(proxies, "R1") == ANSWER
 
 
-def test_the_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
+def test_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
     session_output: list[str] = []
     with AccessProxies({"R1": by_ssh(modern)}) as proxies:
         proxies.when_gone(session_output.append)
         proxies._helper.process.kill()
-        with pytest.raises(PassingFault):
+        with pytest.raises(TransientFault):
             proxies.ask("R1", "show privilege")
         proxies._helper.close(1.0)  # its reader has reported by then
         proxies.when_gone(session_output.append)
@@ -151,25 +151,25 @@ def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"
 
 
-def troubles(device: FakeDevice) -> dict[str, tuple[AccessMethod, Kind, str]]:
+def troubles(device: FakeDevice) -> dict[str, tuple[AccessMethod, FailureKind, str]]:
     """Connection problems: the access path, the message, and a part of the hint."""
     ssh, telnet, place = by_ssh(device), by_telnet(device), f"[127.0.0.1]:{device.ssh}"
     return {
-        "password": (replace(ssh, password="wrong"), Kind.LOGIN_REFUSED, "Check user and password"),
-        "telnet": (replace(telnet, password="wrong"), Kind.LOGIN_REFUSED, "Check user and password"),
-        "nobody": (replace(telnet, user=None), Kind.LOGIN_REFUSED, "Give ansible_user in the inventory."),
-        "enable": (replace(ssh, enable="wrong"), Kind.ENABLE_REFUSED, "Check ansible_become_password"),
-        "unknown": (replace(ssh, known_hosts=""), Kind.KEY_UNKNOWN, "Log in once with ssh"),
-        "changed": (replace(ssh, known_hosts=f"{place} {OTHER_KEY}\n"), Kind.KEY_CHANGED, "ssh-keygen -R"),
-        "closed": (replace(ssh, port=1), Kind.OUT_OF_REACH, "Check its address, port and access method"),
+        "password": (replace(ssh, password="wrong"), FailureKind.LOGIN_REFUSED, "Check user and password"),
+        "telnet": (replace(telnet, password="wrong"), FailureKind.LOGIN_REFUSED, "Check user and password"),
+        "nobody": (replace(telnet, user=None), FailureKind.LOGIN_REFUSED, "Give ansible_user in the inventory."),
+        "enable": (replace(ssh, enable="wrong"), FailureKind.ENABLE_REFUSED, "Check ansible_become_password"),
+        "unknown": (replace(ssh, known_hosts=""), FailureKind.KEY_UNKNOWN, "Log in once with ssh"),
+        "changed": (replace(ssh, known_hosts=f"{place} {OTHER_KEY}\n"), FailureKind.KEY_CHANGED, "ssh-keygen -R"),
+        "closed": (replace(ssh, port=1), FailureKind.OUT_OF_REACH, "Check its address, port and access method"),
     }
 
 
-def test_the_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path: Path) -> None:
+def test_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path: Path) -> None:
     expected = troubles(modern)
     with AccessProxies({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as proxies:
         for name, (_, kind, hint) in expected.items():
-            with pytest.raises((AccessFault, ProxyClosed)) as found:
+            with pytest.raises((AccessFault, ProxyClosedFault)) as found:
                 proxies.open(name)
             assert found.value.kind is kind
             assert str(found.value).startswith(f"{name}: {kind}: 127.0.0.1 port ")
@@ -199,7 +199,7 @@ def test_without_a_common_algorithm_the_missing_option_is_named(
         way = replace(by_ssh(device), old_ssh=False, jump=hop)
         with AccessProxies({"R1": way}) as proxies, pytest.raises(AccessFault) as found:
             proxies.open("R1")
-    assert found.value.kind is Kind.NO_ALGORITHM
+    assert found.value.kind is FailureKind.NO_ALGORITHM
     assert str(found.value) == (
         f"R1: no common algorithm: 127.0.0.1 port {device.ssh} by ssh{through}: "
         "it offers only diffie-hellman-group14-sha1, diffie-hellman-group1-sha1, ssh-rsa, "
@@ -210,9 +210,9 @@ def test_without_a_common_algorithm_the_missing_option_is_named(
 
 def test_with_unknown_algorithms_both_remedies_are_named() -> None:
     way = AccessMethod("127.0.0.1", 22, "ssh", USER)
-    hint = _algorithm_trouble(way, [], "no match").trouble.hint
+    hint = _algorithm_failure(way, [], "no match").trouble.hint
     assert "qoslab_old_ssh: true" in hint and "qoslab_reach: telnet" in hint
-    assert "qoslab_old_ssh" not in _algorithm_trouble(replace(way, old_ssh=True), [], "no match").trouble.hint
+    assert "qoslab_old_ssh" not in _algorithm_failure(replace(way, old_ssh=True), [], "no match").trouble.hint
 
 
 def test_refused_login_is_not_retried(modern: FakeDevice) -> None:
@@ -251,7 +251,7 @@ def test_proxy_waits_for_late_and_fragmented_answers(
     [(None, None), (0.0005, 0.02), (0.004, 0.02), (0.008, 0.04), (0.011, None), (0.3, None)],
 )
 def test_clients_of_a_fast_device_have_shorter_timeouts(round_trip_s: float | None, pause_s: float | None) -> None:
-    assert pause_of(round_trip_s) == pause_s
+    assert output_pause_s(round_trip_s) == pause_s
 
 
 def test_device_speed_is_measured_at_login(modern: FakeDevice) -> None:
@@ -276,10 +276,10 @@ def test_unresponsive_device_is_reported(modern: FakeDevice, way: Callable[[Fake
         proxy.stall()
         with (
             AccessProxies({"R1": replace(here, port=proxy.port, answer_s=0.5)}) as proxies,
-            pytest.raises(ProxyClosed) as found,
+            pytest.raises(ProxyClosedFault) as found,
         ):
             proxies.open("R1")
-    assert found.value.kind is Kind.NO_ANSWER
+    assert found.value.kind is FailureKind.NO_ANSWER
     assert "did not answer within 0.5 s" in str(found.value)
 
 
@@ -300,21 +300,21 @@ def test_logins_are_sequential_with_a_pause(modern: FakeDevice, monkeypatch: pyt
     began: list[float] = []
     ended: list[float] = []
 
-    async def reached(way: AccessMethod) -> Line:
+    async def reached(way: AccessMethod) -> DeviceLine:
         began.append(time.monotonic())
-        return await reach(way)
+        return await connect_device(way)
 
-    async def logged_in(device: Device) -> Call:
+    async def logged_in(device: LoginDevice) -> DeviceLogin:
         call = await device.call()
         ended.append(time.monotonic())
         return call
 
     async def two_at_once() -> None:
-        device = Device("R1", replace(by_ssh(modern), pause_s=pause_s), None, Redaction())
+        device = LoginDevice("R1", replace(by_ssh(modern), pause_s=pause_s), None, Redaction())
         for call in await asyncio.gather(logged_in(device), logged_in(device)):
             await device.leave(call)
 
-    monkeypatch.setattr("qoslab.run.real.access.device_logins.reach", reached)
+    monkeypatch.setattr("qoslab.run.real.access.device_logins.connect_device", reached)
     asyncio.run(two_at_once())
     assert len(began) == len(ended) == 2
     # The pause begins an instant before the login is handed out.
@@ -332,7 +332,7 @@ def test_renamed_device_is_still_used(modern: FakeDevice, shared: AccessProxies)
     assert shared.ask("R1", "show privilege") == [first]
 
 
-def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
+def test_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
     modern.router.device.hostname = "BRANCH-OFFICE-ROUTER-42.example"
     try:
         with AccessProxies({"R1": by_ssh(modern)}) as proxies:
@@ -345,7 +345,7 @@ def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
     assert "BRANCH" not in shown
 
 
-def test_a_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
+def test_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
     with AccessProxies({"R1": by_ssh(modern)}) as proxies:
         proxies.open()
         modern.router.device.hostname = "elsewhere"
@@ -356,7 +356,7 @@ def test_a_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
         assert shown == ANSWER.replace("R1#", "elsewhere#")
 
 
-def test_a_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
+def test_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
     with (
         Misbehaving(modern.telnet) as proxy,
         AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}) as proxies,
@@ -368,10 +368,10 @@ def test_a_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
         assert proxy.connections == 2
 
 
-def test_a_client_is_answered_after_any_error(shared: AccessProxies) -> None:
+def test_client_is_answered_after_any_error(shared: AccessProxies) -> None:
     with pytest.raises(AccessFault, match="defect of the access proxy: ") as caught:
         shared.ask("R1", 7)  # type: ignore[arg-type]
-    assert caught.value.kind is Kind.DEFECT
+    assert caught.value.kind is FailureKind.DEFECT
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_a_client_is_answered_after_any_error(shared: AccessProxies) -> None:
 def test_without_a_port_each_transport_has_its_default(
     reach: Literal["ssh", "telnet"], port: int, expected: int, tmp_path: Path
 ) -> None:
-    way = way_to(tmp_path / "rack.yml", IosAccess("r1", USER, PASSWORD, port), RouterSettings(reach=reach))
+    way = access_method(tmp_path / "rack.yml", IosAccess("r1", USER, PASSWORD, port), RouterSettings(reach=reach))
     assert (way.by, way.port, way.place) == (reach, expected, f"r1 port {expected} by {reach}")
 
 
@@ -434,7 +434,7 @@ def test_login_uses_the_key_of_the_inventory(tmp_path: Path, monkeypatch: pytest
         )
         way = AccessMethod("127.0.0.1", server.get_port(), user=USER, key=named and str(named), check_host_key=False)
         async with server:
-            line = await reach(way)
+            line = await connect_device(way)
             text = await line.read()
             line.close()
             return text
@@ -447,7 +447,7 @@ def test_login_uses_the_key_of_the_inventory(tmp_path: Path, monkeypatch: pytest
     ):
         with pytest.raises(AccessError, match=session_output) as found:
             asyncio.run(first_words(wrong))
-        assert found.value.trouble.kind is Kind.LOGIN_REFUSED
+        assert found.value.trouble.kind is FailureKind.LOGIN_REFUSED
 
 
 @pytest.mark.sample(2)

@@ -45,7 +45,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("expression", "matching", "others"), TABLE, ids=[row[0] for row in TABLE])
-def test_an_expression_matches_its_lines(expression: str, matching: list[str], others: list[str]) -> None:
+def test_expression_matches_its_lines(expression: str, matching: list[str], others: list[str]) -> None:
     found = Regexp(expression)
     lines = [*matching, *others]
     assert [line for line in lines if found.search(line)] == matching
@@ -67,13 +67,13 @@ def test_an_expression_matches_its_lines(expression: str, matching: list[str], o
         ("a" * 255, "found 255 characters, expected at most 254"),
     ],
 )
-def test_an_invalid_expression_is_refused(expression: str, message: str) -> None:
+def test_invalid_expression_is_refused(expression: str, message: str) -> None:
     with pytest.raises(RegexpError) as raised:
         Regexp(expression)
     assert str(raised.value) == message
 
 
-def test_an_expression_at_the_limits_is_accepted() -> None:
+def test_expression_at_the_limits_is_accepted() -> None:
     assert (NESTING_LIMIT, LENGTH_LIMIT) == (50, 254)
     assert Regexp("a" * LENGTH_LIMIT).search("a" * LENGTH_LIMIT)
     assert Regexp("(" * NESTING_LIMIT + "a" + ")" * NESTING_LIMIT).search("a")

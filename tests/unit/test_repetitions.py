@@ -11,13 +11,13 @@ from click.testing import CliRunner
 from sample_run import EXPERIMENT, make_run, reseal
 
 from qoslab.analysis import analyse, enough
-from qoslab.cli import group
+from qoslab.cli import command_group
 from qoslab.errors import UserError
-from qoslab.model.experiment import Enough
+from qoslab.model.experiment import StoppingRule
 from qoslab.results import CellSummary, RunFolder
 from qoslab.schema import load_experiment
 
-ENOUGH = Enough.model_validate_json('{"metric": "goodput.sum", "interval": "5 %", "at_least": 3}')
+ENOUGH = StoppingRule.model_validate_json('{"metric": "goodput.sum", "interval": "5 %", "at_least": 3}')
 
 
 def scaled(content: Any, factor: float) -> Any:
@@ -60,13 +60,13 @@ def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
     return make
 
 
-def test_repetitions_that_agree_are_enough(repeated: Callable[..., RunFolder]) -> None:
+def test_agreeing_repetitions_meet_the_stopping_rule(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.01, 0.99)
     why = enough(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"])
     assert "after 3 repetitions" in why and "within 5 %" in why
 
 
-def test_repetitions_that_differ_are_not_enough(repeated: Callable[..., RunFolder]) -> None:
+def test_differing_repetitions_do_not_meet_the_stopping_rule(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.4, 0.6)
     assert enough(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
 
@@ -89,7 +89,7 @@ def test_value_is_the_median_with_its_interval(repeated: Callable[..., RunFolder
 
 
 @pytest.mark.long
-def test_spared_repetitions_are_neither_missing_nor_invalid(repeated: Callable[..., RunFolder]) -> None:
+def test_skipped_repetitions_are_neither_missing_nor_invalid(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.0, 1.0, spared="the interval of goodput.sum is narrow")
     outcome = analyse(run)
     assert outcome.valid, outcome.reasons
@@ -100,7 +100,9 @@ def test_advice_is_for_the_cells_that_were_repeated(
     repeated: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run = repeated(1.05, 0.95)
-    reported = CliRunner().invoke(group, ["advise", str(run.path), "goodput.sum", "--difference", "5 %", "--json"])
+    reported = CliRunner().invoke(
+        command_group, ["advise", str(run.path), "goodput.sum", "--difference", "5 %", "--json"]
+    )
     assert reported.exit_code == 0, reported.output
     cells = json.loads(reported.stdout)["cells"]
     assert [(cell["cell"], cell["n"]) for cell in cells] == [("policed", 3)]
@@ -118,12 +120,12 @@ def test_advice_is_for_the_cells_that_were_repeated(
 )
 def test_impossible_advice_has_a_reason(repeated: Callable[..., RunFolder], arguments: list[str], message: str) -> None:
     run = repeated(1.05)
-    found = CliRunner().invoke(group, ["advise", str(run.path), *arguments])
+    found = CliRunner().invoke(command_group, ["advise", str(run.path), *arguments])
     assert isinstance(found.exception, UserError)
     assert message in str(found.exception)
 
 
-def test_sufficiency_needs_spare_repetitions(tmp_path: Path) -> None:
+def test_stopping_rule_needs_extra_repetitions(tmp_path: Path) -> None:
     text = Path("experiments/policing-vs-shaping.yml").read_text()
     file = tmp_path / "experiment.yml"
     file.write_text(

@@ -35,7 +35,7 @@ from qoslab.report.notes import notes
 from qoslab.report.page import build_page, traced_cells
 from qoslab.results import CellSummary, RunFolder, tables
 from qoslab.results.changes import RouterChanges, write_changes
-from qoslab.system.shipped import shipped
+from qoslab.system.shipped import shipped_path
 from verdicts import newest_run, status_of
 
 
@@ -105,7 +105,7 @@ class TestWords:
 
 
 class TestPage:
-    def test_verdict_comes_first(self, run: RunFolder) -> None:
+    def test_report_starts_with_the_verdict(self, run: RunFolder) -> None:
         output = words(run.report.read_text())
         assert "1 of 4 expected values is out of tolerance" not in output
         assert output.index("Outside tolerance") < output.index("Measured vs. published")
@@ -137,7 +137,7 @@ class TestPage:
         assert page.verdict.kind == "within"
         assert page.verdict.sentence == "All 4 expected values are within tolerance."
 
-    def test_an_invalid_run_has_reasons_and_graphs(self, tmp_path: Path) -> None:
+    def test_invalid_run_has_reasons_and_graphs(self, tmp_path: Path) -> None:
         folder = sample_run.make_run(tmp_path, valid=False)
         page = build_page(folder, analyse(folder))
         assert page.verdict.kind == "invalid"
@@ -257,7 +257,7 @@ class TestPage:
         sums = [sum(values) for values in zip(*(line["y"] for line in lines[1:]), strict=True)]
         assert sums == pytest.approx(lines[0]["y"], abs=0.01)
 
-    def test_a_dynamic_bucket_is_drawn_below_the_rates(self) -> None:
+    def test_dynamic_bucket_is_drawn_below_the_rates(self) -> None:
         rows: list[dict[str, object]] = [
             {
                 "time_s": float(second),
@@ -379,7 +379,7 @@ class TestBrowser:
         assert probe["visible"][:3] == [True, False, True]
         assert probe["after"] == pytest.approx(probe["before"] / 5, abs=1)
 
-    def test_values_can_be_read_as_a_table(self, dom: str) -> None:
+    def test_graph_values_are_available_as_a_table(self, dom: str) -> None:
         table = dom[dom.index('<details class="values" open') :].partition("</table>")[0]
         heads = re.findall(r'<th scope="col">(.*?)</th>', table)
         assert heads[:2] == ["seconds since the traffic started", "all flows, frames, kb/s"]
@@ -409,12 +409,12 @@ class TestReaders:
             named = re.findall(r'aria-(?:labelledby|describedby)="([^"]+)"', graph)
             assert len(named) == 2 and ids.issuperset(named)
 
-    def test_headings_skip_no_level(self, run: RunFolder) -> None:
+    def test_report_headings_skip_no_level(self, run: RunFolder) -> None:
         levels = [int(each) for each in re.findall(r"<h([1-6])", run.report.read_text(encoding="utf-8"))]
         assert levels[0] == 1 and levels.count(1) == 1
         assert all(after - before <= 1 for before, after in pairwise(levels))
 
-    def test_every_graph_colour_has_a_dark_variant(self, run: RunFolder) -> None:
+    def test_every_graph_colour_has_a_variant_for_dark_mode(self, run: RunFolder) -> None:
         page = run.report.read_text(encoding="utf-8")
         drawn = "".join(re.findall(r'data-for="[^"]+">(.*?)</script>', page))
         colours = set(re.findall(r'"[a-z_]*color":"([^"]+)"', drawn))
@@ -423,7 +423,7 @@ class TestReaders:
         assert colours <= DARK.keys() | light_in_both
 
     @given(st.floats(0, 1))
-    def test_numbers_on_a_map_have_enough_contrast(self, share: float) -> None:
+    def test_heat_map_values_have_enough_contrast(self, share: float) -> None:
         """Compare the contrast with the minimum of WCAG 2, level AA."""
 
         def luminance(colour: str) -> float:
@@ -449,8 +449,8 @@ class TestSize:
         assert status == status_of(run) in (0, 1)
         assert (run / "report.html").stat().st_size < 1_500_000
 
-    def test_the_chart_library_equals_the_published_one(self) -> None:
-        folder = shipped("reports/plotly")
+    def test_chart_library_equals_the_published_one(self) -> None:
+        folder = shipped_path("reports/plotly")
         bundle = (folder / "plotly-basic.min.js").read_bytes()
         assert sha256(bundle).hexdigest() in (folder / "README.md").read_text(encoding="utf-8")
         whole = Path(str(distribution("plotly").locate_file("plotly/package_data/plotly.min.js"))).read_text("utf-8")
@@ -487,7 +487,7 @@ NARROW = ["metric", "measured", "expected", "verdict"]
         ("140", True, [*NARROW, "published", "difference", "predicted", "reproduction"]),
     ],
 )
-def test_a_narrow_terminal_shows_the_verdict_and_verbose_shows_all(
+def test_narrow_terminal_shows_the_verdict_and_verbose_shows_all(
     run: RunFolder,
     columns: str,
     verbose: bool,
@@ -505,7 +505,7 @@ def test_a_narrow_terminal_shows_the_verdict_and_verbose_shows_all(
     assert "31250 B" in row and "within" in row
 
 
-def test_a_narrow_table_truncates_no_verdict(
+def test_narrow_table_truncates_no_verdict(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -531,7 +531,7 @@ class TestLead:
         assert [line["name"] for line in drawn["data"]] == titles
         assert drawn["layout"]["yaxis"]["rangemode"] == "tozero"
 
-    def test_shared_points_of_lines_are_stored_once(self, run: RunFolder) -> None:
+    def test_common_graph_points_are_stored_once(self, run: RunFolder) -> None:
         (graph, *_) = build_page(run, analyse(run)).arms[0].io_graphs
         data = re.search(f'data-for="{re.escape(graph.id)}">(.*?)</script>', run.report.read_text(encoding="utf-8"))
         assert data is not None
@@ -593,14 +593,14 @@ class TestAnswer:
         kinds = [[kind for kind, _, _ in bar.values] for bar in page.answer.bars]
         assert kinds == [["predicted", "measured"], ["measured"]]
 
-    def test_a_report_without_the_answered_arms_has_the_usual_chart(self, tmp_path: Path) -> None:
+    def test_report_without_the_answered_arms_has_the_usual_chart(self, tmp_path: Path) -> None:
         arms = sample_run.EXPERIMENT["arms"][:1]
         answer = self.ANSWER | {"streams": []}
         experiment = {**sample_run.EXPERIMENT, "arms": arms, "compare": None, "answer": answer}
         run = sample_run.make_run(tmp_path, experiment=experiment, published=())
         assert build_page(run, analyse(run)).answer is None
 
-    def test_a_record_with_unknown_metrics_is_refused(self) -> None:
+    def test_record_with_unknown_metrics_is_refused(self) -> None:
         answer = self.ANSWER | {"text": "{policed goodput.summ}", "bars": "goodput.sun"}
         found = Experiment.model_validate_json(json.dumps(sample_run.EXPERIMENT | {"answer": answer}))
         assert list(unknown_names(found)) == [
@@ -622,7 +622,7 @@ def test_rows_that_pass_are_folded(run: RunFolder) -> None:
         )
 
 
-def test_a_mean_is_over_the_traffic_of_its_arm(tmp_path: Path) -> None:
+def test_mean_is_over_the_traffic_of_its_arm(tmp_path: Path) -> None:
     arms = [dict(each) for each in sample_run.EXPERIMENT["arms"]]
     arms[0]["traffic"] = [sample_run.EXPERIMENT["traffic"][0] | {"duration": "2 s"}]
     run = sample_run.make_run(tmp_path, experiment=sample_run.EXPERIMENT | {"arms": arms})

@@ -168,7 +168,7 @@ class TestMoved:
         assert replace(wide, measured=1.3e6, low=1.25e6, high=1.4e6).moved_from(wide)
 
     @given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
-    def test_change_is_symmetric(self, first: float, second: float) -> None:
+    def test_change_between_two_runs_is_symmetric(self, first: float, second: float) -> None:
         one, other = (replace(FIGURE, measured=value) for value in (first, second))
         assert one.moved_from(other) == other.moved_from(one)
         assert not one.moved_from(one)

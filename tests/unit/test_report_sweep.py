@@ -47,7 +47,7 @@ def sections(tmp_path: Path) -> list[SweepSection]:
     return sweep_sections(manifest, map(folder.files_of, cells), pd.DataFrame(rows))
 
 
-def test_a_map_has_ordered_parameters_and_gaps(sections: list[SweepSection]) -> None:
+def test_map_has_ordered_parameters_and_gaps(sections: list[SweepSection]) -> None:
     shown = sections[0].maps[0]
     assert shown.head == [[("pir 500 kb/s", 2), ("pir 1 Mb/s", 2)], [("connections 1", 1), ("connections 10", 1)] * 2]
     assert [names for names, _ in shown.rows] == [["10 ms"], ["50 ms"]]
@@ -58,7 +58,7 @@ def test_a_map_has_ordered_parameters_and_gaps(sections: list[SweepSection]) -> 
     assert shades[0] < shades[2] == 1.0
 
 
-def test_a_map_has_a_colour_legend(sections: list[SweepSection]) -> None:
+def test_map_has_a_colour_legend(sections: list[SweepSection]) -> None:
     shown = sections[0].maps[0]
     assert (shown.unit, shown.width) == ("kb/s", 4)
     assert [[cell.short for cell in cells] for _, cells in shown.rows] == [

@@ -54,7 +54,7 @@ def test_pushed_configurations_are_recorded_in_order(inventory: Path) -> None:
     assert not RestoreState.of(inventory).is_there()
 
 
-def test_a_run_is_refused_after_one_that_did_not_restore(inventory: Path) -> None:
+def test_run_is_refused_after_one_that_did_not_restore(inventory: Path) -> None:
     begun(inventory).release()
     with pytest.raises(UserError) as found:
         begun(inventory)
@@ -64,7 +64,7 @@ def test_a_run_is_refused_after_one_that_did_not_restore(inventory: Path) -> Non
     RestoreState.of(inventory).hold()
 
 
-def test_an_unfinished_restore_state_is_removed(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unfinished_restore_state_is_removed(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inventory.write_text("ios:\n  hosts:\n    R1:\n      ansible_host: 192.0.2.1\n")
     state = RestoreState.of(inventory)
     state.hold()
@@ -77,7 +77,7 @@ def test_an_unfinished_restore_state_is_removed(inventory: Path, capsys: pytest.
     assert not state.folder.exists()
 
 
-def test_an_interrupted_removal_leaves_no_state(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_removal_leaves_no_state(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = begun(inventory)
     state.push("R1", "hostname a\n")
     state.keep_countdowns({"R1": "archive"})
@@ -98,7 +98,7 @@ def test_an_interrupted_removal_leaves_no_state(inventory: Path, monkeypatch: py
     assert sorted(each.name for each in later.folder.iterdir()) == ["about.json", "lock"]
 
 
-def test_a_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = begun(inventory)
     taken: list[int] = []
 
@@ -125,7 +125,7 @@ def test_two_simultaneous_runs_are_refused(inventory: Path) -> None:
     RestoreState.of(inventory).hold()
 
 
-def test_an_unreadable_state_is_named_with_its_path(inventory: Path) -> None:
+def test_unreadable_state_is_named_with_its_path(inventory: Path) -> None:
     state = begun(inventory)
     (state.folder / "about.json").write_text("{}")
     with pytest.raises(UserError) as found:

@@ -30,7 +30,7 @@ from qoslab.results import (
     tables,
 )
 from qoslab.results.records import Session
-from qoslab.traffic import Output
+from qoslab.traffic import FlowOutput
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -104,7 +104,7 @@ def test_two_runs_in_one_second_have_different_folders(tmp_path: Path) -> None:
     assert [run.path.name for run in runs(tmp_path, "police")][-1] == "20260102T030405Z-8"
 
 
-def test_latest_is_the_newest_in_any_order(tmp_path: Path) -> None:
+def test_latest_run_is_the_newest(tmp_path: Path) -> None:
     folders = [RunFolder.create(tmp_path, "police", NOW) for _ in range(12)]
     for folder in (folders[3], folders[11], folders[0]):
         folder.publish()
@@ -120,7 +120,7 @@ def test_files_are_written_once(tmp_path: Path) -> None:
     assert cell.files().text("config/R1.ios") == "hostname R1\n"
 
 
-def test_a_full_disk_is_reported_and_leaves_no_partial_file(tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_leaves_no_partial_file(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     cell.write(cell.configuration("R1.ios"), "hostname R1\n")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -181,7 +181,7 @@ def test_other_format_version_is_refused(tmp_path: Path, version: object, messag
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 3, "experiment": 3}', "\0"])
-def test_a_damaged_manifest_is_a_users_error(tmp_path: Path, text: str) -> None:
+def test_damaged_manifest_is_a_users_error(tmp_path: Path, text: str) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     (run.path / "manifest.json").write_text(text)
     with pytest.raises(UserError, match=r"manifest\.json"):
@@ -235,8 +235,8 @@ def test_tool_output_is_read_back(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     for side, suffix, text in (("client", "json", "{}"), ("client", "err", "warning"), ("server", "json", "[]")):
         cell.write(cell.traffic("transfer", side, suffix), text)
-    assert cell.files().output("transfer", "json", "client") == Output("{}", "warning")
-    assert cell.files().output("transfer", "json", "server") == Output("[]")
+    assert cell.files().output("transfer", "json", "client") == FlowOutput("{}", "warning")
+    assert cell.files().output("transfer", "json", "server") == FlowOutput("[]")
 
 
 def test_observations_of_unusual_commands_have_safe_file_names(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_health_gives_reasons_for_invalid_values() -> None:
     assert bad.warnings("R1", 30) == ()
 
 
-def test_a_single_stall_is_a_warning() -> None:
+def test_single_stall_is_a_warning() -> None:
     once = Health.model_validate(HEALTH | {"late_over_budget": 1, "behind_ns": 30_000_000})
     assert once.lateness("R1", 30) == ()
     assert once.warnings("R1", 30) == (
@@ -282,14 +282,14 @@ class TestTables:
         assert pd.isna(back["shape_active"][0]) and back["shape_active"][1]
 
     @pytest.mark.parametrize("name", tables.SCHEMAS)
-    def test_an_empty_table_has_its_columns(self, tmp_path: Path, name: str) -> None:
+    def test_empty_table_has_its_columns(self, tmp_path: Path, name: str) -> None:
         run = RunFolder.create(tmp_path, "police", NOW)
         tables.write_table(run, name, tables.frame(name, []))
         assert list(tables.read_table(run, name).columns) == tables.columns(name)
         of_cells = name not in ("averages", "pairs")
         assert (list(tables.columns(name))[:3] == ["arm", "repetition", "cell"]) == of_cells
 
-    def test_a_missing_or_damaged_table_is_a_users_error(self, tmp_path: Path) -> None:
+    def test_missing_or_damaged_table_is_a_users_error(self, tmp_path: Path) -> None:
         run = RunFolder.create(tmp_path, "police", NOW)
         with pytest.raises(UserError, match="found no such table"):
             tables.read_table(run, "flows")

@@ -12,8 +12,8 @@ from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 from fake_router import FakeRouter, typed, with_soldered_flash
 
 from qoslab.errors import DeviceError, UserError
-from qoslab.ios.device_config.restore import unrestored
-from qoslab.ios.model.applets import Applet, applets
+from qoslab.ios.device_config.restore import unrestored_lines
+from qoslab.ios.model.applets import Applet, countdown_applets
 from qoslab.ios.model.device import Device
 from qoslab.model.inventory import RollbackMethod as Choice
 from qoslab.model.inventory import RouterSettings
@@ -21,8 +21,8 @@ from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
 from qoslab.run.real.access.methods import AccessMethod
 from qoslab.run.real.access.proxies import AccessProxies
-from qoslab.run.real.access.rollback_timer import RollbackTimers, minutes_of, stop
-from qoslab.run.real.access.run_lock import RunLocks, entered, marked
+from qoslab.run.real.access.rollback_timer import RollbackTimers, stop, timer_minutes
+from qoslab.run.real.access.run_lock import RunLocks, lock_lines, lock_owner
 
 MINUTE = Duration.parse("60 s")
 
@@ -83,7 +83,7 @@ def test_confirmed_commit_is_preferred(device: FakeDevice, proxies: AccessProxie
     assert router.revert_at is None and guard.armed == {} and "P" in router.device.policy_maps
 
 
-def test_restart_is_used_if_it_loses_nothing(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_restart_method_is_used_if_no_configuration_is_lost(device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
     guard = rollback(proxies, 70, None)
     with pytest.raises(UserError) as found:
@@ -121,16 +121,18 @@ def test_applet_is_used_as_the_last_method(device: FakeDevice, proxies: AccessPr
     # What was tried is known before it may count.
     assert guard.armed == {"R1": "eem"} and kept == [{"R1": "archive"}, {"R1": "eem"}]
     wanted = Applet(420.0, ("enable", "configure replace flash:qoslab-before.cfg force"))
-    assert applets(router.device) == {"qoslab-1": wanted}
+    assert countdown_applets(router.device) == {"qoslab-1": wanted}
     copy = router.flash["qoslab-before.cfg"]
     assert "qoslab" not in copy and "hostname R1" in copy
     configured(device, "policy-map P")
     for name in ("qoslab-2", "qoslab-1", "qoslab-2"):
         guard.arm(MINUTE)
-        assert applets(router.device) == {name: wanted} and router.flash["qoslab-before.cfg"] == copy
+        assert countdown_applets(router.device) == {name: wanted} and router.flash["qoslab-before.cfg"] == copy
     # It is no change of somebody else's.
     (during,) = proxies.ask("R1", "show running-config")
-    assert [each for each in unrestored(before, during, [], router.device.hardware) if "policy-map" not in each] == []
+    assert [
+        each for each in unrestored_lines(before, during, [], router.device.hardware) if "policy-map" not in each
+    ] == []
     guard.disarm()
     configured(device, "no policy-map P")
     assert proxies.ask("R1", "show running-config") == [before] and router.flash == {}
@@ -139,9 +141,7 @@ def test_applet_is_used_as_the_last_method(device: FakeDevice, proxies: AccessPr
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_an_applet_has_maxrun_if_the_release_supports_it(
-    known: bool, device: FakeDevice, proxies: AccessProxies
-) -> None:
+def test_applet_has_maxrun_if_the_release_supports_it(known: bool, device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
     router.chassis = MODELS["2811"]
@@ -157,7 +157,7 @@ def test_an_applet_has_maxrun_if_the_release_supports_it(
         guard.arm(MINUTE)
         (shown,) = proxies.ask("R1", "show running-config")
         assert (" event timer countdown time 120 maxrun 300\n" in shown) == known
-        assert {each: applet.seconds for each, applet in applets(router.device).items()} == {name: 120.0}
+        assert {each: applet.seconds for each, applet in countdown_applets(router.device).items()} == {name: 120.0}
     guard.disarm()
 
 
@@ -175,10 +175,10 @@ def test_flash_keeps_its_files_if_the_router_offers_to_erase_it(device: FakeDevi
 def test_applet_without_a_timer_is_not_a_rollback_method(device: FakeDevice, proxies: AccessProxies) -> None:
     with pytest.raises(UserError, match=r"eem: %Error opening flash:/ \(Device not ready\)"):
         rollback(proxies, 5, "eem").arm(MINUTE)
-    assert applets(device.router.device) == {} and device.router.flash == {}
+    assert countdown_applets(device.router.device) == {} and device.router.flash == {}
 
 
-def test_a_requested_rollback_method_is_used_or_refused(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_requested_rollback_method_is_used_or_refused(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "write memory\r")
     with pytest.raises(UserError, match="archive: %No archive is configured"):
         rollback(proxies, 5, "archive").arm(MINUTE)
@@ -196,10 +196,10 @@ def test_a_requested_rollback_method_is_used_or_refused(device: FakeDevice, prox
 )
 def test_timer_is_in_whole_minutes_with_a_margin(duration: str, after: str, minutes: int) -> None:
     settings = RouterSettings(rollback_margin=Duration.parse(after))
-    assert minutes_of(settings, Duration.parse(duration)) == minutes
+    assert timer_minutes(settings, Duration.parse(duration)) == minutes
 
 
-def test_the_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
     router = device.router
     longest = Duration.parse("120 min")
@@ -217,7 +217,7 @@ def test_the_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: Acc
     guard.disarm()
 
 
-def test_restart_can_be_days_away(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_scheduled_restart_can_be_days_ahead(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "write memory\r")
     guard = RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("40 h"))
     guard.arm(Duration.parse("40 h"))
@@ -246,7 +246,7 @@ def test_restart_can_be_days_away(device: FakeDevice, proxies: AccessProxies) ->
         ("reload", "show reload", "Command authorization failed."),
     ],
 )
-def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
+def test_timer_that_could_not_be_stopped_is_reported_and_recorded(
     way: Choice, denied: str, left: str, device: FakeDevice, proxies: AccessProxies
 ) -> None:
     router = device.router
@@ -271,20 +271,20 @@ def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
     forbidden = [denied]
     marks = RunLocks(guard, proxies.ask, ["R1"], "the run of alice")
     marks.marked = ["R1"]
-    proxies.ask("R1", *entered("the run of alice"))
+    proxies.ask("R1", *lock_lines("the run of alice"))
     with pytest.raises(DeviceError) as found:
         marks.disarm()
     assert f"could not cancel the rollback timer:\n  R1: {left}; by hand: " in found.value.message
     assert denied in found.value.message or denied == "show reload"
     # The rescue stops it, and removes the run lock.
-    assert kept[-1] == {"R1": way} == guard.armed and marked(proxies.ask, "R1") == "the run of alice"
+    assert kept[-1] == {"R1": way} == guard.armed and lock_owner(proxies.ask, "R1") == "the run of alice"
     forbidden = []
     marks.disarm()
-    assert kept[-1] == {} and marked(proxies.ask, "R1") == "" and "qoslab-before.cfg" not in router.flash
+    assert kept[-1] == {} and lock_owner(proxies.ask, "R1") == "" and "qoslab-before.cfg" not in router.flash
     assert stop(ask, "R1", way) == ""
 
 
-def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
+def test_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
     guard = rollback(proxies, 7, None)
     guard.arm(MINUTE)
@@ -298,7 +298,7 @@ def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevi
     stop(proxies.ask, "R1", "archive")
 
 
-def test_questions_leave_a_router_unchanged(device: FakeDevice, tmp_path: Path) -> None:
+def test_show_queries_leave_a_router_unchanged(device: FakeDevice, tmp_path: Path) -> None:
     before = device.asked
     with opened(device, tmp_path) as proxies:
         clock, version = proxies.ask("R1", "show clock", "show version")

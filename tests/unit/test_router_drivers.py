@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qoslab.ios.device_config.interface_names import AS_THEY_ARE
+from qoslab.ios.device_config.interface_names import IDENTITY_NAMES
 from qoslab.model.experiment import Topology
 from qoslab.results import Cell
 from qoslab.run.devices.drivers import SHOW, CommandLineRouter
@@ -16,13 +16,13 @@ BEFORE = "hostname R1\n!\nend\n"
 PUSHED = "policy-map Mine\n class class-default\n  police 64000\n"
 
 
-def test_an_unsent_configuration_leaves_the_active_one_known(tmp_path: Path) -> None:
+def test_unsent_configuration_leaves_the_active_one_known(tmp_path: Path) -> None:
     """Fill the disk when the next router's configuration is to be saved: then no router gets one."""
     state = RestoreState(tmp_path / "before")
     state.make()
     (state.folder / "R1.before.ios").write_text(BEFORE)
     cell = Cell(tmp_path / "cell", CellIdentity("a", (), 1))
-    router = CommandLineRouter("R1", TOPOLOGY, AS_THEY_ARE, state)
+    router = CommandLineRouter("R1", TOPOLOGY, IDENTITY_NAMES, state)
     router.intend(cell, tmp_path, PUSHED)
     router.pushing()
     router.pushed(cell, {SHOW: f"hostname R1\n!\n{PUSHED}!\nend\n"}, restored=False)

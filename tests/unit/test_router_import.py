@@ -13,17 +13,17 @@ import pytest
 from levels import by_level
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.exchange.readers import form_of
-from qoslab.exchange.routers import Choices, import_routers
+from qoslab.exchange.readers import detect_format
+from qoslab.exchange.routers import ImportChoices, import_routers
 from qoslab.exchange.routers.anonymous import Anonymiser
-from qoslab.exchange.routers.import_result import Imported
+from qoslab.exchange.routers.import_result import ImportResult
 from qoslab.exchange.routers.show_values import read_interfaces, read_policies, read_routes, read_version
-from qoslab.exchange.routers.terminal_text import outputs_of
+from qoslab.exchange.routers.terminal_text import split_outputs
 from qoslab.platforms.startup import startup_config
 from qoslab.schema import load_sweep
 from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology
-from qoslab.simulation.check import problems
+from qoslab.simulation.check import simulation_problems
 from router_configs import CONFIGS, SECRETS, addressed, config
 from router_configs_odd import ODD
 
@@ -75,12 +75,12 @@ cisco ISR4331/K9 (1RU) processor with 1795979K/6147K bytes of memory.
 """
 
 
-def imported(folder: Path, texts: dict[str, str], choices: Choices | None = None, to: str = "to") -> Imported:
+def imported(folder: Path, texts: dict[str, str], choices: ImportChoices | None = None, to: str = "to") -> ImportResult:
     files = []
     for name, text in texts.items():
         files.append(folder / name)
         files[-1].write_text(text, encoding="utf-8")
-    return import_routers(files, folder / to, choices or Choices())
+    return import_routers(files, folder / to, choices or ImportChoices())
 
 
 def written(folder: Path) -> str:
@@ -91,10 +91,10 @@ def written(folder: Path) -> str:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_whole_configuration_becomes_a_valid_experiment(tmp_path: Path, name: str) -> None:
     made = imported(tmp_path, {f"{name}.txt": CONFIGS[name]})
-    assert form_of(tmp_path / f"{name}.txt") == "router"
+    assert detect_format(tmp_path / f"{name}.txt") == "router"
     document = read_document(made.experiment)
     experiment = load_sweep(made.experiment, {}).experiment
-    assert not problems(experiment, document, made.experiment)
+    assert not simulation_problems(experiment, document, made.experiment)
     load_topology(made.folder / "topology.yml")
     assert len(made.network.hosts) >= 2 and made.offered.flows
     assert all(each.could_change and each.text and each.first > 0 for each in made.left)
@@ -105,7 +105,7 @@ def test_whole_configuration_becomes_a_valid_experiment(tmp_path: Path, name: st
 @pytest.mark.parametrize("name", CONFIGS)
 def test_anonymous_import_changes_only_names(tmp_path: Path, name: str) -> None:
     plain = imported(tmp_path, {f"{name}.txt": CONFIGS[name]}, to="plain")
-    other = imported(tmp_path, {f"{name}.txt": CONFIGS[name]}, Choices(anonymous=True), to="other")
+    other = imported(tmp_path, {f"{name}.txt": CONFIGS[name]}, ImportChoices(anonymous=True), to="other")
     assert [each.could_change for each in plain.left] == [each.could_change for each in other.left]
     one, two = (sorted((each.bps, each.dscp, each.protocol) for each in made.offered.flows) for made in (plain, other))
     assert one == two
@@ -127,10 +127,10 @@ def test_anonymous_import_changes_only_names(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ODD)
-def test_odd_pastes_become_valid_experiments(tmp_path: Path, name: str) -> None:
+def test_unusual_pasted_input_becomes_a_valid_experiment(tmp_path: Path, name: str) -> None:
     made = imported(tmp_path, {"a.txt": ODD[name]})
     experiment = load_sweep(made.experiment, {}).experiment
-    assert not problems(experiment, read_document(made.experiment), made.experiment)
+    assert not simulation_problems(experiment, read_document(made.experiment), made.experiment)
     assert len(made.network.hosts) >= 2 and made.offered.flows
     assert not any(each.at.port == "GigabitEthernet9/9" for each in made.network.hosts)
     assert not any(secret in written(made.folder) for secret in SECRETS)
@@ -236,7 +236,7 @@ def test_simulated_classes_have_the_rates_of_the_input(tmp_path: Path, monkeypat
     assert passed["class.passed(class-default/REALTIME)"] == pytest.approx(856_000 + 85_600, rel=0.01)
 
 
-def test_an_assumed_load_is_stated_without_counters(tmp_path: Path) -> None:
+def test_assumed_load_is_stated_without_counters(tmp_path: Path) -> None:
     made = imported(tmp_path, {"a.txt": CONFIGS["881-pppoe"]})
     assert [each.bps for each in made.offered.flows] == [1_250_000, 1_250_000]
     assert "no counters in the input: the load is 50% of the rate" in made.offered.notes[-1]
@@ -246,7 +246,7 @@ def pasted(*outputs: tuple[str, str]) -> str:
     return "".join(f"EDGE4331#show {command}\n{text}" for command, text in outputs) + "EDGE4331#\n"
 
 
-def test_one_paste_with_prompts_is_the_same_as_files(tmp_path: Path) -> None:
+def test_pasted_session_gives_the_same_result_as_files(tmp_path: Path) -> None:
     parts = {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES, "c.txt": INTERFACES, "d.txt": VERSION}
     commands = ("running-config", "policy-map interface", "interfaces", "version")
     whole = pasted(*zip(commands, parts.values(), strict=True)).replace("\n", "\r\n")
@@ -286,7 +286,7 @@ def test_routers_are_joined_by_their_subnet(tmp_path: Path) -> None:
 def test_anonymous_counters_give_the_same_load(tmp_path: Path) -> None:
     texts = {"EDGE4331.txt": UNMARKED, "b.txt": POLICIES + INTERFACES, "c.txt": VERSION}
     plain = imported(tmp_path, texts, to="plain")
-    other = imported(tmp_path, texts, Choices(anonymous=True), to="other")
+    other = imported(tmp_path, texts, ImportChoices(anonymous=True), to="other")
     one, two = (sorted((each.bps, each.dscp, each.size) for each in made.offered.flows) for made in (plain, other))
     assert one == two and len(one) == 4
     assert set(other.network.routers) == {"R1"} and other.network.routers["R1"].chassis.model == "ISR4331"
@@ -350,7 +350,7 @@ def test_routes_of_the_input_override_shortest_paths(tmp_path: Path) -> None:
 
 
 def test_anonymous_routers_are_still_joined(tmp_path: Path) -> None:
-    made = imported(tmp_path, {"access.txt": ACCESS, "core.txt": CORE}, Choices(anonymous=True))
+    made = imported(tmp_path, {"access.txt": ACCESS, "core.txt": CORE}, ImportChoices(anonymous=True))
     assert len(made.network.joined) == 1 and set(made.network.routers) == {"R1", "R2"}
     text = written(made.folder)
     assert "10.0.12." not in text and "access.txt" not in text
@@ -403,7 +403,7 @@ def test_classes_below_a_tunnel_are_noted_without_pre_classify(tmp_path: Path) -
         assert bool(noted) == (name == "without")
 
 
-def test_a_tunnel_policy_is_omitted_if_the_port_has_other_packets(tmp_path: Path) -> None:
+def test_tunnel_policy_is_omitted_if_the_port_has_other_packets(tmp_path: Path) -> None:
     made = imported(tmp_path, {"a.txt": CONFIGS["c8000v-cloud"]})
     record = json.loads((made.folder / "import.json").read_text())
     assert record["routers"][0]["policies"] == []
@@ -480,7 +480,7 @@ def test_router_with_switch_ports_is_not_a_switch(tmp_path: Path, lines: str) ->
     assert set(made.network.routers) == {"PLAIN4221"}
 
 
-def test_counters_alone_are_refused(tmp_path: Path) -> None:
+def test_import_of_counters_without_configuration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="found no configuration of a router, expected the output of `show run"):
         imported(tmp_path, {"a.txt": POLICIES})
 
@@ -559,4 +559,4 @@ def test_show_commands_are_imported() -> None:
 
 def test_outputs_are_separated_without_prompts() -> None:
     text = CONFIGS["isr4331-edge"] + POLICIES + INTERFACES + VERSION
-    assert [each.kind for each in outputs_of("a", text)] == ["configuration", "policies", "interfaces", "version"]
+    assert [each.kind for each in split_outputs("a", text)] == ["configuration", "policies", "interfaces", "version"]

@@ -65,7 +65,7 @@ def test_routes_in_both_directions_are_found(tmp_path: Path) -> None:
     assert findings(tmp_path, default, TWO) == []
 
 
-def test_a_missing_route_names_router_destination_and_the_line_to_add(tmp_path: Path) -> None:
+def test_missing_route_names_router_destination_and_the_line_to_add(tmp_path: Path) -> None:
     assert findings(tmp_path, HOSTS + node("R1") + node("R2"), TWO) == [
         'topology.nodes.R1: found no route from R1 to 10.0.2.2 for traffic "t", expected its packets to arrive in both '
         "directions; add to R1: routes: [{prefix: 10.0.2.0/24, via: 10.0.12.2}]",
@@ -126,19 +126,19 @@ def test_routing_loops_are_found(tmp_path: Path) -> None:
     assert "found a routing loop to 10.0.2.2: R1, R2, R1 for" in found
 
 
-def test_a_route_of_a_template_counts_only_in_its_arm(tmp_path: Path) -> None:
+def test_route_of_a_template_counts_only_in_its_arm(tmp_path: Path) -> None:
     nodes = HOSTS + node("R1") + node("R2", BACK)
     (found,) = findings(tmp_path, nodes, TWO, template="ip route 10.0.2.0 255.255.255.0 10.0.12.2\n")
     assert 'for traffic "t" in arm a, expected' in found
 
 
-def test_an_interface_that_an_arm_shuts_down_is_found(tmp_path: Path) -> None:
+def test_interface_that_an_arm_shuts_down_is_found(tmp_path: Path) -> None:
     nodes = HOSTS + node("R1", THERE) + node("R2", BACK)
     found = findings(tmp_path, nodes, TWO, template="interface FastEthernet0/1\n shutdown\n")
     assert found and all("in arm b" in each for each in found)
 
 
-def test_a_probe_between_routers_is_traced_both_ways(tmp_path: Path) -> None:
+def test_probe_between_routers_is_traced_both_ways(tmp_path: Path) -> None:
     rest = "probes: [{name: p, type: icmp-echo, from: R1, to: R3, frequency: 1 s, timeout: 500 ms}]"
     ends = [*TWO, "R2 FastEthernet0/2 10.0.23.2/24 - R3 FastEthernet0/2 10.0.23.3/24"]
 

@@ -58,7 +58,7 @@ def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess
         (("-e", "unit", "--", "-k", "rate", "--all"), "tox run -e unit -- -k rate --all"),
     ],
 )
-def test_the_levels_are_lists_of_tox(environment: dict[str, str], words: tuple[str, ...], asked: str) -> None:
+def test_levels_are_lists_of_tox(environment: dict[str, str], words: tuple[str, ...], asked: str) -> None:
     done = run(environment, *words)
     assert (done.returncode, done.stdout, done.stderr) == (3, f"{asked}\n", "")
 
@@ -79,7 +79,7 @@ def test_uncreatable_environment_is_reported_before_the_tests(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupted_run_leaves_no_process_and_no_folder(
+def test_interrupted_run_leaves_no_process_and_no_folder(
     environment: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
     command = [sys.executable, str(TOP / "tests/run.py"), "hang"]

@@ -14,7 +14,7 @@ from fake_router import typed
 from test_restore_state import begun
 
 from qoslab.errors import DeviceError, UserError
-from qoslab.ios.device_config.restore import unrestored
+from qoslab.ios.device_config.restore import unrestored_lines
 from qoslab.model.inventory import RouterSettings
 from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
@@ -22,10 +22,10 @@ from qoslab.run.devices.state import RestoreState
 from qoslab.run.real import rescue as rescuing
 from qoslab.run.real.access.methods import AccessMethod
 from qoslab.run.real.access.proxies import AccessProxies
-from qoslab.run.real.access.rollback_methods import COUNTDOWNS
+from qoslab.run.real.access.rollback_methods import ROLLBACK_METHODS
 from qoslab.run.real.access.rollback_timer import RollbackTimers
-from qoslab.run.real.access.run_lock import TAKEN_OUT, RunLocks, marked, refuse_marked, unmark
-from qoslab.run.real.rescue import rescue
+from qoslab.run.real.access.run_lock import UNLOCK_LINES, RunLocks, lock_owner, refuse_locked, remove_lock
+from qoslab.run.real.rescue import restore_routers
 
 MINUTE = Duration.parse("60 s")
 ALICE = "the run of policing-vs-shaping by alice on box, since 2026-03-02 10:20:30Z"
@@ -59,10 +59,10 @@ def test_run_locks_a_router_and_leaves_nothing(device: FakeDevice, proxies: Acce
     guard = marks(proxies, ALICE, kept)
     guard.arm(MINUTE)
     (during,) = proxies.ask("R1", "show running-config")
-    assert marked(proxies.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
+    assert lock_owner(proxies.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
     assert kept == [ALICE] and device.router.reload_at is not None
     # It is no change of somebody else's, and the countdown is begun again for the next cell all the same.
-    assert unrestored(before, during, [], MODELS["3725"].hardware()) == []
+    assert unrestored_lines(before, during, [], MODELS["3725"].hardware()) == []
     guard.arm(MINUTE)
     assert kept == [ALICE]
     guard.disarm()
@@ -75,7 +75,7 @@ def test_run_lock_stays_until_the_rollback_timer_is_stopped(device: FakeDevice, 
     order: list[str] = []
 
     def ask(router: str, *lines: str) -> Sequence[str]:
-        order.extend(line for line in lines if line in ("reload cancel", TAKEN_OUT[1]))
+        order.extend(line for line in lines if line in ("reload cancel", UNLOCK_LINES[1]))
         return proxies.ask(router, *lines)
 
     guard = RunLocks(RollbackTimers(ask, {"R1": RouterSettings(rollback="reload")}, MINUTE), ask, ["R1"], ALICE)
@@ -89,17 +89,17 @@ def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, p
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, ALICE).arm(MINUTE)
     second = marks(proxies, "the run of bob")
-    for refused in (lambda: second.arm(MINUTE), lambda: refuse_marked(proxies.ask, ["R1"])):
+    for refused in (lambda: second.arm(MINUTE), lambda: refuse_locked(proxies.ask, ["R1"])):
         with pytest.raises(UserError) as found:
             refused()
         assert found.value.message == f"R1 is locked by another run: {ALICE}"
         assert "qoslab lab rescue" in found.value.hint and "`no alias exec qoslab`" in found.value.hint
     second.disarm()
-    unmark(proxies.ask, "R1", "the run of bob")
-    assert marked(proxies.ask, "R1") == ALICE
-    unmark(proxies.ask, "R1", ALICE)
-    assert marked(proxies.ask, "R1") == ""
-    refuse_marked(proxies.ask, ["R1"])
+    remove_lock(proxies.ask, "R1", "the run of bob")
+    assert lock_owner(proxies.ask, "R1") == ALICE
+    remove_lock(proxies.ask, "R1", ALICE)
+    assert lock_owner(proxies.ask, "R1") == ""
+    refuse_locked(proxies.ask, ["R1"])
 
 
 def test_overwritten_run_lock_is_detected_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
@@ -110,7 +110,7 @@ def test_overwritten_run_lock_is_detected_at_the_next_cell(device: FakeDevice, p
     with pytest.raises(UserError, match="R1 is locked by another run: the run of bob"):
         guard.arm(MINUTE)
     guard.disarm()
-    assert marked(proxies.ask, "R1") == "the run of bob"
+    assert lock_owner(proxies.ask, "R1") == "the run of bob"
 
 
 @pytest.fixture
@@ -137,15 +137,15 @@ def test_rescue_keeps_the_files_of_a_running_rollback_timer(
     marks(proxies, ALICE).arm(MINUTE)
     for each in ("AnsibleSession", "Routers"):
         monkeypatch.setattr(rescuing, each, MagicMock())
-    stops = COUNTDOWNS["reload"]
+    stops = ROLLBACK_METHODS["reload"]
     with monkeypatch.context() as patch:
         # As a router that lets nobody enter that.
         patch.setattr(type(stops), "stop", lambda _: ("show clock",))
         with pytest.raises(DeviceError, match=r"R1: its reload is still scheduled; by hand: show clock"):
-            rescue(inventory, pytest.fail)
-    assert state.is_there() and state.countdowns() == {"R1": "reload"} and marked(proxies.ask, "R1") == ALICE
-    assert rescue(inventory, pytest.fail) is not None
-    assert not state.is_there() and device.router.reload_at is None and marked(proxies.ask, "R1") == ""
+            restore_routers(inventory, pytest.fail)
+    assert state.is_there() and state.countdowns() == {"R1": "reload"} and lock_owner(proxies.ask, "R1") == ALICE
+    assert restore_routers(inventory, pytest.fail) is not None
+    assert not state.is_there() and device.router.reload_at is None and lock_owner(proxies.ask, "R1") == ""
 
 
 @pytest.mark.long
@@ -157,8 +157,8 @@ def test_rescue_leaves_a_router_locked_by_another_run(
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, "the run of bob").arm(MINUTE)
     with pytest.raises(UserError) as found:
-        rescue(inventory, pytest.fail)
+        restore_routers(inventory, pytest.fail)
     assert found.value.message == "R1 is locked by another run: the run of bob"
-    assert device.router.reload_at is not None and marked(proxies.ask, "R1") == "the run of bob"
+    assert device.router.reload_at is not None and lock_owner(proxies.ask, "R1") == "the run of bob"
     assert state.is_there() and state.mark() == ALICE
     state.hold()

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qoslab.run.cell.sampling import NEAR_S, Readings
+from qoslab.run.cell.sampling import MAX_READING_DISTANCE_S, CounterReadings
 
 
-def taken(readings: Readings, count: int) -> list[float]:
+def taken(readings: CounterReadings, count: int) -> list[float]:
     """Return the sampling times of so many samples."""
     times = []
     for _ in range(count):
@@ -21,7 +21,7 @@ def taken(readings: Readings, count: int) -> list[float]:
 
 
 def test_without_triggers_routers_are_read_every_second() -> None:
-    readings = Readings(100.0)
+    readings = CounterReadings(100.0)
     assert taken(readings, 2) == [100, 101]
     readings.start(101.3)
     assert taken(readings, 2) == [102, 103]
@@ -37,8 +37,8 @@ def test_without_triggers_routers_are_read_every_second() -> None:
         (1.95, [101, 102, 102.25, 103]),
     ],
 )
-def test_a_trigger_is_read_once(moment: float, times: list[float]) -> None:
-    readings = Readings(100.0, [moment])
+def test_counters_are_read_once_per_trigger(moment: float, times: list[float]) -> None:
+    readings = CounterReadings(100.0, [moment])
     assert taken(readings, 1) == [100]
     # Until the traffic has a beginning nobody knows when it is.
     assert readings.due() == 101
@@ -53,13 +53,13 @@ def test_a_trigger_is_read_once(moment: float, times: list[float]) -> None:
 @example(zero=0.25, moments=[0.5, 0.625, 0.75])
 @example(zero=0.0, moments=[1.0])
 def test_each_trigger_is_read_and_no_second_is_omitted(zero: float, moments: list[float]) -> None:
-    readings = Readings(0.0, moments)
+    readings = CounterReadings(0.0, moments)
     readings.start(zero)
     times = taken(readings, 60)
     wanted = {zero + each for each in moments}
     assert wanted <= set(times)
     regular = [each for each in times if each not in wanted]
     assert all(first < second for first, second in pairwise(times))
-    assert all(abs(each - moment) >= NEAR_S for each in regular for moment in wanted)
+    assert all(abs(each - moment) >= MAX_READING_DISTANCE_S for each in regular for moment in wanted)
     # One may be early and the next one late.
-    assert all(second - first <= 1 + 2 * NEAR_S for first, second in pairwise(times))
+    assert all(second - first <= 1 + 2 * MAX_READING_DISTANCE_S for first, second in pairwise(times))

@@ -20,9 +20,9 @@ from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, RunFolder
 from qoslab.run import schedule
 from qoslab.run.attempts import RunCells
-from qoslab.run.events import Interrupted
-from qoslab.run.jobs import Jobs
-from qoslab.run.schedule import FAULTS_IN_A_ROW, PASSED_OVER, WINDOW, Schedule
+from qoslab.run.events import RunInterrupted
+from qoslab.run.jobs import LabCount
+from qoslab.run.schedule import MAX_CONSECUTIVE_FAULTS, MAX_PASSES, WINDOW, CellSchedule
 from qoslab.run.task import CellTask
 from qoslab.schema import load_sweep
 from waiting import wait_until
@@ -54,8 +54,10 @@ class Fake:
         self.reporter = Reporter()
         self.interrupted = threading.Event()
         self.cells = RunCells(self.folder, self.plan.cells, {})
-        self.jobs = Jobs(jobs, len(self.plan.cells))
-        self.schedule = Schedule(self.cells, self.jobs, self.reporter, interrupted=self.interrupted, attempts=attempts)
+        self.jobs = LabCount(jobs, len(self.plan.cells))
+        self.schedule = CellSchedule(
+            self.cells, self.jobs, self.reporter, interrupted=self.interrupted, attempts=attempts
+        )
         self.ran: list[tuple[int, str]] = []
         self.with_traffic: set[int] = set()
         self.most = 0
@@ -146,7 +148,7 @@ def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monk
 
 
 def test_long_cells_get_parallel_labs_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "LOOK_S", 0.05)
+    monkeypatch.setattr(schedule, "CHECK_INTERVAL_S", 0.05)
     fake = Fake(tmp_path, None)
     monkeypatch.setattr(fake.jobs._machine, "busy", lambda: 0.1)
     first = fake.jobs.labs
@@ -160,7 +162,7 @@ def test_long_cells_get_parallel_labs_early(tmp_path: Path, monkeypatch: pytest.
     assert f"{first} to {first + 1} labs in parallel: the machine is busy for 10% of the time" in fake.reporter.notes
 
 
-def test_single_lab_stays_single(tmp_path: Path) -> None:
+def test_single_lab_never_becomes_parallel(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1)
     assert fake.jobs.workers == 1
     fake.workers(valid)
@@ -191,12 +193,12 @@ def test_interrupt_wakes_waiting_workers(tmp_path: Path) -> None:
     def run(task: CellTask) -> dict[str, Any]:
         begun.set()
         assert fake.interrupted.wait(20)
-        raise Interrupted
+        raise RunInterrupted
 
     threading.Thread(target=lambda: begun.wait(10) and fake.interrupted.set()).start()
     fake.workers(run)
     assert len(fake.errors) == fake.jobs.workers
-    assert all(isinstance(error, Interrupted) for error in fake.errors)
+    assert all(isinstance(error, RunInterrupted) for error in fake.errors)
     assert fake.ran == []
 
 
@@ -223,7 +225,7 @@ class TestTheLabThatStays:
         assert sorted(names) == sorted(planned)
         assert self.changes(fake, names, 2) < self.changes(fake, planned, 2) / 2
         for name in names:
-            assert abs(names.index(name) - planned.index(name)) <= WINDOW + PASSED_OVER
+            assert abs(names.index(name) - planned.index(name)) <= WINDOW + MAX_PASSES
 
     def test_blocks_end_before_the_next_begins(self, tmp_path: Path) -> None:
         fake, names = self.order(tmp_path, 2, "blocked", repetitions=3)
@@ -231,7 +233,7 @@ class TestTheLabThatStays:
         assert [name[-1] for name in names] == ["1"] * each + ["2"] * each + ["3"] * each
         assert names != [cell.name for cell in fake.plan.cells]
 
-    def test_as_written_keeps_the_order_of_the_file(self, tmp_path: Path) -> None:
+    def test_order_as_written_is_that_of_the_file(self, tmp_path: Path) -> None:
         fake, names = self.order(tmp_path, 3, "as written")
         assert names == [cell.name for cell in fake.plan.cells]
 
@@ -252,14 +254,14 @@ class TestSpare:
             assert fake.jobs.spare == spare
 
     def test_no_lab_is_added_without_further_cells(self, tmp_path: Path) -> None:
-        assert Jobs(4, 4).spare == 0 and Jobs(4, 5).workers == 5 and Jobs(None, 1).workers == 1
+        assert LabCount(4, 4).spare == 0 and LabCount(4, 5).workers == 5 and LabCount(None, 1).workers == 1
 
 
 def broken(task: CellTask) -> dict[str, Any]:
     return {"valid": False, "fault": True, "reasons": ("the lab stopped:  R1: its daemon was killed by SIGKILL",)}
 
 
-def test_a_cell_of_a_failed_lab_is_retried(tmp_path: Path) -> None:
+def test_cell_of_a_failed_lab_is_retried(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1, attempts=3)
     names = [cell.name for cell in fake.plan.cells]
     tried: dict[str, int] = {}
@@ -275,7 +277,7 @@ def test_a_cell_of_a_failed_lab_is_retried(tmp_path: Path) -> None:
     assert any("killed by SIGKILL; re-running it" in note for note in fake.reporter.notes)
 
 
-def test_a_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
+def test_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1, attempts=2)
     name = fake.plan.cells[1].name
     tried: list[str] = []
@@ -292,13 +294,13 @@ def test_a_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
     assert f"{name} is invalid: R1 counts 9 packets that are unaccounted for; re-running it" in fake.reporter.notes
 
 
-def test_a_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:
+def test_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1, attempts=3)
     fake.workers(broken)
-    assert len(fake.ran) == FAULTS_IN_A_ROW
+    assert len(fake.ran) == MAX_CONSECUTIVE_FAULTS
     (error,) = fake.errors
     assert isinstance(error, DeviceError)
-    assert f"the lab failed {FAULTS_IN_A_ROW} times in a row" in error.message and "SIGKILL" in error.message
+    assert f"the lab failed {MAX_CONSECUTIVE_FAULTS} times in a row" in error.message and "SIGKILL" in error.message
 
 
 def test_occasional_faults_do_not_end_the_run(tmp_path: Path) -> None:
@@ -308,7 +310,7 @@ def test_occasional_faults_do_not_end_the_run(tmp_path: Path) -> None:
     def fail_mostly(task: CellTask) -> dict[str, Any]:
         nonlocal count
         count += 1
-        return {} if count % FAULTS_IN_A_ROW == 0 else broken(task)
+        return {} if count % MAX_CONSECUTIVE_FAULTS == 0 else broken(task)
 
     fake.workers(fail_mostly)
     assert fake.errors == []
@@ -316,9 +318,7 @@ def test_occasional_faults_do_not_end_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [None, 3], ids=["found out", "asked for"])
-def test_the_last_attempt_of_a_cell_runs_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None
-) -> None:
+def test_last_attempt_of_a_cell_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None) -> None:
     """Make every cell late next to others; a request for three labs gets three."""
     fake = Fake(tmp_path, jobs, attempts=2)
     fake.jobs.labs = fake.jobs.most = 3

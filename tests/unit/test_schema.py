@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from levels import examples
 from qoslab.errors import ExitStatus, ExperimentError
-from qoslab.model.expectations import resolved
+from qoslab.model.expectations import resolve_expectation
 from qoslab.model.experiment import Configuration, Experiment
 from qoslab.model.units import Duration, Rate
 from qoslab.schema import (
@@ -206,7 +206,7 @@ def test_any_text_is_accepted_or_a_finding(text: str) -> None:
         assert error.message
 
 
-def test_a_template_renders_to_its_configuration() -> None:
+def test_template_renders_to_its_configuration() -> None:
     experiment = load_experiment(ARTICLE)
     text = render_configuration(ARTICLE, experiment.arm("policed").configure["R1"])
     assert text == (
@@ -230,7 +230,7 @@ def test_published_values_of_the_article_are_read() -> None:
     assert figures["shaped/policed", "goodput.sum"].unit == "ratio"
     outside = []
     for each in experiment.compare.expectations:
-        for expectation in resolved(each, experiment.compare.quantities, [{}], experiment.duration):
+        for expectation in resolve_expectation(each, experiment.compare.quantities, [{}], experiment.duration):
             published = figures.get((expectation.arm, expectation.metric))
             if published is not None and not expectation.holds(published.value, uncertain=published.resolution / 2):
                 outside.append(expectation.metric)
@@ -296,7 +296,7 @@ def test_lines_of_a_template_keep_their_places(
                 assert word in sources[place.file][place.line - 1]
 
 
-def test_a_changed_result_does_not_affect_the_cached_text() -> None:
+def test_changed_result_does_not_affect_the_cached_text() -> None:
     text = "a: [1, {b: 2}]\na: 3\n"
     first = parse_document(text, "f")
     first.data["a"][1]["b"] = 9

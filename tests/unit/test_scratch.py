@@ -16,7 +16,14 @@ import pytest
 from qoslab.errors import MachineError
 from qoslab.run import scratch
 from qoslab.run.devices.ansible.leftovers import CONNECTIONS
-from qoslab.run.scratch import OWNER, Scratch, own_folder, place, remove_leftovers, write_owner
+from qoslab.run.scratch import (
+    OWNER_FILE,
+    Scratch,
+    own_temporary_folder,
+    remove_leftovers,
+    temporary_folder,
+    write_owner,
+)
 from waiting import wait_until
 
 MAKER = (
@@ -50,7 +57,7 @@ def test_scratch_folder_is_removed_after_a_kill() -> None:
     wait_until(lambda: not folder.exists(), "the scratch folder is removed")
 
 
-def test_a_scratch_folder_stays_if_the_helper_of_its_guard_is_killed() -> None:
+def test_scratch_folder_stays_if_the_helper_of_its_guard_is_killed() -> None:
     with Scratch("run") as made:
         guard = made._guard.pid
         children = Path(f"/proc/{guard}/task/{guard}/children")
@@ -65,7 +72,7 @@ def test_a_scratch_folder_stays_if_the_helper_of_its_guard_is_killed() -> None:
         assert made.path.exists()
 
 
-def test_the_next_run_removes_abandoned_folders() -> None:
+def test_next_run_removes_abandoned_folders() -> None:
     with subprocess.Popen([sys.executable, "-c", MAKER], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         path, guard = process.stdout.readline().split()
@@ -83,8 +90,8 @@ def test_folders_in_use_or_of_other_users_stay(temporary: Path, monkeypatch: pyt
     write_owner(mine)
     (unknown / "notes").write_text("mine")
     # The number of a process is given again; when it started is not.
-    owner = scratch._identity(os.getpid()) | {"started": 1}
-    (reused / OWNER).write_text(json.dumps(owner))
+    owner = scratch._process_identity(os.getpid()) | {"started": 1}
+    (reused / OWNER_FILE).write_text(json.dumps(owner))
     (temporary / "qoslab-link").symlink_to(reused)
     remove_leftovers()
     assert mine.exists() and unknown.exists() and not reused.exists()
@@ -94,7 +101,9 @@ def test_folders_of_another_pid_namespace_stay(temporary: Path) -> None:
     folder = temporary / "qoslab-elsewhere"
     folder.mkdir()
     # Its number is another process's here.
-    (folder / OWNER).write_text(json.dumps(scratch._identity(os.getpid()) | {"started": 1, "pids": "pid:[1]"}))
+    (folder / OWNER_FILE).write_text(
+        json.dumps(scratch._process_identity(os.getpid()) | {"started": 1, "pids": "pid:[1]"})
+    )
     remove_leftovers()
     assert folder.exists()
 
@@ -110,7 +119,7 @@ def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_sockets_fit_in_a_temporary_folder_with_a_long_path(long: Path) -> None:
-    folder = own_folder("ansible")
+    folder = own_temporary_folder("ansible")
     try:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         (folder / CONNECTIONS).mkdir()
@@ -122,15 +131,15 @@ def test_sockets_fit_in_a_temporary_folder_with_a_long_path(long: Path) -> None:
 
 
 def test_leftovers_in_a_long_path_are_found(long: Path) -> None:
-    folder = own_folder("run")
-    (folder / OWNER).write_text(json.dumps({"pid": 1, "started": -1, "boot": "another"}))
+    folder = own_temporary_folder("run")
+    (folder / OWNER_FILE).write_text(json.dumps({"pid": 1, "started": -1, "boot": "another"}))
     remove_leftovers.cache_clear()
     remove_leftovers()
     assert not folder.exists()
 
 
-def test_a_lack_of_space_is_reported_with_the_variable_to_set(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_space_is_reported_with_the_variable_to_set(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(MachineError, match=r"too long for a socket") as caught:
-        place()
+        temporary_folder()
     assert "TMPDIR" in caught.value.hint

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.cli.man import pages as manual_pages
+from qoslab.cli.man import manual_pages
 
 TOP = Path(__file__).parents[2]
 

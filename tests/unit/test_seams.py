@@ -14,9 +14,9 @@ import pytest
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.lab_kinds import LABS
 from qoslab.platforms import MODELS, PLATFORMS
-from qoslab.run.workers import machinery
-from qoslab.run.workers.base import Machinery
-from qoslab.traffic import INSTALLED, TOOLS
+from qoslab.run.workers import lab_machinery
+from qoslab.run.workers.base import LabMachinery
+from qoslab.traffic import THIRD_PARTY_PROGRAMS, TOOLS
 
 PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
 
@@ -50,7 +50,7 @@ PLATFORM = Seam(
 TOOL = Seam(
     "traffic",
     names=frozenset(),  # a cell may ask which tools it uses
-    words=frozenset(INSTALLED),  # `flood` is also the name of one of our programs
+    words=frozenset(THIRD_PARTY_PROGRAMS),  # `flood` is also the name of one of our programs
     classes=frozenset(type(tool).__name__ for tool in TOOLS.values()),
 )
 
@@ -155,7 +155,7 @@ def test_only_registries_compare_their_words(seam: Seam) -> None:
     assert not places()[0][SEAMS.index(seam)], f"ask the value in qoslab.{seam.folder} instead"
 
 
-def test_the_name_of_a_generation_is_compared_nowhere() -> None:
+def test_name_of_a_generation_is_compared_nowhere() -> None:
     found = {place for place in places()[0][SEAMS.index(GENERATION)] if place.rpartition(":")[0] not in RELEASES}
     assert not found, "ask for a property or capability of the generation instead"
 
@@ -232,7 +232,7 @@ def test_lookup_and_printing_are_not_comparisons(text: str) -> None:
 
 def test_every_kind_of_lab_has_a_worker() -> None:
     for kind in LABS.values():
-        found = machinery(kind)
-        assert isinstance(found, Machinery)
+        found = lab_machinery(kind)
+        assert isinstance(found, LabMachinery)
         # Who measures in real time is asked when a run begins: there may be nobody here.
         assert kind.real_time or set(found.versions("", None))  # type: ignore[arg-type]

@@ -65,7 +65,7 @@ interface FastEthernet0/1
         ("", OUTSIDE),
     ],
 )
-def test_a_value_beyond_shortened_traffic_is_not_measured(reason: str, verdict: str) -> None:
+def test_value_beyond_shortened_traffic_is_not_measured(reason: str, verdict: str) -> None:
     rows = [{"arm": "a", "repetition": 1, "metric": METRIC, "valid": True, "value": math.nan, "missing": reason}]
     expected = Expectation(metric=METRIC, arm="a", at_least=1.0)
     assert list(compare("", pd.DataFrame(rows), [], [expected], shortened=True)["verdict"]) == [verdict]
@@ -108,13 +108,13 @@ class Cells:
         ({"1": LATER, "2": "no answer"}, OUTSIDE),
     ],
 )
-def test_an_average_fails_for_other_reasons_only(values: dict[str, float | str], verdict: str) -> None:
+def test_average_fails_for_other_reasons_only(values: dict[str, float | str], verdict: str) -> None:
     average = Average(title="t", arm="a", metric=METRIC, at_least=1.0)
     assert Cells(values).judged(Comparison(averages=(average,))) == [verdict]
 
 
 @pytest.mark.parametrize(("second", "verdict"), [(6.0, WITHIN), (LATER, NOT_MEASURED), ("no answer", OUTSIDE)])
-def test_a_pair_without_its_value_is_not_measured(second: float | str, verdict: str) -> None:
+def test_pair_without_its_value_is_not_measured(second: float | str, verdict: str) -> None:
     values: tuple[Scalar, Scalar] = ("1", "2")
     pair = Pair(
         title="t", arm="a", metric=METRIC, parameter="load", values=values, not_worse_at_least=Percent.parse("50 %")

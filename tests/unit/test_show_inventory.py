@@ -11,7 +11,7 @@ from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6Neighbors
 
 from qoslab.genie.show_parser import parse
 from qoslab.ios.environment import Neighbour
-from qoslab.ios.parse import apply
+from qoslab.ios.parse import apply_config
 from qoslab.ios.show.ip import show_arp
 from qoslab.ios.show.services import show_ipv6_neighbors
 
@@ -35,7 +35,7 @@ interface GigabitEthernet1/0/3
 def shown(command: str, model: str = "2811") -> str:
     """Return the output of a router or switch that was configured just before."""
     router = FakeRouter(model)
-    apply(router.device, SWITCH if model == "3750G" else ROUTER)
+    apply_config(router.device, SWITCH if model == "3750G" else ROUTER)
     router.startup = "hostname R1\n"
     typed(router, "conf t\rsnmp-server location X\rend\r")
     return typed(router, f"terminal length 0\r{command}\r").split(f"{command}\n", 1)[1].rpartition("\n")[0] + "\n"
@@ -66,7 +66,7 @@ def test_show_interfaces_status_lists_switch_ports() -> None:
     assert shown("show vlan brief", "3750G") == shown("show vlan", "3750G")
 
 
-def test_a_loopback_interface_has_an_address() -> None:
+def test_loopback_interface_has_an_address() -> None:
     address = parsed("show ip interface brief")["interface"]["Loopback0"]
     assert (address["ip_address"], address["status"], address["protocol"]) == ("10.9.9.9", "up", "up")
 
@@ -79,7 +79,7 @@ def test_show_neighbours_is_empty() -> None:
     assert "% CDP is not enabled\n" in typed(router, "conf t\rno cdp run\rend\rshow cdp neighbors\r")
 
 
-def test_the_log_names_inert_lines() -> None:
+def test_log_names_inert_lines() -> None:
     log = parsed("show logging")
     assert log["logging"]["buffer"]["messages_logged"] == 2
     assert log["logs"] == [

@@ -25,12 +25,12 @@ from qoslab.genie import mls_qos
 from qoslab.genie.queueing import parse_queue
 from qoslab.genie.show_parser import parse
 from qoslab.model.experiment import Topology
-from qoslab.model.instants import Demand, demand, traffic_time
+from qoslab.model.instants import MeasurementDemand, measurement_demand, traffic_time
 from qoslab.model.metrics import ClassSelector
 from qoslab.model.units import Duration
 from qoslab.results import Cell, tables
-from qoslab.run.cell.periodic_show import LOAD, ShowSampler, period_s, reading_commands, reading_times
-from qoslab.run.devices.collector import Observed
+from qoslab.run.cell.periodic_show import LOAD, ShowSampler, reading_commands, reading_interval_s, reading_times
+from qoslab.run.devices.collector import RouterAnswer
 from qoslab.schema import CellIdentity, load_sweep
 
 TOP = Path(__file__).parents[2]
@@ -52,10 +52,12 @@ class TestWhen:
         apart = [after - before for before, after in zip([0.0, *times], times, strict=False)]
         assert max(apart) <= every * 1.0001 and min(apart) > 0
 
-    def test_an_expected_trigger_has_a_reading_on_each_side(self) -> None:
+    def test_expected_trigger_has_a_reading_on_each_side(self) -> None:
         experiment = load_sweep(TOP / "experiments/policing-vs-shaping.yml", {}).experiment
-        demands = {arm.name: demand(experiment, arm.name) for arm in experiment.arms}
-        assert demands["shaped"] == Demand(times_s=(5.7,)) and demands["policed"] == Demand(by_counter=True)
+        demands = {arm.name: measurement_demand(experiment, arm.name) for arm in experiment.arms}
+        assert demands["shaped"] == MeasurementDemand(times_s=(5.7,)) and demands["policed"] == MeasurementDemand(
+            by_counter=True
+        )
         assert reading_times(30.0, 10.0, [6.0]) == [5.5, 6.5, 10.0, 20.0, 30.0]
         # One that is near enough is not taken twice, and none is due before the traffic or after it.
         assert reading_times(30.0, 10.0, [10.0, 9.4, 0.3, 29.8, 40.0]) == [0.8, 8.9, 9.5, 10.0, 10.5, 20.0, 29.3, 30.0]
@@ -68,7 +70,7 @@ class TestWhen:
         experiment = load_sweep(TOP / "experiments/hqf-fair-queue.yml", {}).experiment
         arm = experiment.arm("load")
         length_s, traffic_s = experiment.duration.seconds, traffic_time(experiment, arm).seconds
-        times = reading_times(length_s, 10.0, demand(experiment, "load").times_s, traffic_s)
+        times = reading_times(length_s, 10.0, measurement_demand(experiment, "load").times_s, traffic_s)
         assert traffic_s == 2 * length_s and [each for each in times if 110 < each < 120] == [114.5, 115.5]
 
     @given(st.floats(1, 600), st.floats(0.5, 60), st.lists(st.floats(0.1, 600), max_size=4))
@@ -84,15 +86,17 @@ class TestWhen:
                 ]
                 assert apart and max(apart) < APART_S - 1
 
-    def test_a_counter_trigger_is_between_near_readings(self) -> None:
+    def test_counter_trigger_is_between_near_readings(self) -> None:
         """Place a counter trigger between readings: its time is unknown beforehand.
 
         The inventory's interval is used first, since reading costs the router time.
         """
-        often, seldom = Demand(by_counter=True), Demand(times_s=(5.7,))
-        assert period_s(None, seldom) == 10 and 0 < period_s(None, often) < APART_S - 0.4
+        often, seldom = MeasurementDemand(by_counter=True), MeasurementDemand(times_s=(5.7,))
+        assert reading_interval_s(None, seldom) == 10 and 0 < reading_interval_s(None, often) < APART_S - 0.4
         for stated in ("0 s", "1 s", "30 s"):
-            assert {period_s(Duration.parse(stated), each) for each in (often, seldom)} == {float(stated[:-2])}
+            assert {reading_interval_s(Duration.parse(stated), each) for each in (often, seldom)} == {
+                float(stated[:-2])
+            }
 
     def test_no_reading_is_planned_during_traffic(self) -> None:
         assert reading_times(30.0, 0.0) == reading_times(30.0, 0.0, [6.0]) == []
@@ -125,18 +129,20 @@ class Router:
         self.asked: list[str] = []
         self._fails_after = fails_after
 
-    def show(self, device: str, command: str) -> Observed:
+    def show(self, device: str, command: str) -> RouterAnswer:
         if len(self.asked) >= self._fails_after:
             raise DeviceError(f"{device} has hung up")
         self.asked.append(command)
         raw = self.answers.get(command)
         at = len(self.asked) * SECOND
         if raw is None:
-            return Observed("% Invalid input", None, "the router refused the command: % Invalid input", at, at + 10)
-        return Observed(raw, None, "", at, at + SECOND // 50)
+            return RouterAnswer("% Invalid input", None, "the router refused the command: % Invalid input", at, at + 10)
+        return RouterAnswer(raw, None, "", at, at + SECOND // 50)
 
-    def parse(self, device: str, command: str, text: str) -> Observed:
-        return Observed(text, {"said": text} if text else None, "" if text else "the parser recognised nothing in it")
+    def parse(self, device: str, command: str, text: str) -> RouterAnswer:
+        return RouterAnswer(
+            text, {"said": text} if text else None, "" if text else "the parser recognised nothing in it"
+        )
 
 
 class TestSampler:
@@ -145,10 +151,16 @@ class TestSampler:
         cell = Cell(folder, CellIdentity("a", (), 1))
         every = {"R1": Duration.parse("10 s")}
         return ShowSampler(
-            router, topology("policing-vs-shaping"), every, cell, Demand(), length_s=TRAFFIC_S, traffic_s=TRAFFIC_S
+            router,
+            topology("policing-vs-shaping"),
+            every,
+            cell,
+            MeasurementDemand(),
+            length_s=TRAFFIC_S,
+            traffic_s=TRAFFIC_S,
         )
 
-    def test_an_unanswered_command_is_not_repeated(self, tmp_path: Path) -> None:
+    def test_unanswered_command_is_not_repeated(self, tmp_path: Path) -> None:
         busy = "CPU utilization for five seconds: 12%/3%; one minute: 5%; five minutes: 4%\n"
         interface = "show interfaces FastEthernet0/1"
         router = Router({interface: "counters", "show policy-map interface": "", LOAD: busy})
@@ -163,7 +175,7 @@ class TestSampler:
         assert [each["command"] for each in kept] == [interface, interface]
         assert kept[0]["parsed"] == {"said": "counters"} and kept[0]["after_ns"] - kept[0]["before_ns"] == SECOND // 50
 
-    def test_a_disconnecting_router_ends_the_readings_and_is_reported(self, tmp_path: Path) -> None:
+    def test_disconnecting_router_ends_the_readings_and_is_reported(self, tmp_path: Path) -> None:
         router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=6)
         with self.sampler(router, tmp_path) as sampler:
             sampler.ready()
@@ -319,7 +331,7 @@ class TestRows:
         between = reading(policy, {}, 1.0) | {"before_ns": 3, "after_ns": 6}
         assert last_counted([between]) == 4
 
-    def test_an_empty_output_has_no_rows(self) -> None:
+    def test_empty_output_has_no_rows(self) -> None:
         statistics = "show mls qos interface GigabitEthernet1/0/15 statistics"
         prints = [
             (statistics, {}),
@@ -330,7 +342,7 @@ class TestRows:
         ]
         assert list(reading_rows("SW", [reading(*each, 1.0) for each in prints], 0, {}, nobodys)) == []
 
-    def test_interface_rows_are_computed(self) -> None:
+    def test_interface_rows_follow_from_two_readings(self) -> None:
         ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {}, nobodys)
         assert table == "interfaces"
         assert row["time_s"] == pytest.approx(4.0) and row["time_error_s"] == pytest.approx(0.01)
@@ -359,7 +371,7 @@ class TestRows:
             (2**40, 100, 100),
         ],
     )
-    def test_a_restarted_counter_continues_within_the_capacity_of_the_line(
+    def test_restarted_counter_continues_within_the_capacity_of_the_line(
         self, then: int, now: int, continued: int
     ) -> None:
         lines = {("R1", "FastEthernet0/1"): Line(1e8, 24)}
@@ -394,7 +406,7 @@ class TestRows:
         rows = reading_rows("R1", [reading("show policy-map interface", parsed, 1.0)], 0, lines, nobodys)
         assert [row["interface"] for _, row in rows] == ["Serial0/0.5", "Vlan7"]
 
-    def test_conversation_rows_are_computed(self) -> None:
+    def test_conversation_rows_follow_from_two_readings(self) -> None:
         # Two packets as the author prints them, the addresses of others, and one that is not IP.
         text = """  Output queue: 64/1000/64/12799 (size/max total/threshold/drops)
 
@@ -433,7 +445,7 @@ class TestRows:
         ]
         assert {(each["device"], each["interface"], each["time_s"]) for each in found} == {("a1", "Serial0/1/0", 2.0)}
 
-    def test_switch_rows_are_computed(self) -> None:
+    def test_switch_rows_follow_from_two_readings(self) -> None:
         statistics = """GigabitEthernet1/0/15 (All statistics are in packets)
   output queues enqueued:
  queue:    threshold1   threshold2   threshold3

@@ -102,7 +102,7 @@ def test_schema_accepts_unknown_lines_everywhere() -> None:
 
 
 @pytest.mark.parametrize("marking", ["mpls experimental imposition 1", "fr-de", "atm-clp"])
-def test_an_unmodelled_mark_has_its_counter(marking: str) -> None:
+def test_unmodelled_mark_has_its_counter(marking: str) -> None:
     text = PRINT.replace(
         "        dscp ef\n          Packets marked 40\n", f"        {marking}\n          Packets marked 40\n"
     )
@@ -112,7 +112,7 @@ def test_an_unmodelled_mark_has_its_counter(marking: str) -> None:
     assert voice["police"]["conformed"]["packets"] == 37
 
 
-def test_the_counter_of_an_unknown_mark_does_not_replace_that_of_a_known_one() -> None:
+def test_counter_of_an_unknown_mark_does_not_replace_that_of_a_known_one() -> None:
     text = PRINT.replace("Packets marked 40\n", "Packets marked 40\n        fr-de\n          Packets marked 2\n")
     voice = parsed(text)["Serial0/0"]["service_policy"]["output"]["policy_name"]["WAN"]["class_map"]["VOICE"]
     assert voice["qos_set"] == {"dscp": {"ef": {"packets_marked": 40}}}
@@ -169,7 +169,7 @@ def test_interface_blocks_have_several_headings(head: str, name: str) -> None:
     assert found[name]["service_policy"]["input"]["policy_name"]["IN"]["class_map"]["class-default"]["packets"] == 7
 
 
-def test_the_policy_of_the_control_plane_is_parsed() -> None:
+def test_policy_of_the_control_plane_is_parsed() -> None:
     found = parsed(f" Control Plane \n{CONTROL_PLANE}", "show policy-map control-plane")
     assert list(found) == ["Control Plane"]
 

@@ -17,26 +17,26 @@ from test_sweep import GRID
 from experiment_files import experiment_file, simulated_experiments
 from levels import every
 from qoslab.cli import main
-from qoslab.cli.options import Choice
+from qoslab.cli.options import CellChoice
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, ExperimentError, UserError
 from qoslab.lab_kinds import lab_kind
 from qoslab.lab_kinds.base import REPORT_CELL_S, REPORT_S
-from qoslab.lab_kinds.simulated import AROUND_S, WORKERS_UP_S, Simulated
-from qoslab.lab_kinds.virtual import Virtual
+from qoslab.lab_kinds.simulated import PROCESS_OVERHEAD_S, WORKERS_UP_S, SimulatedKind
+from qoslab.lab_kinds.virtual import VirtualKind
 from qoslab.model.experiment import Flow
 from qoslab.model.expressions import show_value
 from qoslab.model.steps import SIMULATION
 from qoslab.plan import Options, Plan, make_plan
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, RunOptions, Step
-from qoslab.run.costs import learnt_costs
+from qoslab.run.costs import simulation_costs
 from qoslab.run.task import CellTask, make_task
 from qoslab.schema import Sweep, load_sweep
-from qoslab.simulation.history import History
+from qoslab.simulation.history import SampleHistory
 from qoslab.simulation.result import SimulationError, read_flow, read_result
-from qoslab.simulation.routers import configured
+from qoslab.simulation.routers import configured_router
 from qoslab.simulation.scenario import EPOCH_NS, build_scenario, configured_routers, scenario_seed
-from qoslab.simulation.show_answers import answer, blank_history
+from qoslab.simulation.show_answers import answer_show, empty_history
 from qoslab.traffic import TrafficError
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ VERSIONS = {"qos-sim": "qos-sim 0.1.0"}
 
 
 def sweep(name: str, sets: dict[str, str] | None = None) -> Sweep:
-    return load_sweep(EXPERIMENTS / f"{name}.yml", sets, lab_kind(Simulated.name).check)
+    return load_sweep(EXPERIMENTS / f"{name}.yml", sets, lab_kind(SimulatedKind.name).check)
 
 
 def tasks(name: str, sets: dict[str, str] | None = None, **options: Any) -> list[CellTask]:
-    plan = make_plan(sweep(name, sets), Options(lab=Simulated.name, **options))
+    plan = make_plan(sweep(name, sets), Options(lab=SimulatedKind.name, **options))
     return [make_task(cell, VERSIONS) for cell in plan.cells]
 
 
@@ -91,7 +91,7 @@ def test_static_routes_and_a_serial_line_are_simulated() -> None:
     assert {port["clock_rate_bps"] for port in ports} == {line["rate_bps"]}
 
 
-def test_a_flow_of_ipv6_has_its_addresses_and_routes() -> None:
+def test_flow_of_ipv6_has_its_addresses_and_routes() -> None:
     (task,) = tasks("ipv6-policing", only=(("family", "6"), ("payload", "1400 B")))
     made = scenario(task)
     (flow,) = made["flows"]
@@ -114,11 +114,11 @@ def test_unsimulated_parts_of_ipv6_are_reported() -> None:
         ("interface fa0/0\nipv6 address 2001:db8:99::1/64", "a second IPv6 address on FastEthernet0/0"),
         ("ipv6 route 2001:db8:9::/48 fa0/0 fe80::9", "a route via the link-local address FE80::9"),
     ):
-        router = configured(tasks("ipv6-policing")[0].experiment.topology, "R1", lines)
+        router = configured_router(tasks("ipv6-policing")[0].experiment.topology, "R1", lines)
         assert problem in list(router.problems)
 
 
-def test_a_simulated_flood_equals_that_of_the_program() -> None:
+def test_simulated_flood_equals_that_of_the_program() -> None:
     sets = {
         "arms.policed.traffic": "[{name: a, tool: flood, protocol: udp, from: client, to: server, size: 570 B, "
         "rate: 1 Mb/s}, {name: b, tool: flood, protocol: udp, from: client, to: server, delay: 2 ms, "
@@ -186,11 +186,11 @@ def test_host_probe_and_responder_are_simulated() -> None:
 # What is refused
 
 
-def test_a_switched_port_is_reported() -> None:
+def test_switched_port_is_reported() -> None:
     topology = tasks("srr-3750")[0].experiment.topology
-    reported = list(configured(topology, "SW", "interface GigabitEthernet1/0/1\n switchport\n").problems)
+    reported = list(configured_router(topology, "SW", "interface GigabitEthernet1/0/1\n switchport\n").problems)
     assert reported == ["GigabitEthernet1/0/1, not a routed port"]
-    assert not list(configured(topology, "SW", "").problems)
+    assert not list(configured_router(topology, "SW", "").problems)
 
 
 def test_every_experiment_file_without_a_kernel_can_be_simulated() -> None:
@@ -198,7 +198,7 @@ def test_every_experiment_file_without_a_kernel_can_be_simulated() -> None:
         assert sweep(file.stem).experiment.arms, file
 
 
-def test_a_kernel_is_refused_with_the_alternative_named() -> None:
+def test_kernel_is_refused_with_the_alternative_named() -> None:
     with pytest.raises(ExperimentError, match="use --lab virtual for the kernel's queueing, or the platform engine"):
         sweep("ios-and-kernel")
 
@@ -240,26 +240,27 @@ def test_results_of_two_labs_and_of_two_simulators_are_never_mixed(tmp_path: Pat
     made = load_sweep(experiment_file(tmp_path, "grid.yml", GRID))
     tools = {"iperf3": "iperf 3.12", **VERSIONS}
     keys = {
-        lab: make_task(make_plan(made, Options(lab=lab)).cells[0], tools).key for lab in (Virtual.name, Simulated.name)
+        lab: make_task(make_plan(made, Options(lab=lab)).cells[0], tools).key
+        for lab in (VirtualKind.name, SimulatedKind.name)
     }
-    assert keys[Virtual.name] != keys[Simulated.name]
-    cell = make_plan(made, Options(lab=Simulated.name)).cells[0]
-    assert make_task(cell, {**tools, "iperf3": "another"}).key == keys[Simulated.name], "no iperf runs"
-    assert make_task(cell, {**tools, "qos-sim": "another"}).key != keys[Simulated.name]
+    assert keys[VirtualKind.name] != keys[SimulatedKind.name]
+    cell = make_plan(made, Options(lab=SimulatedKind.name)).cells[0]
+    assert make_task(cell, {**tools, "iperf3": "another"}).key == keys[SimulatedKind.name], "no iperf runs"
+    assert make_task(cell, {**tools, "qos-sim": "another"}).key != keys[SimulatedKind.name]
 
 
-def test_a_resumed_run_stays_in_its_lab() -> None:
+def test_resumed_run_stays_in_its_lab() -> None:
     file = TOP / "experiments/policing-vs-shaping.yml"
-    recorded = Choice(lab=Simulated.name).recorded(file, ["a=b"])
-    assert Choice().after(recorded).lab == Simulated.name
-    assert Choice().recorded(file, ()).lab == Virtual.name
-    assert Choice().after(RunOptions(file="a")).lab == Virtual.name, "runs had no kind of lab once"
+    recorded = CellChoice(lab=SimulatedKind.name).recorded(file, ["a=b"])
+    assert CellChoice().after(recorded).lab == SimulatedKind.name
+    assert CellChoice().recorded(file, ()).lab == VirtualKind.name
+    assert CellChoice().after(RunOptions(file="a")).lab == VirtualKind.name, "runs had no kind of lab once"
     with pytest.raises(UserError, match="found --lab virtual for a run with --lab simulated"):
-        Choice(lab=Virtual.name).after(recorded)
+        CellChoice(lab=VirtualKind.name).after(recorded)
 
 
 def planned(file: Path, costs: dict[str, float]) -> Plan:
-    return make_plan(load_sweep(file), Options(lab=Simulated.name, costs=costs))
+    return make_plan(load_sweep(file), Options(lab=SimulatedKind.name, costs=costs))
 
 
 def test_duration_of_simulated_cells_is_learnt(tmp_path: Path) -> None:
@@ -277,19 +278,25 @@ def test_duration_of_simulated_cells_is_learnt(tmp_path: Path) -> None:
         step = Step.model_validate({"name": SIMULATION, "started": started, "ended": "2026-11-21T11:00:02Z"})
         place.write_record(
             CellRecord(
-                arm=cell.arm, repetition=1, key=task.key, lab=Simulated.name, virtual_s=4.0, valid=True, steps=(step,)
+                arm=cell.arm,
+                repetition=1,
+                key=task.key,
+                lab=SimulatedKind.name,
+                virtual_s=4.0,
+                valid=True,
+                steps=(step,),
             )
         )
         where = str(place.path.relative_to(folder.path))
         values = {name: show_value(value) for name, value in cell.identity.parameters}
         summaries.append(CellSummary(arm=cell.arm, parameters=values, repetition=1, folder=where, valid=True))
     folder.write_manifest(
-        Manifest(experiment=plan.experiment, lab=Simulated.name, started=step.started, cells=tuple(summaries))
+        Manifest(experiment=plan.experiment, lab=SimulatedKind.name, started=step.started, cells=tuple(summaries))
     )
-    costs = learnt_costs(tmp_path / "runs", "grid")
+    costs = simulation_costs(tmp_path / "runs", "grid")
     assert costs == {plan.cells[0].arm: pytest.approx(0.5, rel=0.01)}
     again = planned(file, costs)
-    each = again.experiment.duration.seconds / 2 + 2 * AROUND_S
+    each = again.experiment.duration.seconds / 2 + 2 * PROCESS_OVERHEAD_S
     assert again.cells[0].seconds == pytest.approx(each, rel=0.01)
     around = WORKERS_UP_S + REPORT_S + REPORT_CELL_S * len(again.cells)
     assert again.seconds == pytest.approx(len(again.cells) * each + around, rel=0.01)
@@ -319,31 +326,31 @@ def test_scenario_imports_no_lab_module() -> None:
 def test_simulated_show_commands_equal_those_of_a_router() -> None:
     (task,) = tasks("policing-vs-shaping", arms=("policed",))
     node = task.experiment.topology.nodes["R1"]
-    router = configured(task.experiment.topology, "R1", task.configurations["R1"])
-    blank = blank_history(node, router)
+    router = configured_router(task.experiment.topology, "R1", task.configurations["R1"])
+    blank = empty_history(node, router)
     (sample,) = blank.samples
     later = json.loads(json.dumps(sample)) | {"time_ns": EPOCH_NS + 5 * 10**9}
     later["interfaces"]["FastEthernet0/0"]["input"]["packets"] = 7
-    shown = answer(node, router, "show interfaces FastEthernet0/0", History([sample, later]))
+    shown = answer_show(node, router, "show interfaces FastEthernet0/0", SampleHistory([sample, later]))
     assert "Last input 00:00:00, output never" in shown and "     7 packets input, 0 bytes\n" in shown
-    assert "is directly connected, FastEthernet0/1" in answer(node, router, "show ip route", blank)
-    assert "police cir 1000000" in answer(node, router, "show running-config", blank)
-    assert "Invalid input detected" in answer(node, router, "show nonsense", blank)
+    assert "is directly connected, FastEthernet0/1" in answer_show(node, router, "show ip route", blank)
+    assert "police cir 1000000" in answer_show(node, router, "show running-config", blank)
+    assert "Invalid input detected" in answer_show(node, router, "show nonsense", blank)
 
 
 def test_processor_share_is_that_at_process_level() -> None:
     (task,) = tasks("tx-ring-limit", arms=("cbr",), only=(("line", "512 kb/s"), ("ring", "2")))
     node = task.experiment.topology.nodes["a1"]
-    router = configured(task.experiment.topology, "a1", task.configurations["a1"])
-    (sample,) = blank_history(node, router).samples
+    router = configured_router(task.experiment.topology, "a1", task.configurations["a1"])
+    (sample,) = empty_history(node, router).samples
     samples = [sample | {"time_ns": EPOCH_NS + second * 10**9} for second in range(9)]
     # Half of the time up to second 4, then none, then all of second 8.
     busy = [min(second, 4) * 500_000_000 + (second == 8) * 10**9 for second in range(9)]
-    history = History(samples, process_busy_ns=busy)
-    shown = answer(node, router, "show processes cpu", history)
+    history = SampleHistory(samples, process_busy_ns=busy)
+    shown = answer_show(node, router, "show processes cpu", history)
     assert "five seconds: 30%/0%; one minute: 38%; five minutes: 38%" in shown
-    assert "five seconds: 50%/0%" in answer(node, router, "show processes cpu", history.until(4 * 10**9))
-    assert "five seconds: 0%/0%" in answer(node, router, "show processes cpu", history.until(0))
+    assert "five seconds: 50%/0%" in answer_show(node, router, "show processes cpu", history.until(4 * 10**9))
+    assert "five seconds: 0%/0%" in answer_show(node, router, "show processes cpu", history.until(0))
 
 
 STREAM = {
@@ -399,6 +406,6 @@ def test_malformed_values_are_refused(change: dict[str, Any]) -> None:
 
 
 @given(st.text() | st.binary().map(repr) | st.sampled_from(["{}", "[]", '{"program": "qos-sim", "format": 2}']))
-def test_an_invalid_result_is_reported(text: str) -> None:
+def test_invalid_result_is_reported(text: str) -> None:
     with pytest.raises(SimulationError, match="its output is not a result"):
         read_result(text)

@@ -32,7 +32,7 @@ def test_login_allows_three_attempts(tmp_path: Path) -> None:
         assert device.asked == 3 == sshd.TRIES
 
 
-def test_a_client_without_login_is_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_without_login_is_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sshd, "LOGIN_S", 1)
     with FakeDevice(tmp_path) as device, socket.create_connection(("127.0.0.1", device.ssh), SOON_S) as client:
         text = b""

@@ -98,7 +98,7 @@ def test_non_finite_values_are_refused() -> None:
     assert refused(difference, [[1.0]], [1.0]) == refused(warm_up, [[]]) == rows
 
 
-def test_counts_of_any_size_are_values() -> None:
+def test_integers_of_any_size_are_accepted() -> None:
     assert estimate([2**100, 3 * 2**100]).value == 2.0**101
     assert difference([3 * 2**100], [2**100]).median == 2.0**101
 
@@ -187,7 +187,7 @@ def test_burst_before_a_steady_series_is_trimmed() -> None:
 
 
 @pytest.mark.parametrize("length", [8, 10, 15, 20])
-def test_compensating_samples_are_steady(length: int) -> None:
+def test_series_with_compensating_samples_is_steady(length: int) -> None:
     """Judge dependent samples: a packet late in one second arrives in the next, but the level is constant."""
     random = np.random.default_rng(7)
     series = [1.0 + np.diff(random.uniform(0, 0.1, length + 1)) for _ in range(40)]
@@ -217,7 +217,7 @@ def test_bucket_burst_is_excluded_from_steady_goodput(seed: int, credit: float) 
     assert abs(float(series[start:].mean()) - 1.0) <= 0.1 / (40 - start) + 1e-9
 
 
-def test_steady_series_loses_nothing() -> None:
+def test_steady_series_is_not_trimmed() -> None:
     found = warm_up(np.random.default_rng(9).normal(10, 0.1, size=60))
     assert found.samples == 0
     assert found.steady
@@ -229,7 +229,7 @@ def test_series_that_keeps_growing_is_not_called_steady() -> None:
     assert found.samples == 0
 
 
-def test_series_of_one_value_is_steady() -> None:
+def test_constant_series_is_steady() -> None:
     assert warm_up([3.0] * 20) == WarmUp(0, steady=True, p_value=1.0)
 
 
@@ -297,7 +297,7 @@ def test_unrepeated_cells_vary_like_a_sample() -> None:
     assert (found.low, found.high) == (pytest.approx(91 - half), pytest.approx(91 + half))
 
 
-def test_the_average_of_cells_may_be_their_median() -> None:
+def test_average_of_cells_may_be_their_median() -> None:
     found = average([[1.0], [2.0], [9.0]], statistic="median")
     assert (found.value, found.over, found.low < 2.0 < found.high) == (2.0, "cells", True)
     # The cell in the middle was not repeated: it is taken to vary as the other does.
@@ -328,7 +328,7 @@ def test_ratio_of_two_arms_has_an_interval() -> None:
     assert ratio([[4.0], [8.0]], [[2.0]]) == Estimate(3.0, NAN, NAN, 3)
 
 
-def test_a_ratio_over_a_possible_zero_has_no_interval() -> None:
+def test_ratio_over_a_possible_zero_has_no_interval() -> None:
     assert ratio([[4.0, 4.0]], [[1.0, 3.0]]) == Estimate(2.0, NAN, NAN, 4)
 
 
@@ -340,7 +340,7 @@ def test_ratio_over_zero_is_missing_without_a_warning() -> None:
     assert ratio([[1.0, 2.0]], [[0.0, 4.0]]) == Estimate(0.75, NAN, NAN, 4)
 
 
-def test_a_series_with_zero_sum_of_autocovariances_is_judged() -> None:
+def test_series_with_zero_sum_of_autocovariances_is_judged() -> None:
     """Judge a simulated flow's series, with segments of eight at a time: the rule for the number of lags divides by
     zero for it.
     """
@@ -353,7 +353,7 @@ SERIES = st.lists(st.floats(-1e6, 1e6), min_size=LEAST_STEADY, max_size=60)
 
 
 @given(SERIES)
-def test_the_probability_of_a_level_is_that_of_statsmodels(values: list[float]) -> None:
+def test_probability_of_a_level_is_that_of_statsmodels(values: list[float]) -> None:
     from statsmodels.tsa.stattools import kpss
 
     data = np.array(values)
@@ -372,12 +372,12 @@ def test_the_probability_of_a_level_is_that_of_statsmodels(values: list[float]) 
     assert level_probability(data) == pytest.approx(theirs.pvalue, rel=1e-6)
 
 
-def test_a_series_that_never_changes_is_a_level() -> None:
+def test_series_that_never_changes_is_a_level() -> None:
     assert level_probability(np.full(12, 3.0)) == 1.0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=40))
-def test_an_outlier_is_recognised_by_the_deviation_of_scipy(values: list[float]) -> None:
+def test_outlier_is_recognised_by_the_deviation_of_scipy(values: list[float]) -> None:
     from scipy import stats
 
     value, others = values[0], np.array(values[1:])

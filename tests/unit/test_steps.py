@@ -18,12 +18,12 @@ import pytest
 from levels import every
 from qoslab.errors import ExperimentError
 from qoslab.lab_kinds import LABS, LabKind
-from qoslab.model.instants import DURING, during
+from qoslab.model.instants import DURING, observation_time
 from qoslab.model.units import Duration
 from qoslab.plan import Cell as PlannedCell
 from qoslab.plan import Options, make_plan
 from qoslab.results import Cell
-from qoslab.run.cell.journal import Journal, keys
+from qoslab.run.cell.journal import CellJournal, step_keys
 from qoslab.run.task import CellTask
 from qoslab.schema import load_sweep
 
@@ -78,13 +78,13 @@ def opened(module: ModuleType) -> Iterator[str]:
         yield str(getattr(module, call.args[0].id))
 
 
-def journal_of(cell: PlannedCell, folder: Path) -> Journal:
+def journal_of(cell: PlannedCell, folder: Path) -> CellJournal:
     task = CellTask(cell.identity, cell.experiment, {}, key="", lab=cell.lab)
-    return Journal(task, Cell(folder, cell.identity), lambda *_: None)
+    return CellJournal(task, Cell(folder, cell.identity), lambda *_: None)
 
 
 @pytest.mark.parametrize("kind", LABS.values(), ids=lambda kind: kind.name)
-def test_opened_steps_are_the_planned_ones(kind: LabKind, tmp_path: Path) -> None:
+def test_executed_steps_equal_the_planned_steps(kind: LabKind, tmp_path: Path) -> None:
     everything = [key for module in carried_out_by(kind.name) for key in opened(module)]
     planned_somewhere: set[str] = set()
     planned_cells = cells_of(kind)
@@ -94,7 +94,7 @@ def test_opened_steps_are_the_planned_ones(kind: LabKind, tmp_path: Path) -> Non
         for key in everything:
             with journal.step(key):
                 pass
-        planned = keys(cell.steps)
+        planned = step_keys(cell.steps)
         assert tuple(step.name for step in journal.steps) == planned, cell.name
         assert kind.turn & set(planned), "something of it keeps others from having traffic"
         assert [step.key for step in cell.steps] == sorted((step.key for step in cell.steps), key=planned.index)
@@ -102,7 +102,7 @@ def test_opened_steps_are_the_planned_ones(kind: LabKind, tmp_path: Path) -> Non
     assert planned_somewhere == set(everything)
 
 
-def test_the_modules_that_open_steps_are_found() -> None:
+def test_modules_that_open_steps_are_found() -> None:
     names = [module.__name__ for module in carried_out_by("virtual")]
     assert names == [f"{ROOMS[0]}measured", f"{ROOMS[1]}measure"]
     assert [module.__name__ for module in carried_out_by("simulated")] == [f"{ROOMS[0]}simulated"]
@@ -110,7 +110,7 @@ def test_the_modules_that_open_steps_are_found() -> None:
 
 def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
     cell = cells(DEFAULT, EXPERIMENTS[0])[0]
-    first, second, *_ = keys(cell.steps)
+    first, second, *_ = step_keys(cell.steps)
     journal = journal_of(cell, tmp_path)
     with journal.step(second):
         pass
@@ -122,16 +122,16 @@ def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
 def test_interrupted_step_has_no_end(tmp_path: Path) -> None:
     cell = cells(DEFAULT, EXPERIMENTS[0])[0]
     journal = journal_of(cell, tmp_path)
-    with pytest.raises(KeyError), journal.step(keys(cell.steps)[0]):
+    with pytest.raises(KeyError), journal.step(step_keys(cell.steps)[0]):
         raise KeyError
     (step,) = journal.write(broken=True).steps
     assert step.ended is None
     assert (tmp_path / "cell.json").exists()
 
 
-def test_during_is_two_thirds_into_the_traffic() -> None:
-    assert during(Duration(30 * 10**9)) == Duration(20 * 10**9)
-    assert during(Duration(10)) == Duration(6)
+def test_trigger_during_is_two_thirds_into_the_traffic() -> None:
+    assert observation_time(Duration(30 * 10**9)) == Duration(20 * 10**9)
+    assert observation_time(Duration(10)) == Duration(6)
     assert 3 * DURING == 2
 
 

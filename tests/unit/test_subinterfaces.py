@@ -17,15 +17,15 @@ from qoslab.errors import ExperimentError
 from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.environment import Port
+from qoslab.ios.environment import PortState
 from qoslab.ios.model.device import Device, Generation
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
-from qoslab.ios.show.interfaces import show_ip_interface_brief, unwired
+from qoslab.ios.show.interfaces import show_ip_interface_brief, unwired_counters
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.subinterfaces import show_subinterface, show_vlans
 from qoslab.lab_kinds import lab_kind
-from qoslab.model.instants import Demand
+from qoslab.model.instants import MeasurementDemand
 from qoslab.platforms import MODELS
 from qoslab.schema import configuration_text, load_experiment, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers
@@ -159,7 +159,7 @@ def test_refused_commands_name_the_reason(text: str, message: str) -> None:
     check_refusal(device(), text, message)
 
 
-def test_a_child_needs_a_shaper_above() -> None:
+def test_child_needs_a_shaper_above() -> None:
     check_refusal(
         device(),
         "interface Fa0/1.1\nservice-policy output Plain",
@@ -177,7 +177,7 @@ def test_help_spells_dot1q_like_the_device() -> None:
 
 def test_subinterface_without_vlan_has_no_address() -> None:
     changed = device()
-    apply(changed, "interface Fa0/0.100\nno encapsulation dot1Q 100")
+    apply_config(changed, "interface Fa0/0.100\nno encapsulation dot1Q 100")
     interface = changed.interfaces["FastEthernet0/0.100"]
     assert (interface.vlan, interface.address, interface.service_policy_output) == (None, None, "Shape")
 
@@ -198,16 +198,16 @@ def test_subinterface_without_vlan_has_no_address() -> None:
 def test_every_subinterface_change_is_undone(text: str) -> None:
     before = device()
     after = before.copy()
-    apply(after, text)
+    apply_config(after, text)
     assert after != before
     restored = after.copy()
-    apply(restored, "\n".join(undo_lines(render(before), render(after), before.hardware)))
+    apply_config(restored, "\n".join(undo_lines(render(before), render(after), before.hardware)))
     assert restored == before
 
 
 def test_removed_subinterface_removes_its_routes() -> None:
     changed = device()
-    apply(changed, "ip route 10.9.0.0 255.255.0.0 Fa0/0.100\nno interface Fa0/0.100")
+    apply_config(changed, "ip route 10.9.0.0 255.255.0.0 Fa0/0.100\nno interface Fa0/0.100")
     assert (changed.routes, "FastEthernet0/0.100" in changed.interfaces) == ([], False)
 
 
@@ -217,7 +217,7 @@ def test_removed_subinterface_removes_its_routes() -> None:
 def counters(router: Device) -> dict[str, Any]:
     chassis = MODELS["3725"]
     return {
-        name: unwired(each, chassis, router.subinterfaces(name))
+        name: unwired_counters(each, chassis, router.subinterfaces(name))
         for name, each in router.interfaces.items()
         if each.parent is None and not each.serial
     }
@@ -225,7 +225,7 @@ def counters(router: Device) -> dict[str, Any]:
 
 def test_genie_parses_show_interfaces_of_a_subinterface() -> None:
     router = device()
-    port = Port(mac="02:00:00:00:00:01", carrier=True, mtu=1500)
+    port = PortState(mac="02:00:00:00:00:01", carrier=True, mtu=1500)
     shown = show_subinterface(
         router, router.interfaces["FastEthernet0/0.100"], MODELS["3725"], port, "never", "Kbit/sec"
     )
@@ -248,10 +248,10 @@ def test_genie_parses_show_interfaces_of_a_subinterface() -> None:
     assert (found["oper_status"], found["bandwidth"], list(found["ipv4"])) == ("up", 100000, ["10.1.0.1/24"])
 
 
-def test_a_subinterface_is_down_with_its_port() -> None:
+def test_subinterface_is_down_with_its_port() -> None:
     router = device()
     router.interfaces["FastEthernet0/0"].shutdown = True
-    port = Port(mac="02:00:00:00:00:01", carrier=True, mtu=1500)
+    port = PortState(mac="02:00:00:00:00:01", carrier=True, mtu=1500)
     shown = show_ip_interface_brief(router, {"FastEthernet0/0": port}, ())
     parsed = parse("ios", "show ip interface brief", shown).parsed
     assert parsed is not None
@@ -353,7 +353,7 @@ def test_simulation_has_the_vlans_of_both_ends() -> None:
     sweep = load_sweep(EXPERIMENTS / "dot1q-subinterfaces.yml", None, lab_kind("simulated").check)
     experiment = sweep.experiment
     texts = configuration_text(EXPERIMENTS / "dot1q-subinterfaces.yml", experiment, experiment.arms[0])
-    scenario = build_scenario(experiment, configured_routers(experiment, texts), 1, Demand())
+    scenario = build_scenario(experiment, configured_routers(experiment, texts), 1, MeasurementDemand())
     trunk = next(link for link in scenario["links"] if link["name"] == "trunk")
     assert ["address" in end for end in trunk["ends"]] == [False, False]
     assert trunk["vlans"] == [

@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from qoslab.errors import MachineError
-from qoslab.virtual_lab.supervision import Supervisor
+from qoslab.virtual_lab.supervision import SupervisorClient
 
 
 def test_namespace_limit_names_the_kernel_setting() -> None:
@@ -19,6 +19,6 @@ def test_namespace_limit_names_the_kernel_setting() -> None:
         error = "new network namespace: No space left on device"
         theirs.send(json.dumps({"ok": False, "errno": errno.ENOSPC, "error": error}).encode())
         with pytest.raises(MachineError) as raised:
-            Supervisor(ours, os.getpid()).request("create", namespaces=[])
+            SupervisorClient(ours, os.getpid()).request("create", namespaces=[])
     assert error in raised.value.message
     assert "user.max_net_namespaces" in raised.value.hint

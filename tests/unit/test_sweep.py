@@ -90,7 +90,7 @@ VALUES = {name: read_value(text) for name, text in {"pir": "1 Mb/s", "link": "10
         ("arm == 'dynamic' or false", True),
     ],
 )
-def test_expressions_have_units(text: str, value: object) -> None:
+def test_sweep_expressions_have_units(text: str, value: object) -> None:
     found = parse_expression(text).evaluate({**VALUES, "arm": "dynamic"})
     assert found == value and type(found) is type(value)
 
@@ -114,7 +114,7 @@ def test_expressions_have_units(text: str, value: object) -> None:
         ("(" * 40 + "1" + ")" * 40, "more than 32 nested brackets"),
     ],
 )
-def test_an_invalid_sweep_is_refused(text: str, message: str) -> None:
+def test_invalid_sweep_is_refused(text: str, message: str) -> None:
     with pytest.raises(ExpressionError, match=message):
         parse_expression(text).evaluate(VALUES)
 
@@ -140,7 +140,7 @@ def cells(sweep: Sweep) -> list[CellIdentity]:
     return [cell.identity for cell in make_plan(sweep).cells]
 
 
-def test_a_grid_becomes_cells(grid: Path) -> None:
+def test_grid_becomes_cells(grid: Path) -> None:
     sweep = load_sweep(grid)
     assert sweep.parameters == ("link", "rtt", "pir", "connections")
     found = cells(sweep)
@@ -216,7 +216,7 @@ OWN = """
 
 
 @pytest.mark.parametrize("first", [False, True], ids=["behind", "first"])
-def test_an_arm_with_separate_traffic_needs_no_parameter_of_the_others(tmp_path: Path, first: bool) -> None:
+def test_arm_with_its_own_traffic_does_not_need_parameters_of_other_arms(tmp_path: Path, first: bool) -> None:
     text = GRID.replace("arms:\n", "arms:" + OWN) if first else GRID + OWN.lstrip("\n")
     sweep = load_sweep(experiment_file(tmp_path, "grid.yml", text))
     cells = {cell.name: sweep.resolve(cell.identity) for cell in make_plan(sweep).cells}
@@ -231,14 +231,14 @@ def test_an_arm_with_separate_traffic_needs_no_parameter_of_the_others(tmp_path:
     assert len(digests) == len(cells)
 
 
-def test_unused_traffic_parameter_is_unknown(tmp_path: Path) -> None:
+def test_parameter_of_replaced_traffic_is_refused(tmp_path: Path) -> None:
     text = GRID.partition("arms:")[0] + "arms:" + OWN
     file = experiment_file(tmp_path, "grid.yml", text.replace("  connections: [1, 4]\n", ""))
     with pytest.raises(ExperimentError, match=r'traffic\.transfer\.streams: found "connections", expected a parameter'):
         load_sweep(file)
 
 
-def test_only_selects_cells(grid: Path) -> None:
+def test_option_only_selects_cells(grid: Path) -> None:
     sweep = load_sweep(grid)
 
     def chosen(*only: tuple[str, str]) -> int:
@@ -276,7 +276,7 @@ def digests(file: Path, sets: dict[str, str] | None = None) -> dict[str, str]:
     return {cell.folder: sweep.digest(cell) for cell in cells(sweep)}
 
 
-def test_the_digest_of_a_cell_changes_with_its_definition(grid: Path) -> None:
+def test_digest_of_a_cell_changes_with_its_definition(grid: Path) -> None:
     grid.write_text(GRID + CALM)
     before = digests(grid)
     assert len(set(before.values())) == len(before) == 13
@@ -340,7 +340,7 @@ def test_folders_of_cells_with_different_numbers_differ(one: float, other: float
 
 
 @pytest.mark.long
-def test_bookkeeping_is_linear(grid: Path) -> None:
+def test_cost_of_bookkeeping_grows_linearly_with_cells(grid: Path) -> None:
     """Plan ten thousand cells in a dry run; the benchmark measures its duration."""
     values = ", ".join(f"{number} Mb/s" for number in range(1, 51))
     many = ", ".join(map(str, range(1, 51)))
@@ -360,7 +360,7 @@ def test_bookkeeping_is_linear(grid: Path) -> None:
     assert time.monotonic() - began < 60
 
 
-def test_an_option_replaces_a_duration_that_is_a_parameter(tmp_path: Path) -> None:
+def test_option_replaces_a_duration_that_is_a_parameter(tmp_path: Path) -> None:
     text = GRID.replace("duration: 2 s", "duration: $(2 * rtt * 100)")
     sweep = load_sweep(experiment_file(tmp_path, "grid.yml", text))
     whole = make_plan(sweep, Options())

@@ -25,9 +25,7 @@ traffic:
 """
 
 
-def test_a_large_file_with_many_values_is_refused_with_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_file_with_many_values_is_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qoslab.schema.sweep.CHECK_LIMIT", 1000)
     flows = "".join(
         f"  - {{name: t{number}, tool: iperf3, from: client, to: server, streams: $(p)}}\n" for number in range(10)

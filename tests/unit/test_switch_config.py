@@ -18,7 +18,7 @@ from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render, render_interface
 from rollback_lines import undo_lines
 from switch_strategies import switch_hardware, switches
@@ -49,7 +49,7 @@ int gigabitethernet1/0/15
 
 def configured(text: str, base: str = "") -> Device:
     device = parse_config(base, switch_hardware())
-    apply(device, text)
+    apply_config(device, text)
     return device
 
 
@@ -62,13 +62,13 @@ def test_article_configuration_is_accepted_and_printed(golden: Callable[[Path, s
 
 @given(switches(macros=True))
 @QUIET
-def test_a_printed_configuration_parses_to_the_same_switch(device: Device) -> None:
+def test_printed_configuration_parses_to_the_same_switch(device: Device) -> None:
     text = render(device)
     again = parse_config(text, device.hardware)
     assert again == device
     assert render(again) == text
     # Ansible sends lines again: nothing changes.
-    apply(again, text)
+    apply_config(again, text)
     assert again == device
 
 
@@ -77,7 +77,7 @@ def test_a_printed_configuration_parses_to_the_same_switch(device: Device) -> No
 def test_rollback_lines_restore_the_configuration(before: Device, after: Device) -> None:
     lines = undo_lines(render(before), render(after), before.hardware)
     device = after.copy()
-    apply(device, "\n".join(lines))
+    apply_config(device, "\n".join(lines))
     assert device == before
     assert bool(lines) == (before != after)
 
@@ -169,7 +169,7 @@ interface gi1/0/2
 
 
 @pytest.mark.parametrize(("text", "refusal"), REFUSALS)
-def test_refusals_leave_nothing_behind(text: str, refusal: str) -> None:
+def test_refused_switch_lines_leave_no_configuration(text: str, refusal: str) -> None:
     session = ConfigSession(configured(BASE))
     *lines, last = text.splitlines()
     for line in lines:
@@ -205,7 +205,7 @@ def test_refusals_leave_nothing_behind(text: str, refusal: str) -> None:
         "line aux 0",
     ],
 )
-def test_a_switch_has_no_router_commands(text: str) -> None:
+def test_switch_has_no_router_commands(text: str) -> None:
     with pytest.raises(IosError):
         configured(text)
 
@@ -214,7 +214,7 @@ def test_a_switch_has_no_router_commands(text: str) -> None:
     "text",
     ["interface Fa0/0\nno switchport", "vlan 10"],
 )
-def test_a_router_has_no_switch_commands(text: str) -> None:
+def test_router_has_no_switch_commands(text: str) -> None:
     with pytest.raises(IosError):
         parse_config(text, hardware())
 
@@ -254,7 +254,7 @@ def test_interface_commands_are_stored_while_qos_is_off() -> None:
         ),
     ],
 )
-def test_a_port_keeps_its_commands_across_modes(text: str, lines: list[str]) -> None:
+def test_port_keeps_its_commands_across_modes(text: str, lines: list[str]) -> None:
     assert port_lines(text) == lines
 
 
@@ -264,7 +264,7 @@ def test_trust_and_policy_exclude_each_other_and_the_last_one_counts() -> None:
     port = device.interfaces["GigabitEthernet1/0/15"]
     assert port.port is not None
     assert (port.port.trust, port.service_policy_input) == (None, "Marked")
-    apply(device, "interface gi1/0/15\nmls qos trust cos")
+    apply_config(device, "interface gi1/0/15\nmls qos trust cos")
     port = device.interfaces["GigabitEthernet1/0/15"]
     assert port.port is not None
     assert (port.port.trust, port.service_policy_input) == ("cos", None)
@@ -334,7 +334,7 @@ def test_auto_qos_writes_the_lines_of_published_configurations() -> None:
     ):
         assert line in lines
     assert parse_config(render(device), device.hardware) == device
-    apply(device, "interface gi1/0/15\nno auto qos voip")
+    apply_config(device, "interface gi1/0/15\nno auto qos voip")
     assert port_lines("") == [line.strip() for line in render_interface(device, PORT).splitlines()[1:]]
     assert "mls qos" in render(device).splitlines()
 
@@ -353,11 +353,11 @@ def test_auto_qos_for_a_phone_polices_it_and_keeps_earlier_lines() -> None:
     assert " mls qos trust device cisco-phone\n" in text
     assert parse_config(text, device.hardware) == device
     lines = undo_lines(render(configured("")), text, device.hardware)
-    apply(device, "\n".join(lines))
+    apply_config(device, "\n".join(lines))
     assert device == configured("")
 
 
-def test_a_global_line_below_an_interface() -> None:
+def test_global_line_below_an_interface_leaves_interface_mode() -> None:
     device = configured("interface gi1/0/15\nqueue-set 2\nmls qos\nmls qos rewrite ip dscp\n")
     assert device.switch is not None
     assert device.switch.enabled

@@ -17,7 +17,7 @@ from genie.libs.parser.iosxe.show_interface_counters import ShowInterfacesCounte
 
 from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
-from qoslab.ios.parse import apply
+from qoslab.ios.parse import apply_config
 from qoslab.ios.show.catalyst import counters as switch_counters
 from qoslab.ios.show.catalyst.mls_qos import operational_text
 from qoslab.system.program_formats import SwitchPortCounters
@@ -68,7 +68,7 @@ interface gi1/0/17
 
 def counted() -> SwitchPortCounters:
     """Return possible counters after the article's last step: EF without loss, best effort with 276 drops."""
-    counters = switch_counters.idle()
+    counters = switch_counters.idle_counters()
     counters["dscp_in"][0], counters["dscp_in"][46] = 363949, 5532
     counters["dscp_out"][0], counters["dscp_out"][46] = 363673, 5532
     counters["cos_in"][0] = 369481
@@ -82,7 +82,7 @@ def counted() -> SwitchPortCounters:
 @pytest.fixture
 def switch() -> FakeRouter:
     router = FakeRouter("3750G")
-    apply(router.device, THE_FIX + FURTHER)
+    apply_config(router.device, THE_FIX + FURTHER)
     router.config = compile_device(router.device)
     output = {"packets": 369205, "bytes": 555123456, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 276}
     received = {"packets": 10, "bytes": 640, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
@@ -109,7 +109,7 @@ def stripped(text: str) -> list[str]:
 )
 def test_output_of_the_article_is_reproduced(command: str, recorded: str) -> None:
     router = FakeRouter("3750G")
-    apply(router.device, THE_FIX)
+    apply_config(router.device, THE_FIX)
     assert stripped(shown(router, command)) == stripped((RECORDED / f"{recorded}.txt").read_text())
 
 
@@ -157,7 +157,7 @@ def test_all_show_commands_equal_their_goldens(switch: FakeRouter, golden: Calla
 
 
 def test_settings_are_marked_as_inert_while_qos_is_off(switch: FakeRouter) -> None:
-    apply(switch.device, "no mls qos")
+    apply_config(switch.device, "no mls qos")
     text = shown(switch, "show mls qos interface gi1/0/15")
     assert "QoS is disabled. When QoS is enabled, following settings will be applied\n" in text
     assert shown(switch, "show mls qos").startswith("QoS is disabled\n")
@@ -176,7 +176,7 @@ def test_statistics_count_since_they_were_cleared() -> None:
     now["dscp_in"][46] += 7
     now["dropped"][1][0] += 3
     now["policer"] = {"in_profile": 1000, "out_of_profile": 12}
-    since = switch_counters.since(now, before)
+    since = switch_counters.subtract_counters(now, before)
     assert (sum(since["dscp_in"]), sum(map(sum, since["dropped"])), sum(map(sum, since["enqueued"]))) == (7, 3, 0)
     assert since["policer"] == {"in_profile": 100, "out_of_profile": 0}
 

@@ -10,7 +10,7 @@ from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.model.device import Device
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.catalyst.mls_qos import show_vlan
 from qoslab.ios.show.catalyst.policy import show_policy_map, show_policy_map_interface
@@ -98,10 +98,10 @@ def test_data_plane_has_policies_by_vlan_and_port() -> None:
         ("class-map New\nmatch input-interface" + " gi1/0/1" * 7, "Invalid input"),
     ],
 )
-def test_a_refusal_changes_nothing(text: str, refusal: str) -> None:
+def test_refused_vlan_line_changes_nothing(text: str, refusal: str) -> None:
     device = configured()
     with pytest.raises(IosError, match=refusal):
-        apply(device, text)
+        apply_config(device, text)
     for name in ("Ports", "Marks"):
         assert device.policy_maps[name] == configured().policy_maps[name]
     assert device.host_interfaces == configured().host_interfaces | {
@@ -113,13 +113,13 @@ def test_policy_applies_to_ports_or_vlans() -> None:
     plain = "policy-map Plain\n class Voice\n  trust dscp\n"
     device = configured(BASE + plain + "interface gi1/0/9\n service-policy input Plain\n")
     with pytest.raises(IosError, match="Plain is attached to a port"):
-        apply(device, "interface Vlan10\nno service-policy input\nservice-policy input Plain")
+        apply_config(device, "interface Vlan10\nno service-policy input\nservice-policy input Plain")
     device = configured(BASE + plain + "interface Vlan20\n service-policy input Plain\n")
     with pytest.raises(IosError, match="Plain is attached to a VLAN interface"):
-        apply(device, "interface gi1/0/9\nservice-policy input Plain")
+        apply_config(device, "interface gi1/0/9\nservice-policy input Plain")
 
 
-def test_a_port_that_becomes_vlan_based_loses_its_policy() -> None:
+def test_port_that_becomes_vlan_based_loses_its_policy() -> None:
     text = BASE + "policy-map Plain\n class Voice\n  trust dscp\ninterface gi1/0/9\n service-policy input Plain\n"
     device = configured(text + " mls qos vlan-based\n")
     assert device.interfaces["GigabitEthernet1/0/9"].service_policy_input is None
@@ -131,7 +131,7 @@ def test_vlan_policy_can_be_retyped_and_removed() -> None:
     for other in ("", BASE.replace("police 1000000", "police 5000000"), BASE.replace(" 10\n", " 20\n")):
         aim = configured(other)
         again = configured()
-        apply(again, "\n".join(undo_lines(render(aim), render(device), HARDWARE)))
+        apply_config(again, "\n".join(undo_lines(render(aim), render(device), HARDWARE)))
         assert again == aim
 
 
@@ -163,12 +163,12 @@ def test_show_policy_map_has_both_levels() -> None:
     ]
 
 
-def test_a_macro_does_not_attach_a_policy_to_a_vlan_based_port() -> None:
+def test_macro_does_not_attach_a_policy_to_a_vlan_based_port() -> None:
     device = configured()
-    apply(device, "interface gi1/0/1\nauto qos voip cisco-phone")
+    apply_config(device, "interface gi1/0/1\nauto qos voip cisco-phone")
     assert device.interfaces["GigabitEthernet1/0/1"].service_policy_input is None
     other = configured()
-    apply(other, "interface gi1/0/1\nno mls qos vlan-based\nauto qos voip cisco-phone\nmls qos vlan-based")
+    apply_config(other, "interface gi1/0/1\nno mls qos vlan-based\nauto qos voip cisco-phone\nmls qos vlan-based")
     assert other == device, "in whichever order"
 
 
@@ -185,4 +185,4 @@ def test_configurations_are_compared_by_meaning() -> None:
 @pytest.mark.parametrize("text", ["ipv6 access-list V6\n permit tcp any any", "class-map Voice\n match protocol ipv6"])
 def test_ipv6_is_not_classified(text: str) -> None:
     with pytest.raises(IosError, match="classifies IPv4 only"):
-        apply(configured(), text)
+        apply_config(configured(), text)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from qoslab.errors import ExperimentError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import MODELS
 from qoslab.schema.document import Document
-from qoslab.schema.loops import switched_loop
+from qoslab.schema.loops import loop_findings
 from qoslab.schema.topology import load_topology
 
 Ends = tuple[tuple[str, int], tuple[str, int]]
@@ -43,12 +43,12 @@ def found(links: list[Ends], configured: dict[str, str]) -> list[str]:
     rest = {"name": "e", "title": "t", "duration": "1 s", "traffic": [], "arms": [{"name": "a"}]}
     experiment = Experiment.model_validate_json(json.dumps({**rest, "topology": topology(links)}))
     devices = {name: device(configured.get(name, "")) for name in experiment.topology.nodes}
-    return [each.message for each in switched_loop(experiment, Document("f"), "a", devices)]
+    return [each.message for each in loop_findings(experiment, Document("f"), "a", devices)]
 
 
 def device(text: str) -> Device:
     switch = parse_config("", MODELS["3750G"].hardware())
-    apply(switch, text)
+    apply_config(switch, text)
     return switch
 
 
@@ -76,11 +76,11 @@ def test_parallel_links_are_a_loop() -> None:
         {"A": port(2, TRUNK, "switchport trunk native vlan 7"), "B": port(2, "switchport access vlan 9")},
     ],
 )
-def test_a_loop_is_broken_by_the_expected_changes(apart: dict[str, str]) -> None:
+def test_loop_is_broken_by_the_expected_changes(apart: dict[str, str]) -> None:
     assert found(PAIR, apart) == []
 
 
-def test_loop_can_be_open_in_one_direction() -> None:
+def test_link_that_forwards_in_one_direction_is_no_loop() -> None:
     # B takes the tag of its own VLAN 1 at an access port, and what it sends there is in VLAN 7 of A.
     assert len(found(PAIR, {"A": port(2, TRUNK, "switchport trunk native vlan 7")})) == 1
 
@@ -98,7 +98,7 @@ def test_tree_of_trunks_is_not_a_loop() -> None:
     assert found(tree, trunks) == []
 
 
-def test_a_topology_file_is_refused_at_the_link(tmp_path: Path) -> None:
+def test_topology_file_is_refused_at_the_link(tmp_path: Path) -> None:
     file = tmp_path / "ring.yml"
     file.write_text(
         "nodes:\n  A: {platform: ios, model: '3750G'}\n  B: {platform: ios, model: '3750G'}\nlinks:\n"
@@ -163,7 +163,7 @@ SOME_KINDS = st.tuples(st.sampled_from(sorted(PORTS)), st.sampled_from(sorted(PO
 
 @given(ends=st.lists(SOME_TWO, max_size=5), kinds=st.lists(SOME_KINDS, min_size=5, max_size=5))
 @example(ends=[("A", "B"), ("B", "C"), ("A", "C")], kinds=[("trunk", "as it comes")] * 5)
-def test_a_loop_is_found_exactly_if_a_broadcast_returns(
+def test_loop_is_found_exactly_if_a_broadcast_returns(
     ends: list[tuple[str, str]], kinds: list[tuple[str, str]]
 ) -> None:
     links: list[Ends] = [((near, number), (far, number)) for number, (near, far) in enumerate(ends, 1)]

@@ -92,7 +92,7 @@ def left(place: Path) -> dict[str, str]:
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("target", [NOTHING, Path("file/below")], ids=str)
 @pytest.mark.parametrize("command", WRITING)
-def test_an_unwritable_target_is_named(
+def test_unwritable_target_is_named(
     run: RunFolder,
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -130,7 +130,7 @@ def test_device_file_is_written_and_not_replaced(
         (Path("mine/out"), Path("mine"), "found no permission to write in the folder mine"),
     ],
 )
-def test_a_forbidden_target_is_refused(
+def test_forbidden_target_is_refused(
     run: RunFolder,
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -162,7 +162,7 @@ def little_room() -> Iterator[None]:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("command", [*WRITING, *FIXED])
-def test_a_full_disk_is_named_and_leaves_no_file(
+def test_full_disk_is_named_and_leaves_no_file(
     run: RunFolder, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     monkeypatch.chdir(place)
@@ -187,8 +187,8 @@ def test_generated_files_are_unchanged_on_a_full_disk(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     (tmp_path / "made.md").write_text("old")
-    monkeypatch.setattr("qoslab.cli.generate.checkout", lambda: tmp_path)
-    monkeypatch.setattr("qoslab.cli.generate._files", lambda top: [("made.md", "new")])
+    monkeypatch.setattr("qoslab.cli.generate.find_checkout", lambda: tmp_path)
+    monkeypatch.setattr("qoslab.cli.generate._generated_files", lambda top: [("made.md", "new")])
     monkeypatch.setattr(Disk, "create", full)
     assert main(["generate"]) == 2
     assert "made.md: cannot be written, the disk is full" in capsys.readouterr().err
@@ -206,7 +206,7 @@ def test_manual_pages_stay_on_a_full_disk(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("more", [False, True])
-def test_ci_file_is_complete_or_unchanged(tmp_path: Path, more: bool) -> None:
+def test_ci_output_file_is_complete_or_unchanged(tmp_path: Path, more: bool) -> None:
     file = tmp_path / "out.md"
     file.write_text("before\n")
     with little_room(), pytest.raises(UserError, match=f"^{file}: cannot be written, the disk is full"):

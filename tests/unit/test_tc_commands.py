@@ -13,7 +13,7 @@ from qoslab.ios.parse import parse_config
 from qoslab.tc.commands import TcError, compile_commands, is_tc, parse
 from qoslab.tc.commands.kinds import KINDS
 from qoslab.tc.commands.router_template import apply_template
-from qoslab.tc.commands.tc_units import UnitError, rate_bps, size_bytes, time_us
+from qoslab.tc.commands.tc_units import UnitError, parse_rate, parse_size, parse_time
 
 PORTS = ("Ethernet0", "Ethernet1")
 
@@ -34,20 +34,20 @@ def queue(options: str) -> Any:
 @pytest.mark.parametrize(
     ("read", "text", "value"),
     [
-        (rate_bps, "20mbit", 20_000_000),
-        (rate_bps, "20Mbit", 20_000_000),
-        (rate_bps, "1.5kbit", 1_500),
-        (rate_bps, "64kbps", 512_000),
-        (rate_bps, "1mibit", 1 << 20),
-        (rate_bps, "9600", 9_600),
-        (size_bytes, "1600b", 1_600),
-        (size_bytes, "32k", 32_768),
-        (size_bytes, "4mb", 4 << 20),
-        (size_bytes, "8kbit", 1_024),
-        (time_us, "5ms", 5_000),
-        (time_us, "100us", 100),
-        (time_us, "1.5s", 1_500_000),
-        (time_us, "250", 250),
+        (parse_rate, "20mbit", 20_000_000),
+        (parse_rate, "20Mbit", 20_000_000),
+        (parse_rate, "1.5kbit", 1_500),
+        (parse_rate, "64kbps", 512_000),
+        (parse_rate, "1mibit", 1 << 20),
+        (parse_rate, "9600", 9_600),
+        (parse_size, "1600b", 1_600),
+        (parse_size, "32k", 32_768),
+        (parse_size, "4mb", 4 << 20),
+        (parse_size, "8kbit", 1_024),
+        (parse_time, "5ms", 5_000),
+        (parse_time, "100us", 100),
+        (parse_time, "1.5s", 1_500_000),
+        (parse_time, "250", 250),
     ],
 )
 def test_units_equal_those_of_tc(read: Any, text: str, value: int) -> None:
@@ -55,9 +55,9 @@ def test_units_equal_those_of_tc(read: Any, text: str, value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "text"), [(rate_bps, "20 m"), (rate_bps, "fast"), (size_bytes, "-1"), (time_us, "5min")]
+    ("read", "text"), [(parse_rate, "20 m"), (parse_rate, "fast"), (parse_size, "-1"), (parse_time, "5min")]
 )
-def test_other_units_are_refused(read: Any, text: str) -> None:
+def test_unknown_tc_units_are_refused(read: Any, text: str) -> None:
     with pytest.raises(UnitError):
         read(text)
 
@@ -210,7 +210,7 @@ def test_red_weight_equals_that_of_tc() -> None:
         (["tc qdisc add dev eth0 root red limit 1000"], "1:38", "found no avpkt", ""),
     ],
 )
-def test_errors_have_a_position(lines: list[str], place: str, message: str, hint: str) -> None:
+def test_tc_command_errors_have_a_position(lines: list[str], place: str, message: str, hint: str) -> None:
     with pytest.raises(TcError) as caught:
         compiled(*lines)
     assert str(caught.value).startswith(f"r.tc:{place}: ")

@@ -14,43 +14,51 @@ from hypothesis import strategies as st
 
 from ios_strategies import devices
 from levels import examples
-from qoslab.cli import group
+from qoslab.cli import command_group
 from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device
 from qoslab.policy.effective import effective_policies
 from qoslab.policy.kernel_plan import plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
-from qoslab.tc.decision_lists import Decision, NotExpressibleError, Packets, access_list_decision, class_decision
+from qoslab.tc.decision_lists import (
+    DecisionList,
+    NotExpressibleError,
+    PacketFields,
+    access_list_decision,
+    class_decision,
+)
 from qoslab.tc.leaves import red_burst
 from qoslab.tc.objects import Control, Filter, HtbClass, Police
-from qoslab.tc.plan_lines import lines_of
-from qoslab.tc.plan_text import script
-from qoslab.tc.port_plan import Port
-from qoslab.tc.router_plan import Plan, plan
+from qoslab.tc.plan_lines import line_finder
+from qoslab.tc.plan_text import plan_script
+from qoslab.tc.port_plan import PlannedPort
+from qoslab.tc.router_plan import RouterPlan, plan
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "tc"
 POLICIES = sorted(GOLDENS.glob("*.ios"))
 
 
-def plan_device(device: Device) -> Plan:
+def plan_device(device: Device) -> RouterPlan:
     """Plan all interfaces of a device on lines with the rate of their bandwidth."""
     config = engine_config(compile_device(device))
     ports = [
-        Port(name, f"eth{number}", each["bandwidth_kbps"] * 1000, each["bandwidth_kbps"] * 1000)
+        PlannedPort(name, f"eth{number}", each["bandwidth_kbps"] * 1000, each["bandwidth_kbps"] * 1000)
         for number, (name, each) in enumerate(config["interfaces"].items())
     ]
     return plan(config, ports)
 
 
-def planned(text: str, rate_bps: int | None = None) -> Plan:
+def planned(text: str, rate_bps: int | None = None) -> RouterPlan:
     return plan_pasted(read_configuration(text), rate_bps, {})
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
 def test_script_of_a_policy_equals_the_golden(path: Path, golden: Callable[[Path, str], None]) -> None:
     configuration = read_configuration(path.read_text(encoding="utf-8"))
-    golden(path.with_suffix(".sh"), script(plan_pasted(configuration, None, {}), lines_of(configuration.reading)))
+    golden(
+        path.with_suffix(".sh"), plan_script(plan_pasted(configuration, None, {}), line_finder(configuration.reading))
+    )
 
 
 def commands(text: str, rate_bps: int | None = None) -> list[str]:
@@ -86,7 +94,7 @@ def test_refusal_names_the_action_and_the_class() -> None:
     assert "policy-map IN, class GOLD: police violate-action: single rate, three colours" in caught.value.message
 
 
-def test_a_single_rate_policer_with_one_action_is_one_bucket() -> None:
+def test_single_rate_policer_with_one_action_is_one_bucket() -> None:
     text = (
         "policy-map P\n class class-default\n  police 1000000 31250 62500 conform-action transmit exceed-action drop\n"
     )
@@ -107,7 +115,7 @@ def test_kernel_plan_of_a_switch_is_refused() -> None:
 
 def test_port_without_policy_has_line_and_default_queue() -> None:
     config: dict[str, Any] = {"router": "R1", "generation": "hqf", "interfaces": {}, "policy_maps": {}}
-    made = plan(config, [Port("FastEthernet0/0", "eth0", 100_000_000, 10_000_000)])
+    made = plan(config, [PlannedPort("FastEthernet0/0", "eth0", 100_000_000, 10_000_000)])
     assert [each.split(" dev ")[0] for each in made.commands()] == ["qdisc add", "class add", "class add", "qdisc add"]
     assert list(made.commands())[-1] == "qdisc add dev eth0 parent 1:10 handle 10: pfifo limit 40"
 
@@ -118,7 +126,7 @@ def test_serial_overhead_is_adjusted_on_an_ethernet_device() -> None:
     )
     configuration = read_configuration(text)
     config = compile_device(configuration.device)
-    made = plan(config, [Port("Serial0/0", "eth0", 1_544_000, 2_000_000, framing="ppp")])
+    made = plan(config, [PlannedPort("Serial0/0", "eth0", 1_544_000, 2_000_000, framing="ppp")])
     assert next(made.commands()) == "qdisc add dev eth0 root handle 1: stab overhead -10 htb default 0x10"
     assert "overhead 3" in list(made.commands())[1]
 
@@ -204,7 +212,7 @@ def matches(maps: dict[str, Any], name: str, packet: Packet) -> bool:
     return bool(found) and (any(found) if maps[name]["match"] == "any" else all(found))
 
 
-def has(packets: Packets, packet: Packet) -> bool:
+def has(packets: PacketFields, packet: Packet) -> bool:
     """Return whether a set contains a packet; its destination is 10.0.0.1 or 10.0.0.2, its source port 1024."""
     address = 0x0A000001 if packet["host"] else 0x0A000002
     return all(
@@ -221,7 +229,7 @@ def has(packets: Packets, packet: Packet) -> bool:
     )
 
 
-def decided(decision: Decision, packet: Packet) -> bool:
+def decided(decision: DecisionList, packet: Packet) -> bool:
     return next((row.member for row in decision.rows if has(row.packets, packet)), decision.default)
 
 
@@ -251,7 +259,7 @@ def test_any_configuration_has_a_plan_or_a_refusal_with_a_reason(device: Device)
 
 
 def test_access_list_without_entries_permits_nothing() -> None:
-    assert access_list_decision([]) == Decision((), default=False)
+    assert access_list_decision([]) == DecisionList((), default=False)
 
 
 def test_port_neq_becomes_two_ranges() -> None:
@@ -275,7 +283,7 @@ def test_red_burst_determines_the_weight() -> None:
 
 
 def run(*arguments: str, text: str) -> Any:
-    return CliRunner().invoke(group, ["policy", *arguments], input=text)
+    return CliRunner().invoke(command_group, ["policy", *arguments], input=text)
 
 
 def test_kernel_and_json_print_commands_and_notes() -> None:

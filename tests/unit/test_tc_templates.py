@@ -10,8 +10,8 @@ from qoslab.errors import ExperimentError, MachineError
 from qoslab.schema import load_experiment
 from qoslab.tc import place
 from qoslab.tc.commands.command_words import TcError
-from qoslab.tc.commands.kernel_commands import lacking, parse_commands
-from qoslab.tc.kernel_kinds import Kinds
+from qoslab.tc.commands.kernel_commands import parse_commands, unsupported_lines
+from qoslab.tc.kernel_kinds import KernelKinds
 
 INTERFACES = ("eth0", "eth1")
 HTB = r"""
@@ -61,15 +61,15 @@ def test_lines_are_refused_with_their_number(line: str, message: str) -> None:
     assert refused.value.number == 2
 
 
-def test_quotes_join_words() -> None:
+def test_quotation_marks_join_tc_words() -> None:
     (command,) = parse_commands("tc filter add dev eth1 ingress basic match 'meta(nf_mark eq 1)' action ok", INTERFACES)
     assert command.words[-4:] == ("match", "meta(nf_mark eq 1)", "action", "ok")
     assert (command.kind, command.actions, command.place["hook"]) == ("basic", ("gact",), "ingress")
 
 
 def test_kinds_that_a_kernel_lacks_are_named_with_their_lines() -> None:
-    has = Kinds("6.18", frozenset({"htb", "ingress"}), frozenset({"u32"}), frozenset({"gact"}))
-    assert list(lacking(parse_commands(HTB, INTERFACES), has)) == [
+    has = KernelKinds("6.18", frozenset({"htb", "ingress"}), frozenset({"u32"}), frozenset({"gact"}))
+    assert list(unsupported_lines(parse_commands(HTB, INTERFACES), has)) == [
         (6, "qdisc fq_codel (module sch_fq_codel)"),
         (7, "action police (module act_police)"),
         (10, "filter matchall (module cls_matchall)"),
@@ -78,27 +78,27 @@ def test_kinds_that_a_kernel_lacks_are_named_with_their_lines() -> None:
 
 
 def test_routers_without_commands_run_in_this_kernel() -> None:
-    assert place.guests({"R1": []}) == frozenset()
+    assert place.guest_routers({"R1": []}) == frozenset()
 
 
 def test_missing_kind_without_a_user_mode_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = Kinds("6.18", frozenset({"htb"}), frozenset(), frozenset())
+    here = KernelKinds("6.18", frozenset({"htb"}), frozenset(), frozenset())
     monkeypatch.setattr(place, "probe_machine", lambda: here)
     commands = parse_commands("tc qdisc add dev eth1 root handle 1: cake\n", INTERFACES)
     monkeypatch.setattr(place, "find", lambda: None)
     with pytest.raises(MachineError, match=r"6\.18 lacks qdisc cake \(module sch_cake\) of R1 \(line 1\)") as refused:
-        place.guests({"R1": commands})
+        place.guest_routers({"R1": commands})
     assert "user-mode-linux" in refused.value.hint
 
     class Image:
         release = "6.1"
 
-        def kinds(self) -> Kinds:
+        def kinds(self) -> KernelKinds:
             return here
 
     monkeypatch.setattr(place, "find", Image)
     with pytest.raises(ExperimentError, match=r"user-mode Linux 6\.1 lack qdisc cake"):
-        place.guests({"R1": commands})
+        place.guest_routers({"R1": commands})
 
 
 GATEWAY = """\

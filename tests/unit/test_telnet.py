@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.system.telnet import DO, DONT, ECHO, IAC, SB, SE, SUPPRESS_GO_AHEAD, WILL, WONT, Telnet
+from qoslab.system.telnet import DO, DONT, ECHO, IAC, SB, SE, SUPPRESS_GO_AHEAD, WILL, WONT, TelnetConnection
 
 TERMINAL_TYPE = 24
 
 
-def test_a_telnet_server_announces_echo_once() -> None:
-    server = Telnet.server()
+def test_telnet_server_announces_echo_once() -> None:
+    server = TelnetConnection.server()
     assert server.opening() == bytes((IAC, WILL, ECHO, IAC, WILL, SUPPRESS_GO_AHEAD))
     assert server.receive(bytes((IAC, DO, ECHO, IAC, DO, SUPPRESS_GO_AHEAD))) == (b"", b"")
     # A client that wants its own echo gets it.
@@ -19,8 +19,8 @@ def test_a_telnet_server_announces_echo_once() -> None:
     assert server.receive(bytes((IAC, DONT, ECHO))) == (b"", b"")
 
 
-def test_an_unknown_telnet_option_is_refused() -> None:
-    client = Telnet.client()
+def test_unknown_telnet_option_is_refused() -> None:
+    client = TelnetConnection.client()
     proposed = bytes((IAC, WILL, ECHO, IAC, DO, TERMINAL_TYPE, IAC, WILL, TERMINAL_TYPE))
     refused = bytes((IAC, WONT, TERMINAL_TYPE, IAC, DONT, TERMINAL_TYPE))
     assert client.receive(proposed) == (b"", bytes((IAC, DO, ECHO)) + refused)
@@ -28,11 +28,11 @@ def test_an_unknown_telnet_option_is_refused() -> None:
 
 def test_option_parameters_and_commands_are_not_text() -> None:
     data = b"a" + bytes((IAC, SB, TERMINAL_TYPE, 1, IAC, SE)) + b"b" + bytes((IAC, 241)) + b"c"
-    assert Telnet.client().receive(data) == (b"abc", b"")
+    assert TelnetConnection.client().receive(data) == (b"abc", b"")
 
 
 def test_line_ends_and_byte_255_are_decoded() -> None:
-    client = Telnet.client()
+    client = TelnetConnection.client()
     assert client.send(b"show version\r") == b"show version\r\0"
     assert client.send(b"\r\n\xff") == b"\r\n\xff\xff"
     assert client.receive(b"a\r\0b\r\n\xff\xff") == (b"a\rb\r\n\xff", b"")
@@ -42,8 +42,8 @@ def test_line_ends_and_byte_255_are_decoded() -> None:
 def test_text_arrives_unchanged_in_any_fragments(text: bytes, cuts: list[int]) -> None:
     # A lone line feed is no end of line on this line.
     text = text.replace(b"\n", b"").replace(b"\r\0", b"\r")
-    sent = Telnet.client().send(text)
-    server, arrived = Telnet.server(), b""
+    sent = TelnetConnection.client().send(text)
+    server, arrived = TelnetConnection.server(), b""
     for cut in cuts:
         arrived += server.receive(sent[:cut])[0]
         sent = sent[cut:]

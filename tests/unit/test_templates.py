@@ -187,7 +187,7 @@ def in_gitlab(machine: Machine, **variables: str) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("inventory/mine.yml", "[lab,devices]")]
 )
-def test_the_template_installs_the_requirements_of_its_lab(lab: str, extras: str, machine: Machine) -> None:
+def test_template_installs_the_requirements_of_its_lab(lab: str, extras: str, machine: Machine) -> None:
     machine.program("apt-get", "unshare")
     done = in_gitlab(machine, QOSLAB_LAB=lab)
     assert done.returncode == 0, done.stderr
@@ -274,7 +274,7 @@ def in_github(machine: Machine, text: str, **variables: str) -> subprocess.Compl
 @pytest.mark.parametrize(
     ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("i.yml", "[lab,devices]")]
 )
-def test_the_action_installs_the_locked_versions(lab: str, extras: str, machine: Machine) -> None:
+def test_action_installs_the_locked_versions(lab: str, extras: str, machine: Machine) -> None:
     machine.program("python")
     for name in ("python", "uv"):
         tool = machine.folder / "qoslab-tools/bin" / name
@@ -294,7 +294,7 @@ def test_the_action_installs_the_locked_versions(lab: str, extras: str, machine:
 
 
 @pytest.mark.parametrize("restricted", [True, False])
-def test_the_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine: Machine) -> None:
+def test_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine: Machine) -> None:
     machine.program("sudo", text=RECORDS + 'exec "$@"\n')
     machine.program("sysctl", "apt-get", text=RECORDS.replace("echo >>", 'echo " $DEBIAN_FRONTEND" >>'))
     key = machine.folder / "kernel/apparmor_restrict_unprivileged_userns"
@@ -330,7 +330,7 @@ def test_options_of_the_action_with_an_open_quote_are_refused(machine: Machine) 
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 4])
-def test_step_has_the_status_of_the_run(status: int, machine: Machine) -> None:
+def test_action_step_has_the_exit_status_of_the_run(status: int, machine: Machine) -> None:
     machine.program("qoslab", text=f"#!/bin/sh\nexit {status}\n")
     (machine.folder / "qoslab-junit.xml").touch()
     done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
@@ -349,7 +349,7 @@ def test_each_use_of_the_action_in_a_job_has_its_own_artifact(machine: Machine) 
 
 
 @pytest.mark.parametrize("lab", HERE)
-def test_the_workflow_uses_the_action_for_each_lab(lab: str, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workflow_uses_the_action_for_each_lab(lab: str, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     job = load(".github/workflows/checks.yml")["jobs"]["action"]
     assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE)
     (given,) = [step["with"] for step in job["steps"] if step.get("uses") == "./"]
@@ -369,7 +369,7 @@ def test_the_workflow_uses_the_action_for_each_lab(lab: str, machine: Machine, m
     assert main([*words[:ends], *words[ends + 4 :], "--dry-run"]) == 0
 
 
-def test_the_template_accepts_a_matrix_of_labs(machine: Machine) -> None:
+def test_template_accepts_a_matrix_of_labs(machine: Machine) -> None:
     page = (TOP / "docs/comparing.md").read_text(encoding="utf-8")
     blocks = [YAML(typ="safe").load(each) for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
     (job,) = [each["policies"] for each in blocks if "parallel" in each.get("policies", {})]
@@ -399,7 +399,7 @@ def release() -> tuple[dict[str, Any], str]:
     return job, script
 
 
-def test_tag_becomes_a_release_with_checksums(machine: Machine) -> None:
+def test_tag_creates_a_release_with_checksums(machine: Machine) -> None:
     machine.program("gh")
     made = [*RELEASED, "qoslab-0.1.0.tar.gz"]
     dist = machine.folder / "dist"
@@ -423,7 +423,7 @@ def test_tag_becomes_a_release_with_checksums(machine: Machine) -> None:
     assert address == f"v0.1.0/{RELEASED[-1]}"
 
 
-def test_a_tag_of_another_version_is_not_released(machine: Machine) -> None:
+def test_tag_of_another_version_is_not_released(machine: Machine) -> None:
     machine.program("gh")
     (machine.folder / "dist").mkdir()
     for name in (*RELEASED, "qoslab-0.1.0.tar.gz"):

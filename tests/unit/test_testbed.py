@@ -126,7 +126,7 @@ def test_pyats_validates_the_testbed(inventory: Path, tmp_path: Path, monkeypatc
     assert "Link 'wan' has only one interface" not in done.stdout and "ERROR" not in done.stdout, done.stdout
 
 
-def test_a_testbed_has_secrets_only_on_request(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_testbed_has_secrets_only_on_request(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for secrets, word in (("ask", "%ASK{password of R1}"), ("plain", "planted-password-9"), ("env", "%ENV{")):
         assert main(["testbed", "--lab", str(inventory), "--secrets", secrets]) == 0
         printed = capsys.readouterr().out

@@ -29,7 +29,7 @@ def test_topology_file_needs_only_nodes_and_links(tmp_path: Path) -> None:
     assert (name, sorted(topology.nodes)) == ("pair", ["a", "b"])
 
 
-def test_a_topology_file_alone_names_the_expected_keys(tmp_path: Path) -> None:
+def test_topology_file_alone_names_the_expected_keys(tmp_path: Path) -> None:
     file = tmp_path / "pair.yml"
     file.write_text("# two hosts\ntopology:\n" + "".join(f"  {line}\n" for line in NODES.splitlines()))
     with pytest.raises(ExperimentError) as caught:

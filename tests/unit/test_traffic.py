@@ -14,7 +14,17 @@ from levels import examples
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration, Rate, Size
-from qoslab.traffic import TOOLS, Endpoints, Listener, Output, Pace, TrafficError, connected, is_listening, tool
+from qoslab.traffic import (
+    TOOLS,
+    Endpoints,
+    FlowOutput,
+    Listener,
+    SendingPace,
+    TrafficError,
+    count_connections,
+    find_tool,
+    is_listening,
+)
 from qoslab.traffic.iperf2 import read_report
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "traffic"
@@ -29,10 +39,10 @@ def flow(**keys: object) -> Flow:
     return Flow.model_validate({"name": "transfer", "tool": "iperf3", "from": "client", "to": "server"} | keys)
 
 
-def recorded(name: str, suffix: str) -> tuple[Output, Output]:
-    def side(which: str) -> Output:
+def recorded(name: str, suffix: str) -> tuple[FlowOutput, FlowOutput]:
+    def side(which: str) -> FlowOutput:
         errors = RECORDED / f"{name}.{which}.err"
-        return Output(
+        return FlowOutput(
             (RECORDED / f"{name}.{which}.{suffix}").read_text(), errors.read_text() if errors.exists() else "", 0
         )
 
@@ -41,7 +51,7 @@ def recorded(name: str, suffix: str) -> tuple[Output, Output]:
 
 def test_unknown_tool_names_the_known_ones() -> None:
     with pytest.raises(UserError, match=r'"ttcp", expected one of flood, iperf, iperf3'):
-        tool("ttcp")
+        find_tool("ttcp")
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -54,7 +64,7 @@ SIX = Endpoints(IPv6Address("2001:db8:10::2"), IPv6Address("2001:db8:20::2"), 52
 
 class TestIpv6:
     def test_iperf3_gets_the_ip_version(self) -> None:
-        commands = tool("iperf3").commands(flow(protocol="udp", rate=Rate(10**6)), seconds(3), SIX, "reno")
+        commands = find_tool("iperf3").commands(flow(protocol="udp", rate=Rate(10**6)), seconds(3), SIX, "reno")
         assert commands.server[:3] == ("iperf3", "-6", "--server")
         client = " ".join(commands.client)
         assert client.startswith("iperf3 -6 --client 2001:db8:20::2 --port 5201 --json --bind 2001:db8:10::2 ")
@@ -62,9 +72,9 @@ class TestIpv6:
         assert "--length 1452" in client
 
     def test_iperf_gets_the_ip_version_on_both_sides(self) -> None:
-        commands = tool("iperf").commands(flow(tool="iperf"), seconds(3), SIX, "reno")
+        commands = find_tool("iperf").commands(flow(tool="iperf"), seconds(3), SIX, "reno")
         assert "-V" in commands.server and "-V" in commands.client
-        assert "-V" not in tool("iperf").commands(flow(tool="iperf"), seconds(3), ENDS, "reno").client
+        assert "-V" not in find_tool("iperf").commands(flow(tool="iperf"), seconds(3), ENDS, "reno").client
 
     def test_each_tool_has_its_protocols(self) -> None:
         assert {name: each.families for name, each in TOOLS.items()} == {
@@ -74,13 +84,13 @@ class TestIpv6:
         }
 
     def test_ipv6_datagram_has_20_bytes_less_payload(self) -> None:
-        assert [tool("iperf3").largest_datagram(family) for family in (4, 6)] == [1472, 1452]
+        assert [find_tool("iperf3").largest_datagram(family) for family in (4, 6)] == [1472, 1452]
 
 
 class TestCommands:
     def test_iperf3_tcp_command_has_all_options(self) -> None:
         asked = flow(streams=4, window=Size(16384), dscp=46)
-        commands = tool("iperf3").commands(asked, seconds(30), ENDS, "reno")
+        commands = find_tool("iperf3").commands(asked, seconds(30), ENDS, "reno")
         client = " ".join(commands.client)
         assert "--client 192.168.20.2 --port 5201 --json" in client
         for option in (
@@ -98,16 +108,18 @@ class TestCommands:
         assert commands.listener == Listener("tcp", 5201)
         assert commands.deadline_s > 30
 
-    def test_the_congestion_control_of_a_flow_wins(self) -> None:
+    def test_congestion_control_of_a_flow_wins(self) -> None:
         for name in ("iperf3", "iperf"):
-            assert "cubic" in tool(name).commands(flow(congestion_control="cubic"), seconds(1), ENDS, "reno").client
+            assert (
+                "cubic" in find_tool(name).commands(flow(congestion_control="cubic"), seconds(1), ENDS, "reno").client
+            )
 
     @pytest.mark.parametrize(
         ("rate", "size", "pacing"), [(1_000_000, 500, "1000"), (10_000_000, 200, "160"), (10**9, 1400, "50")]
     )
     def test_iperf3_udp_paces_each_datagram(self, rate: int, size: int, pacing: str) -> None:
         client = (
-            tool("iperf3")
+            find_tool("iperf3")
             .commands(flow(protocol="udp", rate=Rate(rate), size=Size(size)), seconds(1), ENDS, "reno")
             .client
         )
@@ -117,14 +129,14 @@ class TestCommands:
     @pytest.mark.parametrize("name", ["iperf3", "iperf"])
     def test_udp_without_a_rate_is_refused(self, name: str) -> None:
         with pytest.raises(UserError, match='traffic "transfer": a UDP flow needs a rate'):
-            tool(name).commands(flow(protocol="udp"), seconds(1), ENDS, "reno")
+            find_tool(name).commands(flow(protocol="udp"), seconds(1), ENDS, "reno")
 
     def test_iperf3_refuses_fractional_seconds(self) -> None:
         with pytest.raises(UserError, match=r"1.5 s, expected whole seconds"):
-            tool("iperf3").commands(flow(), seconds(1.5), ENDS, "reno")
+            find_tool("iperf3").commands(flow(), seconds(1.5), ENDS, "reno")
 
     def test_iperf2_udp_listens_on_udp(self) -> None:
-        commands = tool("iperf").commands(flow(protocol="udp", rate=Rate(8000)), seconds(2), ENDS, "reno")
+        commands = find_tool("iperf").commands(flow(protocol="udp", rate=Rate(8000)), seconds(2), ENDS, "reno")
         assert commands.listener == Listener("udp", 5201)
         assert "-u" in commands.server
         assert not commands.server_exits
@@ -133,7 +145,7 @@ class TestCommands:
 class TestIperf3:
     def test_tcp_values_come_from_the_server(self) -> None:
         client, server = recorded("iperf3-tcp", "json")
-        result = tool("iperf3").parse(flow(streams=4), seconds(4), client, server)
+        result = find_tool("iperf3").parse(flow(streams=4), seconds(4), client, server)
         end = json.loads(server.stdout)["end"]
         assert sum(stream.bytes for stream in result.streams) == end["sum_received"]["bytes"]
         assert sum(stream.goodput_bps for stream in result.streams) == pytest.approx(
@@ -148,13 +160,15 @@ class TestIperf3:
         assert result.version == "iperf 3.12"
 
     def test_intervals_add_up_to_the_streams(self) -> None:
-        result = tool("iperf3").parse(flow(streams=4), seconds(4), *recorded("iperf3-tcp", "json"))
+        result = find_tool("iperf3").parse(flow(streams=4), seconds(4), *recorded("iperf3-tcp", "json"))
         for stream in result.streams:
             assert stream.bytes == sum(each.bytes for each in result.intervals if each.stream == stream.stream)
 
     def test_udp_streams_have_bytes_despite_a_printed_zero(self) -> None:
         client, server = recorded("iperf3-udp", "json")
-        result = tool("iperf3").parse(flow(streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), client, server)
+        result = find_tool("iperf3").parse(
+            flow(streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), client, server
+        )
         end = json.loads(server.stdout)["end"]
         assert end["streams"][0]["udp"]["bytes"] == 0
         assert sum(stream.bytes for stream in result.streams) == end["sum_received"]["bytes"] > 0
@@ -173,37 +187,37 @@ class TestIperf3:
     )
     def test_failures_name_the_side_and_quote_the_tool(self, name: str, message: str) -> None:
         with pytest.raises(TrafficError, match=message) as caught:
-            tool("iperf3").parse(flow(), seconds(4), *recorded(f"iperf3-{name}", "json"))
+            find_tool("iperf3").parse(flow(), seconds(4), *recorded(f"iperf3-{name}", "json"))
         assert caught.value.exit_status == ExitStatus.RUN_INVALID
         assert 'traffic "transfer"' in caught.value.message
 
-    def test_stream_count_must_match(self) -> None:
+    def test_iperf3_stream_count_must_match_the_flow(self) -> None:
         with pytest.raises(TrafficError, match="found results of 4 streams, expected 3"):
-            tool("iperf3").parse(flow(streams=3), seconds(4), *recorded("iperf3-tcp", "json"))
+            find_tool("iperf3").parse(flow(streams=3), seconds(4), *recorded("iperf3-tcp", "json"))
 
-    def test_early_end_is_an_error(self) -> None:
+    def test_early_end_of_iperf3_is_an_error(self) -> None:
         with pytest.raises(TrafficError, match=r"ended after 4\.\d s, expected 10 s"):
-            tool("iperf3").parse(flow(streams=4), seconds(10), *recorded("iperf3-tcp", "json"))
+            find_tool("iperf3").parse(flow(streams=4), seconds(10), *recorded("iperf3-tcp", "json"))
 
     def test_bare_nan_and_surroundings_are_reported(self) -> None:
         client, server = recorded("iperf3-tcp", "json")
         broken = client.stdout.replace('"host_total":\t', '"odd":\t-nan,\n"host_total":\t')
-        result = tool("iperf3").parse(
-            flow(streams=4), seconds(4), Output("hello\n" + broken), Output(server.stdout + "bye")
+        result = find_tool("iperf3").parse(
+            flow(streams=4), seconds(4), FlowOutput("hello\n" + broken), FlowOutput(server.stdout + "bye")
         )
         assert len(result.warnings) == 3
 
     def test_client_is_finished_when_the_document_is_complete(self) -> None:
         server = recorded("iperf3-tcp", "json")[1].stdout
-        assert tool("iperf3").finished(flow(), server)
-        assert not tool("iperf3").finished(flow(), server[:-10])
-        assert not tool("iperf3").finished(flow(), "")
+        assert find_tool("iperf3").finished(flow(), server)
+        assert not find_tool("iperf3").finished(flow(), server[:-10])
+        assert not find_tool("iperf3").finished(flow(), "")
 
 
 class TestIperf2:
     def test_tcp_values_come_from_the_server(self) -> None:
         client, server = recorded("iperf-tcp", "txt")
-        result = tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), client, server)
+        result = find_tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), client, server)
         for stream in result.streams:
             # iperf 2 leaves out a last interval of some milliseconds.
             intervals = sum(each.bytes for each in result.intervals if each.stream == stream.stream)
@@ -215,7 +229,7 @@ class TestIperf2:
         assert result.version == "2.1.8"
 
     def test_udp_values_come_from_the_server(self) -> None:
-        result = tool("iperf").parse(
+        result = find_tool("iperf").parse(
             flow(tool="iperf", streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), *recorded("iperf-udp", "txt")
         )
         for stream in result.streams:
@@ -223,7 +237,7 @@ class TestIperf2:
             assert stream.bytes == (stream.datagrams - stream.lost) * 500
         assert any("ack of last datagram failed" in warning for warning in result.warnings)
         # It sent a little more than it was asked for.
-        assert result.pace == Pace(0.0)
+        assert result.pace == SendingPace(0.0)
 
     @pytest.mark.parametrize(
         ("name", "message"),
@@ -234,7 +248,7 @@ class TestIperf2:
     )
     def test_failures_name_the_side_and_quote_the_tool(self, name: str, message: str) -> None:
         with pytest.raises(TrafficError, match=message):
-            tool("iperf").parse(flow(tool="iperf"), seconds(4), *recorded(f"iperf-{name}", "txt"))
+            find_tool("iperf").parse(flow(tool="iperf"), seconds(4), *recorded(f"iperf-{name}", "txt"))
 
     def test_report_of_iperf_2_0_is_parsed(self) -> None:
         report = read_report((RECORDED / "iperf-2.0-client.txt").read_text())
@@ -248,9 +262,9 @@ class TestIperf2:
     def test_client_is_finished_when_every_stream_has_a_total(self) -> None:
         server = recorded("iperf-tcp", "txt")[1].stdout
         asked = flow(tool="iperf", streams=4)
-        assert tool("iperf").finished(asked, server)
+        assert find_tool("iperf").finished(asked, server)
         last_total = server.rindex("] 0.0000-", 0, server.rindex("[SUM]"))
-        assert not tool("iperf").finished(asked, server[:last_total])
+        assert not find_tool("iperf").finished(asked, server[:last_total])
 
 
 class TestHostileOutput:
@@ -259,7 +273,9 @@ class TestHostileOutput:
     @staticmethod
     def parse(name: str, client: str, server: str) -> None:
         try:
-            result = tool(name).parse(flow(tool=name, streams=4), seconds(4), Output(client), Output(server))
+            result = find_tool(name).parse(
+                flow(tool=name, streams=4), seconds(4), FlowOutput(client), FlowOutput(server)
+            )
         except TrafficError as error:
             assert name in error.message and "transfer" in error.message
         else:
@@ -313,23 +329,23 @@ def noise(**keys: object) -> Flow:
 class TestFlood:
     def test_constant_flood_of_the_article_is_configured(self) -> None:
         asked = noise(rate=Rate(600_000), size=Size(200), dscp=46, streams=2)
-        commands = tool("flood").commands(asked, seconds(2.5), ENDS, "reno")
+        commands = find_tool("flood").commands(asked, seconds(2.5), ENDS, "reno")
         assert " ".join(commands.client) == (
             "flood send 192.168.20.2 --source 192.168.10.2 --bandwidth 600 --size 200 --port 5201 --source-port 40000 "
             "--duration 2.5 --streams 2 --seed 1 --id 1 --dscp 46"
         )
         assert commands.listener == Listener("udp", 5201)
 
-    def test_a_flood_of_ipv6_has_the_longer_header(self) -> None:
+    def test_flood_of_ipv6_has_the_longer_header(self) -> None:
         asked = noise(rate=Rate(600_000), size=Size(200), family=6)
-        commands = tool("flood").commands(asked, seconds(1), SIX, "reno")
+        commands = find_tool("flood").commands(asked, seconds(1), SIX, "reno")
         assert commands.client[2:5] == ("2001:db8:20::2", "--source", "2001:db8:10::2")
         assert commands.server[:4] == ("flood", "receive", "--address", "2001:db8:20::2")
-        assert tool("flood").datagrams(asked)["payload_bytes"] == 200 - 48
+        assert find_tool("flood").datagrams(asked)["payload_bytes"] == 200 - 48
 
     def test_variable_flood_of_the_article_is_configured(self) -> None:
         asked = noise(delay=Duration(3_000_000), random=("size", "port"))
-        commands = tool("flood").commands(asked, seconds(60), ENDS, "reno")
+        commands = find_tool("flood").commands(asked, seconds(60), ENDS, "reno")
         assert "--delay 3 --source-port" in " ".join(commands.client)
         assert not {"--size", "--port", "--bandwidth"} & set(commands.client)
         assert "--any-port" in commands.server
@@ -357,11 +373,11 @@ class TestFlood:
         ],
     )
     def test_unsupported_traffic_is_refused(self, keys: dict[str, object], message: str) -> None:
-        (problem,) = tool("flood").check(flow(**({"tool": "flood", "protocol": "udp"} | keys)))
+        (problem,) = find_tool("flood").check(flow(**({"tool": "flood", "protocol": "udp"} | keys)))
         assert message in problem.message
 
     def test_flood_values_come_from_the_receiver(self) -> None:
-        result = tool("flood").parse(noise(), seconds(10), *recorded("flood-lossy", "jsonl"))
+        result = find_tool("flood").parse(noise(), seconds(10), *recorded("flood-lossy", "jsonl"))
         (stream,) = result.streams
         assert (stream.datagrams, stream.lost, stream.bytes) == (46_776, 46_588, 188 * 72)
         assert stream.goodput_bps == 188 * 72 * 8 / 10
@@ -369,17 +385,17 @@ class TestFlood:
         assert result.warnings == ("flood client: it got no CPU time and skipped 3224 of 50000 datagrams",)
         assert sum(interval.bytes for interval in result.intervals) == stream.bytes
 
-    def test_streams_are_distinguished(self) -> None:
+    def test_flood_streams_are_distinguished(self) -> None:
         asked = noise(streams=2)
         client, server = recorded("flood-random", "jsonl")
-        result = tool("flood").parse(asked, seconds(5), client, server)
+        result = find_tool("flood").parse(asked, seconds(5), client, server)
         assert [stream.datagrams for stream in result.streams] == [1667, 1667]
         assert [stream.bytes for stream in result.streams] == [923_038, 906_319]
         for stream in result.streams:
             of_stream = [each for each in result.intervals if each.stream == stream.stream]
             assert sum(each.bytes for each in of_stream) == stream.bytes
         with pytest.raises(TrafficError, match="results of 2 streams, expected 1"):
-            tool("flood").parse(noise(), seconds(5), client, server)
+            find_tool("flood").parse(noise(), seconds(5), client, server)
 
     def test_waiting_receiver_has_no_intervals(self) -> None:
         """Parse a receiver that waits for packets still in queues: empty intervals of that time would count as time
@@ -394,49 +410,49 @@ class TestFlood:
 
         def ends(*packets: int) -> float:
             text = "\n".join([*(interval(number, each) for number, each in enumerate(packets)), total])
-            return tool("flood").parse(noise(), seconds(2), client, Output(text)).intervals[-1].end_s
+            return find_tool("flood").parse(noise(), seconds(2), client, FlowOutput(text)).intervals[-1].end_s
 
         assert ends(1, 1, 1, 1, 0, 0, 0, 0) == 2.0
         # While it was sent to, silence counts; and so does what comes late.
         assert ends(1, 0, 0, 0, 0, 0, 0) == 2.0
         assert ends(1, 1, 1, 1, 0, 1, 0, 0, 0, 0) == 3.0
 
-    def test_the_sender_reports_skipped_packets_and_lateness(self) -> None:
+    def test_sender_reports_skipped_packets_and_lateness(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
-        pace = tool("flood").parse(noise(), seconds(10), client, server).pace
+        pace = find_tool("flood").parse(noise(), seconds(10), client, server).pace
         # The latest were at least as late as the greatest distinguished lateness, which is no value.
-        assert pace == Pace(3224 / (3224 + 46776), 665e-6, None)
+        assert pace == SendingPace(3224 / (3224 + 46776), 665e-6, None)
         refused = client.stdout.replace('"send_errors":{}', '"send_errors":{"ENOBUFS":50000}')
-        pace = tool("flood").parse(noise(), seconds(10), Output(refused), server).pace
+        pace = find_tool("flood").parse(noise(), seconds(10), FlowOutput(refused), server).pace
         assert pace is not None and pace.shortfall == 3224 / 100_000
 
-    def test_zero_received_packets_are_a_result(self) -> None:
+    def test_flood_without_arrivals_has_zero_goodput(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         total = json.loads(server.stdout.splitlines()[-1])
         total["received"] |= {"packets": 0, "bytes": 0, "payload_bytes": 0, "sources": []}
-        result = tool("flood").parse(noise(), seconds(10), client, Output(json.dumps(total)))
+        result = find_tool("flood").parse(noise(), seconds(10), client, FlowOutput(json.dumps(total)))
         assert [(stream.bytes, stream.goodput_bps, stream.lost) for stream in result.streams] == [(0, 0, 46_776)]
 
     def test_overflowed_receiver_is_invalid(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         text = server.stdout.replace('"overflowed":0', '"overflowed":3')
         with pytest.raises(TrafficError, match="lost 3 received datagrams"):
-            tool("flood").parse(noise(), seconds(10), client, Output(text))
+            find_tool("flood").parse(noise(), seconds(10), client, FlowOutput(text))
 
     def test_failures_name_the_side_and_quote_the_tool(self) -> None:
-        text = Output("", "flood: cannot use 10.0.0.1:0 as the local address: Cannot assign requested address\n", 1)
+        text = FlowOutput("", "flood: cannot use 10.0.0.1:0 as the local address: Cannot assign requested address\n", 1)
         with pytest.raises(TrafficError, match=r'flood client, traffic "transfer": cannot use 10\.0'):
-            tool("flood").parse(noise(), seconds(1), text, Output(""))
+            find_tool("flood").parse(noise(), seconds(1), text, FlowOutput(""))
 
     def test_flood_is_finished_when_arrivals_end(self) -> None:
         _, server = recorded("flood-lossy", "jsonl")
         lines = server.stdout.splitlines()[:-1]
         silent = json.dumps({"interval": {"start_s": 0.0, "end_s": 0.5, "packets": 0, "payload_bytes": 0}})
-        assert not tool("flood").finished(noise(), "\n".join(lines[:5]))
-        assert tool("flood").finished(noise(), "\n".join(lines[:5] + [silent] * 4))
-        assert not tool("flood").finished(noise(), "\n".join(lines[:5] + [silent] * 3))
-        assert tool("flood").finished(noise(), '{"waiting":{"seconds":0.5}}\n' * 4)
-        assert tool("flood").finished(noise(background=True), "")
+        assert not find_tool("flood").finished(noise(), "\n".join(lines[:5]))
+        assert find_tool("flood").finished(noise(), "\n".join(lines[:5] + [silent] * 4))
+        assert not find_tool("flood").finished(noise(), "\n".join(lines[:5] + [silent] * 3))
+        assert find_tool("flood").finished(noise(), '{"waiting":{"seconds":0.5}}\n' * 4)
+        assert find_tool("flood").finished(noise(background=True), "")
 
     @settings(max_examples=examples(150), deadline=None)
     @given(data=st.data())
@@ -448,7 +464,7 @@ class TestFlood:
         filler = data.draw(st.sampled_from(["", "null", "-1", "1e999", "{}", "[", '"', "0", "\n"]))
         texts[side] = texts[side][:start] + filler + texts[side][start + length :]
         try:
-            result = tool("flood").parse(noise(streams=2), seconds(5), Output(texts[0]), Output(texts[1]))
+            result = find_tool("flood").parse(noise(streams=2), seconds(5), FlowOutput(texts[0]), FlowOutput(texts[1]))
         except TrafficError as error:
             assert "flood" in error.message and "transfer" in error.message
         else:
@@ -456,25 +472,27 @@ class TestFlood:
 
 
 class TestMayFail:
-    def test_failed_connections_are_a_result(self) -> None:
+    def test_failed_connections_are_reported_as_result(self) -> None:
         asked = flow(tool="iperf", streams=4, may_fail=True)
-        result = tool("iperf").parse(asked, seconds(4), *recorded("iperf-blocked", "txt"))
+        result = find_tool("iperf").parse(asked, seconds(4), *recorded("iperf-blocked", "txt"))
         assert [(stream.local_port, stream.bytes, stream.goodput_bps) for stream in result.streams] == [
             (None, 0, 0)
         ] * 4
         assert result.failure == "0 of 4 connections were established"
         with pytest.raises(TrafficError, match="results of 0 streams, expected 4"):
-            tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), *recorded("iperf-blocked", "txt"))
+            find_tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), *recorded("iperf-blocked", "txt"))
 
-    def test_only_timely_packets_count(self) -> None:
+    def test_only_packets_before_the_deadline_count(self) -> None:
         client, server = recorded("iperf-tcp", "txt")
         report = read_report(server.stdout)
         cut = "\n".join(line for line in server.stdout.splitlines() if "0.0000-1." in line or "connected" in line)
-        whole = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), client, server)
+        whole = find_tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), client, server)
         for stream, lines in zip(whole.streams, dict(sorted(report.lines.items())).values(), strict=True):
             assert stream.bytes == sum(line.bytes for line in lines[:-1] if line.end_s < 4.7)
             assert stream.goodput_bps == stream.bytes * 8 / 4
-        first = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), client, Output(cut))
+        first = find_tool("iperf").parse(
+            flow(tool="iperf", streams=4, may_fail=True), seconds(4), client, FlowOutput(cut)
+        )
         assert [stream.bytes for stream in first.streams] == [
             lines[0].bytes for _, lines in sorted(report.lines.items())
         ]
@@ -482,13 +500,13 @@ class TestMayFail:
 
     def test_client_refusal_is_the_reason(self) -> None:
         client, server = recorded("iperf-blocked", "txt")
-        output = Output(client.stdout + "tcp connect failed: Connection timed out\n")
-        result = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), output, server)
+        output = FlowOutput(client.stdout + "tcp connect failed: Connection timed out\n")
+        result = find_tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), output, server)
         assert result.failure.endswith("Connection timed out; 0 of 4 connections were established")
 
     @pytest.mark.parametrize("keys", [{"tool": "iperf3"}, {"tool": "iperf", "protocol": "udp", "rate": Rate(8)}])
     def test_web_traffic_needs_iperf_over_tcp(self, keys: dict[str, object]) -> None:
-        (problem,) = tool(str(keys["tool"])).check(flow(may_fail=True, **keys))
+        (problem,) = find_tool(str(keys["tool"])).check(flow(may_fail=True, **keys))
         assert problem.key == "may_fail"
 
 
@@ -501,4 +519,4 @@ def test_is_listening_reads_the_kernel_table() -> None:
     assert is_listening([table], Listener("tcp", 0x1451))
     assert not is_listening([table], Listener("tcp", 0x1452)), "an established connection is no listener"
     assert not is_listening(["", table], Listener("udp", 0x1451))
-    assert [connected(["", table], port) for port in (0x1451, 0x1452, 0x9C22)] == [0, 1, 0]
+    assert [count_connections(["", table], port) for port in (0x1451, 0x1452, 0x9C22)] == [0, 1, 0]

@@ -23,11 +23,11 @@ from qoslab.plan import Options, make_plan
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
 from qoslab.schema.json_schema import experiment_schema
-from qoslab.schema.kinds import with_kinds
+from qoslab.schema.kinds import expand_kinds
 from qoslab.simulation.result import read_flow, read_result
 from qoslab.simulation.scenario import build_scenario, configured_routers
-from qoslab.system.programs import SIMULATOR, own_program
-from qoslab.traffic.base import Endpoints, Output, is_listening
+from qoslab.system.programs import SIMULATOR, find_own_program
+from qoslab.traffic.base import Endpoints, FlowOutput, is_listening
 from qoslab.traffic.flood import Flood
 
 EXPERIMENT = """\
@@ -95,7 +95,7 @@ def test_kind_has_the_same_payload_with_ipv6() -> None:
     1500.
     """
     flows = [{"name": name, "kind": name, "family": 6} for name in ("voice", "imix")]
-    voice, imix = with_kinds({"traffic": flows})["traffic"]
+    voice, imix = expand_kinds({"traffic": flows})["traffic"]
     assert (voice["size"], imix["size"]) == ("220 B", "1500 B")
 
 
@@ -115,16 +115,18 @@ def test_flood_sends_pages_of_web_users_from_random_start_times(tmp_path: Path) 
     address = IPv4Address("127.0.0.1")
     commands = Flood().commands(web, Duration(10**9), Endpoints(address, address, 5002), "cubic")
     assert dict(itertools.pairwise(commands.client))["--spread"] == "0.25"
-    with subprocess.Popen([own_program("flood"), *commands.server[1:]], stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        [find_own_program("flood"), *commands.server[1:]], stdout=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdout is not None
         for _ in range(100):
             if is_listening([Path("/proc/net/tcp").read_text(encoding="utf-8")], commands.listener):
                 break
             time.sleep(0.1)
-        client = [own_program("flood"), *commands.client[1:]]
+        client = [find_own_program("flood"), *commands.client[1:]]
         sent = subprocess.run(client, capture_output=True, text=True, check=True).stdout
         received = server.stdout.read()
-    result = Flood().parse(web, Duration(10**9), Output(sent), Output(received))
+    result = Flood().parse(web, Duration(10**9), FlowOutput(sent), FlowOutput(received))
     assert len(result.streams) == 3
     for stream in result.streams:
         assert stream.pages is not None and stream.page_max_ms is not None and stream.page_mean_ms is not None
@@ -144,15 +146,17 @@ def test_flood_sends_the_frames_of_a_kind_in_bursts(tmp_path: Path) -> None:
     assert (options["--delay"], options["--size"], options["--streams"]) == ("66.662756", "1228", "4")
     assert options["--frames"].split(",") == [str(each) for each in KINDS["video"].sizes]
     commands = Flood().commands(imix, Duration(2 * 10**8), Endpoints(address, address, 5001), "cubic")
-    with subprocess.Popen([own_program("flood"), *commands.server[1:]], stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        [find_own_program("flood"), *commands.server[1:]], stdout=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdout is not None
         server.stdout.readline()
         sent = subprocess.run(
-            [own_program("flood"), *commands.client[1:]], capture_output=True, text=True, check=True
+            [find_own_program("flood"), *commands.client[1:]], capture_output=True, text=True, check=True
         ).stdout
         server.send_signal(signal.SIGINT)
         received = server.stdout.read()
-    (stream,) = Flood().parse(imix, Duration(2 * 10**8), Output(sent), Output(received)).streams
+    (stream,) = Flood().parse(imix, Duration(2 * 10**8), FlowOutput(sent), FlowOutput(received)).streams
     assert stream.lost == 0
     # 5 Mb/s of IP packets of 40, 576 and 1500 bytes, 7 to 4 to 1.
     packets = 5e6 * 0.2 / 8 / (sum(IMIX_PACKETS) / len(IMIX_PACKETS))
@@ -189,7 +193,7 @@ def test_simulation_sends_pictures_in_bursts_and_scores_calls(tmp_path: Path) ->
     assert flows["f1"]["gap_ns"] == pytest.approx(80_000_000, rel=0.001)
     assert flows["f2"]["spread_ns"] == 3_800_000_000
     done = subprocess.run(
-        [own_program(SIMULATOR), "run"], input=json.dumps(scenario), capture_output=True, text=True, check=True
+        [find_own_program(SIMULATOR), "run"], input=json.dumps(scenario), capture_output=True, text=True, check=True
     )
     result = read_result(done.stdout)
     voice, streaming, web = (read_flow(each, result.flow_text(each.name)) for each in task.experiment.traffic)

@@ -6,20 +6,20 @@ import itertools
 import json
 import re
 import shlex
-import xml.etree.ElementTree as ElementTree
 from functools import cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
 
-from qoslab.cli import group, main
+from qoslab.cli import command_group, main
 from qoslab.errors import ExitStatus, UserError
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.model.traffic_kinds import CATALOGUE
 from qoslab.policy.pasted_configuration import read_configuration
-from qoslab.trial.answer import Trial, try_policy
+from qoslab.trial.answer import PolicyTrial, try_policy
 from qoslab.trial.change import apply_changes
 from qoslab.trial.demand import parse_traffic
 from qoslab.trial.edge import find_edge
@@ -82,18 +82,18 @@ def tried(
     interface: str | None = None,
     rate_bps: int | None = None,
     seconds: float = 10,
-) -> Trial:
+) -> PolicyTrial:
     demands = parse_traffic(traffic)
     two_way = any(each.way for each in demands)
     edge = find_edge(read_configuration(text), interface, rate_bps, two_way=two_way)
     return try_policy(edge, demands, changes, simulate, seconds=seconds, rtt_s=0.02)
 
 
-def class_of(trial: Trial, *path: str, variant: int = 0) -> ClassResult:
+def class_of(trial: PolicyTrial, *path: str, variant: int = 0) -> ClassResult:
     return next(each for each in trial.variants[variant].classes if each.path == path)
 
 
-def kind_of(trial: Trial, name: str, variant: int = 0) -> KindResult:
+def kind_of(trial: PolicyTrial, name: str, variant: int = 0) -> KindResult:
     return next(each for each in trial.variants[variant].kinds if each.name == name)
 
 
@@ -130,7 +130,7 @@ def test_shaper_passes_exactly_its_rate(version: str) -> None:
 
 
 @pytest.mark.parametrize("direction", ["input", "output"])
-def test_a_policer_passes_cir_and_its_burst(direction: str) -> None:
+def test_policer_passes_cir_and_its_burst(direction: str) -> None:
     trial = tried(POLICED.format(direction=direction), "streaming 2 streams")
     policed = class_of(trial, "STREAM")
     bits = policed.sent_bps * 10
@@ -174,7 +174,7 @@ def test_change_affects_only_its_class() -> None:
     assert all(variant.line_bps < 50_500_000 for variant in trial.variants)
 
 
-def test_the_same_trial_gives_the_same_results() -> None:
+def test_same_trial_gives_the_same_results() -> None:
     first = tried(EDGE, "voice 3, web 5", seconds=4)
     tried.cache_clear()
     assert tried(EDGE, "voice 3, web 5", seconds=4) == first
@@ -302,7 +302,7 @@ def test_acknowledgements_of_the_other_direction_wait_in_the_queue() -> None:
     assert both < 0.97 * alone
 
 
-def test_a_change_of_two_directions_reaches_the_policy_of_the_other_interface() -> None:
+def test_change_of_two_directions_reaches_the_policy_of_the_other_interface() -> None:
     with pytest.raises(UserError, match="policy-map UP / class class-default, policy-map USERS / class class-default"):
         tried(TWO_WAY, "in: bulk 3", "shape average 3000000", interface="gi0/0/0", seconds=1)
     change = "policy-map USERS; class class-default; shape average 3000000"
@@ -348,7 +348,7 @@ def test_serial_lines_and_subinterfaces_count_their_headers() -> None:
     assert 480_000 < trial.variants[0].line_bps <= 512_000
 
 
-def test_a_lone_policy_map_needs_a_rate() -> None:
+def test_unattached_policy_map_needs_a_rate() -> None:
     text = "policy-map P\n class class-default\n  fair-queue\n"
     with pytest.raises(UserError, match="expected --rate"):
         tried(text, "backup")
@@ -397,7 +397,7 @@ def scope_of(text: str = EDGE) -> tuple[Any, Any]:
         ("service-policy output QUEUES", ["interface GigabitEthernet0/0/0", "service-policy output QUEUES"]),
     ],
 )
-def test_a_line_of_the_change_is_typed_in_the_matching_mode(change: str, lines: list[str]) -> None:
+def test_line_of_the_change_is_typed_in_the_matching_mode(change: str, lines: list[str]) -> None:
     device, scope = scope_of()
     assert list(apply_changes(device, [change], scope).lines) == lines
 
@@ -461,7 +461,7 @@ def test_traffic_is_described_in_words() -> None:
         ("upload: web 3", 'found "upload:" in "upload: web 3", expected out:, in: or both:'),
     ],
 )
-def test_invalid_traffic_is_named(text: str, message: str) -> None:
+def test_invalid_traffic_description_is_reported(text: str, message: str) -> None:
     with pytest.raises(UserError) as error:
         parse_traffic(text)
     assert message in error.value.message
@@ -483,7 +483,7 @@ def test_command_prints_json_and_draws(tmp_path: Path) -> None:
     picture = tmp_path / "a.svg"
     arguments = ["try", "--traffic", "voice 2, backup", "--seconds", "2", "--json", "--picture", str(picture)]
     arguments += ["--change", "class BULK; queue-limit 20 ms"]
-    done = CliRunner().invoke(group, arguments, input=EDGE, standalone_mode=False)
+    done = CliRunner().invoke(command_group, arguments, input=EDGE, standalone_mode=False)
     document = json.loads(done.stdout)
     assert [each["label"] for each in document["variants"]] == ["before", "after"]
     voice = document["variants"][0]["kinds"][0]
@@ -504,7 +504,7 @@ def test_command_prints_json_and_draws(tmp_path: Path) -> None:
         ("--traffic", "voice 2", "--change", "foo"),
     ],
 )
-def test_bad_arguments_end_with_status_2(
+def test_invalid_arguments_exit_with_status_2(
     arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "edge.ios"
@@ -513,7 +513,7 @@ def test_bad_arguments_end_with_status_2(
     assert arguments[-2].removeprefix("--") in capsys.readouterr().err or "--seconds" in arguments
 
 
-def test_a_switch_is_refused() -> None:
+def test_switch_is_refused() -> None:
     text = "mls qos\npolicy-map P\n class class-default\n  police 1000000 8000 exceed-action drop\n"
     text += "interface GigabitEthernet1/0/1\n switchport mode access\n service-policy input P\n"
     with pytest.raises(UserError, match="Catalyst switch"):
@@ -545,7 +545,7 @@ def test_page_lists_the_catalogue() -> None:
         assert f"{row}| {each.source} |" in page
 
 
-def test_a_class_has_the_packets_of_its_children() -> None:
+def test_class_has_the_packets_of_its_children() -> None:
     trial = tried(EDGE, "voice 40, video 4, backup 3, web 5", "shape average 9000000")
     for variant in (0, 1):
         whole = class_of(trial, "class-default", variant=variant)
@@ -613,7 +613,7 @@ def test_reasons_of_drops_are_reported() -> None:
     assert any("queue full)" in each for each in queued.findings)
 
 
-def test_a_tunnel_is_tried_on_a_line_of_its_bandwidth() -> None:
+def test_tunnel_is_tried_on_a_line_of_its_bandwidth() -> None:
     text = "version 17.6\npolicy-map P\n class class-default\n  fair-queue\ninterface Tunnel10\n bandwidth 5000\n"
     trial = tried(text + " service-policy output P\n", "backup 3", seconds=5)
     assert trial.line_bps == 5_000_000

@@ -12,15 +12,15 @@ import pytest
 
 from qoslab.errors import DeviceError, ExperimentError
 from qoslab.lab_kinds import lab_kind
-from qoslab.model.experiment import MOMENTS_LIMIT, Experiment, Observation, Trigger
-from qoslab.model.instants import Demand, counted, looks, triggers
+from qoslab.model.experiment import MAX_TRIGGERS, Experiment, Observation, Trigger
+from qoslab.model.instants import MeasurementDemand, counter_reading_times, trigger_bytes, triggers
 from qoslab.model.units import Duration, Size
 from qoslab.run.cell import triggers as waiting
-from qoslab.run.cell.journal import Journal
-from qoslab.run.cell.triggers import Triggered
-from qoslab.run.devices.collector import Observed
+from qoslab.run.cell.journal import CellJournal
+from qoslab.run.cell.triggers import TriggerThreads
+from qoslab.run.devices.collector import RouterAnswer
 from qoslab.schema import load_sweep
-from qoslab.simulation.history import History
+from qoslab.simulation.history import SampleHistory
 
 FILE = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 SHOW = "show policy-map interface"
@@ -37,7 +37,7 @@ def observe(when: str, more: str = "") -> str:
     return f"{{node: R1, command: {SHOW}, when: {when}{more}}}"
 
 
-def test_a_trigger_is_a_word_a_time_or_a_counter() -> None:
+def test_trigger_is_a_word_a_time_or_a_counter() -> None:
     found = experiment(observe("during"), observe("[before, {time: 6 s}]"), observe("{conformed_bytes: 1992832 B}"))
     assert [each.moments for each in found.observe] == [
         ("during",),
@@ -70,7 +70,7 @@ def test_a_trigger_is_a_word_a_time_or_a_counter() -> None:
         (observe("during", ", arms: [polised]"), 'found "polised", expected'),
     ],
 )
-def test_an_invalid_trigger_is_reported_with_its_place(entry: str, message: str) -> None:
+def test_invalid_trigger_is_reported_with_its_place(entry: str, message: str) -> None:
     with pytest.raises(ExperimentError) as error:
         experiment(entry)
     (finding,) = error.value.findings
@@ -79,9 +79,9 @@ def test_an_invalid_trigger_is_reported_with_its_place(entry: str, message: str)
 
 def test_number_of_observations_per_router_is_limited() -> None:
     """Count the entries of one arm together; other routers and other arms have separate limits."""
-    times = [f"{{time: {number} ms}}" for number in range(1, MOMENTS_LIMIT + 2)]
+    times = [f"{{time: {number} ms}}" for number in range(1, MAX_TRIGGERS + 2)]
     most, one_more = f"[before, {', '.join(times[:-1])}]", times[-1]
-    assert len(triggers(experiment(observe(most)))) == MOMENTS_LIMIT
+    assert len(triggers(experiment(observe(most)))) == MAX_TRIGGERS
     experiment(observe(most, ", arms: [policed]"), observe(one_more, ", arms: [shaped]"))
     with pytest.raises(ExperimentError) as error:
         experiment(observe(most), observe(one_more, ", arms: [policed]"))
@@ -89,7 +89,7 @@ def test_number_of_observations_per_router_is_limited() -> None:
     assert "observe[1].when: found more than 32 observation triggers for R1 in arm" in str(finding)
 
 
-def test_the_plan_shows_the_trigger() -> None:
+def test_plan_shows_the_trigger() -> None:
     found = experiment(observe("[{time: 2 s}, {conformed_bytes: 5 kB}]"), observe("{time: 1 s}", ", arms: [policed]"))
     arms = {arm.name: found.model_copy(update={"arms": (arm,)}) for arm in found.arms}
     steps = {
@@ -111,17 +111,17 @@ def counters(conformed: int, seconds: float = 0.0) -> Any:
 
 
 def test_classes_of_output_policies_count() -> None:
-    assert counted(Trigger(conformed_bytes=Size(1)), counters(500)) == 500
-    assert counted(Trigger(bytes=Size(1)), counters(500)) == 1007
+    assert trigger_bytes(Trigger(conformed_bytes=Size(1)), counters(500)) == 500
+    assert trigger_bytes(Trigger(bytes=Size(1)), counters(500)) == 1007
     ports = {"Fa0/0": {"subinterfaces": counters(500)["interfaces"]}}
-    assert counted(Trigger(bytes=Size(1)), cast(Any, {"interfaces": ports})) == 1007
+    assert trigger_bytes(Trigger(bytes=Size(1)), cast(Any, {"interfaces": ports})) == 1007
 
 
-def test_a_simulation_advances_to_the_sample_of_the_trigger() -> None:
-    history = History([counters(1000 * second, 100 + second) for second in range(5)])
+def test_simulation_advances_to_the_sample_of_the_trigger() -> None:
+    history = SampleHistory([counters(1000 * second, 100 + second) for second in range(5)])
 
-    def last(found: History | str) -> float:
-        assert isinstance(found, History)
+    def last(found: SampleHistory | str) -> float:
+        assert isinstance(found, SampleHistory)
         return found.samples[-1]["time_ns"] / 1e9
 
     assert last(history.came(CONFORMED, 4 * 10**9)) == 103
@@ -134,7 +134,7 @@ def test_a_simulation_advances_to_the_sample_of_the_trigger() -> None:
 def test_routers_are_observed_only_on_request() -> None:
     def at(*when: str, asked: tuple[float, ...] = ()) -> list[float]:
         found = experiment(*map(observe, when))
-        return [each.seconds for each in looks(found, Demand(times_s=asked))]
+        return [each.seconds for each in counter_reading_times(found, MeasurementDemand(times_s=asked))]
 
     # The experiment's traffic takes 30 s; `during` is of each cell.
     assert at("before") == at("after") == at("{conformed_bytes: 1992832 B}") == [20]
@@ -162,7 +162,7 @@ class FakeJournal:
     def observed(self, each: Observation, moment: Trigger, raw: str, data: object, between: object) -> None:
         self.events.append((str(moment), raw))
 
-    never_came = Journal.never_came
+    never_came = CellJournal.never_came
 
     def warn(self, text: str) -> None:
         self.events.append(("warning", text))
@@ -195,11 +195,11 @@ def waited(
     lab = FakeLab()
     came = threading.Event()
 
-    def taken(device: str, command: str) -> Observed:
+    def taken(device: str, command: str) -> RouterAnswer:
         came.set()
-        return observe(device, command) if observe else Observed(f"{device} at {1000 * lab.asked} B", None)
+        return observe(device, command) if observe else RouterAnswer(f"{device} at {1000 * lab.asked} B", None)
 
-    triggered = Triggered(cast(Any, lab), data_planes, cast(Any, journal), taken)
+    triggered = TriggerThreads(cast(Any, lab), data_planes, cast(Any, journal), taken)
     with triggered:
         triggered.start(time.monotonic())
         came.wait(patience_s)
@@ -208,12 +208,12 @@ def waited(
 
 
 def test_lab_is_polled_until_the_trigger_fires(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "MOST_S", 0.01)
+    monkeypatch.setattr(waiting, "MAX_READING_INTERVAL_S", 0.01)
     assert waited(FakeJournal(CONFORMED)).events == [("conformed_bytes 3 kB", "R1 at 3000 B")]
     assert waited(FakeJournal(SOON)).events == [("time 10 ms", "R1 at 0 B")]
 
 
-def test_a_trigger_that_never_fires_is_reported() -> None:
+def test_trigger_that_never_fires_is_reported() -> None:
     ((kind, late),) = waited(FakeJournal(Trigger(time=Duration(10**11))), patience_s=0.3).events
     assert kind == "warning" and re.fullmatch(
         rf'R1: "{SHOW}" was due at time 100 s, a time that was never reached: '
@@ -226,8 +226,8 @@ def test_a_trigger_that_never_fires_is_reported() -> None:
     assert blind.endswith("R1 provides no counters during the traffic; use a time as the trigger")
 
 
-def test_an_unresponsive_router_is_reported_in_the_cell() -> None:
-    def silent(device: str, command: str) -> Observed:
+def test_unresponsive_router_is_reported_in_the_cell() -> None:
+    def silent(device: str, command: str) -> RouterAnswer:
         raise DeviceError("R1 did not answer")
 
     with pytest.raises(DeviceError, match="R1 did not answer"):

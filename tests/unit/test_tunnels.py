@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from qoslab.policy.answer import answer
+from qoslab.policy.answer import answer_policy
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.policy.render import answer_text
-from qoslab.policy.tunnels import Tunnel, tunnels_of
-from qoslab.trial.answer import Trial, try_policy
+from qoslab.policy.tunnels import Tunnel, find_tunnels
+from qoslab.trial.answer import PolicyTrial, try_policy
 from qoslab.trial.demand import parse_traffic
 from qoslab.trial.edge import find_edge
 from qoslab.trial.simulate import simulate
@@ -55,11 +55,11 @@ def text_of(*, transforms: str = "", transport: bool = False, tunnel: str = "", 
 
 
 def tunnel_of(text: str) -> Tunnel:
-    [found] = tunnels_of(read_configuration(text))
+    [found] = find_tunnels(read_configuration(text))
     return found
 
 
-def tried(text: str, traffic: str) -> Trial:
+def tried(text: str, traffic: str) -> PolicyTrial:
     edge = find_edge(read_configuration(text), None, None)
     return try_policy(edge, parse_traffic(traffic), (), simulate, seconds=5, rtt_s=0.02)
 
@@ -87,10 +87,10 @@ def test_packets_in_a_tunnel_have_its_headers(
 
 
 def test_policy_shows_the_bytes_that_a_tunnel_adds() -> None:
-    text = " ".join(answer_text(answer(text_of(transforms="esp-3des esp-sha-hmac"))).split())
+    text = " ".join(answer_text(answer_policy(text_of(transforms="esp-3des esp-sha-hmac"))).split())
     assert "GRE over IPv4 and IPsec in tunnel mode (esp-3des esp-sha-hmac) adds 74 to 81 bytes" in text
     assert "counts 280: 2 Mb/s carry 1.429 Mb/s of such packets" in text
-    below = " ".join(answer_text(answer(text_of(below=True))).split())
+    below = " ".join(answer_text(answer_policy(text_of(below=True))).split())
     assert "Tunnel1: GRE over IPv4 adds 24 bytes" in below
     assert "counts 238: 2 Mb/s carry 1.681 Mb/s" in below
 
@@ -98,14 +98,14 @@ def test_policy_shows_the_bytes_that_a_tunnel_adds() -> None:
 def test_classes_of_the_port_see_inner_headers_with_pre_classify_only() -> None:
     for tunnel, codes in (("", ["class-behind-tunnel"]), (" qos pre-classify\n", [])):
         text = text_of(tunnel=tunnel, below=True)
-        answered = answer(text)
+        answered = answer_policy(text)
         assert [each.code for each in answered.findings if each.code == "class-behind-tunnel"] == codes
         assert not any(each.text == "qos pre-classify" for each in answered.ignored)
         [voice] = tried(text, "voice 5").variants[0].kinds
         assert voice.path[-1] == ("class-default" if codes else "VOICE")
 
 
-def test_a_shaper_passes_fewer_packets_in_a_tunnel() -> None:
+def test_shaper_passes_fewer_packets_in_a_tunnel() -> None:
     """Shape at 2 Mb/s: a packet of 200 bytes is 214 on Ethernet, 238 below GRE and 280 in GRE and IPsec."""
     esp = tried(text_of(transforms="esp-3des esp-sha-hmac"), "voice 40 dscp default port 4000")
     gre = tried(text_of(below=True), "voice 40 dscp default port 4000")
@@ -113,7 +113,7 @@ def test_a_shaper_passes_fewer_packets_in_a_tunnel() -> None:
         assert trial.variants[0].classes[0].sent_bps == pytest.approx(2_000_000 * ETHERNET_BYTES / counted, rel=0.005)
 
 
-def test_a_port_with_other_packets_is_tried_without_the_tunnel() -> None:
+def test_port_with_other_packets_is_tried_without_the_tunnel() -> None:
     text = text_of(below=True).replace(" service-policy", " ip nat outside\n service-policy")
     trial = tried(text, "voice 5")
     assert any("has packets outside Tunnel1" in each for each in trial.notes)
@@ -130,16 +130,18 @@ def test_a_port_with_other_packets_is_tried_without_the_tunnel() -> None:
 )
 def test_tunnels_without_ip_encapsulation_add_no_bytes(tunnel: str, tunnels: int) -> None:
     text = text_of(tunnel=tunnel)
-    assert len(tunnels_of(read_configuration(text))) == tunnels
-    assert ("tunnel:" in answer_text(answer(text))) == bool(tunnels)
+    assert len(find_tunnels(read_configuration(text))) == tunnels
+    assert ("tunnel:" in answer_text(answer_policy(text))) == bool(tunnels)
 
 
-def test_an_unknown_transform_set_is_marked() -> None:
+def test_unknown_transform_set_is_marked() -> None:
     text = text_of(transforms="esp-3des esp-sha-hmac").replace("set transform-set TS", "set pfs group14")
-    assert "(esp-aes esp-sha-hmac, default assumed?) adds 62 to 77 bytes" in " ".join(answer_text(answer(text)).split())
+    assert "(esp-aes esp-sha-hmac, default assumed?) adds 62 to 77 bytes" in " ".join(
+        answer_text(answer_policy(text)).split()
+    )
 
 
-def test_a_release_with_hqf_counts_its_greatest_overhead() -> None:
+def test_release_with_hqf_counts_its_greatest_overhead() -> None:
     text = text_of(transforms="esp-aes 256 esp-sha512-hmac").replace("version 17.6", "version 15.1")
     trial = tried(text, "voice 40 dscp default port 4000")
     assert any("counts at most 63 of them" in each for each in trial.notes)
@@ -188,30 +190,28 @@ def crypto_map(**changed: str) -> str:
         ({"dynamic": " dynamic DYN"}, "IPsec in tunnel mode (esp-aes 256 esp-sha-hmac)", 200, 64),
     ],
 )
-def test_a_crypto_map_adds_its_headers_and_padding(
-    changed: dict[str, str], title: str, packet: int, added: int
-) -> None:
-    found = [each for each in tunnels_of(read_configuration(crypto_map(**changed))) if each.ipsec is not None]
+def test_crypto_map_adds_its_headers_and_padding(changed: dict[str, str], title: str, packet: int, added: int) -> None:
+    found = [each for each in find_tunnels(read_configuration(crypto_map(**changed))) if each.ipsec is not None]
     assert len(found) == 1 and found[0].name == "crypto map M" and found[0].source == "GigabitEthernet0/0/0"
     assert title in found[0].title and found[0].overhead_bytes(packet) == added
 
 
-def test_a_crypto_map_for_gre_is_around_the_tunnel() -> None:
+def test_crypto_map_for_gre_is_around_the_tunnel() -> None:
     for mode, added in (("transport", 24 + 8 + 16 + 2 + 2 + 12), ("tunnel", 24 + 20 + 8 + 16 + 14 + 2 + 12)):
-        [found] = tunnels_of(read_configuration(crypto_map(protocol="gre", mode=mode)))
+        [found] = find_tunnels(read_configuration(crypto_map(protocol="gre", mode=mode)))
         assert found.name == "Tunnel1" and f"GRE over IPv4 and IPsec in {mode} mode" in found.title
         assert found.overhead_bytes(200) == added
 
 
 def test_policy_counts_the_bytes_of_a_crypto_map() -> None:
-    text = " ".join(answer_text(answer(crypto_map(pre_classify=" qos pre-classify\n"))).split())
+    text = " ".join(answer_text(answer_policy(crypto_map(pre_classify=" qos pre-classify\n"))).split())
     assert "crypto map M: IPsec in tunnel mode (esp-aes 256 esp-sha-hmac) adds 58 to 73 bytes" in text
     assert "counts 278: 2 Mb/s carry 1.439 Mb/s of such packets" in text
 
 
-def test_a_flexvpn_template_is_a_tunnel() -> None:
+def test_flexvpn_template_is_a_tunnel() -> None:
     text = text_of(transforms="esp-gcm 256", tunnel=" tunnel mode ipsec ipv4\n", below=True)
-    [found] = tunnels_of(
+    [found] = find_tunnels(
         read_configuration(text.replace("interface Tunnel1", "interface Virtual-Template1 type tunnel"))
     )
     assert (found.name, found.source, found.least_bytes) == ("Virtual-Template1", "GigabitEthernet0/0/0", 54)
@@ -219,15 +219,15 @@ def test_a_flexvpn_template_is_a_tunnel() -> None:
 
 def test_each_group_of_spokes_has_its_policy() -> None:
     hub = " nhrp map group A service-policy output SHAPE\n ip nhrp map group B service-policy output CHILD\n"
-    answered = answer(text_of(tunnel=hub))
+    answered = answer_policy(text_of(tunnel=hub))
     groups = [(each.interface, each.policy) for each in answered.policies]
     assert groups == [("Tunnel1 group A", "SHAPE"), ("Tunnel1 group B", "CHILD"), ("Tunnel1", "SHAPE")]
     assert "counts 224" in " ".join(answered.policies[0].tunnel_notes)
 
 
-def test_a_long_line_is_not_joined_with_the_next_command() -> None:
+def test_long_line_is_not_joined_with_the_next_command() -> None:
     name = "RS-GROUP-" + "0" * 10
     long = f" ip nhrp map group {name} service-policy output {'P' * (80 - 50 - len(name) + 7)}"
     long = long[:80].ljust(80, "Q")
     text = text_of(tunnel=f"{long}\n nhrp map group B service-policy output SHAPE\n")
-    assert "Tunnel1 group B" in [each.interface for each in answer(text).policies]
+    assert "Tunnel1 group B" in [each.interface for each in answer_policy(text).policies]

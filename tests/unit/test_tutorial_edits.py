@@ -36,7 +36,7 @@ def block(language: str, first: str) -> str:
     ],
     ids=["wrong-interface", "no-match", "two-code-points"],
 )
-def test_an_edit_that_makes_the_policy_idle_fails(
+def test_edit_that_makes_the_policy_idle_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], old: str, new: str
 ) -> None:
     template = block("ios", "! experiments/templates/voice.ios.j2").replace("priorty", "priority")
@@ -65,7 +65,7 @@ def edited(file: Path, old: str, new: str) -> None:
         ("priority", " match dscp ef\n", " match dscp ef\n match dscp af41\n"),
     ],
 )
-def test_an_edit_of_a_new_experiment_that_makes_its_policy_idle_fails(
+def test_edit_of_a_new_experiment_that_makes_its_policy_idle_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, old: str, new: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -74,7 +74,7 @@ def test_an_edit_of_a_new_experiment_that_makes_its_policy_idle_fails(
     assert main(["run", "mine", "--lab", "simulated", "--arm", policy]) == ExitStatus.OUTSIDE
 
 
-def test_an_edit_of_the_first_experiment_that_makes_its_policy_idle_fails(
+def test_edit_of_the_first_experiment_that_makes_its_policy_idle_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -32,7 +32,7 @@ def test_printed_quantities_are_parsed_back(kind: type[Quantity], count: int) ->
 
 
 @given(kinds, counts, st.data())
-def test_every_spelling_is_exact(kind: type[Quantity], count: int, data: st.DataObject) -> None:
+def test_every_spelling_of_a_quantity_is_exact(kind: type[Quantity], count: int, data: st.DataObject) -> None:
     unit = data.draw(st.sampled_from(sorted(kind.UNITS)))
     factor = kind.UNITS[unit]
     blank = data.draw(st.sampled_from(["", " ", "  "]))
@@ -169,7 +169,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "text", "message", "proposal"), REFUSED, ids=lambda value: str(value)[:20])
-def test_a_refused_quantity_has_a_proposal(kind: type[Quantity], text: str, message: str, proposal: str) -> None:
+def test_refused_quantity_has_a_proposal(kind: type[Quantity], text: str, message: str, proposal: str) -> None:
     words = {
         "bare": f'found "{text}" without a unit, expected {EXPECTED[kind]}',
         "unit": f'found "{text}" with the unit "{text.lstrip("0123456789. ")}", expected one of {PROPOSED[kind]}',
@@ -184,7 +184,7 @@ def test_a_refused_quantity_has_a_proposal(kind: type[Quantity], text: str, mess
 @pytest.mark.parametrize(
     "text", ["", "-1 {}", "+1 {}", "1e3 {}", "0x10 {}", ".5 {}", "1. {}", "1_0 {}", "١ {}", "1 2 {}", "{}"]
 )
-def test_other_number_formats_are_refused(kind: type[Quantity], text: str) -> None:
+def test_unsupported_number_formats_are_refused(kind: type[Quantity], text: str) -> None:
     with pytest.raises(QuantityError):
         kind.parse(text.format(next(iter(kind.UNITS))))
 
@@ -227,7 +227,7 @@ OPERATORS = (
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_kinds_do_not_mix(name: str) -> None:
+def test_quantities_of_different_kinds_do_not_mix(name: str) -> None:
     assert len({Rate(5), Size(5), Rate(5)}) == 2
     others = [Size(5), 1.5, "5", None] + ([5] if name not in ("__mul__", "__floordiv__") else [])
     assert [getattr(Rate(5), name)(other) for other in others] == [NotImplemented] * len(others)

@@ -13,9 +13,9 @@ import pytest
 from test_results import HEALTH
 
 from qoslab.analysis.packets import shifted
-from qoslab.capture.packet_tables import column
+from qoslab.capture.packet_tables import column_array
 from qoslab.model.experiment import Flow, Probe, Topology
-from qoslab.model.instants import demand
+from qoslab.model.instants import measurement_demand
 from qoslab.results import ClockRecord, Health, HostClockRecord, SenderRecord, StallRecord
 from qoslab.results.records import (
     CLOCK_STEP_NS,
@@ -25,11 +25,11 @@ from qoslab.results.records import (
     SENDER_SHORT,
     SERIES_LATE_NS,
 )
-from qoslab.run.cell.clock_checks import Clocks, HostClocks
-from qoslab.run.cell.pace import directions, fed_routers, probe_sender, senders
+from qoslab.run.cell.clock_checks import HostClocks, MachineClocks
+from qoslab.run.cell.pace import packet_directions, probe_sender, sender_precisions, time_dependent_upstreams
 from qoslab.run.protocols import ClockReading
 from qoslab.schema import load_sweep
-from qoslab.traffic import FlowResult, Pace, StreamResult
+from qoslab.traffic import FlowResult, SendingPace, StreamResult
 from qoslab.traffic.base import datagram_pace
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class TestRouters:
         assert warning == "R1: its packets in transit went through the kernel: nftables are in use"
         assert through.reasons("R1") == through.lateness("R1", TRAFFIC_S) == ()
 
-    def test_a_late_packet_counts_if_the_next_router_depends_on_time(self) -> None:
+    def test_late_packet_counts_if_the_next_router_depends_on_time(self) -> None:
         def with_p999(ns: int) -> Health:
             punctual, late = (HEALTH["lateness_ns"] | {"p999": each, "max": each} for each in (1_000, ns))
             return health(lateness_ns=late, lateness_by_port={"Fa0/0": punctual, "Fa0/1": late})
@@ -80,7 +80,7 @@ class TestRouters:
         (reason,) = late.lateness("R1", TRAFFIC_S, feeds)
         assert reason.startswith("R1 Fa0/1: more than 0.1% of its packets") and "R2 received them in bursts" in reason
 
-    def test_a_late_packet_counts_on_its_own_link(self) -> None:
+    def test_late_packet_counts_on_its_own_link(self) -> None:
         late = {"p999": SERIES_LATE_NS + 1, "max": SERIES_LATE_NS + 1}
         by_port = {"Fa0/0": HEALTH["lateness_ns"] | late, "Fa0/1": HEALTH["lateness_ns"] | {"p999": 1_000}}
         found = health(lateness_ns=HEALTH["lateness_ns"] | late, lateness_by_port=by_port)
@@ -94,7 +94,7 @@ class TestRouters:
         assert reason.endswith("their turn, none is acceptable because a maximum is expected")
         assert health(late_arrivals=1).lateness("R1", TRAFFIC_S) == ()
 
-    def test_a_maximum_tolerates_no_late_packet_of_a_series(self) -> None:
+    def test_maximum_tolerates_no_late_packet_of_a_series(self) -> None:
         def with_max(ns: int) -> Health:
             return health(lateness_by_port={"Fa0/1": HEALTH["lateness_ns"] | {"p999": 1_000, "max": ns}})
 
@@ -148,11 +148,11 @@ class TestSeries:
         self, second: dict[str, Any], fed: tuple[str, ...]
     ) -> None:
         expected = {"A": {"FastEthernet0/1": fed} if fed else {}, "B": {}}
-        assert fed_routers(self.TOPOLOGY, {"A": self.config(), "B": second}, self.THERE) == expected
+        assert time_dependent_upstreams(self.TOPOLOGY, {"A": self.config(), "B": second}, self.THERE) == expected
 
     def test_single_router_has_no_dependents(self) -> None:
         policed = self.config("FastEthernet0/0", "input", police={"cir": 1})
-        assert fed_routers(self.TOPOLOGY, {"A": policed}, self.THERE) == {"A": {}}
+        assert time_dependent_upstreams(self.TOPOLOGY, {"A": policed}, self.THERE) == {"A": {}}
 
     RING = Topology.model_validate_json(
         json.dumps(
@@ -182,14 +182,14 @@ class TestSeries:
     )
     def test_links_on_possible_paths_count(self, traffic: list[tuple[str, str]], fed: dict[str, set[str]]) -> None:
         timed = self.config("", "") | {"switch": {}}
-        found = fed_routers(self.RING, dict.fromkeys("ABC", timed), traffic)
+        found = time_dependent_upstreams(self.RING, dict.fromkeys("ABC", timed), traffic)
         assert {router: set(ports) for router, ports in found.items()} == fed
 
     def test_tcp_and_probes_are_answered(self) -> None:
         probe = Probe.model_validate_json('{"name": "p", "type": "icmp-echo", "from": "A", "to": "s"}')
         flows = [udp(), Flow.model_validate_json('{"name": "t", "tool": "iperf3", "from": "h", "to": "B"}')]
         expected = {("h", "s"), ("h", "B"), ("B", "h"), ("A", "s"), ("s", "A")}
-        assert directions(flows, [probe]) == expected
+        assert packet_directions(flows, [probe]) == expected
 
 
 def udp(**keys: Any) -> Flow:
@@ -204,7 +204,7 @@ def sent(*rates: float | None) -> list[StreamResult]:
 def test_arms_decided_by_one_packet_are_known() -> None:
     def deciding(name: str) -> list[str]:
         experiment = load_sweep(EXPERIMENTS / f"{name}.yml", {}).experiment
-        return [arm.name for arm in experiment.arms if demand(experiment, arm.name).one_packet]
+        return [arm.name for arm in experiment.arms if measurement_demand(experiment, arm.name).one_packet]
 
     assert deciding("tx-ring-limit") == ["variable", "cbr"]
     assert deciding("wfq-precedence") == ["wfq"]
@@ -213,7 +213,7 @@ def test_arms_decided_by_one_packet_are_known() -> None:
 
 
 class TestSenders:
-    def test_thresholds_are_exact(self) -> None:
+    def test_sender_thresholds_are_exact(self) -> None:
         kept = SenderRecord(shortfall=SENDER_SHORT, late_p99_ms=SENDER_LATE_MS, late_max_ms=90.0)
         assert kept.lateness('traffic "x"') == ()
         short = SenderRecord(shortfall=SENDER_SHORT * 1.01)
@@ -246,8 +246,8 @@ class TestSenders:
                 StreamResult(number, None, 1.0, 0, 0.0, datagrams=datagrams, lost=lost)
                 for number, (datagrams, lost) in enumerate(streams, 1)
             )
-            reported = FlowResult("flood", "udp", "0", results, (), pace=Pace(0.0, 0.2, 3.0))
-            return senders(TestSeries.TOPOLOGY, {"x": udp()}, {"x": reported})["x"].lost
+            reported = FlowResult("flood", "udp", "0", results, (), pace=SendingPace(0.0, 0.2, 3.0))
+            return sender_precisions(TestSeries.TOPOLOGY, {"x": udp()}, {"x": reported})["x"].lost
 
         assert found((100, 10), (300, 70)) == 0.2
         assert found((100, 0)) == 0.0
@@ -270,19 +270,19 @@ class TestSenders:
         assert probe_sender([], 20_000_000) is None
 
     def test_achieved_rate_of_an_iperf_sender_is_checked(self) -> None:
-        assert datagram_pace(udp(), sent(990e3, 970e3)) == Pace(pytest.approx(0.02))
-        assert datagram_pace(udp(), sent(1.01e6)) == Pace(0.0)
+        assert datagram_pace(udp(), sent(990e3, 970e3)) == SendingPace(pytest.approx(0.02))
+        assert datagram_pace(udp(), sent(1.01e6)) == SendingPace(0.0)
         assert datagram_pace(udp(), sent(1e6, None)) is None
         assert datagram_pace(udp(protocol="tcp"), sent(0.5e6)) is None
 
     def test_sender_limited_by_its_link_is_not_late(self) -> None:
         slow = TestSeries.TOPOLOGY
-        result = FlowResult("iperf3", "udp", "3", tuple(sent(10e6)), (), pace=Pace(0.5))
-        assert senders(slow, {"x": udp(rate="20 Mb/s")}, {"x": result})["x"].shortfall == 0.5
-        assert senders(slow, {"x": udp(rate="90 Mb/s")}, {"x": result}) == {}
-        reported = FlowResult("flood", "udp", "0", (), (), pace=Pace(0.0, 0.2, 3.0))
-        assert senders(slow, {"x": udp(rate="90 Mb/s")}, {"x": reported})["x"].late_p99_ms == 0.2
-        assert senders(slow, {"x": udp()}, {"x": FlowResult("iperf3", "tcp", "3", (), ())}) == {}
+        result = FlowResult("iperf3", "udp", "3", tuple(sent(10e6)), (), pace=SendingPace(0.5))
+        assert sender_precisions(slow, {"x": udp(rate="20 Mb/s")}, {"x": result})["x"].shortfall == 0.5
+        assert sender_precisions(slow, {"x": udp(rate="90 Mb/s")}, {"x": result}) == {}
+        reported = FlowResult("flood", "udp", "0", (), (), pace=SendingPace(0.0, 0.2, 3.0))
+        assert sender_precisions(slow, {"x": udp(rate="90 Mb/s")}, {"x": reported})["x"].late_p99_ms == 0.2
+        assert sender_precisions(slow, {"x": udp()}, {"x": FlowResult("iperf3", "tcp", "3", (), ())}) == {}
 
 
 class TestClocks:
@@ -294,7 +294,7 @@ class TestClocks:
         assert "suspended for 5 s" in asleep
 
     def test_steady_clocks_are_valid(self) -> None:
-        assert Clocks.read().until_now().reasons() == ()
+        assert MachineClocks.read().until_now().reasons() == ()
 
     @pytest.mark.parametrize(
         ("moved", "found"),
@@ -307,7 +307,7 @@ class TestClocks:
     def test_stepped_clocks_are_invalid(
         self, moved: dict[int, int], found: tuple[int, int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        before, now = Clocks.read(), time.clock_gettime_ns
+        before, now = MachineClocks.read(), time.clock_gettime_ns
         monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: now(clock) + moved.get(clock, 0))
         clock = before.until_now()
         assert abs(clock.stepped_ns - found[0]) < CLOCK_STEP_NS and abs(clock.asleep_ns - found[1]) < CLOCK_STEP_NS
@@ -379,7 +379,7 @@ class TestHosts:
         stamped = np.array([there(int(each)) for each in true])
         packets = pa.RecordBatch.from_pydict({"bytes": pa.array(np.arange(len(true))), "time_ns": pa.array(stamped)})
         (found,) = shifted([packets], clock)
-        assert np.abs(column(found, "time_ns") - true).max() <= 1000
-        assert (column(found, "bytes") == np.arange(len(true))).all()
+        assert np.abs(column_array(found, "time_ns") - true).max() <= 1000
+        assert (column_array(found, "bytes") == np.arange(len(true))).all()
         (same,) = shifted([packets], None)
-        assert (column(same, "time_ns") == stamped).all()
+        assert (column_array(same, "time_ns") == stamped).all()

@@ -59,7 +59,7 @@ def changed(base: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
         ("shape", changed(SHAPE, "shape", bc={"bits": 25000}, be={"ms": 25})),
     ],
 )
-def test_an_active_configuration_as_requested_verifies(name: str, intended: dict[str, Any]) -> None:
+def test_active_configuration_as_requested_verifies(name: str, intended: dict[str, Any]) -> None:
     assert policy_differences(shown(name), intended) == []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fake_router import FakeRouter, typed
 
-from qoslab.ios.parse import apply
-from qoslab.verification.switch import PARSERS, differences
+from qoslab.ios.parse import apply_config
+from qoslab.verification.switch import PARSERS, switch_differences
 
 ASKED = """\
 mls qos map policed-dscp 46 to 0
@@ -37,14 +37,14 @@ ELSEWHERE = "interface GigabitEthernet1/0/9\n mls qos trust cos\n srr-queue band
 
 def answers(configuration: str) -> dict[str, str]:
     router = FakeRouter("3750G")
-    apply(router.device, configuration)
+    apply_config(router.device, configuration)
     printed = {each: typed(router, f"terminal length 0\n{each}\n") for each in PARSERS}
     return {each: text.partition(f"{each}\n")[2].rpartition("R1#")[0] for each, text in printed.items()}
 
 
 def test_switch_output_as_requested_verifies() -> None:
-    assert differences(ASKED, answers(ASKED + ELSEWHERE), "3750G") == []
-    assert differences("", answers(ASKED), "3750G") == []
+    assert switch_differences(ASKED, answers(ASKED + ELSEWHERE), "3750G") == []
+    assert switch_differences("", answers(ASKED), "3750G") == []
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_switch_output_as_requested_verifies() -> None:
     ],
 )
 def test_differences_of_the_switch_are_reported(undone: str, found: str) -> None:
-    assert differences(ASKED, answers(ASKED + undone), "3750G")[0] == found
+    assert switch_differences(ASKED, answers(ASKED + undone), "3750G")[0] == found

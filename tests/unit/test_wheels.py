@@ -44,7 +44,9 @@ def test_auditwheel_must_confirm_the_tag_of_the_name(
         wheels.judge(wheel)
 
 
-def test_missing_standard_library_is_named(wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheel_check_names_a_missing_standard_library(
+    wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     tool(tmp_path, "rustc", f"echo {tmp_path}/lib")
     with pytest.raises(wheels.WheelError, match="rustup target add aarch64-unknown-linux-gnu"):
@@ -93,7 +95,7 @@ def test_wheel_programs_must_give_the_expected_results(
         wheels.tried(wheel, wheels.platform.machine())
 
 
-def test_a_foreign_wheel_without_qemu_is_reported_as_untested(
+def test_foreign_wheel_without_qemu_is_reported_as_untested(
     wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

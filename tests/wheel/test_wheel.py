@@ -18,7 +18,7 @@ import pytest
 import uv
 
 from levels import every
-from qoslab.cli.man import pages
+from qoslab.cli.man import manual_pages
 from qoslab.system.programs import OWN_PROGRAMS
 from verdicts import newest_run, status_of
 
@@ -61,7 +61,7 @@ def qoslab(python: Path, folder: Path, *words: str) -> subprocess.CompletedProce
     return call([python.parent / "qoslab", *words], folder, PATH="/usr/bin:/bin")
 
 
-def test_the_wheel_has_the_programs_and_its_platform(wheel: Path, python: Path, tmp_path: Path) -> None:
+def test_wheel_has_the_programs_and_its_platform(wheel: Path, python: Path, tmp_path: Path) -> None:
     kind, _, machines = wheel.name.removesuffix(".whl").partition("-none-")
     assert kind == "qoslab-0.1.0-py3"
     assert re.fullmatch(rf"manylinux_2_\d+_{platform.machine()}(\.musllinux_1_1_\w+)?", machines)
@@ -77,7 +77,7 @@ def test_the_wheel_has_the_programs_and_its_platform(wheel: Path, python: Path, 
         assert call([path, "--version"], tmp_path).stdout.startswith(path.name)
 
 
-def test_a_build_without_cargo_names_the_missing_program(tmp_path: Path) -> None:
+def test_build_without_cargo_names_the_missing_program(tmp_path: Path) -> None:
     argv = [UV, "build", "--wheel", "--python", sys.executable, "-o", tmp_path, TOP]
     done = call(argv, tmp_path, PATH=str(tmp_path))
     assert done.returncode != 0 and list(tmp_path.glob("*.whl")) == []
@@ -100,7 +100,7 @@ def test_sdist_has_everything_for_the_wheel(tmp_path: Path) -> None:
     assert not any(name.startswith(("target", ".venv", "tests")) for name in inside)
 
 
-def test_the_wheel_has_the_data_files(wheel: Path) -> None:
+def test_wheel_has_the_data_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {name.removeprefix("qoslab/data/") for name in archive.namelist() if name.startswith("qoslab/data/")}
     folders = ("analysis", "docs/schema", "experiments", "inventory", "playbooks", "project", "reports/published")
@@ -117,7 +117,9 @@ def test_man_finds_the_installed_pages(python: Path, tmp_path: Path) -> None:
     program = shutil.which("man")
     assert program is not None, "no man on this machine: sudo apt-get install man-db"
     shared = python.parents[1] / "share/man"
-    assert {file.name for file in (shared / "man1").iterdir() if file.name.startswith("qoslab")} == pages().keys()
+    assert {
+        file.name for file in (shared / "man1").iterdir() if file.name.startswith("qoslab")
+    } == manual_pages().keys()
     # Next to the programs, without configuration.
     done = call([program, "--path"], tmp_path, PATH=f"{python.parent}:/usr/bin:/bin", MANPATH="")
     assert str(shared) in done.stdout.strip().split(":"), done
@@ -126,7 +128,7 @@ def test_man_finds_the_installed_pages(python: Path, tmp_path: Path) -> None:
     assert "Run an experiment in a lab" in done.stdout
 
 
-def test_the_wheel_omits_dependencies_that_the_simulation_does_not_need(python: Path, tmp_path: Path) -> None:
+def test_wheel_omits_dependencies_that_the_simulation_does_not_need(python: Path, tmp_path: Path) -> None:
     names = "('ansible', 'pyats', 'distributed', 'asyncssh')"
     asked = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
     assert call([python, "-c", asked], tmp_path).stdout == "[]\n"
@@ -140,7 +142,7 @@ def test_shipped_experiments_are_valid_from_any_folder(python: Path, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cell_is_simulated_and_reported(python: Path, tmp_path: Path) -> None:
+def test_cell_is_simulated_and_reported(python: Path, tmp_path: Path) -> None:
     words = ("--lab", "simulated", "--arm", "shaped", "--duration", "5s")
     done = qoslab(python, tmp_path, "run", "policing-vs-shaping", *words)
     assert done.returncode == status_of(newest_run(tmp_path)) in (0, 1), done.stderr
@@ -149,7 +151,7 @@ def test_a_cell_is_simulated_and_reported(python: Path, tmp_path: Path) -> None:
     assert "plotly" in (folder / "report.html").read_text()
 
 
-def test_a_missing_extra_is_named(python: Path, tmp_path: Path) -> None:
+def test_missing_extra_is_named(python: Path, tmp_path: Path) -> None:
     done = qoslab(python, tmp_path, "lab", "list")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qoslab.system.first_use import on_first_use
+from qoslab.system.first_use import lazy_imports
 
 if TYPE_CHECKING:
     from qoslab.analysis.readings import Readings as Readings
@@ -23,4 +23,4 @@ _MODULES = {
     "enough": "run_analysis",
 }
 """Module of each name."""
-__getattr__ = on_first_use(__name__, _MODULES)
+__getattr__ = lazy_imports(__name__, _MODULES)

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.capture.packet_tables import TCP, UDP, Array, column
+from qoslab.capture.packet_tables import TCP, UDP, Array, column_array
 from qoslab.model.experiment import CapturePoint, Experiment, Flow, Topology
 from qoslab.results import CellRecord, FlowRecord
 from qoslab.results.columns import Columns
-from qoslab.traffic import Uncounted, tool
+from qoslab.traffic import UncountedBounds, find_tool
 
 _NUMBERS = 1 << 32
 """Size of TCP's sequence number space."""
@@ -80,7 +80,7 @@ class Report:
     capture: str
     flow: Flow
     ends: FlowRecord
-    uncounted: Uncounted
+    uncounted: UncountedBounds
 
     def stream(self, arriving: Mapping[str, Array], port: int) -> Arrived:
         """Return the arrivals from a client's port."""
@@ -110,7 +110,7 @@ class Arriving:
                 here = np.zeros(len(piece), dtype=np.bool_)
                 for address in addresses:
                     here |= _is(piece, address)
-                self._seen.setdefault(capture, []).append({name: column(piece, name)[here] for name in _COLUMNS})
+                self._seen.setdefault(capture, []).append({name: column_array(piece, name)[here] for name in _COLUMNS})
             yield piece
 
     def packets(self, capture: str) -> dict[str, Array] | None:
@@ -130,7 +130,7 @@ def reports_of(experiment: Experiment, record: CellRecord) -> list[Report]:
         for point in experiment.captures:
             kept = record.captures.get(point.name)
             if kept and not kept.dropped and _sees(experiment.topology, point, flow, ends):
-                found.append(Report(point.name, flow, ends, tool(flow.tool).uncounted(flow)))
+                found.append(Report(point.name, flow, ends, find_tool(flow.tool).uncounted(flow)))
                 break
     return found
 
@@ -189,6 +189,6 @@ def _is(piece: pa.RecordBatch, address: IPv4Address | IPv6Address) -> npt.NDArra
     number = int(address)
     low, high = (number, 0) if address.version == 4 else (number & (1 << 64) - 1, number >> 64)
     halves = (("destination", low), ("destination_high", high))
-    same = [column(piece, name) == np.uint64(half).astype(np.int64) for name, half in halves]
-    found: npt.NDArray[np.bool_] = (column(piece, "version") == address.version) & same[0] & same[1]
+    same = [column_array(piece, name) == np.uint64(half).astype(np.int64) for name, half in halves]
+    found: npt.NDArray[np.bool_] = (column_array(piece, "version") == address.version) & same[0] & same[1]
     return found

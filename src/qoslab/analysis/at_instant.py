@@ -8,7 +8,7 @@ from qoslab.analysis.class_lines import CLASS
 from qoslab.analysis.classes import in_time, sums_by_time
 from qoslab.analysis.missing import NEVER, NOTHING_COUNTED, Missing
 from qoslab.analysis.timeline import greatest, least
-from qoslab.model.metrics import At
+from qoslab.model.metrics import CounterTrigger
 from qoslab.results.columns import Column, Columns
 
 APART_S = 2.5
@@ -18,7 +18,7 @@ far apart, counters need not grow evenly, and the waiting packets are unknown.
 _COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
 
 
-def moment_s(rows: Columns, at: At) -> float | Missing:
+def moment_s(rows: Columns, at: CounterTrigger) -> float | Missing:
     """Return the instant in seconds of the cell's time, from `rows`, the readings of the selected classes.
 
     Counters are interpolated between readings. The result is missing if the instant was never reached, or has no
@@ -47,7 +47,7 @@ def moment_s(rows: Columns, at: At) -> float | Missing:
     return _near(at, moment, before if moment < after else moment, after)
 
 
-def instant_error_s(rows: Columns, at: At, moment: float) -> float:
+def instant_error_s(rows: Columns, at: CounterTrigger, moment: float) -> float:
     """Return the maximum time error of the readings around an instant, in seconds; 0 for those of a data plane.
 
     It is also 0 for the instant of a counter value, since that counter was read together with all others.
@@ -59,7 +59,7 @@ def instant_error_s(rows: Columns, at: At, moment: float) -> float:
     return greatest(np.nan_to_num(rows["time_error_s"][around]))
 
 
-def _near(at: At, moment: float, before: float, after: float) -> float | Missing:
+def _near(at: CounterTrigger, moment: float, before: float, after: float) -> float | Missing:
     """Return the instant if the readings around it are close enough; `before` is nan if there is no earlier reading."""
     if after - before > APART_S:
         return Missing(f"{at} is not known: the readings around it are at {before:.1f} s and {after:.1f} s")

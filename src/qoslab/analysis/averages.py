@@ -26,7 +26,7 @@ from qoslab.analysis.verdicts import (
 )
 from qoslab.model.comparison import Average, MinimumParameter, Pair
 from qoslab.model.expressions import parse_expression, read_value, show_value
-from qoslab.model.matrix import Scalar, as_number, fits, parameters_text
+from qoslab.model.matrix import Scalar, as_number, matches, parameters_text
 from qoslab.model.metrics import Reference
 from qoslab.results import CellSummary, tables
 
@@ -56,7 +56,7 @@ def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric
     values = dict(zip(rows["cell"], rows["value"].astype(float), strict=True))
     groups: dict[tuple[tuple[str, Scalar], ...], list[CellSummary]] = {}
     for cell in cells:
-        if cell.arm == arm and cell.valid and cell.name in values and fits(cell.values, where):
+        if cell.arm == arm and cell.valid and cell.name in values and matches(cell.values, where):
             groups.setdefault(tuple(cell.parameters.items()), []).append(cell)
     return [
         Point(arm, dict(parameters), average([figures]), tuple(each), figures)
@@ -290,7 +290,7 @@ def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> 
     chosen = [cell for cell in cells if cell.arm == pair.arm and meets(pair.condition, cell)]
     planned: list[Mapping[bool, set[Others]]] = []
     for value in pair.values:
-        mine = [cell for cell in chosen if fits(cell.values, {pair.parameter: value})]
+        mine = [cell for cell in chosen if matches(cell.values, {pair.parameter: value})]
         counted = [cell for cell in mine if not cell.spared or cell.valid]
         planned.append(
             {

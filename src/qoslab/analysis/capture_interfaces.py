@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.capture.packet_tables import column
+from qoslab.capture.packet_tables import column_array
 from qoslab.errors import UserError
 
 COLUMNS = ["time_ns", "identity", "ttl", "interface", "network_bytes"]
@@ -115,7 +115,7 @@ class Noted:
             except StopIteration as end:
                 self.names = end.value or ()
                 return
-            self._noted.append(pd.DataFrame({name: column(piece, name) for name in COLUMNS}))
+            self._noted.append(pd.DataFrame({name: column_array(piece, name) for name in COLUMNS}))
             yield piece
 
     @property

@@ -24,7 +24,7 @@ from qoslab.analysis.classes import (
 from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, scaled
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, total
-from qoslab.model.instants import DURING, WINDOW_FROM
+from qoslab.model.instants import DURING, WINDOW_START
 from qoslab.model.metrics import ClassSelector
 from qoslab.results.columns import Column, Columns
 
@@ -89,7 +89,7 @@ class EachClass:
     def medians_of(self, readings: Columns, column: str) -> list[float]:
         """Return the median of a column over the window for rates, for each class with a known value there."""
         times = readings["time_s"]
-        window = (times >= WINDOW_FROM * self._traffic_s) & (times <= self._traffic_s)
+        window = (times >= WINDOW_START * self._traffic_s) & (times <= self._traffic_s)
         known = readings.where(window & readings.has(column))
         return [float(np.median(known[column][places])) for places in grouped(known, CLASS).values()]
 
@@ -167,7 +167,7 @@ def _sum(values: list[float | Missing]) -> float | Missing:
 def _over_window(readings: Columns, traffic_s: float, line: Line | None) -> _Figures:
     """Return the rates between the first and the last reading of the window."""
     times = readings["time_s"]
-    window = readings.where((times >= WINDOW_FROM * traffic_s) & (times <= traffic_s))
+    window = readings.where((times >= WINDOW_START * traffic_s) & (times <= traffic_s))
     if len(window) < 2:
         return {}
     seconds = float(window["time_s"][-1] - window["time_s"][0])

@@ -8,7 +8,7 @@ from qoslab.analysis.classes import only_value, sums_by_time
 from qoslab.analysis.estimates import sampled_median
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure
-from qoslab.model.instants import WINDOW_FROM
+from qoslab.model.instants import WINDOW_START
 from qoslab.results.columns import Columns
 
 
@@ -22,7 +22,7 @@ def conversation_figures(mine: Columns, traffic_s: float) -> Iterator[Figure]:
     """Compute the metrics of some conversations of one cell: total queued packets, and the weight if it is the same for
     all.
     """
-    running = mine.where((mine["time_s"] > WINDOW_FROM * traffic_s) & (mine["time_s"] < traffic_s))
+    running = mine.where((mine["time_s"] > WINDOW_START * traffic_s) & (mine["time_s"] < traffic_s))
     if not len(running):
         return
     yield "conversation.depth", sampled_median(sums_by_time(running, "depth_packets")[1].tolist())

@@ -19,8 +19,8 @@ from qoslab.errors import DamageError, QoslabError
 from qoslab.ios.model.port_names import TCP, UDP
 from qoslab.model.experiment import Experiment
 from qoslab.model.framing import COUNTED_HEADER, extra_bytes
-from qoslab.model.instants import COUNTED_EVERY_S, DURING, traffic_time
-from qoslab.model.interface_selection import of_the_experiment
+from qoslab.model.instants import COUNTER_INTERVAL_S, DURING, traffic_time
+from qoslab.model.interface_selection import select_experiment_interfaces
 from qoslab.model.steps import TRAFFIC
 from qoslab.results import CellFiles, CellRecord
 
@@ -76,7 +76,7 @@ def add_counters(
         try:
             replies = list(files.counter_replies(device))
             _check(device, replies, origin_ns, experiment)
-            last[device] = Latest(max(reply["time_ns"] for reply in replies), COUNTED_EVERY_S)
+            last[device] = Latest(max(reply["time_ns"] for reply in replies), COUNTER_INTERVAL_S)
             for name, row in _counted_rows(device, replies, origin_ns, names):
                 add(name, row)
             for name, row in kernel_rows(device, replies, origin_ns):
@@ -101,7 +101,7 @@ def add_counters(
             else:
                 continue
             try:
-                measured = of_the_experiment(parsed or {}, ends_of(lines, entry.device))
+                measured = select_experiment_interfaces(parsed or {}, ends_of(lines, entry.device))
                 rows = list(observed_class_rows(entry.device, measured, 0.0))
             except DAMAGE:
                 problems.append(f'the parsed output of "{entry.command}" of {entry.device} is damaged')
@@ -111,7 +111,7 @@ def add_counters(
     for device in files.devices_with_readings():
         try:
             readings, polled = list(files.readings(device)), record.polling.get(device)
-            period = COUNTED_EVERY_S if polled is None else max(polled.every_s, COUNTED_EVERY_S)
+            period = COUNTER_INTERVAL_S if polled is None else max(polled.every_s, COUNTER_INTERVAL_S)
             last[device] = Latest(last_counted(readings), period)
             for name, row in reading_rows(device, readings, origin_ns, lines, names):
                 add(name, row)

@@ -14,7 +14,7 @@ import numpy as np
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, most, total
 from qoslab.analysis.timeline import Timeline, common_span, greatest, least, span
-from qoslab.model.voice import mean_opinion
+from qoslab.model.voice import mean_opinion_score
 from qoslab.results.columns import Column, Columns
 
 NO_DELAY = "its lab does not measure one-way delay; --lab simulated does"
@@ -94,7 +94,7 @@ def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterato
         worst = least(datagrams["voice_r"])
         if not math.isnan(worst):
             yield "voice.r", worst
-            yield "voice.mos", mean_opinion(worst)
+            yield "voice.mos", mean_opinion_score(worst)
 
 
 def _delays(arrived: Columns) -> Iterator[Figure]:

@@ -17,7 +17,7 @@ from qoslab.platforms import is_switch, routers_of
 from qoslab.results import CellFiles
 from qoslab.results.cell_files import observation_file
 from qoslab.schema.devices import configured_devices
-from qoslab.schema.idle import Attachment, Idle, has_explicit_class, idle_of_arm
+from qoslab.schema.idle import Attachment, IdlePart, has_explicit_class, idle_parts
 
 SHOWN_ARMS = 4
 """Maximum number of arms that a warning names."""
@@ -51,7 +51,7 @@ def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: 
     experiment = first.experiment()
     arm = experiment.arm(first.arm)
     devices = configured_devices(experiment, first.configurations(routers_of(experiment.topology)))
-    static = idle_of_arm(experiment, arm, devices)
+    static = idle_parts(experiment, arm, devices)
     covered: set[tuple[str, str]] = set()
     own = found["classes"][found["classes"]["arm"] == first.arm]
     if lab.placed:
@@ -67,14 +67,14 @@ def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: 
     yield from _silent(experiment, arm, found["flows"])
 
 
-def _same(static: Idle, idle: Idle) -> bool:
+def _same(static: IdlePart, idle: IdlePart) -> bool:
     """Return whether the configuration explains why a class or policy matched no packets."""
     if (static.router, static.name) != (idle.router, idle.name):
         return False
     return static.at is None or static.at == idle.at or bool(static.path and static.path == idle.path)
 
 
-def _idle_classes(own: pd.DataFrame, devices: Mapping[str, Device]) -> Iterator[Idle]:
+def _idle_classes(own: pd.DataFrame, devices: Mapping[str, Device]) -> Iterator[IdlePart]:
     """Yield the policies and classes of an arm that counted no packets in any of its cells."""
     # The tins of CAKE are not configured.
     own = own[~((own["queue_discipline"] == "cake") & own["class"].str.contains("/[^/:]+$"))]
@@ -90,11 +90,11 @@ def _idle_classes(own: pd.DataFrame, devices: Mapping[str, Device]) -> Iterator[
 
 def _of_policy(
     router: str, at: Attachment, packets: Mapping[str, int], devices: Mapping[str, Device]
-) -> Iterator[Idle]:
+) -> Iterator[IdlePart]:
     where = f"{router} {at.interface} {at.direction}"
     total = sum(count for path, count in packets.items() if "/" not in path)
     if packets and not total:
-        yield Idle(router, at.policy, f"{where}: policy-map {at.policy} received no packets", at=at)
+        yield IdlePart(router, at.policy, f"{where}: policy-map {at.policy} received no packets", at=at)
         return
     for path, count in packets.items():
         parent, _, name = path.rpartition("/")
@@ -105,7 +105,7 @@ def _of_policy(
         )
         if count or not of or not explicit:
             continue
-        yield Idle(router, name, f"{where}: class {path} matched 0 of {of:,} packets", path, at)
+        yield IdlePart(router, name, f"{where}: class {path} matched 0 of {of:,} packets", path, at)
 
 
 def _silent(experiment: Experiment, arm: Arm, flows: pd.DataFrame) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from qoslab.model.drops import DROP_REASONS
 from qoslab.tc.kernel_kinds import EARLY_DROPS
-from qoslab.tc.lab_line import LINE, UNDER_LINE
+from qoslab.tc.lab_line import LINE, LINE_PARENT
 
 Row = dict[str, object]
 TINS: Mapping[str, tuple[str, ...]] = {
@@ -79,7 +79,7 @@ def _interface(everything: Sequence[Mapping[str, Any]], qdiscs: Sequence[Mapping
 
 def _is_top(qdisc: Mapping[str, Any]) -> bool:
     """Return whether a qdisc is the root of the configured tree."""
-    return qdisc.get("root", False) or qdisc.get("parent") == UNDER_LINE
+    return qdisc.get("root", False) or qdisc.get("parent") == LINE_PARENT
 
 
 def _is_input(qdisc: Mapping[str, Any]) -> bool:

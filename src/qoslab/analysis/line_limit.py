@@ -22,8 +22,8 @@ from qoslab.model.experiment import Experiment, Family, Flow
 from qoslab.model.framing import CELL, CELL_PAYLOAD, COUNTED_HEADER, MEDIUM, Framing, line_bytes
 from qoslab.model.metrics import Reference, format_value
 from qoslab.results.columns import Column, Columns
-from qoslab.traffic import tool
-from qoslab.traffic.endpoints import family_of, with_family
+from qoslab.traffic import find_tool
+from qoslab.traffic.endpoints import flow_family, with_family
 
 IP_HEADER: dict[Family, int] = {4: 20, 6: 40}
 UDP_HEADER, TCP_HEADER = 8, 20
@@ -195,11 +195,11 @@ def _link_bits(cell: Carried, hop: Hop, rows: Columns, flows: Iterable[Flow]) ->
 
 def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: Column) -> float:
     """Return the maximum share of a link's capacity for payload of a flow: the rest is headers and framing."""
-    family = family_of(experiment.topology, flow)
+    family = flow_family(experiment.topology, flow)
     header = IP_HEADER[family]
     payload: float | None = None
     if flow.protocol == "udp":
-        payload = tool(flow.tool).datagrams(with_family(experiment.topology, flow)).get("payload_bytes")
+        payload = find_tool(flow.tool).datagrams(with_family(experiment.topology, flow)).get("payload_bytes")
         header += UDP_HEADER
     else:
         payload = float(mss.max()) if len(mss) and not np.isnan(mss).any() else None

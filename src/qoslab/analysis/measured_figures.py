@@ -19,9 +19,9 @@ from qoslab.analysis import statistics
 from qoslab.analysis.statistics import Estimate
 from qoslab.analysis.verdicts import undecided
 from qoslab.model.comparison import Comparison
-from qoslab.model.expectations import Expectation, resolved
+from qoslab.model.expectations import Expectation, resolve_expectation
 from qoslab.model.expressions import read_value
-from qoslab.model.matrix import Parameters, Scalar, as_number, fits
+from qoslab.model.matrix import Parameters, Scalar, as_number, matches
 from qoslab.model.units import Duration
 from qoslab.results import CellSummary, tables
 
@@ -210,7 +210,7 @@ class Planned:
         """Return the number of cells of an arm, or of pairs of cells of two arms, with these parameters, without spared
         cells.
         """
-        sides = [[key for values, key in self._keys.get(arm, ()) if fits(values, where)] for arm in arms]
+        sides = [[key for values, key in self._keys.get(arm, ()) if matches(values, where)] for arm in arms]
         return max(map(len, alike(sides, self.pairing(arms))))
 
     def pairing(self, arms: Sequence[str]) -> frozenset[str]:
@@ -222,13 +222,13 @@ class Planned:
 
     def has(self, arms: Iterable[str], where: Where) -> bool:
         """Return whether each arm has a cell with these parameters."""
-        return all(any(fits(each, where) for each in self._cells.get(arm, ())) for arm in arms)
+        return all(any(matches(each, where) for each in self._cells.get(arm, ())) for arm in arms)
 
     def expected(self, wanted: Comparison, duration: Duration) -> Iterator[Expectation]:
         """Return the expectations of these cells, one for each combination of the parameters in an expectation."""
         for expectation in wanted.expectations:
             cells = self._cells.get(expectation.arms[0], ())
-            for each in resolved(expectation, wanted.quantities, cells, duration):
+            for each in resolve_expectation(expectation, wanted.quantities, cells, duration):
                 if self.has(each.arms, each.where):
                     yield each
 

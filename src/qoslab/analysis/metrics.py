@@ -35,7 +35,7 @@ from qoslab.analysis.queues import each_of, places_of
 from qoslab.model.instants import DURING
 from qoslab.model.metrics import (
     METRICS,
-    SELECTOR_OF_TABLE,
+    SELECTOR_BY_TABLE,
     CapturesSelector,
     ClassSelector,
     Reference,
@@ -65,7 +65,7 @@ class _Source:
     @property
     def selector(self) -> Selector:
         """Kind of selector of the table's metrics."""
-        return SELECTOR_OF_TABLE[self.table]
+        return SELECTOR_BY_TABLE[self.table]
 
 
 def _named(column: str) -> Callable[[Columns, str | None], Columns]:

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.capture.packet_tables import TCP, UDP, Array, column
+from qoslab.capture.packet_tables import TCP, UDP, Array, column_array
 from qoslab.results import HostClockRecord
 
 BIN_NS = 100_000_000
@@ -33,7 +33,7 @@ def shifted(pieces: Iterable[pa.RecordBatch], clock: HostClockRecord | None) -> 
             continue
         first, last = (at + ahead for at, ahead in zip(clock.looked_ns, clock.ahead_ns, strict=True))
         drift = (clock.ahead_ns[1] - clock.ahead_ns[0]) / max(last - first, 1)
-        stamped = column(piece, "time_ns")
+        stamped = column_array(piece, "time_ns")
         ahead = clock.ahead_ns[0] + np.rint((stamped - first) * drift).astype(np.int64)
         columns = [
             pa.array(stamped - ahead) if name == "time_ns" else piece.column(name) for name in piece.schema.names
@@ -62,7 +62,7 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
     """
     binned: list[pa.Table] = []
     for piece in pieces:
-        stamped = column(piece, "time_ns")
+        stamped = column_array(piece, "time_ns")
         if origin_ns is None and len(piece):
             origin_ns = int(stamped.min())
         bins = pa.array((stamped - (origin_ns or 0)) // BIN_NS)
@@ -71,8 +71,11 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
     if not binned:
         return BINNED.empty_table()
     sums = pa.concat_tables(binned)
-    bins, counts = column(sums, "bin"), np.stack([column(sums, f"bytes_{each}") for each in ("sum", "count")])
-    names, flow = _flows(np.stack([column(sums, name) for name in _KEYS[1:]], axis=1).astype(np.int64))
+    bins, counts = (
+        column_array(sums, "bin"),
+        np.stack([column_array(sums, f"bytes_{each}") for each in ("sum", "count")]),
+    )
+    names, flow = _flows(np.stack([column_array(sums, name) for name in _KEYS[1:]], axis=1).astype(np.int64))
     (all_bins,), of_all = _added((bins,), counts)
     (of_flow, flow_bins), of_each = _added((flow, bins), counts)
     sizes, packets = np.concatenate([of_all, of_each], axis=1)

@@ -21,8 +21,8 @@ from typing import Any
 from qoslab.analysis import Outcome, Readings, analyse
 from qoslab.analysis.readings import MisfitError
 from qoslab.results import CellFiles, RunFolder
-from qoslab.system.priority import processors
-from qoslab.system.programs import python_module
+from qoslab.system.priority import processor_count
+from qoslab.system.programs import python_module_command
 
 FEWEST = 8
 """Number of cells for which a helper is started, since its start takes as long as reading some cells."""
@@ -42,7 +42,7 @@ def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None
     raises the error.
     """
     left = deque(cell for cell in cells if readings.lacks(cell))
-    spare = processors() - 1 if most is None else most
+    spare = processor_count() - 1 if most is None else most
     helpers = min(spare, len(left) // FEWEST)
     if helpers < 1:
         return
@@ -85,7 +85,7 @@ def _helper() -> Iterator[Connection[Any, Any]]:
         with theirs:
             # A separate session: Ctrl-C reaches the main process only, which ends the helper.
             process = subprocess.Popen(
-                python_module("qoslab.analysis.parallel", str(theirs.fileno())),
+                python_module_command("qoslab.analysis.parallel", str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,

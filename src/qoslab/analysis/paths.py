@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from qoslab.model.experiment import Experiment, Family, Link, LinkEnd, Topology
 from qoslab.model.framing import Framing, line_bytes
-from qoslab.traffic.endpoints import family_of
+from qoslab.traffic.endpoints import flow_family
 
 FULL_PACKET_BYTES = 1500
 """Bytes of the IP packet of a full segment: the MTU of every link of a lab."""
@@ -60,7 +60,7 @@ def paths_of(experiment: Experiment) -> dict[str, Path]:
     """Return the path of each traffic of the experiment's first arm; paths that depend on routes are left out."""
     found = {}
     for flow in experiment.flows_of(experiment.arms[0]):
-        family = family_of(experiment.topology, flow)
+        family = flow_family(experiment.topology, flow)
         path = find_path(experiment.topology, flow.source, flow.destination, family)
         if path is not None:
             found[flow.name] = path

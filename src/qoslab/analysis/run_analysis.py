@@ -17,7 +17,7 @@ from qoslab.analysis.written import to_json, write
 from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.comparison import PublishedFigure
-from qoslab.model.experiment import Enough, Experiment
+from qoslab.model.experiment import Experiment, StoppingRule
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import as_texts
 from qoslab.model.metrics import Reference
@@ -185,7 +185,7 @@ def figures_so_far(
     return [{name: row[name] for name in FIGURES_SO_FAR} for row in rows if row["measured"] is not None]
 
 
-def enough(wanted: Enough, cells: Sequence[CellFiles]) -> str:
+def enough(wanted: StoppingRule, cells: Sequence[CellFiles]) -> str:
     """Return the reason why a cell needs no more repetitions than these; empty if it needs more.
 
     Repetitions that are not valid do not count.

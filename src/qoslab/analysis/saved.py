@@ -25,8 +25,8 @@ from qoslab.model.metrics import METRICS, AddedMetric
 from qoslab.results import FileSeal, RunFolder, tables
 from qoslab.results.folder import SAVED_CELLS
 from qoslab.results.sealed_files import MANIFEST_MOST, content_difference, read_bytes, read_record
-from qoslab.system.programs import own_program
-from qoslab.system.source_hash import files_below, sha256_of
+from qoslab.system.programs import find_own_program
+from qoslab.system.source_hash import files_below, hash_files
 
 AGAIN = "the cells are read again"
 _NOT_READING = frozenset({"cli", "report", "live", "data"})
@@ -139,7 +139,7 @@ def code_version() -> str:
     """Return the version of qoslab and the SHA-256 of all code for reading a cell: sources, libraries, `qos-pcap`."""
     files = (*files_below(Path(qoslab.__file__).parent, _NOT_READING), *_added(), *_program())
     libraries = f"pandas {pd.__version__}, numpy {np.__version__}, pyarrow {pa.__version__}"
-    return f"{qoslab.__version__}, {libraries}, SHA-256 {sha256_of(files)}"
+    return f"{qoslab.__version__}, {libraries}, SHA-256 {hash_files(files)}"
 
 
 def _added() -> Iterator[tuple[str, Path]]:
@@ -151,6 +151,6 @@ def _added() -> Iterator[tuple[str, Path]]:
 
 def _program() -> Iterator[tuple[str, Path]]:
     try:
-        yield PROGRAM, own_program(PROGRAM)
+        yield PROGRAM, find_own_program(PROGRAM)
     except MachineError:
         return

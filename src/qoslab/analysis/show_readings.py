@@ -14,7 +14,7 @@ from qoslab.analysis.class_lines import Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.raw import Row
 from qoslab.genie.queueing import parse_queue
-from qoslab.model.interface_selection import of_the_experiment
+from qoslab.model.interface_selection import select_experiment_interfaces
 
 _INTERFACE = re.compile(r"show interfaces (\S+)")
 _QUEUE = re.compile(r"show queue \S+")
@@ -63,7 +63,7 @@ def reading_rows(
             continue
         own = {"device": device, **instants(each["before_ns"], each["after_ns"], origin_ns)}
         if command.startswith(COMMAND):
-            measured = of_the_experiment(parsed, ends_of(lines, device))
+            measured = select_experiment_interfaces(parsed, ends_of(lines, device))
             yield from (("classes", row | own) for row in observed_class_rows(device, measured, 0.0))
         elif match := _INTERFACE.fullmatch(command):
             interfaces += [

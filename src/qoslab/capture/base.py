@@ -13,7 +13,7 @@ class CaptureError(RunInvalid):
 
 
 @dataclass(frozen=True)
-class Counts:
+class CaptureCounts:
     """Number of packets that the capture tool received, and that it dropped."""
 
     received: int
@@ -49,7 +49,7 @@ class CaptureTool(Protocol):
         """Return the tool's error message; empty if it printed none."""
         ...
 
-    def counts(self, stderr: str) -> Counts:
+    def counts(self, stderr: str) -> CaptureCounts:
         """Return the counts that the tool printed at its end. Raise `CaptureError` if there are none, as after it was
         killed.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from qoslab.capture.base import CaptureError, Counts
+from qoslab.capture.base import CaptureCounts, CaptureError
 
 _RUNNING = re.compile(r"^File: .", re.MULTILINE)
 # "Capturing on" comes before the filter is compiled and the file is opened, "File:" after both.
@@ -45,7 +45,7 @@ class Dumpcap:
         lines = (line.strip() for line in re.split(r"[\r\n]+", stderr))
         return " ".join(line for line in lines if line and not _TALK.match(line)).removeprefix("dumpcap: ")
 
-    def counts(self, stderr: str) -> Counts:
+    def counts(self, stderr: str) -> CaptureCounts:
         """See `CaptureTool`."""
         found = list(_COUNTS.finditer(stderr))
         if not found:
@@ -53,4 +53,4 @@ class Dumpcap:
                 f"dumpcap did not report the number of dropped packets: {self.failure(stderr) or 'it was killed'}"
             )
         last = found[-1]
-        return Counts(received=int(last["received"]), dropped=int(last["dropped"]))
+        return CaptureCounts(received=int(last["received"]), dropped=int(last["dropped"]))

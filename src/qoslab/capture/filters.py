@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from qoslab.capture.base import CaptureError
 from qoslab.model.capture_filters import filter_text_problem
-from qoslab.system.programs import how_ended, python_module
+from qoslab.system.programs import describe_exit, python_module_command
 
 Instruction: TypeAlias = tuple[int, int, int, int]
 """Instruction of a classic Berkeley packet filter: code, jump if true, jump if false, operand."""
@@ -27,7 +27,7 @@ COMPILE_S = 10.0
 """Time limit for compiling a filter in seconds; filters with `MOST_TERMS` terms take some milliseconds."""
 COMPILE_BYTES = 2**30
 """Maximum address space of the compiling process."""
-_PASSED_ON = ("PATH", "LANG", "LC_", "LD_LIBRARY_PATH", "PYTHON")
+_INHERITED_VARIABLES = ("PATH", "LANG", "LC_", "LD_LIBRARY_PATH", "PYTHON")
 """Prefixes of the environment variables that the compiling process needs."""
 _ETHERNET = 1
 """DLT_EN10MB, the link type of every interface in a lab."""
@@ -43,7 +43,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint), ("instructions", ctypes.POINTER(_Instruction)))
 
 
-def _library() -> ctypes.CDLL | None:
+def _load_libpcap() -> ctypes.CDLL | None:
     for name in sys.argv[1:]:
         try:
             found = ctypes.CDLL(name)
@@ -55,16 +55,16 @@ def _library() -> ctypes.CDLL | None:
     return None
 
 
-def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
+def _compile_in_process(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
     """Return libpcap's error for a filter, and its program; None without libpcap."""
     problem, hint = filter_text_problem(text)
     if problem:
         return "; ".join(filter(None, (problem, hint))), ()
     try:
         done = subprocess.run(
-            python_module("qoslab.capture.filters", *LIBRARIES),
+            python_module_command("qoslab.capture.filters", *LIBRARIES),
             # Passwords may come by the environment, and any process of this user can read that of another.
-            env={name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)},
+            env={name: value for name, value in os.environ.items() if name.startswith(_INHERITED_VARIABLES)},
             input=text.encode(),
             capture_output=True,
             timeout=COMPILE_S,
@@ -74,14 +74,14 @@ def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
     except subprocess.TimeoutExpired:
         return f"libpcap did not compile it within {COMPILE_S:g} s", ()
     if done.returncode:
-        return f"the process compiling it {how_ended(done.returncode)}", ()
+        return f"the process compiling it {describe_exit(done.returncode)}", ()
     found: dict[str, Any] | None = json.loads(done.stdout)
     return None if found is None else (found["problem"], tuple(tuple(each) for each in found["program"]))
 
 
-def _compiled(text: bytes) -> dict[str, Any] | None:
+def _compile_filter(text: bytes) -> dict[str, Any] | None:
     """Compile a filter with libpcap in this process; None without libpcap."""
-    library = _library()
+    library = _load_libpcap()
     if library is None:
         return None
     handle = ctypes.c_void_p(library.pcap_open_dead(_ETHERNET, _SNAPLEN))
@@ -97,7 +97,7 @@ def _compiled(text: bytes) -> dict[str, Any] | None:
 
 def filter_problem(text: str) -> str | None:
     """Return libpcap's error for a filter; empty if it is valid, None without libpcap."""
-    compiled = _compile(text)
+    compiled = _compile_in_process(text)
     return None if compiled is None else compiled[0]
 
 
@@ -108,7 +108,7 @@ def filter_program(text: str) -> tuple[Instruction, ...]:
     """
     if not text.strip():
         return ()
-    compiled = _compile(text)
+    compiled = _compile_in_process(text)
     if compiled is None:
         raise CaptureError(f"the filter {text!r} cannot be compiled: libpcap is missing ({' or '.join(LIBRARIES)})")
     problem, program = compiled
@@ -120,7 +120,7 @@ def filter_program(text: str) -> tuple[Instruction, ...]:
 def main() -> None:
     """Compile the filter from standard input; the arguments are the libraries to try."""
     resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
-    json.dump(_compiled(sys.stdin.buffer.read()), sys.stdout)
+    json.dump(_compile_filter(sys.stdin.buffer.read()), sys.stdout)
 
 
 if __name__ == "__main__":

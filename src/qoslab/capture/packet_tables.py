@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.capture import CaptureError
-from qoslab.system.programs import own_program
+from qoslab.system.programs import find_own_program
 
 PROGRAM = "qos-pcap"
 FORMAT = 1
@@ -27,7 +27,7 @@ PIECE = 65_536
 """Packets per piece: while one piece is processed, the next one is read."""
 PIPE_BYTES = 1 << 20
 """Size of the pipe from the reader; the limit for an ordinary user (`/proc/sys/fs/pipe-max-size`)."""
-BEHIND = 64
+PAYLOAD_BYTES = 64
 """Bytes after the IP header by which packets are recognised; captures of runs contain at least this many."""
 
 SCHEMA = pa.schema(
@@ -58,7 +58,9 @@ SCHEMA = pa.schema(
 Array = npt.NDArray[Any]
 
 
-def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Generator[pa.RecordBatch, None, list[str]]:
+def read_packets(
+    file: Path, *, piece: int = PIECE, behind: int = PAYLOAD_BYTES
+) -> Generator[pa.RecordBatch, None, list[str]]:
     """Yield all packets of a capture in file order, at most `piece` at a time, with the columns of `SCHEMA`.
 
     Return the names of the interfaces in the file, in the order of their numbers.
@@ -70,14 +72,14 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
     if file.exists() and not (file.is_file() or file.is_dir()):
         # A FIFO would block.
         raise CaptureError(f"{file}: it is not a regular file")
-    command = [str(own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
+    command = [str(find_own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         # The kernel limits a user's large pipes; the default size also works. Only Linux supports other sizes.
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
-            problem, names = yield from _pieces(process.stdout)
+            problem, names = yield from _read_pieces(process.stdout)
         except (ValueError, LookupError, TypeError) as error:
             errors = process.stderr.read().decode(errors="replace").strip().removeprefix(f"{PROGRAM}: ")
             raise CaptureError(f"{file}: {errors or f'{PROGRAM} stopped early ({error})'}") from error
@@ -88,12 +90,12 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
     return names
 
 
-def column(piece: pa.RecordBatch | pa.Table, name: str) -> Array:
+def column_array(piece: pa.RecordBatch | pa.Table, name: str) -> Array:
     """Return a column as an array, without a copy if the column is contiguous."""
     return np.asarray(piece.column(name).to_numpy())
 
 
-def _pieces(stream: IO[bytes]) -> Generator[pa.RecordBatch, None, tuple[str | None, list[str]]]:
+def _read_pieces(stream: IO[bytes]) -> Generator[pa.RecordBatch, None, tuple[str | None, list[str]]]:
     """Yield the pieces from the program; return its error message for the file, if any, and the names of the
     interfaces.
     """

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.errors import ExitStatus, ExperimentError, QoslabError, UserError, damaged_bytecode, shortage_behind
-from qoslab.system.printing import bear_anything, echo, one_line
+from qoslab.errors import ExitStatus, ExperimentError, QoslabError, UserError, find_damaged_bytecode, find_shortage
+from qoslab.system.printing import echo, escape_unencodable_output, one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -61,7 +61,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
 # Looking for installed pydantic plugins, of which we use none, reads the metadata of every installed package.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-SHOWN = 200
+MAX_NAME_CHARACTERS = 200
 """Maximum characters of a name in a message."""
 BROKEN_PIPE = 141
 """Exit status if the reader closed our output: 128 + SIGPIPE. It is not an error."""
@@ -131,7 +131,7 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="qoslab", prog_name="qoslab")
-def group() -> None:
+def command_group() -> None:
     """Run network quality-of-service experiments, each described by one file.
 
     \b
@@ -145,31 +145,34 @@ def group() -> None:
     """
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     # Without this module there are no known secrets. It may be impossible to load if no file can be opened.
     if (redaction := sys.modules.get("qoslab.results.redaction")) is not None:
         text = redaction.KNOWN.hidden(text)
     echo(text, err=True)
 
 
-def _say_what_was_left_out() -> None:
+def _print_skipped_plugins() -> None:
     """Print the plug-ins that did not load and were skipped."""
     if (plugins := sys.modules.get("qoslab.system.plugins")) is None:
         return
     for error in plugins.LEFT_OUT.values():
-        _say(f"qoslab: plug-in skipped: {error.message}")
+        _print_message(f"qoslab: plug-in skipped: {error.message}")
 
 
 def _refuse_line_ends(words: Sequence[str]) -> None:
     """Refuse names with line ends, which messages and results would print as separate lines."""
-    for place, text in (*(("on the command line", word) for word in words), ("as the current folder", _folder())):
+    for place, text in (
+        *(("on the command line", word) for word in words),
+        ("as the current folder", _working_folder()),
+    ):
         if "\n" in text:
-            shown = one_line(text if len(text) < SHOWN else f"{text[:SHOWN]}…")
+            shown = one_line(text if len(text) < MAX_NAME_CHARACTERS else f"{text[:MAX_NAME_CHARACTERS]}…")
             message = f'found "{shown}" {place}, expected no line break'
             raise UserError(message, hint="Rename the file or folder.")
 
 
-def _folder() -> str:
+def _working_folder() -> str:
     try:
         return str(Path.cwd())
     except OSError:
@@ -179,59 +182,59 @@ def _folder() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default with `sys.argv`, and return the exit status. No arguments: print the help."""
-    bear_anything()
+    escape_unencodable_output()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if os.environ.get("_QOSLAB_COMPLETE", "").startswith("bash_"):
         importlib.import_module("qoslab.cli.bash")
     try:
         _refuse_line_ends(given)
-        result: Any = group.main(args=given or ["--help"], prog_name="qoslab", standalone_mode=False)
+        result: Any = command_group.main(args=given or ["--help"], prog_name="qoslab", standalone_mode=False)
         sys.stdout.flush()
-        _say_what_was_left_out()
+        _print_skipped_plugins()
         return int(result) if isinstance(result, int) else ExitStatus.WITHIN
     except click.ClickException as error:
         error.show(sys.stderr)
         return ExitStatus.USER_MISTAKE
     except (KeyboardInterrupt, click.Abort) as error:
         # click treats any EOFError as the end of the input.
-        if damaged := damaged_bytecode(error):
-            return _removed(damaged)
-        _say("qoslab: interrupted")
+        if damaged := find_damaged_bytecode(error):
+            return _remove_bytecode(damaged)
+        _print_message("qoslab: interrupted")
         return ExitStatus.INTERRUPTED
     except (ReaderGoneError, BrokenPipeError):
         # Python flushes stdout at exit and would complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except QoslabError as error:
-        _say(f"qoslab: {error.message}")
+        _print_message(f"qoslab: {error.message}")
         if error.hint:
-            _say(f"  {error.hint}")
+            _print_message(f"  {error.hint}")
         if isinstance(error, ExperimentError):
-            from qoslab.cli.gate import annotate_findings, on_github
+            from qoslab.cli.gate import annotate_findings, is_on_github
 
-            if on_github():
+            if is_on_github():
                 annotate_findings(error.findings)
-        short = error.exit_status == ExitStatus.OUR_FAULT and shortage_behind(error)
+        short = error.exit_status == ExitStatus.OUR_FAULT and find_shortage(error)
         return ExitStatus.USER_MISTAKE if short else error.exit_status
     except Exception as error:
-        if damaged := damaged_bytecode(error):
-            return _removed(damaged)
-        if shortage := shortage_behind(error):
-            _say(f"qoslab: this machine has run out of a resource: {shortage}")
-            _say("  Free some of it, or raise the limit (`ulimit -a`), and run the command again.")
+        if damaged := find_damaged_bytecode(error):
+            return _remove_bytecode(damaged)
+        if shortage := find_shortage(error):
+            _print_message(f"qoslab: this machine has run out of a resource: {shortage}")
+            _print_message("  Free some of it, or raise the limit (`ulimit -a`), and run the command again.")
             return ExitStatus.USER_MISTAKE
-        _say(traceback.format_exc())
-        _say(f"qoslab: this is a defect of qoslab, not of your input: {type(error).__name__}: {error}")
-        _say("  Please report it with the lines above and the command that you typed.")
+        _print_message(traceback.format_exc())
+        _print_message(f"qoslab: this is a defect of qoslab, not of your input: {type(error).__name__}: {error}")
+        _print_message("  Please report it with the lines above and the command that you typed.")
         return ExitStatus.OUR_FAULT
 
 
-def _removed(damaged: str) -> int:
+def _remove_bytecode(damaged: str) -> int:
     """Remove a damaged file of compiled Python, which Python then writes again."""
-    _say(f"qoslab: found {one_line(damaged)} truncated, possibly because of a full disk or a file size limit")
+    _print_message(f"qoslab: found {one_line(damaged)} truncated, possibly because of a full disk or a file size limit")
     try:
         Path(damaged).unlink()
-        _say("  It was removed: run the command again, and Python recompiles it.")
+        _print_message("  It was removed: run the command again, and Python recompiles it.")
     except OSError as error:
-        _say(f"  It could not be removed ({error.strerror}): remove it and run the command again.")
+        _print_message(f"  It could not be removed ({error.strerror}): remove it and run the command again.")
     return ExitStatus.USER_MISTAKE

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.completion import metrics, runs
+from qoslab.cli.completion import complete_metrics, complete_runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
-from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit, as_float, format_value
+from qoslab.model.metrics import QUANTITY_BY_UNIT, Reference, Unit, as_float, format_value
 from qoslab.model.units import Percent, QuantityError
 from qoslab.system.printing import echo
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run", shell_complete=runs)
-@click.argument("metric", shell_complete=metrics)
+@click.argument("run", shell_complete=complete_runs)
+@click.argument("metric", shell_complete=complete_metrics)
 @click.option(
     "--difference",
     required=True,
@@ -46,7 +46,7 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
             hint="`qoslab schema --metrics` lists all metrics",
         ) from None
     unit = reference.metric.unit
-    relative, least = _difference(difference, unit)
+    relative, least = _parse_difference(difference, unit)
     folder = find_run(RUNS, run)
 
     from qoslab.analysis import analyse
@@ -58,7 +58,7 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
     figures = read_table(folder, "metrics")
     figures = figures[(figures["metric"] == str(reference)) & figures["cell"].isin(list(valid))]
     figures = figures[figures["value"].notna()]
-    rows = _advice(figures, relative=relative, least=least)
+    rows = _advice_text(figures, relative=relative, least=least)
     if not rows:
         raise UserError(
             f"{folder.path} has no cell with two valid repetitions of {reference}",
@@ -75,7 +75,7 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
         )
 
 
-def _advice(figures: pd.DataFrame, *, relative: bool, least: float) -> list[dict[str, Any]]:
+def _advice_text(figures: pd.DataFrame, *, relative: bool, least: float) -> list[dict[str, Any]]:
     from qoslab.analysis.statistics import repetitions_for
 
     rows: list[dict[str, Any]] = []
@@ -100,20 +100,20 @@ def _advice(figures: pd.DataFrame, *, relative: bool, least: float) -> list[dict
     return rows
 
 
-def _difference(text: str, unit: Unit) -> tuple[bool, float]:
+def _parse_difference(text: str, unit: Unit) -> tuple[bool, float]:
     """Return whether the difference is a share of the value, and its size."""
     if text.rstrip().endswith("%") and unit != "fraction":
-        return True, _positive(Percent.parse(text).fraction, text)
+        return True, _check_positive(Percent.parse(text).fraction, text)
     try:
-        value = as_float(QUANTITY_OF_UNIT[unit].parse(text), unit) if unit in QUANTITY_OF_UNIT else float(text)
+        value = as_float(QUANTITY_BY_UNIT[unit].parse(text), unit) if unit in QUANTITY_BY_UNIT else float(text)
     except (QuantityError, ValueError) as error:
         raise UserError(
             f'--difference: found "{text}", expected a value in {unit}, or a share such as "2 %"', hint=str(error)
         ) from None
-    return False, _positive(value, text)
+    return False, _check_positive(value, text)
 
 
-def _positive(value: float, text: str) -> float:
+def _check_positive(value: float, text: str) -> float:
     if not value > 0:
         raise UserError(f'--difference: found "{text}", expected one above 0')
     return value

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.completion import runs as complete_runs
+from qoslab.cli.completion import complete_runs
 from qoslab.cli.options import lab_option
-from qoslab.cli.places import EXPERIMENTS, RUNS, experiment_file
+from qoslab.cli.places import EXPERIMENTS, RUNS, find_experiment_file
 from qoslab.errors import ExitStatus, UserError
 from qoslab.lab_kinds import LABS
 from qoslab.plan import Options, make_plan
 from qoslab.results.file_access import replace
 from qoslab.schema import load_sweep
 from qoslab.system.printing import echo
-from qoslab.system.shipped import checkout
+from qoslab.system.shipped import find_checkout
 
 if TYPE_CHECKING:
     from qoslab.results import RunFolder
@@ -47,7 +47,7 @@ def command(
     With --measure, RUN is an experiment, which is first run in full in the lab of --lab. Invalid runs are not saved;
     the exit status is then 3.
     """
-    top = checkout()
+    top = find_checkout()
     if top is None:
         raise UserError(
             "qoslab runs from a wheel, but baselines can be saved in a checkout only",
@@ -59,23 +59,25 @@ def command(
         for each in given or (None,):
             _keep(each, top)
         return ExitStatus.WITHIN
-    failed = [name for name in given or _experiments() if not _measured(context, name, lab, repetitions, top)]
+    failed = [
+        name for name in given or _experiment_names() if not _measure_and_save(context, name, lab, repetitions, top)
+    ]
     if failed:
         echo(f"Not saved: {', '.join(failed)}")
     return ExitStatus.RUN_INVALID if failed else ExitStatus.WITHIN
 
 
-def _experiments() -> list[str]:
+def _experiment_names() -> list[str]:
     return sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
 
 
-def _measured(context: click.Context, name: str, lab: str | None, repetitions: int | None, top: Path) -> bool:
+def _measure_and_save(context: click.Context, name: str, lab: str | None, repetitions: int | None, top: Path) -> bool:
     """Run an experiment, save it if possible, and return whether it was saved. Problems are printed."""
     from qoslab.cli.run import command as run
 
     echo(f"{name}:")
     try:
-        status = context.invoke(run, experiment=str(experiment_file(name)), lab=lab, repetitions=repetitions)
+        status = context.invoke(run, experiment=str(find_experiment_file(name)), lab=lab, repetitions=repetitions)
         # The run has been analysed; why it must not be trusted is looked up only if it is so.
         _keep(name, top, trusted=status != ExitStatus.RUN_INVALID)
     except UserError as error:
@@ -94,7 +96,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
     from qoslab.results.baselines import keep
 
     folder = find_run(RUNS, run)
-    if why := _unfit(folder, top) or ("" if trusted else _untrusted(folder)):
+    if why := _baseline_obstacle(folder, top) or ("" if trusted else _output_error(folder)):
         raise UserError(
             f"{folder.path}: {why}, expected a valid run of an unmodified file in experiments/",
             hint="qoslab run --resume re-runs the invalid cells",
@@ -106,7 +108,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
         echo(f"{RESULTS} written")
 
 
-def _unfit(folder: RunFolder, top: Path) -> str:
+def _baseline_obstacle(folder: RunFolder, top: Path) -> str:
     """Return the reason why a run cannot be a baseline; empty if it can."""
     manifest = folder.manifest()
     if manifest.lab not in LABS:
@@ -126,7 +128,7 @@ def _unfit(folder: RunFolder, top: Path) -> str:
     return f"found a run without {len(missing)} of {len(planned)} cells" if missing else ""
 
 
-def _untrusted(folder: RunFolder) -> str:
+def _output_error(folder: RunFolder) -> str:
     """Return the error in a run's outputs that its records do not show; empty for a baseline, which has no outputs."""
     from qoslab.analysis import analyse
 

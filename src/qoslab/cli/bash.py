@@ -41,7 +41,7 @@ _SPECIAL = re.compile(r"([^\w@%+=:,./~^-])")
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedLine:
     """A line up to the cursor."""
 
     words: tuple[str, ...]
@@ -61,7 +61,7 @@ class Typed:
         return re.sub(r'([$`"\\])' if self.quote else _SPECIAL, r"\\\1", rest)
 
 
-def typed(line: str, breaks: str) -> Typed:
+def split_line(line: str, breaks: str) -> TypedLine:
     """Split a line as bash does; `breaks` is its `COMP_WORDBREAKS`."""
     words: list[str] = []
     word: str | None = None
@@ -84,7 +84,7 @@ def typed(line: str, breaks: str) -> Typed:
         else:
             word = (word or "") + each
             kept = len(word) if each in breaks else kept
-    return Typed(tuple(words), word or "", kept, quote)
+    return TypedLine(tuple(words), word or "", kept, quote)
 
 
 @add_completion_class
@@ -95,7 +95,7 @@ class Bash(BashComplete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the complete words after the program's name, and the incomplete word at the cursor."""
-        self._typed = typed(os.environ["COMP_LINE"], os.environ.get("COMP_WORDBREAKS", ""))
+        self._typed = split_line(os.environ["COMP_LINE"], os.environ.get("COMP_WORDBREAKS", ""))
         return list(self._typed.words[1:]), self._typed.incomplete
 
     def format_completion(self, item: CompletionItem[Any]) -> str:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.completion import runs
+from qoslab.cli.completion import complete_runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.model.units import Percent, QuantityError
 from qoslab.system.printing import echo
-from qoslab.system.shipped import checkout
+from qoslab.system.shipped import find_checkout
 
 
 @click.command()
-@click.argument("run", shell_complete=runs)
-@click.argument("baseline", required=False, shell_complete=runs)
+@click.argument("run", shell_complete=complete_runs)
+@click.argument("baseline", required=False, shell_complete=complete_runs)
 @click.option(
     "--difference",
     default=f"{100 * NEGLIGIBLE:g} %",
@@ -42,11 +42,11 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     from qoslab.results import find_run
     from qoslab.results.baselines import changes, otherwise, read
 
-    allowed = _percent(difference)
+    allowed = _parse_percent(difference)
     here = find_run(RUNS, run).path
     now = read(here)
     name, lab = now.manifest.experiment.name, now.manifest.lab
-    folder = Path(baseline) if baseline is not None else _saved(name, lab, here)
+    folder = Path(baseline) if baseline is not None else _saved_baseline(name, lab, here)
     then = read(folder)
     if (other := then.manifest.experiment.name) != name:
         raise UserError(f"{folder}: found a baseline of {other}, expected one of {name}")
@@ -67,19 +67,19 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     return ExitStatus.OUTSIDE if found or parts else ExitStatus.WITHIN
 
 
-def _percent(text: str) -> float:
+def _parse_percent(text: str) -> float:
     try:
         return Percent.parse(text).fraction
     except QuantityError as error:
         raise UserError(f"--difference: {error}") from error
 
 
-def _saved(name: str, lab: str, run: Path) -> Path:
+def _saved_baseline(name: str, lab: str, run: Path) -> Path:
     """Return the folder of the saved baseline of a run's experiment, in this project or in the running checkout."""
     from qoslab.results import RunFolder
     from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, MANIFEST, SAVED, SCORES
 
-    own, top = Path(SAVED, lab), checkout()
+    own, top = Path(SAVED, lab), find_checkout()
     if (own / COMPARISON).exists() and RunFolder(own).manifest().experiment.name == name:
         return own
     known: list[str] = []

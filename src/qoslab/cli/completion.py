@@ -13,42 +13,44 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from qoslab.cli.places import EXPERIMENTS, RUNS, experiment_file
+from qoslab.cli.places import EXPERIMENTS, RUNS, find_experiment_file
 from qoslab.errors import QoslabError
 from qoslab.lab_kinds import LABS
 from qoslab.schema.named_files import FileRefusedError, read_bytes
-from qoslab.system.shipped import shipped
+from qoslab.system.shipped import shipped_path
 
 if TYPE_CHECKING:
     from qoslab.schema.outline import Outline
 
-REPORT_MOST = 50 * 2**20
+MAX_REPORT_BYTES = 50 * 2**20
 """Maximum bytes of a report that is searched for graphs."""
-ROWS_MOST = 2**22
+MAX_ROWS = 2**22
 """Maximum number of table rows that are searched for names."""
 _GRAPH = re.compile(rb'<div class="graph" id="([^"]+)"')
 
 Items = list[CompletionItem]
 
 
-def _starting(words: Iterable[str], incomplete: str) -> Items:
+def _with_prefix(words: Iterable[str], incomplete: str) -> Items:
     return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
 
-def experiments(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+def complete_experiments(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Return the names of experiments here and of shipped ones; without a match, propose files."""
-    found = [file.stem for folder in (EXPERIMENTS, shipped("experiments")) for file in sorted(folder.glob("*.yml"))]
-    return _starting(found, incomplete) or [CompletionItem(incomplete, type="file")]
+    found = [
+        file.stem for folder in (EXPERIMENTS, shipped_path("experiments")) for file in sorted(folder.glob("*.yml"))
+    ]
+    return _with_prefix(found, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
-def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+def complete_runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Return experiments that have a finished run, and run folders, newest first."""
     named = [link.parent.name for link in sorted(RUNS.glob("*/latest"))]
     folders = sorted((folder for folder in RUNS.glob("*/*Z*")), key=lambda folder: folder.name, reverse=True)
-    return _starting([*named, *map(str, folders)], incomplete) or [CompletionItem(incomplete, type="dir")]
+    return _with_prefix([*named, *map(str, folders)], incomplete) or [CompletionItem(incomplete, type="dir")]
 
 
-def _outline(ctx: click.Context) -> Outline:
+def _experiment_outline(ctx: click.Context) -> Outline:
     """Return the outline of the experiment on the line; an empty one if it cannot be read."""
     from qoslab.schema.outline import Outline, read_outline
 
@@ -56,42 +58,42 @@ def _outline(ctx: click.Context) -> Outline:
     given = ctx.params.get("experiment") or next(iter(ctx.args), "")
     try:
         # Checking a whole sweep takes seconds, which is too long for completion.
-        return read_outline(experiment_file(str(given)))
+        return read_outline(find_experiment_file(str(given)))
     except QoslabError:
         return Outline({}, {})
 
 
-def arms(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+def complete_arms(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Return the arms of the experiment on the line."""
-    found = _outline(ctx).arms.items()
+    found = _experiment_outline(ctx).arms.items()
     return [CompletionItem(name, help=title or None) for name, title in found if name.startswith(incomplete)]
 
 
-def parameters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+def complete_parameters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Return the parameters of the experiment on the line, such as `rtt=`; after the `=`, their values."""
-    found = _outline(ctx).parameters
+    found = _experiment_outline(ctx).parameters
     name, equals, _ = incomplete.partition("=")
     if not equals:
-        return _starting((f"{each}=" for each in found), incomplete)
-    return _starting((f"{name}={value}" for value in found.get(name, ())), incomplete)
+        return _with_prefix((f"{each}=" for each in found), incomplete)
+    return _with_prefix((f"{name}={value}" for value in found.get(name, ())), incomplete)
 
 
-def metrics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+def complete_metrics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Return the metrics of the run on the line."""
-    return _starting(_metrics(_run(ctx)), incomplete)
+    return _with_prefix(_measured_metrics(_run(ctx)), incomplete)
 
 
-def figures(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+def complete_figures(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Return the graphs of the run's report, figures of other packages, and the run's metrics."""
     from qoslab.exchange.plugin_figures import FIGURES
 
     run = _run(ctx)
     try:
-        page = read_bytes(run / "report.html", REPORT_MOST)
+        page = read_bytes(run / "report.html", MAX_REPORT_BYTES)
     except (OSError, FileRefusedError):
         page = b""
     graphs = (name.decode(errors="replace") for name in _GRAPH.findall(page))
-    return _starting([*graphs, *FIGURES, *_metrics(run)], incomplete)
+    return _with_prefix([*graphs, *FIGURES, *_measured_metrics(run)], incomplete)
 
 
 def _run(ctx: click.Context) -> Path:
@@ -100,7 +102,7 @@ def _run(ctx: click.Context) -> Path:
     return next((run for run in (RUNS / given / "latest", RUNS / given) if run.exists()), Path(given))
 
 
-def _metrics(run: Path) -> list[str]:
+def _measured_metrics(run: Path) -> list[str]:
     """Return the metrics with a value in a run."""
     import pyarrow.lib  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -108,7 +110,7 @@ def _metrics(run: Path) -> list[str]:
     try:
         # Names remain dictionary-encoded: each is read once, independent of the number of rows.
         with pq.ParquetFile(run / "tables" / "metrics.parquet", read_dictionary=["metric"]) as file:
-            if file.metadata.num_rows > ROWS_MOST:
+            if file.metadata.num_rows > MAX_ROWS:
                 return []
             table = file.read(columns=["metric", "value"])
         valued = table.filter(table["value"].is_valid())
@@ -117,7 +119,7 @@ def _metrics(run: Path) -> list[str]:
         return []
 
 
-def labs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+def complete_labs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Return the kinds of labs; without a match, propose files, for inventories."""
     words = [name for name, kind in LABS.items() if not kind.placed]
-    return _starting(words, incomplete) or [CompletionItem(incomplete, type="file")]
+    return _with_prefix(words, incomplete) or [CompletionItem(incomplete, type="file")]

@@ -19,12 +19,12 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, QoslabError
-from qoslab.system.extras import PURPOSE, how_to_get, lacking, packages
-from qoslab.system.packages import how_to_install
-from qoslab.system.plugins import KINDS, ONE, PluginError, Registry, installed, package_of
+from qoslab.system.extras import PURPOSE, extra_install_command, extra_packages, missing_packages
+from qoslab.system.packages import install_command
+from qoslab.system.plugins import KINDS, NAME_OF_KIND, PluginError, PluginRegistry, installed_plugins, plugin_package
 from qoslab.system.printing import echo
-from qoslab.system.programs import OWN_PROGRAMS, SIMULATOR, own_program
-from qoslab.traffic import INSTALLED
+from qoslab.system.programs import OWN_PROGRAMS, SIMULATOR, find_own_program
+from qoslab.traffic import THIRD_PARTY_PROGRAMS
 
 if TYPE_CHECKING:
     from qoslab.virtual_lab import Lab
@@ -35,14 +35,14 @@ State = Literal["ok", "missing", "optional"]
 RUST_MINIMUM = (1, 85)
 DISK_MINIMUM = 1_000_000_000
 """Minimum free bytes in the working directory: enough for some runs of the longest experiments, captures included."""
-PATIENCE = 20.0
+TIMEOUT_S = 20.0
 """Timeout of version commands in seconds."""
 
 MODERN_QDISCS = ("cake", "codel", "fq_codel", "pie", "red", "sfq")
 """Qdiscs that experiments with a Linux router often use."""
 
 TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
-    *((name, ("--version",), name, "required") for name in INSTALLED),
+    *((name, ("--version",), name, "required") for name in THIRD_PARTY_PROGRAMS),
     ("dumpcap", ("--version",), "tshark", "required"),
     ("tshark", ("--version",), "tshark", "required"),
     ("nsenter", ("--version",), "util-linux", "required"),
@@ -57,7 +57,7 @@ TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
 
 
 @dataclass(frozen=True)
-class Check:
+class MachineCheck:
     """Result of one check."""
 
     name: str
@@ -74,7 +74,7 @@ def command(as_json: bool) -> ExitStatus:
     Starts a small lab and stops it. The exit status is 0 if virtual runs work on this machine, else 2.
     """
     checks = []
-    for check in examine():
+    for check in examine_machine():
         checks.append(check)
         if not as_json:
             echo(f"{check.state:<9} {check.name}: {check.found}")
@@ -88,24 +88,24 @@ def command(as_json: bool) -> ExitStatus:
     return ExitStatus.USER_MISTAKE if failed else ExitStatus.WITHIN
 
 
-def examine() -> Iterator[Check]:
+def examine_machine() -> Iterator[MachineCheck]:
     """Yield every check, in order."""
-    yield from _tools()
-    yield _chromium()
-    yield from _rust()
-    yield from _own_programs()
-    yield from _python()
-    yield from _plugins()
-    yield _loopback()
-    yield _disk()
-    yield from _lab()
-    yield _qdiscs()
+    yield from _check_tools()
+    yield _check_chromium()
+    yield from _check_rust()
+    yield from _check_own_programs()
+    yield from _check_python()
+    yield from _check_plugins()
+    yield _check_loopback()
+    yield _check_disk()
+    yield from _check_lab()
+    yield _check_qdiscs()
 
 
-def _version(argv: list[str]) -> str:
+def _version_line(argv: list[str]) -> str:
     """Return the first line of the version output of a tool."""
     try:
-        done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+        done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not print its version: {error}"
     # Warnings, such as about running as root, go to stderr; so does the version of ssh.
@@ -113,105 +113,113 @@ def _version(argv: list[str]) -> str:
     return next(iter(output.splitlines()), "prints nothing")
 
 
-def _tools() -> Iterator[Check]:
+def _check_tools() -> Iterator[MachineCheck]:
     for tool, arguments, package, need in TOOLS:
         # Administrators' tools are often not in an ordinary user's PATH.
         path = shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
         if path is not None:
-            yield Check(tool, "ok", _version([path, *arguments]))
+            yield MachineCheck(tool, "ok", _version_line([path, *arguments]))
         elif need == "required":
-            yield Check(tool, "missing", "no such program", how_to_install(package))
+            yield MachineCheck(tool, "missing", "no such program", install_command(package))
         else:
-            yield Check(tool, "optional", "no such program", f"{need.partition(': ')[2]}: {how_to_install(package)}")
+            yield MachineCheck(
+                tool, "optional", "no such program", f"{need.partition(': ')[2]}: {install_command(package)}"
+            )
 
 
-def _chromium() -> Check:
+def _check_chromium() -> MachineCheck:
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
-            return Check("chromium", "ok", _version([path, "--version"]))
-    todo = f"the report's tests need it: {how_to_install('chromium')}"
-    return Check("chromium", "optional", "no such program", todo)
+            return MachineCheck("chromium", "ok", _version_line([path, "--version"]))
+    todo = f"the report's tests need it: {install_command('chromium')}"
+    return MachineCheck("chromium", "optional", "no such program", todo)
 
 
-def _rust() -> Iterator[Check]:
+def _check_rust() -> Iterator[MachineCheck]:
     wanted = ".".join(map(str, RUST_MINIMUM))
-    todo = how_to_install("rustc", "cargo")
+    todo = install_command("rustc", "cargo")
     if shutil.which("apt-get"):
         # Debian 12 has a second, current one, Ubuntu several by number.
         todo = "Debian 12: sudo apt-get install rustc-web cargo-web; Ubuntu: rustc-1.85 cargo-1.85 or later"
     for tool in ("rustc", "cargo"):
-        output = _version([tool, "--version"]) if shutil.which(tool) else "no such program"
+        output = _version_line([tool, "--version"]) if shutil.which(tool) else "no such program"
         numbers = re.search(r"(\d+)\.(\d+)", output)
         if numbers and (int(numbers[1]), int(numbers[2])) >= RUST_MINIMUM:
-            yield Check(tool, "ok", output)
+            yield MachineCheck(tool, "ok", output)
         else:
-            yield Check(tool, "optional", f"{output}; building the data plane needs {wanted} or later", todo)
+            yield MachineCheck(tool, "optional", f"{output}; building the data plane needs {wanted} or later", todo)
 
 
-def _own_programs() -> Iterator[Check]:
+def _check_own_programs() -> Iterator[MachineCheck]:
     for name in OWN_PROGRAMS:
         try:
-            program = own_program(name)
+            program = find_own_program(name)
         except QoslabError as error:
-            yield Check(name, "optional" if name == SIMULATOR else "missing", error.message, error.hint)
+            yield MachineCheck(name, "optional" if name == SIMULATOR else "missing", error.message, error.hint)
         else:
-            yield Check(name, "ok", f"{_version([str(program), '--version'])} at {program}")
+            yield MachineCheck(name, "ok", f"{_version_line([str(program), '--version'])} at {program}")
 
 
-def _python() -> Iterator[Check]:
-    yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
+def _check_python() -> Iterator[MachineCheck]:
+    yield MachineCheck("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
     for extra in (None, *PURPOSE):
         name = "python packages" if extra is None else f"python packages for {PURPOSE[extra]}"
-        if names := lacking(extra):
-            todo = f"start ./qoslab in a working copy to install them, or: {how_to_get(extra)}"
+        if names := missing_packages(extra):
+            todo = f"start ./qoslab in a working copy to install them, or: {extra_install_command(extra)}"
             # the check starts a virtual lab, so its requirements are not optional
             state: State = "missing" if extra in (None, "lab", "devices") else "optional"
-            yield Check(name, state, f"not installed: {', '.join(names)}", todo)
+            yield MachineCheck(name, state, f"not installed: {', '.join(names)}", todo)
         else:
-            yield Check(name, "ok", ", ".join(f"{package} {metadata.version(package)}" for package in packages(extra)))
+            yield MachineCheck(
+                name, "ok", ", ".join(f"{package} {metadata.version(package)}" for package in extra_packages(extra))
+            )
 
 
-def _plugins() -> Iterator[Check]:
+def _check_plugins() -> Iterator[MachineCheck]:
     """Check the plug-ins of other packages by loading each."""
     from qoslab.exchange.plugin_figures import FIGURES
     from qoslab.model.metrics import METRICS
     from qoslab.platforms import PLATFORMS
     from qoslab.traffic import TOOLS as TRAFFIC_TOOLS
 
-    registries: dict[str, Registry[Any]] = {each.kind: each for each in (TRAFFIC_TOOLS, PLATFORMS, METRICS, FIGURES)}
+    registries: dict[str, PluginRegistry[Any]] = {
+        each.kind: each for each in (TRAFFIC_TOOLS, PLATFORMS, METRICS, FIGURES)
+    }
     for kind in KINDS:
-        for name, point in installed(kind).items():
-            what, package = f"{ONE[kind]} {name}", package_of(point)
+        for name, point in installed_plugins(kind).items():
+            what, package = f"{NAME_OF_KIND[kind]} {name}", plugin_package(point)
             if name in registries[kind].own:
-                yield Check(
+                yield MachineCheck(
                     what, "optional", f"from {package}: the name is already used by qoslab", "give it another name"
                 )
                 continue
             try:
                 registries[kind][name]
             except PluginError as error:
-                yield Check(what, "optional", error.message, error.hint)
+                yield MachineCheck(what, "optional", error.message, error.hint)
             else:
-                yield Check(what, "ok", f"of {package}")
+                yield MachineCheck(what, "ok", f"of {package}")
 
 
-def _loopback() -> Check:
+def _check_loopback() -> MachineCheck:
     try:
         with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname(), 2):
-            return Check("loopback", "ok", "connections to 127.0.0.1 work")
+            return MachineCheck("loopback", "ok", "connections to 127.0.0.1 work")
     except OSError as error:
-        return Check("loopback", "missing", f"127.0.0.1: {error}", "bring the loopback up: sudo ip link set lo up")
+        return MachineCheck(
+            "loopback", "missing", f"127.0.0.1: {error}", "bring the loopback up: sudo ip link set lo up"
+        )
 
 
-def _disk() -> Check:
+def _check_disk() -> MachineCheck:
     free = shutil.disk_usage(Path.cwd()).free
     found = f"{free / 1e9:.1f} GB free in {Path.cwd()}"
     if free >= DISK_MINIMUM:
-        return Check("disk", "ok", found)
-    return Check("disk", "missing", found, f"free some space: at least {DISK_MINIMUM / 1e9:g} GB")
+        return MachineCheck("disk", "ok", found)
+    return MachineCheck("disk", "missing", found, f"free some space: at least {DISK_MINIMUM / 1e9:g} GB")
 
 
-def _lab() -> Iterator[Check]:
+def _check_lab() -> Iterator[MachineCheck]:
     """Start two hosts on a link, and check that they support everything that a run needs."""
     from qoslab.model.experiment import Topology
 
@@ -229,18 +237,18 @@ def _lab() -> Iterator[Check]:
 
         lab = Lab.up(topology, name=f"doctor-{os.getpid()}")
     except QoslabError as error:
-        yield Check("virtual lab", "missing", error.message, error.hint)
+        yield MachineCheck("virtual lab", "missing", error.message, error.hint)
         return
     with lab:
         who = "with its own user namespace" if lab.describe()["user_namespace"] else "without a user namespace"
-        yield Check("virtual lab", "ok", f"namespaces, veth pairs, token buckets and routes, {who}")
-        yield Check("offloads", "ok", "off on every interface (read back)")
-        for name, check in (("packet sockets", _packet_socket), ("capture", _capture)):
-            yield _inside(name, check, lab)
-        yield from _congestion(lab)
+        yield MachineCheck("virtual lab", "ok", f"namespaces, veth pairs, token buckets and routes, {who}")
+        yield MachineCheck("offloads", "ok", "off on every interface (read back)")
+        for name, check in (("packet sockets", _check_packet_socket), ("capture", _check_capture)):
+            yield _check_inside_lab(name, check, lab)
+        yield from _check_congestion_control(lab)
 
 
-def _qdiscs() -> Check:
+def _check_qdiscs() -> MachineCheck:
     """Return the place where routers of platform tc would run, and their qdiscs."""
     from qoslab.tc.kernel_kinds import probe_machine
     from qoslab.tc.user_mode_linux import HINT, find
@@ -249,22 +257,22 @@ def _qdiscs() -> Check:
     try:
         here, image = probe_machine(), find()
     except QoslabError as error:
-        return Check(name, "optional", error.message, error.hint or "only tc routers need it")
+        return MachineCheck(name, "optional", error.message, error.hint or "only tc routers need it")
     found = f"Linux {here.release} in the lab's namespaces: {', '.join(sorted(here.qdiscs))}"
     if image is not None and (others := image.kinds().qdiscs - here.qdiscs):
-        return Check(name, "ok", f"{found}; user-mode Linux {image.release}: {', '.join(sorted(others))}")
+        return MachineCheck(name, "ok", f"{found}; user-mode Linux {image.release}: {', '.join(sorted(others))}")
     absent = [kind for kind in MODERN_QDISCS if kind not in here.qdiscs]
     if not absent:
-        return Check(name, "ok", found)
-    return Check(name, "optional", f"{found}; {', '.join(absent)} nowhere", f"{HINT} Only tc routers need it.")
+        return MachineCheck(name, "ok", found)
+    return MachineCheck(name, "optional", f"{found}; {', '.join(absent)} nowhere", f"{HINT} Only tc routers need it.")
 
 
-def _inside(name: str, check: Callable[[Lab], str], lab: Lab) -> Check:
+def _check_inside_lab(name: str, check: Callable[[Lab], str], lab: Lab) -> MachineCheck:
     try:
-        return Check(name, "ok", check(lab))
+        return MachineCheck(name, "ok", check(lab))
     except subprocess.CalledProcessError as error:
         output = (error.stderr or "").strip().splitlines()
-        return Check(name, "missing", output[-1] if output else str(error), HINTS[name])
+        return MachineCheck(name, "missing", output[-1] if output else str(error), HINTS[name])
 
 
 HINTS = {
@@ -273,24 +281,24 @@ HINTS = {
 }
 
 
-def _packet_socket(lab: Lab) -> str:
+def _check_packet_socket(lab: Lab) -> str:
     code = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)).bind(('eth0', 0))"
     lab.run("a", [sys.executable, "-I", "-S", "-c", code], check=True)
     return "AF_PACKET works in a node"
 
 
-def _capture(lab: Lab) -> str:
+def _check_capture(lab: Lab) -> str:
     output = lab.run("a", ["dumpcap", "-i", "eth0", "-L"], check=True)
     return f"dumpcap opens a node's interface ({(output.stdout + output.stderr).strip().splitlines()[0]})"
 
 
-def _congestion(lab: Lab) -> Iterator[Check]:
+def _check_congestion_control(lab: Lab) -> Iterator[MachineCheck]:
     from qoslab.model.experiment import TcpProfile
 
     for algorithm in ("cubic", "reno"):
         try:
             lab.apply_tcp_profile("a", TcpProfile(congestion_control=algorithm))
         except QoslabError as error:
-            yield Check(f"TCP {algorithm}", "missing", error.message, error.hint)
+            yield MachineCheck(f"TCP {algorithm}", "missing", error.message, error.hint)
         else:
-            yield Check(f"TCP {algorithm}", "ok", "can be set and read back")
+            yield MachineCheck(f"TCP {algorithm}", "ok", "can be set and read back")

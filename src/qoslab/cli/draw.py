@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.completion import experiments
+from qoslab.cli.completion import complete_experiments
 from qoslab.cli.options import set_option
-from qoslab.cli.places import experiment_file
+from qoslab.cli.places import find_experiment_file
 from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FORMS = ("svg", "mermaid", INVENTORY)
 
 
 @click.command()
-@click.argument("experiment", metavar="[EXPERIMENT]", required=False, shell_complete=experiments)
+@click.argument("experiment", metavar="[EXPERIMENT]", required=False, shell_complete=complete_experiments)
 @set_option
 @click.option("--lab", metavar="NAME", help="Name of a running virtual lab (see `qoslab lab list`).")
 @click.option("--format", "form", type=click.Choice(FORMS), default="svg", show_default=True, help="Output format.")
@@ -34,30 +34,30 @@ def command(experiment: str | None, sets: tuple[str, ...], lab: str | None, form
     inventory is an Ansible inventory of the nodes, for a lab of real routers and hosts, with the values to fill in
     marked. An existing file is never overwritten.
     """
-    from qoslab.exchange.base import whole
-    from qoslab.exchange.inventory_template import inventory
+    from qoslab.exchange.base import write_atomically
+    from qoslab.exchange.inventory_template import inventory_text
     from qoslab.report.drawing import FORMATS
 
-    name, topology = _of_lab(lab, experiment, sets) if lab is not None else _of_file(experiment, sets)
-    text = inventory(topology, name) if form == INVENTORY else FORMATS[form](topology, name)
+    name, topology = _draw_lab(lab, experiment, sets) if lab is not None else _draw_file(experiment, sets)
+    text = inventory_text(topology, name) if form == INVENTORY else FORMATS[form](topology, name)
     if to is None:
         echo(text.rstrip("\n"))
         return
-    with whole(to) as draft:
+    with write_atomically(to) as draft:
         draft.write_text(text, encoding="utf-8")
     echo(f"Written: {to}", err=True)
 
 
-def _of_file(experiment: str | None, sets: tuple[str, ...]) -> tuple[str, Topology]:
+def _draw_file(experiment: str | None, sets: tuple[str, ...]) -> tuple[str, Topology]:
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
 
     if experiment is None:
         raise click.UsageError("found neither EXPERIMENT nor --lab, expected one of them")
-    return load_topology(experiment_file(experiment), dict(map(parse_set, sets)))
+    return load_topology(find_experiment_file(experiment), dict(map(parse_set, sets)))
 
 
-def _of_lab(lab: str, experiment: str | None, sets: tuple[str, ...]) -> tuple[str, Topology]:
+def _draw_lab(lab: str, experiment: str | None, sets: tuple[str, ...]) -> tuple[str, Topology]:
     from qoslab.virtual_lab import Lab
 
     if experiment is not None or sets:

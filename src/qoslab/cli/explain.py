@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.completion import experiments, runs
+from qoslab.cli.completion import complete_experiments, complete_runs
 from qoslab.cli.options import json_option, set_option
 from qoslab.errors import UserError
 from qoslab.system.printing import echo
@@ -30,7 +30,7 @@ IDLE = "Idle router: the token buckets are full, the queues are empty."
     "--in",
     "experiment",
     metavar="EXPERIMENT",
-    shell_complete=experiments,
+    shell_complete=complete_experiments,
     help="Experiment with the router. [default: the only one in experiments/]",
 )
 @click.option(
@@ -46,7 +46,7 @@ IDLE = "Idle router: the token buckets are full, the queues are empty."
     "--during",
     "run",
     metavar="RUN",
-    shell_complete=runs,
+    shell_complete=complete_runs,
     help="Run that provides the state of buckets and queues. [default: an idle router]",
 )
 @click.option("--at", metavar="TIME", help="Time of the packet from the start of the --during run, such as 3.2s.")
@@ -83,37 +83,37 @@ def command(
     queue, verdict and departure time, each with the configuration lines that decide it. Without --during the router is
     idle.
     """
-    from qoslab.explain.ask import ask
+    from qoslab.explain.ask import ask_simulator
     from qoslab.explain.render import trace_text
-    from qoslab.explain.router_steps import trace
+    from qoslab.explain.router_steps import trace_packet
 
-    router, packet, config = _arguments(router, packet, config, captured)
+    router, packet, config = _split_arguments(router, packet, config, captured)
     of_file: dict[str, object] = {"--rate": rate, "--model": model}
     of_experiment: dict[str, object] = {"--in": experiment, "--set": sets or None}
     if config is not None:
         _refuse(of_experiment | {"--during": run, "--arm": arm}, "a configuration file")
-        subject, cell = _pasted(config, rate, model), None
+        subject, cell = _explain_pasted(config, rate, model), None
         subject.label = router or subject.label
     elif run is not None:
         _refuse(of_file | of_experiment, "--during")
-        subject, cell = _of_run(run, router, arm)
+        subject, cell = _explain_in_run(run, router, arm)
     else:
         _refuse(of_file, "a router of an experiment")
-        subject, cell = _of_experiment(experiment, router, arm, sets), None
+        subject, cell = _explain_in_experiment(experiment, router, arm, sets), None
     if at is not None and cell is None:
         raise UserError("found --at without --during, expected both")
-    asked, arrived = _packet(packet, captured, at, subject, cell)
-    at_ns = _time(at, arrived, cell)
+    asked, arrived = _packet_and_arrival(packet, captured, at, subject, cell)
+    at_ns = _packet_time_ns(at, arrived, cell)
     came = "" if arrived is None or source is not None else arrived.interface
-    passage = ask(subject, asked, interface=interface, source=source, came=came, at_ns=at_ns)
-    found = trace(passage, _state(cell, at_ns))
+    passage = ask_simulator(subject, asked, interface=interface, source=source, came=came, at_ns=at_ns)
+    found = trace_packet(passage, _router_state(cell, at_ns))
     if as_json:
         echo(json.dumps(found.as_dict(), indent=2))
     else:
         echo(trace_text(found), nl=False)
 
 
-def _arguments(
+def _split_arguments(
     router: str | None, packet: str | None, config: str | None, captured: str | None
 ) -> tuple[str, str | None, str | None]:
     """Return the name of the router, the packet, and the configuration file, if there is one.
@@ -138,31 +138,31 @@ def _refuse(options: Mapping[str, object], what: str) -> None:
             )
 
 
-def _pasted(file: str, rate: str | None, model: str | None) -> Subject:
-    from qoslab.cli.pasted import model_of, rate_of, read_pasted, source_of
+def _explain_pasted(file: str, rate: str | None, model: str | None) -> Subject:
+    from qoslab.cli.pasted import parse_model, parse_rate, read_pasted, source_name
     from qoslab.explain.subject import pasted_subject
     from qoslab.policy.pasted_configuration import read_configuration
 
-    family, generation = model_of(model)
-    source = source_of(file)
+    family, generation = parse_model(model)
+    source = source_name(file)
     text = read_pasted(file)
     configuration = read_configuration(text, family=family, generation=generation, source=source, routes=True)
-    return pasted_subject(configuration, source, rate_of(rate))
+    return pasted_subject(configuration, source, parse_rate(rate))
 
 
-def _of_experiment(given: str | None, router: str, arm: str | None, sets: Sequence[str]) -> Subject:
+def _explain_in_experiment(given: str | None, router: str, arm: str | None, sets: Sequence[str]) -> Subject:
     from qoslab.cli.places import open_sweep
     from qoslab.explain.experiments import experiment_subject, rendered_title
     from qoslab.plan import Options, make_plan
 
-    file, sweep = open_sweep(given or _only_experiment(router), sets, "simulated")
+    file, sweep = open_sweep(given or _find_only_experiment(router), sets, "simulated")
     planned = make_plan(sweep, Options(arms=() if arm is None else (arm,))).cells[0]
     experiment = planned.experiment
     texts = sweep.configuration_text(experiment, experiment.arms[0])
     return experiment_subject(experiment, texts, router, rendered_title(file, experiment, router))
 
 
-def _only_experiment(router: str) -> str:
+def _find_only_experiment(router: str) -> str:
     from qoslab.cli.places import EXPERIMENTS
 
     files = sorted(EXPERIMENTS.glob("*.yml"))
@@ -176,7 +176,7 @@ def _only_experiment(router: str) -> str:
     raise UserError(f'found "{router}" and {len(files)} experiments in {EXPERIMENTS}/, expected one of them', hint=hint)
 
 
-def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, CellFiles]:
+def _explain_in_run(given: str, router: str, arm: str | None) -> tuple[Subject, CellFiles]:
     from qoslab.cli.places import RUNS
     from qoslab.explain.experiments import run_subject
     from qoslab.results import find_run
@@ -192,7 +192,7 @@ def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, CellFile
     return run_subject(cell, router, title), cell
 
 
-def _packet(
+def _packet_and_arrival(
     text: str | None, captured: str | None, at: str | None, subject: Subject, cell: CellFiles | None
 ) -> tuple[Packet, Arrival | None]:
     """Return the packet, and its arrival at the router if it is from a capture of the run."""
@@ -204,12 +204,12 @@ def _packet(
         return parse_packet(text), None
     if text is not None:
         raise UserError(f'found "{text}" and --packet {captured}, expected only one of the two')
-    from qoslab.explain.captured import Arrival, arrival, captured_packet
+    from qoslab.explain.captured import Arrival, find_arrival, read_captured_packet
 
-    found = captured_packet(captured, cell)
+    found = read_captured_packet(captured, cell)
     if found.time_ns is None or at is not None:
         return found.packet, None
-    arrived = arrival(subject, found)
+    arrived = find_arrival(subject, found)
     if arrived is not None:
         time = f"{arrived.time_ns / 1e9:.9f} s"
         subject.notes.append(f"{captured} arrived at {subject.name} at {time}, 1 ns after the copy that is traced")
@@ -218,7 +218,7 @@ def _packet(
     return found.packet, Arrival(found.time_ns, "")
 
 
-def _time(at: str | None, arrived: Arrival | None, cell: CellFiles | None) -> int:
+def _packet_time_ns(at: str | None, arrived: Arrival | None, cell: CellFiles | None) -> int:
     """Return the time of the packet from the start of the run, in nanoseconds; 0 for an idle router."""
     if cell is None:
         return 0
@@ -231,12 +231,12 @@ def _time(at: str | None, arrived: Arrival | None, cell: CellFiles | None) -> in
             raise UserError(f"--at: {error}", hint="give a time such as 3.2 s") from None
     if arrived is not None:
         return arrived.time_ns
-    from qoslab.explain.experiments import usual_time_ns
+    from qoslab.explain.experiments import default_time_ns
 
-    return usual_time_ns(cell.experiment())
+    return default_time_ns(cell.experiment())
 
 
-def _state(cell: CellFiles | None, at_ns: int) -> str:
+def _router_state(cell: CellFiles | None, at_ns: int) -> str:
     if cell is None:
         return IDLE
     return f"State at {at_ns / 1e9:.6f} s of the run, simulated again; the packet is added to its traffic."

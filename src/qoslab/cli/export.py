@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.completion import runs
+from qoslab.cli.completion import complete_runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.system.printing import echo
 
 FORMATS = ("csv", "parquet", "flent", "ro-crate")
 """Names in `qoslab.exchange.EXPORTS`; a test compares them. Importing it would load pandas for a help page."""
-SIGNED = ("csv", "ro-crate")
+FORMATS_WITH_LICENCE = ("csv", "ro-crate")
 """Formats with a licence and authors; a test compares them as well."""
 
 
 @click.command()
-@click.argument("run", required=False, shell_complete=runs)
+@click.argument("run", required=False, shell_complete=complete_runs)
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Export format.")
 @click.option(
     "--to",
@@ -51,14 +51,14 @@ def command(run: str | None, form: str, to: Path | None, licence: str, authors: 
     ro-crate  a ZIP file: the complete run with a description for archives; once
               unpacked it is a run again, and `qoslab verify` checks it
     """
-    if (licence or authors) and form not in SIGNED:
+    if (licence or authors) and form not in FORMATS_WITH_LICENCE:
         word = "--licence" if licence else "--author"
         raise click.UsageError(
-            f"found {word} with --format {form}, expected a format with such a field: {', '.join(SIGNED)}"
+            f"found {word} with --format {form}, expected a format with such a field: {', '.join(FORMATS_WITH_LICENCE)}"
         )
-    from qoslab.exchange.attribution import check_signed
+    from qoslab.exchange.attribution import check_licence
 
-    check_signed(licence, authors)
+    check_licence(licence, authors)
     from qoslab.analysis.parallel import analyse_by_helpers
     from qoslab.exchange import EXPORTS, ExportRequest, write_export
     from qoslab.results import find_run

@@ -8,17 +8,17 @@ from typing import Literal
 
 import click
 
-from qoslab.cli.completion import figures, runs
+from qoslab.cli.completion import complete_figures, complete_runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
-from qoslab.system.extras import need
+from qoslab.system.extras import require_extra
 from qoslab.system.printing import echo
 
 
 @click.command()
-@click.argument("run", shell_complete=runs)
-@click.argument("name", required=False, shell_complete=figures)
+@click.argument("run", shell_complete=complete_runs)
+@click.argument("name", required=False, shell_complete=complete_figures)
 @click.option("--format", "form", type=click.Choice(["svg", "pdf", "png", "pgf"]), help="File format. [default: svg]")
 @click.option(
     "--to",
@@ -52,7 +52,7 @@ def command(
     from qoslab.exchange.plugin_figures import FIGURES
     from qoslab.report.view import RunView
     from qoslab.results import find_run
-    from qoslab.schema.near import clipped, did_you_mean
+    from qoslab.schema.near import clip_text, did_you_mean
 
     view = RunView(find_run(RUNS, run))
     graphs = view.graphs()
@@ -67,10 +67,10 @@ def command(
     if name not in (*graphs, *FIGURES, *metrics):
         near = did_you_mean(name, (*graphs, *FIGURES, *metrics))
         raise UserError(
-            f'found figure "{clipped(name)}", expected a graph of the report, a metric or another package\'s figure',
+            f'found figure "{clip_text(name)}", expected a graph of the report, a metric or another package\'s figure',
             hint=f"{near} `qoslab figure {run}` lists the available figures".strip(),
         )
-    need("figures")
+    require_extra("figures")
     from qoslab.exchange import paper
 
     if name in graphs:

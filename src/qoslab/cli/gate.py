@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from qoslab.cli.completion import runs as complete_runs
+from qoslab.cli.completion import complete_runs
 from qoslab.cli.places import RUNS
 from qoslab.errors import Finding, UserError
 from qoslab.system.printing import echo, printable
@@ -27,7 +27,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Gate:
+class GateOptions:
     """Outputs in addition to the report."""
 
     junit: Path | None = None
@@ -50,15 +50,15 @@ class Gate:
 
         manifest = folder.manifest()
         if self.junit is not None:
-            content = gate.junit(outcome, manifest, in_repository(_file_of(folder)), folder.experiment_text())
+            content = gate.junit(outcome, manifest, repository_path(_experiment_path(folder)), folder.experiment_text())
             gate.saved(self.junit, content, more=False)
         if self.summary is not None or self.before is not None:
             self._summarise(folder, outcome)
-        if on_github():
+        if is_on_github():
             notes = gate.notes_at(outcome, folder.experiment_text())
             for level in ("error", "warning"):
                 chosen = [(note.line, 1, note.title, note.text) for note in notes if note.level == level]
-                _annotate(_file_of(folder), chosen, level)
+                _print_annotations(_experiment_path(folder), chosen, level)
 
     def _summarise(self, folder: RunFolder, outcome: Outcome) -> None:
         from qoslab.overview import read_run
@@ -67,10 +67,10 @@ class Gate:
 
         now = read_run(folder.path)
         if self.before is not None:
-            echo(f"qoslab: {_moved(now, self.before)}", err=True)
+            echo(f"qoslab: {_changed_counts(now, self.before)}", err=True)
         if self.summary is not None:
             lead = build_page(folder, outcome).lead
-            text = gate.markdown(outcome, folder.manifest(), now, self.before, lead, artifacts(os.environ))
+            text = gate.markdown(outcome, folder.manifest(), now, self.before, lead, artifacts_url(os.environ))
             # The summary of a GitHub step is one file for all its commands.
             shared = str(self.summary) == os.environ.get("GITHUB_STEP_SUMMARY")
             gate.saved(self.summary, text.encode(), more=shared)
@@ -82,9 +82,9 @@ def gate_options(function: _F) -> _F:
     @functools.wraps(function)
     def gathered(*, junit: Path | None, summary: Path | None, compare: str | None, **rest: Any) -> Any:
         for option, path in (("--junit", junit), ("--summary", summary)):
-            if path is not None and (missing := _missing(path)):
+            if path is not None and (missing := _write_obstacle(path)):
                 raise UserError(f"{option} {path}: found no {missing}")
-        return function(gate=Gate(junit, summary, None if compare is None else _before(compare)), **rest)
+        return function(gate=GateOptions(junit, summary, None if compare is None else _earlier_run(compare)), **rest)
 
     result: Any = gathered
     file = click.Path(dir_okay=False, path_type=Path)
@@ -103,7 +103,7 @@ def gate_options(function: _F) -> _F:
     return cast("_F", result)
 
 
-def _missing(path: Path) -> str:
+def _write_obstacle(path: Path) -> str:
     """Return the reason why a file cannot be written. A draft is written next to it, except for a device or pipe."""
     from qoslab.results.file_access import no_file
 
@@ -114,7 +114,7 @@ def _missing(path: Path) -> str:
     return "" if os.access(path.parent, os.W_OK) else f"permission to write in the folder {path.parent}"
 
 
-def _before(given: str) -> RunSummary:
+def _earlier_run(given: str) -> RunSummary:
     from qoslab.overview import FINISHED, read_run
     from qoslab.results import find_run
 
@@ -129,7 +129,7 @@ def _before(given: str) -> RunSummary:
     return found
 
 
-def _moved(now: RunSummary, before: RunSummary) -> str:
+def _changed_counts(now: RunSummary, before: RunSummary) -> str:
     """Return the number of changed, missing and new values, and whether the earlier run was valid."""
     moved = len(now.moved_since(before))
     words = f"{moved} value{'' if moved == 1 else 's'} changed since {before.folder}"
@@ -138,9 +138,9 @@ def _moved(now: RunSummary, before: RunSummary) -> str:
     return words + (f"; that run was not valid ({before.invalid} of {before.cells} cells)" if before.invalid else "")
 
 
-def artifacts(environment: Mapping[str, str]) -> str:
+def artifacts_url(environment: Mapping[str, str]) -> str:
     """Return the URL of this job's files on the forge; empty elsewhere."""
-    if on_github(environment):
+    if is_on_github(environment):
         parts = (environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
         server, repository, number = parts
         return f"{server}/{repository}/actions/runs/{number}"
@@ -148,19 +148,19 @@ def artifacts(environment: Mapping[str, str]) -> str:
     return f"{job}/artifacts/browse" if job else ""
 
 
-def on_github(environment: Mapping[str, str] = os.environ) -> bool:
+def is_on_github(environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether qoslab runs in a workflow of GitHub or a compatible forge."""
     return environment.get("GITHUB_ACTIONS") == "true"
 
 
-def in_repository(file: str, environment: Mapping[str, str] = os.environ) -> str:
+def repository_path(file: str, environment: Mapping[str, str] = os.environ) -> str:
     """Return the path of a file relative to the forge's checkout; empty if it is outside."""
     top = environment.get("GITHUB_WORKSPACE") or environment.get("CI_PROJECT_DIR") or ""
     path, known = Path(file).resolve(), Path(top).resolve()
     return path.relative_to(known).as_posix() if file and path.is_relative_to(known) else ""
 
 
-def _file_of(folder: RunFolder) -> str:
+def _experiment_path(folder: RunFolder) -> str:
     """Return the experiment file as given to the run; empty if the run has no record of it."""
     try:
         return folder.options().file
@@ -172,20 +172,22 @@ def annotate_findings(findings: Sequence[Finding]) -> None:
     """Print the failed values as GitHub annotations at their lines."""
     for finding in findings:
         text = f"{finding.path}: {finding.message}" if finding.path else finding.message
-        _annotate(finding.file, [(finding.line or 1, finding.column or 1, "The experiment file is not valid", text)])
+        _print_annotations(
+            finding.file, [(finding.line or 1, finding.column or 1, "The experiment file is not valid", text)]
+        )
 
 
-def _annotate(file: str, notes: Sequence[tuple[int, int, str, str]], level: str = "error") -> None:
+def _print_annotations(file: str, notes: Sequence[tuple[int, int, str, str]], level: str = "error") -> None:
     """Print workflow commands to standard error, where GitHub also reads them; `level` is `error` or `warning`."""
-    known = in_repository(file)
+    known = repository_path(file)
     for line, column, title, text in notes:
-        place = f"file={_property(known)},line={line},col={column}," if known else ""
-        sys.stderr.write(f"::{level} {place}title={_property(title)}::{_data(text)}\n")
+        place = f"file={_escape_property(known)},line={line},col={column}," if known else ""
+        sys.stderr.write(f"::{level} {place}title={_escape_property(title)}::{_escape_data(text)}\n")
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")

@@ -10,7 +10,7 @@ import click
 from qoslab.errors import ExitStatus, UserError
 from qoslab.results.file_access import replace
 from qoslab.system.printing import echo
-from qoslab.system.shipped import checkout
+from qoslab.system.shipped import find_checkout
 
 
 @click.command()
@@ -20,14 +20,14 @@ def command(check: bool) -> int:
 
     After changing the types of the data plane, update its schema first: `qos-router schema counters`.
     """
-    top = checkout()
+    top = find_checkout()
     if top is None:
         raise UserError(
             "qoslab runs from a wheel, but files can be generated in a checkout only",
             hint="Run ./qoslab in a checkout.",
         )
     stale = False
-    for path, text in _files(top):
+    for path, text in _generated_files(top):
         file = top / path
         if file.is_file() and file.read_text(encoding="utf-8") == text:
             continue
@@ -40,7 +40,7 @@ def command(check: bool) -> int:
     return ExitStatus.OUTSIDE if check and stale else ExitStatus.WITHIN
 
 
-def _files(top: Path) -> Iterator[tuple[str, str]]:
+def _generated_files(top: Path) -> Iterator[tuple[str, str]]:
     """Yield the path and content of each generated file, in order, since later ones import earlier ones."""
     from qoslab.generate import FILES  # loads every command of the virtual devices
 

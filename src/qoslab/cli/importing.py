@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from qoslab.cli.options import json_option
-from qoslab.cli.program import program
+from qoslab.cli.program import program_name
 from qoslab.errors import UserError
 from qoslab.system.printing import echo
 
 FORMS = ("capture", "iperf3", "irtt", "flent", "iperf", "csv", "router")
 """Names in `qoslab.exchange.readers.FORMS`; a test compares them. Importing it would load pandas for a help page."""
 ROUTER = "router"
-SHOWN = 20
+MAX_PRINTED_LINES = 20
 """Maximum number of lines of a list that are printed."""
 
 
@@ -72,10 +72,10 @@ def command(
     Routers are joined by subnet; hosts are placed in subnets without another router. The lines that are left out are
     listed in ignored.txt. Secrets are never written.
     """
-    from qoslab.exchange.readers import form_of
+    from qoslab.exchange.readers import detect_format
 
     target = to or Path("imported") / ("anonymous" if anonymous else files[0].name.split(".")[0])
-    forms = {form or form_of(file) for file in files}
+    forms = {form or detect_format(file) for file in files}
     if forms == {ROUTER}:
         if interfaces:
             raise UserError("found --interface with router output, expected it only with captures")
@@ -106,11 +106,11 @@ def _import_files(
 
 
 def _import_routers(files: tuple[Path, ...], to: Path, model: str | None, *, anonymous: bool, as_json: bool) -> None:
-    from qoslab.exchange.routers import Choices, import_routers
+    from qoslab.exchange.routers import ImportChoices, import_routers
 
     if model is not None:
         _check_model(model)
-    made = import_routers(files, to, Choices(model, anonymous))
+    made = import_routers(files, to, ImportChoices(model, anonymous))
     record = (made.folder / "import.json").read_text(encoding="utf-8")
     if as_json:
         echo(record.rstrip())
@@ -123,29 +123,29 @@ def _import_routers(files: tuple[Path, ...], to: Path, model: str | None, *, ano
         for each in router["policies"]:
             carried = "" if each["carried_by"] == each["interface"] else f", carried by {each['carried_by']}"
             echo(f"  {each['interface']}{carried}: {each['direction']} policy {each['policy']}")
-        _listed([f"{name}: left out: {reason}" for name, reason in router["left_out"].items()])
-        _listed(router["notes"])
+        _print_list([f"{name}: left out: {reason}" for name, reason in router["left_out"].items()])
+        _print_list(router["notes"])
     echo(f"Background load: {len(found['load'])} flows")
-    _listed(
+    _print_list(
         [
             f"{each['flow']}: {format_value(each['bps'], 'b/s')}, {each['from']} to {each['to']} ({each['source']})"
             for each in found["load"]
         ]
     )
-    _listed(found["notes"])
+    _print_list(found["notes"])
     changing = [each for each in made.left if each.matters]
     echo(f"Ignored lines that could change a result: {sum(each.last - each.first + 1 for each in changing)}")
-    _listed([f"{each.file}:{each.first}: {each.text}: {each.could_change}" for each in changing])
+    _print_list([f"{each.file}:{each.first}: {each.text}: {each.could_change}" for each in changing])
     echo(f"Written: {made.folder}; all ignored lines: {made.folder / 'ignored.txt'}")
     echo("Next:")
-    echo(f"  {program()} run {shlex.quote(str(made.experiment))} --lab simulated")
+    echo(f"  {program_name()} run {shlex.quote(str(made.experiment))} --lab simulated")
 
 
-def _listed(lines: list[str]) -> None:
-    for line in lines[:SHOWN]:
+def _print_list(lines: list[str]) -> None:
+    for line in lines[:MAX_PRINTED_LINES]:
         echo(f"  {line}")
-    if len(lines) > SHOWN:
-        echo(f"  and {len(lines) - SHOWN} more")
+    if len(lines) > MAX_PRINTED_LINES:
+        echo(f"  and {len(lines) - MAX_PRINTED_LINES} more")
 
 
 def _check_model(model: str) -> None:

@@ -73,13 +73,13 @@ def command(
         with drafted(table) as draft:
             joined.packets.to_parquet(draft, index=False)
     if as_json:
-        echo(json.dumps(_as_json(joined, limiter), indent=2))
+        echo(json.dumps(_limiter_json(joined, limiter), indent=2))
     else:
-        _tell(joined, limiter, (before, after))
+        _print_limiter(joined, limiter, (before, after))
     return ExitStatus.WITHIN
 
 
-def _tell(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -> None:
+def _print_limiter(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -> None:
     echo(f"{files[0]}: {joined.seen[0]:,} IP packets; {files[1]}: {joined.seen[1]:,}; {joined.common:,} are in both")
     echo(f"Clocks {joined.clocks}")
     if joined.appeared:
@@ -102,7 +102,7 @@ def _tell(joined: Joined, limiter: Limiter, files: tuple[Path, Path]) -> None:
         echo(line)
 
 
-def _as_json(joined: Joined, limiter: Limiter) -> dict[str, Any]:
+def _limiter_json(joined: Joined, limiter: Limiter) -> dict[str, Any]:
     clocks = joined.clocks
     flows = joined.by_flow().astype(object)
     return {

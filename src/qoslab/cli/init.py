@@ -9,15 +9,15 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.program import program
+from qoslab.cli.program import program_name
 from qoslab.errors import UserError
 from qoslab.results.file_access import drafted, filled
 from qoslab.system.printing import echo
-from qoslab.system.shipped import shipped
+from qoslab.system.shipped import shipped_path
 
-_RENAMED = {"gitignore": ".gitignore"}
+_SHIPPED_NAMES = {"gitignore": ".gitignore"}
 """Files with a meaning for git, shipped under other names."""
-_OTHER = ("inventory/hardware.example.yml",)
+_OTHER_FILES = ("inventory/hardware.example.yml",)
 """Additional shipped files of a project."""
 
 
@@ -32,7 +32,7 @@ def command(folder: Path) -> None:
     make_project(folder)
     echo(f"Created {folder}. Next:")
     echo(f"  cd {shlex.quote(str(folder))}")
-    echo(f"  {program()} run first-policy --lab simulated")
+    echo(f"  {program_name()} run first-policy --lab simulated")
 
 
 def make_project(folder: Path) -> None:
@@ -41,17 +41,17 @@ def make_project(folder: Path) -> None:
         what = "a folder that is not empty" if folder.is_dir() else "a file"
         raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that does not exist yet.")
     with filled(folder) if folder.is_dir() else drafted(folder) as draft:
-        for name, source in _files():
+        for name, source in _project_files():
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, draft / name)
 
 
-def _files() -> Iterator[tuple[str, Path]]:
+def _project_files() -> Iterator[tuple[str, Path]]:
     """Yield the file names of a project, each with the shipped file to copy."""
-    top = shipped("project")
+    top = shipped_path("project")
     for file in sorted(top.rglob("*")):
         if file.is_file():
             name = file.relative_to(top).as_posix()
-            yield _RENAMED.get(name, name), file
-    for name in _OTHER:
-        yield name, shipped(name)
+            yield _SHIPPED_NAMES.get(name, name), file
+    for name in _OTHER_FILES:
+        yield name, shipped_path(name)

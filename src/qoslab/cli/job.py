@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from qoslab.system.extras import need
+from qoslab.system.extras import require_extra
 from qoslab.system.printing import echo
 from qoslab.system.shipped import JOB
 
@@ -18,5 +18,5 @@ def command() -> None:
     expectations of its arm pass, failed if one fails, errored if the cell is invalid, blocked if it was not run,
     skipped if it was not needed.
     """
-    need("devices")
+    require_extra("devices")
     echo(str(JOB))

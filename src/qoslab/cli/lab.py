@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.completion import experiments
-from qoslab.cli.options import Choice, ask_option, experiment_argument, json_option, set_option
-from qoslab.cli.places import experiment_file, open_sweep
+from qoslab.cli.completion import complete_experiments
+from qoslab.cli.options import CellChoice, ask_option, experiment_argument, json_option, set_option
+from qoslab.cli.places import find_experiment_file, open_sweep
 from qoslab.errors import UserError
 from qoslab.lab_kinds import kind_at
 from qoslab.platforms import kernel_routers, platform_of, routers_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from qoslab.virtual_lab import Lab
 
 
-CONFIGURATION_MOST = 16 * 2**20
+MAX_CONFIGURATION_BYTES = 16 * 2**20
 """Maximum bytes of a configuration file."""
 
 
@@ -40,7 +40,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("file", metavar="EXPERIMENT|TOPOLOGY.yml", shell_complete=experiments)
+@click.argument("file", metavar="EXPERIMENT|TOPOLOGY.yml", shell_complete=complete_experiments)
 @click.option("--name", help="Name of the lab. [default: name of the experiment or file]")
 @click.option(
     "--old-ssh", is_flag=True, help="Offer only the old SSH algorithms (SHA-1, CBC) on IOS routers, as IOS 12.4 does."
@@ -81,42 +81,42 @@ def up(
         raise click.UsageError("found --single-host without --expose, expected both: it changes how hosts are reached")
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
-    from qoslab.tc.place import guests_by_hand
+    from qoslab.tc.place import manual_guest_routers
     from qoslab.virtual_lab import Lab
     from qoslab.virtual_lab.ios_routers import RouterLogins
 
-    path = experiment_file(file)
-    lines = "" if inert_config is None else _text_of(inert_config)
+    path = find_experiment_file(file)
+    lines = "" if inert_config is None else _read_configuration(inert_config)
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
-    guests = frozenset() if expose is not None else guests_by_hand(kernel_routers(topology))
+    guests = frozenset() if expose is not None else manual_guest_routers(kernel_routers(topology))
     ways = RouterLogins(old_ssh, telnet, lines)
     lab = Lab.up(topology, name=name or found_name, owned=False, ways=ways, guests=guests)
     try:
         if expose is not None:
-            _expose(lab, expose, together=single_host)
+            _expose_lab(lab, expose, together=single_host)
         if as_json:
-            echo(json.dumps(_facts(lab), indent=2))
+            echo(json.dumps(_lab_facts(lab), indent=2))
             return
         echo(f"lab {lab.name} is up", err=True)
-        echo("\n".join(_how_to_reach(lab)))
+        echo("\n".join(_print_access(lab)))
         if expose is not None:
             echo("run an experiment in it: " + shlex.join(["qoslab", "run", str(file), "--lab", str(expose)]))
     finally:
         lab.close()
 
 
-def _text_of(file: Path) -> str:
+def _read_configuration(file: Path) -> str:
     try:
-        return read_bytes(file, CONFIGURATION_MOST).decode("utf-8")
+        return read_bytes(file, MAX_CONFIGURATION_BYTES).decode("utf-8")
     except (OSError, ValueError, FileRefusedError) as error:
         raise UserError(f"{file} cannot be read: {error}", hint="Give the output of `show running-config`.") from error
 
 
-def _expose(lab: Lab, file: Path, *, together: bool) -> None:
-    from qoslab.virtual_lab.expose import expose
+def _expose_lab(lab: Lab, file: Path, *, together: bool) -> None:
+    from qoslab.virtual_lab.expose import expose_lab
 
     try:
-        expose(lab, file, together=together)
+        expose_lab(lab, file, together=together)
     except BaseException:
         lab.down()
         raise
@@ -131,7 +131,7 @@ def list_labs(as_json: bool) -> None:
     found = []
     for lab in Lab.all():
         try:
-            found.append(_facts(lab))
+            found.append(_lab_facts(lab))
         except (OSError, LabError):
             continue  # The lab stopped after it was found.
         finally:
@@ -210,18 +210,18 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
 
     Each finding is printed on one line: what was found, what was expected, what to do.
     """
-    from qoslab.run.workers import machinery
+    from qoslab.run.workers import lab_machinery
 
     kind = kind_at(str(inventory))
-    look = machinery(kind).check if kind.placed else None
+    look = lab_machinery(kind).check if kind.placed else None
     if look is None:
         raise UserError(f"found {inventory}, expected the path of an inventory")
     _, sweep = open_sweep(experiment, sets, str(inventory))
     if ask:
-        from qoslab.run.devices.password_prompt import ask_for
+        from qoslab.run.devices.password_prompt import prompt_for_passwords
 
-        ask_for(inventory, routers_of(sweep.experiment.topology))
-    checked = look(str(inventory), Choice(lab=str(inventory)).plan(sweep))
+        prompt_for_passwords(inventory, routers_of(sweep.experiment.topology))
+    checked = look(str(inventory), CellChoice(lab=str(inventory)).plan(sweep))
     for line in checked.seen:
         echo(line)
     for note in checked.notes:
@@ -247,14 +247,14 @@ def rescue(inventory: Path, consoles: Sequence[str], ask: bool) -> None:
 
     Rolls back only the configuration of that run; later changes by others are left in place and reported.
     """
-    from qoslab.run.real.rescue import left_on
-    from qoslab.run.real.rescue import rescue as restore
+    from qoslab.run.real.rescue import restore_routers as restore
+    from qoslab.run.real.rescue import unrestored_routers
 
-    if ask and (routers := left_on(inventory)):
-        from qoslab.run.devices.password_prompt import ask_for
+    if ask and (routers := unrestored_routers(inventory)):
+        from qoslab.run.devices.password_prompt import prompt_for_passwords
 
-        ask_for(inventory, routers)
-    lines = dict(map(_console, consoles))
+        prompt_for_passwords(inventory, routers)
+    lines = dict(map(_console_address, consoles))
     about = restore(inventory, lambda text: echo(text, err=True), lines)
     if about is None:
         echo(f"nothing to restore: no run has left changes on the routers of {inventory}", err=True)
@@ -262,7 +262,7 @@ def rescue(inventory: Path, consoles: Sequence[str], ask: bool) -> None:
         echo(f"the routers of {inventory} are as they were before the run {about.run} ({about.since})", err=True)
 
 
-def _console(text: str) -> tuple[str, tuple[str, int] | None]:
+def _console_address(text: str) -> tuple[str, tuple[str, int] | None]:
     """Return router and console address as typed; the address is None if the inventory has it."""
     router, equals, place = text.partition("=")
     if router and not equals:
@@ -282,19 +282,19 @@ def _has_command_line(lab: Lab, node: str) -> bool:
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
     """Return the ssh command line that logs in to a router of the lab without prompts and without using known_hosts."""
     from qoslab.run.devices.old_ssh import OPENSSH_OLD
-    from qoslab.system.openssh import with_host_keys
+    from qoslab.system.openssh import host_key_options
 
     login = lab.ssh(router)
     known = lab.known_hosts()
     return [
         *("env", f"SSH_ASKPASS={lab.askpass(router)}", "SSH_ASKPASS_REQUIRE=force"),
-        *("ssh", "-p", str(login.port), *with_host_keys(known)),
+        *("ssh", "-p", str(login.port), *host_key_options(known)),
         *(OPENSSH_OLD if (login.host_key or "").startswith("ssh-rsa ") else ()),
         *("-o", "PubkeyAuthentication=no", f"{login.user}@{login.host}"),
     ]
 
 
-def _how_to_reach(lab: Lab) -> list[str]:
+def _print_access(lab: Lab) -> list[str]:
     lines = []
     for name, node in lab.nodes.items():
         addresses = ", ".join(f"{interface} {' '.join(each)}" for interface, each in node.addresses.items())
@@ -309,7 +309,7 @@ def _how_to_reach(lab: Lab) -> list[str]:
     return [*lines, f"stop it: qoslab lab down {lab.name}"]
 
 
-def _facts(lab: Lab) -> dict[str, Any]:
+def _lab_facts(lab: Lab) -> dict[str, Any]:
     nodes: dict[str, dict[str, Any]] = {}
     for name, node in lab.nodes.items():
         nodes[name] = {"platform": node.node.platform, "addresses": node.addresses}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _STYLE = {"within": "green", "outside": "bold red", "informative": "dim"}
 
 
-def lay_across(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[ExitStatus, Path]:
+def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[ExitStatus, Path]:
     """Analyse the runs, write page and tables to the experiment's folder below `root`, and print them. Return status
     and page.
 
@@ -80,18 +80,20 @@ def _print(found: LabComparison, page: LabComparisonPage) -> None:
     for reason in page.passed:
         echo(f"skipped: {reason}")
     console = Console() if Console().is_terminal else Console(width=WIDTH)
-    console.print(_figures(found))
+    console.print(_comparison_table(found))
     if found.fidelity:
-        console.print(_fidelity(found))
+        console.print(_fidelity_table(found))
     echo(page.verdict.sentence)
 
 
-def _figures(found: LabComparison) -> Table:
+def _comparison_table(found: LabComparison) -> Table:
     from qoslab.model.metrics import format_value
     from qoslab.report import text
     from qoslab.report.lab_comparison import KINDS
 
-    table = _table("arm", "figure", "predicted", "published", *(run.lab for run in found.runs), "margin", "agreement")
+    table = _new_table(
+        "arm", "figure", "predicted", "published", *(run.lab for run in found.runs), "margin", "agreement"
+    )
     arm = None
     for figure in found.figures:
         if not figure.expected:
@@ -118,7 +120,7 @@ def _figures(found: LabComparison) -> Table:
             figure.metric + (f" ({figure.where})" if figure.where else ""),
             predicted or figure.tolerance,
             published,
-            *(_measured(each, figure.unit) for each in figure.labs),
+            *(_measured_text(each, figure.unit) for each in figure.labs),
             margin,
             "; ".join(words) or "not in two labs",
         )
@@ -126,7 +128,7 @@ def _figures(found: LabComparison) -> Table:
     return table
 
 
-def _measured(each: LabFigure, unit: Unit) -> str:
+def _measured_text(each: LabFigure, unit: Unit) -> str:
     from qoslab.model.metrics import format_value
 
     found = each.estimate
@@ -137,11 +139,11 @@ def _measured(each: LabFigure, unit: Unit) -> str:
     return f"{value} [{' to '.join(ends)}]" if ends else value
 
 
-def _fidelity(found: LabComparison) -> Table:
+def _fidelity_table(found: LabComparison) -> Table:
     """Return the table of the fidelity of metrics with an expectation; the page has all metrics."""
     from qoslab.report import text
 
-    table = _table("metric", "lab", "median difference", "greatest", "of", "figures")
+    table = _new_table("metric", "lab", "median difference", "greatest", "of", "figures")
     for each in found.fidelity:
         if each.metric not in found.expected_metrics:
             continue
@@ -150,7 +152,7 @@ def _fidelity(found: LabComparison) -> Table:
     return table
 
 
-def _table(*names: str) -> Table:
+def _new_table(*names: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in names:
         table.add_column(Text(name, overflow="fold"))

@@ -30,7 +30,7 @@ def command(what: str | None, as_json: bool) -> None:
     found: dict[str, list[dict[str, Any]]] = {}
     if what in (None, "experiments"):
         found["experiments"] = [
-            _experiment(file) for file in sorted(EXPERIMENTS.glob("*.yml"), key=lambda file: file.stem)
+            _experiment_row(file) for file in sorted(EXPERIMENTS.glob("*.yml"), key=lambda file: file.stem)
         ]
     if what in (None, "runs"):
         found["runs"] = [_run(run) for run in read_runs(RUNS)]
@@ -49,7 +49,7 @@ def command(what: str | None, as_json: bool) -> None:
             echo(f"no {kind} in {EXPERIMENTS if kind == 'experiments' else RUNS}/", err=True)
 
 
-def _experiment(file: Path) -> dict[str, Any]:
+def _experiment_row(file: Path) -> dict[str, Any]:
     from qoslab.schema.outline import read_names
 
     try:

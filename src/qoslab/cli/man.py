@@ -29,12 +29,12 @@ def command(to: Path | None) -> None:
     An installed qoslab has them already, in share/man/man1 next to its programs, where `man` finds them if the programs
     are in PATH. Pages of an older version are replaced.
     """
-    folder = to or user_folder()
+    folder = to or user_man_folder()
     count = write_pages(folder)
     echo(f"{count} pages written to {folder}; read them with: man qoslab")
 
 
-def user_folder() -> Path:
+def user_man_folder() -> Path:
     """Return the user's folder of manual pages, which `man` searches if ~/.local/bin is in PATH."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "man" / "man1"
@@ -44,7 +44,7 @@ def write_pages(folder: Path) -> int:
     """Write a page for each command and return the number of pages. Raise `UserError` if writing fails; old pages then
     remain.
     """
-    texts = pages()
+    texts = manual_pages()
     with draft_folder(folder / "qoslab.1") as place:
         for name, text in texts.items():
             (place / name).write_text(text, encoding="utf-8")
@@ -56,16 +56,16 @@ def write_pages(folder: Path) -> int:
     return len(texts)
 
 
-def pages() -> dict[str, str]:
+def manual_pages() -> dict[str, str]:
     """Return the page of each command by file name, in the order of names; without a date, so that pages are
     reproducible.
     """
-    from qoslab.cli import group
+    from qoslab.cli import command_group
 
-    return dict(sorted(_pages("qoslab", _eager(group, click.Context(group)), None)))
+    return dict(sorted(_command_pages("qoslab", _load_subcommands(command_group, click.Context(command_group)), None)))
 
 
-def _pages(name: str, command: click.Command, parent: click.Context | None) -> Iterator[tuple[str, str]]:
+def _command_pages(name: str, command: click.Command, parent: click.Context | None) -> Iterator[tuple[str, str]]:
     from click_man.core import generate_man_page
 
     context = click.Context(command, info_name=name, parent=parent)
@@ -75,10 +75,10 @@ def _pages(name: str, command: click.Command, parent: click.Context | None) -> I
     if isinstance(command, click.Group):
         for inner, each in command.commands.items():
             if not each.hidden:
-                yield from _pages(inner, each, context)
+                yield from _command_pages(inner, each, context)
 
 
-def _eager(found: click.Command, context: click.Context) -> click.Command:
+def _load_subcommands(found: click.Command, context: click.Context) -> click.Command:
     """Return the command with all subcommands loaded, as click-man requires, and with texts escaped for troff."""
     page = copy.copy(found)
     page.help = re.sub(
@@ -94,5 +94,5 @@ def _eager(found: click.Command, context: click.Context) -> click.Command:
     for name in found.list_commands(context):
         each = found.get_command(context, name)
         assert each is not None
-        loaded[name] = _eager(each, click.Context(each, parent=context, info_name=name))
+        loaded[name] = _load_subcommands(each, click.Context(each, parent=context, info_name=name))
     return click.Group(found.name, loaded, help=page.help, params=found.params, short_help=page.short_help)

@@ -14,7 +14,7 @@ import click
 
 from qoslab.cli.options import DURATION, RATE
 from qoslab.cli.places import EXPERIMENTS
-from qoslab.cli.program import program
+from qoslab.cli.program import program_name
 from qoslab.errors import UserError
 from qoslab.model.units import Duration, Rate
 from qoslab.platforms import DEFAULT_MODEL, MODELS
@@ -41,7 +41,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
-class Answers:
+class NewExperimentAnswers:
     """Answers that define an experiment."""
 
     name: str
@@ -101,22 +101,26 @@ def experiment(
     """
     if traffic == "voice" and streams is not None:
         raise click.UsageError("found --streams with --traffic voice, expected traffic with TCP: tcp or both")
-    routers = _asked(routers, "Routers between client and server (2: with a WAN between them)", 1, click.IntRange(1, 2))
-    policy = _asked(policy, "Policy of R1 towards the server", "shape", click.Choice(tuple(POLICIES)))
-    rate = _asked(rate, "Rate", Rate.parse("2 Mb/s"), RATE)
+    routers = _prompt_if_missing(
+        routers, "Routers between client and server (2: with a WAN between them)", 1, click.IntRange(1, 2)
+    )
+    policy = _prompt_if_missing(policy, "Policy of R1 towards the server", "shape", click.Choice(tuple(POLICIES)))
+    rate = _prompt_if_missing(rate, "Rate", Rate.parse("2 Mb/s"), RATE)
     # Only compatible choices: a priority queue needs marked traffic, and connections need TCP.
     unfit = ("tcp" if policy == "priority" else "", "voice" if streams is not None else "")
-    traffic = _asked(traffic, "Traffic", "both", click.Choice([each for each in TRAFFIC if each not in unfit]))
+    traffic = _prompt_if_missing(
+        traffic, "Traffic", "both", click.Choice([each for each in TRAFFIC if each not in unfit])
+    )
     if traffic != "voice":
-        streams = _asked(streams, "TCP connections", 2, click.IntRange(1, 128))
-    delay = _asked(delay, "One-way delay of the WAN", Duration.parse("0 s"), DURATION)
-    duration = _asked(duration, "Duration", Duration.parse("10 s"), DURATION)
+        streams = _prompt_if_missing(streams, "TCP connections", 2, click.IntRange(1, 128))
+    delay = _prompt_if_missing(delay, "One-way delay of the WAN", Duration.parse("0 s"), DURATION)
+    duration = _prompt_if_missing(duration, "Duration", Duration.parse("10 s"), DURATION)
     _check_model(model, ("router",))
-    answers = Answers(name, routers, policy, rate, traffic, streams or 0, delay, duration, model)
+    answers = NewExperimentAnswers(name, routers, policy, rate, traffic, streams or 0, delay, duration, model)
     for file in make_experiment(answers, EXPERIMENTS):
         echo(f"Written: {file}")
     echo("Next:")
-    echo(f"  {program()} run {name} --lab simulated")
+    echo(f"  {program_name()} run {name} --lab simulated")
 
 
 @command.command()
@@ -142,11 +146,11 @@ def topology(source: Path, to: Path | None, model: str | None, rate: Rate, kinds
     if model is not None:
         _check_model(model)
     target = to or Path(f"{source.name.split('.')[0]}.topology.yml")
-    for note in import_topology(source, target, ConversionOptions(model, rate, dict(map(_kind, kinds)))):
+    for note in import_topology(source, target, ConversionOptions(model, rate, dict(map(_platform_kind, kinds)))):
         echo(f"  {note}")
     echo(f"Written: {target}")
     echo("Next:")
-    echo(f"  {program()} lab up {shlex.quote(str(target))}")
+    echo(f"  {program_name()} lab up {shlex.quote(str(target))}")
 
 
 def _check_model(model: str, families: tuple[Family, ...] = ("router", "switch")) -> None:
@@ -155,7 +159,7 @@ def _check_model(model: str, families: tuple[Family, ...] = ("router", "switch")
         raise UserError(f'found --model "{model}", expected one of {", ".join(known)}')
 
 
-def _kind(text: str) -> tuple[str, str]:
+def _platform_kind(text: str) -> tuple[str, str]:
     from qoslab.platforms import PLATFORMS
 
     name, _, word = text.rpartition("=")
@@ -164,7 +168,7 @@ def _kind(text: str) -> tuple[str, str]:
     return name, word
 
 
-def _asked(given: T | None, question: str, default: T, kind: click.ParamType[T]) -> T:
+def _prompt_if_missing(given: T | None, question: str, default: T, kind: click.ParamType[T]) -> T:
     if given is not None:
         return given
     if not (os.isatty(0) and os.isatty(2)):
@@ -173,7 +177,7 @@ def _asked(given: T | None, question: str, default: T, kind: click.ParamType[T])
     return answer
 
 
-def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
+def make_experiment(answers: NewExperimentAnswers, folder: Path) -> tuple[Path, Path]:
     """Write an experiment and its template below `folder`, and check them; write both files or neither.
 
     Raise `UserError` for an invalid experiment name, and if one of the files already exists.
@@ -198,7 +202,7 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
     with draft_folder(made[0]) as place, made_folder(made[1].parent):
         drafts = (place / made[0].name, place / "templates" / made[1].name)
         drafts[1].parent.mkdir()
-        for draft, text in zip(drafts, _texts(answers), strict=True):
+        for draft, text in zip(drafts, _experiment_texts(answers), strict=True):
             draft.write_text(text, encoding="utf-8")
         load_sweep(drafts[0], {})
         drafts[1].rename(made[1])
@@ -210,7 +214,7 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
     return made
 
 
-def _texts(answers: Answers) -> tuple[str, str]:
+def _experiment_texts(answers: NewExperimentAnswers) -> tuple[str, str]:
     """Return the experiment and the template of R1's configuration."""
     from jinja2 import Environment, StrictUndefined
 
@@ -224,7 +228,7 @@ def _texts(answers: Answers) -> tuple[str, str]:
         policy=answers.policy,
         rate=answers.rate,
         bps=answers.rate.bps,
-        bucket=_bucket(answers.rate),
+        bucket=_bucket_bytes(answers.rate),
         routers=answers.routers,
         delay=answers.delay,
         duration=answers.duration,
@@ -235,24 +239,24 @@ def _texts(answers: Answers) -> tuple[str, str]:
         lan_port=answers.ports[0],
         wan_port=answers.ports[1],
     )
-    return text, _template(answers)
+    return text, _router_template(answers)
 
 
-def _bucket(rate: Rate) -> int:
+def _bucket_bytes(rate: Rate) -> int:
     """Return the bytes of a quarter of a second at a rate: TCP continues to send for that time."""
     return int(rate.bps) // 32
 
 
-def _template(answers: Answers) -> str:
+def _router_template(answers: NewExperimentAnswers) -> str:
     """Return IOS commands; `rate` is in bits per second and remains a variable of the template."""
-    action = f"police cir {{{{ rate }}}} bc {_bucket(answers.rate)}" if answers.policy == "police" else _SHAPE
+    action = f"police cir {{{{ rate }}}} bc {_bucket_bytes(answers.rate)}" if answers.policy == "police" else _SHAPE
     below = "" if answers.policy in ("police", "shape") else "  service-policy Waiting\n"
     uplink = f"policy-map Uplink\n class class-default\n  {action}\n{below}"
-    return f"{_WAITING.get(answers.policy, '')}{uplink}!\ninterface {answers.ports[1]}\n service-policy output Uplink\n"
+    return f"{_PENDING.get(answers.policy, '')}{uplink}!\ninterface {answers.ports[1]}\n service-policy output Uplink\n"
 
 
 _SHAPE = "shape average {{ rate }}"
-_WAITING = {
+_PENDING = {
     "fair": """\
 ! Packets that wait for the shaper: a queue for each flow.
 policy-map Waiting

@@ -10,24 +10,27 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.completion import experiments, runs
+from qoslab.cli.completion import complete_experiments, complete_runs
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
-from qoslab.lab_kinds.simulated import Simulated
+from qoslab.lab_kinds.simulated import SimulatedKind
 from qoslab.results.file_access import drafted
-from qoslab.system.extras import need
+from qoslab.system.extras import require_extra
 from qoslab.system.printing import echo
-from qoslab.system.programs import python_module
-from qoslab.system.shipped import shipped
+from qoslab.system.programs import python_module_command
+from qoslab.system.shipped import shipped_path
 
 NOTEBOOKS = Path("analysis")
 """Folder of notebooks, relative to the working directory; each has the name of its experiment."""
 
 
 @click.command()
-@click.argument("experiment", required=False, shell_complete=experiments)
+@click.argument("experiment", required=False, shell_complete=complete_experiments)
 @click.option(
-    "--run", metavar="RUN", shell_complete=runs, help="Run folder to show. [default: the latest run of the experiment]"
+    "--run",
+    metavar="RUN",
+    shell_complete=complete_runs,
+    help="Run folder to show. [default: the latest run of the experiment]",
 )
 @click.option("--no-browser", is_flag=True, help="Print the address instead of opening a browser.")
 def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
@@ -36,7 +39,7 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     The notebook shows the latest run of the experiment; if there is none, qoslab simulates one. EXPERIMENT may
     be omitted if there is only one notebook.
     """
-    need("notebook")
+    require_extra("notebook")
     notebook = find_notebook(experiment)
     from qoslab.report.view import RUN_VARIABLE
 
@@ -48,8 +51,8 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
         environment[RUN_VARIABLE] = str(find_run(RUNS, run).path)
     else:
         simulate_unless_run(notebook.stem)
-    tell_of_a_part(Path(environment.get(RUN_VARIABLE) or RUNS / notebook.stem / "latest"))
-    argv = python_module("jupyterlab", str(notebook.absolute()))
+    warn_about_partial_run(Path(environment.get(RUN_VARIABLE) or RUNS / notebook.stem / "latest"))
+    argv = python_module_command("jupyterlab", str(notebook.absolute()))
     if no_browser:
         argv.append("--no-browser")
     if os.geteuid() == 0:
@@ -70,15 +73,15 @@ def simulate_unless_run(experiment: str) -> None:
     from qoslab.cli.run import command as run_experiment
 
     echo(f"{experiment} has no run yet: simulating one first; `--run RUN` shows another run", err=True)
-    run_experiment.main([experiment, "--lab", Simulated.name], prog_name="qoslab run", standalone_mode=False)
+    run_experiment.main([experiment, "--lab", SimulatedKind.name], prog_name="qoslab run", standalone_mode=False)
 
 
-def tell_of_a_part(run: Path) -> None:
+def warn_about_partial_run(run: Path) -> None:
     """Warn that a notebook of the whole experiment cannot be complete for a partial run."""
-    from qoslab.model.partial_runs import part_of
+    from qoslab.model.partial_runs import partial_options
     from qoslab.overview import read_run
 
-    if part := part_of(read_run(run).overrides):
+    if part := partial_options(read_run(run).overrides):
         echo(f"{run} is partial ({part}): the notebook shows only this part", err=True)
 
 
@@ -88,7 +91,9 @@ def find_notebook(experiment: str | None) -> Path:
     A shipped notebook is first copied into `analysis/`, unless the user has one with that name, so that it can be
     edited.
     """
-    known = {path.stem: path for folder in (shipped("analysis"), NOTEBOOKS) for path in sorted(folder.glob("*.ipynb"))}
+    known = {
+        path.stem: path for folder in (shipped_path("analysis"), NOTEBOOKS) for path in sorted(folder.glob("*.ipynb"))
+    }
     wanted = Path(experiment).stem if experiment is not None else next(iter(known)) if len(known) == 1 else None
     if wanted is not None and wanted in known:
         own = NOTEBOOKS / f"{wanted}.ipynb"

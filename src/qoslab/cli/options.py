@@ -54,7 +54,7 @@ RATE = QuantityType(Rate)
 
 _KINDS = "; ".join(kind.help if kind.placed else f"{kind.name}: {kind.help}" for kind in LABS.values())
 
-experiment_argument = click.argument("experiment", metavar="EXPERIMENT", shell_complete=completion.experiments)
+experiment_argument = click.argument("experiment", metavar="EXPERIMENT", shell_complete=completion.complete_experiments)
 set_option = click.option(
     "--set",
     "sets",
@@ -87,7 +87,7 @@ class LabType(click.ParamType[str]):
 lab_option = click.option(
     "--lab",
     type=LabType(),
-    shell_complete=completion.labs,
+    shell_complete=completion.complete_labs,
     metavar="|".join([name for name, kind in LABS.items() if not kind.placed] + ["PATH"]),
     help=f"Lab to run the cells in. {_KINDS}. [default: {DEFAULT_LAB}]",
 )
@@ -115,7 +115,7 @@ JOBS = JobsType()
 
 
 @dataclass(frozen=True)
-class Choice:
+class CellChoice:
     """Choice of cells, and their duration."""
 
     arms: tuple[str, ...] = ()
@@ -142,9 +142,9 @@ class Choice:
         """Return the plan of a run. Raise `ExperimentError` for options that do not fit the experiment."""
         if self.kind.real_time:
             return make_plan(sweep, self.options())
-        from qoslab.run.costs import learnt_costs  # loads the modules that read run folders
+        from qoslab.run.costs import simulation_costs  # loads the modules that read run folders
 
-        return make_plan(sweep, self.options(learnt_costs(RUNS, sweep.experiment.name)))
+        return make_plan(sweep, self.options(simulation_costs(RUNS, sweep.experiment.name)))
 
     def options(self, costs: Mapping[str, float] = MappingProxyType({})) -> Options:
         """Convert the choice to options of the plan. Raise `ExperimentError` for an `--only` that is not KEY=VALUE."""
@@ -191,7 +191,7 @@ class Choice:
             strict=self.strict,
         )
 
-    def after(self, recorded: RunOptions) -> Choice:
+    def after(self, recorded: RunOptions) -> CellChoice:
         """Return the recorded choice with new options applied. Raise `UserError` for another lab: results of different
         labs are not mixed.
         """
@@ -200,7 +200,7 @@ class Choice:
                 f"found --lab {self.lab} for a run with --lab {recorded.lab}, expected the same",
                 hint="Leave --lab out, or start a new run without --resume.",
             )
-        return Choice(
+        return CellChoice(
             arms=self.arms or recorded.arms,
             only=self.only or recorded.only,
             duration=self.duration or recorded.duration,
@@ -225,7 +225,7 @@ def cell_options(function: _F) -> _F:
         lab: str | None,
         **rest: Any,
     ) -> Any:
-        return function(choice=Choice(arms, only, duration, repetitions, order, lab), **rest)
+        return function(choice=CellChoice(arms, only, duration, repetitions, order, lab), **rest)
 
     result: Any = gathered
     for option in (
@@ -239,7 +239,7 @@ def cell_options(function: _F) -> _F:
             "--only",
             multiple=True,
             metavar="KEY=VALUE",
-            shell_complete=completion.parameters,
+            shell_complete=completion.complete_parameters,
             help="Run only cells with this parameter value, such as rtt='50 ms'. Repeatable.",
         ),
         click.option(
@@ -247,7 +247,7 @@ def cell_options(function: _F) -> _F:
             "arms",
             multiple=True,
             metavar="ARM",
-            shell_complete=completion.arms,
+            shell_complete=completion.complete_arms,
             help="Run only this arm. Repeatable.",
         ),
     ):

@@ -39,24 +39,24 @@ def read_pasted(name: str) -> str:
     return data.decode(encoding, errors="replace")
 
 
-def source_of(name: str) -> str:
+def source_name(name: str) -> str:
     """Return the name of the input in messages."""
     return "standard input" if name == STDIN else name
 
 
-def rate_of(text: str | None) -> int | None:
+def parse_rate(text: str | None) -> int | None:
     """Return the rate of --rate in b/s. Raise UserError if it is not a rate."""
     if text is None:
         return None
-    from qoslab.model.units import QuantityError, typed_rate
+    from qoslab.model.units import QuantityError, parse_rate_option
 
     try:
-        return typed_rate(text)
+        return parse_rate_option(text)
     except QuantityError as error:
         raise UserError(f"--rate: {error}", hint="give a rate such as 20m or 1.5 Mb/s") from None
 
 
-def rtt_of(text: str | None) -> float | None:
+def parse_rtt(text: str | None) -> float | None:
     """Return the time of --rtt in seconds. Raise UserError if it is not a duration."""
     if text is None:
         return None
@@ -68,7 +68,7 @@ def rtt_of(text: str | None) -> float | None:
         raise UserError(f"--rtt: {error}", hint="give a time such as 50 ms") from None
 
 
-def model_of(name: str | None) -> tuple[Family | None, Generation | None]:
+def parse_model(name: str | None) -> tuple[Family | None, Generation | None]:
     """Return family and generation of a model, or of a release."""
     if name is None:
         return None, None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from qoslab.errors import ExperimentError, UserError
 from qoslab.lab_kinds import kind_at
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.schema.near import did_you_mean, shown
-from qoslab.system.shipped import shipped
+from qoslab.schema.near import did_you_mean, format_value
+from qoslab.system.shipped import shipped_path
 
 if TYPE_CHECKING:
     from qoslab.schema import Sweep
@@ -21,17 +21,17 @@ RUNS = Path("runs")
 """Folder of run folders."""
 
 
-def experiment_file(given: str) -> Path:
+def find_experiment_file(given: str) -> Path:
     """Return the file of an argument: a path, or the name of a file in `experiments/` or of a shipped experiment."""
     path = Path(given)
     try:
         there = path.exists()
     except OSError as error:
         raise UserError(
-            f"{shown(given)}: {error.strerror}", hint="expected the path or name of an experiment"
+            f"{format_value(given)}: {error.strerror}", hint="expected the path or name of an experiment"
         ) from error
     if not there and path.name == given:
-        for folder in (EXPERIMENTS, shipped("experiments")):
+        for folder in (EXPERIMENTS, shipped_path("experiments")):
             named = folder / f"{given}.yml"
             if named.exists():
                 return named
@@ -45,9 +45,9 @@ def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple
     """
     from qoslab.schema import load_sweep, parse_set  # commands that only read runs need none of the checks
 
-    file, values = experiment_file(given), dict(map(parse_set, sets))
+    file, values = find_experiment_file(given), dict(map(parse_set, sets))
     if not file.exists() and file.name == given:
-        folders = (EXPERIMENTS, shipped("experiments"))
+        folders = (EXPERIMENTS, shipped_path("experiments"))
         known = [each.stem for folder in folders if folder.is_dir() for each in sorted(folder.glob("*.yml"))]
         raise ExperimentError(f"{file}: no such file or experiment", hint=did_you_mean(given, known))
     return file, load_sweep(file, values, kind_at(lab).check)

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from qoslab.cli.options import Choice, cell_options, experiment_argument, json_option, set_option
+from qoslab.cli.options import CellChoice, cell_options, experiment_argument, json_option, set_option
 from qoslab.cli.places import open_sweep
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.expressions import show_value
 from qoslab.model.steps import Step
 from qoslab.plan import Plan
-from qoslab.schema.devices import without_effect
+from qoslab.schema.devices import lines_without_effect
 from qoslab.schema.idle import idle_warnings
 from qoslab.system.printing import echo
 
@@ -26,7 +26,7 @@ from qoslab.system.printing import echo
 def command(
     experiment: str,
     sets: Sequence[str],
-    choice: Choice,
+    choice: CellChoice,
     as_json: bool,
 ) -> None:
     """Show the steps of a run without running it.
@@ -38,24 +38,24 @@ def command(
     """
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     plan = choice.plan(sweep)
-    for remark in (*without_effect(sweep.experiment, file), *idle_warnings(sweep)):
+    for remark in (*lines_without_effect(sweep.experiment, file), *idle_warnings(sweep)):
         echo(str(remark), err=True)
-    sent = sent_to_devices(choice, plan)
+    sent = device_lines(choice, plan)
     if as_json:
         echo(json.dumps(plan.as_dict() | ({"sent": sent} if sent else {}), indent=2))
     else:
         echo("\n".join((*plan_lines(plan), *sent)))
 
 
-def sent_to_devices(choice: Choice, plan: Plan) -> list[str]:
+def device_lines(choice: CellChoice, plan: Plan) -> list[str]:
     """Return the lines that are sent to the devices of an inventory. Raise `UserError` if it cannot be used for the
     plan.
     """
     if not choice.kind.placed:
         return []
-    from qoslab.run.workers import machinery
+    from qoslab.run.workers import lab_machinery
 
-    sent = machinery(choice.kind).sent
+    sent = lab_machinery(choice.kind).sent
     return [] if sent is None else list(sent(choice.place, plan))
 
 
@@ -64,28 +64,28 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
     Steps are only listed for the first of an arm's cells with different parameters.
     """
-    yield _headline(plan)
-    yield from _block(plan.before)
+    yield _plan_headline(plan)
+    yield from _step_block(plan.before)
     seen: set[str] = set()
     for index, cell in enumerate(plan.cells, 1):
-        yield f"cell {index} of {len(plan.cells)}: {cell.name}, {_about(cell.seconds)}"
+        yield f"cell {index} of {len(plan.cells)}: {cell.name}, {_approximate_time(cell.seconds)}"
         if not cell.parameters or cell.arm not in seen:
-            yield from _block(cell.steps)
+            yield from _step_block(cell.steps)
         seen.add(cell.arm)
     yield "at the end"
-    yield from _block(plan.after)
+    yield from _step_block(plan.after)
 
 
 def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
     """Yield a summary of a run: cells by arm, values of the parameters, time; `labs` is the expected number of labs."""
-    yield _headline(plan)
+    yield _plan_headline(plan)
     for arm in plan.experiment.arms:
         own = [cell for cell in plan.cells if cell.arm == arm.name]
         if not own:
             continue
         repetitions = len({cell.repetition for cell in own})
         times = f", {repetitions} repetitions" if repetitions > 1 else ""
-        yield f"  arm {arm.name}: {_cells(len(own))}{times}"
+        yield f"  arm {arm.name}: {_format_cells(len(own))}{times}"
         for name in own[0].parameters:
             values = dict.fromkeys(value for cell in own if (value := cell.identity.get(name)) is not None)
             yield f"    {name}: {', '.join(map(show_value, values))}"
@@ -96,30 +96,30 @@ def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
     kind = lab_kind(plan.lab)
     unit = kind.worker
     counts = sorted(count for count in {1, 2, 4, labs} if kind.most is None or count <= kind.most)
-    estimates = [f"{_number(count, unit)} {_minutes(plan.seconds_with(count))}" for count in counts]
+    estimates = [f"{_format_count(count, unit)} {_format_minutes(plan.seconds_with(count))}" for count in counts]
     yield f"time: {', '.join(estimates)} (estimates)"
-    yield f"as requested: {_number(labs, unit)}, {_about(plan.seconds_with(labs))}"
+    yield f"as requested: {_format_count(labs, unit)}, {_approximate_time(plan.seconds_with(labs))}"
 
 
 UNKNOWN = "not known"
 
 
-def _number(count: int, unit: str) -> str:
+def _format_count(count: int, unit: str) -> str:
     return f"one {unit}" if count == 1 else f"{count} {unit}{'es' if unit.endswith('s') else 's'}"
 
 
-def _cells(count: int) -> str:
+def _format_cells(count: int) -> str:
     return f"{count} cell" + ("" if count == 1 else "s")
 
 
-def _headline(plan: Plan) -> str:
+def _plan_headline(plan: Plan) -> str:
     kind = lab_kind(plan.lab)
     where = "" if kind.is_default else f", {kind.title}"
     title = f"{plan.experiment.title} ({plan.experiment.name})"
-    return f"{title}: {_cells(len(plan.cells))}{where}, {_about(plan.seconds)}"
+    return f"{title}: {_format_cells(len(plan.cells))}{where}, {_approximate_time(plan.seconds)}"
 
 
-def _block(steps: Iterable[Step]) -> Iterator[str]:
+def _step_block(steps: Iterable[Step]) -> Iterator[str]:
     for step in steps:
         # A step during the traffic shows when it starts instead of how long it takes.
         known = f"{'?':>6}" if step.seconds is None else f"{step.seconds:6.1f}"
@@ -127,11 +127,11 @@ def _block(steps: Iterable[Step]) -> Iterator[str]:
         yield f"  {time}  {step.kind:<11}  {' '.join(step.nodes):<14}  {step.detail}".rstrip()
 
 
-def _about(seconds: float | None) -> str:
-    return f"time {UNKNOWN}" if seconds is None else f"about {_minutes(seconds)}"
+def _approximate_time(seconds: float | None) -> str:
+    return f"time {UNKNOWN}" if seconds is None else f"about {_format_minutes(seconds)}"
 
 
-def _minutes(seconds: float | None) -> str:
+def _format_minutes(seconds: float | None) -> str:
     if seconds is None:
         return UNKNOWN
     minutes, rest = divmod(round(seconds), 60)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.pasted import STDIN, model_of, rate_of, read_pasted, rtt_of, source_of
+from qoslab.cli.pasted import STDIN, parse_model, parse_rate, parse_rtt, read_pasted, source_name
 from qoslab.errors import ExitStatus, UserError
 from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
-    from qoslab.policy.answer import Answer
+    from qoslab.policy.answer import PolicyAnswer
 
 
 @click.command()
@@ -57,21 +57,21 @@ def command(
             raise UserError(
                 "found --kernel with --diff or --rtt, expected --kernel alone", hint="omit the other options"
             )
-        return _kernel(file, rate, model, devices, as_json=as_json)
+        return _print_kernel_plan(file, rate, model, devices, as_json=as_json)
     if devices:
         raise UserError("found --device without --kernel", hint="add --kernel, or omit --device")
-    from qoslab.policy.answer import answer, differences, to_json
+    from qoslab.policy.answer import answer_policy, class_differences, to_json
     from qoslab.policy.render import answer_text
 
-    family, generation = model_of(model)
-    rate_bps, rtt_s = rate_of(rate), rtt_of(rtt)
+    family, generation = parse_model(model)
+    rate_bps, rtt_s = parse_rate(rate), parse_rtt(rtt)
 
-    def answered(name: str) -> Answer:
-        text, source = read_pasted(name), source_of(name)
-        return answer(text, rate_bps=rate_bps, rtt_s=rtt_s, family=family, generation=generation, source=source)
+    def answered(name: str) -> PolicyAnswer:
+        text, source = read_pasted(name), source_name(name)
+        return answer_policy(text, rate_bps=rate_bps, rtt_s=rtt_s, family=family, generation=generation, source=source)
 
     new = answered(file)
-    changed = None if old is None else differences(answered(old), new)
+    changed = None if old is None else class_differences(answered(old), new)
     if as_json:
         found = to_json(new) if changed is None else to_json(new) | {"differences": changed}
         echo(json.dumps(found, indent=2))
@@ -82,23 +82,27 @@ def command(
     return ExitStatus.OUTSIDE if new.errors else ExitStatus.WITHIN
 
 
-def _kernel(file: str, rate: str | None, model: str | None, devices: tuple[str, ...], *, as_json: bool) -> ExitStatus:
+def _print_kernel_plan(
+    file: str, rate: str | None, model: str | None, devices: tuple[str, ...], *, as_json: bool
+) -> ExitStatus:
     """Print the plan for the Linux kernel."""
     from qoslab.policy.kernel_plan import plan_pasted
     from qoslab.policy.pasted_configuration import read_configuration
-    from qoslab.tc.plan_lines import lines_of
-    from qoslab.tc.plan_text import script, to_json
+    from qoslab.tc.plan_lines import line_finder
+    from qoslab.tc.plan_text import plan_script, to_json
 
-    family, generation = model_of(model)
-    rate_bps = rate_of(rate)
-    configuration = read_configuration(read_pasted(file), family=family, generation=generation, source=source_of(file))
-    made = plan_pasted(configuration, rate_bps, dict(map(_device, devices)))
-    lines = lines_of(configuration.reading)
-    echo(json.dumps(to_json(made, lines), indent=2) if as_json else script(made, lines), nl=as_json)
+    family, generation = parse_model(model)
+    rate_bps = parse_rate(rate)
+    configuration = read_configuration(
+        read_pasted(file), family=family, generation=generation, source=source_name(file)
+    )
+    made = plan_pasted(configuration, rate_bps, dict(map(_parse_device, devices)))
+    lines = line_finder(configuration.reading)
+    echo(json.dumps(to_json(made, lines), indent=2) if as_json else plan_script(made, lines), nl=as_json)
     return ExitStatus.OUTSIDE if made.refused else ExitStatus.WITHIN
 
 
-def _device(text: str) -> tuple[str, str]:
+def _parse_device(text: str) -> tuple[str, str]:
     """Return interface and device of --device. Raise UserError if it has another form."""
     from qoslab.ios.model.ios_names import interface_name
 

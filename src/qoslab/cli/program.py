@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 
-def program() -> str:
+def program_name() -> str:
     """Return the command as the user can type it: `qoslab` if the shell finds this installation, else an absolute path.
 
     In a clone it is the script at its top, which also builds missing programs.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.completion import runs as complete_runs
-from qoslab.cli.gate import Gate, gate_options
+from qoslab.cli.completion import complete_runs
+from qoslab.cli.gate import GateOptions, gate_options
 from qoslab.cli.options import json_option, verbose_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
@@ -26,7 +26,7 @@ from qoslab.system.printing import echo
 @verbose_option
 @json_option
 def command(
-    given: Sequence[str], show: bool, index: bool, labs: bool, gate: Gate, verbose: bool, as_json: bool
+    given: Sequence[str], show: bool, index: bool, labs: bool, gate: GateOptions, verbose: bool, as_json: bool
 ) -> ExitStatus:
     """Analyse a run again and write its report, an index of all runs, or a comparison of labs.
 
@@ -40,22 +40,22 @@ def command(
     """
     if index and labs:
         raise click.UsageError("found --index with --compare-labs, expected one of them")
-    if (index or labs) and gate != Gate():
+    if (index or labs) and gate != GateOptions():
         raise click.UsageError("found --junit, --summary or --compare, expected them for the report of one run")
     if len(given) > 1 and not labs:
         raise click.UsageError(f"found {len(given)} runs, expected one; --compare-labs takes several")
     if labs:
-        from qoslab.cli.lab_comparison import lay_across
+        from qoslab.cli.lab_comparison import compare_labs
         from qoslab.report.matching_runs import counterparts
 
-        status, page = lay_across(counterparts(RUNS, given), RUNS, as_json=as_json)
+        status, page = compare_labs(counterparts(RUNS, given), RUNS, as_json=as_json)
         _open(page, show)
         return status
     run = given[0] if given else None
     if index:
         from qoslab.report import render_index
 
-        written = render_index(_folder(run))
+        written = render_index(_run_folder(run))
         echo(json.dumps({"index": str(written)}, indent=2) if as_json else f"Index: {written}")
         _open(written, show)
         return ExitStatus.WITHIN
@@ -78,7 +78,7 @@ def command(
     return outcome.exit_status
 
 
-def _folder(given: str | None) -> Path:
+def _run_folder(given: str | None) -> Path:
     root = Path(given) if given is not None else RUNS
     if not root.is_dir():
         raise UserError(f"{root}: found no folder, expected one with runs", hint="qoslab run creates the folder runs/")

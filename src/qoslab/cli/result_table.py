@@ -29,11 +29,11 @@ WIDTH = 200
 """Columns of output that is not a terminal, unless COLUMNS is set."""
 METRIC_WIDTH, VALUE_WIDTH = 22, 12
 """Minimum columns for the name of a metric, and for a value ("not measured")."""
-WITH_PUBLISHED, WITH_ALL = 110, 150
+MIN_COLUMNS_FOR_PUBLISHED, MIN_COLUMNS_FOR_ALL = 110, 150
 """Minimum columns of the output to show the published values and their difference, and to show all columns."""
 _SAME_UNIT = re.compile(r"^(\S+) (\S+) to (\S+) \2$")
 """A range with the same unit at both ends."""
-NAMED_MOST = 3
+MAX_NAMED_METRICS = 3
 """Maximum number of metrics listed with the reason for missing values."""
 
 _STYLE = {
@@ -60,31 +60,31 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
     """
     print_notes(outcome)
     if as_json:
-        echo(json.dumps(_as_json(outcome, folder), indent=2))
+        echo(json.dumps(_outcome_json(outcome, folder), indent=2))
         return
     kind = lab_kind(outcome.lab)
     if kind.remark:
         echo(kind.remark)
     redirected = not Console().is_terminal and "COLUMNS" not in os.environ
     console = Console(width=WIDTH) if redirected else Console()
-    width = WITH_ALL if verbose else console.width
+    width = MIN_COLUMNS_FOR_ALL if verbose else console.width
     if len(outcome.comparison):
-        console.print(_comparison(outcome.comparison, kind.found, width))
-        for reason in _missing(outcome.comparison):
+        console.print(_comparison_table(outcome.comparison, kind.found, width))
+        for reason in _missing_reasons(outcome.comparison):
             echo(reason)
     for _, averages in outcome.averages.groupby("title", sort=False):
         _print_averages(console, averages, kind.found, width)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
-        echo(_score(pairs))
+        echo(_score_text(pairs))
     for warning in outcome.warnings:
         echo(one_line(f"Warning: {warning}"))
-    echo(_verdict(outcome))
+    echo(_verdict_text(outcome))
     if sentence := reproduced(outcome.comparison):
         echo(sentence)
-    echo(f"Report: {_near(folder.report)}")
+    echo(f"Report: {_relative_path(folder.report)}")
 
 
-def _verdict(outcome: Outcome) -> str:
+def _verdict_text(outcome: Outcome) -> str:
     """Return the meaning of the exit status as text."""
     if not outcome.valid:
         return "\n  ".join(("The run is invalid; its values must not be trusted:", *map(one_line, outcome.reasons)))
@@ -94,23 +94,26 @@ def _verdict(outcome: Outcome) -> str:
         return f"The run is valid. {none}, so there is no verdict."
     late = outcome.not_measured
     left = f"; {late} not measured, as the traffic was shortened (with --strict they fail)" if late else ""
-    failed = f"{outcome.outside} of {outcome.expected} expected values {_are(outcome.outside)} out of tolerance"
+    failed = (
+        f"{outcome.outside} of {outcome.expected} expected values {_count_and_verb(outcome.outside)} out of tolerance"
+    )
     if outcome.undecided:
         also = f"; {failed}" if outcome.outside else ""
         return (
             f"The run is valid, but {outcome.undecided} of {outcome.expected} expected values "
-            f"{_are(outcome.undecided)} undecided: most of their cells are invalid or lack the value{also}{left}."
+            f"{_count_and_verb(outcome.undecided)} undecided: most of their cells are invalid or lack "
+            f"the value{also}{left}."
         )
     if outcome.outside:
         return f"The run is valid; {failed}{left}."
     return f"The run is valid; all {'measured ' if late else ''}values are within their tolerance{left}{loose}."
 
 
-def _are(count: int) -> str:
+def _count_and_verb(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
+def _outcome_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
     return {
         "run": str(folder.path),
         "report": str(folder.report),
@@ -124,18 +127,18 @@ def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
+def _comparison_table(comparison: pd.DataFrame, found: str, width: int) -> Table:
     """Return a table with a row for each metric, below its arm. `found` is the heading of measured or simulated
     values.
     """
     rows = comparison.to_dict("records")
     # Without expectations there is no verdict; without a publication its columns would be empty.
     judged = not (comparison["verdict"] == INFORMATIVE).all()
-    published = width >= WITH_PUBLISHED and not comparison["published"].isna().all()
-    predicted = width >= WITH_ALL and not comparison["predicted"].isna().all()
+    published = width >= MIN_COLUMNS_FOR_PUBLISHED and not comparison["published"].isna().all()
+    predicted = width >= MIN_COLUMNS_FOR_ALL and not comparison["predicted"].isna().all()
     numbers = [found, *(["published", "difference"] if published else []), *(["predicted"] if predicted else [])]
     names = [numbers[0], *(["expected", "verdict"] if judged else []), *numbers[1:]]
-    names += ["reproduction"] if published and width >= WITH_ALL else []
+    names += ["reproduction"] if published and width >= MIN_COLUMNS_FOR_ALL else []
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("metric", min_width=METRIC_WIDTH)
     for name in names:
@@ -150,12 +153,12 @@ def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
             arm = row["arm"]
             _add_row(table, arm, *("" for _ in names), style="bold")
         cells = {
-            found: (_value(row, "measured") or "not measured") + _interval(row) + _pairs(row),
+            found: (_row_value(row, "measured") or "not measured") + _interval_text(row) + _pair_count(row),
             "expected": _SAME_UNIT.sub(r"\1 to \3 \2", row["tolerance"]),
             "verdict": row["verdict"],
-            "published": _value(row, "published"),
-            "difference": _difference(row["published"], row["measured"]),
-            "predicted": _value(row, "predicted"),
+            "published": _row_value(row, "published"),
+            "difference": _difference_text(row["published"], row["measured"]),
+            "predicted": _row_value(row, "predicted"),
             "reproduction": row["reproduction"],
         }
         metric = "  " + row["metric"] + (f" ({row['where']})" if row["where"] else "")
@@ -163,19 +166,19 @@ def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
     return table
 
 
-def _value(row: Mapping[Any, Any], key: str) -> str:
+def _row_value(row: Mapping[Any, Any], key: str) -> str:
     return "" if math.isnan(row[key]) else format_value(row[key], row["unit"])
 
 
-def _missing(comparison: pd.DataFrame) -> Iterator[str]:
+def _missing_reasons(comparison: pd.DataFrame) -> Iterator[str]:
     """Yield each reason for missing values once, with the affected metrics."""
     metrics: dict[str, list[str]] = {}
     for row in comparison.to_dict("records"):
         if row["missing"]:
             metrics.setdefault(row["missing"], []).append(f"{row['arm']} {row['metric']}")
     for reason, names in metrics.items():
-        more = f" and {len(names) - NAMED_MOST} more" if len(names) > NAMED_MOST else ""
-        yield f"Missing: {reason} ({', '.join(names[:NAMED_MOST])}{more})"
+        more = f" and {len(names) - MAX_NAMED_METRICS} more" if len(names) > MAX_NAMED_METRICS else ""
+        yield f"Missing: {reason} ({', '.join(names[:MAX_NAMED_METRICS])}{more})"
 
 
 def _print_averages(console: Console, averages: pd.DataFrame, found: str, width: int) -> None:
@@ -187,8 +190,8 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str, width:
     about += f", expected {row['tolerance']}" if row["tolerance"] else ""
     echo(f"{row['title']}: {about}")
     names = ["", found, "verdict"]
-    names += ["cells", "difference"] if width >= WITH_PUBLISHED else []
-    names += ["lowest cell", "reproduction"] if width >= WITH_ALL else []
+    names += ["cells", "difference"] if width >= MIN_COLUMNS_FOR_PUBLISHED else []
+    names += ["lowest cell", "reproduction"] if width >= MIN_COLUMNS_FOR_ALL else []
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in names:
         table.add_column(name, justify="right" if name in ("cells", found, "difference") else "left")
@@ -197,10 +200,10 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str, width:
         lowest = "" if pd.isna(each["lowest"]) else format_value(each["lowest"], each["unit"])
         cells = {
             "": each["each"],
-            found: measured + _interval(each),
+            found: measured + _interval_text(each),
             "verdict": each["verdict"],
             "cells": cells_counted(each),
-            "difference": _difference(each["published"], each["value"]),
+            "difference": _difference_text(each["published"], each["value"]),
             "lowest cell": lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
             "reproduction": each["reproduction"] or "",
         }
@@ -213,7 +216,7 @@ def _add_row(table: Table, *cells: str, style: str) -> None:
     table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)
 
 
-def _score(pairs: pd.DataFrame) -> str:
+def _score_text(pairs: pd.DataFrame) -> str:
     """Return the score of pairs: `Title: dynamic against default, goodput.of_pir: won 40, equal 90, lost 26 of 156
     pairs of cells`.
 
@@ -228,12 +231,12 @@ def _score(pairs: pd.DataFrame) -> str:
     )
 
 
-def _pairs(row: dict[Any, Any]) -> str:
+def _pair_count(row: dict[Any, Any]) -> str:
     """Return the number of pairs of cells in a ratio of two arms."""
     return f" ({row['n']} pair{'' if row['n'] == 1 else 's'})" if "/" in row["arm"] else ""
 
 
-def _interval(row: dict[Any, Any]) -> str:
+def _interval_text(row: dict[Any, Any]) -> str:
     """Return the 95 % interval, or an empty text if there is none."""
     if pd.isna(row["low"]):
         return ""
@@ -241,12 +244,12 @@ def _interval(row: dict[Any, Any]) -> str:
     return f" [{low} to {high}]"
 
 
-def _difference(published: float, measured: float) -> str:
+def _difference_text(published: float, measured: float) -> str:
     if pd.isna(published) or pd.isna(measured) or published == 0:
         return ""
     return f"{(measured - published) / published:+.1%}"
 
 
-def _near(path: Path) -> str:
+def _relative_path(path: Path) -> str:
     """Return the path relative to the working directory, if that is shorter."""
     return min(str(path), os.path.relpath(path), key=len)

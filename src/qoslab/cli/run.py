@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.completion import experiments
-from qoslab.cli.completion import runs as complete_runs
-from qoslab.cli.gate import Gate, gate_options
+from qoslab.cli.completion import complete_experiments, complete_runs
+from qoslab.cli.gate import GateOptions, gate_options
 from qoslab.cli.options import (
     JOBS,
-    Choice,
+    CellChoice,
     LiveChoice,
     ask_option,
     cell_options,
@@ -34,7 +33,7 @@ from qoslab.cli.options import (
     verbose_option,
 )
 from qoslab.cli.places import RUNS, open_sweep
-from qoslab.cli.plan import sent_to_devices, summary_lines
+from qoslab.cli.plan import device_lines, summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
 from qoslab.lab_kinds import LabKind, kind_at
 from qoslab.plan import Plan
@@ -42,15 +41,15 @@ from qoslab.platforms import routers_of
 from qoslab.schema import published_figures
 from qoslab.schema.idle import idle_warnings
 from qoslab.system.printing import echo
-from qoslab.system.priority import processors
+from qoslab.system.priority import processor_count
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome, Readings
     from qoslab.model.comparison import PublishedFigure
-    from qoslab.model.experiment import Enough, Experiment
+    from qoslab.model.experiment import Experiment, StoppingRule
     from qoslab.results import Cell, CellFiles, RunFolder
     from qoslab.run.background_analysis import Figures
-    from qoslab.run.request import Request
+    from qoslab.run.request import RunRequest
     from qoslab.schema import Sweep
 
 ATTEMPTS = 3
@@ -58,9 +57,9 @@ ATTEMPTS = 3
 lab.
 """
 
-FIGURES_EVERY_S = 1.0
+VALUES_INTERVAL_S = 1.0
 """Shortest interval between updates of the values for viewers."""
-FIGURES_MOST_SHARE = 20
+MIN_VALUES_INTERVAL_RATIO = 20
 """Minimum ratio of the time between two updates of the values to the duration of an update."""
 
 NEWEST = ""
@@ -68,7 +67,7 @@ NEWEST = ""
 
 
 @click.command()
-@click.argument("experiment", metavar="EXPERIMENT", required=False, shell_complete=experiments)
+@click.argument("experiment", metavar="EXPERIMENT", required=False, shell_complete=complete_experiments)
 @set_option
 @cell_options
 @click.option(
@@ -113,7 +112,7 @@ NEWEST = ""
 def command(
     experiment: str | None,
     sets: Sequence[str],
-    choice: Choice,
+    choice: CellChoice,
     jobs: int | str | None,
     attempts: int | None,
     strict: bool,
@@ -123,7 +122,7 @@ def command(
     tls: Mapping[str, Path | None],
     ask: bool,
     live: LiveChoice,
-    gate: Gate,
+    gate: GateOptions,
     verbose: bool,
     as_json: bool,
 ) -> ExitStatus:
@@ -139,51 +138,51 @@ def command(
     unless you override them. For a run on an inventory, EXPERIMENT, --lab and --set must be given again.
     """
     _check_scheduler(scheduler, jobs, tls)
-    if dry_run and (gate != Gate() or live.wanted):
+    if dry_run and (gate != GateOptions() or live.wanted):
         raise click.UsageError(
             "found --junit, --summary, --compare, --live or --metrics with --dry-run, expected them only without it"
         )
     choice = replace(choice, strict=strict)
     folder = None
     if resume is not None:
-        folder = _to_resume(experiment, resume, sets, choice.kind.name)
-        experiment, sets, choice = _after(folder, experiment, sets, choice)
+        folder = _find_run_to_resume(experiment, resume, sets, choice.kind.name)
+        experiment, sets, choice = _updated_options(folder, experiment, sets, choice)
     if experiment is None:
         raise click.UsageError("found no EXPERIMENT, expected a file or the name of one in experiments/")
     file, sweep = open_sweep(experiment, sets, choice.kind.name)
     gate.check(sweep.experiment.name)
     for warning in idle_warnings(sweep):
         echo(str(warning), err=True)
-    prepared = prepare(
+    prepared = prepare_run(
         file, sweep, choice, sets, jobs=jobs, attempts=attempts, scheduler=scheduler, tls=tls, resume=folder
     )
     if dry_run:
-        sent_to_devices(choice, prepared.request.plan)  # refuses an inventory that cannot be run
-        _say_plan(prepared.request.plan, prepared.expected, as_json=as_json)
+        device_lines(choice, prepared.request.plan)  # refuses an inventory that cannot be run
+        _print_plan(prepared.request.plan, prepared.expected, as_json=as_json)
         return ExitStatus.WITHIN
     if choice.kind.real_time:
         _check_filters(prepared.request.plan)
-    with _serving(live) as watched:
+    with _serve_viewers(live) as watched:
         if ask:
-            _ask(choice, prepared.request.plan.experiment)
+            _ask_for_passwords(choice, prepared.request.plan.experiment)
         prepared = replace(prepared, request=replace(prepared.request, watched=watched))
-        return _carry_out(prepared, gate, as_json=as_json, verbose=verbose)
+        return _run_and_report(prepared, gate, as_json=as_json, verbose=verbose)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """A run that is ready to start."""
 
-    request: Request
+    request: RunRequest
     expected: int
     """Number of labs in the estimate of the duration."""
     analysis: RunAnalysis
 
 
-def prepare(
+def prepare_run(
     file: Path,
     sweep: Sweep,
-    choice: Choice,
+    choice: CellChoice,
     sets: Sequence[str],
     *,
     jobs: int | str | None = None,
@@ -192,16 +191,16 @@ def prepare(
     tls: Mapping[str, Path | None] = MappingProxyType({}),
     resume: RunFolder | None = None,
     runs: Path = RUNS,
-) -> Prepared:
+) -> PreparedRun:
     """Prepare a run from the command-line options. Raise errors for options that cannot be applied."""
     from qoslab.run.jobs import expected_labs
-    from qoslab.run.request import Request
+    from qoslab.run.request import RunRequest
 
     plan, kind, matrix = choice.plan(sweep), choice.kind, bool(sweep.parameters)
-    side_by_side = _side_by_side(jobs, scheduler, plan, kind)
+    side_by_side = _parallel_cells(jobs, scheduler, plan, kind)
     scheduler = scheduler or kind.scheduler(len(plan.cells))
     analysis = RunAnalysis(plan.experiment, published_figures(file, sweep.experiment), plan.lab)
-    request = Request(
+    request = RunRequest(
         file,
         plan,
         analysis.published,
@@ -211,19 +210,19 @@ def prepare(
         jobs=side_by_side,
         # In a sweep, labs leave little processor time for it; docs/reports.md.
         begin=None if matrix and kind.real_time else analysis.begin,
-        enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
+        enough=None if sweep.experiment.enough is None else partial(_stopping_rule, sweep.experiment.enough),
         resume=resume,
         attempts=attempts or (ATTEMPTS if matrix or scheduler is not None or side_by_side != 1 else 1),
         scheduler=scheduler,
-        broken_off=_report_what_there_is,
+        broken_off=_report_interrupted_run,
         place=choice.place,
         tls=tls,
     )
-    return Prepared(request, expected_labs(side_by_side, len(plan.cells)), analysis)
+    return PreparedRun(request, expected_labs(side_by_side, len(plan.cells)), analysis)
 
 
 @contextlib.contextmanager
-def _serving(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[str], None]], None]]:
+def _serve_viewers(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[str], None]], None]]:
     """Open the ports for viewers, and yield the function that serves a run once it has started; see `Request.watched`.
 
     Raise `UserError` if a port is in use, before any part of the run exists.
@@ -278,27 +277,27 @@ class RunAnalysis:
         self.readings.of(self._cells[-1])
         # Thousands of cells per minute would cause thousands of comparisons.
         began = time.monotonic()
-        if began - self._shown_at < FIGURES_EVERY_S:
+        if began - self._shown_at < VALUES_INTERVAL_S:
             return ()
         found = figures_so_far(self._experiment, self.published, self.readings, self._cells, self._lab)
         self._shown_at = time.monotonic()
-        self._shown_at += FIGURES_MOST_SHARE * (self._shown_at - began)
+        self._shown_at += MIN_VALUES_INTERVAL_RATIO * (self._shown_at - began)
         return found
 
 
-def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) -> ExitStatus:
+def _run_and_report(prepared: PreparedRun, gate: GateOptions, *, as_json: bool, verbose: bool) -> ExitStatus:
     """Carry out the run and show its results."""
     from qoslab.run.progress_lines import RUN, RunProgress
-    from qoslab.run.runner import carry_out
+    from qoslab.run.runner import run_cells
 
     request, plan = prepared.request, prepared.request.plan
-    end_as_by_ctrl_c()
+    handle_signals_as_ctrl_c()
     with (
         RunProgress(plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected)) as progress,
-        carry_out(request, progress) as made,
+        run_cells(request, progress) as made,
     ):
         progress(RUN, "analysis and report")
-        outcome = report_of(made, prepared.analysis.readings)
+        outcome = write_run_report(made, prepared.analysis.readings)
         made.publish()
     from qoslab.cli.result_table import print_outcome  # slow to load, and only needed now
 
@@ -307,15 +306,15 @@ def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) 
     return outcome.exit_status
 
 
-def _ask(choice: Choice, experiment: Experiment) -> None:
+def _ask_for_passwords(choice: CellChoice, experiment: Experiment) -> None:
     """Ask for passwords before any thread starts: a terminal can only serve one."""
     if not choice.kind.placed:
         raise click.UsageError(
             f"found --ask for {choice.kind.title}, expected --lab with an inventory: no password is needed"
         )
-    from qoslab.run.devices.password_prompt import ask_for
+    from qoslab.run.devices.password_prompt import prompt_for_passwords
 
-    ask_for(Path(choice.place), routers_of(experiment.topology))
+    prompt_for_passwords(Path(choice.place), routers_of(experiment.topology))
 
 
 def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping[str, Path | None]) -> None:
@@ -354,12 +353,12 @@ def _check_filters(plan: Plan) -> None:
             )
 
 
-def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kind: LabKind) -> int | None:
+def _parallel_cells(jobs: int | str | None, scheduler: str | None, plan: Plan, kind: LabKind) -> int | None:
     """Return the number of parallel cells; None for as many as possible. Raise `UsageError` for more than possible."""
     _check_one_at_a_time(kind, jobs, scheduler)
     if not kind.real_time and jobs in (None, "auto"):
         # Timing does not matter: one per processor, at most one per cell.
-        return min(processors(), len(plan.cells))
+        return min(processor_count(), len(plan.cells))
     if kind.most is not None:
         return kind.most
     if jobs is None and len(plan.cells) == 1 and not plan.sweep.parameters:
@@ -367,12 +366,12 @@ def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kin
     return None if jobs in (None, "auto") else int(jobs)
 
 
-def end_as_by_ctrl_c() -> None:
+def handle_signals_as_ctrl_c() -> None:
     """Make SIGTERM and SIGHUP end the run as Ctrl-C does; an ignored SIGHUP (as with nohup) stays ignored."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
-            _forget_terminal()
+            _detach_terminal()
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
@@ -380,7 +379,7 @@ def end_as_by_ctrl_c() -> None:
         signal.signal(signal.SIGHUP, interrupt)
 
 
-def _forget_terminal() -> None:
+def _detach_terminal() -> None:
     """Stop printing to a terminal that is closed or about to close: printing would fail."""
     for stream in (1, 2):
         with contextlib.suppress(OSError):
@@ -393,7 +392,7 @@ def _forget_terminal() -> None:
                 os.close(nowhere)
 
 
-def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
+def write_run_report(made: RunFolder, readings: Readings | None = None) -> Outcome:
     """Analyse a run, except for the cells in `readings`, and write its report."""
     from qoslab.analysis.parallel import analyse_by_helpers
     from qoslab.report import render
@@ -403,15 +402,15 @@ def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
     return outcome
 
 
-def _report_what_there_is(made: RunFolder) -> None:
+def _report_interrupted_run(made: RunFolder) -> None:
     """Write the report of a run that the user interrupted. The run ends as requested even if a part cannot be shown."""
     try:
-        report_of(made)
+        write_run_report(made)
     except QoslabError as error:
         echo(f"qoslab: the measured cells could not be reported: {error.message}", err=True)
 
 
-def _to_resume(experiment: str | None, resume: str, sets: Sequence[str], lab: str) -> RunFolder:
+def _find_run_to_resume(experiment: str | None, resume: str, sets: Sequence[str], lab: str) -> RunFolder:
     from qoslab.results import find_unfinished
 
     if experiment is not None and resume == NEWEST:
@@ -428,15 +427,15 @@ def _to_resume(experiment: str | None, resume: str, sets: Sequence[str], lab: st
     return found
 
 
-def _after(
-    folder: RunFolder, experiment: str | None, sets: Sequence[str], choice: Choice
-) -> tuple[str, Sequence[str], Choice]:
+def _updated_options(
+    folder: RunFolder, experiment: str | None, sets: Sequence[str], choice: CellChoice
+) -> tuple[str, Sequence[str], CellChoice]:
     """Return the recorded options of the run, with new ones applied.
 
     For the lab of an inventory, the user must give experiment and lab again, so that a run folder from another user
     cannot choose them.
     """
-    from qoslab.run.request import resuming
+    from qoslab.run.request import resume_command
 
     recorded = folder.options()
     if not kind_at(recorded.lab).placed:
@@ -445,12 +444,12 @@ def _after(
         raise UserError(
             f"{folder.path}/run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each "
             "--set again: an inventory can execute code, and a run folder may come from another user",
-            hint=f"To continue anyway: {resuming(recorded, folder.path)}",
+            hint=f"To continue anyway: {resume_command(recorded, folder.path)}",
         )
     return experiment, sets, choice.after(recorded)
 
 
-def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
+def _print_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
     if as_json:
         arms = {arm.name: sum(cell.arm == arm.name for cell in plan.cells) for arm in plan.experiment.arms}
         document = {
@@ -467,7 +466,7 @@ def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
         echo("\n".join(summary_lines(plan, labs)))
 
 
-def _enough(wanted: Enough, cells: Sequence[Cell]) -> str:
+def _stopping_rule(wanted: StoppingRule, cells: Sequence[Cell]) -> str:
     if len(cells) < wanted.at_least:
         return ""
     from qoslab.analysis import enough

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.cli.completion import experiments
+from qoslab.cli.completion import complete_experiments
 from qoslab.cli.options import set_option
 from qoslab.errors import UserError
 from qoslab.results.file_access import replace
 from qoslab.system.printing import echo
-from qoslab.system.programs import python_module
+from qoslab.system.programs import python_module_command
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Topology
@@ -32,7 +32,7 @@ SECRETS = ("env", "ask", "plain")
 @click.option(
     "--experiment",
     metavar="EXPERIMENT",
-    shell_complete=experiments,
+    shell_complete=complete_experiments,
     help="Experiment with the links between the nodes of an inventory: a file, or the name of a file in experiments/.",
 )
 @set_option
@@ -56,34 +56,34 @@ def command(
     Load it with pyATS or Genie in the Python environment of qoslab, which has the parsers for classic IOS: genie parse
     "show policy-map interface" --testbed-file FILE --devices R1
     """
-    from qoslab.run.devices.testbed import FromEnvironment, testbed_yaml
+    from qoslab.run.devices.testbed import EnvironmentSecrets, testbed_yaml
 
     if lab is not None and (Path(lab).exists() or "/" in lab):
-        topology = None if experiment is None else _topology(experiment, sets)
-        made, secret = _of_inventory(Path(lab), topology, secrets or "env")
+        topology = None if experiment is None else _read_topology(experiment, sets)
+        made, secret = _inventory_testbed(Path(lab), topology, secrets or "env")
     else:
         if experiment is not None:
             raise UserError("found --experiment for a virtual lab, expected an inventory: a lab has its own links")
-        made, secret = _of_lab(lab, secrets or "plain")
+        made, secret = _lab_testbed(lab, secrets or "plain")
     text = testbed_yaml(made)
     if output is None:
         echo(text, nl=False)
     else:
         replace(output, text.encode(), private=True, in_run=False)
         echo(f"wrote {output}", err=True)
-    if isinstance(secret, FromEnvironment) and secret.used:
+    if isinstance(secret, EnvironmentSecrets) and secret.used:
         echo(f"pyATS takes the passwords from the environment: {', '.join(secret.used)}", err=True)
 
 
-def _topology(experiment: str, sets: Sequence[str]) -> Topology:
+def _read_topology(experiment: str, sets: Sequence[str]) -> Topology:
     from qoslab.cli.places import open_sweep
 
     return open_sweep(experiment, sets)[1].experiment.topology
 
 
-def _of_inventory(file: Path, topology: Topology | None, secrets: str) -> tuple[dict[str, Any], Secret]:
-    from qoslab.run.devices.ansible_inventory import known_hosts_of, names_in_environment, read_nodes
-    from qoslab.run.devices.testbed import FromEnvironment, asked, host_device, plain, testbed
+def _inventory_testbed(file: Path, topology: Topology | None, secrets: str) -> tuple[dict[str, Any], Secret]:
+    from qoslab.run.devices.ansible_inventory import known_hosts_file, password_variables, read_nodes
+    from qoslab.run.devices.testbed import EnvironmentSecrets, build_testbed, host_device, plain_secret, prompt_secret
 
     inventory = read_nodes(file)
     nodes = inventory.nodes
@@ -95,15 +95,15 @@ def _of_inventory(file: Path, topology: Topology | None, secrets: str) -> tuple[
                 f"found no {', '.join(missing)} in {file}, expected all nodes of the experiment",
                 hint="Use the experiment's node names in the inventory.",
             )
-    secret: Secret = asked if secrets == "ask" else plain
+    secret: Secret = prompt_secret if secrets == "ask" else plain_secret
     if secrets == "env":
-        secret = FromEnvironment(names_in_environment(file))
-    keys = {name: known_hosts_of(file, settings) for name, settings in nodes.routers.items()}
+        secret = EnvironmentSecrets(password_variables(file))
+    keys = {name: known_hosts_file(file, settings) for name, settings in nodes.routers.items()}
 
     def device_name(node: str, interface: str) -> str:
         return (nodes.hosts.get(node) or nodes.routers[node]).device(interface)
 
-    made = testbed(
+    made = build_testbed(
         file.stem,
         inventory.routers,
         topology,
@@ -116,21 +116,29 @@ def _of_inventory(file: Path, topology: Topology | None, secrets: str) -> tuple[
     return made, secret
 
 
-def _of_lab(name: str | None, secrets: str) -> tuple[dict[str, Any], Secret]:
+def _lab_testbed(name: str | None, secrets: str) -> tuple[dict[str, Any], Secret]:
     from qoslab.platforms import hosts_of
-    from qoslab.run.devices.testbed import FromEnvironment, asked, command_device, plain, testbed
-    from qoslab.run.workers.virtual.access import lab_routers
+    from qoslab.run.devices.testbed import (
+        EnvironmentSecrets,
+        build_testbed,
+        command_device,
+        plain_secret,
+        prompt_secret,
+    )
+    from qoslab.run.workers.virtual.access import lab_router_access
     from qoslab.virtual_lab import Lab
 
-    ways: dict[str, Secret] = {"env": FromEnvironment({}), "ask": asked, "plain": plain}
+    ways: dict[str, Secret] = {"env": EnvironmentSecrets({}), "ask": prompt_secret, "plain": plain_secret}
     secret = ways[secrets]
     lab = Lab.find(name)
     try:
         known_hosts = lab.known_hosts() if lab.host_key is not None else None
         # A dumb terminal, as a shell adds control characters to its prompt for other terminals.
-        words = ["env", "TERM=dumb", *python_module("qoslab", "lab", "shell", "--lab", lab.name)]
+        words = ["env", "TERM=dumb", *python_module_command("qoslab", "lab", "shell", "--lab", lab.name)]
         hosts = {host: command_device(shlex.join([*words, host])) for host in hosts_of(lab.topology)}
-        made = testbed(lab.name, lab_routers(lab), lab.topology, known_hosts=known_hosts, hosts=hosts, secret=secret)
+        made = build_testbed(
+            lab.name, lab_router_access(lab), lab.topology, known_hosts=known_hosts, hosts=hosts, secret=secret
+        )
     finally:
         lab.close()
     return made, secret

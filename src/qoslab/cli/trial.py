@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.pasted import STDIN, model_of, rate_of, read_pasted, rtt_of, source_of
+from qoslab.cli.pasted import STDIN, parse_model, parse_rate, parse_rtt, read_pasted, source_name
 from qoslab.errors import UserError
 from qoslab.system.printing import echo
 
 DEFAULT_RTT_S = 0.02
 DEFAULT_SECONDS = 30.0
-MOST_SECONDS = 3600.0
+MAX_SECONDS = 3600.0
 
 
 @click.command(name="try")
@@ -79,14 +79,16 @@ def command(
     from qoslab.trial.render import trial_text
     from qoslab.trial.simulate import simulate
 
-    if not 1 <= seconds <= MOST_SECONDS:
-        raise UserError(f"--seconds: found {seconds:g}, expected 1 to {MOST_SECONDS:g}")
+    if not 1 <= seconds <= MAX_SECONDS:
+        raise UserError(f"--seconds: found {seconds:g}, expected 1 to {MAX_SECONDS:g}")
     demands = parse_traffic(traffic)
-    family, generation = model_of(model)
-    rtt_s = rtt_of(rtt)
-    configuration = read_configuration(read_pasted(file), family=family, generation=generation, source=source_of(file))
+    family, generation = parse_model(model)
+    rtt_s = parse_rtt(rtt)
+    configuration = read_configuration(
+        read_pasted(file), family=family, generation=generation, source=source_name(file)
+    )
     two_way = any(each.way for each in demands)
-    edge = find_edge(configuration, interface, rate_of(rate), two_way=two_way)
+    edge = find_edge(configuration, interface, parse_rate(rate), two_way=two_way)
     trial = try_policy(
         edge, demands, changes, simulate, seconds=seconds, rtt_s=DEFAULT_RTT_S if rtt_s is None else rtt_s
     )

@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from qoslab.cli.completion import runs
+from qoslab.cli.completion import complete_runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
-from qoslab.system.extras import need
+from qoslab.system.extras import require_extra
 from qoslab.system.printing import echo
 
 
 @click.command()
-@click.argument("run", required=False, shell_complete=runs)
+@click.argument("run", required=False, shell_complete=complete_runs)
 @json_option
 def command(run: str | None, as_json: bool) -> None:
     """List router output of a run that no parser recognised, each line once for each router and command.
@@ -25,7 +25,7 @@ def command(run: str | None, as_json: bool) -> None:
     parsers that do not report the lines they skip, the list contains all lines without a parsed value, including
     headings.
     """
-    need("devices")
+    require_extra("devices")
     from qoslab.analysis.unparsed import readable, unparsed
     from qoslab.genie.show_parser import parse
     from qoslab.results import find_unfinished

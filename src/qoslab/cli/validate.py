@@ -8,12 +8,12 @@ from dataclasses import asdict
 
 import click
 
-from qoslab.cli.options import Choice, experiment_argument, json_option, lab_option, set_option
+from qoslab.cli.options import CellChoice, experiment_argument, json_option, lab_option, set_option
 from qoslab.cli.places import open_sweep
-from qoslab.cli.plan import sent_to_devices
+from qoslab.cli.plan import device_lines
 from qoslab.errors import ExitStatus, ExperimentError, UserError
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.schema.devices import fidelity, without_effect
+from qoslab.schema.devices import fidelity_notes, lines_without_effect
 from qoslab.schema.idle import idle_warnings
 from qoslab.system.printing import echo
 
@@ -33,16 +33,16 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
     """
     try:
         file, sweep = open_sweep(experiment, sets, lab or DEFAULT_LAB)
-        choice = Choice(lab=lab)
-        sent_to_devices(choice, choice.plan(sweep))  # refuses an inventory that cannot be run
+        choice = CellChoice(lab=lab)
+        device_lines(choice, choice.plan(sweep))  # refuses an inventory that cannot be run
     except UserError as error:
         if not as_json:
             raise
         findings = [asdict(finding) for finding in error.findings] if isinstance(error, ExperimentError) else []
         echo(json.dumps({"valid": False, "message": error.message, "findings": findings}, indent=2))
         return error.exit_status
-    remarks, warnings = without_effect(sweep.experiment, file), idle_warnings(sweep)
-    notes = fidelity(sweep.experiment, file)
+    remarks, warnings = lines_without_effect(sweep.experiment, file), idle_warnings(sweep)
+    notes = fidelity_notes(sweep.experiment, file)
     if as_json:
         listed = {"remarks": remarks, "warnings": warnings, "fidelity": notes}
         extra = {name: list(map(asdict, found)) for name, found in listed.items()}

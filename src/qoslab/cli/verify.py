@@ -6,7 +6,7 @@ import json
 
 import click
 
-from qoslab.cli.completion import runs
+from qoslab.cli.completion import complete_runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
@@ -14,7 +14,7 @@ from qoslab.system.printing import echo, one_line
 
 
 @click.command()
-@click.argument("run", required=False, shell_complete=runs)
+@click.argument("run", required=False, shell_complete=complete_runs)
 @json_option
 def command(run: str | None, as_json: bool) -> ExitStatus:
     """Verify the checksums of a run's files.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qoslab.cli.completion import runs as complete_runs
+from qoslab.cli.completion import complete_runs
 from qoslab.cli.options import LiveChoice, json_option, live_options
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qoslab.live.server import LiveView
     from qoslab.live.watched import WatchedRun
 
-EVERY_S = 1.0
+REFRESH_INTERVAL_S = 1.0
 
 
 @click.command()
@@ -64,7 +64,7 @@ def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
     from rich.console import Console
     from rich.live import Live
 
-    from qoslab.live.screen import lines, screen, state_line
+    from qoslab.live.screen import new_lines, render_screen, state_line
 
     console = Console()
     printed: dict[tuple[str, ClassKey], float] = {}
@@ -80,16 +80,16 @@ def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
             with nullcontext() if view is None else view.lock:
                 over = run.is_over
                 if as_json:
-                    from qoslab.live.page import page_of
+                    from qoslab.live.page import page_content
 
-                    echo(json.dumps(page_of(run, graphs=False)))
+                    echo(json.dumps(page_content(run, graphs=False)))
                 elif live is not None:
-                    live.update(screen(run, console, whole=over), refresh=True)
+                    live.update(render_screen(run, console, whole=over), refresh=True)
                 else:
-                    for line in lines(run, printed):
+                    for line in new_lines(run, printed):
                         echo(line)
             if over:
                 break
-            time.sleep(EVERY_S)
+            time.sleep(REFRESH_INTERVAL_S)
     if live is None and not as_json:
         echo(state_line(run))

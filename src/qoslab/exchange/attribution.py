@@ -21,7 +21,7 @@ class Author:
     """URL of a page, such as an ORCID; empty if not given."""
 
 
-def author_of(text: str) -> Author:
+def parse_author(text: str) -> Author:
     """Parse `NAME`, or `NAME <ORCID or URL of a page>`. Raise `UserError` for other texts."""
     found = _AUTHOR.fullmatch(text.strip())
     if found is None:
@@ -33,7 +33,7 @@ def author_of(text: str) -> Author:
     return Author(found["name"], f"https://orcid.org/{given}" if given[:1].isdigit() else given)
 
 
-def check_signed(licence: str, authors: Iterable[str]) -> None:
+def check_licence(licence: str, authors: Iterable[str]) -> None:
     """Raise `UserError` for a licence that does not have the form of an SPDX identifier, and for an invalid author."""
     if licence and not _SPDX.fullmatch(licence):
         raise UserError(
@@ -41,4 +41,4 @@ def check_signed(licence: str, authors: Iterable[str]) -> None:
             hint="spdx.org/licenses lists them",
         )
     for author in authors:
-        author_of(author)
+        parse_author(author)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from qoslab.analysis import Outcome
 from qoslab.errors import UserError
-from qoslab.exchange.attribution import check_signed
+from qoslab.exchange.attribution import check_licence
 from qoslab.results import RunFolder
 from qoslab.results.file_access import drafted
 
@@ -46,14 +46,14 @@ def write_export(export: Export, request: ExportRequest, to: Path) -> Path:
 
     Raise `UserError` if `to` exists, and for an invalid licence or author.
     """
-    check_signed(request.licence, request.authors)
-    with whole(to) as draft:
+    check_licence(request.licence, request.authors)
+    with write_atomically(to) as draft:
         export.write(request, draft)
     return to
 
 
 @contextmanager
-def whole(to: Path) -> Iterator[Path]:
+def write_atomically(to: Path) -> Iterator[Path]:
     """Yield a temporary path that is renamed to `to` at the end. Raise `UserError` if `to` exists."""
     if to.exists() or to.is_symlink():
         what = "an existing folder" if to.is_dir() else "an existing file"

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from qoslab.exchange.attribution import Author, author_of
+from qoslab.exchange.attribution import Author, parse_author
 from qoslab.exchange.base import ExportRequest
 from qoslab.results import tables
 
@@ -25,12 +25,12 @@ def write_csv(request: ExportRequest, to: Path) -> None:
     """Write a folder: `TABLE.csv` for each table that has rows, `comparison.csv`, and `datapackage.json`."""
     to.mkdir()
     resources = []
-    for name, table in _tables(request):
+    for name, table in _table_resources(request):
         (to / f"{name}.csv").write_text(table.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
-        resources.append(_resource(name, table, tables.column_units(request.outcome.run.manifest.cells, table)))
+        resources.append(_table_resource(name, table, tables.column_units(request.outcome.run.manifest.cells, table)))
     comparison = request.outcome.comparison
     (to / "comparison.csv").write_text(comparison.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
-    resources.append(_resource("comparison", comparison, {}))
+    resources.append(_table_resource("comparison", comparison, {}))
     manifest = request.outcome.run.manifest
     package: dict[str, Any] = {
         "profile": "tabular-data-package",
@@ -42,11 +42,11 @@ def write_csv(request: ExportRequest, to: Path) -> None:
     if request.licence:
         package["licenses"] = [{"name": request.licence}]
     if request.authors:
-        package["contributors"] = [_contributor(author_of(text)) for text in request.authors]
+        package["contributors"] = [_contributor_entry(parse_author(text)) for text in request.authors]
     (to / "datapackage.json").write_text(json.dumps(package, indent=2) + "\n", encoding="utf-8")
 
 
-def _contributor(author: Author) -> dict[str, str]:
+def _contributor_entry(author: Author) -> dict[str, str]:
     page = {"path": author.address} if author.address else {}
     return {"title": author.name, "role": "author", **page}
 
@@ -54,7 +54,7 @@ def _contributor(author: Author) -> dict[str, str]:
 def write_parquet(request: ExportRequest, to: Path) -> None:
     """Write a folder: `TABLE.parquet` for each table that has rows; each column's metadata has its `unit`."""
     to.mkdir()
-    for name, table in _tables(request):
+    for name, table in _table_resources(request):
         units = tables.column_units(request.outcome.run.manifest.cells, table)
         plain = pa.Table.from_pandas(table, preserve_index=False)
         fields = [
@@ -63,12 +63,12 @@ def write_parquet(request: ExportRequest, to: Path) -> None:
         pq.write_table(plain.cast(pa.schema(fields)), to / f"{name}.parquet", compression="zstd")
 
 
-def _tables(request: ExportRequest) -> list[tuple[str, pd.DataFrame]]:
+def _table_resources(request: ExportRequest) -> list[tuple[str, pd.DataFrame]]:
     read = ((name, tables.read_table(request.folder, name)) for name in tables.SCHEMAS)
     return [(name, table) for name, table in read if len(table)]
 
 
-def _resource(name: str, table: pd.DataFrame, units: dict[str, str]) -> dict[str, Any]:
+def _table_resource(name: str, table: pd.DataFrame, units: dict[str, str]) -> dict[str, Any]:
     fields = []
     for column in map(str, table.columns):
         kind = str(table[column].dtype).rstrip("0123456789").removeprefix("u")

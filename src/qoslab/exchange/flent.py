@@ -22,7 +22,7 @@ from qoslab.errors import UserError
 from qoslab.exchange.base import ExportRequest
 from qoslab.model.matrix import parameters_text
 from qoslab.results import CellFiles, CellSummary, Manifest, tables
-from qoslab.traffic.endpoints import family_of
+from qoslab.traffic.endpoints import flow_family
 
 FORMAT = 4
 """Format version of flent 2."""
@@ -46,7 +46,7 @@ def write_flent(request: ExportRequest, to: Path) -> None:
         summary = summaries[cell.name]
         mine = intervals[intervals["cell"] == cell.name]
         if len(mine):
-            content = data_file(manifest, summary, cell, mine, flows[flows["cell"] == cell.name])
+            content = build_data_file(manifest, summary, cell, mine, flows[flows["cell"] == cell.name])
             name = f"{manifest.experiment.name}-{summary.name.replace('/', '-')}.flent.gz"
             # Without a creation time, the same run produces the same file.
             (to / name).write_bytes(gzip.compress(json.dumps(content, sort_keys=True).encode(), mtime=0))
@@ -55,7 +55,7 @@ def write_flent(request: ExportRequest, to: Path) -> None:
         raise UserError(f"{request.folder.path}: found no cell with traffic intervals, expected at least one")
 
 
-def data_file(
+def build_data_file(
     manifest: Manifest, summary: CellSummary, cell: CellFiles, intervals: pd.DataFrame, flows: pd.DataFrame
 ) -> dict[str, Any]:
     """Return the content of a data file as JSON values."""
@@ -76,11 +76,11 @@ def data_file(
             name = f"{traffic} {stream}"
         series[name] = (times, table["bps"].to_numpy(dtype=float) / 1e6)
     grid = np.round(np.arange(0.0, max(times[-1] for times, _ in series.values()) + step / 2, step), 6)
-    results = {name: _at(grid, *values) for name, values in series.items()}
-    results |= _together([values for name, values in results.items() if name.startswith(f"{_UPLOAD}::")])
+    results = {name: _resample(grid, *values) for name, values in series.items()}
+    results |= _computed_series([values for name, values in results.items() if name.startswith(f"{_UPLOAD}::")])
     return {
         "version": FORMAT,
-        "metadata": _metadata(manifest, summary, cell, started, step, float(grid[-1]), uploads, results),
+        "metadata": _run_metadata(manifest, summary, cell, started, step, float(grid[-1]), uploads, results),
         "x_values": grid.tolist(),
         "results": results,
         "raw_values": {
@@ -90,13 +90,13 @@ def data_file(
     }
 
 
-def _at(grid: np.ndarray, times: np.ndarray, values: np.ndarray) -> list[float | None]:
+def _resample(grid: np.ndarray, times: np.ndarray, values: np.ndarray) -> list[float | None]:
     """Return a series at the steps between its first and last value; None outside."""
     found = np.interp(grid, times, values, left=np.nan, right=np.nan)
     return [None if np.isnan(value) else round(float(value), 6) for value in found]
 
 
-def _together(uploads: list[list[float | None]]) -> Mapping[str, list[float | None]]:
+def _computed_series(uploads: list[list[float | None]]) -> Mapping[str, list[float | None]]:
     """Return the series that flent's test computes from its streams: their sum and their mean."""
     if not uploads:
         return {}
@@ -107,7 +107,7 @@ def _together(uploads: list[list[float | None]]) -> Mapping[str, list[float | No
     }
 
 
-def _metadata(
+def _run_metadata(
     manifest: Manifest,
     summary: CellSummary,
     cell: CellFiles,
@@ -120,8 +120,8 @@ def _metadata(
     experiment = manifest.experiment
     model = cell.experiment()
     flows = model.flows_of(model.arms[0])
-    families = {family_of(model.topology, flow) for flow in flows}
-    time = _time(started)
+    families = {flow_family(model.topology, flow) for flow in flows}
+    time = _format_time(started)
     parameters = parameters_text(summary.values)
     title = f"{experiment.name} {summary.arm}" + (f" {parameters}" if parameters else "") + f" {summary.repetition}"
     return {
@@ -141,12 +141,12 @@ def _metadata(
         "TEST_PARAMETERS": {"upload_streams": str(uploads)},
         "BATCH_NAME": experiment.name,
         "BATCH_TITLE": experiment.title,
-        "BATCH_TIME": _time(manifest.started),
+        "BATCH_TIME": _format_time(manifest.started),
         "BATCH_UUID": str(uuid.uuid5(_NAMESPACE, f"{experiment.name} {manifest.started.isoformat()}")),
         "SERIES_META": {name: {"UNITS": "Mbits/s"} for name in results},
     }
 
 
-def _time(when: datetime) -> str:
+def _format_time(when: datetime) -> str:
     """Format a time for flent, always with microseconds."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -23,8 +23,8 @@ from qoslab.analysis.metric_functions import CellFacts
 from qoslab.analysis.metrics import in_order, metrics_of_cell
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.readings import TABLES
-from qoslab.exchange.base import whole
-from qoslab.exchange.readers import SAMPLES, Foreign, read_foreign
+from qoslab.exchange.base import write_atomically
+from qoslab.exchange.readers import SAMPLES, ForeignResults, read_foreign
 from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.headline_chart import overlaid
@@ -33,9 +33,9 @@ from qoslab.results import RunFolder, tables
 from qoslab.results.sealed_files import seal_of
 from qoslab.system.printing import one_line
 
-_MOST_LINES = 12
+_MAX_FLOW_LINES = 12
 """Maximum number of flows of a capture that are drawn separately."""
-_MOST_EACH = 50
+_MAX_TRAFFIC_ENTRIES = 50
 """Maximum number of traffic entries of a file with separate metrics: each takes a tenth of a second."""
 
 
@@ -73,14 +73,14 @@ def import_files(files: Sequence[Path], to: Path, form: str | None = None, inter
 
     `interfaces` selects interfaces of captures that have several, by name or number.
     """
-    with whole(to) as draft:
+    with write_atomically(to) as draft:
         draft.mkdir()
-        read = _named([read_foreign(file, form, interfaces) for file in files])
-        _write(RunFolder(draft), files, read, one_line(to.name))
+        read = _name_arms([read_foreign(file, form, interfaces) for file in files])
+        _write_page(RunFolder(draft), files, read, one_line(to.name))
     return to
 
 
-def _named(found: list[Foreign]) -> list[Foreign]:
+def _name_arms(found: list[ForeignResults]) -> list[ForeignResults]:
     """Give the arms unique names."""
     own = {each.name for each in found}
     taken: set[str] = set()
@@ -94,16 +94,18 @@ def _named(found: list[Foreign]) -> list[Foreign]:
     return found
 
 
-def _write(folder: RunFolder, files: Sequence[Path], found: list[Foreign], title: str) -> None:
-    made = {name: _table(name, found) for name in ("flows", "intervals")}
+def _write_page(folder: RunFolder, files: Sequence[Path], found: list[ForeignResults], title: str) -> None:
+    made = {name: _metric_table(name, found) for name in ("flows", "intervals")}
     packets = [
         each.packets.assign(arm=each.name, repetition=1, cell=each.name) for each in found if each.packets is not None
     ]
     made["packets_io"] = tables.conform("packets_io", pd.concat(packets)) if packets else tables.frame("packets_io", [])
-    made["metrics"] = in_order(tables.frame("metrics", [row for each in found for row in _metrics(each)]))
+    made["metrics"] = in_order(tables.frame("metrics", [row for each in found for row in _imported_metrics(each)]))
     for each in found:
-        if (count := len({row["traffic"] for row in each.rows.get("flows", [])})) > _MOST_EACH:
-            each.notes.append(f"it has {count} rates; above {_MOST_EACH}, metrics of single rates are left out")
+        if (count := len({row["traffic"] for row in each.rows.get("flows", [])})) > _MAX_TRAFFIC_ENTRIES:
+            each.notes.append(
+                f"it has {count} rates; above {_MAX_TRAFFIC_ENTRIES}, metrics of single rates are left out"
+            )
     for name, table in made.items():
         if len(table):
             tables.write_table(folder, name, table)
@@ -127,17 +129,19 @@ def _write(folder: RunFolder, files: Sequence[Path], found: list[Foreign], title
         ],
     }
     folder.replace("import.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
-    arms = tuple(_arm(place, file, each, made) for place, (file, each) in enumerate(zip(files, found, strict=True)))
-    page = ImportedPage(__version__, title, arms, _lead(found, made))
+    arms = tuple(
+        _imported_arm(place, file, each, made) for place, (file, each) in enumerate(zip(files, found, strict=True))
+    )
+    page = ImportedPage(__version__, title, arms, _page_lead(found, made))
     folder.replace("report.html", foreign_html(page))
 
 
-def _metrics(of: Foreign) -> list[dict[str, object]]:
+def _imported_metrics(of: ForeignResults) -> list[dict[str, object]]:
     own = {name: tables.plain(name, of.rows.get(name, [])) for name in TABLES}
-    return metrics_of_cell((of.name, 1, of.name), CellFacts(own, of.seconds, {}, {}), most_each=_MOST_EACH)
+    return metrics_of_cell((of.name, 1, of.name), CellFacts(own, of.seconds, {}, {}), most_each=_MAX_TRAFFIC_ENTRIES)
 
 
-def _table(name: str, found: Sequence[Foreign]) -> pd.DataFrame:
+def _metric_table(name: str, found: Sequence[ForeignResults]) -> pd.DataFrame:
     rows = [
         {"arm": each.name, "repetition": 1, "cell": each.name, **row}
         for each in found
@@ -146,7 +150,7 @@ def _table(name: str, found: Sequence[Foreign]) -> pd.DataFrame:
     return tables.frame(name, rows)
 
 
-def _arm(place: int, file: Path, each: Foreign, made: dict[str, pd.DataFrame]) -> ImportedArm:
+def _imported_arm(place: int, file: Path, each: ForeignResults, made: dict[str, pd.DataFrame]) -> ImportedArm:
     mine = {name: table[table["cell"] == each.name] for name, table in made.items()}
     found = mine["metrics"][mine["metrics"]["value"].notna()]
     if mine["flows"]["traffic"].nunique() < 2:
@@ -155,13 +159,13 @@ def _arm(place: int, file: Path, each: Foreign, made: dict[str, pd.DataFrame]) -
     notes = tuple(
         (str(row["metric"]), text.figure(float(row["value"]), row["unit"])) for row in found.to_dict("records")
     )
-    graphs = [*_throughput(place, mine), *_frames(place, each), *_delays(place, each)]
+    graphs = [*_throughput_graph(place, mine), *_frame_graph(place, each), *_delay_graphs(place, each)]
     return ImportedArm(
-        each.name, each.form, one_line(file.name), tuple(each.notes), (*notes, *_summaries(each)), tuple(graphs)
+        each.name, each.form, one_line(file.name), tuple(each.notes), (*notes, *_sample_summaries(each)), tuple(graphs)
     )
 
 
-def _throughput(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
+def _throughput_graph(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
     curves = series.reported_throughput(mine["intervals"], mine["flows"])
     if mine["intervals"].empty or ALL not in curves:
         return []
@@ -177,17 +181,17 @@ def _throughput(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
     ]
 
 
-def _frames(place: int, each: Foreign) -> list[Graph]:
+def _frame_graph(place: int, each: ForeignResults) -> list[Graph]:
     if each.packets is None or each.packets.empty:
         return []
-    table = series.frames_of_flows(each.packets, _MOST_LINES)
+    table = series.frames_of_flows(each.packets, _MAX_FLOW_LINES)
     count = int(each.packets[each.packets["flow"] == ALL]["bytes"].sum())
     return [
         Graph(
             f"frames-{place}",
             "Traffic in the capture",
-            f"Whole frames in both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MOST_LINES} largest "
-            f"flows have separate lines.",
+            f"Whole frames in both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MAX_FLOW_LINES} "
+            "largest flows have separate lines.",
             charts.unit_of(float(table[ALL].max()))[1],
             charts.io_graph(table),
             binned=5 if each.seconds >= 5 else 1,
@@ -195,7 +199,7 @@ def _frames(place: int, each: Foreign) -> list[Graph]:
     ]
 
 
-def _delays(place: int, each: Foreign) -> list[Graph]:
+def _delay_graphs(place: int, each: ForeignResults) -> list[Graph]:
     """Return one graph for each unit."""
     graphs = []
     samples = pd.DataFrame(each.samples, columns=["series", "unit", "time_s", "value"])
@@ -215,7 +219,7 @@ def _delays(place: int, each: Foreign) -> list[Graph]:
     return graphs
 
 
-def _summaries(each: Foreign) -> list[tuple[str, str]]:
+def _sample_summaries(each: ForeignResults) -> list[tuple[str, str]]:
     """Return summaries of samples: median, 99 % and maximum."""
     samples = pd.DataFrame(each.samples, columns=["series", "unit", "time_s", "value"])
     return [
@@ -229,7 +233,7 @@ def _summaries(each: Foreign) -> list[tuple[str, str]]:
     ]
 
 
-def _lead(found: Sequence[Foreign], made: dict[str, pd.DataFrame]) -> Graph | None:
+def _page_lead(found: Sequence[ForeignResults], made: dict[str, pd.DataFrame]) -> Graph | None:
     """Return the throughput of all files in one graph; None with fewer than two."""
     lines = {}
     for each in found:

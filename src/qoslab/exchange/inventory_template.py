@@ -13,7 +13,7 @@ from qoslab.platforms import inventory_group, platform_of
 
 MARK = "fill in"
 """Mark after each value to fill in."""
-NOWHERE = ".fill-in.invalid"
+PLACEHOLDER_ADDRESS = ".fill-in.invalid"
 """Placeholder for addresses: no name server resolves it (RFC 2606), so that no other machine is contacted."""
 HOSTS = "host"
 """Group of nodes for which no role pushes a configuration."""
@@ -85,15 +85,15 @@ _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 """Plain words that YAML interprets as other values."""
 
 
-def inventory(topology: Topology, name: str) -> str:
+def inventory_text(topology: Topology, name: str) -> str:
     """Return an inventory in YAML with the nodes, interfaces and addresses of a topology; `name` is the name of the
     topology.
     """
-    lines = [*_emulated(topology), "children:", *_inside(_children(topology))]
-    return _HEAD.format(name=" ".join(name.split()), mark=MARK) + "\n".join(_inside(lines)) + "\n"
+    lines = [*_emulated_links(topology), "children:", *_indent(_group_children(topology))]
+    return _HEAD.format(name=" ".join(name.split()), mark=MARK) + "\n".join(_indent(lines)) + "\n"
 
 
-def _emulated(topology: Topology) -> Iterator[str]:
+def _emulated_links(topology: Topology) -> Iterator[str]:
     """Yield the links that the lab must delay, or make lossy."""
     links = [link for link in topology.links if link.emulated]
     if links:
@@ -101,10 +101,10 @@ def _emulated(topology: Topology) -> Iterator[str]:
         yield f"  {EMULATED_BY}:"
         for link in links:
             wanted = ", ".join(link.emulated)
-            yield f"    {_key(link.name)}: {LINE}  # {MARK}: the source of its {wanted}: `line` or a node"
+            yield f"    {_yaml_key(link.name)}: {LINE}  # {MARK}: the source of its {wanted}: `line` or a node"
 
 
-def _children(topology: Topology) -> Iterator[str]:
+def _group_children(topology: Topology) -> Iterator[str]:
     groups: dict[str, list[str]] = {}
     for name, node in topology.nodes.items():
         groups.setdefault(inventory_group(node), []).append(name)
@@ -113,37 +113,40 @@ def _children(topology: Topology) -> Iterator[str]:
         if not groups.get(group.name) and not within:
             continue
         yield f"{group.name}:"
-        yield from _inside(["vars:", *_inside(group.variables)])
-        yield from _inside(_hosts(topology, groups.get(group.name, [])))
+        yield from _indent(["vars:", *_indent(group.variables)])
+        yield from _indent(_host_entries(topology, groups.get(group.name, [])))
         if within:
-            yield from _inside(["children:", f"  {group.child}:", *_inside(_inside(_hosts(topology, within)))])
+            yield from _indent(["children:", f"  {group.child}:", *_indent(_indent(_host_entries(topology, within)))])
 
 
-def _hosts(topology: Topology, names: list[str]) -> Iterator[str]:
+def _host_entries(topology: Topology, names: list[str]) -> Iterator[str]:
     if names:
         yield "hosts:"
     for name in names:
         node = topology.nodes[name]
         kind = "router" if platform_of(node).is_router else "host"
-        yield f"  {_key(name)}:" + (f"  # {node.model}" if node.model else "")
-        yield f"    ansible_host: {_key(name + NOWHERE)}  # {MARK}: its management address"
+        yield f"  {_yaml_key(name)}:" + (f"  # {node.model}" if node.model else "")
+        yield f"    ansible_host: {_yaml_key(name + PLACEHOLDER_ADDRESS)}  # {MARK}: its management address"
         if kind == "router" and node.model:
             yield f"    # qoslab_model: {MARK} its model in `show version`, if not {node.model}"
         yield f"    qoslab_interfaces:  # name in the experiment: name on the {kind}"
         for link, near, far in topology.links_of(name):
-            yield f"      {_key(near.interface)}: {_key(near.interface)}  # {MARK}; {_about(link, near, far)}"
+            yield (
+                f"      {_yaml_key(near.interface)}: {_yaml_key(near.interface)}  # {MARK}; "
+                f"{_interface_description(link, near, far)}"
+            )
 
 
-def _about(link: Link, near: LinkEnd, far: LinkEnd) -> str:
+def _interface_description(link: Link, near: LinkEnd, far: LinkEnd) -> str:
     """Return a description of an interface of the experiment: its addresses, and its peer."""
     addresses = " ".join(map(str, near.addresses)) or "no address"
     return f"{addresses}, {link.name} to {far.node} {far.interface}, {link.rate}"
 
 
-def _key(text: str) -> str:
+def _yaml_key(text: str) -> str:
     """Return a text for YAML, quoted if it could be interpreted differently."""
     return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
 
 
-def _inside(lines: Iterable[str]) -> list[str]:
+def _indent(lines: Iterable[str]) -> list[str]:
     return [f"  {line}" for line in lines]

@@ -43,11 +43,11 @@ experiments.
 """
 LINE = 1.25
 """Height of a line as a multiple of the font's size."""
-FONT, SMALL = 8.0, 7.0
+FONT, SMALL_FONT_POINTS = 8.0, 7.0
 """Font sizes in points: of axes, of the legend."""
 MARGIN = 50.0
 """Height in points of the value axis and a legend of one line."""
-LEAST = 1.6
+MIN_AXES_INCHES = 1.6
 """Minimum height in inches of each pair of axes."""
 _NO_BREAK = "\0"
 """Placeholder for a non-breaking space."""
@@ -67,7 +67,7 @@ _STYLE = {
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.0,
     "legend.frameon": False,
-    "legend.fontsize": SMALL,
+    "legend.fontsize": SMALL_FONT_POINTS,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "qoslab",
@@ -98,13 +98,13 @@ def draw_graph(graph: Graph, width_mm: float) -> Figure:
     content = graph.figure
     layout = content["layout"]
     pairs = [("x", "y"), *([("x2", "y2")] if "yaxis2" in layout else [])]
-    figure, axes = _axes(width_mm, len(pairs))
+    figure, axes = _create_axes(width_mm, len(pairs))
     for trace in content["data"]:
         place = axes[pairs.index((trace.get("xaxis", "x"), trace.get("yaxis", "y")))]
         _draw_line(place, trace, graph.binned or 1)
     for each, (x, y) in zip(axes, pairs, strict=True):
         _describe_axis(each, layout.get(f"xaxis{x[1:]}", {}), layout.get(f"yaxis{y[1:]}", {}))
-    _legend(figure, axes[0])
+    _draw_legend(figure, axes[0])
     return figure
 
 
@@ -121,13 +121,13 @@ def _draw_line(axes: Axes, trace: Mapping[str, Any], bins: int) -> None:
     values = [np.nan if value is None else value for value in trace["y"]]
     bars = trace.get("error_y")
     if bars is None:
-        axes.plot(*_joined(trace["x"], values, bins), **style)
+        axes.plot(*_join_bins(trace["x"], values, bins), **style)
         return
     ends = [[np.nan if end is None else end for end in bars[name]] for name in ("arrayminus", "array")]
     axes.errorbar(trace["x"], values, yerr=ends, elinewidth=0.6, capsize=1.5, **style)
 
 
-def _joined(times: list[Any], values: list[float], bins: int) -> tuple[list[Any], list[float]]:
+def _join_bins(times: list[Any], values: list[float], bins: int) -> tuple[list[Any], list[float]]:
     """Return the means of `bins` bins each, counted from time 0; groups that the series covers only in part are
     omitted.
     """
@@ -173,19 +173,19 @@ def draw_metric(
         for arm in manifest.experiment.arms
         if arm.name in set(mine["arm"])
     }
-    figure, (axes,) = _axes(width_mm, 1)
+    figure, (axes,) = _create_axes(width_mm, 1)
     label = f"{metric}, {shown}" if shown else metric
     if kind == "ecdf":
-        _ecdf(figure, axes, values, label)
-        _legend(figure, axes)
+        _draw_ecdf(figure, axes, values, label)
+        _draw_legend(figure, axes)
     elif kind == "box":
-        _box(figure, axes, values, label)
+        _draw_box(figure, axes, values, label)
     else:
-        _bar(figure, axes, outcome.comparison, manifest, metric, factor, label)
+        _draw_bars(figure, axes, outcome.comparison, manifest, metric, factor, label)
     return figure
 
 
-def _ecdf(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
+def _draw_ecdf(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
     # Solid curves in each colour first, then dashed curves in each colour, and so on.
     styles = [(colour, _DASHES[dash]) for dash in drawing.DASHES for colour in drawing.COLOURS]
     for (name, found), (colour, dashes) in zip(values.items(), cycle(styles), strict=False):
@@ -195,7 +195,7 @@ def _ecdf(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: s
     axes.set_ylim(0, 1.02)
 
 
-def _box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
+def _draw_box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
     drawn = axes.boxplot(list(values.values()), orientation="horizontal", showfliers=False, widths=0.5)
     for line in drawn["medians"]:
         line.set_color(drawing.COLOURS[1])
@@ -205,27 +205,27 @@ def _box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: st
         spread = np.linspace(-0.12, 0.12, len(found)) if len(found) > 1 else np.zeros(1)
         axes.plot(found, place + spread, "o", color=drawing.COLOURS[0], markersize=2.5, alpha=0.7)
     _name_rows(figure, axes, places, [(name, f"n = {len(found)}") for name, found in values.items()])
-    _along(figure, axes, label, np.concatenate(list(values.values())))
+    _set_up_value_axis(figure, axes, label, np.concatenate(list(values.values())))
 
 
-def _whole_pairs(where: str) -> str:
+def _keep_pairs_together(where: str) -> str:
     """Return the description of the cells, with no line break between a parameter and its value."""
     return where.replace(" ", _NO_BREAK).replace(f",{_NO_BREAK}", ", ")
 
 
-def _letters(width: float, size: float) -> int:
+def _fitting_letters(width: float, size: float) -> int:
     """Return the number of letters of a size that fit in a width in inches."""
     return int(width * POINT / (LETTER * size))
 
 
 def _name_values(figure: Figure, axes: Axes, label: str, part: float) -> None:
     """Label the value axis, in lines no wider than the figure."""
-    axes.set_xlabel(textwrap.fill(label, _letters(part * figure.get_figwidth(), FONT)))
+    axes.set_xlabel(textwrap.fill(label, _fitting_letters(part * figure.get_figwidth(), FONT)))
 
 
 def _name_rows(figure: Figure, axes: Axes, places: Sequence[float], names: Sequence[tuple[str, ...]]) -> None:
     """Add names next to the rows, in lines of less than half the width; the height of the figure is adapted."""
-    letters = _letters(0.4 * figure.get_figwidth(), FONT)
+    letters = _fitting_letters(0.4 * figure.get_figwidth(), FONT)
     lines = [
         [line for part in parts for line in textwrap.wrap(part, letters, break_long_words=False)] for parts in names
     ]
@@ -234,23 +234,23 @@ def _name_rows(figure: Figure, axes: Axes, places: Sequence[float], names: Seque
     figure.set_figheight(max(figure.get_figheight(), high / POINT))
 
 
-def _along(figure: Figure, axes: Axes, label: str, values: np.ndarray) -> None:
+def _set_up_value_axis(figure: Figure, axes: Axes, label: str, values: np.ndarray) -> None:
     """Set up the value axis, with the first arm on top; logarithmic if small values would not be visible."""
     axes.invert_yaxis()
     _name_values(figure, axes, label, 0.5)
     axes.grid(visible=False, axis="y")
-    if _needs_log(values):
+    if _needs_log_axis(values):
         axes.set_xscale("log")
     else:
         axes.set_xlim(left=0)
 
 
-def _needs_log(values: np.ndarray) -> bool:
+def _needs_log_axis(values: np.ndarray) -> bool:
     above = values[values > 0]
     return len(above) > 0 and bool(above.max() > drawing.LOG_RATIO * above.min())
 
 
-def _bar(
+def _draw_bars(
     figure: Figure, axes: Axes, comparison: pd.DataFrame, manifest: Manifest, metric: str, factor: float, label: str
 ) -> None:
     """Draw rows of the comparison: one for each arm and selection of cells."""
@@ -258,13 +258,13 @@ def _bar(
     rows = comparison[(comparison["metric"] == metric) & comparison["arm"].isin(arms) & comparison["measured"].notna()]
     if rows.empty:
         raise UserError(f'found no row of the comparison with metric "{metric}", expected one', hint="try --kind box")
-    names = [(arms[row["arm"]], _whole_pairs(row["where"])) for row in rows.to_dict("records")]
+    names = [(arms[row["arm"]], _keep_pairs_together(row["where"])) for row in rows.to_dict("records")]
     measured = rows["measured"].to_numpy(dtype=float) / factor
     ends = [
         np.nan_to_num(np.abs(rows[name].to_numpy(dtype=float) / factor - measured), nan=0.0) for name in ("low", "high")
     ]
     places = np.arange(len(rows))
-    if _needs_log(measured):
+    if _needs_log_axis(measured):
         # On a logarithmic axis there is no 0 at which a bar could begin.
         axes.errorbar(measured, places, xerr=ends, fmt="o", color=drawing.COLOURS[0], capsize=2, label="measured")
     else:
@@ -277,17 +277,17 @@ def _bar(
         if np.isfinite(found).any():
             size = 12 if marker == "|" else 3.5
             axes.plot(found, places, marker, color=colour, markersize=size, label=name)
-    _legend(figure, axes)
+    _draw_legend(figure, axes)
     _name_rows(figure, axes, list(places), names)
-    _along(figure, axes, label, measured)
+    _set_up_value_axis(figure, axes, label, measured)
 
 
-def _axes(width_mm: float, rows: int) -> tuple[Figure, list[Axes]]:
+def _create_axes(width_mm: float, rows: int) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
     set_style()
     width = width_mm / MM
-    height = max(width * (0.62 if rows == 1 else 0.95), rows * LEAST)
+    height = max(width * (0.62 if rows == 1 else 0.95), rows * MIN_AXES_INCHES)
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)
     for each in axes[:, 0]:
@@ -296,12 +296,12 @@ def _axes(width_mm: float, rows: int) -> tuple[Figure, list[Axes]]:
     return figure, list(axes[:, 0])
 
 
-def _legend(figure: Figure, axes: Axes) -> None:
+def _draw_legend(figure: Figure, axes: Axes) -> None:
     handles, names = axes.get_legend_handles_labels()
     if len(names) > 1 or (names and axes.get_ylabel() == ""):
         figure.legends.clear()
         # Next to a name stand its line and the gap before the next, about as wide as five letters.
-        letters = _letters(figure.get_figwidth(), SMALL)
+        letters = _fitting_letters(figure.get_figwidth(), SMALL_FONT_POINTS)
         columns = max(1, min(len(names), 3, letters // (max(map(len, names)) + 5)))
         names = [textwrap.fill(name, max(letters // columns - 5, 1)) for name in names]
         figure.legend(handles, names, loc="outside upper left", ncols=columns)
@@ -309,7 +309,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
         rows = math.ceil(len(names) / columns)
         lines = max(sum(name.count("\n") + 1 for name in names[at::columns]) for at in range(columns))
         more = lines * LINE + rows / 2 - 2 * LINE
-        figure.set_figheight(figure.get_figheight() + max(more, 0) * SMALL / POINT)
+        figure.set_figheight(figure.get_figheight() + max(more, 0) * SMALL_FONT_POINTS / POINT)
 
 
 def save(figure: Figure, to: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from qoslab.system.plugins import Registry, lacking
+from qoslab.system.plugins import PluginRegistry, missing_members
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from qoslab.report.view import RunView
 
 
-class AddedFigure(Protocol):
+class PluginFigure(Protocol):
     """A figure of a run."""
 
     @property
@@ -24,5 +24,5 @@ class AddedFigure(Protocol):
         """Draw the figure at this width. Raise `UserError` for a run without the data that it shows."""
 
 
-FIGURES: Registry[AddedFigure] = Registry("figures", {}, partial(lacking, AddedFigure))
+FIGURES: PluginRegistry[PluginFigure] = PluginRegistry("figures", {}, partial(missing_members, PluginFigure))
 """Figures of plug-ins by name; qoslab's own figures are the graphs of a report and its metrics."""

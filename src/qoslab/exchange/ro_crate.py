@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
-from qoslab.exchange.attribution import author_of
+from qoslab.exchange.attribution import parse_author
 from qoslab.exchange.base import ExportRequest
 from qoslab.results import FileSeal, Manifest
 from qoslab.results.sealed_files import CRATE
@@ -45,11 +45,11 @@ def write_crate(request: ExportRequest, to: Path) -> None:
     seals = request.folder.seals()
     metadata = json.dumps(describe(request, seals), indent=2, ensure_ascii=False) + "\n"
     with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_member(CRATE), metadata)
+        archive.writestr(_file_type(CRATE), metadata)
         for name in seals:
             with (
                 (request.folder.path / name).open("rb") as source,
-                archive.open(_member(name), "w", force_zip64=True) as member,
+                archive.open(_file_type(name), "w", force_zip64=True) as member,
             ):
                 shutil.copyfileobj(source, member, 2**20)
 
@@ -57,8 +57,8 @@ def write_crate(request: ExportRequest, to: Path) -> None:
 def describe(request: ExportRequest, seals: Mapping[str, FileSeal]) -> dict[str, Any]:
     """Return the content of `ro-crate-metadata.json` for files with these seals."""
     manifest = request.outcome.run.manifest
-    authors = [_author(text) for text in request.authors]
-    files = [_file(name, seal) for name, seal in seals.items()]
+    authors = [_author_entity(text) for text in request.authors]
+    files = [_file_entity(name, seal) for name, seal in seals.items()]
     return {
         "@context": [f"{_CONFORMS}/context", _TERMS],
         "@graph": [
@@ -68,16 +68,16 @@ def describe(request: ExportRequest, seals: Mapping[str, FileSeal]) -> dict[str,
                 "about": {"@id": "./"},
                 "conformsTo": {"@id": _CONFORMS},
             },
-            _dataset(request, manifest, authors, files),
+            _dataset_entity(request, manifest, authors, files),
             *files,
             *authors,
-            *([_licence(request.licence)] if request.licence else []),
-            *_context(manifest),
+            *([_licence_entity(request.licence)] if request.licence else []),
+            *_context_entities(manifest),
         ],
     }
 
 
-def _dataset(
+def _dataset_entity(
     request: ExportRequest, manifest: Manifest, authors: list[dict[str, Any]], files: list[dict[str, Any]]
 ) -> dict[str, Any]:
     experiment = manifest.experiment
@@ -94,25 +94,25 @@ def _dataset(
         "mentions": {"@id": "#run"},
     }
     if request.licence:
-        found["license"] = {"@id": _licence(request.licence)["@id"]}
+        found["license"] = {"@id": _licence_entity(request.licence)["@id"]}
     if authors:
-        found["author"] = _together(each["@id"] for each in authors)
+        found["author"] = _references(each["@id"] for each in authors)
     if experiment.compare is not None and experiment.compare.article:
         found["citation"] = experiment.compare.article
     return found
 
 
-def _licence(name: str) -> dict[str, Any]:
+def _licence_entity(name: str) -> dict[str, Any]:
     return {"@id": f"https://spdx.org/licenses/{name}", "@type": "CreativeWork", "name": name}
 
 
-def _together(names: Iterable[str]) -> Any:
+def _references(names: Iterable[str]) -> Any:
     """Return references; a single one is not in a list, as RO-Crate 1.1 requires."""
     found = [{"@id": name} for name in names]
     return found[0] if len(found) == 1 else found
 
 
-def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
+def _context_entities(manifest: Manifest) -> Iterator[dict[str, Any]]:
     """Yield the run as an action of qoslab, and its instruments."""
     used = manifest.versions
     for name, version in used.items():
@@ -123,23 +123,23 @@ def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
         "name": f"qoslab run {manifest.experiment.name} --lab {manifest.lab}",
         "startTime": manifest.started.isoformat(),
         **({"endTime": manifest.ended.isoformat()} if manifest.ended is not None else {}),
-        "instrument": _together(f"#{quote(name)}" for name in used),
-        "object": _together(_reference(name) for name in sorted(manifest.files)),
+        "instrument": _references(f"#{quote(name)}" for name in used),
+        "object": _references(_file_uri(name) for name in sorted(manifest.files)),
         "result": {"@id": "./"},
         "description": " ".join(manifest.overrides) or "as described in the experiment file",
     }
 
 
-def _author(text: str) -> dict[str, Any]:
-    author = author_of(text)
+def _author_entity(text: str) -> dict[str, Any]:
+    author = parse_author(text)
     identifier = author.address or f"#{quote(author.name.replace(' ', '-'))}"
     return {"@id": identifier, "@type": "Person", "name": author.name}
 
 
-def _file(name: str, seal: FileSeal) -> dict[str, Any]:
+def _file_entity(name: str, seal: FileSeal) -> dict[str, Any]:
     kind = _KINDS.get(PurePath(name).suffix)
     return {
-        "@id": _reference(name),
+        "@id": _file_uri(name),
         "@type": "File",
         "contentSize": str(seal.bytes),
         "sha256": seal.sha256,
@@ -147,12 +147,12 @@ def _file(name: str, seal: FileSeal) -> dict[str, Any]:
     }
 
 
-def _reference(name: str) -> str:
+def _file_uri(name: str) -> str:
     """Return a file's name as a relative URI, which `qoslab.results.verify` decodes."""
     return quote(name, safe="/!$&'()*+,;=@")
 
 
-def _member(name: str) -> zipfile.ZipInfo:
+def _file_type(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, _FIRST)
     info.compress_type = zipfile.ZIP_DEFLATED
     info.external_attr = 0o100644 << 16

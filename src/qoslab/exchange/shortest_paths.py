@@ -11,7 +11,7 @@ A = TypeVar("A", IPv4Address, IPv6Address)
 N = TypeVar("N", IPv4Network, IPv6Network)
 
 
-class Near(NamedTuple, Generic[A, N]):
+class NodeInterface(NamedTuple, Generic[A, N]):
     """An interface of a node: the node and address at the other end, and its network."""
 
     other: str
@@ -20,7 +20,7 @@ class Near(NamedTuple, Generic[A, N]):
     network: N
 
 
-def shortest_routes(routers: Iterable[str], near: Mapping[str, Sequence[Near[A, N]]]) -> dict[str, dict[N, A]]:
+def shortest_routes(routers: Iterable[str], near: Mapping[str, Sequence[NodeInterface[A, N]]]) -> dict[str, dict[N, A]]:
     """Return the routes by router: for each remote network, the next router on a shortest path."""
     found: dict[str, dict[N, A]] = {name: {} for name in routers}
     for router, routes in found.items():

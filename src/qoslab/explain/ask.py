@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from qoslab.errors import MachineError, UserError
 from qoslab.explain.packet import Packet
-from qoslab.explain.subject import Route, Subject, led_to, nearest
-from qoslab.system.programs import SIMULATOR, how_ended
+from qoslab.explain.subject import Route, Subject, longest_prefix_route, route_all_to
+from qoslab.system.programs import SIMULATOR, describe_exit
 from qoslab.trial.simulate import call_simulator
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ QUESTION, SCENARIO = f"{SIMULATOR}: question: ", f"{SIMULATOR}: scenario: "
 
 
 @dataclass(frozen=True)
-class Passage:
+class RouterPassage:
     """A packet at a router: the queried routes, and the simulator's answer."""
 
     subject: Subject
@@ -40,7 +40,7 @@ class Passage:
         return None if index is None else self.routes[index]
 
 
-def ask(
+def ask_simulator(
     subject: Subject,
     packet: Packet,
     *,
@@ -48,7 +48,7 @@ def ask(
     source: str | None = None,
     came: str = "",
     at_ns: int = 0,
-) -> Passage:
+) -> RouterPassage:
     """Send the packet to the router, and return the result.
 
     `interface` replaces the output interface of the route; `source` replaces the input interface, which is by default
@@ -56,8 +56,8 @@ def ask(
     impossible query.
     """
     routes = subject.routes()
-    entered, reason = (came, "as in the run") if came else _input(subject, packet, routes, source)
-    routes = _output(subject, packet, routes, interface)
+    entered, reason = (came, "as in the run") if came else _input_passage(subject, packet, routes, source)
+    routes = _output_passage(subject, packet, routes, interface)
     question: program_formats.Question = {
         "router": subject.name,
         "at_ns": at_ns,
@@ -69,15 +69,15 @@ def ask(
         ],
         "addresses": [str(each) for each in subject.addresses()] if interface is None else [],
     }
-    return Passage(subject, packet, tuple(routes), entered, reason, explanation(subject.scenario, question))
+    return RouterPassage(subject, packet, tuple(routes), entered, reason, explain_packet(subject.scenario, question))
 
 
-def _input(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> tuple[str | None, str]:
+def _input_passage(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> tuple[str | None, str]:
     if given is not None:
         return subject.interface(given, "--from").name, "given by --from"
-    index = nearest(routes, packet.source)
+    index = longest_prefix_route(routes, packet.source)
     if index is None:
-        with_policy = _with_policy(subject, "input")
+        with_policy = _interfaces_with_policy(subject, "input")
         if subject.partial and len(with_policy) == 1:
             return with_policy[0], f"no route to {packet.source}; the only interface with an input policy"
         return None, f"not known: no route to the source {packet.source}"
@@ -85,18 +85,20 @@ def _input(subject: Subject, packet: Packet, routes: list[Route], given: str | N
     return name, f"route to the source {packet.source}" if name else f"not known: {packet.source} is routed to Null0"
 
 
-def _output(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> list[Route]:
+def _output_passage(subject: Subject, packet: Packet, routes: list[Route], given: str | None) -> list[Route]:
     if given is not None:
-        return led_to(packet, subject.interface(given, "--interface").name, "given by --interface")
-    if nearest(routes, packet.destination) is not None or packet.destination in subject.addresses():
+        return route_all_to(packet, subject.interface(given, "--interface").name, "given by --interface")
+    if longest_prefix_route(routes, packet.destination) is not None or packet.destination in subject.addresses():
         return routes
-    with_policy = _with_policy(subject, "output")
+    with_policy = _interfaces_with_policy(subject, "output")
     if not subject.partial or len(with_policy) != 1:
         return routes
-    return led_to(packet, with_policy[0], f"no route to {packet.destination}; the only interface with an output policy")
+    return route_all_to(
+        packet, with_policy[0], f"no route to {packet.destination}; the only interface with an output policy"
+    )
 
 
-def _with_policy(subject: Subject, direction: str) -> list[str]:
+def _interfaces_with_policy(subject: Subject, direction: str) -> list[str]:
     """Return the interfaces with a policy in a direction."""
     return [
         each.name
@@ -105,21 +107,23 @@ def _with_policy(subject: Subject, direction: str) -> list[str]:
     ]
 
 
-def explanation(scenario: program_formats.Scenario, question: program_formats.Question) -> program_formats.Explanation:
+def explain_packet(
+    scenario: program_formats.Scenario, question: program_formats.Question
+) -> program_formats.Explanation:
     """Return the answer of the simulator. Raise UserError if it refuses the query or the scenario."""
     with tempfile.TemporaryDirectory(prefix="qoslab-explain-") as folder:
         file = Path(folder) / "question.json"
         file.write_text(json.dumps(question), encoding="utf-8")
-        answer: program_formats.Explanation = json.loads(_simulator(("explain", str(file)), scenario, Path(folder)))
+        answer: program_formats.Explanation = json.loads(_run_simulator(("explain", str(file)), scenario, Path(folder)))
     return answer
 
 
 def simulate(scenario: program_formats.Scenario, folder: Path) -> None:
     """Run a scenario with captures in a folder. Raise UserError if the simulator refuses it."""
-    _simulator(("run",), scenario, folder)
+    _run_simulator(("run",), scenario, folder)
 
 
-def _simulator(arguments: tuple[str, ...], scenario: program_formats.Scenario, folder: Path) -> str:
+def _run_simulator(arguments: tuple[str, ...], scenario: program_formats.Scenario, folder: Path) -> str:
     """Return the output of the simulator."""
     done = call_simulator(arguments, scenario, folder)
     if done.returncode == 0:
@@ -128,4 +132,4 @@ def _simulator(arguments: tuple[str, ...], scenario: program_formats.Scenario, f
     for start in (QUESTION, SCENARIO):
         if reason.startswith(start):
             raise UserError(f"the simulator rejects it: {reason.removeprefix(start)}")
-    raise MachineError(f"{SIMULATOR} {arguments[0]} {how_ended(done.returncode)}: {reason or 'no message'}")
+    raise MachineError(f"{SIMULATOR} {arguments[0]} {describe_exit(done.returncode)}: {reason or 'no message'}")

@@ -26,7 +26,7 @@ EXPECTED = "a capture and the number of a packet, such as wan.pcapng:12"
 
 
 @dataclass(frozen=True)
-class Captured:
+class CapturedPacket:
     """A packet of a capture."""
 
     packet: Packet
@@ -44,7 +44,7 @@ class Arrival:
     interface: str
 
 
-def captured_packet(given: str, cell: CellFiles | None) -> Captured:
+def read_captured_packet(given: str, cell: CellFiles | None) -> CapturedPacket:
     """Return packet N of a capture.
 
     `given` is FILE:N, or NAME:N with the name of a capture of the cell. Raise UserError if there is no such packet.
@@ -52,15 +52,15 @@ def captured_packet(given: str, cell: CellFiles | None) -> Captured:
     name, _, number = given.rpartition(":")
     if not name or not (number.isascii() and number.isdigit()) or int(number[:18]) < 1:
         raise UserError(f'--packet: found "{given}", expected {EXPECTED}')
-    file, of_run = _file(name, cell)
-    row = _row(file, int(number[:18]))
+    file, of_run = _capture_file(name, cell)
+    row = _packet_row(file, int(number[:18]))
     time_ns = row["time_ns"] - EPOCH_NS
-    packet = _packet(row, f"{file}: packet {number}")
+    packet = _to_packet(row, f"{file}: packet {number}")
     identity = 0 if row["behind"] >= 0 else row["identity"]
-    return Captured(packet, time_ns if of_run and time_ns >= 0 else None, identity)
+    return CapturedPacket(packet, time_ns if of_run and time_ns >= 0 else None, identity)
 
 
-def arrival(subject: Subject, captured: Captured) -> Arrival | None:
+def find_arrival(subject: Subject, captured: CapturedPacket) -> Arrival | None:
     """Return the arrival of a packet of a run at the router; None if it does not arrive or is not recognised.
 
     The run is simulated again with a capture at each port of the router.
@@ -74,22 +74,22 @@ def arrival(subject: Subject, captured: Captured) -> Arrival | None:
         ]
         simulate({**subject.scenario, "captures": captures}, Path(folder))
         found = [
-            Arrival(time_ns, _interface(subject, port, vlan))
+            Arrival(time_ns, _frame_interface(subject, port, vlan))
             for number, port in enumerate(subject.ports)
-            for time_ns, vlan in _times(Path(folder) / f"{number}.pcapng", captured)
+            for time_ns, vlan in _packet_times(Path(folder) / f"{number}.pcapng", captured)
         ]
     # A retransmitted packet has the same headers: choose the one closest to the captured time.
-    came = [each for each in found if not _left_before(each, found)]
+    came = [each for each in found if not _is_leaving(each, found)]
     return min(came, key=lambda each: abs(each.time_ns - (captured.time_ns or 0)), default=None)
 
 
-def _left_before(one: Arrival, found: list[Arrival]) -> bool:
+def _is_leaving(one: Arrival, found: list[Arrival]) -> bool:
     """Return whether the packet was leaving the router: it was seen at another port before."""
     before = [each for each in found if each.time_ns <= one.time_ns and each.interface != one.interface]
     return len(before) > sum(each.time_ns < one.time_ns and each.interface == one.interface for each in found)
 
 
-def _interface(subject: Subject, port: str, vlan: int) -> str:
+def _frame_interface(subject: Subject, port: str, vlan: int) -> str:
     """Return the interface of a frame at a port, by its VLAN or its circuit."""
     for each in subject.device.subinterfaces(port):
         if each.vlan is not None and (each.vlan == vlan or (each.native and vlan < 0)):
@@ -97,7 +97,7 @@ def _interface(subject: Subject, port: str, vlan: int) -> str:
     return subject.device.with_circuit(port).name
 
 
-def _times(file: Path, captured: Captured) -> Iterator[tuple[int, int]]:
+def _packet_times(file: Path, captured: CapturedPacket) -> Iterator[tuple[int, int]]:
     """Yield the times of a packet in a capture, and the VLAN of its tag; -1 without one."""
     from qoslab.capture.packet_tables import read_packets
 
@@ -109,7 +109,7 @@ def _times(file: Path, captured: Captured) -> Iterator[tuple[int, int]]:
                     yield piece.column("time_ns")[index].as_py() - EPOCH_NS, piece.column("vlan")[index].as_py()
 
 
-def _file(name: str, cell: CellFiles | None) -> tuple[Path, bool]:
+def _capture_file(name: str, cell: CellFiles | None) -> tuple[Path, bool]:
     """Return the file of a capture, and whether it belongs to the cell."""
     if cell is not None:
         points = [point.name for point in cell.experiment().captures]
@@ -124,7 +124,7 @@ def _file(name: str, cell: CellFiles | None) -> tuple[Path, bool]:
     return file, cell is not None and cell.path.resolve() in file.resolve().parents
 
 
-def _row(file: Path, number: int) -> dict[str, Any]:
+def _packet_row(file: Path, number: int) -> dict[str, Any]:
     """Return the columns of a packet."""
     from qoslab.capture.packet_tables import read_packets
 
@@ -132,24 +132,24 @@ def _row(file: Path, number: int) -> dict[str, Any]:
     with closing(read_packets(file)) as pieces:
         for piece in pieces:
             if number < first + piece.num_rows:
-                return _columns(piece, number - first)
+                return _packet_columns(piece, number - first)
             first += piece.num_rows
     raise UserError(f"--packet: found number {number}, expected 1 to {first - 1}, the packets of {file}")
 
 
-def _columns(piece: pa.RecordBatch, index: int) -> dict[str, Any]:
+def _packet_columns(piece: pa.RecordBatch, index: int) -> dict[str, Any]:
     return {name: piece.column(name)[index].as_py() for name in piece.schema.names}
 
 
-def _packet(row: dict[str, Any], place: str) -> Packet:
+def _to_packet(row: dict[str, Any], place: str) -> Packet:
     if row["version"] not in (4, 6):
         raise UserError(f"{place}: found no IP packet, expected one", hint="choose another number")
     protocol = row["protocol"]
     ports = [None if row[side] < 0 else row[side] for side in ("source_port", "destination_port")]
     return Packet(
         protocol,
-        _address(row, "source"),
-        _address(row, "destination"),
+        _row_address(row, "source"),
+        _row_address(row, "destination"),
         source_port=ports[0],
         destination_port=ports[1],
         # The reader of captures has no type of ICMP and no flags of TCP: the most frequent ones.
@@ -162,6 +162,6 @@ def _packet(row: dict[str, Any], place: str) -> Packet:
     )
 
 
-def _address(row: dict[str, Any], side: str) -> IpAddress:
+def _row_address(row: dict[str, Any], side: str) -> IpAddress:
     low, high = row[side] % (1 << 64), row[f"{side}_high"] % (1 << 64)
     return IPv4Address(low) if row["version"] == 4 else IPv6Address(high << 64 | low)

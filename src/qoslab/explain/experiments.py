@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from qoslab.errors import UserError
-from qoslab.explain.lines import Lines
+from qoslab.explain.lines import ConfigurationLines
 from qoslab.explain.subject import LONG_NS, Subject
-from qoslab.ios.device_config.running_config_parser import Reading, read_onto, read_typed
+from qoslab.ios.device_config.running_config_parser import ConfigurationReading, read_onto, read_typed
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.model.experiment import Experiment
-from qoslab.model.instants import Demand
+from qoslab.model.instants import MeasurementDemand
 from qoslab.platforms import routers_of
-from qoslab.platforms.startup import hardware, startup_config
+from qoslab.platforms.startup import router_hardware, startup_config
 from qoslab.policy.pasted import is_indented
-from qoslab.simulation.routers import LOGIN, Router
-from qoslab.simulation.scenario import build_scenario, configured_routers, during_ns
+from qoslab.simulation.routers import LOGIN, SimulatedRouter
+from qoslab.simulation.scenario import build_scenario, configured_routers, observation_time_ns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,11 +34,13 @@ def experiment_subject(experiment: Experiment, configurations: Mapping[str, str]
     """Return an idle router of an experiment with one arm; `configurations` are rendered, by router."""
     _check(experiment, name)
     routers = configured_routers(experiment, configurations)
-    scenario = build_scenario(experiment, routers, 1, Demand())
+    scenario = build_scenario(experiment, routers, 1, MeasurementDemand())
     notes = []
     if any(link.get("jitter") or link.get("loss") for link in scenario["links"]):
         notes.append("jitter and loss of the links are left out")
-    return _subject(experiment, routers[name], configurations.get(name, ""), title, _idle(scenario), notes)
+    return _router_subject(
+        experiment, routers[name], configurations.get(name, ""), title, _idle_scenario(scenario), notes
+    )
 
 
 def run_subject(cell: CellFiles, name: str, title: str) -> Subject:
@@ -52,14 +54,14 @@ def run_subject(cell: CellFiles, name: str, title: str) -> Subject:
     if text is not None:
         scenario = cast("program_formats.Scenario", json.loads(text))
     else:
-        scenario = build_scenario(experiment, routers, cell.identity.repetition, Demand())
+        scenario = build_scenario(experiment, routers, cell.identity.repetition, MeasurementDemand())
         notes.append("the run was not simulated: its traffic is computed again, with modelled hosts")
-    return _subject(experiment, routers[name], configurations.get(name, ""), title, scenario, notes)
+    return _router_subject(experiment, routers[name], configurations.get(name, ""), title, scenario, notes)
 
 
-def usual_time_ns(experiment: Experiment) -> int:
+def default_time_ns(experiment: Experiment) -> int:
     """Return the time of a run at which shows are taken, from its start."""
-    return during_ns(experiment)
+    return observation_time_ns(experiment)
 
 
 def _check(experiment: Experiment, name: str) -> None:
@@ -68,7 +70,7 @@ def _check(experiment: Experiment, name: str) -> None:
         raise UserError(f'found "{name}", expected a router of {experiment.name}: {", ".join(known)}')
 
 
-def _idle(scenario: program_formats.Scenario) -> program_formats.Scenario:
+def _idle_scenario(scenario: program_formats.Scenario) -> program_formats.Scenario:
     """Return a scenario without traffic, on links without jitter and loss."""
     idle: program_formats.Scenario = {
         **scenario,
@@ -84,33 +86,41 @@ def _idle(scenario: program_formats.Scenario) -> program_formats.Scenario:
     return idle
 
 
-def _subject(
-    experiment: Experiment, router: Router, text: str, title: str, scenario: program_formats.Scenario, notes: list[str]
+def _router_subject(
+    experiment: Experiment,
+    router: SimulatedRouter,
+    text: str,
+    title: str,
+    scenario: program_formats.Scenario,
+    notes: list[str],
 ) -> Subject:
     topology, name = experiment.topology, router.name
     if router.device.switch is not None:
         raise UserError(f'found "{name}", a switch, expected a router')
-    lines = Lines(router.device, _readings(topology_base(experiment, name), hardware_device(experiment, name), text))
+    lines = ConfigurationLines(
+        router.device,
+        _read_configuration(base_configuration(experiment, name), hardware_device(experiment, name), text),
+    )
     ports = tuple(near.interface for _, near, _ in topology.links_of(name))
     about = f"{title}; {GENERATIONS[router.device.generation].title}"
     return Subject(name, about, router.device, lines, scenario, ports, notes)
 
 
-def topology_base(experiment: Experiment, name: str) -> str:
+def base_configuration(experiment: Experiment, name: str) -> str:
     """Return the configuration that a router has before the experiment's."""
     return startup_config(experiment.topology, name, LOGIN)
 
 
 def hardware_device(experiment: Experiment, name: str) -> Device:
     """Return a router without any configuration."""
-    return Device(hardware(experiment.topology, name))
+    return Device(router_hardware(experiment.topology, name))
 
 
-def _readings(base: str, device: Device, text: str) -> list[tuple[str, Reading]]:
+def _read_configuration(base: str, device: Device, text: str) -> list[tuple[str, ConfigurationReading]]:
     first = read_onto(device, base)
     if is_indented(text):
         return [(BASE, first), ("", read_onto(device, text))]
-    second = Reading(device)
+    second = ConfigurationReading(device)
     read_typed(second, text)
     return [(BASE, first), ("", second)]
 

@@ -9,18 +9,18 @@ from typing import TypeVar
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device_config.running_config_parser import Carried, Reading
-from qoslab.ios.device_config.secret_lines import without_secrets
+from qoslab.ios.device_config.running_config_parser import ConfigurationReading, ExecutedLine
+from qoslab.ios.device_config.secret_lines import remove_secrets
 from qoslab.ios.model.device import AccessEntry, Device
 from qoslab.ios.model.policy import Criterion
 
-T = TypeVar("T")
+_Object = TypeVar("_Object")
 IN_CLASS = ("policy-class", "police")
 ACCESS_LIST_MODES = ("standard-acl", "extended-acl", "ipv6-acl")
 
 
 @dataclass(frozen=True)
-class Line:
+class ConfigurationLine:
     """One line of a configuration."""
 
     number: int
@@ -34,56 +34,58 @@ class Line:
         return f"{place}line {self.number}: {self.text}" if self.number else f"default: {self.text}"
 
 
-class Lines:
+class ConfigurationLines:
     """The lines of one device, from one or more files."""
 
-    def __init__(self, device: Device, readings: Iterable[tuple[str, Reading]]) -> None:
+    def __init__(self, device: Device, readings: Iterable[tuple[str, ConfigurationReading]]) -> None:
         self._device = device
         self._readings = tuple(readings)
-        self._criteria: dict[str, dict[Criterion, Line]] = {}
-        self._entries: dict[str, dict[AccessEntry, Line]] = {}
+        self._criteria: dict[str, dict[Criterion, ConfigurationLine]] = {}
+        self._entries: dict[str, dict[AccessEntry, ConfigurationLine]] = {}
 
-    def _all(self) -> Iterator[tuple[str, Carried]]:
+    def _all(self) -> Iterator[tuple[str, ExecutedLine]]:
         for file, reading in self._readings:
             for carried in reading.carried:
                 yield file, carried
 
-    def first(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> Line | None:
+    def first(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> ConfigurationLine | None:
         """Return the first line at a position that begins with one of `commands`."""
         return next(self._found(modes, names, commands), None)
 
-    def last(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> Line | None:
+    def last(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> ConfigurationLine | None:
         """Return the last line as for `first`: it has effect if a command replaces an earlier one."""
         found = list(self._found(modes, names, commands))
         return found[-1] if found else None
 
-    def _found(self, modes: Sequence[str], names: tuple[str, ...], commands: tuple[str, ...]) -> Iterator[Line]:
+    def _found(
+        self, modes: Sequence[str], names: tuple[str, ...], commands: tuple[str, ...]
+    ) -> Iterator[ConfigurationLine]:
         for file, carried in self._all():
             same = carried.position.mode in modes and carried.position.names[: len(names)] == names
-            if same and any(_begins(carried.text, command) for command in commands):
-                yield _line(file, carried)
+            if same and any(_begins_with(carried.text, command) for command in commands):
+                yield _to_line(file, carried)
 
-    def of_class(self, policy: str, name: str, *commands: str) -> Line | None:
+    def of_class(self, policy: str, name: str, *commands: str) -> ConfigurationLine | None:
         """Return the line of a command in a class of a policy-map."""
         return self.last(IN_CLASS, (policy, name), *commands)
 
-    def class_header(self, policy: str, name: str) -> Line | None:
+    def class_header(self, policy: str, name: str) -> ConfigurationLine | None:
         """Return the line that begins a class of a policy-map."""
         return self.first(IN_CLASS, (policy, name), "class")
 
-    def of_interface(self, interface: str, *commands: str) -> Line | None:
+    def of_interface(self, interface: str, *commands: str) -> ConfigurationLine | None:
         """Return the line of a command of an interface."""
         return self.last(("interface", "subinterface", "atm-vc", "subif-atm-vc"), (interface,), *commands)
 
-    def all_of_interface(self, interface: str, command: str) -> list[Line]:
+    def all_of_interface(self, interface: str, command: str) -> list[ConfigurationLine]:
         """Return all lines of a command of an interface, in order."""
         return list(self._found(("interface", "subinterface"), (interface,), (command,)))
 
-    def global_lines(self, command: str) -> list[Line]:
+    def global_lines(self, command: str) -> list[ConfigurationLine]:
         """Return all global lines that begin with a command."""
         return list(self._found(("config",), (), (command,)))
 
-    def of_criterion(self, name: str, criterion: Criterion) -> Line | None:
+    def of_criterion(self, name: str, criterion: Criterion) -> ConfigurationLine | None:
         """Return the `match` line of a class-map that defines a criterion."""
         if name not in self._criteria:
             self._criteria[name] = self._makes(
@@ -93,26 +95,26 @@ class Lines:
             )
         return self._criteria[name].get(criterion)
 
-    def of_entry(self, name: str, entry: AccessEntry) -> Line | None:
+    def of_entry(self, name: str, entry: AccessEntry) -> ConfigurationLine | None:
         """Return the line of an access list that defines an entry."""
         if name not in self._entries:
             self._entries[name] = self._makes(
                 name,
-                lambda carried: _of_list(carried, name),
+                lambda carried: _is_in_list(carried, name),
                 lambda device: device.access_lists[name].entries if name in device.access_lists else (),
             )
         return self._entries[name].get(entry)
 
     def _makes(
-        self, name: str, wanted: Callable[[Carried], bool], parts: Callable[[Device], tuple[T, ...]]
-    ) -> dict[T, Line]:
+        self, name: str, wanted: Callable[[ExecutedLine], bool], parts: Callable[[Device], tuple[_Object, ...]]
+    ) -> dict[_Object, ConfigurationLine]:
         """Execute the lines of a class-map or access list on a device without it, and record the part that each line
         adds.
         """
         device = Device(self._device.hardware, object_groups=self._device.object_groups)
         device.class_maps = {other: each for other, each in self._device.class_maps.items() if other != name}
         session = ConfigSession(device)
-        made: dict[T, Line] = {}
+        made: dict[_Object, ConfigurationLine] = {}
         for file, carried in self._all():
             if not wanted(carried):
                 continue
@@ -122,21 +124,21 @@ class Lines:
                 session.execute(carried.text)
             except CliError:
                 continue
-            made |= {each: _line(file, carried) for each in parts(device) if each not in before}
+            made |= {each: _to_line(file, carried) for each in parts(device) if each not in before}
         return made
 
 
 _HEADS = ("class-map", "ip", "ipv6", "access-list")
 
 
-def _of_list(carried: Carried, name: str) -> bool:
+def _is_in_list(carried: ExecutedLine, name: str) -> bool:
     if carried.position.mode in ACCESS_LIST_MODES:
         return carried.position.names == (name,)
     words = carried.text.split()
     return carried.position.mode == "config" and words[0].startswith("access") and words[1:2] == [name]
 
 
-def _begins(text: str, command: str) -> bool:
+def _begins_with(text: str, command: str) -> bool:
     """Return whether a line begins with a command, each word of which may be abbreviated."""
     typed, wanted = text.split(), command.split()
     if len(typed) < len(wanted):
@@ -146,5 +148,5 @@ def _begins(text: str, command: str) -> bool:
     )
 
 
-def _line(file: str, carried: Carried) -> Line:
-    return Line(carried.number, without_secrets(carried.text), file)
+def _to_line(file: str, carried: ExecutedLine) -> ConfigurationLine:
+    return ConfigurationLine(carried.number, remove_secrets(carried.text), file)

@@ -26,8 +26,8 @@ TRANSPORT = {ICMP: 8, TCP: 20, UDP: 8, ICMPV6: 8}
 """Bytes of the transport header, by protocol."""
 ECHO = {ICMP: 8, ICMPV6: 128}
 """Type of an echo request."""
-MOST_BYTES = 65_535
-_LONGEST = 10
+MAX_PACKET_BYTES = 65_535
+_MAX_TEXT_LENGTH = 10
 """Number of digits from which a word is not accepted as a number."""
 _ENDPOINT = re.compile(r"\[(?P<v6>[^\]]+)\](?::(?P<port6>\S+))?|(?P<v4>[^:]+)(?::(?P<port4>[^:]+))?|(?P<bare>\S+)")
 _SIZE = re.compile(r"(\d{1,9}) *(?:b|bytes?)?", re.IGNORECASE | re.ASCII)
@@ -120,27 +120,27 @@ def parse_packet(text: str) -> Packet:
     words = text.replace("->", ">").replace(">", " > ").split()
     if not words:
         raise PacketError(text, "a protocol, two addresses and a size")
-    protocol = _protocol(words.pop(0))
+    protocol = _parse_protocol(words.pop(0))
     if not words:
         raise PacketError("the end", "the source address")
-    source, source_port = _endpoint(words.pop(0), "source")
+    source, source_port = _parse_endpoint(words.pop(0), "source")
     if not words or words.pop(0) != ">":
         raise PacketError(text, 'a ">" between source and destination')
     if not words:
         raise PacketError("the end", "the destination address")
-    destination, destination_port = _endpoint(words.pop(0), "destination")
+    destination, destination_port = _parse_endpoint(words.pop(0), "destination")
     if source.version != destination.version:
         raise PacketError(str(destination), f"an IPv{source.version} address, like the source")
     if source.version == 6 and protocol == ICMP:
         protocol = ICMPV6
     packet = Packet(protocol, source, destination, established=protocol == TCP)
-    packet = _with_ports(packet, source_port, destination_port)
+    packet = _add_ports(packet, source_port, destination_port)
     if protocol in ECHO:
         packet = replace(packet, icmp_type=ECHO[protocol], icmp_code=0)
-    return _with_options(packet, words)
+    return _add_options(packet, words)
 
 
-def _protocol(word: str) -> int:
+def _parse_protocol(word: str) -> int:
     number = PROTOCOLS.get(word.lower(), -1)
     if _is_number(word) and int(word) < 256:
         number = int(word)
@@ -149,7 +149,7 @@ def _protocol(word: str) -> int:
     return number
 
 
-def _endpoint(word: str, side: str) -> tuple[IpAddress, int | None]:
+def _parse_endpoint(word: str, side: str) -> tuple[IpAddress, int | None]:
     """Return an address and the port after it."""
     found = _ENDPOINT.fullmatch(word)
     if found is None:
@@ -161,10 +161,10 @@ def _endpoint(word: str, side: str) -> tuple[IpAddress, int | None]:
     except ValueError:
         expected = f"the {side}: an address such as 10.0.0.1:4000 or [2001:db8::1]:4000"
         raise PacketError(word, expected) from None
-    return address, None if port is None else _number(port, 65_535, f"the {side} port")
+    return address, None if port is None else _parse_number(port, 65_535, f"the {side} port")
 
 
-def _with_ports(packet: Packet, source: int | None, destination: int | None) -> Packet:
+def _add_ports(packet: Packet, source: int | None, destination: int | None) -> Packet:
     if packet.protocol not in WITH_PORTS:
         if source is not None or destination is not None:
             raise PacketError(
@@ -179,7 +179,7 @@ def _with_ports(packet: Packet, source: int | None, destination: int | None) -> 
     return replace(packet, source_port=source, destination_port=destination)
 
 
-def _with_options(packet: Packet, words: list[str]) -> Packet:
+def _add_options(packet: Packet, words: list[str]) -> Packet:
     header = HEADERS[packet.source.version] + TRANSPORT.get(packet.protocol, 0)
     length: int | None = None
     while words:
@@ -189,15 +189,15 @@ def _with_options(packet: Packet, words: list[str]) -> Packet:
         if (size := _SIZE.fullmatch(word)) is not None:
             length = int(size[1])
             continue
-        packet = _option(packet, word.lower(), words)
+        packet = _add_option(packet, word.lower(), words)
     if length is None:
         length = header
-    if not header <= length <= MOST_BYTES:
-        raise PacketError(f"{length} B", f"the bytes of the IP packet, {header} to {MOST_BYTES}")
+    if not header <= length <= MAX_PACKET_BYTES:
+        raise PacketError(f"{length} B", f"the bytes of the IP packet, {header} to {MAX_PACKET_BYTES}")
     return replace(packet, length=length)
 
 
-def _option(packet: Packet, word: str, words: list[str]) -> Packet:
+def _add_option(packet: Packet, word: str, words: list[str]) -> Packet:
     if word == "syn" and packet.protocol == TCP:
         return replace(packet, established=False)
     read = _VALUES.get(word)
@@ -208,7 +208,7 @@ def _option(packet: Packet, word: str, words: list[str]) -> Packet:
     return read(packet, words.pop(0))
 
 
-def _dscp(packet: Packet, word: str) -> Packet:
+def _parse_dscp(packet: Packet, word: str) -> Packet:
     name = "default" if word.lower() == "be" else word.lower()
     if name in DSCP_NUMBERS:
         return replace(packet, dscp=DSCP_NUMBERS[name])
@@ -217,27 +217,27 @@ def _dscp(packet: Packet, word: str) -> Packet:
     return replace(packet, dscp=int(word))
 
 
-def _tos(packet: Packet, word: str) -> Packet:
-    byte = _number(word, 255, "a type of service byte")
+def _parse_tos(packet: Packet, word: str) -> Packet:
+    byte = _parse_number(word, 255, "a type of service byte")
     return replace(packet, dscp=byte >> 2, ecn=byte & 3)
 
 
 _VALUES: dict[str, Callable[[Packet, str], Packet]] = {
-    "dscp": _dscp,
-    "precedence": lambda packet, word: replace(packet, dscp=8 * _number(word, 7, "a precedence")),
-    "tos": _tos,
-    "ecn": lambda packet, word: replace(packet, ecn=_number(word, 3, "an ECN value")),
-    "cos": lambda packet, word: replace(packet, cos=_number(word, 7, "a class of service")),
-    "type": lambda packet, word: replace(packet, icmp_type=_number(word, 255, "an ICMP type")),
-    "code": lambda packet, word: replace(packet, icmp_code=_number(word, 255, "an ICMP code")),
+    "dscp": _parse_dscp,
+    "precedence": lambda packet, word: replace(packet, dscp=8 * _parse_number(word, 7, "a precedence")),
+    "tos": _parse_tos,
+    "ecn": lambda packet, word: replace(packet, ecn=_parse_number(word, 3, "an ECN value")),
+    "cos": lambda packet, word: replace(packet, cos=_parse_number(word, 7, "a class of service")),
+    "type": lambda packet, word: replace(packet, icmp_type=_parse_number(word, 255, "an ICMP type")),
+    "code": lambda packet, word: replace(packet, icmp_code=_parse_number(word, 255, "an ICMP code")),
 }
 
 
-def _number(word: str, most: int, name: str) -> int:
+def _parse_number(word: str, most: int, name: str) -> int:
     if not _is_number(word) or int(word) > most:
         raise PacketError(word, f"{name}, 0 to {most}")
     return int(word)
 
 
 def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < _LONGEST
+    return word.isascii() and word.isdigit() and len(word) < _MAX_TEXT_LENGTH

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from qoslab.explain.ask import Passage
-from qoslab.explain.lines import Line, Lines
+from qoslab.explain.ask import RouterPassage
+from qoslab.explain.lines import ConfigurationLine, ConfigurationLines
 from qoslab.explain.packet import dscp_name
 from qoslab.explain.step import Step
-from qoslab.ios.commands.access_list import expanded
-from qoslab.ios.device_config.normalise import spelled_out
+from qoslab.ios.commands.access_list import expand_entry
+from qoslab.ios.device_config.normalise import fill_in_defaults
 from qoslab.ios.model.device import AccessEntry, Device, Interface
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Colour, Criterion, PoliceAction
 from qoslab.ios.packet_sets import IPV4, IPV6, PORTS, Box, PacketSet, criterion_packets
@@ -36,7 +36,7 @@ SET_WORDS = {
 
 
 @dataclass(frozen=True)
-class Level:
+class PolicyLevel:
     """A class that matches the packet, at one level of a policy, with its counters before and after."""
 
     policy: str
@@ -53,10 +53,10 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Direction:
+class PolicyDirection:
     """A packet at an interface, in or out, with the state before and after."""
 
-    passage: Passage
+    passage: RouterPassage
     name: Literal["input", "output"]
     interface_name: str
     before: program_formats.InterfaceState
@@ -68,7 +68,7 @@ class Direction:
         return self.passage.subject.device
 
     @property
-    def lines(self) -> Lines:
+    def lines(self) -> ConfigurationLines:
         """Lines of the router's configuration."""
         return self.passage.subject.lines
 
@@ -115,10 +115,10 @@ class Direction:
         return box
 
     @cached_property
-    def levels(self) -> list[Level]:
+    def levels(self) -> list[PolicyLevel]:
         """The classes that match the packet, outermost first."""
         before, after = self._policies()
-        levels: list[Level] = []
+        levels: list[PolicyLevel] = []
         path: tuple[str, ...] = ()
         while before is not None and after is not None:
             pairs = zip(before["classes"], after["classes"], strict=True)
@@ -126,7 +126,7 @@ class Direction:
             if hit is None:
                 break
             path = (*path, hit[1]["name"])
-            levels.append(Level(after["policy"], path, *hit, (before, after)))
+            levels.append(PolicyLevel(after["policy"], path, *hit, (before, after)))
             before, after = hit[0]["child"], hit[1]["child"]
         return levels
 
@@ -135,7 +135,7 @@ class Direction:
         """Names of the classes, outermost first."""
         return [each.name for each in self.levels]
 
-    def tokens(self, level: Level, kind: Literal["police", "priority"]) -> list[program_formats.Tokens | None]:
+    def tokens(self, level: PolicyLevel, kind: Literal["police", "priority"]) -> list[program_formats.Tokens | None]:
         """Return the tokens of a class before and after."""
         found: list[program_formats.Tokens | None] = []
         for state in (self.before, self.after):
@@ -144,7 +144,7 @@ class Direction:
             found.append(None if buckets is None else buckets[kind])
         return found
 
-    def entry_hits(self, name: str, *, filtering: bool = False) -> list[tuple[AccessEntry, Line | None]]:
+    def entry_hits(self, name: str, *, filtering: bool = False) -> list[tuple[AccessEntry, ConfigurationLine | None]]:
         """Return the entries of an access list that the packet hit, with their lines.
 
         If a list both filters the interface and classifies, its first hit is from the filter.
@@ -153,7 +153,7 @@ class Direction:
         access_list = self.device.access_lists.get(name)
         if access_list is None:
             return []
-        own = [entry for entry in access_list.entries for _ in expanded(self.device, entry)]
+        own = [entry for entry in access_list.entries for _ in expand_entry(self.device, entry)]
         found = []
         for entry, old, new in zip(own, before, after, strict=False):
             if new["packets"] > old["packets"]:
@@ -161,27 +161,27 @@ class Direction:
         return found[:1] if filtering else found
 
 
-def step_of(key: str, title: str, text: str, marks: program_formats.Marks) -> Step:
+def marks_step(key: str, title: str, text: str, marks: program_formats.Marks) -> Step:
     """Return a step about the marks of the packet."""
     return Step(key, title, text, values={"dscp": marks["dscp"], "cos": marks["cos"], "qos_group": marks["qos_group"]})
 
 
-def policy_steps(direction: Direction) -> Iterator[Step]:
+def policy_steps(direction: PolicyDirection) -> Iterator[Step]:
     """Yield the steps of the packet in a policy, in the order of the engine."""
     if direction.levels:
         yield from _level_steps(direction, 0)
 
 
-def _level_steps(direction: Direction, depth: int) -> Iterator[Step]:
+def _level_steps(direction: PolicyDirection, depth: int) -> Iterator[Step]:
     level = direction.levels[depth]
     yield _class_step(direction, level, depth)
-    yield from _marking(direction, level)
+    yield from _marking_step(direction, level)
     if depth + 1 < len(direction.levels):
         yield from _level_steps(direction, depth + 1)
-    yield from _policing(direction, level)
+    yield from _policing_step(direction, level)
 
 
-def _class_step(direction: Direction, level: Level, depth: int) -> Step:
+def _class_step(direction: PolicyDirection, level: PolicyLevel, depth: int) -> Step:
     lines = direction.lines
     if depth == 0:
         attached = lines.of_interface(direction.policy_interface, f"service-policy {direction.name}")
@@ -189,7 +189,7 @@ def _class_step(direction: Direction, level: Level, depth: int) -> Step:
         parent = direction.levels[depth - 1]
         attached = lines.of_class(parent.policy, parent.name, "service-policy")
     header = lines.class_header(level.policy, level.name)
-    matched = list(_matched(direction, level)) if level.name != CLASS_DEFAULT else []
+    matched = list(_match_step(direction, level)) if level.name != CLASS_DEFAULT else []
     below = "" if depth == 0 else f", below class {direction.levels[depth - 1].name}"
     text = f"class {level.name} of policy-map {level.policy}{below}"
     if level.name == CLASS_DEFAULT:
@@ -200,7 +200,7 @@ def _class_step(direction: Direction, level: Level, depth: int) -> Step:
     return Step("class", title, text, tuple(dict.fromkeys((*chosen, *matched))), values)
 
 
-def _matched(direction: Direction, level: Level) -> Iterator[Line]:
+def _match_step(direction: PolicyDirection, level: PolicyLevel) -> Iterator[ConfigurationLine]:
     class_map = direction.device.class_maps.get(level.name)
     if class_map is None:
         return
@@ -213,8 +213,8 @@ def _matched(direction: Direction, level: Level) -> Iterator[Line]:
 
 
 def _criteria_lines(
-    direction: Direction, class_map: ClassMap, criteria: tuple[Criterion, ...] | list[Criterion]
-) -> Iterator[Line]:
+    direction: PolicyDirection, class_map: ClassMap, criteria: tuple[Criterion, ...] | list[Criterion]
+) -> Iterator[ConfigurationLine]:
     for criterion in criteria:
         line = direction.lines.of_criterion(class_map.name, criterion)
         if line is not None:
@@ -223,11 +223,11 @@ def _criteria_lines(
             yield from (line for _, line in direction.entry_hits(criterion.name) if line is not None)
         nested = direction.device.class_maps.get(criterion.name or "") if criterion.type == "class_map" else None
         if nested is not None and not criterion.negate:
-            inner = nested.criteria if nested.match == "all" else _first_that_matches(direction, nested)
+            inner = nested.criteria if nested.match == "all" else _first_matching_criterion(direction, nested)
             yield from _criteria_lines(direction, nested, inner)
 
 
-def _first_that_matches(direction: Direction, class_map: ClassMap) -> list[Criterion]:
+def _first_matching_criterion(direction: PolicyDirection, class_map: ClassMap) -> list[Criterion]:
     """Return the criterion of a nested match-any class-map that the packet matches, if it is known.
 
     The engine only counts the matches of the outermost class-map.
@@ -240,7 +240,7 @@ def _first_that_matches(direction: Direction, class_map: ClassMap) -> list[Crite
     return []
 
 
-def _marking(direction: Direction, level: Level) -> Iterator[Step]:
+def _marking_step(direction: PolicyDirection, level: PolicyLevel) -> Iterator[Step]:
     for old, new in zip(level.before["set"], level.after["set"], strict=True):
         if new["packets"] == old["packets"]:
             continue
@@ -260,7 +260,7 @@ def _marking(direction: Direction, level: Level) -> Iterator[Step]:
         yield Step("marking", "Marking", text, () if line is None else (line,), taken)
 
 
-def _policing(direction: Direction, level: Level) -> Iterator[Step]:
+def _policing_step(direction: PolicyDirection, level: PolicyLevel) -> Iterator[Step]:
     old, new = level.before["police"], level.after["police"]
     if old is None or new is None:
         return
@@ -269,7 +269,7 @@ def _policing(direction: Direction, level: Level) -> Iterator[Step]:
     hit = [each for each in COLOURS if after[each[1]] and after[each[1]]["packets"] > before[each[1]]["packets"]]
     for colour, key, verb in hit:
         size = after[key]["bytes"] - before[key]["bytes"]
-        actions = _actions(direction, level, colour)
+        actions = _action_texts(direction, level, colour)
         verdict = " and ".join(_action_text(each) for each in actions) or "transmit"
         text = f"class {level.name}: the packet of {size} bytes {verb} ({verdict}); "
         text += _bucket_text(direction, level, after)
@@ -286,7 +286,7 @@ def _policing(direction: Direction, level: Level) -> Iterator[Step]:
         yield Step("police", "Policer", text, lines, values)
 
 
-def _bucket_text(direction: Direction, level: Level, police: Mapping[str, Any]) -> str:
+def _bucket_text(direction: PolicyDirection, level: PolicyLevel, police: Mapping[str, Any]) -> str:
     before, after = direction.tokens(level, "police")
     if before is None or after is None:
         return "bucket not known"
@@ -296,8 +296,8 @@ def _bucket_text(direction: Direction, level: Level, police: Mapping[str, Any]) 
     return text
 
 
-def _actions(direction: Direction, level: Level, colour: Colour) -> tuple[PoliceAction, ...]:
-    device = spelled_out(direction.device)
+def _action_texts(direction: PolicyDirection, level: PolicyLevel, colour: Colour) -> tuple[PoliceAction, ...]:
+    device = fill_in_defaults(direction.device)
     policy = device.policy_maps.get(level.policy)
     found = None if policy is None else policy.find(level.name)
     if found is None or found.police is None:

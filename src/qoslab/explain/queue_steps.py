@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from qoslab.explain.lines import Line
-from qoslab.explain.policies import Direction, Level
-from qoslab.explain.step import Step, ms
+from qoslab.explain.lines import ConfigurationLine
+from qoslab.explain.policies import PolicyDirection, PolicyLevel
+from qoslab.explain.step import Step, format_ms
 from qoslab.policy.rate import bps_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ STRATEGIES = {
 
 
 @dataclass(frozen=True)
-class _Queue:
+class _PacketQueue:
     """A queue before and after the packet."""
 
     name: str
@@ -45,17 +45,17 @@ class _Queue:
 QUEUE_COMMANDS = ("queue-limit", "fair-queue", "bandwidth", "priority", "random-detect")
 
 
-def queue_steps(direction: Direction, output: program_formats.OutputPassage) -> Iterator[Step]:
+def queue_steps(direction: PolicyDirection, output: program_formats.OutputPassage) -> Iterator[Step]:
     """Yield the steps of a packet that has reached the queues."""
-    yield from _priority(direction, output)
-    yield _queue(direction, output)
-    yield from _random_detect(direction)
+    yield from _priority_step(direction, output)
+    yield _queue_step(direction, output)
+    yield from _random_detect_step(direction)
     if output["dropped"] is None:
-        yield from _shapers(direction, output)
-        yield _ring(direction, output)
+        yield from _shaper_steps(direction, output)
+        yield _ring_step(direction, output)
 
 
-def _priority(direction: Direction, output: program_formats.OutputPassage) -> Iterator[Step]:
+def _priority_step(direction: PolicyDirection, output: program_formats.OutputPassage) -> Iterator[Step]:
     """Yield the step of the conditional policer of a priority class."""
     for level in direction.levels:
         before, after = direction.tokens(level, "priority")
@@ -75,15 +75,15 @@ def _priority(direction: Direction, output: program_formats.OutputPassage) -> It
         yield Step("priority", "Priority", text, () if line is None else (line,), values)
 
 
-def _queue(direction: Direction, output: program_formats.OutputPassage) -> Step:
+def _queue_step(direction: PolicyDirection, output: program_formats.OutputPassage) -> Step:
     """Return the step of the queue: of the packet's class, of the class-default of its policy, or of the interface."""
-    found = _own_queue(direction)
+    found = _packet_queue(direction)
     if found is None:
-        return _interface_queue(direction, output)
+        return _interface_queue_step(direction, output)
     before, after = found.before, found.after
-    size, limit = _amounts(before)
+    size, limit = _queue_amounts(before)
     joined = after["depth_packets"] > before["depth_packets"]
-    flows = "" if before["flows"] is None else f" in {_count(before['flows'], 'flow')}"
+    flows = "" if before["flows"] is None else f" in {_count_of(before['flows'], 'flow')}"
     text = f"{found.name}, {DISCIPLINES[before['discipline']]}: holds {size}{flows}, limit {limit}"
     if before.get("per_flow_limit") is not None:
         text += f", {before['per_flow_limit']} per flow"
@@ -92,7 +92,7 @@ def _queue(direction: Direction, output: program_formats.OutputPassage) -> Step:
     lines = [direction.lines.of_class(found.policy, found.owner, each) for each in QUEUE_COMMANDS]
     known = [each for each in lines if each is not None]
     if not any(each.text.startswith("queue-limit") for each in known):
-        known.append(Line(0, f"queue limit {limit}"))
+        known.append(ConfigurationLine(0, f"queue limit {limit}"))
     values = {
         "class": found.owner,
         "discipline": before["discipline"],
@@ -104,24 +104,26 @@ def _queue(direction: Direction, output: program_formats.OutputPassage) -> Step:
     return Step("queue", "Queue", text, tuple(known), values)
 
 
-def _own_queue(direction: Direction) -> _Queue | None:
+def _packet_queue(direction: PolicyDirection) -> _PacketQueue | None:
     """Return the queue of a packet: the shared queue of priority classes, else that of the innermost class that has one
     or shares the queue of the class-default next to it.
     """
-    shared = (_shared_priority(level) for level in reversed(direction.levels))
+    shared = (_shared_priority_queue(level) for level in reversed(direction.levels))
     if (found := next((each for each in shared if each is not None), None)) is not None:
         return found
     for level in reversed(direction.levels):
         if level.before["queue"] is not None and level.after["queue"] is not None:
-            return _Queue(f"class {level.name}", level.policy, level.name, level.before["queue"], level.after["queue"])
+            return _PacketQueue(
+                f"class {level.name}", level.policy, level.name, level.before["queue"], level.after["queue"]
+            )
         before, after = (policy["classes"][-1] for policy in level.around)
         if before["queue"] is not None and after["queue"] is not None:
             name = f"that of {before['name']}, because class {level.name} has no queue"
-            return _Queue(name, level.policy, before["name"], before["queue"], after["queue"])
+            return _PacketQueue(name, level.policy, before["name"], before["queue"], after["queue"])
     return None
 
 
-def _shared_priority(level: Level) -> _Queue | None:
+def _shared_priority_queue(level: PolicyLevel) -> _PacketQueue | None:
     """Return the queue that the priority classes of a policy-map share, at the level of a class."""
     own = level.before["priority"]
     if own is None:
@@ -132,39 +134,39 @@ def _shared_priority(level: Level) -> _Queue | None:
         return None
     name = f"priority level {wanted} of policy-map {level.policy}"
     common = {"discipline": "fifo", "flows": None}
-    return _Queue(name, level.policy, level.name, {**common, **before[0]}, {**common, **after[0]})
+    return _PacketQueue(name, level.policy, level.name, {**common, **before[0]}, {**common, **after[0]})
 
 
-def _count(number: int, name: str) -> str:
+def _count_of(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
-def _amounts(queue: Mapping[str, Any]) -> tuple[str, str]:
+def _queue_amounts(queue: Mapping[str, Any]) -> tuple[str, str]:
     """Return the depth and the limit of a queue in the unit of the limit."""
     if queue["limit_bytes"] is None or queue["limit_packets"]:
-        return _count(queue["depth_packets"], "packet"), f"{queue['limit_packets']} packets"
+        return _count_of(queue["depth_packets"], "packet"), f"{queue['limit_packets']} packets"
     typed = ""
     if queue["limit_ms"] is not None:
         typed = f" ({queue['limit_ms']} ms)"
     elif queue["limit_us"] is not None:
         typed = f" ({queue['limit_us']} us)"
     return (
-        f"{_count(queue['depth_packets'], 'packet')} of {queue['depth_bytes']} bytes",
+        f"{_count_of(queue['depth_packets'], 'packet')} of {queue['depth_bytes']} bytes",
         f"{queue['limit_bytes']} bytes{typed}",
     )
 
 
-def _interface_queue(direction: Direction, output: program_formats.OutputPassage) -> Step:
+def _interface_queue_step(direction: PolicyDirection, output: program_formats.OutputPassage) -> Step:
     before, after = direction.before["interface"]["queue"], direction.after["interface"]["queue"]
     port = direction.interface.parent or direction.interface.name
     joined = after["depth"] > before["depth"]
-    size, limit = _count(before["depth"], "packet"), f"{before['limit']} packets"
+    size, limit = _count_of(before["depth"], "packet"), f"{before['limit']} packets"
     text = f"{port}, {STRATEGIES[before['strategy']]}: holds {size}, limit {limit}"
     if output["dropped"] is None:
         text += f"; position {before['depth'] + 1}" if joined else "; it goes straight to the transmit ring"
     commands = ("hold-queue", "fair-queue", "priority-group", "custom-queue-list")
     lines = [direction.lines.of_interface(port, each) for each in commands]
-    known = [each for each in lines if each is not None] or [Line(0, f"queue limit {limit}")]
+    known = [each for each in lines if each is not None] or [ConfigurationLine(0, f"queue limit {limit}")]
     values = {
         "interface": port,
         "discipline": before["strategy"],
@@ -175,7 +177,7 @@ def _interface_queue(direction: Direction, output: program_formats.OutputPassage
     return Step("queue", "Queue", text, tuple(known), values)
 
 
-def _random_detect(direction: Direction) -> Iterator[Step]:
+def _random_detect_step(direction: PolicyDirection) -> Iterator[Step]:
     for level in direction.levels:
         red = level.before["random_detect"]
         if red is None:
@@ -183,7 +185,7 @@ def _random_detect(direction: Direction) -> Iterator[Step]:
         line = direction.lines.of_class(level.policy, level.name, "random-detect")
         unit = "bytes" if red["in_bytes"] else "packets"
         text = f"class {level.name}: mean depth {red['mean_depth']:.1f} {unit}"
-        row = _red_row(level)
+        row = _counted_red_row(level)
         if row is not None:
             text += (
                 f"; {red['basis']} {row['value']}: minimum {row['min']}, maximum {row['max']}, 1/{row['denominator']}"
@@ -192,7 +194,7 @@ def _random_detect(direction: Direction) -> Iterator[Step]:
         yield Step("random_detect", "WRED", text, () if line is None else (line,), values)
 
 
-def _red_row(level: Level) -> program_formats.RandomDetectRow | None:
+def _counted_red_row(level: PolicyLevel) -> program_formats.RandomDetectRow | None:
     """Return the row of random-detect thresholds that counted the packet."""
     before, after = level.before["random_detect"], level.after["random_detect"]
     if before is None or after is None:
@@ -206,7 +208,7 @@ def _red_row(level: Level) -> program_formats.RandomDetectRow | None:
     return next((each for each in after["classes"] if count(each) > count(known.get(each["value"]))), None)
 
 
-def _shapers(direction: Direction, output: program_formats.OutputPassage) -> Iterator[Step]:
+def _shaper_steps(direction: PolicyDirection, output: program_formats.OutputPassage) -> Iterator[Step]:
     """Yield the steps of the shapers of the classes, and of packets that already wait for them."""
     for level in reversed(direction.levels):
         before, after = level.before["shape"], level.after["shape"]
@@ -222,16 +224,16 @@ def _shapers(direction: Direction, output: program_formats.OutputPassage) -> Ite
         yield Step("shape", "Shaper", text, () if line is None else (line,), values)
 
 
-def _ring(direction: Direction, output: program_formats.OutputPassage) -> Step:
+def _ring_step(direction: PolicyDirection, output: program_formats.OutputPassage) -> Step:
     port = direction.interface.parent or direction.interface.name
     ring, interface = direction.before["interface"]["tx_ring"], direction.before["interface"]
-    line_ns = _line_ns(output, interface["line_rate_bps"])
+    line_ns = _serialisation_ns(output, interface["line_rate_bps"])
     text = f"{ring['depth']} of {ring['limit']} in the ring; {bps_text(interface['line_rate_bps'])} line: "
-    text += f"{output['came']['line_bytes']} bytes take {ms(line_ns)}"
+    text += f"{output['came']['line_bytes']} bytes take {format_ms(line_ns)}"
     sent = output["sent_ns"]
     if sent is not None and direction.interface.kind != "ATM":
         came = direction.passage.found["at_ns"]
-        text += f"; starts {ms(max(sent - came - line_ns, 0))} after arrival"
+        text += f"; starts {format_ms(max(sent - came - line_ns, 0))} after arrival"
     line = direction.lines.of_interface(port, "tx-ring-limit")
     rate = direction.lines.of_interface(port, "clock rate", "speed")
     known = tuple(each for each in (line, rate) if each is not None)
@@ -239,5 +241,5 @@ def _ring(direction: Direction, output: program_formats.OutputPassage) -> Step:
     return Step("line", "Ring and line", text, known, values)
 
 
-def _line_ns(output: program_formats.OutputPassage, rate_bps: int) -> int:
+def _serialisation_ns(output: program_formats.OutputPassage, rate_bps: int) -> int:
     return -(-output["came"]["line_bytes"] * 8 * 10**9 // rate_bps)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from qoslab.explain.ask import Passage
-from qoslab.explain.lines import Line
-from qoslab.explain.policies import Direction, policy_steps, step_of
+from qoslab.explain.ask import RouterPassage
+from qoslab.explain.lines import ConfigurationLine
+from qoslab.explain.policies import PolicyDirection, marks_step, policy_steps
 from qoslab.explain.queue_steps import queue_steps
-from qoslab.explain.step import Step, marks_text, ms
+from qoslab.explain.step import Step, format_ms, marks_text
 from qoslab.ios.commands.class_map import match_line
 from qoslab.ios.model.mtu import ip_mtu, ipv6_mtu
 
@@ -31,7 +31,7 @@ REASONS = {
     "lost": "it was lost on the link",
 }
 """Text for each drop reason in the counters."""
-DECIDING = {
+STEP_OF_REASON = {
     "police": "police",
     "denied": "access_list",
     "tail": "queue",
@@ -42,7 +42,7 @@ DECIDING = {
     "aqm": "queue",
 }
 """Kind of the step that drops a packet, by reason."""
-ENDS = {
+FINAL_STEPS = {
     "received": "for the router itself: it goes to the control plane; no output policy applies",
     "no_route": "dropped: no route to the destination",
     "null_route": "dropped: the route leads to Null0",
@@ -89,32 +89,32 @@ class Trace:
         }
 
 
-def trace(passage: Passage, state: str) -> Trace:
+def trace_packet(passage: RouterPassage, state: str) -> Trace:
     """Return the steps of a packet."""
     found = passage.found
-    steps = list(_steps(passage))
-    steps.append(_verdict(passage, {each.name: each for each in _directions(passage)}, steps))
-    result, reason = _result(found)
-    classes = {each.name: each.classes for each in _directions(passage)}
+    steps = list(_passage_steps(passage))
+    steps.append(_verdict_step(passage, {each.name: each for each in _policy_directions(passage)}, steps))
+    result, reason = _result_text(found)
+    classes = {each.name: each.classes for each in _policy_directions(passage)}
     return Trace(
         passage.subject.label or passage.subject.name,
         passage.subject.title,
         str(passage.packet),
         state,
-        (*passage.subject.notes, *_undecided(passage), *_too_long(passage)),
+        (*passage.subject.notes, *_undecided_class_notes(passage), *_mtu_problem(passage)),
         tuple(steps),
         result,
         reason,
         found["at_ns"],
-        _departure(found),
+        _departure_time(found),
         {name: each for name, each in classes.items() if each},
     )
 
 
-def _undecided(passage: Passage) -> Iterator[str]:
+def _undecided_class_notes(passage: RouterPassage) -> Iterator[str]:
     """Yield the classes before the packet's class whose match lines are undecided here."""
     device = passage.subject.device
-    for direction in _directions(passage):
+    for direction in _policy_directions(passage):
         for level in direction.levels:
             for each in device.policy_maps[level.policy].classes:
                 if each.name == level.name:
@@ -129,10 +129,10 @@ def _undecided(passage: Passage) -> Iterator[str]:
                     )
 
 
-def _too_long(passage: Passage) -> Iterator[str]:
+def _mtu_problem(passage: RouterPassage) -> Iterator[str]:
     """Yield the output interface if its MTU is smaller than the packet: the engine does not fragment."""
     packet = passage.packet
-    for direction in _directions(passage):
+    for direction in _policy_directions(passage):
         mtu = (ip_mtu if packet.source.version == 4 else ipv6_mtu)(direction.device, direction.interface)
         if direction.name == "output" and packet.length > mtu:
             yield (
@@ -141,7 +141,7 @@ def _too_long(passage: Passage) -> Iterator[str]:
             )
 
 
-def _result(found: program_formats.Explanation) -> tuple[str, str]:
+def _result_text(found: program_formats.Explanation) -> tuple[str, str]:
     input_, output = found["input"], found["output"]
     match found["end"]:
         case "sent":
@@ -156,7 +156,7 @@ def _result(found: program_formats.Explanation) -> tuple[str, str]:
             return end, ""
 
 
-def _departure(found: program_formats.Explanation) -> int | None:
+def _departure_time(found: program_formats.Explanation) -> int | None:
     output = found["output"]
     if output is None or found["end"] != "sent":
         return None
@@ -164,39 +164,39 @@ def _departure(found: program_formats.Explanation) -> int | None:
     return None if sent is None else sent - found["at_ns"]
 
 
-def _directions(passage: Passage) -> Iterator[Direction]:
+def _policy_directions(passage: RouterPassage) -> Iterator[PolicyDirection]:
     found = passage.found
     if found["input"] is not None and passage.input is not None:
-        yield Direction(passage, "input", passage.input, found["input"]["before"], found["input"]["after"])
+        yield PolicyDirection(passage, "input", passage.input, found["input"]["before"], found["input"]["after"])
     route = passage.route
     if found["output"] is not None and route is not None and route.interface is not None:
-        yield Direction(passage, "output", route.interface, found["output"]["before"], found["output"]["after"])
+        yield PolicyDirection(passage, "output", route.interface, found["output"]["before"], found["output"]["after"])
 
 
-def _steps(passage: Passage) -> Iterator[Step]:
+def _passage_steps(passage: RouterPassage) -> Iterator[Step]:
     found = passage.found
-    directions = {each.name: each for each in _directions(passage)}
-    yield _came(passage)
+    directions = {each.name: each for each in _policy_directions(passage)}
+    yield _arrival_step(passage)
     came = found["input"]
     if came is not None and "input" in directions:
-        yield from _admission(directions["input"], came["dropped"])
+        yield from _admission_steps(directions["input"], came["dropped"])
         yield from policy_steps(directions["input"])
         if came["came"] != came["went"]:
-            yield step_of("marked", "Marks after input", marks_text(came["came"], came["went"]), came["went"])
+            yield marks_step("marked", "Marks after input", marks_text(came["came"], came["went"]), came["went"])
     if found["end"] != "dropped_at_input":
-        yield _routed(passage)
+        yield _routing_step(passage)
     left = found["output"]
     if left is not None and "output" in directions:
         direction = directions["output"]
-        yield from _admission(direction, left["dropped"])
+        yield from _admission_steps(direction, left["dropped"])
         yield from policy_steps(direction)
         if left["left"] is not None and left["left"] != left["came"]:
-            yield step_of("marked", "Marks after output", marks_text(left["came"], left["left"]), left["left"])
+            yield marks_step("marked", "Marks after output", marks_text(left["came"], left["left"]), left["left"])
         if left["dropped"] not in ("police", "denied", "disabled"):
             yield from queue_steps(direction, left)
 
 
-def _came(passage: Passage) -> Step:
+def _arrival_step(passage: RouterPassage) -> Step:
     subject, name = passage.subject, passage.input
     if name is None:
         text = f"{passage.input_reason}; no input policy is applied, give --from INTERFACE"
@@ -204,11 +204,15 @@ def _came(passage: Passage) -> Step:
     version = "ip" if passage.packet.source.version == 4 else "ipv6"
     line = subject.lines.of_interface(name, f"{version} address", "service-policy input")
     return Step(
-        "input_interface", "Input interface", f"{name} ({passage.input_reason})", _some(line), {"interface": name}
+        "input_interface",
+        "Input interface",
+        f"{name} ({passage.input_reason})",
+        _lines_or_none(line),
+        {"interface": name},
     )
 
 
-def _routed(passage: Passage) -> Step:
+def _routing_step(passage: RouterPassage) -> Step:
     route, end = passage.route, passage.found["end"]
     destination = passage.packet.destination
     if end == "received":
@@ -226,10 +230,10 @@ def _routed(passage: Passage) -> Step:
         via = "" if route.next_hop is None else f" via {route.next_hop}"
         text = f"{route.prefix}{via}, output interface {route.interface}"
     values = {"prefix": str(route.prefix), "interface": route.interface}
-    return Step("route", "Route", text, _some(route.line), values)
+    return Step("route", "Route", text, _lines_or_none(route.line), values)
 
 
-def _admission(direction: Direction, dropped: str | None) -> Iterator[Step]:
+def _admission_steps(direction: PolicyDirection, dropped: str | None) -> Iterator[Step]:
     """Yield the steps before a policy: access lists that filter the interface, and `rate-limit`."""
     name = direction.name
     word = "in" if name == "input" else "out"
@@ -252,10 +256,10 @@ def _admission(direction: Direction, dropped: str | None) -> Iterator[Step]:
         elif group not in direction.device.access_lists:
             text = f"access list {group} is not configured and permits everything"
         yield Step("access_list", f"Access list {word}", text, (*applied, *entry), {"access_list": group})
-    yield from _rate_limits(direction)
+    yield from _rate_limit_steps(direction)
 
 
-def _rate_limits(direction: Direction) -> Iterator[Step]:
+def _rate_limit_steps(direction: PolicyDirection) -> Iterator[Step]:
     key = "rate_limit_input" if direction.name == "input" else "rate_limit_output"
     before = direction.before["interface"]["rate_limit_input" if key == "rate_limit_input" else "rate_limit_output"]
     after = direction.after["interface"]["rate_limit_input" if key == "rate_limit_input" else "rate_limit_output"]
@@ -270,28 +274,30 @@ def _rate_limits(direction: Direction) -> Iterator[Step]:
         yield Step("rate_limit", "Rate limit", text, tuple(lines[index : index + 1]), {"colour": word})
 
 
-def _verdict(passage: Passage, directions: dict[str, Direction], steps: list[Step]) -> Step:
+def _verdict_step(passage: RouterPassage, directions: dict[str, PolicyDirection], steps: list[Step]) -> Step:
     found = passage.found
-    result, reason = _result(found)
-    if found["end"] in ENDS:
+    result, reason = _result_text(found)
+    if found["end"] in FINAL_STEPS:
         line = None if passage.route is None else passage.route.line
-        return Step("verdict", "Verdict", ENDS[found["end"]], _some(line), {"result": result, "reason": reason})
+        return Step(
+            "verdict", "Verdict", FINAL_STEPS[found["end"]], _lines_or_none(line), {"result": result, "reason": reason}
+        )
     if result == "dropped":
         direction = directions["output" if found["end"] == "dropped_at_output" else "input"]
         text = f"dropped at the {direction.name} of {direction.interface.name}: {REASONS[reason]}"
-        deciding = [each for each in steps if each.key == DECIDING.get(reason)]
+        deciding = [each for each in steps if each.key == STEP_OF_REASON.get(reason)]
         owner = deciding[-1].values.get("class") if deciding else None
         text += f" (class {owner})" if owner else ""
         lines = deciding[-1].lines if deciding else ()
         return Step("verdict", "Verdict", text, lines, {"result": result, "reason": reason})
-    after = _departure(found) or 0
+    after = _departure_time(found) or 0
     output = found["output"]
     if output is not None and output["sent_ns"] is None:
-        text = f"sent; it reaches the other end {ms(after)} after arrival (the delay of the link varies)"
+        text = f"sent; it reaches the other end {format_ms(after)} after arrival (the delay of the link varies)"
     else:
-        text = f"sent; its last bit is on the wire {ms(after)} after arrival"
+        text = f"sent; its last bit is on the wire {format_ms(after)} after arrival"
     return Step("verdict", "Verdict", text, values={"result": result, "departure_ns": after})
 
 
-def _some(line: Line | None) -> tuple[Line, ...]:
+def _lines_or_none(line: ConfigurationLine | None) -> tuple[ConfigurationLine, ...]:
     return () if line is None else (line,)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from qoslab.explain.lines import Line
+from qoslab.explain.lines import ConfigurationLine
 from qoslab.explain.packet import dscp_name
-from qoslab.policy.rate import number
+from qoslab.policy.rate import format_number
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -21,7 +21,7 @@ class Step:
     """Stable identifier of the kind of decision."""
     title: str
     text: str
-    lines: tuple[Line, ...] = ()
+    lines: tuple[ConfigurationLine, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
     """The decision as plain values, for JSON."""
 
@@ -31,18 +31,22 @@ class Step:
         return {"step": place, "kind": self.key, "title": self.title, "text": self.text, **self.values, "lines": lines}
 
 
-def ms(nanoseconds: int) -> str:
+def format_ms(nanoseconds: int) -> str:
     """Format a time as microseconds, milliseconds or seconds."""
     if nanoseconds >= 10**9:
-        return f"{number(nanoseconds / 1e9, 5)} s"
-    return f"{number(nanoseconds / 1e6, 5)} ms" if nanoseconds >= 10**6 else f"{number(nanoseconds / 1e3, 4)} µs"
+        return f"{format_number(nanoseconds / 1e9, 5)} s"
+    return (
+        f"{format_number(nanoseconds / 1e6, 5)} ms"
+        if nanoseconds >= 10**6
+        else f"{format_number(nanoseconds / 1e3, 4)} µs"
+    )
 
 
 def marks_text(old: program_formats.Marks, new: program_formats.Marks) -> str:
     """Return the changed marks as text."""
     parts = []
     if old["dscp"] != new["dscp"]:
-        parts.append(f"DSCP {_dscp(old['dscp'])} -> {_dscp(new['dscp'])}")
+        parts.append(f"DSCP {_dscp_text(old['dscp'])} -> {_dscp_text(new['dscp'])}")
     if old["ecn"] != new["ecn"]:
         parts.append(f"ECN {old['ecn']} -> {new['ecn']}")
     if old["cos"] != new["cos"]:
@@ -54,6 +58,6 @@ def marks_text(old: program_formats.Marks, new: program_formats.Marks) -> str:
     return ", ".join(parts) or "unchanged"
 
 
-def _dscp(value: int) -> str:
+def _dscp_text(value: int) -> str:
     name = dscp_name(value)
     return name if name == str(value) else f"{name} ({value})"

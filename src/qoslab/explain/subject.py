@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
 
 from qoslab.errors import UserError
-from qoslab.explain.lines import Line, Lines
+from qoslab.explain.lines import ConfigurationLine, ConfigurationLines
 from qoslab.explain.packet import IpAddress, Packet
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device, Interface
@@ -20,7 +20,12 @@ from qoslab.model.framing import Framing
 from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS, EVERYWHERE
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.ignored import ignored_lines
-from qoslab.policy.pasted_configuration import Attachment, Configuration, below_shaped_ports, outermost
+from qoslab.policy.pasted_configuration import (
+    Attachment,
+    Configuration,
+    outermost_policies,
+    policies_below_shaped_ports,
+)
 from qoslab.simulation.scenario import FORMAT
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 IpNetwork = IPv4Network | IPv6Network
 ROUTER = "R1"
 """Name of the pasted router in its scenario."""
-ASSUMED = "GigabitEthernet0/0"
+ASSUMED_INTERFACE = "GigabitEthernet0/0"
 """Interface for a policy-map that the configuration does not attach."""
 GIGABIT_BPS = 10**9
 LONG_NS = 10**14
@@ -44,7 +49,7 @@ class Route:
     interface: str | None
     """Full name of the output interface; None drops the packet."""
     next_hop: IpAddress | None = None
-    line: Line | None = None
+    line: ConfigurationLine | None = None
     connected: bool = False
     chosen: str = ""
     """Reason for an output interface that is not from a route."""
@@ -58,7 +63,7 @@ class Subject:
     title: str
     """Description of the source of the configuration."""
     device: Device
-    lines: Lines
+    lines: ConfigurationLines
     scenario: program_formats.Scenario
     ports: tuple[str, ...]
     """Ports with a link."""
@@ -92,7 +97,7 @@ class Subject:
                 interface = None
             yield Route(prefix, interface, next_hop, self._route_line(prefix))
 
-    def _route_line(self, prefix: IpNetwork) -> Line | None:
+    def _route_line(self, prefix: IpNetwork) -> ConfigurationLine | None:
         version = "ip" if prefix.version == 4 else "ipv6"
         start = f"{prefix.network_address} {prefix.netmask}" if prefix.version == 4 else str(prefix)
         lines = self.lines.global_lines(f"{version} route")
@@ -124,7 +129,7 @@ class Subject:
         return {"interface": interface.parent or interface.name, "vlan": vlan}
 
 
-def nearest(routes: Sequence[Route], address: IpAddress) -> int | None:
+def longest_prefix_route(routes: Sequence[Route], address: IpAddress) -> int | None:
     """Return the index of the route with the longest prefix that contains an address; the first of equal ones."""
     fitting = [index for index, each in enumerate(routes) if address in each.prefix]
     return max(fitting, key=lambda index: (routes[index].prefix.prefixlen, -index), default=None)
@@ -139,41 +144,43 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
         )
     notes = [
         f"line {at.line}: the shaper of the port of {at.interface} is not modelled with policies below it"
-        for at in below_shaped_ports(configuration)
+        for at in policies_below_shaped_ports(configuration)
     ]
-    configuration = replace(configuration, reading=replace(configuration.reading, device=_device(configuration)))
+    configuration = replace(
+        configuration, reading=replace(configuration.reading, device=_without_missing_policies(configuration))
+    )
     device = configuration.device
-    _attach_anywhere(configuration, device, rate_bps, notes)
+    _attach_to_assumed_interface(configuration, device, rate_bps, notes)
     config = compile_device(device)
     engine = engine_config(config)
     ports = tuple(config["interfaces"])
     nodes: dict[str, program_formats.NodeConfig] = {ROUTER: {"kind": "router", "configuration": engine}}
-    nodes |= {_peer(number): {"kind": "router"} for number in range(len(ports))}
+    nodes |= {_peer_address(number): {"kind": "router"} for number in range(len(ports))}
     scenario: program_formats.Scenario = {
         "format": FORMAT,
         "seed": 1,
         "drain_ns": LONG_NS,
         "sample_ns": LONG_NS,
         "nodes": nodes,
-        "links": [_link(configuration, number, port, rate_bps) for number, port in enumerate(ports)],
+        "links": [_scenario_link(configuration, number, port, rate_bps) for number, port in enumerate(ports)],
         "flows": [],
     }
     release = f", release {configuration.release}" if configuration.release else ""
     title = f"{source}, {GENERATIONS[device.generation].title}{release}"
-    notes += _notes(configuration, source)
-    lines = Lines(device, [("", configuration.reading)])
-    partial = _partial(configuration, device)
+    notes += _omission_notes(configuration, source)
+    lines = ConfigurationLines(device, [("", configuration.reading)])
+    partial = _may_have_other_routes(configuration, device)
     return Subject(ROUTER, title, device, lines, scenario, ports, notes, partial, device.hostname)
 
 
-def _partial(configuration: Configuration, device: Device) -> bool:
+def _may_have_other_routes(configuration: Configuration, device: Device) -> bool:
     """Return whether the router may have routes that are not in the configuration."""
     # A route over a tunnel or a dialer is not read, or not in the table.
     unread = any(each.text.startswith(("router ", "ip route ", "ipv6 route ")) for each in configuration.reading.unread)
     return unread or not device.routes or len(installable_routes(device)) < len(device.routes)
 
 
-def _notes(configuration: Configuration, source: str) -> Iterator[str]:
+def _omission_notes(configuration: Configuration, source: str) -> Iterator[str]:
     """Yield the omitted parts of a configuration."""
     for each in configuration.attachments:
         if each.refused:
@@ -186,10 +193,10 @@ def _notes(configuration: Configuration, source: str) -> Iterator[str]:
         yield f"unread or undecided QoS lines: {first}{more}; `qoslab policy {source}` lists them"
 
 
-def _device(configuration: Configuration) -> Device:
+def _without_missing_policies(configuration: Configuration) -> Device:
     """Return the device without references to policy-maps that are missing in the configuration."""
     device = deepcopy(configuration.device)
-    for at in below_shaped_ports(configuration):
+    for at in policies_below_shaped_ports(configuration):
         device.interfaces[at.interface].service_policy_output = at.policy
         device.interfaces[at.interface.partition(".")[0]].service_policy_output = None
     for interface in device.interfaces.values():
@@ -206,12 +213,14 @@ def _device(configuration: Configuration) -> Device:
     return device
 
 
-def _attach_anywhere(configuration: Configuration, device: Device, rate_bps: int | None, notes: list[str]) -> None:
+def _attach_to_assumed_interface(
+    configuration: Configuration, device: Device, rate_bps: int | None, notes: list[str]
+) -> None:
     """Attach the outermost policy-map of a configuration that attaches none, and add a note."""
     interfaces = device.interfaces.values()
     if any(each.service_policy_input or each.service_policy_output for each in interfaces) or device.policy_maps == {}:
         return
-    outer = outermost(device) or list(device.policy_maps)
+    outer = outermost_policies(device) or list(device.policy_maps)
     where = next((each for each in configuration.attachments if each.policy in device.policy_maps), None)
     policy = outer[0] if where is None else where.policy
     if where is None and len(outer) > 1:
@@ -219,9 +228,9 @@ def _attach_anywhere(configuration: Configuration, device: Device, rate_bps: int
             f"found {len(outer)} policy-maps and no service-policy on an interface: {', '.join(outer)}",
             hint="add the interface with its `service-policy output` line",
         )
-    interface = device.interfaces.setdefault(ASSUMED, Interface(ASSUMED))
-    if ASSUMED not in device.hardware.interfaces:
-        device.hardware = replace(device.hardware, interfaces=(*device.hardware.interfaces, ASSUMED))
+    interface = device.interfaces.setdefault(ASSUMED_INTERFACE, Interface(ASSUMED_INTERFACE))
+    if ASSUMED_INTERFACE not in device.hardware.interfaces:
+        device.hardware = replace(device.hardware, interfaces=(*device.hardware.interfaces, ASSUMED_INTERFACE))
     known = None if where is None or rate_bps is not None else where.bandwidth_kbps
     interface.bandwidth_kbps = known or max((rate_bps or GIGABIT_BPS) // 1000, 1)
     if where is not None and where.direction == "input":
@@ -229,14 +238,14 @@ def _attach_anywhere(configuration: Configuration, device: Device, rate_bps: int
     else:
         interface.service_policy_output = policy
     reason = "no interface has it" if where is None else f"packets of {where.interface} are not modelled"
-    notes.append(f"{reason}: policy-map {policy} is assumed to be on {ASSUMED}")
+    notes.append(f"{reason}: policy-map {policy} is assumed to be on {ASSUMED_INTERFACE}")
 
 
-def _peer(number: int) -> str:
+def _peer_address(number: int) -> str:
     return f"peer {number}"
 
 
-def _link(configuration: Configuration, number: int, port: str, rate_bps: int | None) -> program_formats.Link:
+def _scenario_link(configuration: Configuration, number: int, port: str, rate_bps: int | None) -> program_formats.Link:
     """Return the link of a port, with addresses of no real network (RFC 2544), as only its routes matter."""
     device = configuration.device
     interface = device.with_circuit(port)
@@ -250,16 +259,16 @@ def _link(configuration: Configuration, number: int, port: str, rate_bps: int | 
         framing = "aal5snap"
     network = f"198.{18 + number // 16_384}.{number % 16_384 // 64}"
     first = number % 64 * 4 + 1
-    ends = ((ROUTER, port, first), (_peer(number), "link", first + 1))
+    ends = ((ROUTER, port, first), (_peer_address(number), "link", first + 1))
     return {
         "name": port,
-        "rate_bps": _rate_bps(configuration, device.interfaces[port], rate_bps),
+        "rate_bps": _line_rate_bps(configuration, device.interfaces[port], rate_bps),
         "framing": framing,
         "ends": [{"node": node, "interface": name, "address": f"{network}.{last}/30"} for node, name, last in ends],
     }
 
 
-def _rate_bps(configuration: Configuration, interface: Interface, rate_bps: int | None) -> int:
+def _line_rate_bps(configuration: Configuration, interface: Interface, rate_bps: int | None) -> int:
     """Return the line rate of a port, as in `qoslab policy`."""
     speed = configuration.speed_mbps(interface.name)
     at = Attachment(interface.name, "output", "", 0)
@@ -269,6 +278,6 @@ def _rate_bps(configuration: Configuration, interface: Interface, rate_bps: int 
     return max(round(found.bps), 1) if found.known else GIGABIT_BPS
 
 
-def led_to(packet: Packet, interface: str, reason: str) -> list[Route]:
+def route_all_to(packet: Packet, interface: str, reason: str) -> list[Route]:
     """Return a table that routes all packets to one interface."""
     return [Route(EVERYWHERE[packet.source.version], interface, chosen=reason)]

@@ -31,7 +31,7 @@ class Layer:
     packages: tuple[str, ...]
 
 
-def layers(page: str) -> list[Layer]:
+def read_layers(page: str) -> list[Layer]:
     """Return the layers of the page's tables, top first as in the drawing. Raise ValueError if there are none."""
     section = page.partition(f"{HEADING}\n")[2].partition("\n## ")[0]
     found = []
@@ -50,15 +50,15 @@ def run_path(page: str) -> list[str]:
     return re.findall(r"`([a-z_]+)`", line)
 
 
-def drawing(page: str) -> str:
+def draw_architecture(page: str) -> str:
     """Return the drawing as SVG: a bar for each layer, and numbers along the path of a run."""
-    bands = layers(page)
+    bands = read_layers(page)
     steps = {name: number for number, name in enumerate(run_path(page), 1)}
     if lost := set(steps) - {name for layer in bands for name in layer.packages}:
         raise ValueError(f"{PATH} names {', '.join(sorted(lost))}, expected packages that are in the tables")
     body, y = [], GAP
     for layer in bands:
-        boxes, height = _boxes(layer, steps, y + GAP)
+        boxes, height = _layer_boxes(layer, steps, y + GAP)
         body.append(f'<rect class="band" x="0" y="{y}" width="{WIDTH}" height="{height + 2 * GAP}"/>')
         body.append(f'<text class="layer" x="{GAP}" y="{y + GAP + 19}">{escape(layer.title)}</text>')
         body += boxes
@@ -69,7 +69,7 @@ def drawing(page: str) -> str:
     return "\n".join([head, f"<title>{described}</title>", f"<style>{STYLE}</style>", ground, *body, "</svg>"]) + "\n"
 
 
-def _boxes(layer: Layer, steps: dict[str, int], top: int) -> tuple[list[str], int]:
+def _layer_boxes(layer: Layer, steps: dict[str, int], top: int) -> tuple[list[str], int]:
     """Return the boxes of a layer, in as many rows as necessary, and their height in pixels."""
     found: list[str] = []
     x, y = LABEL_WIDTH, top
@@ -77,12 +77,12 @@ def _boxes(layer: Layer, steps: dict[str, int], top: int) -> tuple[list[str], in
         width = len(name) * CHARACTER + 2 * GAP
         if x + width > WIDTH - GAP:
             x, y = LABEL_WIDTH, y + BOX_HEIGHT + GAP
-        found += _box(name, steps.get(name), x, y, width)
+        found += _box_svg(name, steps.get(name), x, y, width)
         x += width + GAP
     return found, y + BOX_HEIGHT - top
 
 
-def _box(name: str, step: int | None, x: int, y: int, width: int) -> Iterator[str]:
+def _box_svg(name: str, step: int | None, x: int, y: int, width: int) -> Iterator[str]:
     kind = "box" if step is None else "step"
     yield f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{BOX_HEIGHT}" rx="4"/>'
     yield f'<text x="{x + GAP}" y="{y + 19}">{escape(name)}</text>'

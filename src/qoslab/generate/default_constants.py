@@ -18,15 +18,15 @@ _CONSTANT = re.compile(r"((?:^/// .*\n)+)^pub const (\w+): [^=]+ = ([\d_]+|[(\[]
 _TUPLES = str.maketrans("[]", "()")
 
 
-def figures_module(top: Path) -> str:
+def defaults_module(top: Path) -> str:
     """Return the module, with the engine's comment on each value."""
     found = _CONSTANT.findall((top / SOURCE).read_text(encoding="utf-8"))
     return HEADING + "".join(
-        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring(text)}\n" for text, name, value in found
+        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring_lines(text)}\n" for text, name, value in found
     )
 
 
-def _docstring(text: str) -> str:
+def _docstring_lines(text: str) -> str:
     # [`NAME`] is a link in Rust, \[ a bracket that is none.
     text = re.sub(r"\[(`\w+`)\]", r"\1", " ".join(text.replace("/// ", "").split()))
     text = text.replace("\\[", "[").replace("\\]", "]")

@@ -17,24 +17,24 @@ from qoslab.model.run_figures import Key, RunFigure
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellSummary, tables
 from qoslab.results.baselines import Baseline, otherwise
-from qoslab.run.provenance import digest
+from qoslab.run.provenance import configuration_digest
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep, published_figures
 
 
-def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
+def find_outdated(baseline: Baseline, file: Path) -> Iterator[str]:
     """Yield the changes of an experiment file since the baseline's run as text; nothing without such a file.
 
     Changes of the measurement require a new run. Expectations count as changed if they are new or removed, have other
-    bounds, or relate differently to the published value. Changed wording does not count: `with_present_remarks` updates
+    bounds, or relate differently to the published value. Changed wording does not count: `update_remarks` updates
     it.
     """
     if not file.exists():
         return
-    experiment, configurations, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
+    experiment, configurations, expected = _current_state(file, file.read_bytes(), baseline.manifest.lab)
     if parts := list(otherwise(experiment, configurations, baseline.manifest)):
         yield f"settings that changed: {', '.join(parts)}"
-    before = _expected(baseline.rows)
+    before = _expected_rows(baseline.rows)
     both = [(row, before[key]) for key, row in expected.items() if key in before]
     counts = {
         "new": len(expected) - len(both),
@@ -46,11 +46,11 @@ def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
         yield f"expectations: {', '.join(found)}"
 
 
-def with_present_remarks(baseline: Baseline, file: Path) -> Baseline:
+def update_remarks(baseline: Baseline, file: Path) -> Baseline:
     """Return the baseline with the explanations of the current experiment file, if the expectation is unchanged."""
     if not file.exists():
         return baseline
-    _, _, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
+    _, _, expected = _current_state(file, file.read_bytes(), baseline.manifest.lab)
 
     def present(row: RunFigure) -> RunFigure:
         now = expected.get(row.key)
@@ -61,7 +61,7 @@ def with_present_remarks(baseline: Baseline, file: Path) -> Baseline:
 
 
 @lru_cache(maxsize=64)
-def _as_it_stands(
+def _current_state(
     file: Path, _content: bytes, lab: str
 ) -> tuple[Experiment, Mapping[str, str], Mapping[Key, RunFigure]]:
     """Return the experiment, the digests of its configurations as in a manifest, and its expectations."""
@@ -71,14 +71,16 @@ def _as_it_stands(
     for cell in plan.cells:
         task = make_task(cell, {})
         name = task.name.removesuffix(f"/{task.identity.repetition}")
-        configurations |= {f"{name}/{device}": digest(text.encode()) for device, text in task.configurations.items()}
+        configurations |= {
+            f"{name}/{device}": configuration_digest(text.encode()) for device, text in task.configurations.items()
+        }
         texts = as_texts(dict(task.identity.parameters))
         cells.append(CellSummary(arm=cell.arm, parameters=texts, repetition=task.identity.repetition, valid=True))
     judged = judge(plan.experiment, published_figures(file, plan.experiment), tables.frame("metrics", []), cells, lab)
     rows = map(RunFigure.of, json.loads(to_json(judged.comparison)))
     averages = map(RunFigure.of_average, json.loads(judged.averages.to_json(orient="records")))
-    return plan.experiment, configurations, _expected([*rows, *averages])
+    return plan.experiment, configurations, _expected_rows([*rows, *averages])
 
 
-def _expected(rows: Iterable[RunFigure]) -> dict[Key, RunFigure]:
+def _expected_rows(rows: Iterable[RunFigure]) -> dict[Key, RunFigure]:
     return {row.key: row for row in rows if row.tolerance}

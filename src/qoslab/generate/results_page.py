@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from qoslab.generate.outdated import outdated, with_present_remarks
+from qoslab.generate.outdated import find_outdated, update_remarks
 from qoslab.model.metrics import Unit, format_value
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.results.baselines import Baseline, baselines_of
@@ -26,38 +26,38 @@ def results_document(present: str, top: Path) -> str:
     def block(found: re.Match[str]) -> str:
         name = found[1]
         file = top / "experiments" / f"{name}.yml"
-        lines = [BEGIN.format(name), "", *_experiment(name, baselines_of(top, name), file), "", END]
+        lines = [BEGIN.format(name), "", *_experiment_section(name, baselines_of(top, name), file), "", END]
         return "\n".join(lines)
 
     return _BLOCK.sub(block, present)
 
 
-def _experiment(name: str, baselines: Mapping[str, Baseline], file: Path) -> Iterator[str]:
+def _experiment_section(name: str, baselines: Mapping[str, Baseline], file: Path) -> Iterator[str]:
     if not baselines:
         yield f"No run of `{name}` is saved."
         return
     # Values are from the run; texts may have been rewritten since.
-    baselines = {lab: with_present_remarks(baseline, file) for lab, baseline in baselines.items()}
+    baselines = {lab: update_remarks(baseline, file) for lab, baseline in baselines.items()}
     for lab, baseline in baselines.items():
         yield f"- {lab}: {_run(baseline)}"
-        if changes := "; ".join(outdated(baseline, file)):
+        if changes := "; ".join(find_outdated(baseline, file)):
             text = f"- of an earlier version of the file: {changes}"
             yield from (f"  {line}" for line in textwrap.wrap(text, WIDTH - 2, subsequent_indent="  "))
     yield ""
     yield f"| metric | predicted | published | {' | '.join(baselines)} |"
     yield "|---" * (3 + len(baselines)) + "|"
     by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in baselines.items()}
-    shown = [row for baseline in baselines.values() for row in baseline.rows if _shown(row)]
+    shown = [row for baseline in baselines.values() for row in baseline.rows if _is_shown(row)]
     first: dict[Key, RunFigure] = {}
     for row in shown:
         first.setdefault(row.key, row)
     for key, row in first.items():
-        yield _line(row, [by_lab[lab].get(key) for lab in baselines])
-    yield from _remarks(first.values())
-    yield from _scores(baselines)
+        yield _row_line(row, [by_lab[lab].get(key) for lab in baselines])
+    yield from _remark_lines(first.values())
+    yield from _score_lines(baselines)
 
 
-def _scores(baselines: Mapping[str, Baseline]) -> Iterator[str]:
+def _score_lines(baselines: Mapping[str, Baseline]) -> Iterator[str]:
     """Yield the frequencies of one of two values of a parameter being better, for each kind of lab."""
     by_lab = {lab: {score.title: score for score in baseline.scores} for lab, baseline in baselines.items()}
     titles = dict.fromkeys(title for scores in by_lab.values() for title in scores)
@@ -73,19 +73,19 @@ def _scores(baselines: Mapping[str, Baseline]) -> Iterator[str]:
         yield f"| {title} | {metric} | {' | '.join(counts)} |"
 
 
-def _remarks(rows: Iterable[RunFigure]) -> Iterator[str]:
+def _remark_lines(rows: Iterable[RunFigure]) -> Iterator[str]:
     """Yield the explanations of values that are not reproduced, and the parts of the model that were fitted to them."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.explanation and (kind := _remark(row)):
-            found.setdefault((kind, row.explanation), []).append(f"{_place(row)}: `{row.metric}`")
+        if row.explanation and (kind := _remark_text(row)):
+            found.setdefault((kind, row.explanation), []).append(f"{_row_place(row)}: `{row.metric}`")
     for (kind, why), named in found.items():
         text = f"{kind[0].upper()}{kind[1:]} ({'; '.join(named)}): {why}"
         yield ""
         yield from textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _remark(row: RunFigure) -> str:
+def _remark_text(row: RunFigure) -> str:
     if row.reproduction == _NOT_REPRODUCED:
         return _NOT_REPRODUCED
     # Without a published value, the explanation of an expectation describes the fitted part.
@@ -93,7 +93,7 @@ def _remark(row: RunFigure) -> str:
     return _FITTED if row.reproduction == _FITTED or unpublished else ""
 
 
-def _shown(row: RunFigure) -> bool:
+def _is_shown(row: RunFigure) -> bool:
     return row.verdict != _INFORMATIVE or row.published is not None
 
 
@@ -108,29 +108,29 @@ def _run(baseline: Baseline) -> str:
     return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"
 
 
-def _place(row: RunFigure) -> str:
+def _row_place(row: RunFigure) -> str:
     return f"{row.arm} ({row.where})" if row.where else row.arm
 
 
-def _line(row: RunFigure, measured: Sequence[RunFigure | None]) -> str:
-    predicted = _value(row.predicted, row) or row.tolerance
-    published = _value(row.published, row)
-    if published and (kind := _remark(row)):
+def _row_line(row: RunFigure, measured: Sequence[RunFigure | None]) -> str:
+    predicted = _value_text(row.predicted, row) or row.tolerance
+    published = _value_text(row.published, row)
+    if published and (kind := _remark_text(row)):
         published += f", {kind}"
     named = f"{row.metric} (`{row.about}`)" if row.about else f"`{row.metric}`"
-    cells = [f"{_place(row)}: {named}", predicted, published, *map(_measured, measured)]
+    cells = [f"{_row_place(row)}: {named}", predicted, published, *map(_measured_text, measured)]
     return f"| {' | '.join(cells)} |"
 
 
-def _measured(row: RunFigure | None) -> str:
+def _measured_text(row: RunFigure | None) -> str:
     if row is None:
         return ""
-    text = _value(row.measured, row) or "not measured"
-    low, high = _value(row.low, row), _value(row.high, row)
+    text = _value_text(row.measured, row) or "not measured"
+    low, high = _value_text(row.low, row), _value_text(row.high, row)
     text += f" ({low} to {high})" if low != high else ""
     text += f"; lowest {row.lowest}" if row.lowest else ""
     return text if row.verdict in (_WITHIN, _LOOSE, _INFORMATIVE) else f"**{text}, {row.verdict}**"
 
 
-def _value(value: float | None, row: RunFigure) -> str:
+def _value_text(value: float | None, row: RunFigure) -> str:
     return "" if value is None else format_value(value, cast(Unit, row.unit))

@@ -23,74 +23,79 @@ from qoslab.model.generation import Generation
 def rules_module(top: Path) -> str:
     """Return the module."""
     rules = json.loads((top / RULES).read_text(encoding="utf-8"))
-    return HEADING + "\n".join((*_tables(rules), "", *_ranges(rules["ranges"]), "", *_properties(rules), ""))
+    return HEADING + "\n".join(
+        (*_table_constants(rules), "", *_range_rows(rules["ranges"]), "", *_property_rows(rules), "")
+    )
 
 
-def _tables(rules: Any) -> Iterator[str]:
+def _table_constants(rules: Any) -> Iterator[str]:
     yield "FACTS = ("
     for fact in rules["facts"]:
-        words = [fact["name"], fact["key"], *([_constant(fact["words"])] if fact["words"] else [])]
-        yield f"    Fact({', '.join(_text(each) for each in words)}),"
-    yield from (")", "", "IMPOSSIBLE = (", *_combinations(rules["impossible"]), ")")
+        words = [fact["name"], fact["key"], *([_python_constant(fact["words"])] if fact["words"] else [])]
+        yield f"    Fact({', '.join(_python_literal(each) for each in words)}),"
+    yield from (")", "", "IMPOSSIBLE = (", *_combination_rows(rules["impossible"]), ")")
     yield from ('"""Combinations in the order of evaluation; those with the queues of a child are last."""', "")
-    yield from ("ON_SUBINTERFACE = (", *_combinations(rules["on_subinterface"]), ")")
+    yield from ("ON_SUBINTERFACE = (", *_combination_rows(rules["on_subinterface"]), ")")
     yield from ('"""Combinations in the policy-map of a subinterface, in addition to the others."""', "")
     yield "ORDERED = ("
     for row in rules["ordered"]:
         ends = ((row[end]["key"], row[end]["default"]) for end in ("least", "greatest"))
-        yield f"    Order({', '.join(f'({_text(key)}, {default})' for key, default in ends)}),"
-    yield from (")", "", "SUMS = (", *_sums(rules["sums"]), ")")
+        yield f"    Order({', '.join(f'({_python_literal(key)}, {default})' for key, default in ends)}),"
+    yield from (")", "", "SUMS = (", *_sum_rows(rules["sums"]), ")")
     yield from ('"""Sums of a policy-map, independent of its attachment."""', "")
-    yield f"PORT_OR_SUBINTERFACE = {_constant(rules['port_or_subinterface'])}"
+    yield f"PORT_OR_SUBINTERFACE = {_python_constant(rules['port_or_subinterface'])}"
     yield from ('"""Keys of policy-maps of which a port and its subinterfaces cannot both have one."""', "")
     yield "QUEUEING = ("
-    yield from (f"    {_text(each)}," for each in rules["queueing"])
+    yield from (f"    {_python_literal(each)}," for each in rules["queueing"])
     yield from (")", '"""Facts of a class that has a queue, and can be in an output policy only."""', "")
-    yield f"ONE_UNIT = {_text(rules['one_unit'])}"
+    yield f"ONE_UNIT = {_python_literal(rules['one_unit'])}"
     yield '"""Fact with the same word in all classes of a policy-map that have it."""'
 
 
-def _combinations(rows: Any) -> Iterator[str]:
+def _combination_rows(rows: Any) -> Iterator[str]:
     for row in rows:
-        parts = [_text(row["of"]), *([_text(row["with"])] if row["with"] else [])]
-        parts += [f"without={_constant(row['without'])}"] if row["without"] else []
-        parts += [f"unless={_text(row['unless'])}"] if row["unless"] else []
+        parts = [_python_literal(row["of"]), *([_python_literal(row["with"])] if row["with"] else [])]
+        parts += [f"without={_python_constant(row['without'])}"] if row["without"] else []
+        parts += [f"unless={_python_literal(row['unless'])}"] if row["unless"] else []
         yield f"    Combination({', '.join(parts)}),"
 
 
-def _sums(rows: Any) -> Iterator[str]:
+def _sum_rows(rows: Any) -> Iterator[str]:
     for row in rows:
-        ends = [_text(each["key"]) + (f", {_constant(each['when'])}" if each["when"] else "") for each in row["of"]]
+        ends = [
+            _python_literal(each["key"]) + (f", {_python_constant(each['when'])}" if each["when"] else "")
+            for each in row["of"]
+        ]
         amounts = ", ".join(f"Amount({each})" for each in ends)
         yield from ("    Sum(", f"        ({amounts}{',' if len(ends) == 1 else ''}),")
-        yield from (f"        {key}={_constant(row[key])}," for key in ("most", "only") if row[key])
+        yield from (f"        {key}={_python_constant(row[key])}," for key in ("most", "only") if row[key])
         yield "    ),"
 
 
-def _ranges(ranges: dict[str, list[int]]) -> Iterator[str]:
+def _range_rows(ranges: dict[str, list[int]]) -> Iterator[str]:
     yield "RANGES = {"
-    yield from (f"    {_text(key)}: {_constant(ends)}," for key, ends in ranges.items())
+    yield from (f"    {_python_literal(key)}: {_python_constant(ends)}," for key, ends in ranges.items())
     yield from ("}", '"""Least and greatest value by key, the widest of all generations."""')
 
 
-def _properties(rules: Any) -> Iterator[str]:
+def _property_rows(rules: Any) -> Iterator[str]:
     yield "PROPERTIES: dict[Generation, dict[str, Any]] = {"
     for described in rules["generations"]:
-        yield f"    {_text(described.pop('name'))}: {{"
+        yield f"    {_python_literal(described.pop('name'))}: {{"
         yield from ('        "allowed": frozenset(', "            {")
-        yield from (f"                {_text(each)}," for each in described.pop("allowed"))
+        yield from (f"                {_python_literal(each)}," for each in described.pop("allowed"))
         yield from ("            }", "        ),")
-        yield from (f"        {_text(key)}: {_constant(value)}," for key, value in described.items())
+        yield from (f"        {_python_literal(key)}: {_python_constant(value)}," for key, value in described.items())
         yield "    },"
     yield from ("}", '"""Properties by generation; `allowed` has the names of combinations that it has."""')
 
 
-def _constant(value: Any) -> str:
+def _python_constant(value: Any) -> str:
     """Return a constant in Python, with tuples in place of lists."""
     if isinstance(value, list):
-        return f"({', '.join(map(_constant, value))}{',' if len(value) == 1 else ''})"
-    return _text(value) if isinstance(value, str) else repr(value)
+        return f"({', '.join(map(_python_constant, value))}{',' if len(value) == 1 else ''})"
+    return _python_literal(value) if isinstance(value, str) else repr(value)
 
 
-def _text(value: str) -> str:
+def _python_literal(value: str) -> str:
     return value if value.startswith("(") else f'"{value}"'

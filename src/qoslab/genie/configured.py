@@ -79,15 +79,15 @@ def parse_policy_map(text: str) -> Values:
             policy, found = policies.setdefault(match[1], {}), None
         elif policy is not None and (match := re.fullmatch(r"Class (\S+)", line)):
             found = policy.setdefault("class", {}).setdefault(match[1], {})
-        elif found is not None and line and not _class_line(found, line):
+        elif found is not None and line and not _parse_class_line(found, line):
             found.setdefault("unrecognised", []).append(line)
     return {"policy_map": policies} if policies else {}
 
 
-def _class_line(found: Values, line: str) -> bool:
+def _parse_class_line(found: Values, line: str) -> bool:
     for pattern in _CLASS_LINES:
         if match := pattern.fullmatch(line):
-            found.update(_whole(match))
+            found.update(_parse_integer(match))
             if line.startswith("priority"):
                 found["priority"] = True
             return True
@@ -118,7 +118,7 @@ def _class_line(found: Values, line: str) -> bool:
         bucket = {word.replace("-", "_"): int(value) for word, value in zip(words[::2], words[1::2], strict=True)}
         found.setdefault("police", {})["dynamic_bucket"] = bucket
     elif line.startswith("police "):
-        return _police(found.setdefault("police", {}), line.removeprefix("police "))
+        return _parse_police(found.setdefault("police", {}), line.removeprefix("police "))
     elif match := re.fullmatch(r"(conform|exceed|violate)-action (.+)", line):
         found.setdefault("police", {}).setdefault(f"{match[1]}_action", []).append(match[2])
     else:
@@ -126,11 +126,11 @@ def _class_line(found: Values, line: str) -> bool:
     return True
 
 
-def _police(police: Values, words: str) -> bool:
+def _parse_police(police: Values, words: str) -> bool:
     while words:
         for pattern in _POLICE_WORDS:
             if match := pattern.match(words):
-                police.update(_whole(match))
+                police.update(_parse_integer(match))
                 words = words[match.end() :].lstrip()
                 break
         else:
@@ -146,7 +146,7 @@ def _police(police: Values, words: str) -> bool:
     return True
 
 
-def _whole(match: re.Match[str]) -> Values:
+def _parse_integer(match: re.Match[str]) -> Values:
     return {name: int(value) for name, value in match.groupdict().items() if value is not None}
 
 
@@ -166,11 +166,11 @@ def parse_class_map(text: str) -> Values:
             found = classes.setdefault(match["name"], {})
             found.update(match_criteria=match["criteria"], cm_id=int(match["id"]), index={})
         elif found is not None and (line := re.fullmatch(r" *Match +(.+)", raw)):
-            found["index"][len(found["index"]) + 1] = {"match": _criterion(line[1].strip())}
+            found["index"][len(found["index"]) + 1] = {"match": _parse_criterion(line[1].strip())}
     return {"class_maps": classes} if classes else {}
 
 
-def _criterion(text: str) -> Values:
+def _parse_criterion(text: str) -> Values:
     match = _MATCH.fullmatch(text)
     if match is None:
         return {"other": [text]}

@@ -10,7 +10,7 @@ from qoslab.genie.interfaces import parse_interfaces
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.genie.queueing import parse_queue
-from qoslab.genie.show_parser import NOTHING_KNOWN, Parsed, failed, plain
+from qoslab.genie.show_parser import UNKNOWN_COMMAND, ParsedOutput, failed_parse, to_json_types
 from qoslab.genie.vlans import parse_vlans
 
 _Parser = Callable[[str, str], dict[str, Any] | None]
@@ -27,12 +27,12 @@ _PARSERS: tuple[tuple[re.Pattern[str], _Parser], ...] = (
 )
 
 
-def parses(command: str) -> bool:
+def supports_command(command: str) -> bool:
     """Return whether `parse` supports the command."""
     return any(pattern.fullmatch(command) for pattern, _ in _PARSERS)
 
 
-def parse(command: str, text: str) -> Parsed | None:
+def parse(command: str, text: str) -> ParsedOutput | None:
     """Parse a router's answer to a command as `show_parser.parse` does; return None if only Genie can.
 
     Raise `ValueError` for an unknown command.
@@ -43,8 +43,8 @@ def parse(command: str, text: str) -> Parsed | None:
                 parsed = parser(text, found.groupdict().get("interface") or "")
             except Exception as error:
                 # parsers raise any exception of their code
-                return failed(error)
+                return failed_parse(error)
             if parsed is None:
                 return None
-            return Parsed(plain(parsed)) if parsed else NOTHING_KNOWN
+            return ParsedOutput(to_json_types(parsed)) if parsed else UNKNOWN_COMMAND
     raise ValueError(command)

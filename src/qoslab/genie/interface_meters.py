@@ -12,11 +12,11 @@ _MATCHES = re.compile(r"matches: (?P<matches>.+)")
 _PARAMS = re.compile(
     r"params: +(?P<rate_bps>\d+) bps, (?P<normal_burst>\d+) limit, (?P<extended_burst>\d+) extended limit"
 )
-_COUNTED = re.compile(
+_COUNTER_LINE = re.compile(
     r"(?P<what>conformed|exceeded) (?P<packets>\d+) packets, (?P<bytes>\d+) bytes; action: (?P<action>.+)"
 )
 _BURST = re.compile(r"last packet: (?P<last_packet_ms>\d+)ms ago, current burst: (?P<current_burst>\d+) bytes")
-_SHAPED = re.compile(
+_SHAPER_LINE = re.compile(
     r"(?P<name>[A-Z][a-z]\S+) +(?:(?P<list>\d+) +)?(?P<depth>\d+) +(?P<packets>\d+) +(?P<bytes>\d+)"
     r" +(?P<packets_delayed>\d+) +(?P<bytes_delayed>\d+) +(?P<active>yes|no)"
 )
@@ -39,7 +39,7 @@ def parse_rate_limit(text: str) -> Values:
             continue
         elif match := _PARAMS.fullmatch(line) or _BURST.fullmatch(line):
             lines[-1] |= {name: int(figure) for name, figure in match.groupdict().items()}
-        elif match := _COUNTED.fullmatch(line):
+        elif match := _COUNTER_LINE.fullmatch(line):
             counted = {"packets": int(match["packets"]), "bytes": int(match["bytes"]), "action": match["action"]}
             lines[-1][match["what"]] = counted
     return {name: each for name, each in result.items() if each}
@@ -49,7 +49,7 @@ def parse_traffic_shape_statistics(text: str) -> Values:
     """Parse `show traffic-shape statistics [X]`: the shapers by interface, in order."""
     result: Values = {}
     for line in text.splitlines():
-        if match := _SHAPED.fullmatch(line.strip()):
+        if match := _SHAPER_LINE.fullmatch(line.strip()):
             shaper: Values = {name: int(match[name]) for name in ("depth", "packets", "bytes")}
             shaper |= {name: int(match[name]) for name in ("packets_delayed", "bytes_delayed")}
             shaper |= {"active": match["active"] == "yes"}

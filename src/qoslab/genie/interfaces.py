@@ -20,7 +20,7 @@ _HEAD = re.compile(
     r"(?P<enabled>up|down|administratively down), line protocol is (?P<line_protocol>up|down)"
     r"(?: \((?P<attribute>connected|notconnect)\))?"
 )
-_NOT_TAKEN = re.compile(
+_IGNORED_LINES = re.compile(
     r"Keepalive not set|CRC checking enabled|\d+ watchdog|Received \d+ broadcasts, \d+ runts, \d+ giants, \d+ throttles"
     r"|Conversations +\d+/\d+/\d+ \(active/max active/max total\)"
     r"|Reserved Conversations \d+/\d+ \(allocated/max allocated\)"
@@ -32,7 +32,7 @@ _NOT_TAKEN = re.compile(
 """Lines that Genie's parser ignores."""
 
 
-def _numbers(of: str, **names: str) -> Callable[[Entry, Words], None]:
+def _store_numbers(of: str, **names: str) -> Callable[[Entry, Words], None]:
     """Store the integers of a line in the entry or in a part of it; optional ones may be absent."""
 
     def keep(entry: Entry, words: Words) -> None:
@@ -42,11 +42,11 @@ def _numbers(of: str, **names: str) -> Callable[[Entry, Words], None]:
     return keep
 
 
-def _counts(*names: str) -> Callable[[Entry, Words], None]:
-    return _numbers("counters", **{name: name for name in names})
+def _store_counts(*names: str) -> Callable[[Entry, Words], None]:
+    return _store_numbers("counters", **{name: name for name in names})
 
 
-def _words(**fixed: Any) -> Callable[[Entry, Words], None]:
+def _store_words(**fixed: Any) -> Callable[[Entry, Words], None]:
     """Store the texts of a line unchanged, and the fixed values."""
 
     def keep(entry: Entry, words: Words) -> None:
@@ -55,34 +55,34 @@ def _words(**fixed: Any) -> Callable[[Entry, Words], None]:
     return keep
 
 
-def _address(entry: Entry, words: Words) -> None:
+def _store_address(entry: Entry, words: Words) -> None:
     entry.setdefault("ipv4", {})[f"{words['ip']}/{words['prefix_length']}"] = words
 
 
-def _duplex(entry: Entry, words: Words) -> None:
+def _store_duplex(entry: Entry, words: Words) -> None:
     entry |= {"duplex_mode": words["duplex"].lower(), "port_speed": words["speed"].lower()}
     if words["link_type"]:
         entry |= {"link_type": words["link_type"], "auto_negotiate": True}
     entry["media_type"] = words["media_type"]
 
 
-def _encapsulation(entry: Entry, words: Words) -> None:
+def _store_encapsulation(entry: Entry, words: Words) -> None:
     entry["encapsulations"] = {"encapsulation": words["encapsulation"].lower()}
 
 
-def _arp(entry: Entry, words: Words) -> None:
+def _store_arp(entry: Entry, words: Words) -> None:
     entry |= {"arp_type": words["arp_type"].lower(), "arp_timeout": words["arp_timeout"]}
 
 
-def _strategy(entry: Entry, words: Words) -> None:
+def _store_strategy(entry: Entry, words: Words) -> None:
     entry.setdefault("queues", {})["queue_strategy"] = words["queue_strategy"]
 
 
-def _cleared(entry: Entry, words: Words) -> None:
+def _store_cleared(entry: Entry, words: Words) -> None:
     entry["last_clear"] = words["last_clear"]
 
 
-def _input_rate(entry: Entry, words: Words) -> None:
+def _store_input_rate(entry: Entry, words: Words) -> None:
     seconds = int(words["load_interval"]) * (60 if words["unit"] == "minute" else 1)
     rate = {"load_interval": seconds, "in_rate": int(words["rate"]), "in_rate_pkts": int(words["packets"])}
     entry["counters"] = {"rate": rate}
@@ -90,11 +90,11 @@ def _input_rate(entry: Entry, words: Words) -> None:
         entry["counters"]["last_clear"] = cleared
 
 
-def _output_rate(entry: Entry, words: Words) -> None:
+def _store_output_rate(entry: Entry, words: Words) -> None:
     entry["counters"]["rate"] |= {"out_rate": int(words["rate"]), "out_rate_pkts": int(words["packets"])}
 
 
-_SINCE = r"[\w.:]+"
+_ELAPSED_TIME = r"[\w.:]+"
 _RATE = r"(?P<rate>\d+) bits/sec, (?P<packets>\d+) packets/sec"
 _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tuple(
     (re.compile(pattern), keep)
@@ -102,36 +102,39 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tup
         (
             r"Hardware is (?P<type>[a-zA-Z0-9\-/+()_ ]+?)"
             r"(?:, address is (?P<mac_address>[a-f0-9.]+) \(bia (?P<phys_address>[a-f0-9.]+)\))?",
-            _words(),
+            _store_words(),
         ),
-        (r"Internet address is (?P<ip>[0-9.]+)/(?P<prefix_length>\d+)", _address),
+        (r"Internet address is (?P<ip>[0-9.]+)/(?P<prefix_length>\d+)", _store_address),
         (
             r"MTU (?P<mtu>\d+) bytes, BW (?P<bandwidth>\d+) Kbit(?:/sec)?, DLY (?P<delay>\d+) usec,",
-            _numbers("", delay="delay", mtu="mtu", bandwidth="bandwidth"),
+            _store_numbers("", delay="delay", mtu="mtu", bandwidth="bandwidth"),
         ),
-        (r"reliability (?P<reliability>[\d/]+), txload (?P<txload>[\d/]+), rxload (?P<rxload>[\d/]+)", _words()),
-        (r"Encapsulation (?P<encapsulation>ARPA|HDLC|PPP), (?:loopback not set|LCP (?:Open|Closed))", _encapsulation),
-        (r"Keepalive set \((?P<keepalive>\d+) sec\)", _numbers("", keepalive="keepalive")),
+        (r"reliability (?P<reliability>[\d/]+), txload (?P<txload>[\d/]+), rxload (?P<rxload>[\d/]+)", _store_words()),
+        (
+            r"Encapsulation (?P<encapsulation>ARPA|HDLC|PPP), (?:loopback not set|LCP (?:Open|Closed))",
+            _store_encapsulation,
+        ),
+        (r"Keepalive set \((?P<keepalive>\d+) sec\)", _store_numbers("", keepalive="keepalive")),
         (
             r"(?P<duplex>Full|Half)[- ][dD]uplex, (?P<speed>\d+(?:Mb/s|Mbps))"
             r"(?:, link type is (?P<link_type>auto))?, (?:media type is )?(?P<media_type>[\w/]+)",
-            _duplex,
+            _store_duplex,
         ),
         (
             r"input flow-control is off, output flow-control is unsupported",
-            _words(flow_control={"receive": False, "send": False}),
+            _store_words(flow_control={"receive": False, "send": False}),
         ),
-        (r"ARP type: (?P<arp_type>\w+), ARP Timeout (?P<arp_timeout>[\w:.]+)", _arp),
+        (r"ARP type: (?P<arp_type>\w+), ARP Timeout (?P<arp_timeout>[\w:.]+)", _store_arp),
         (
-            rf"Last input (?P<last_input>{_SINCE}), output (?P<last_output>{_SINCE}), "
-            rf"output hang (?P<output_hang>{_SINCE})",
-            _words(),
+            rf"Last input (?P<last_input>{_ELAPSED_TIME}), output (?P<last_output>{_ELAPSED_TIME}), "
+            rf"output hang (?P<output_hang>{_ELAPSED_TIME})",
+            _store_words(),
         ),
-        (rf'Last clearing of "show interface" counters (?P<last_clear>{_SINCE})', _cleared),
+        (rf'Last clearing of "show interface" counters (?P<last_clear>{_ELAPSED_TIME})', _store_cleared),
         (
             r"Input queue: (?P<size>\d+)/(?P<max>\d+)/(?P<drops>\d+)/(?P<flushes>\d+) \(size/max/drops/flushes\); "
             r"Total output drops: (?P<output>\d+)",
-            _numbers(
+            _store_numbers(
                 "queues",
                 input_queue_size="size",
                 input_queue_max="max",
@@ -140,47 +143,49 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tup
                 total_output_drop="output",
             ),
         ),
-        (r"Queueing strategy: (?P<queue_strategy>\S+).*", _strategy),
+        (r"Queueing strategy: (?P<queue_strategy>\S+).*", _store_strategy),
         (
             r"Output queue: (?P<size>\d+)/(?P<max>\d+)(?:/(?P<threshold>\d+)/(?P<drops>\d+))? "
             r"\(size/max(?: total/threshold/drops)?\)",
-            _numbers("queues", output_queue_size="size", output_queue_max="max", threshold="threshold", drops="drops"),
+            _store_numbers(
+                "queues", output_queue_size="size", output_queue_max="max", threshold="threshold", drops="drops"
+            ),
         ),
-        (rf"(?P<load_interval>\d+) (?P<unit>minute|second) input rate {_RATE}", _input_rate),
-        (rf"\d+ (?:minute|second) output rate {_RATE}", _output_rate),
+        (rf"(?P<load_interval>\d+) (?P<unit>minute|second) input rate {_RATE}", _store_input_rate),
+        (rf"\d+ (?:minute|second) output rate {_RATE}", _store_output_rate),
         (
             r"(?P<in_pkts>\d+) packets input, (?P<in_octets>\d+) bytes(?:, (?P<in_no_buffer>\d+) no buffer)?",
-            _counts("in_pkts", "in_octets", "in_no_buffer"),
+            _store_counts("in_pkts", "in_octets", "in_no_buffer"),
         ),
         (
             r"(?P<in_errors>\d+) input errors, (?P<in_crc_errors>\d+) CRC, (?P<in_frame>\d+) frame, "
             r"(?P<in_overrun>\d+) overrun, (?P<in_ignored>\d+) ignored(?:, (?P<in_abort>\d+) abort)?",
-            _counts("in_errors", "in_crc_errors", "in_frame", "in_overrun", "in_ignored", "in_abort"),
+            _store_counts("in_errors", "in_crc_errors", "in_frame", "in_overrun", "in_ignored", "in_abort"),
         ),
-        (r"(?P<in_with_dribble>\d+) input packets with dribble condition detected", _counts("in_with_dribble")),
+        (r"(?P<in_with_dribble>\d+) input packets with dribble condition detected", _store_counts("in_with_dribble")),
         (
             r"(?P<out_pkts>\d+) packets output, (?P<out_octets>\d+) bytes, (?P<out_underruns>\d+) underruns",
-            _counts("out_pkts", "out_octets", "out_underruns"),
+            _store_counts("out_pkts", "out_octets", "out_underruns"),
         ),
         (
             r"(?P<out_errors>\d+) output errors, (?P<out_collision>\d+) collisions, "
             r"(?P<out_interface_resets>\d+) interface resets",
-            _counts("out_errors", "out_interface_resets", "out_collision"),
+            _store_counts("out_errors", "out_interface_resets", "out_collision"),
         ),
         (
             r"(?P<out_babble>\d+) babbles, (?P<out_late_collision>\d+) late collision, (?P<out_deferred>\d+) deferred",
-            _counts("out_babble", "out_late_collision", "out_deferred"),
+            _store_counts("out_babble", "out_late_collision", "out_deferred"),
         ),
         (
             r"(?P<out_lost_carrier>\d+) lost carrier, (?P<out_no_carrier>\d+) no carrier",
-            _counts("out_lost_carrier", "out_no_carrier"),
+            _store_counts("out_lost_carrier", "out_no_carrier"),
         ),
         (
             r"(?P<out_buffer_failure>\d+) output buffer failures, "
             r"(?P<out_buffers_swapped>\d+) output buffers swapped out",
-            _counts("out_buffer_failure", "out_buffers_swapped"),
+            _store_counts("out_buffer_failure", "out_buffers_swapped"),
         ),
-        (r"(?P<transitions>\d+) carrier transitions", _numbers("", carrier_transitions="transitions")),
+        (r"(?P<transitions>\d+) carrier transitions", _store_numbers("", carrier_transitions="transitions")),
     )
 )
 
@@ -193,13 +198,13 @@ def parse_interfaces(text: str) -> dict[str, Entry] | None:
         if (head := _HEAD.fullmatch(line)) is not None:
             if head["interface"] in found:
                 return None
-            entry = found[head["interface"]] = _entry(head.groupdict())
-        elif entry is None or not (_NOT_TAKEN.fullmatch(line) or _taken(entry, line)):
+            entry = found[head["interface"]] = _new_entry(head.groupdict())
+        elif entry is None or not (_IGNORED_LINES.fullmatch(line) or _store_line(entry, line)):
             return None
     return found
 
 
-def _entry(words: dict[str, str | None]) -> Entry:
+def _new_entry(words: dict[str, str | None]) -> Entry:
     entry: Entry = {
         "port_channel": {"port_channel_member": False},
         "is_deleted": False,
@@ -212,7 +217,7 @@ def _entry(words: dict[str, str | None]) -> Entry:
     return entry
 
 
-def _taken(entry: Entry, line: str) -> bool:
+def _store_line(entry: Entry, line: str) -> bool:
     """Store the values of a line; return False if the line is not recognised."""
     for pattern, keep in _LINES:
         if (words := pattern.fullmatch(line)) is not None:

@@ -47,11 +47,11 @@ def parse_statistics(text: str) -> dict[str, Any]:
             continue
         for name, pattern in _LINES:
             if (match := pattern.search(line)) is not None:
-                block[name] = _value(match[1].strip())
+                block[name] = _parse_value(match[1].strip())
     return {"operations": {number: {"groups": groups} for number, groups in found.items()}} if found else {}
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     if (triplet := _TRIPLET.fullmatch(text)) is not None:
         return dict(zip(("min", "avg", "max"), map(int, triplet.groups()), strict=True))
     return int(text) if text.isdecimal() else text

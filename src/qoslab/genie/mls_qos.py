@@ -44,7 +44,7 @@ def parse_vlan(text: str) -> Values:
 _Line = tuple[re.Pattern[str], Callable[[re.Match[str]], Values]]
 
 
-def _by_interface(text: str, lines: list[_Line], interface: str) -> Values:
+def _split_by_interface(text: str, lines: list[_Line], interface: str) -> Values:
     """Split blocks that begin with an interface's name on a separate line."""
     found: Values = {}
     values = found.setdefault(interface, {}) if interface else None
@@ -69,48 +69,50 @@ def _by_interface(text: str, lines: list[_Line], interface: str) -> Values:
     return {"interface": found} if found else {}
 
 
-def _line(pattern: str, take: Callable[[re.Match[str]], Values]) -> _Line:
+def _parse_line(pattern: str, take: Callable[[re.Match[str]], Values]) -> _Line:
     return re.compile(pattern), take
 
 
-def _numbers(text: str) -> list[int]:
+def _parse_numbers(text: str) -> list[int]:
     return [int(word) for word in text.split()]
 
 
 _PORT: list[_Line] = [
-    _line(r"Attached policy-map for Ingress: *(\S+)", lambda m: {"policy_map": m[1]}),
-    _line(r"QoS is disabled\. .*", lambda m: {"enabled": False}),
-    _line(r"trust state: *(.+)", lambda m: {"trust_state": m[1]}),
-    _line(r"trust mode: *(.+)", lambda m: {"trust_mode": m[1]}),
-    _line(r"trust enabled flag: *(\w+)", lambda m: {"trust_enabled": m[1] == "ena"}),
-    _line(r"COS override: *(\w+)", lambda m: {"cos_override": m[1] == "ena"}),
-    _line(r"default COS: *(\d+)", lambda m: {"default_cos": int(m[1])}),
-    _line(r"DSCP Mutation Map: *(.+)", lambda m: {"dscp_mutation_map": m[1]}),
-    _line(r"Trust device: *(\S+)", lambda m: {"trust_device": m[1]}),
-    _line(r"qos mode: *(\S+)", lambda m: {"qos_mode": m[1]}),
+    _parse_line(r"Attached policy-map for Ingress: *(\S+)", lambda m: {"policy_map": m[1]}),
+    _parse_line(r"QoS is disabled\. .*", lambda m: {"enabled": False}),
+    _parse_line(r"trust state: *(.+)", lambda m: {"trust_state": m[1]}),
+    _parse_line(r"trust mode: *(.+)", lambda m: {"trust_mode": m[1]}),
+    _parse_line(r"trust enabled flag: *(\w+)", lambda m: {"trust_enabled": m[1] == "ena"}),
+    _parse_line(r"COS override: *(\w+)", lambda m: {"cos_override": m[1] == "ena"}),
+    _parse_line(r"default COS: *(\d+)", lambda m: {"default_cos": int(m[1])}),
+    _parse_line(r"DSCP Mutation Map: *(.+)", lambda m: {"dscp_mutation_map": m[1]}),
+    _parse_line(r"Trust device: *(\S+)", lambda m: {"trust_device": m[1]}),
+    _parse_line(r"qos mode: *(\S+)", lambda m: {"qos_mode": m[1]}),
 ]
 
 _QUEUEING: list[_Line] = [
-    _line(r"Egress Priority Queue *: *(\w+)", lambda m: {"priority_queue": m[1] == "enabled"}),
-    _line(r"Shaped queue weights \(absolute\) *: *([\d ]+)", lambda m: {"shape": _numbers(m[1])}),
-    _line(r"Shared queue weights *: *([\d ]+)", lambda m: {"share": _numbers(m[1])}),
-    _line(
+    _parse_line(r"Egress Priority Queue *: *(\w+)", lambda m: {"priority_queue": m[1] == "enabled"}),
+    _parse_line(r"Shaped queue weights \(absolute\) *: *([\d ]+)", lambda m: {"shape": _parse_numbers(m[1])}),
+    _parse_line(r"Shared queue weights *: *([\d ]+)", lambda m: {"share": _parse_numbers(m[1])}),
+    _parse_line(
         r"The port bandwidth limit *: *(\d+) *\(Operational Bandwidth: *([\d.]+)\)",
         lambda m: {"limit_percent": int(m[1]), "operational_percent": float(m[2])},
     ),
-    _line(r"The port is mapped to qset *: *(\d+)", lambda m: {"queue_set": int(m[1])}),
-    _line(r"The allocations between the queues are *: *([\d ]+)", lambda m: {"buffers_percent": _numbers(m[1])}),
+    _parse_line(r"The port is mapped to qset *: *(\d+)", lambda m: {"queue_set": int(m[1])}),
+    _parse_line(
+        r"The allocations between the queues are *: *([\d ]+)", lambda m: {"buffers_percent": _parse_numbers(m[1])}
+    ),
 ]
 
 
 def parse_interface(text: str, interface: str = "") -> Values:
     """Parse `show mls qos interface [X]`; `interface` is the full requested name, which some images do not print."""
-    return _by_interface(text, _PORT, interface)
+    return _split_by_interface(text, _PORT, interface)
 
 
 def parse_queueing(text: str, interface: str = "") -> Values:
     """Parse `show mls qos interface [X] queueing` and `… buffers`."""
-    return _by_interface(text, _QUEUEING, interface)
+    return _split_by_interface(text, _QUEUEING, interface)
 
 
 _ROW = re.compile(r"(\d+) *- *(\d+) *: *([\d ]+)")
@@ -138,9 +140,9 @@ def parse_statistics(text: str) -> Values:
                 section = values.setdefault("output_queues", {}).setdefault(match[3], {}).setdefault("queue", {})
         elif match := _ROW.fullmatch(line):
             # The last row of code points is labelled up to 64 and has four values.
-            section.update(enumerate(_numbers(match[3]), int(match[1])))
+            section.update(enumerate(_parse_numbers(match[3]), int(match[1])))
         elif match := _QUEUE_ROW.fullmatch(line):
-            section[int(match[1])] = {"threshold": dict(enumerate(_numbers(match[2]), 1))}
+            section[int(match[1])] = {"threshold": dict(enumerate(_parse_numbers(match[2]), 1))}
         elif match := _POLICER.fullmatch(line):
             values["policer"] = {"in_profile": int(match[1]), "out_of_profile": int(match[2])}
         else:
@@ -151,9 +153,11 @@ def parse_statistics(text: str) -> Values:
 _TABLE_ROW = re.compile(r"(\w+) *: *([\d ]+)")
 
 
-def _table(lines: list[str]) -> Values:
+def _parse_table(lines: list[str]) -> Values:
     """Return the columns of a table by queue."""
-    rows = [(match[1].lower(), _numbers(match[2])) for line in lines if (match := _TABLE_ROW.fullmatch(line.strip()))]
+    rows = [
+        (match[1].lower(), _parse_numbers(match[2])) for line in lines if (match := _TABLE_ROW.fullmatch(line.strip()))
+    ]
     queues = next((values for name, values in rows if name == "queue"), [])
     return {
         queue: {name: values[column] for name, values in rows if name != "queue"} for column, queue in enumerate(queues)
@@ -164,14 +168,15 @@ def parse_queue_set(text: str) -> Values:
     """Parse `show mls qos queue-set [S]`."""
     parts = re.split(r"^\s*Queueset *: *(\d+)\s*$", text, flags=re.MULTILINE)[1:]
     sets = {
-        int(number): {"queue": _table(body.splitlines())} for number, body in zip(parts[::2], parts[1::2], strict=True)
+        int(number): {"queue": _parse_table(body.splitlines())}
+        for number, body in zip(parts[::2], parts[1::2], strict=True)
     }
     return {"queue_set": sets} if sets else {}
 
 
 def parse_input_queue(text: str) -> Values:
     """Parse `show mls qos input-queue`."""
-    queues = _table(text.splitlines())
+    queues = _parse_table(text.splitlines())
     return {"queue": queues} if queues else {}
 
 
@@ -191,7 +196,7 @@ _CODES = re.compile(r"(dscp|queue-threshold): +(\d[\d -]*)")
 _MAP_HEADING = re.compile(r"(d1 *:|cos:|ipprec:).*|-+")
 
 
-def _cells(text: str) -> Iterator[Any]:
+def _split_cells(text: str) -> Iterator[Any]:
     for word in text.split():
         if "-" in word:
             queue, threshold = word.split("-")
@@ -211,9 +216,9 @@ def parse_maps(text: str) -> Values:
         elif values is None or not line or _MAP_HEADING.fullmatch(line):
             continue
         elif match := _TENS.fullmatch(line):
-            values.update(enumerate(_cells(match[2]), 10 * int(match[1])))
+            values.update(enumerate(_split_cells(match[2]), 10 * int(match[1])))
         elif match := _CODES.fullmatch(line):
-            values.update(enumerate(_cells(match[2])))
+            values.update(enumerate(_split_cells(match[2])))
         elif line.endswith(":") and "dscp-mutation" in maps:
             values = maps["dscp-mutation"].setdefault(line[:-1], {})
     return {"map": maps} if maps else {}

@@ -105,42 +105,42 @@ class _Reader:
 Handler = Callable[[_Reader, Match[str]], None]
 
 
-def _whole(match: Match[str]) -> Values:
+def _matched_integers(match: Match[str]) -> Values:
     """Return the matched named groups as whole numbers."""
     return {name: int(text) for name, text in match.groupdict().items() if text is not None}
 
 
-def _numbers(reader: _Reader, match: Match[str]) -> None:
-    reader.part().update(_whole(match))
+def _read_numbers(reader: _Reader, match: Match[str]) -> None:
+    reader.part().update(_matched_integers(match))
 
 
-def _into(*names: str) -> Handler:
+def _storing_handler(*names: str) -> Handler:
     def handle(reader: _Reader, match: Match[str]) -> None:
-        reader.part(*names).update(_whole(match))
+        reader.part(*names).update(_matched_integers(match))
 
     return handle
 
 
-def _flag(name: str) -> Handler:
+def _flag_handler(name: str) -> Handler:
     def handle(reader: _Reader, match: Match[str]) -> None:
         reader.part()[name] = True
 
     return handle
 
 
-def _packets(reader: _Reader, match: Match[str]) -> None:
+def _read_packets(reader: _Reader, match: Match[str]) -> None:
     if reader.match is not None and reader.indent > reader.match[0]:
-        reader.part("match_stats", reader.match[1]).update(_whole(match))
+        reader.part("match_stats", reader.match[1]).update(_matched_integers(match))
     else:
-        _numbers(reader, match)
+        _read_numbers(reader, match)
 
 
-def _seconds(match: Match[str]) -> int:
+def _parse_seconds(match: Match[str]) -> int:
     return int(match["interval"]) * (60 if match["unit"] == "minute" else 1)
 
 
-def _rate(reader: _Reader, match: Match[str]) -> None:
-    rate = {"interval": _seconds(match), "offered_rate_bps": int(match["offered"])}
+def _read_rate(reader: _Reader, match: Match[str]) -> None:
+    rate = {"interval": _parse_seconds(match), "offered_rate_bps": int(match["offered"])}
     if reader.match is not None and reader.indent > reader.match[0]:
         reader.part("match_stats", reader.match[1])["rate"] = rate
         return
@@ -149,13 +149,13 @@ def _rate(reader: _Reader, match: Match[str]) -> None:
     reader.part()["rate"] = rate
 
 
-def _match(reader: _Reader, match: Match[str]) -> None:
+def _read_match(reader: _Reader, match: Match[str]) -> None:
     text = match["criterion"].strip()
     reader.part().setdefault("match", []).append(text)
     reader.match = (reader.indent, text)
 
 
-def _colour(reader: _Reader, match: Match[str]) -> None:
+def _read_colour(reader: _Reader, match: Match[str]) -> None:
     reader.colour = reader.part("police", match["colour"])
     for name in ("packets", "bytes"):
         if match[name] is not None:
@@ -165,9 +165,9 @@ def _colour(reader: _Reader, match: Match[str]) -> None:
         _take_action(reader.colour["actions"], match["action"], "")
 
 
-def _action(reader: _Reader, match: Match[str]) -> None:
+def _read_action(reader: _Reader, match: Match[str]) -> None:
     if reader.colour is None:
-        _unrecognised(reader, match.string)
+        _store_unrecognised(reader, match.string)
     else:
         _take_action(reader.colour["actions"], match["action"], match["value"] or "")
 
@@ -177,41 +177,41 @@ def _take_action(actions: Values, action: str, value: str) -> None:
     actions[name] = True if name in BOOLEAN_ACTIONS else value.strip()
 
 
-def _police_rates(reader: _Reader, match: Match[str]) -> None:
-    for colour, rate in _whole(match).items():
+def _read_police_rates(reader: _Reader, match: Match[str]) -> None:
+    for colour, rate in _matched_integers(match).items():
         reader.part("police", colour)["bps"] = rate
     reader.colour = None
 
 
-def _marking(reader: _Reader, match: Match[str]) -> None:
+def _read_marking(reader: _Reader, match: Match[str]) -> None:
     if reader.marks:
         reader.marking = reader.part("qos_set", match["field"], match["value"])
     else:
-        _unrecognised(reader, match.string)
+        _store_unrecognised(reader, match.string)
 
 
 def _start_marking(reader: _Reader, match: Match[str]) -> None:
     reader.marks, reader.marking = True, None
 
 
-def _marked(reader: _Reader, match: Match[str]) -> None:
+def _read_marked_packets(reader: _Reader, match: Match[str]) -> None:
     if reader.marking is None:
-        _unrecognised(reader, match.string)
+        _store_unrecognised(reader, match.string)
     else:
         reader.marking["packets_marked"] = int(match["packets"])
 
 
-def _queue_limit(reader: _Reader, match: Match[str]) -> None:
+def _read_queue_limit(reader: _Reader, match: Match[str]) -> None:
     # a text in Genie's structure
     reader.part()["queue_limit_packets"] = match["limit"]
 
 
-def _queue_threshold(reader: _Reader, match: Match[str]) -> None:
+def _read_queue_threshold(reader: _Reader, match: Match[str]) -> None:
     limits = reader.part("queue_thresholds", match["field"])
     limits[match["value"]] = f"{match['limit']} {match['unit']}"
 
 
-def _shape(reader: _Reader, match: Match[str]) -> None:
+def _read_shape(reader: _Reader, match: Match[str]) -> None:
     reader.part().update(
         shape_type=match["kind"],
         shape_cir_bps=int(match["cir"]),
@@ -220,25 +220,25 @@ def _shape(reader: _Reader, match: Match[str]) -> None:
     )
 
 
-def _text(name: str) -> Handler:
+def _text_handler(name: str) -> Handler:
     def handle(reader: _Reader, match: Match[str]) -> None:
         reader.part()[name] = match[1].strip()
 
     return handle
 
 
-def _priority(reader: _Reader, match: Match[str]) -> None:
-    reader.part("priority").update(_whole(match))
+def _read_priority(reader: _Reader, match: Match[str]) -> None:
+    reader.part("priority").update(_matched_integers(match))
 
 
-def _strict_priority(reader: _Reader, match: Match[str]) -> None:
+def _read_strict_priority(reader: _Reader, match: Match[str]) -> None:
     priority = reader.part("priority")
     priority["type"] = "Strict"
     if match["exceed_drops"] is not None:
         priority["exceed_drops"] = int(match["exceed_drops"])
 
 
-def _priority_level(reader: _Reader, match: Match[str]) -> None:
+def _read_priority_level(reader: _Reader, match: Match[str]) -> None:
     if reader.shared_queue is not None:
         levels = reader.shared_queue["priority_level"]
         if levels.get("default", {"": None}).keys() <= {"queueing", "unrecognised"}:
@@ -250,9 +250,9 @@ def _priority_level(reader: _Reader, match: Match[str]) -> None:
         reader.part()["priority_level"] = int(match["level"])
 
 
-def _shaping_rates(reader: _Reader, match: Match[str]) -> None:
+def _read_shaping_rates(reader: _Reader, match: Match[str]) -> None:
     """Store the first table of a 12.4 shaper. Target and average are equal except for `shape peak`."""
-    row = _whole(match)
+    row = _matched_integers(match)
     reader.part("traffic_shaping").update(row)
     reader.part().update(
         shape_type="average" if row["target_rate_bps"] == row["average_rate_bps"] else "peak",
@@ -263,7 +263,7 @@ def _shaping_rates(reader: _Reader, match: Match[str]) -> None:
     )
 
 
-def _shaping_counters(reader: _Reader, match: Match[str]) -> None:
+def _read_shaping_counters(reader: _Reader, match: Match[str]) -> None:
     numbers = ("queue_depth", "packets", "bytes", "packets_delayed", "bytes_delayed")
     row: Values = {name: int(match[name]) for name in numbers}
     row["adapt_active"] = match["adapt_active"]
@@ -272,26 +272,26 @@ def _shaping_counters(reader: _Reader, match: Match[str]) -> None:
     reader.part()["queue_depth"] = row["queue_depth"]
 
 
-def _weight(reader: _Reader, match: Match[str]) -> None:
+def _read_weight(reader: _Reader, match: Match[str]) -> None:
     key = "exponential_weight" if match["name"].lower().startswith("exponential") else "exp_weight_constant"
     reader.part("random_detect")[key] = match["value"].strip()
 
 
-def _random_detect(reader: _Reader, match: Match[str]) -> None:
+def _read_random_detect(reader: _Reader, match: Match[str]) -> None:
     row = match.groupdict()
     reader.part("random_detect", "class")[row.pop("class")] = {k: v for k, v in row.items() if v is not None}
 
 
-def _ecn_mark(reader: _Reader, match: Match[str]) -> None:
+def _read_ecn_mark(reader: _Reader, match: Match[str]) -> None:
     row = reader.part("random_detect", "class").setdefault(match["class"], {})
     row |= {"ecn_mark_packets": match["packets"], "ecn_mark_bytes": match["bytes"]}
 
 
-def _ecn(reader: _Reader, match: Match[str]) -> None:
+def _read_ecn(reader: _Reader, match: Match[str]) -> None:
     reader.part("random_detect")["explicit_congestion_notification"] = True
 
 
-def _unrecognised(reader: _Reader, text: str) -> None:
+def _store_unrecognised(reader: _Reader, text: str) -> None:
     """Store a line in its class, shared queue or policy-map."""
     # A counter below it belongs to an unknown mark.
     reader.marking = None
@@ -301,17 +301,17 @@ def _unrecognised(reader: _Reader, text: str) -> None:
         reader.policies[-1].values.setdefault("unrecognised", []).append(text)
 
 
-def _drop(reader: _Reader, match: Match[str]) -> None:
+def _read_drop(reader: _Reader, match: Match[str]) -> None:
     """Store the drop action of a class or of its policer."""
     if reader.counters is not None and reader.colour is None:
         reader.counters["drop"] = True
     elif reader.colour is not None:
         _take_action(reader.colour["actions"], "drop", "")
     else:
-        _unrecognised(reader, match.string)
+        _store_unrecognised(reader, match.string)
 
 
-def _nothing(reader: _Reader, match: Match[str]) -> None:
+def _ignore_line(reader: _Reader, match: Match[str]) -> None:
     """Ignore a line without values, such as a heading."""
 
 
@@ -319,145 +319,151 @@ _N = r"\d+"
 _POLICY = re.compile(r"Service-policy (?P<direction>input|output): *(?P<name>\S+).*")
 _CHILD = re.compile(r"Service-policy *: *(?P<name>\S+)")
 _CLASS = re.compile(r"Class-map *: *(?P<name>\S+)(?: +\((?P<evaluation>match-a(?:ll|ny))\))?(?: .*)?")
-_SHARED = "queue stats for all priority classes:"
+_SHARED_QUEUE = "queue stats for all priority classes:"
 
 _BODY: list[tuple[str, Handler]] = [
-    (rf"(?P<packets>{_N}) packets, (?P<bytes>{_N}) bytes", _packets),
+    (rf"(?P<packets>{_N}) packets, (?P<bytes>{_N}) bytes", _read_packets),
     (
         rf"(?P<interval>{_N}) (?P<unit>second|minute) (?:offered )?rate (?P<offered>{_N}) bps"
         rf"(?:, drop rate (?P<drop>{_N}) bps)?",
-        _rate,
+        _read_rate,
     ),
-    (r"Match: *(?P<criterion>.+)", _match),
+    (r"Match: *(?P<criterion>.+)", _read_match),
     # policer
     (r"police:", lambda r, m: r.part("police").clear()),
     (
         rf"(?:police: *)?cir (?P<cir_bps>{_N}) bps, bc (?P<cir_bc_bytes>{_N}) bytes"
         rf"(?:, be (?P<cir_be_bytes>{_N}) bytes)?",
-        _into("police"),
+        _storing_handler("police"),
     ),
-    (rf"pir (?P<pir_bps>{_N}) bps, be (?P<pir_be_bytes>{_N}) bytes", _into("police")),
-    (rf"rate (?P<rate_bps>{_N}) bps, burst (?P<burst_bytes>{_N}) bytes", _into("police")),
-    (rf"cir (?P<cir_percent>{_N}) ?%(?:.*)", _into("police")),
-    (rf"pir (?P<pir_percent>{_N}) ?%(?:.*)", _into("police")),
+    (rf"pir (?P<pir_bps>{_N}) bps, be (?P<pir_be_bytes>{_N}) bytes", _storing_handler("police")),
+    (rf"rate (?P<rate_bps>{_N}) bps, burst (?P<burst_bytes>{_N}) bytes", _storing_handler("police")),
+    (rf"cir (?P<cir_percent>{_N}) ?%(?:.*)", _storing_handler("police")),
+    (rf"pir (?P<pir_percent>{_N}) ?%(?:.*)", _storing_handler("police")),
     (
         rf"(?P<colour>conformed|exceeded|violated) (?:(?P<packets>{_N}) packets, )?(?P<bytes>{_N}) bytes;"
         r" actions?:(?P<action>[\w-]+)?",
-        _colour,
+        _read_colour,
     ),
     (
         rf"conformed (?P<conformed>{_N}) bps, exceed(?:ed)? (?P<exceeded>{_N}) bps"
         rf"(?:, violated? (?P<violated>{_N}) bps)?",
-        _police_rates,
+        _read_police_rates,
     ),
-    (r"drop", _drop),
-    (r"(?P<action>drop|transmit|set-[\w-]+-transmit)(?: +(?P<value>.+))?", _action),
+    (r"drop", _read_drop),
+    (r"(?P<action>drop|transmit|set-[\w-]+-transmit)(?: +(?P<value>.+))?", _read_action),
     # a bucket with automatic size, which no IOS has
-    (r"qoslab-extension dynamic-bucket:", _nothing),
+    (r"qoslab-extension dynamic-bucket:", _ignore_line),
     (
         rf"bucket (?P<bucket_bytes>{_N}) bytes, level (?P<level_bytes>{_N}), mean (?P<mean_bucket_bytes>{_N})",
-        _into("police", "dynamic_bucket"),
+        _storing_handler("police", "dynamic_bucket"),
     ),
     (
         rf"initial (?P<initial_bytes>{_N}) bytes, minimum (?P<minimum_bytes>{_N}), maximum (?P<maximum_bytes>{_N}),"
         rf" monitoring (?P<monitoring_ms>{_N}) ms",
-        _into("police", "dynamic_bucket"),
+        _storing_handler("police", "dynamic_bucket"),
     ),
     (
         rf"growths (?P<growths>{_N}), shrinks (?P<shrinks>{_N}), overflow (?P<overflow_bytes>{_N}) bytes,"
         rf" most (?P<most_overflow_bytes>{_N})",
-        _into("police", "dynamic_bucket"),
+        _storing_handler("police", "dynamic_bucket"),
     ),
     # marking
     (r"QoS Set", _start_marking),
-    (r"(?P<field>(?:ip )?(?:dscp|precedence)|cos|qos-group|discard-class) +(?P<value>[\w-]+(?: table \S+)?)", _marking),
-    (rf"Packets marked (?P<packets>{_N})", _marked),
+    (
+        r"(?P<field>(?:ip )?(?:dscp|precedence)|cos|qos-group|discard-class) +(?P<value>[\w-]+(?: table \S+)?)",
+        _read_marking,
+    ),
+    (rf"Packets marked (?P<packets>{_N})", _read_marked_packets),
     # shaper up to 12.4
-    (r"Traffic Shaping", _nothing),
-    (r"Adapt +Queue +Packets +Bytes +Packets +Bytes +Shaping", _nothing),
-    (r"Target/Average +Byte .*|Rate +Limit +bits/int .*|Active +Depth +Delayed .*", _nothing),
+    (r"Traffic Shaping", _ignore_line),
+    (r"Adapt +Queue +Packets +Bytes +Packets +Bytes +Shaping", _ignore_line),
+    (r"Target/Average +Byte .*|Rate +Limit +bits/int .*|Active +Depth +Delayed .*", _ignore_line),
     (
         rf"(?P<target_rate_bps>{_N})/(?P<average_rate_bps>{_N}) +(?P<byte_limit>{_N})"
         rf" +(?P<sustain_bits_per_interval>{_N}) +(?P<excess_bits_per_interval>{_N})"
         rf" +(?P<interval_ms>{_N}) +(?P<increment_bytes>{_N})",
-        _shaping_rates,
+        _read_shaping_rates,
     ),
     (
         rf"(?P<adapt_active>\S+) +(?P<queue_depth>{_N}) +(?P<packets>{_N}) +(?P<bytes>{_N}) +(?P<packets_delayed>{_N})"
         rf" +(?P<bytes_delayed>{_N}) +(?P<shaping_active>yes|no)",
-        _shaping_counters,
+        _read_shaping_counters,
     ),
     # queues up to 12.4
-    (r"Queueing", _flag("queueing")),
+    (r"Queueing", _flag_handler("queueing")),
     (r"Strict Priority", lambda r, m: r.part("priority").update(type="Strict")),
-    (r"Output Queue: (Conversation .+)", _text("output_queue")),
-    (rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst_bytes>{_N}) \(Bytes\)", _priority),
-    (rf"Bandwidth (?P<bandwidth_percent>{_N}) \(%\)", _numbers),
+    (r"Output Queue: (Conversation .+)", _text_handler("output_queue")),
+    (rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst_bytes>{_N}) \(Bytes\)", _read_priority),
+    (rf"Bandwidth (?P<bandwidth_percent>{_N}) \(%\)", _read_numbers),
     (
         rf"Bandwidth remaining (?P<bandwidth_remaining_percent>{_N}) \(%\) *"
         rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
-        _numbers,
+        _read_numbers,
     ),
     (
         rf"Bandwidth (?P<bandwidth_kbps>{_N}) \(kbps\) *"
         rf"(?:Max Threshold (?P<bandwidth_max_threshold_packets>{_N}) \(packets\))?",
-        _numbers,
+        _read_numbers,
     ),
-    (rf"\(pkts matched/bytes matched\) (?P<pkts_matched>{_N})/(?P<bytes_matched>{_N})", _numbers),
-    (rf"\(total drops/bytes drops\) (?P<total_drops>{_N})/(?P<bytes_drops>{_N})", _numbers),
+    (rf"\(pkts matched/bytes matched\) (?P<pkts_matched>{_N})/(?P<bytes_matched>{_N})", _read_numbers),
+    (rf"\(total drops/bytes drops\) (?P<total_drops>{_N})/(?P<bytes_drops>{_N})", _read_numbers),
     (
         rf"\((?:queue depth|depth|total queued)/total drops/no-buffer drops\)"
         rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})",
-        _numbers,
+        _read_numbers,
     ),
-    (r"Flow Based Fair Queueing", _flag("flow_based_fair_queueing")),
-    (rf"Maximum Number of Hashed Queues (?P<maximum_hashed_queues>{_N})", _numbers),
+    (r"Flow Based Fair Queueing", _flag_handler("flow_based_fair_queueing")),
+    (rf"Maximum Number of Hashed Queues (?P<maximum_hashed_queues>{_N})", _read_numbers),
     # queues since 12.4(20)T
     (
         rf"\(queue depth/total drops/no-buffer drops/flowdrops\)"
         rf" (?P<queue_depth>{_N})/(?P<total_drops>{_N})/(?P<no_buffer_drops>{_N})/(?P<flow_drops>{_N})",
-        _numbers,
+        _read_numbers,
     ),
-    (rf"queue limit (?P<limit>{_N}) packets", _queue_limit),
-    (rf"queue limit (?P<queue_limit_bytes>{_N}) bytes", _numbers),
-    (rf"queue limit (?P<queue_limit_ms>{_N}) ms/ *(?P<queue_limit_bytes>{_N}) bytes", _numbers),
+    (rf"queue limit (?P<limit>{_N}) packets", _read_queue_limit),
+    (rf"queue limit (?P<queue_limit_bytes>{_N}) bytes", _read_numbers),
+    (rf"queue limit (?P<queue_limit_ms>{_N}) ms/ *(?P<queue_limit_bytes>{_N}) bytes", _read_numbers),
     (
         rf"(?P<field>dscp|precedence|cos) (?P<value>\w+) queue limit (?P<limit>{_N}) (?P<unit>packets|bytes|ms)",
-        _queue_threshold,
+        _read_queue_threshold,
     ),
-    (r"\(bytes\) +\(bytes\)", _nothing),
-    (rf"queue limit (?P<queue_limit_us>{_N}) us/ *(?P<queue_limit_bytes>{_N}) bytes", _numbers),
-    (rf"\(pkts output/bytes output\) (?P<pkts_output>{_N})/(?P<bytes_output>{_N})", _numbers),
-    (rf"\(pkts queued/bytes queued\) (?P<pkts_queued>{_N})/(?P<bytes_queued>{_N})", _numbers),
-    (rf"shape \((?P<kind>\w+)\) cir (?P<cir>{_N}), *bc (?P<bc>{_N}), *be (?P<be>{_N})", _shape),
-    (r"Overhead Accounting ([Ee]nabled)", _text("overhead_accounting")),
-    (rf"target shape rate (?P<target_shape_rate>{_N})", _numbers),
-    (rf"bandwidth (?P<bandwidth_kbps>{_N}) \(?kbps\)?", _numbers),
-    (rf"bandwidth (?P<bandwidth_percent>{_N})% \((?P<bandwidth_kbps>{_N}) kbps\)", _numbers),
-    (rf"bandwidth remaining (?P<bandwidth_remaining_percent>{_N})%(?: \((?P<bandwidth_kbps>{_N}) kbps\))?", _numbers),
-    (rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N}).*", _numbers),
-    (rf"Fair-queue: per-flow queue limit (?P<fair_queue_limit_per_flow>{_N})(?: packets)?", _numbers),
+    (r"\(bytes\) +\(bytes\)", _ignore_line),
+    (rf"queue limit (?P<queue_limit_us>{_N}) us/ *(?P<queue_limit_bytes>{_N}) bytes", _read_numbers),
+    (rf"\(pkts output/bytes output\) (?P<pkts_output>{_N})/(?P<bytes_output>{_N})", _read_numbers),
+    (rf"\(pkts queued/bytes queued\) (?P<pkts_queued>{_N})/(?P<bytes_queued>{_N})", _read_numbers),
+    (rf"shape \((?P<kind>\w+)\) cir (?P<cir>{_N}), *bc (?P<bc>{_N}), *be (?P<be>{_N})", _read_shape),
+    (r"Overhead Accounting ([Ee]nabled)", _text_handler("overhead_accounting")),
+    (rf"target shape rate (?P<target_shape_rate>{_N})", _read_numbers),
+    (rf"bandwidth (?P<bandwidth_kbps>{_N}) \(?kbps\)?", _read_numbers),
+    (rf"bandwidth (?P<bandwidth_percent>{_N})% \((?P<bandwidth_kbps>{_N}) kbps\)", _read_numbers),
+    (
+        rf"bandwidth remaining (?P<bandwidth_remaining_percent>{_N})%(?: \((?P<bandwidth_kbps>{_N}) kbps\))?",
+        _read_numbers,
+    ),
+    (rf"bandwidth remaining ratio (?P<bandwidth_remaining_ratio>{_N}).*", _read_numbers),
+    (rf"Fair-queue: per-flow queue limit (?P<fair_queue_limit_per_flow>{_N})(?: packets)?", _read_numbers),
     (
         rf"Priority: (?:(?P<percent>{_N})% \()?(?P<kbps>{_N}) kbps\)?, burst bytes (?P<burst_bytes>{_N})"
         rf"(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?",
-        _priority,
+        _read_priority,
     ),
-    (rf"Priority: Strict(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?", _strict_priority),
-    (rf"[Pp]riority [Ll]evel:? (?P<level>{_N})", _priority_level),
+    (rf"Priority: Strict(?:, b/w exceed drops: (?P<exceed_drops>{_N}))?", _read_strict_priority),
+    (rf"[Pp]riority [Ll]evel:? (?P<level>{_N})", _read_priority_level),
     # weighted random early detection
-    (r"(?P<name>Exp-weight-constant|[Ee]xponential weight) *: *(?P<value>.+)", _weight),
-    (rf"[Mm]ean queue depth *: *(?P<mean_queue_depth>{_N}).*", _into("random_detect")),
-    (r"explicit congestion notification", _ecn),
-    (r"(?:class|dscp) +ECN Mark|pkts/bytes", _nothing),
-    (rf"(?P<class>\w+) +(?P<packets>{_N})/(?P<bytes>{_N})", _ecn_mark),
-    (r"(?:class|dscp) +Transmitted +Random drop .*", _nothing),
-    (r"pkts/bytes .*|thresh .*", _nothing),
+    (r"(?P<name>Exp-weight-constant|[Ee]xponential weight) *: *(?P<value>.+)", _read_weight),
+    (rf"[Mm]ean queue depth *: *(?P<mean_queue_depth>{_N}).*", _storing_handler("random_detect")),
+    (r"explicit congestion notification", _read_ecn),
+    (r"(?:class|dscp) +ECN Mark|pkts/bytes", _ignore_line),
+    (rf"(?P<class>\w+) +(?P<packets>{_N})/(?P<bytes>{_N})", _read_ecn_mark),
+    (r"(?:class|dscp) +Transmitted +Random drop .*", _ignore_line),
+    (r"pkts/bytes .*|thresh .*", _ignore_line),
     (
         rf"(?P<class>[\w]+) +(?P<transmitted_packets>{_N})/(?P<transmitted_bytes>{_N})"
         rf" +(?P<random_drop_packets>{_N})/(?P<random_drop_bytes>{_N})"
         rf" +(?P<tail_drop_packets>{_N})/(?P<tail_drop_bytes>{_N})"
         rf" +(?P<minimum_thresh>{_N}) +(?P<maximum_thresh>{_N}) +(?P<mark_prob>{_N}/{_N})",
-        _random_detect,
+        _read_random_detect,
     ),
 ]
 """Patterns of lines inside a class, in the order of their use."""
@@ -471,7 +477,7 @@ _DLCI = re.compile(r": DLCI (?P<number>\d+)\b.*")
 _CONTROL_PLANE = re.compile(r"Control Plane(?: (?:Host|Transit|Cef-exception))?")
 
 
-def _heading(line: str, indent: int) -> str | None:
+def _parse_heading(line: str, indent: int) -> str | None:
     """Return the interface of a heading; None for any other line.
 
     Circuits of Frame Relay are distinguished by their DLCI, such as `Serial4/1: DLCI 16`.
@@ -496,7 +502,7 @@ def parse_policy_map_interface(text: str, interface: str = "") -> Values:
         if not line:
             continue
         reader.indent = len(raw) - len(raw.lstrip())
-        if (name := _heading(line, reader.indent)) is not None:
+        if (name := _parse_heading(line, reader.indent)) is not None:
             reader.open_interface(name)
             continue
         if reader.interface is None:
@@ -504,13 +510,13 @@ def parse_policy_map_interface(text: str, interface: str = "") -> Values:
                 continue
             reader.open_interface(interface)
         if not _read(reader, line):
-            _unrecognised(reader, line)
-    return {name: _filled(values) for name, values in reader.result.items() if values}
+            _store_unrecognised(reader, line)
+    return {name: _drop_empty_parts(values) for name, values in reader.result.items() if values}
 
 
-def _filled(values: Values) -> Values:
+def _drop_empty_parts(values: Values) -> Values:
     """Return the values without empty parts."""
-    found = {name: _filled(value) if isinstance(value, dict) else value for name, value in values.items()}
+    found = {name: _drop_empty_parts(value) if isinstance(value, dict) else value for name, value in values.items()}
     return {name: value for name, value in found.items() if value != {} or name not in _PARTS}
 
 
@@ -522,7 +528,7 @@ def _read(reader: _Reader, line: str) -> bool:
         return False
     elif found := _CLASS.fullmatch(line):
         reader.open_class(found["name"], found["evaluation"] or "")
-    elif line == _SHARED:
+    elif line == _SHARED_QUEUE:
         reader.open_shared_queue()
     elif not reader.classes and reader.counters is None:
         return False

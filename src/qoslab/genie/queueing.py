@@ -48,7 +48,7 @@ _FAIR = re.compile(
 )
 
 
-def _numbers(match: re.Match[str]) -> Values:
+def _parse_numbers(match: re.Match[str]) -> Values:
     return {name: int(text) for name, text in match.groupdict().items() if name != "name"}
 
 
@@ -70,7 +70,7 @@ def parse_queueing_interface(text: str) -> Values:
         else:
             for pattern, name in _LINES:
                 if match := pattern.match(line):
-                    found[name] = _numbers(match)
+                    found[name] = _parse_numbers(match)
             if match := re.search(rf"Total output drops: ({_N})", line):
                 found["total_output_drops"] = int(match[1])
     return result
@@ -80,12 +80,12 @@ def parse_queue(text: str, interface: str) -> Values:
     """Parse `show queue X` (which does not print the interface); empty without values."""
     found = parse_queueing_interface(f"Interface {interface}\n{text}")[interface]
     del found["queueing_strategy"]
-    if conversations := _conversations(text):
+    if conversations := _parse_conversations(text):
         found["conversation"] = conversations
     return {interface: found} if found else {}
 
 
-def _conversations(text: str) -> dict[int, Values]:
+def _parse_conversations(text: str) -> dict[int, Values]:
     """Return the conversations by number, with their next packets."""
     result: dict[int, Values] = {}
     figures: Values = {}
@@ -93,7 +93,7 @@ def _conversations(text: str) -> dict[int, Values]:
     for raw in text.splitlines():
         line = raw.strip()
         if match := _CONVERSATION.fullmatch(line):
-            figures = _numbers(match)
+            figures = _parse_numbers(match)
             continue
         for pattern in _HEAD:
             if match := pattern.fullmatch(line):
@@ -107,7 +107,7 @@ def _conversations(text: str) -> dict[int, Values]:
 def parse_queueing_fair(text: str) -> Values:
     """Parse `show queueing fair` by interface; empty if no interface queues by conversations."""
     matches = (_FAIR.fullmatch(line) for line in text.splitlines())
-    return {match["name"]: _numbers(match) for match in matches if match is not None}
+    return {match["name"]: _parse_numbers(match) for match in matches if match is not None}
 
 
 def parse_controllers_serial(text: str) -> Values:

@@ -19,7 +19,7 @@ from qoslab.genie import OPS, PACKAGE
 EXTERNAL = {"PYATS_LIBS_EXTERNAL_PARSER": PACKAGE, "PYATS_LIBS_EXTERNAL_OPS": OPS}
 """Environment variables that Genie reads for local packages, with qoslab's packages."""
 
-IMPORTING = threading.Lock()
+IMPORT_LOCK = threading.Lock()
 """Lock for importing Genie or Unicon, which import each other: two threads that import one each would deadlock.
 
 It is also held during the lookup of a parser: Genie fills its table of parsers at the first lookup and imports the
@@ -28,7 +28,7 @@ parser then, so another thread would find no parser in a half-filled table.
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedOutput:
     """Parsed output, or the reason for its absence."""
 
     parsed: dict[str, Any] | None
@@ -36,15 +36,15 @@ class Parsed:
     """Reason why `parsed` is None; otherwise empty."""
 
 
-NOTHING_KNOWN = Parsed(None, "the parser recognised nothing in it")
+UNKNOWN_COMMAND = ParsedOutput(None, "the parser recognised nothing in it")
 _CLASSIC_OS = frozenset({"ios"})
 """Operating systems, by Genie's names, whose `show interfaces` needs only one parser class."""
 _INTERFACES = re.compile(r"show interfaces(?: (?P<interface>[A-Za-z]+\d[\d/.:]*))?")
 
 
-def failed(error: Exception) -> Parsed:
+def failed_parse(error: Exception) -> ParsedOutput:
     """Return the result for a parser that failed."""
-    return Parsed(None, f"the parser failed: {type(error).__name__}: {error}")
+    return ParsedOutput(None, f"the parser failed: {type(error).__name__}: {error}")
 
 
 def register() -> None:
@@ -55,58 +55,58 @@ def register() -> None:
             os.environ[variable] = ",".join([*packages, package])
 
 
-def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
+def parse(os_name: str, command: str, text: str, device: Any = None) -> ParsedOutput:
     """Parse `text`, the answer to the show command `command` of a device with the operating system `os_name`.
 
     `device` is the Genie device, if there is one. A missing parser or unparsable output raises no error: `reason` has
     the cause.
     """
     register()
-    with IMPORTING:
+    with IMPORT_LOCK:
         from genie.metaparser.util.exceptions import SchemaEmptyParserError
     try:
         if device is None and os_name in _CLASSIC_OS and (named := _INTERFACES.fullmatch(command)):
-            parser, arguments = _of_interfaces(named["interface"])
+            parser, arguments = _interface_parser(named["interface"])
             device = SimpleNamespace(os=os_name, name="parser", alias=None)
         else:
-            found = _looked_up(os_name, command, device)
+            found = _find_parser(os_name, command, device)
             if found is None:
-                return Parsed(None, f"there is no parser for {command!r} on {os_name}")
+                return ParsedOutput(None, f"there is no parser for {command!r} on {os_name}")
             parser, arguments, device = found
-        return Parsed(plain(parser(device=device).parse(output=text, **arguments)))
+        return ParsedOutput(to_json_types(parser(device=device).parse(output=text, **arguments)))
     except SchemaEmptyParserError:
-        return NOTHING_KNOWN
+        return UNKNOWN_COMMAND
     except Exception as error:
         # parsers raise any exception of their code
-        return failed(error)
+        return failed_parse(error)
 
 
-def _of_interfaces(interface: str | None) -> tuple[Any, dict[str, Any]]:
+def _interface_parser(interface: str | None) -> tuple[Any, dict[str, Any]]:
     """Return Genie's parser for interfaces without its table of all parsers, whose lookup takes as long as importing
     Genie.
     """
-    with IMPORTING:
+    with IMPORT_LOCK:
         from genie.libs.parser.ios.show_interface import ShowInterfaces
     return ShowInterfaces, {} if interface is None else {"interface": interface}
 
 
-def _looked_up(os_name: str, command: str, device: Any) -> tuple[Any, dict[str, Any], Any] | None:
+def _find_parser(os_name: str, command: str, device: Any) -> tuple[Any, dict[str, Any], Any] | None:
     """Return the parser for a command, its arguments and a device; None if there is no parser."""
-    with IMPORTING:
+    with IMPORT_LOCK:
         from genie.conf.base import Device
         from genie.libs.parser.utils import common
     if device is None:
         device = Device("parser", os=os_name)
     try:
         # not device.parse, which queries the device again for a running configuration
-        with IMPORTING, _without_line_numbers() if common.parser_data is None else nullcontext():
+        with IMPORT_LOCK, _fill_parser_table() if common.parser_data is None else nullcontext():
             return *common.get_parser(command, device), device
     except common.ParserNotFound:
         return None
 
 
 @contextmanager
-def _without_line_numbers() -> Iterator[None]:
+def _fill_parser_table() -> Iterator[None]:
     """Fill Genie's table without the line numbers of qoslab's parsers.
 
     Genie records them for its documentation. Up to Python 3.12, `inspect` parses a file for each of its classes, which
@@ -120,12 +120,12 @@ def _without_line_numbers() -> Iterator[None]:
         inspect.getsourcelines = known
 
 
-def plain(value: Any) -> Any:
+def to_json_types(value: Any) -> Any:
     """Convert a value to JSON types."""
     if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
+        return {str(name): to_json_types(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set):
-        return [plain(item) for item in value]
+        return [to_json_types(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)

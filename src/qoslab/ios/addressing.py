@@ -8,7 +8,7 @@ from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.model.device import Device, HostInterface, Interface
 
 
-def interface_address(address: IPv4Address, mask: IPv4Address) -> IPv4Interface:
+def parse_interface_address(address: IPv4Address, mask: IPv4Address) -> IPv4Interface:
     """Return the interface address. Refuse a non-contiguous mask, and a network, broadcast or multicast address."""
     bits = int(mask)
     length = bits.bit_count()
@@ -22,7 +22,7 @@ def interface_address(address: IPv4Address, mask: IPv4Address) -> IPv4Interface:
     return interface
 
 
-def check_others(device: Device, here: str, address: IPv4Interface) -> None:
+def check_overlap(device: Device, here: str, address: IPv4Interface) -> None:
     """Refuse an address whose subnet overlaps with that of an interface other than `here`."""
     others: list[Interface | HostInterface] = [*device.interfaces.values(), *device.host_interfaces.values()]
     for other in others:

@@ -15,24 +15,24 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import Criterion, PolicyClass, PolicyMap
 from qoslab.ios.packet_sets import (
     ADDRESSES,
-    EVERYTHING,
+    ALL_PACKETS,
     IPV4,
     IPV6,
-    NOTHING,
+    NO_PACKETS,
     Box,
     PacketSet,
     class_packets,
-    common_box,
     criterion_packets,
-    remainders,
+    intersect_boxes,
+    subtract_box,
 )
 
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 """Number of steps after which a box counts as not covered."""
 
 
 @dataclass
-class Taken:
+class TakenBoxes:
     """Boxes of packets that classes take, indexed by the field that distinguishes them best."""
 
     _boxes: list[Box] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Taken:
         for box in boxes:
             place = len(self._boxes)
             self._boxes.append(box)
-            found = _indexed(box)
+            found = _index_key(box)
             if found is None:
                 self._others.append(place)
             else:
@@ -65,14 +65,14 @@ class Taken:
             else:
                 places += (place for each in values.values() for place in each)
         known = (self._boxes[place] for place in sorted(places) if place < until)
-        yield from (other for other in known if common_box(other, box) is not None)
+        yield from (other for other in known if intersect_boxes(other, box) is not None)
 
     def __len__(self) -> int:
         """Return the number of boxes."""
         return len(self._boxes)
 
 
-def _indexed(box: Box) -> tuple[tuple[str, int], int] | None:
+def _index_key(box: Box) -> tuple[tuple[str, int], int] | None:
     """Return the group and the value of a box; None without a field that has one value."""
     addresses = [(care.bit_count(), name, care, bits) for name in ADDRESSES for bits, care in [box.get(name, (0, 0))]]
     length, name, care, bits = max(addresses)
@@ -82,67 +82,69 @@ def _indexed(box: Box) -> tuple[tuple[str, int], int] | None:
     return next((((name, 0), bits) for name, bits in single if name not in ADDRESSES), None)
 
 
-def _covered(box: Box, others: list[Box]) -> bool:
+def _is_covered(box: Box, others: list[Box]) -> bool:
     """Return whether other boxes have all packets of a box; False if that takes too long to find out."""
     parts, steps = [(box, 0)], 0
     while parts:
         part, place = parts.pop()
-        while place < len(others) and common_box(part, others[place]) is None:
+        while place < len(others) and intersect_boxes(part, others[place]) is None:
             place += 1
         steps += 1
-        if place == len(others) or steps > MOST_STEPS:
+        if place == len(others) or steps > MAX_STEPS:
             return False
-        parts += [(each, place + 1) for each in remainders(part, others[place])]
+        parts += [(each, place + 1) for each in subtract_box(part, others[place])]
     return True
 
 
 @dataclass(frozen=True)
-class Share:
+class ClassShare:
     """Packets without those that other classes take: the first boxes of each of `taken`."""
 
     packets: PacketSet
-    taken: tuple[tuple[Taken, int], ...] = ()
+    taken: tuple[tuple[TakenBoxes, int], ...] = ()
 
     @cached_property
     def empty(self) -> bool:
         """True if others take all packets; False if that takes too long to find out."""
         return all(
-            _covered(box, [other for taken, until in self.taken for other in taken.overlapping(box, until)])
+            _is_covered(box, [other for taken, until in self.taken for other in taken.overlapping(box, until)])
             for box in self.packets.boxes
         )
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ClassCandidate:
     """A class of a policy-map with the packets that match it (`met`), and those not taken by a class above (`left`)."""
 
     policy_class: PolicyClass
-    met: Share
-    left: Share
+    met: ClassShare
+    left: ClassShare
     above: tuple[str, ...]
     """Classes above it that take its packets, if none are left."""
 
 
-def candidates(device: Device, policy: PolicyMap, arriving: Share | None = None) -> Iterator[Candidate]:
+def candidate_classes(
+    device: Device, policy: PolicyMap, arriving: ClassShare | None = None
+) -> Iterator[ClassCandidate]:
     """Yield the classes of a policy-map in order; a packet belongs to the first class that it matches."""
-    arriving = Share(EVERYTHING) if arriving is None else arriving
-    taken, above, lines = Taken(), dict[str, PacketSet](), _ByLine(device)
+    arriving = ClassShare(ALL_PACKETS) if arriving is None else arriving
+    taken, above, lines = TakenBoxes(), dict[str, PacketSet](), _ClassesByLine(device)
     for each in policy.classes:
         packets = class_packets(device, each.name)
-        met = Share(packets & arriving.packets, arriving.taken)
+        met = ClassShare(packets & arriving.packets, arriving.taken)
         left = replace(met, taken=(*met.taken, (taken, len(taken))))
         takers = lines.containing(each.name)
         if takers:
-            left = Share(NOTHING)
+            left = ClassShare(NO_PACKETS)
         elif left.empty:
             takers = [other for other, its in above.items() if not (its & met.packets).empty]
-        yield Candidate(each, met, left, tuple(takers))
-        taken.add(_certain(device, each.name))
+        yield ClassCandidate(each, met, left, tuple(takers))
+        taken.add(_certain_boxes(device, each.name))
         above[each.name] = packets
         lines.add(each.name)
 
 
-def _certain(device: Device, name: str) -> Iterator[Box]:
+def _certain_boxes(device: Device, name: str) -> Iterator[Box]:
     """Yield boxes of packets that certainly match a class."""
     class_map = device.class_maps.get(name)
     if class_map is None or class_map.match == "all":
@@ -152,7 +154,7 @@ def _certain(device: Device, name: str) -> Iterator[Box]:
     yield from (box for each in sets if each.exact for box in each.boxes)
 
 
-class _ByLine:
+class _ClassesByLine:
     """Classes of a policy-map so far, by their `match` lines."""
 
     def __init__(self, device: Device) -> None:
@@ -172,10 +174,10 @@ class _ByLine:
         class_map = self._device.class_maps.get(name)
         lines = () if class_map is None else class_map.criteria
         near = {other for each in lines for other in self._names.get(each, ())}
-        return [other for other in sorted(near, key=self._order.__getitem__) if _is_within(self._device, name, other)]
+        return [other for other in sorted(near, key=self._order.__getitem__) if _is_subset(self._device, name, other)]
 
 
-def _is_within(device: Device, name: str, other: str) -> bool:
+def _is_subset(device: Device, name: str, other: str) -> bool:
     """Return whether a class-map is a subset of another one by their `match` lines alone."""
     inner, outer = device.class_maps[name], device.class_maps[other]
     if outer.match == "any" or len(outer.criteria) == 1:
@@ -191,11 +193,11 @@ def whole_code_points(device: Device, name: str, needed: tuple[int, int]) -> fro
     """
     class_map = device.class_maps.get(name)
     if class_map is None or class_map.match == "any":
-        sets = [list(_certain(device, name))]
+        sets = [list(_certain_boxes(device, name))]
     else:
         each_line = [criterion_packets(device, each) for each in class_map.criteria]
         sets = [list(each.boxes) if each.exact else [] for each in each_line] or [[]]
-    if not all(_covered(_of_code_point(*needed), boxes) for boxes in sets):
+    if not all(_is_covered(_code_point_box(*needed), boxes) for boxes in sets):
         return frozenset()
     # Code points that no box distinguishes have the same result.
     masks = sorted({box["dscp"][0] for boxes in sets for box in boxes if "dscp" in box})
@@ -205,10 +207,10 @@ def whole_code_points(device: Device, name: str, needed: tuple[int, int]) -> fro
     found = set[tuple[int, int]]()
     for version in (4, 6):
         for points in alike.values():
-            if all(_covered(_of_code_point(version, points[0]), boxes) for boxes in sets):
+            if all(_is_covered(_code_point_box(version, points[0]), boxes) for boxes in sets):
                 found.update((version, dscp) for dscp in points)
     return frozenset(found)
 
 
-def _of_code_point(version: int, dscp: int) -> Box:
+def _code_point_box(version: int, dscp: int) -> Box:
     return {"network": (IPV4 if version == 4 else IPV6, 0), "dscp": (1 << dscp, 0)}

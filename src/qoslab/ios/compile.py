@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.config import load
-from qoslab.ios.model.accounting import with_inherited_accounts
+from qoslab.ios.model.accounting import inherit_accounts
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE, ENGINE_INTERFACE
 
@@ -20,7 +20,7 @@ FORMAT = 1
 
 def compile_device(device: Device) -> program_formats.DataPlaneConfig:
     """Return the data plane configuration of a device as plain values for JSON."""
-    device = with_inherited_accounts(device)
+    device = inherit_accounts(device)
     process_ns = device.hardware.process_ns
     config: program_formats.DataPlaneConfig = {
         "format": FORMAT,
@@ -33,7 +33,7 @@ def compile_device(device: Device) -> program_formats.DataPlaneConfig:
         config |= part(device)
     config["interfaces"] = {
         # A subinterface is part of the configuration of its port.
-        name: _interface(device, each)
+        name: _interface_config(device, each)
         for name, each in device.interfaces.items()
         if each.parent is None
     }
@@ -46,7 +46,7 @@ def engine_config(config: program_formats.DataPlaneConfig) -> program_formats.Ro
     return cast("program_formats.RouterConfig", engine)
 
 
-def _interface(device: Device, interface: Interface) -> program_formats.InterfaceConfig:
+def _interface_config(device: Device, interface: Interface) -> program_formats.InterfaceConfig:
     config: program_formats.InterfaceConfigPart = {}
     for part in ENGINE_INTERFACE.of(device.hardware.family):
         config |= part(device, interface)

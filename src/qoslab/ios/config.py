@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 
 from qoslab.ios import commands
 from qoslab.ios.catalyst import commands as catalyst_commands
-from qoslab.ios.cli.session import CAPABILITIES, CONFIG, MODES, ConfigSession, commands_of
+from qoslab.ios.cli.session import CAPABILITIES, CONFIG, MODES, ConfigSession, device_capabilities
 
 
 def load() -> None:
@@ -23,4 +23,4 @@ def load() -> None:
 
 load()
 
-__all__ = ["CAPABILITIES", "CONFIG", "MODES", "ConfigSession", "commands_of", "load"]
+__all__ = ["CAPABILITIES", "CONFIG", "MODES", "ConfigSession", "device_capabilities", "load"]

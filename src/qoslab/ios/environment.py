@@ -46,7 +46,7 @@ class StorageError(CommandFailedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class PortState:
     """An interface as the router's IP stack sees it."""
 
     mac: str | None
@@ -141,7 +141,7 @@ PingOutcome = float | Literal["timeout", "unreachable"]
 """The round-trip time in seconds, or the reason for a missing reply."""
 
 
-class Environment(Protocol):
+class RouterEnvironment(Protocol):
     """One router, shared by all logins."""
 
     @property
@@ -205,7 +205,7 @@ class Environment(Protocol):
     async def activity(self) -> Mapping[str, Activity]:
         """Return the times of the last packets of the interfaces, by full name."""
 
-    async def ports(self) -> Mapping[str, Port]:
+    async def ports(self) -> Mapping[str, PortState]:
         """Return the interfaces of the IP stack by full IOS name."""
 
     async def routes(self) -> list[RouteEntry]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class InertFamily:
     """Commands on one subject."""
 
     about: str
@@ -40,7 +40,7 @@ class Family:
 SERVICES, BOOT, LOGGING, ACCESS, RESOLVER, VOICE, HTTP, SNMP, PLANES, CLOCK = 10, 12, 13, 14, 16, 65, 105, 121, 125, 145
 
 FAMILIES = (
-    Family(
+    InertFamily(
         "router services",
         SERVICES,
         """
@@ -61,7 +61,7 @@ FAMILIES = (
         utilization interval <rest:line>
         """,
     ),
-    Family(
+    InertFamily(
         "the chassis and its ports",
         SERVICES,
         """
@@ -76,7 +76,7 @@ FAMILIES = (
         """,
         requires="router",
     ),
-    Family(
+    InertFamily(
         "access-control and name tables",
         SERVICES,
         """
@@ -91,7 +91,7 @@ FAMILIES = (
         """,
         requires="router",
     ),
-    Family(
+    InertFamily(
         "IOS-XE system settings",
         SERVICES + 1,
         """
@@ -112,7 +112,7 @@ FAMILIES = (
         """,
         requires="limit-microseconds",
     ),
-    Family(
+    InertFamily(
         "router boot settings",
         BOOT,
         """
@@ -127,7 +127,7 @@ FAMILIES = (
         config-register <rest:line>
         """,
     ),
-    Family(
+    InertFamily(
         "system messages",
         LOGGING,
         """
@@ -141,7 +141,7 @@ FAMILIES = (
         logging discriminator <key:word> [<rest:line>]
         """,
     ),
-    Family(
+    InertFamily(
         "login permissions",
         ACCESS,
         """
@@ -168,7 +168,7 @@ FAMILIES = (
         username <key:word> ^ [privilege <level:0-15>] (nopassword|autocommand <rest:line>|view <rest:line>)
         """,
     ),
-    Family(
+    InertFamily(
         "the router's clock",
         ACCESS,
         """
@@ -179,7 +179,7 @@ FAMILIES = (
         network-clock-select <each:line>
         """,
     ),
-    Family(
+    InertFamily(
         "host functions of the router: names, files and connections",
         RESOLVER,
         """
@@ -221,7 +221,7 @@ FAMILIES = (
         ip http-client <each:line>
         """,
     ),
-    Family(
+    InertFamily(
         "the chassis and its management",
         RESOLVER,
         """
@@ -258,7 +258,7 @@ FAMILIES = (
         >time-range <key:word>
         """,
     ),
-    Family(
+    InertFamily(
         "telephony",
         VOICE,
         """
@@ -283,7 +283,7 @@ FAMILIES = (
         call (admission|threshold|treatment) <each:line>
         """,
     ),
-    Family(
+    InertFamily(
         "certificates and keys",
         VOICE,
         """
@@ -299,7 +299,7 @@ FAMILIES = (
         crypto key (generate|zeroize|import|export|encrypt) <each:line>
         """,
     ),
-    Family(
+    InertFamily(
         "neighbour discovery and loop detection: no node responds",
         VOICE,
         """
@@ -312,7 +312,7 @@ FAMILIES = (
         ~spanning-tree optimize bpdu transmission
         """,
     ),
-    Family(
+    InertFamily(
         "the switch's chassis and its management",
         BOOT,
         """
@@ -332,7 +332,7 @@ FAMILIES = (
         """,
         requires="switch",
     ),
-    Family(
+    InertFamily(
         "web server and flow export",
         HTTP,
         """
@@ -351,7 +351,7 @@ FAMILIES = (
         >sampler <key:word>
         """,
     ),
-    Family(
+    InertFamily(
         "network management",
         SNMP,
         """
@@ -370,8 +370,8 @@ FAMILIES = (
         >wsma (agent|profile) <key:word> [<rest:line>]
         """,
     ),
-    Family("control plane: packets for the router are not policed", PLANES, ">control-plane [<rest:line>]"),
-    Family(
+    InertFamily("control plane: packets for the router are not policed", PLANES, ">control-plane [<rest:line>]"),
+    InertFamily(
         "the router's clock",
         CLOCK,
         """
@@ -384,7 +384,7 @@ FAMILIES = (
         sntp server <key:word> [<rest:line>]
         """,
     ),
-    Family(
+    InertFamily(
         "class counters and logs",
         0,
         """
@@ -396,14 +396,14 @@ FAMILIES = (
         mode="policy-class",
         requires="router",
     ),
-    Family(
+    InertFamily(
         "a router passes marks unchanged by default",
         0,
         "trust (dscp|cos|precedence)",
         mode="policy-class",
         requires="router",
     ),
-    Family(
+    InertFamily(
         "flow monitoring",
         VOICE,
         """
@@ -412,7 +412,7 @@ FAMILIES = (
         """,
         requires="router",
     ),
-    Family(
+    InertFamily(
         "flow monitoring",
         0,
         """
@@ -422,14 +422,14 @@ FAMILIES = (
         mode="interface",
         requires="router",
     ),
-    Family(
+    InertFamily(
         "match and marking counters are always on",
         SERVICES + 1,
         "platform qos (match-statistics|marker-statistics) [<rest:line>]",
         requires="limit-microseconds",
     ),
     *(
-        Family(
+        InertFamily(
             "since 12.4(20)T classes may reserve all of the bandwidth",
             0,
             "max-reserved-bandwidth [<rest:line>]",
@@ -438,14 +438,14 @@ FAMILIES = (
         )
         for later in ("queue-limit-units", "limit-microseconds")
     ),
-    Family(
+    InertFamily(
         "other terminal lines",
         CLOCK,
         """
         >line (tty <key:0-2000>|<key:0-2000>) [<rest:line>]
         """,
     ),
-    Family(
+    InertFamily(
         "terminal settings",
         0,
         """
@@ -486,7 +486,7 @@ FAMILIES = (
         """,
         mode="line",
     ),
-    Family(
+    InertFamily(
         "ICMP and ARP messages, and switching paths with the same result",
         0,
         """
@@ -507,7 +507,7 @@ FAMILIES = (
         """,
         mode="interface",
     ),
-    Family(
+    InertFamily(
         "interface counters and reports",
         0,
         """
@@ -531,7 +531,7 @@ FAMILIES = (
         """,
         mode="interface",
     ),
-    Family(
+    InertFamily(
         "neighbour discovery and loop detection: no node responds",
         0,
         """
@@ -546,7 +546,7 @@ FAMILIES = (
         """,
         mode="interface",
     ),
-    Family(
+    InertFamily(
         "port negotiation",
         0,
         """
@@ -559,7 +559,7 @@ FAMILIES = (
         """,
         mode="interface",
     ),
-    Family(
+    InertFamily(
         "line startup: the rate comes from the link",
         0,
         """
@@ -573,7 +573,7 @@ FAMILIES = (
         mode="interface",
         requires="router",
     ),
-    Family(
+    InertFamily(
         "port negotiation",
         0,
         """
@@ -583,7 +583,7 @@ FAMILIES = (
         mode="interface",
         requires="router",
     ),
-    Family(
+    InertFamily(
         "port negotiation",
         0,
         """

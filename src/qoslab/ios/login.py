@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from qoslab.ios.cli.grammar import Args, Table
+from qoslab.ios.cli.grammar import Args, CommandTable
 from qoslab.ios.cli.terminal import Terminal
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.environment import Environment
+from qoslab.ios.environment import RouterEnvironment
 from qoslab.ios.model.device import Device
 
 USER, PRIVILEGED = "user", "privileged"
@@ -24,7 +24,7 @@ in Cisco's command reference, such as `Switch(config-service-profil)#`."""
 class ExecSession:
     """Session of exec commands."""
 
-    def __init__(self, environment: Environment, terminal: Terminal, *, privilege: int = USER_LEVEL) -> None:
+    def __init__(self, environment: RouterEnvironment, terminal: Terminal, *, privilege: int = USER_LEVEL) -> None:
         self.environment = environment
         self.terminal = terminal
         self.privilege = privilege
@@ -46,7 +46,7 @@ class ExecSession:
     def prompt(self) -> str:
         """The whole prompt."""
         if self.config is not None:
-            return "" if self.config.collecting else _prompt_in(self.config.prompt, self.device.hostname)
+            return "" if self.config.collecting else _mode_prompt(self.config.prompt, self.device.hostname)
         return self.device.hostname + ("#" if self.mode == PRIVILEGED else ">")
 
     def known_interface(self, args: Args, name: str = "name") -> str | None:
@@ -57,7 +57,7 @@ class ExecSession:
         return interface
 
 
-def _prompt_in(mode: str, hostname: str) -> str:
+def _mode_prompt(mode: str, hostname: str) -> str:
     """Return the prompt in a mode such as `(config-if)`; a long prompt is truncated but keeps its end."""
     name = hostname[:NAME_LENGTH]
     return f"{name}{mode[:-1][: PROMPT_LENGTH - len(name) - 2]})#"
@@ -72,4 +72,4 @@ TEXTS = {
     "name": "Interface type and number",
 }
 
-EXEC: Table[Handler] = Table(texts=TEXTS)
+EXEC: CommandTable[Handler] = CommandTable(texts=TEXTS)

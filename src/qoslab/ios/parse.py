@@ -29,7 +29,7 @@ class RefusedLineError(IosError):
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class ConfigRemark:
     """An inert line."""
 
     number: int
@@ -40,11 +40,11 @@ class Remark:
 def parse_config(text: str, hardware: Hardware, *, source: str = "configuration") -> Device:
     """Return the device that a configuration describes. Raise IosError naming `source` and line of a refusal."""
     device = Device(hardware)
-    apply(device, text, source=source)
+    apply_config(device, text, source=source)
     return device
 
 
-def apply(device: Device, text: str, *, source: str = "configuration") -> list[Remark]:
+def apply_config(device: Device, text: str, *, source: str = "configuration") -> list[ConfigRemark]:
     """Apply a configuration fragment to `device` as if typed; return the inert lines.
 
     Raise RefusedLineError at the first line that the device refuses; the lines before it have then taken effect, so
@@ -52,7 +52,7 @@ def apply(device: Device, text: str, *, source: str = "configuration") -> list[R
     follow `end`.
     """
     session = ConfigSession(device)
-    remarks: list[Remark] = []
+    remarks: list[ConfigRemark] = []
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if session.finished and line.strip() and not line.lstrip().startswith("!"):
@@ -65,7 +65,7 @@ def apply(device: Device, text: str, *, source: str = "configuration") -> list[R
             session.execute(line)
         except CliError as error:
             raise RefusedLineError(source, number, line, error) from error
-        remarks += [Remark(number, kept) for kept in session.remarks]
+        remarks += [ConfigRemark(number, kept) for kept in session.remarks]
         session.remarks.clear()
     if session.collecting:
         raise IosError(

@@ -52,13 +52,13 @@ REFUSALS: tuple[str, ...] = (
 
 _PARSER = (r"^%(?!\w+-\d-)", "[Ii]nvalid input", "[Ii]ncomplete command", "[Aa]mbiguous command")
 """Messages of the parser; `%SYS-5-…` is a log message."""
-REFUSED = re.compile("|".join((*_PARSER, *REFUSALS)), re.MULTILINE)
+REFUSAL_PATTERN = re.compile("|".join((*_PARSER, *REFUSALS)), re.MULTILINE)
 """Any of the refusals, in one line of a router's output."""
 
 NO_SUCH_COMMAND = re.compile(r"^% ?(?:Invalid|Incomplete|Ambiguous|Unknown)\b.*$", re.MULTILINE)
 """A router's answer to an unknown show command."""
 
 
-def refusal_in(output: str) -> str | None:
+def find_refusal(output: str) -> str | None:
     """Return the line of a router's output that refuses the input; None without a refusal."""
-    return next((line.strip() for line in output.splitlines() if REFUSED.search(line)), None)
+    return next((line.strip() for line in output.splitlines() if REFUSAL_PATTERN.search(line)), None)

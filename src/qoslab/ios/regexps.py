@@ -36,21 +36,21 @@ class Regexp:
         options = re2.Options()
         options.log_errors = False
         try:
-            self._compiled = re2.compile(_translated(_encodable(text)), options)
+            self._compiled = re2.compile(_to_re2(_replace_surrogates(text)), options)
         except re2.error as error:
             raise RegexpError(f"found an expression that RE2 refuses: {error}") from error
 
     def search(self, line: str) -> bool:
         """Return whether the expression matches anywhere in the line."""
-        return self._compiled.search(_encodable(line)) is not None
+        return self._compiled.search(_replace_surrogates(line)) is not None
 
 
-def _encodable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates (bytes that are not UTF-8), which RE2 does not accept."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-def _translated(text: str) -> str:
+def _to_re2(text: str) -> str:
     """Return the expression in RE2's syntax."""
     # The open group is the last list, of finished parts; the last part is the atom that a repetition refers to.
     groups: list[list[str]] = [[]]
@@ -78,7 +78,7 @@ def _translated(text: str) -> str:
             case "_":
                 parts.append(_DELIMITER)
             case "[":
-                range_text, at = _range(text, at)
+                range_text, at = _character_set(text, at)
                 parts.append(range_text)
             case ".":
                 parts.append("(?s:.)")
@@ -94,7 +94,7 @@ def _translated(text: str) -> str:
     return "".join(groups[0])
 
 
-def _range(text: str, at: int) -> tuple[str, int]:
+def _character_set(text: str, at: int) -> tuple[str, int]:
     """Return the character set that starts after `[` in RE2's syntax, and the position after `]`."""
     negated = text[at : at + 1] == "^"
     at += negated

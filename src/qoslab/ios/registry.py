@@ -18,26 +18,26 @@ from qoslab.ios.model.policy import PolicyClass, PolicyMap
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-Contributed = TypeVar("Contributed", bound=Callable[..., Any])
+_Contribution = TypeVar("_Contribution", bound=Callable[..., Any])
 
 
-class Contributions(Generic[Contributed]):
+class Contributions(Generic[_Contribution]):
     """Functions of commands, in the order of their ranks."""
 
     def __init__(self) -> None:
-        self._all: list[tuple[int, Family | None, Contributed]] = []
+        self._all: list[tuple[int, Family | None, _Contribution]] = []
 
-    def at(self, rank: int, *, family: Family | None = None) -> Callable[[Contributed], Contributed]:
+    def at(self, rank: int, *, family: Family | None = None) -> Callable[[_Contribution], _Contribution]:
         """Register the decorated function, for all devices or for those of one family."""
 
-        def register(function: Contributed) -> Contributed:
+        def register(function: _Contribution) -> _Contribution:
             self._all.append((rank, family, function))
             self._all.sort(key=lambda each: each[0])
             return function
 
         return register
 
-    def of(self, family: Family) -> list[Contributed]:
+    def of(self, family: Family) -> list[_Contribution]:
         """Return the functions for devices of that family."""
         return [function for _, only, function in self._all if only in (None, family)]
 
@@ -55,7 +55,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedClass:
+class InterfacePolicyClass:
     """A class of a policy-map in `show policy-map interface`."""
 
     config: program_formats.PolicyClass
@@ -94,9 +94,9 @@ OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Co
 """Rules for the output policy of an interface."""
 
 # Show output.
-LISTED_CLASS: Contributions[
+SHOW_POLICY_MAP_CLASS: Contributions[
     Callable[[program_formats.RouterConfig, program_formats.PolicyClass, program_formats.ResolvedClass], Iterable[str]]
 ] = Contributions()
 """A class in `show policy-map`: arguments are the whole configuration and the class, as typed and with defaults."""
-COUNTED_CLASS: Contributions[Callable[[CountedClass], Iterable[str]]] = Contributions()
+SHOW_INTERFACE_CLASS: Contributions[Callable[[InterfacePolicyClass], Iterable[str]]] = Contributions()
 """A class in `show policy-map interface`, below the lines of its criteria and without the indentation of the body."""

@@ -89,10 +89,10 @@ def descendants(device: Device, policy: PolicyMap) -> Iterator[PolicyMap]:
             yield from descendants(device, device.policy_maps[each.service_policy])
 
 
-def levels(device: Device, policy: PolicyMap) -> int:
+def hierarchy_depth(device: Device, policy: PolicyMap) -> int:
     """Return the number of levels of the hierarchy of `policy`, including itself."""
     below = [
-        levels(device, device.policy_maps[each.service_policy])
+        hierarchy_depth(device, device.policy_maps[each.service_policy])
         for each in policy.classes
         if each.service_policy is not None
     ]
@@ -109,7 +109,7 @@ def check_policy(device: Device, policy: PolicyMap, valid: Iterable[PolicyClass]
     for each in policy.classes:
         if id(each) in known:
             continue
-        facts, unordered = _rules_of(family, each)
+        facts, unordered = _class_rules(family, each)
         _check_combinations(device, facts)
         if unordered is not None:
             raise RejectedError(ORDER_WORDS[unordered.greatest[0]])
@@ -122,22 +122,22 @@ def check_policy(device: Device, policy: PolicyMap, valid: Iterable[PolicyClass]
 def check_children(device: Device, policy: PolicyMap) -> None:
     """Refuse a class with a queueing child policy if it has actions that only the child's classes can have."""
     for each in policy.classes:
-        if _child_queues(device, each):
-            _check_combinations(device, facts_of(device, each))
+        if _has_queueing_child(device, each):
+            _check_combinations(device, class_facts(device, each))
 
 
-def _child_queues(device: Device, each: PolicyClass) -> bool:
-    return each.service_policy is not None and _queues(device, device.policy_maps[each.service_policy])
+def _has_queueing_child(device: Device, each: PolicyClass) -> bool:
+    return each.service_policy is not None and _has_queueing_class(device, device.policy_maps[each.service_policy])
 
 
-def _queues(device: Device, policy: PolicyMap) -> bool:
+def _has_queueing_class(device: Device, policy: PolicyMap) -> bool:
     """Return whether a policy-map or a descendant has a class with queueing."""
     return any(part.queueing for each in descendants(device, policy) for part in each.classes)
 
 
 def _check_combinations(device: Device, facts: frozenset[str]) -> None:
     """Refuse a class with a combination of facts that the engine refuses, with the message of its command."""
-    found = combination_in(IMPOSSIBLE, device, facts)
+    found = find_combination(IMPOSSIBLE, device, facts)
     if found is not None:
         other = found.with_ or next(iter(found.without), "")
         words = COMBINATION_WORDS.get((found.of, other), CHILD_QUEUES if other == "queueing_child" else NOT_IN_CLASS)
@@ -145,7 +145,7 @@ def _check_combinations(device: Device, facts: frozenset[str]) -> None:
         raise RejectedError(words.format(action=action) if isinstance(words, str) else words(device.hardware.qos))
 
 
-def combination_in(table: Iterable[Combination], device: Device, facts: Set[str]) -> Combination | None:
+def find_combination(table: Iterable[Combination], device: Device, facts: Set[str]) -> Combination | None:
     """Return the first combination of a table that these facts about a class have; None if they have none."""
     for each in table:
         if (
@@ -158,17 +158,17 @@ def combination_in(table: Iterable[Combination], device: Device, facts: Set[str]
     return None
 
 
-def amount_in(row: Sum, config: object) -> int:
+def find_amount(row: Sum, config: object) -> int:
     """Return the number of a class, in the engine's configuration, that a sum of the engine adds."""
     numbers = (
-        _number(_value(config, each.key), 0)
+        _rule_number(_rule_value(config, each.key), 0)
         for each in row.of
-        if each.when is None or _value(config, each.when[0]) == each.when[1]
+        if each.when is None or _rule_value(config, each.when[0]) == each.when[1]
     )
     return next(filter(None, numbers), 0)
 
 
-def exceeds(amounts: Iterable[tuple[str, int]], whole: int, percent: int) -> bool:
+def exceeds_share(amounts: Iterable[tuple[str, int]], whole: int, percent: int) -> bool:
     """Return whether classes together have more than a percentage of a whole; class-default may use the rest of it."""
     total = 0
     for name, amount in sorted(amounts, key=lambda each: each[0] == CLASS_DEFAULT):
@@ -178,10 +178,10 @@ def exceeds(amounts: Iterable[tuple[str, int]], whole: int, percent: int) -> boo
     return False
 
 
-def facts_of(device: Device, each: PolicyClass) -> frozenset[str]:
+def class_facts(device: Device, each: PolicyClass) -> frozenset[str]:
     """Return the facts about a class that occur in the engine's combinations."""
-    facts, _ = _rules_of(device.hardware.family, each)
-    return facts | {"queueing_child"} if _child_queues(device, each) else facts
+    facts, _ = _class_rules(device.hardware.family, each)
+    return facts | {"queueing_child"} if _has_queueing_child(device, each) else facts
 
 
 def engine_class(family: Family, each: PolicyClass) -> program_formats.PolicyClass:
@@ -193,37 +193,37 @@ def engine_class(family: Family, each: PolicyClass) -> program_formats.PolicyCla
 
 
 @lru_cache(maxsize=4096)
-def _rules_of(family: Family, each: PolicyClass) -> tuple[frozenset[str], Order | None]:
+def _class_rules(family: Family, each: PolicyClass) -> tuple[frozenset[str], Order | None]:
     """Return the facts about a class without its child, and the values that are not in order, if there are any."""
     config = engine_class(family, each)
-    words = ((fact, _word(_value(config, fact.key))) for fact in FACTS)
+    words = ((fact, _rule_word(_rule_value(config, fact.key))) for fact in FACTS)
     facts = frozenset(fact.name for fact, word in words if word is not None and (not fact.words or word in fact.words))
-    return facts, next((order for order in ORDERED if _is_reversed(config, order)), None)
+    return facts, next((order for order in ORDERED if _is_first_greater(config, order)), None)
 
 
-def _is_reversed(config: object, order: Order) -> bool:
+def _is_first_greater(config: object, order: Order) -> bool:
     """Return whether both values are known and the first is greater than the second."""
     least, greatest = (
-        _number(_value(config, key), default) if _value(config, key.rpartition(".")[0]) else None
+        _rule_number(_rule_value(config, key), default) if _rule_value(config, key.rpartition(".")[0]) else None
         for key, default in (order.least, order.greatest)
     )
     return least is not None and greatest is not None and least > greatest
 
 
-def _number(value: object, default: int | None) -> int | None:
+def _rule_number(value: object, default: int | None) -> int | None:
     """Return a number, or that of a rate."""
     number = next(iter(value.values())) if isinstance(value, dict) else value
     return number if isinstance(number, int) else default
 
 
-def _value(config: object, key: str) -> object:
+def _rule_value(config: object, key: str) -> object:
     """Return the value of a key; None without one."""
     for part in key.split("."):
         config = config.get(part) if isinstance(config, dict) else None
     return config
 
 
-def _word(config: object) -> str | None:
+def _rule_word(config: object) -> str | None:
     """Return the word of a value: a text, or the name of an only part; empty for other values, None without one."""
     if isinstance(config, str):
         return config
@@ -232,7 +232,7 @@ def _word(config: object) -> str | None:
     return None if config is None or config == [] else ""
 
 
-def check_attached(device: Device, policy: PolicyMap, interface: Interface, direction: str) -> None:
+def check_attachment(device: Device, policy: PolicyMap, interface: Interface, direction: str) -> None:
     """Refuse a policy-map that cannot be attached to the interface in that direction (`input`, `output`)."""
     family = device.hardware.family
     if direction == "output":
@@ -265,7 +265,7 @@ def check_change(device: Device, policy: PolicyMap) -> None:
         for direction, name in (("input", interface.service_policy_input), ("output", interface.service_policy_output))
         if name is not None and name in trial
     ]
-    queues = _queues(device, policy) and not (present is not None and _queues(device, present))
+    queues = _has_queueing_class(device, policy) and not (present is not None and _has_queueing_class(device, present))
     if not attached and not queues and all(each.service_policy is None for each in policy.classes):
         return
     changed = Device(device.hardware, policy_maps=trial)
@@ -276,4 +276,4 @@ def check_change(device: Device, policy: PolicyMap) -> None:
             check_children(changed, other)
     for interface, direction, outer in attached:
         if any(part.name == policy.name for part in descendants(changed, outer)):
-            check_attached(changed, outer, interface, direction)
+            check_attachment(changed, outer, interface, direction)

@@ -16,16 +16,16 @@ def render(device: Device) -> str:
     """Return the configuration that `show running-config` prints below its heading, from `version` to `end`."""
     blocks = (block for blocks in BLOCKS.of(device.hardware.family) for block in blocks(device))
     text = "!\n" + "".join("\n".join(block) + "\n!\n" for block in blocks if block) + "end\n"
-    return with_clutter(text, device.clutter)
+    return add_inert_lines(text, device.clutter)
 
 
 def render_interface(device: Device, name: str) -> str:
     """Return the block of one interface, as `show running-config interface X` prints it between `!` and `end`."""
     text = "\n".join(interface_block(device.interfaces[name])) + "\n"
-    return with_clutter(text, tuple(each for each in device.clutter if each[0]))
+    return add_inert_lines(text, tuple(each for each in device.clutter if each[0]))
 
 
-def with_clutter(text: str, clutter: Clutter) -> str:
+def add_inert_lines(text: str, clutter: Clutter) -> str:
     """Return a configuration with added lines that the model does not have, each after its parent line.
 
     Lines without a parent come first; lines of missing blocks are left out.

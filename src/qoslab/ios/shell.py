@@ -11,15 +11,15 @@ from collections.abc import Callable
 from qoslab.ios.cli import output_filters
 from qoslab.ios.cli.grammar import CliError, Column, HelpItem, InvalidInputError, tokenise
 from qoslab.ios.cli.terminal import (
+    ClientDisconnected,
     CompletionRequested,
-    Disconnected,
     EndOfConfiguration,
     HelpRequested,
-    Interrupted,
+    InterruptRequested,
     Terminal,
 )
-from qoslab.ios.config import ConfigSession, commands_of
-from qoslab.ios.environment import CommandFailedError, DataPlaneDownError, Environment
+from qoslab.ios.config import ConfigSession, device_capabilities
+from qoslab.ios.environment import CommandFailedError, DataPlaneDownError, RouterEnvironment
 from qoslab.ios.exec import EXEC, ExecSession
 from qoslab.ios.login import USER_LEVEL
 from qoslab.ios.model.device import Device
@@ -34,7 +34,9 @@ _DO = HelpItem("do", "To run exec commands in config mode")
 class Shell:
     """Command-line interpreter of one login."""
 
-    def __init__(self, environment: Environment, write: Callable[[str], None], *, privilege: int = USER_LEVEL) -> None:
+    def __init__(
+        self, environment: RouterEnvironment, write: Callable[[str], None], *, privilege: int = USER_LEVEL
+    ) -> None:
         self.environment = environment
         self.terminal = Terminal(write, lambda: environment.device.lines[LOGIN_LINE].idle_s)
         self.session = ExecSession(environment, self.terminal, privilege=privilege)
@@ -60,7 +62,7 @@ class Shell:
         try:
             while not self.session.closed:
                 pending = await self._turn(pending)
-        except Disconnected:
+        except ClientDisconnected:
             return
 
     async def run_once(self, line: str) -> None:
@@ -68,7 +70,7 @@ class Shell:
         self.terminal.length = 0
         try:
             await self._execute(line, prompt_width=0)
-        except (Disconnected, Interrupted):
+        except (ClientDisconnected, InterruptRequested):
             return
 
     async def _turn(self, pending: str) -> str:
@@ -91,7 +93,7 @@ class Shell:
             if session.config is not None:
                 self._end_configuration()
             return ""
-        except Interrupted:
+        except InterruptRequested:
             session.config = None
             return ""
         await self._execute(line, len(prompt))
@@ -112,13 +114,13 @@ class Shell:
             self.terminal.write(f"% {kind}{DATA_PLANE_DOWN}\n")
         except CommandFailedError as error:
             self.terminal.write(f"% Error: {error.message}\n")
-        except Interrupted:
+        except InterruptRequested:
             pass
 
     @property
     def _capabilities(self) -> frozenset[str]:
         """Return the capabilities of the device that select its exec commands."""
-        return commands_of(self.session.device.hardware)
+        return device_capabilities(self.session.device.hardware)
 
     async def _exec(self, line: str, start: Column) -> None:
         """Execute an exec command that begins at column `start`."""
@@ -180,7 +182,7 @@ class Shell:
             return self._configuration_items(config, line)
         start = tokens[0].column + len(tokens[0].text) if doing else 0
         if mark is not None:
-            return output_filters.help_items(line, mark)
+            return output_filters.filter_help_items(line, mark)
         items = EXEC.help(self.session.mode, line, start=start, capabilities=self._capabilities)
         if items[-1].word == "<cr>" and tokens and "show".startswith(tokens[1 if doing else 0].text.lower()):
             items = [*items[:-1], HelpItem("|", "Output modifiers"), items[-1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 
-def template_mark(text: str) -> str:
+def find_template_mark(text: str) -> str:
     """Return position and text of the first such mark as `LINE:COLUMN: found …`; empty if there is none.
 
     `ios_config` renders the file that it sends as a template: ansible.netcommon 8.2.0 renders trusted text only, which

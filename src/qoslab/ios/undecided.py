@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from qoslab.ios.inert_commands import RESOLVER, Family
+from qoslab.ios.inert_commands import RESOLVER, InertFamily
 
 AFTER_PORTS = 92
 """The rank of interfaces without a port in the running configuration."""
@@ -23,7 +23,7 @@ NO_DROP_BIT = "cells and frames in a lab have no discard-eligible bit"
 NO_SECOND_TAG = "frames in a lab have at most one VLAN tag"
 NO_TUNNELS = "a lab has no tunnels, dial-up sessions, bundles or bridge domains"
 
-_router = partial(Family, requires="router", undecided=True)
+_router = partial(InertFamily, requires="router", undecided=True)
 
 OTHER_THAN_IP = (
     "aarp|apollo|appletalk|arp|bridge|bstun|cdp|clns|clns_es|clns_is|cmns|compressedtcp|decnet|dlsw|ipx|llc2|pad|pppoe"

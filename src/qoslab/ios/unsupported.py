@@ -21,7 +21,7 @@ SLA_KINDS = "only icmp-echo, icmp-jitter, udp-echo and udp-jitter are modelled"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedCommands:
     """Commands that are refused for the same reason."""
 
     reason: str
@@ -37,7 +37,7 @@ class Refused:
 
 
 REFUSED = (
-    Refused(
+    RefusedCommands(
         "only static routes are supported: no routing protocol runs",
         """
         >router (ospf|eigrp|bgp|rip|isis|odr|iso-igrp|mobile|lisp) [<rest:line>]
@@ -49,7 +49,7 @@ REFUSED = (
         ipv6 (prefix-list|multicast-routing|pim|mld) [<rest:line>]
         """,
     ),
-    Refused(
+    RefusedCommands(
         "no routing protocol runs",
         """
         ip (ospf|eigrp|rip|router|pim|igmp|summary-address|hello-interval|hold-time|bandwidth-percent) <rest:line>
@@ -60,65 +60,67 @@ REFUSED = (
         """,
         mode="interface",
     ),
-    Refused("addresses are not translated", "ip nat <rest:line>"),
-    Refused("addresses are not translated", "ip nat <rest:line>\nnat64 <rest:line>", mode="interface"),
-    Refused(
+    RefusedCommands("addresses are not translated", "ip nat <rest:line>"),
+    RefusedCommands("addresses are not translated", "ip nat <rest:line>\nnat64 <rest:line>", mode="interface"),
+    RefusedCommands(
         "only IP is routed",
         """
         (appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|x25|vines) <rest:line>
         """,
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "only IP is routed",
         "(appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|vines|llc2|lapb|x25) <rest:line>",
         mode="interface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         NO_GROUP_TAG,
         ">ip access-list role-based <rest:line>\ncts role-based <rest:line>",
         requires="router",
     ),
-    Refused(NO_GROUP_TAG, ">cts manual\ncts role-based <rest:line>", mode="interface", requires="router"),
-    Refused(
+    RefusedCommands(NO_GROUP_TAG, ">cts manual\ncts role-based <rest:line>", mode="interface", requires="router"),
+    RefusedCommands(
         "ports do not ask for a login",
         "(authentication|eapol) <rest:line>",
         mode="interface",
         requires="router",
     ),
-    Refused("packets are routed by destination only", "ip load-sharing per-packet", mode="interface"),
-    Refused("there is one routing table", "vrf receive <rest:line>", mode="interface"),
-    Refused(ONE_TAG, "dot1q tunneling <rest:line>\nvlan-range <rest:line>", mode="interface", requires="router"),
-    Refused("packets are routed by destination only", "ip local policy <rest:line>"),
-    Refused("there is one routing table", "ip route vrf <rest:line>"),
-    Refused("addresses are not learned", "ip route <prefix:address> <mask:mask> dhcp [<rest:line>]"),
-    Refused("packets are routed by destination only", "ip (policy|wccp) <rest:line>", mode="interface"),
-    Refused("there is one routing table", "ip vrf receive <rest:line>", mode="interface"),
-    Refused(
+    RefusedCommands("packets are routed by destination only", "ip load-sharing per-packet", mode="interface"),
+    RefusedCommands("there is one routing table", "vrf receive <rest:line>", mode="interface"),
+    RefusedCommands(
+        ONE_TAG, "dot1q tunneling <rest:line>\nvlan-range <rest:line>", mode="interface", requires="router"
+    ),
+    RefusedCommands("packets are routed by destination only", "ip local policy <rest:line>"),
+    RefusedCommands("there is one routing table", "ip route vrf <rest:line>"),
+    RefusedCommands("addresses are not learned", "ip route <prefix:address> <mask:mask> dhcp [<rest:line>]"),
+    RefusedCommands("packets are routed by destination only", "ip (policy|wccp) <rest:line>", mode="interface"),
+    RefusedCommands("there is one routing table", "ip vrf receive <rest:line>", mode="interface"),
+    RefusedCommands(
         "backup lines are not supported: packets follow the routes",
         "(backup|transmit-interface) <rest:line>",
         mode="interface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "packets are not encrypted",
         """
         >crypto (isakmp|ipsec|map|dynamic-map|gdoi|ikev2|keyring|engine|ctcp|call|logging|mib) <rest:line>
         """,
     ),
-    Refused(
+    RefusedCommands(
         "packets are not encrypted",
         "crypto (map|ipsec|engine) <rest:line>\n(macsec|mka) [<rest:line>]",
         mode="interface",
     ),
-    Refused(
+    RefusedCommands(
         "configure RTP priority in a policy-map: `priority` in a class with `match ip rtp`",
         "ip rtp priority <rest:line>",
         mode="interface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "a port has one circuit, with the queues of its policy-map",
         """
         (queue-depth|random-detect|vc-hold-queue|class-vc|class-range|bump|protect) [<rest:line>]
@@ -127,16 +129,18 @@ REFUSED = (
         mode="atm-vc",
         requires="router",
     ),
-    Refused("a port has one circuit and no bundles", ">bundle <name:word>", mode="interface", requires="router"),
-    Refused(
+    RefusedCommands(
+        "a port has one circuit and no bundles", ">bundle <name:word>", mode="interface", requires="router"
+    ),
+    RefusedCommands(
         "random-detect without a policy-map belongs to the port: enter it on the main interface",
         "random-detect [<rest:line>]",
         mode="subinterface",
         requires="router",
     ),
-    Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>(l2tp-class|pseudowire-class) <rest:line>"),
-    Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>xconnect <rest:line>", mode="interface"),
-    Refused(
+    RefusedCommands(LABELS, "(mpls|tag-switching) <rest:line>\n>(l2tp-class|pseudowire-class) <rest:line>"),
+    RefusedCommands(LABELS, "(mpls|tag-switching) <rest:line>\n>xconnect <rest:line>", mode="interface"),
+    RefusedCommands(
         "packets are not inspected beyond their headers",
         """
         (ip|ipv6) inspect <rest:line>
@@ -146,7 +150,7 @@ REFUSED = (
         """,
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "packets are not inspected beyond their headers",
         """
         ip (inspect|verify|ips|admission|auth-proxy|security) <rest:line>
@@ -156,29 +160,31 @@ REFUSED = (
         """,
         mode="interface",
     ),
-    Refused(NBAR, "match [not] protocol (rtp|http|attribute) [<rest:line>]", mode="class-map", requires="switch"),
-    Refused(
+    RefusedCommands(
+        NBAR, "match [not] protocol (rtp|http|attribute) [<rest:line>]", mode="class-map", requires="switch"
+    ),
+    RefusedCommands(
         "`policy-map type queueing` belongs to other switches: enter queueing actions in `policy-map NAME`",
         ">(policy-map|class-map) type (queueing|qos) <rest:line>",
     ),
-    Refused(
+    RefusedCommands(
         "packets are not inspected beyond their headers",
         ">policy-map type (inspect|packet) <rest:line>\n>class-map type (inspect|packet) <rest:line>",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "marks are DSCP, precedence, CoS and the QoS group: TOS bits other than the precedence are matched as a DSCP",
         "match [not] [ip] tos <rest:line>",
         mode="class-map",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "IPv6 marks have no separate command: `match dscp` or `match precedence` in a class with `match protocol ipv6`",
         "match [not] ipv6 (dscp|precedence) <rest:line>",
         mode="class-map",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         TABLES,
         """
         set [ip] dscp (cos|qos-group|table|exp) [<rest:line>]
@@ -189,15 +195,15 @@ REFUSED = (
         mode="policy-class",
         requires="switch",
     ),
-    Refused(NO_DROP_BIT, "set discard-class [<rest:line>]", mode="policy-class", requires="switch"),
-    Refused(ONE_TAG, "set vlan <rest:line>", mode="policy-class", requires="switch"),
-    Refused(
+    RefusedCommands(NO_DROP_BIT, "set discard-class [<rest:line>]", mode="policy-class", requires="switch"),
+    RefusedCommands(ONE_TAG, "set vlan <rest:line>", mode="policy-class", requires="switch"),
+    RefusedCommands(
         "marks are DSCP and precedence: the other TOS bits are set as a DSCP",
         "set ip tos <rest:line>",
         mode="policy-class",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "policy-map types are not supported: enter actions in `policy-map NAME`",
         """
         >policy-map type <kind:word> <rest:line>
@@ -205,28 +211,30 @@ REFUSED = (
         """,
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "only QoS policy-maps are modelled, which have no type: `service-policy input NAME`",
         "service-policy (type|control|history) [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
-    Refused("macros are not expanded: enter the lines of the policy", "auto qos [<rest:line>]", requires="switch"),
-    Refused(LABELS, "match [not] mpls experimental <rest:line>", mode="class-map", requires="switch"),
-    Refused(LABELS, "set mpls experimental <rest:line>", mode="policy-class", requires="switch"),
-    Refused(
+    RefusedCommands(
+        "macros are not expanded: enter the lines of the policy", "auto qos [<rest:line>]", requires="switch"
+    ),
+    RefusedCommands(LABELS, "match [not] mpls experimental <rest:line>", mode="class-map", requires="switch"),
+    RefusedCommands(LABELS, "set mpls experimental <rest:line>", mode="policy-class", requires="switch"),
+    RefusedCommands(
         ONE_TAG,
         "encapsulation dot1Q <vlan:1-4094> second-dot1q <rest:line>\nencapsulation isl <rest:line>",
         mode="subinterface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "packets are not classified by MAC addresses",
         "match [not] (source-address|destination-address) mac <rest:line>",
         mode="class-map",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "packets are not classified by MAC addresses",
         """
         >mac access-list <rest:line>
@@ -234,8 +242,8 @@ REFUSED = (
         access-list <list:1100-1199> <rest:line>
         """,
     ),
-    Refused("packets are not classified by MAC addresses", "mac access-group <rest:line>", mode="interface"),
-    Refused(
+    RefusedCommands("packets are not classified by MAC addresses", "mac access-group <rest:line>", mode="interface"),
+    RefusedCommands(
         "a policer meters the packet bytes of its own class",
         """
         police rate <cells:1-2000000> cps [<rest:line>]
@@ -244,49 +252,49 @@ REFUSED = (
         mode="policy-class",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "a packet has no colour before it is policed",
         "conform-color <rest:line>",
         mode="police",
     ),
-    Refused(
+    RefusedCommands(
         "packets are not inspected, admitted or trusted by a class",
         "(inspect|pass|urlfilter|admit|trust|dbl|plim) [<rest:line>]",
         mode="policy-class",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "fragments of a class are not distinguished",
         "class <name:word> fragment <rest:line>\nclass type <rest:line>",
         mode="policy-map",
     ),
-    Refused(
+    RefusedCommands(
         "traffic-shape belongs to the port: on a subinterface shape in a policy-map",
         "traffic-shape (rate|group) <rest:line>",
         mode="subinterface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "CAR, fair-queue and queue lists belong to the port: on a subinterface use a policy-map",
         "(rate-limit|fair-queue|priority-group|custom-queue-list|max-reserved-bandwidth) [<rest:line>]",
         mode="subinterface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "hold queue and transmit ring belong to the port: enter them on the main interface",
         "(hold-queue|tx-ring-limit) [<rest:line>]",
         mode="subinterface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "links are not bundled",
         "multilink (max-fragments|interleave|min-links|max-links) [<rest:line>]",
         mode="interface",
         requires="router",
     ),
-    Refused("links are not bundled", "multilink virtual-template <rest:line>", requires="router"),
-    Refused("loss of a neighbour is not detected", "bfd <rest:line>", mode="interface", requires="router"),
-    Refused(
+    RefusedCommands("links are not bundled", "multilink virtual-template <rest:line>", requires="router"),
+    RefusedCommands("loss of a neighbour is not detected", "bfd <rest:line>", mode="interface", requires="router"),
+    RefusedCommands(
         "clock, framing and channels of a line come from the experiment's link",
         """
         (invert|physical-layer|nrzi-encoding|ignore-dcd|dce-terminal-timing-enable|serial|service-module) [<rest:line>]
@@ -295,32 +303,32 @@ REFUSED = (
         mode="interface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "a port has the speed of its hardware",
         "pause [<rest:line>]\nflowcontrol [<rest:line>]",
         mode="interface",
         requires="router",
     ),
-    Refused(RANGES, "interface range macro <rest:line>\ndefine interface-range <rest:line>"),
-    Refused(
+    RefusedCommands(RANGES, "interface range macro <rest:line>\ndefine interface-range <rest:line>"),
+    RefusedCommands(
         "macros are not expanded: enter their lines for trust and queues, or auto qos voip",
         "auto qos (trust|video|classify) [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "pass-through is not modelled: a port that trusts one mark rewrites the other using the maps",
         "mls qos trust (cos pass-through|pass-through) [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "the only modelled trust device is a telephone",
         "mls qos trust device (ip-camera|cts|media-player) [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "queues of the switch are configured by srr-queue, and marks are not monitored",
         """
         (wrr-queue|rcv-queue|trust) <rest:line>
@@ -329,19 +337,19 @@ REFUSED = (
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "backup ports and ports behind telephones are not modelled",
         "switchport (backup|priority) <rest:line>",
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "this switch classifies by DSCP, precedence and access lists, not by fields of the frame",
         "match [not] (cos|vlan) <rest:line>",
         mode="class-map",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "this switch marks DSCP and precedence; queues belong to ports, not to classes",
         """
         set (qos-group|cos) <value:0-99>
@@ -351,24 +359,24 @@ REFUSED = (
         mode="policy-class",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "packets are routed by destination only",
         "set (metric|interface|default) <rest:line>\nset ip (next-hop|default|df) <rest:line>",
         mode="policy-class",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "service instances bridge frames, which is not supported on a router",
         ">service instance <rest:line>",
         mode="interface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "subinterfaces of serial lines are Frame Relay circuits, which are not modelled",
         ">interface <name:interface> multipoint",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "CAR matches access lists, and marks DSCP, precedence and QoS group only",
         """
         rate-limit (input|output) (dscp|qos-group) <rest:line>
@@ -377,32 +385,36 @@ REFUSED = (
         mode="interface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "keepalives are on or off", "keepalive <seconds:0-32767> [<rest:line>]", mode="interface", requires="router"
     ),
-    Refused("static MAC addresses are not supported", "(mac-address-table|mac address-table static) <rest:line>"),
-    Refused("marks are neither bridged nor counted", "mls qos (bridged|marking) [<rest:line>]", requires="switch"),
-    Refused(
+    RefusedCommands(
+        "static MAC addresses are not supported", "(mac-address-table|mac address-table static) <rest:line>"
+    ),
+    RefusedCommands(
+        "marks are neither bridged nor counted", "mls qos (bridged|marking) [<rest:line>]", requires="switch"
+    ),
+    RefusedCommands(
         "packets are not classified by circuits",
         "match [not] (fr-dlci|atm-vci|atm) <rest:line>",
         mode="class-map",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "the operation has no type, or its type was refused",
         "(frequency|timeout|threshold|tos|traffic-class|tag|owner|request-data-size|history) <rest:line>",
         mode="sla",
         requires="router",
     ),
-    Refused("frames are not mirrored", "monitor session <rest:line>"),
-    Refused("macros are not expanded: enter their lines", "macro global <rest:line>", requires="switch"),
-    Refused(
+    RefusedCommands("frames are not mirrored", "monitor session <rest:line>"),
+    RefusedCommands("macros are not expanded: enter their lines", "macro global <rest:line>", requires="switch"),
+    RefusedCommands(
         "only other switches have queues of this kind",
         "qos queue-softmax-multiplier <rest:line>\nqos queue-stats-frame-count",
         requires="switch",
     ),
-    Refused("only routers send probes", ">(ip sla|rtr) [<rest:line>]", requires="switch"),
-    Refused(
+    RefusedCommands("only routers send probes", ">(ip sla|rtr) [<rest:line>]", requires="switch"),
+    RefusedCommands(
         SLA_KINDS,
         """
         (http|tcp-connect|path-echo|path-jitter|dns|ftp|dhcp|voip|ethernet|dlsw|mpls|frame-relay|slm|video) <rest:line>
@@ -411,7 +423,7 @@ REFUSED = (
         mode="sla",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "MOS and ICPIF for a codec are not modelled: configure the same traffic with num-packets and interval",
         """
         udp-jitter <target:address> <port:1-65535> codec <rest:line>
@@ -422,13 +434,13 @@ REFUSED = (
         mode="sla",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "the target of an operation must be an address: names are not resolved",
         "(icmp-echo|icmp-jitter|udp-echo|udp-jitter) <target:host-name> [<rest:line>]",
         mode="sla",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "only packets and times of an operation are modelled",
         """
         vrf <name:word>
@@ -439,7 +451,7 @@ REFUSED = (
         mode="sla-icmp-jitter",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "reactions to measurements of operations are not supported",
         """
         ip sla [monitor] (reaction-configuration|reaction-trigger|logging) [<rest:line>]
@@ -449,47 +461,47 @@ REFUSED = (
         """,
         requires="router",
     ),
-    Refused("the syntax of releases before 12.3(14)T: enter `ip sla`", ">rtr <rest:line>", requires="router"),
-    Refused(
+    RefusedCommands("the syntax of releases before 12.3(14)T: enter `ip sla`", ">rtr <rest:line>", requires="router"),
+    RefusedCommands(
         "the router's own packets have the marks of the program that sends them",
         "ip (tos|qos) <rest:line>",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "TCP segment sizes are not rewritten",
         "ip tcp adjust-mss <rest:line>",
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "all lines accept packets of up to 1500 bytes",
         "(mtu|ip mtu) <rest:line>",
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "packets are not filtered: access lists classify",
         "ip access-group <rest:line>",
         mode="interface",
         requires="switch",
     ),
-    Refused(TABLES, ">table-map <rest:line>", requires="switch"),
-    Refused(
+    RefusedCommands(TABLES, ">table-map <rest:line>", requires="switch"),
+    RefusedCommands(
         "a router does not bridge frames",
         "bridge <rest:line>\n>bridge-domain <rest:line>",
         requires="router",
     ),
-    Refused("a router does not bridge frames", "bridge-group <rest:line>", mode="interface", requires="router"),
-    Refused("gateway redundancy is not modelled", "(standby|vrrp|glbp) <rest:line>", mode="interface"),
-    Refused("links are not bundled", "channel-group <rest:line>", mode="interface", requires="switch"),
-    Refused("no interface of this kind is modelled", ">interface <name:other-interface>", requires="switch"),
-    Refused("no interface of this kind is modelled", ">controller <rest:line>"),
-    Refused(
+    RefusedCommands("a router does not bridge frames", "bridge-group <rest:line>", mode="interface", requires="router"),
+    RefusedCommands("gateway redundancy is not modelled", "(standby|vrrp|glbp) <rest:line>", mode="interface"),
+    RefusedCommands("links are not bundled", "channel-group <rest:line>", mode="interface", requires="switch"),
+    RefusedCommands("no interface of this kind is modelled", ">interface <name:other-interface>", requires="switch"),
+    RefusedCommands("no interface of this kind is modelled", ">controller <rest:line>"),
+    RefusedCommands(
         "addresses must be configured: they cannot be learned or borrowed",
         "ip address (dhcp|negotiated|pool) [<rest:line>]\nip unnumbered <rest:line>",
         mode="interface",
     ),
-    Refused(
+    RefusedCommands(
         "Frame Relay is not modelled",
         """
         encapsulation frame-relay [<rest:line>]
@@ -498,41 +510,41 @@ REFUSED = (
         mode="interface",
         requires="router",
     ),
-    Refused("configure the circuit on its own interface", ">vc-class atm <rest:line>", requires="router"),
-    Refused(
+    RefusedCommands("configure the circuit on its own interface", ">vc-class atm <rest:line>", requires="router"),
+    RefusedCommands(
         "a port has one circuit: enter `pvc VPI/VCI`",
         ">(vc|pvc-in-range|range) <rest:line>\npvc <name:word> <circuit:circuit>",
         mode="interface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "the line itself and its signalling are not modelled", "atm <rest:line>", mode="interface", requires="router"
     ),
-    Refused(
+    RefusedCommands(
         "circuits have a constant rate, or a peak and a sustainable one: `cbr`, `ubr`, `vbr-nrt`",
         "(abr|vbr-rt) <rest:line>",
         mode="atm-vc",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "the circuit leads to one neighbour, and its state is not tested",
         "(oam-pvc|oam|inarp|broadcast|ilmi|protocol ip) [<rest:line>]",
         mode="atm-vc",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "no session is set up: PPP comes from the link's framing, and the interface has the address",
         "(pppoe-client|pppoe|dialer|protocol ppp|protocol pppoe|ppp) [<rest:line>]",
         mode="atm-vc",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "no session is set up: PPPoE comes from the link's framing, and the interface has the address",
         "pppoe <rest:line>",
         mode="interface",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         TUNNELS,
         """
         (dialer|dialer-group|isdn|tunnel|keepalive-tunnel|peer|vpdn) <rest:line>
@@ -540,22 +552,22 @@ REFUSED = (
         mode="interface",
         requires="router",
     ),
-    Refused(TUNNELS, ">bba-group <rest:line>\nvirtual-profile <rest:line>", requires="router"),
-    Refused("a router does not bridge frames", ">l2vpn <rest:line>", requires="router"),
-    Refused(NO_SWITCH, ">vlan <rest:line>\n(vtp|spanning-tree) <rest:line>", requires="router"),
-    Refused("packets are not redirected to caches", "ip wccp <rest:line>"),
-    Refused(NO_SWITCH, "(switchport|vlan-id) [<rest:line>]", mode="interface", requires="router"),
-    Refused(
+    RefusedCommands(TUNNELS, ">bba-group <rest:line>\nvirtual-profile <rest:line>", requires="router"),
+    RefusedCommands("a router does not bridge frames", ">l2vpn <rest:line>", requires="router"),
+    RefusedCommands(NO_SWITCH, ">vlan <rest:line>\n(vtp|spanning-tree) <rest:line>", requires="router"),
+    RefusedCommands("packets are not redirected to caches", "ip wccp <rest:line>"),
+    RefusedCommands(NO_SWITCH, "(switchport|vlan-id) [<rest:line>]", mode="interface", requires="router"),
+    RefusedCommands(
         "the kernel chooses the flow label of IPv6 operations",
         "flow-label <rest:line>",
         mode="sla-icmp-echo",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "neighbours are discovered by ARP only",
         "arp <rest:line>\nip arp inspection <rest:line>",
     ),
-    Refused(
+    RefusedCommands(
         "packets may leave by the interface on which they arrived",
         """
         (storm-control|ip arp inspection|ip verify) <rest:line>
@@ -564,20 +576,20 @@ REFUSED = (
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "trunks carry every VLAN, and phones have no separate VLAN",
         "switchport (trunk (allowed|pruning)|voice) <rest:line>",
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "this switch classifies IPv4 only, and does not route IPv6",
         ">ipv6 access-list <rest:line>\nipv6 (unicast-routing|route) [<rest:line>]",
         requires="switch",
     ),
-    Refused("this switch classifies IPv4 only", "match protocol ipv6", mode="class-map", requires="switch"),
-    Refused("ports are open to all stations", "dot1x <rest:line>"),
-    Refused(
+    RefusedCommands("this switch classifies IPv4 only", "match protocol ipv6", mode="class-map", requires="switch"),
+    RefusedCommands("ports are open to all stations", "dot1x <rest:line>"),
+    RefusedCommands(
         "ports are open to all stations",
         "(dot1x|authentication|mab) [<rest:line>]",
         mode="interface",

@@ -3,16 +3,16 @@
 Rows as in `ios.unsupported`.
 """
 
-from qoslab.ios.unsupported import Refused
+from qoslab.ios.unsupported import RefusedCommands
 
 REFUSED_QUEUEING = (
-    Refused(
+    RefusedCommands(
         "random-detect has thresholds by value of a field",
         "random-detect <low:1-1000000> (ms|us|bytes) <rest:line>",
         mode="policy-class",
         requires="router",
     ),
-    Refused(
+    RefusedCommands(
         "introduced with HQF in 12.4(20)T: this router has earlier software",
         """
         priority level <level:1-4> [<rest:line>]
@@ -28,19 +28,19 @@ REFUSED_QUEUEING = (
         mode="policy-class",
         requires="queue-limit-packets",
     ),
-    Refused(
+    RefusedCommands(
         "a port of this switch polices and marks on input; on output it has queues and no policies",
         "service-policy output [<rest:line>]",
         mode="interface",
         requires="switch",
     ),
-    Refused(
+    RefusedCommands(
         "with HQF (from 12.4(20)T) a shaper uses the queue of its class: use queue-limit",
         "shape max-buffers <rest:line>",
         mode="policy-class",
         requires="queue-limit-units",
     ),
-    Refused(
+    RefusedCommands(
         "introduced with HQF in 12.4(20)T: this router has earlier software",
         "account (user-defined|dot1q|qinq) <rest:line>",
         mode="police",

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.lab_kinds.base import LabKind, report_step
-from qoslab.lab_kinds.external import External
-from qoslab.lab_kinds.simulated import Simulated
-from qoslab.lab_kinds.virtual import Virtual
+from qoslab.lab_kinds.external import ExternalKind
+from qoslab.lab_kinds.simulated import SimulatedKind
+from qoslab.lab_kinds.virtual import VirtualKind
 
-LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated(), External())}
+LABS: dict[str, LabKind] = {kind.name: kind for kind in (VirtualKind(), SimulatedKind(), ExternalKind())}
 """Kinds of labs by name. For a `placed` kind, `--lab` has the place instead of the name."""
 
 

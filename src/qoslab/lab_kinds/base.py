@@ -72,7 +72,7 @@ class LabKind(ABC):
         return []
 
     def scheduler(self, cells: int) -> str | None:
-        """Return the default scheduler for this number of cells; see `qoslab.run.request.Request.scheduler`."""
+        """Return the default scheduler for this number of cells; see `qoslab.run.request.RunRequest.scheduler`."""
         return "local" if self.processes_from is not None and cells >= self.processes_from else None
 
     @abstractmethod
@@ -113,7 +113,7 @@ def report_step(cells: int) -> Step:
     return Step("analysis and report", "report", (), "tables, comparison, report.html", seconds)
 
 
-def flow_words(flow: Flow, duration: Duration) -> str:
+def flow_line(flow: Flow, duration: Duration) -> str:
     """Return the line of a plan for a flow."""
     words = [f"{flow.name}: {flow.tool} {flow.protocol}", f"{flow.source} to {flow.destination}"]
     if flow.streams > 1:
@@ -129,12 +129,12 @@ def flow_words(flow: Flow, duration: Duration) -> str:
     return ", ".join(words)
 
 
-def probe_words(experiment: Experiment, probe: Probe) -> str:
+def probe_line(experiment: Experiment, probe: Probe) -> str:
     """Return the line of a plan for a probe."""
     return f"{probe.name}: {probe.type} every {probe.frequency_or_default}, {experiment.duration_of_probe(probe)}"
 
 
-def traffic_words(experiment: Experiment) -> str:
+def flow_lines(experiment: Experiment) -> str:
     """Return the lines for all flows of a cell."""
     arm = experiment.arms[0]
-    return "; ".join(flow_words(flow, experiment.duration_of(arm, flow)) for flow in experiment.flows_of(arm))
+    return "; ".join(flow_line(flow, experiment.duration_of(arm, flow)) for flow in experiment.flows_of(arm))

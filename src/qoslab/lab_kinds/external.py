@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qoslab.lab_kinds.measured import Measured, restore_step
+from qoslab.lab_kinds.measured import MeasuredKind, restore_step
 from qoslab.model.experiment import Experiment
 from qoslab.model.steps import Step
 from qoslab.platforms import hosts_of, platform_of
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from qoslab.errors import Finding
     from qoslab.schema.document import Document
 
-REACH_S = 4.0
+REACH_DURATION_S = 4.0
 """Time to read the inventory and to start an agent on each host, in seconds; an estimate, like the next value."""
-LEAVE_S = 1.0
+LEAVE_DURATION_S = 1.0
 
 
-class External(Measured):
+class ExternalKind(MeasuredKind):
     """Lab that exists before and after the run."""
 
     name = "external"
@@ -33,7 +33,7 @@ class External(Measured):
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
         """Return the unsupported parts of a real lab: captures at a router, routers with the engine.
 
-        `schema.inventory.lacking` checks if the inventory has a source of delay, jitter and loss for links.
+        `schema.inventory.inventory_obstacles` checks if the inventory has a source of delay, jitter and loss for links.
         """
         found = super().check(experiment, document, file)
         topology = experiment.topology
@@ -52,10 +52,12 @@ class External(Measured):
     def before(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps that reach all nodes and prepare the interfaces of hosts."""
         nodes = tuple(experiment.topology.nodes)
-        return (Step("reach the lab", "reach", nodes, "an agent on each host, a login to each router", REACH_S),)
+        return (
+            Step("reach the lab", "reach", nodes, "an agent on each host, a login to each router", REACH_DURATION_S),
+        )
 
     def after(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps that restore routers, then hosts."""
         hosts = hosts_of(experiment.topology)
-        leave = Step("restore the hosts", "leave", hosts, "their original settings", LEAVE_S)
+        leave = Step("restore the hosts", "leave", hosts, "their original settings", LEAVE_DURATION_S)
         return (restore_step("restore the routers", experiment), leave)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from qoslab.lab_kinds.base import LabKind, probe_words, traffic_words
+from qoslab.lab_kinds.base import LabKind, flow_lines, probe_line
 from qoslab.lab_kinds.host_counters import host_row, read_counters
 from qoslab.model.experiment import Configuration, Experiment, Flow, Stage, Trigger
-from qoslab.model.instants import during, traffic_time, triggers
+from qoslab.model.instants import observation_time, traffic_time, triggers
 from qoslab.model.steps import TRAFFIC, Step
 from qoslab.model.units import Duration
-from qoslab.platforms import hosts_of, platform_of, routers_of, with_tc_commands
-from qoslab.traffic import TOOLS, FlowResult, tool
+from qoslab.platforms import hosts_of, platform_of, routers_of, tc_command_nodes
+from qoslab.traffic import TOOLS, FlowResult, find_tool
 
 if TYPE_CHECKING:
     from qoslab.results import CellFiles
 
 CONFIGURE: Final = "configure the routers"
-TURN: Final = "wait for a free slot"
+WAIT_FOR_TURN: Final = "wait for a free slot"
 SET_HOSTS: Final = "host settings"
 CAPTURE_ON: Final = "capture on"
 OBSERVE_BEFORE: Final = "observe before the traffic"
@@ -37,7 +37,7 @@ DRAIN_S = 0.3
 """Time at the end of connections for the data in their queues to arrive, in seconds."""
 
 
-class Measured(LabKind):
+class MeasuredKind(LabKind):
     """A lab in real time."""
 
     found = "measured"
@@ -59,13 +59,13 @@ class Measured(LabKind):
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
         """Return the steps, as `qoslab.run.cell.measure` performs them."""
         return (
-            *_configure(experiment),
-            Step(TURN, "wait", (), "for parallel cells, until this one may send traffic", 0.0),
-            _set_hosts(experiment),
-            *_captures_on(experiment),
-            *_observe(experiment, "before", OBSERVE_BEFORE),
-            *_traffic(experiment),
-            *_observe(experiment, "after", OBSERVE_AFTER),
+            *_configure_steps(experiment),
+            Step(WAIT_FOR_TURN, "wait", (), "for parallel cells, until this one may send traffic", 0.0),
+            _host_step(experiment),
+            *_capture_steps(experiment),
+            *_observation_steps(experiment, "before", OBSERVE_BEFORE),
+            *_traffic_steps(experiment),
+            *_observation_steps(experiment, "after", OBSERVE_AFTER),
             *(
                 Step(CAPTURE_OFF, "capture off", (capture.node,), capture.name, CAPTURE_OFF_S)
                 for capture in experiment.captures
@@ -74,7 +74,7 @@ class Measured(LabKind):
 
     def flow(self, files: CellFiles, flow: Flow, duration: Duration) -> FlowResult | None:
         """Read the output of the flow's tool."""
-        generator = tool(flow.tool)
+        generator = find_tool(flow.tool)
         # A lab that dies may leave one of them; a missing file of a cell's record is damage, reported elsewhere.
         outputs = files.outputs(flow.name, generator.suffix)
         return None if outputs is None else generator.parse(flow, duration, *outputs)
@@ -91,16 +91,16 @@ def restore_step(key: str, experiment: Experiment) -> Step:
     return Step(key, "restore", routers_of(experiment.topology), "the original configuration", PLAYBOOK_S)
 
 
-def _configure(experiment: Experiment) -> Iterator[Step]:
+def _configure_steps(experiment: Experiment) -> Iterator[Step]:
     """Yield the steps of one order to Ansible: undo the configuration of the previous cell, apply, verify."""
     configurations = {
-        device: [_configuration(layer) for layer in layers]
+        device: [_configuration_lines(layer) for layer in layers]
         for device, layers in experiment.configurations_of(experiment.arms[0]).items()
     }
-    for device, what in _of_probes(experiment).items():
+    for device, what in _probe_configuration(experiment).items():
         configurations.setdefault(device, []).append(what)
     # The next configuration of a Linux router replaces the last one.
-    undone = set(routers_of(experiment.topology)) - set(with_tc_commands(experiment.topology))
+    undone = set(routers_of(experiment.topology)) - set(tc_command_nodes(experiment.topology))
     if undone:
         yield restore_step(CONFIGURE, experiment)
     for device, parts in configurations.items():
@@ -111,7 +111,7 @@ def _configure(experiment: Experiment) -> Iterator[Step]:
         yield Step(CONFIGURE, "verify", (device,), "the running configuration equals the pushed one", PLAYBOOK_S)
 
 
-def _set_hosts(experiment: Experiment) -> Step:
+def _host_step(experiment: Experiment) -> Step:
     arm = experiment.arms[0]
     tcp = experiment.tcp if arm.tcp is None else arm.tcp
     profile = tcp if isinstance(tcp, str) else "custom settings"
@@ -119,29 +119,31 @@ def _set_hosts(experiment: Experiment) -> Step:
     return Step(SET_HOSTS, "prepare", hosts_of(experiment.topology), f"TCP: {profile} ({control})", PREPARE_S)
 
 
-def _captures_on(experiment: Experiment) -> Iterator[Step]:
+def _capture_steps(experiment: Experiment) -> Iterator[Step]:
     for capture in experiment.captures:
         text = " ".join(filter(None, (capture.interface, capture.filter)))
         yield Step(CAPTURE_ON, "capture on", (capture.node,), f"{capture.name}: {text}", CAPTURE_ON_S)
 
 
-def _traffic(experiment: Experiment) -> Iterator[Step]:
+def _traffic_steps(experiment: Experiment) -> Iterator[Step]:
     """Yield the traffic step and the steps during it."""
     arm = experiment.arms[0]
     length = traffic_time(experiment, arm)
     flows = experiment.flows_of(arm)
     nodes = tuple(dict.fromkeys(node for flow in flows for node in (flow.source, flow.destination)))
-    yield Step(TRAFFIC, "traffic", nodes, traffic_words(experiment), length.seconds + DRAIN_S)
+    yield Step(TRAFFIC, "traffic", nodes, flow_lines(experiment), length.seconds + DRAIN_S)
     for probe in experiment.probes:
-        text, ends = probe_words(experiment, probe), (probe.source, probe.destination)
+        text, ends = probe_line(experiment, probe), (probe.source, probe.destination)
         yield Step(TRAFFIC, "probe", ends, text, 0.0, probe.start_after.seconds)
     for each in triggers(experiment):
         # A wait for a counter begins at the start: its time is unknown.
-        yield from _observe(experiment, each, TRAFFIC, 0.0 if each.time is None else each.time.seconds)
-    yield from _observe(experiment, "during", TRAFFIC, during(length).seconds)
+        yield from _observation_steps(experiment, each, TRAFFIC, 0.0 if each.time is None else each.time.seconds)
+    yield from _observation_steps(experiment, "during", TRAFFIC, observation_time(length).seconds)
 
 
-def _observe(experiment: Experiment, moment: Stage | Trigger, key: str, after_s: float | None = None) -> Iterator[Step]:
+def _observation_steps(
+    experiment: Experiment, moment: Stage | Trigger, key: str, after_s: float | None = None
+) -> Iterator[Step]:
     words = f"once {moment}" if isinstance(moment, Trigger) and moment.time is None else str(moment)
     for observation in experiment.observations_of(experiment.arms[0]):
         if moment in observation.moments:
@@ -149,7 +151,7 @@ def _observe(experiment: Experiment, moment: Stage | Trigger, key: str, after_s:
             yield Step(key, "observe", (observation.node,), text, SHOW_S, after_s, str(moment))
 
 
-def _of_probes(experiment: Experiment) -> dict[str, str]:
+def _probe_configuration(experiment: Experiment) -> dict[str, str]:
     """Return the routers' configuration for probes: operations, the responder, or both."""
     routers = routers_of(experiment.topology)
     senders = [probe.source for probe in experiment.probes if probe.source in routers]
@@ -162,6 +164,6 @@ def _of_probes(experiment: Experiment) -> dict[str, str]:
     }
 
 
-def _configuration(configuration: Configuration) -> str:
+def _configuration_lines(configuration: Configuration) -> str:
     variables = ", ".join(f"{name}={value}" for name, value in configuration.variables.items())
     return f"{configuration.template} ({variables})" if variables else configuration.template

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from qoslab.lab_kinds.base import LabKind, probe_words, traffic_words
+from qoslab.lab_kinds.base import LabKind, flow_lines, probe_line
 from qoslab.model.experiment import Experiment, Flow
 from qoslab.model.instants import traffic_time
 from qoslab.model.steps import SIMULATION, Step
@@ -29,11 +29,11 @@ WORKERS_UP_S = 1.0
 
 Like the next value, an estimate from runs on a machine with two cores.
 """
-AROUND_S = 0.05
+PROCESS_OVERHEAD_S = 0.05
 """Time to send a simulated cell to a process and to receive its files, in seconds."""
 
 
-class Simulated(LabKind):
+class SimulatedKind(LabKind):
     """Cells computed by the program `qos-sim`."""
 
     name = "simulated"
@@ -56,14 +56,14 @@ class Simulated(LabKind):
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
         """Return the parts without a model."""
-        from qoslab.simulation.check import problems  # It compiles configurations.
+        from qoslab.simulation.check import simulation_problems  # It compiles configurations.
 
         found = []
         for name, node in experiment.topology.nodes.items():
             if alternative := platform_of(node).unsimulated:
                 message = f"found the platform {node.platform} of {name}, expected one that a simulation has"
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, alternative))
-        return found or problems(experiment, document, file)
+        return found or simulation_problems(experiment, document, file)
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
         """Return the simulator."""
@@ -77,11 +77,11 @@ class Simulated(LabKind):
         """Return the steps, as `qoslab.run.workers.simulated` performs them."""
         nodes = tuple(experiment.topology.nodes)
         seconds = None if cost is None else cost * traffic_time(experiment, experiment.arms[0]).seconds
-        work = [traffic_words(experiment), *(probe_words(experiment, probe) for probe in experiment.probes)]
+        work = [flow_lines(experiment), *(probe_line(experiment, probe) for probe in experiment.probes)]
         return (
-            Step(SCENARIO, "scenario", nodes, "input of the simulator", AROUND_S),
+            Step(SCENARIO, "scenario", nodes, "input of the simulator", PROCESS_OVERHEAD_S),
             Step(SIMULATION, "simulate", nodes, "; ".join(work), seconds),
-            Step(RESULTS, "results", nodes, "captures, counters, show commands", AROUND_S),
+            Step(RESULTS, "results", nodes, "captures, counters, show commands", PROCESS_OVERHEAD_S),
         )
 
     def before(self, experiment: Experiment) -> tuple[Step, ...]:

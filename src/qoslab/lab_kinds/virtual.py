@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qoslab.lab_kinds.measured import Measured, restore_step
+from qoslab.lab_kinds.measured import MeasuredKind, restore_step
 from qoslab.model.experiment import Experiment
 from qoslab.model.steps import Step
 
@@ -11,7 +11,7 @@ LAB_UP_S = 4.0
 LAB_DOWN_S = 0.3
 
 
-class Virtual(Measured):
+class VirtualKind(MeasuredKind):
     """Lab that is built for the run and ends with it."""
 
     name = "virtual"

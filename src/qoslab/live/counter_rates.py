@@ -17,9 +17,9 @@ from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.genie.queueing import parse_queue
 from qoslab.model.drops import DROP_REASONS
 
-LEAST_S = 0.5
+MIN_INTERVAL_S = 0.5
 """Least distance of readings, in seconds; closer ones are skipped, since their rate would look like a peak."""
-MOST_POINTS = 3600
+MAX_POINTS = 3600
 """Greatest number of stored points of a class or an interface: an hour."""
 _INTERFACE = re.compile(r"show interfaces (\S+)")
 _COUNTED = {way: re.compile(rf"^ *(\d+) packets {way}, (\d+) bytes", re.MULTILINE) for way in ("input", "output")}
@@ -93,7 +93,7 @@ InterfaceKey = tuple[str, str]
 
 
 @dataclass
-class Rates:
+class CounterRates:
     """Rates of one cell. Readings must come in the order of their times."""
 
     classes: dict[ClassKey, list[ClassPoint]] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class Rates:
             for row in observed_class_rows(router, parse_policy_map_interface(raw), time_s):
                 self._class(row)
         elif match := _INTERFACE.fullmatch(command):
-            row = {"device": router, "interface": match[1], "time_s": time_s, **_printed(raw, match[1])}
+            row = {"device": router, "interface": match[1], "time_s": time_s, **_printed_counters(raw, match[1])}
             self._interface(row)
 
     def _origin(self, time_ns: int) -> int:
@@ -134,7 +134,7 @@ class Rates:
         """Return the last reading and the seconds since; (nothing, 0) if there is none to compare with."""
         before = self._before.get(key)
         seconds = 0.0 if before is None else row["time_s"] - before["time_s"]
-        if before is not None and seconds < LEAST_S:
+        if before is not None and seconds < MIN_INTERVAL_S:
             return {}, 0.0
         self._before[key] = row
         if before is None or row[count] is None or before[count] is None or row[count] < before[count]:
@@ -144,7 +144,7 @@ class Rates:
 
     def _class(self, row: dict[str, Any]) -> None:
         key = ClassKey(*(str(row[name]) for name in ("device", "interface", "direction", "policy", "class")))
-        row |= {"dropped": _dropped(row), "waiting": _waiting(row)}
+        row |= {"dropped": _dropped_bytes(row), "waiting": _queued_bytes(row)}
         before, seconds = self._since(key, row, "bytes")
         if not before:
             return
@@ -175,7 +175,7 @@ class Rates:
         _check_numbers(point.queue_packets, point.bucket_bytes, point.level_bytes)
         points = self.classes.setdefault(key, [])
         points.append(point)
-        del points[:-MOST_POINTS]
+        del points[:-MAX_POINTS]
 
     def _interface(self, row: dict[str, Any]) -> None:
         key = (str(row["device"]), str(row["interface"]))
@@ -195,7 +195,7 @@ class Rates:
         _check_numbers(point.queue_packets, point.drops)
         points = self.interfaces.setdefault(key, [])
         points.append(point)
-        del points[:-MOST_POINTS]
+        del points[:-MAX_POINTS]
 
 
 def _check_numbers(*values: object) -> None:
@@ -205,13 +205,13 @@ def _check_numbers(*values: object) -> None:
             raise TypeError(value)
 
 
-def _dropped(row: Mapping[str, Any]) -> int | None:
+def _dropped_bytes(row: Mapping[str, Any]) -> int | None:
     """Return the bytes dropped for any reason; None if the reading lacks a counter."""
     counts = [row.get(f"drops_{reason}_bytes") for reason in DROP_REASONS]
     return None if None in counts else sum(int(each or 0) for each in counts)
 
 
-def _waiting(row: Mapping[str, Any]) -> int | None:
+def _queued_bytes(row: Mapping[str, Any]) -> int | None:
     """Return the bytes in the queue of a class, 0 without a queue; None if not in the reading."""
     packets = row.get("queue_depth_packets")
     if packets == 0 or (packets is None and row.get("queue_discipline") is None):
@@ -230,7 +230,7 @@ def _mean_delay_ms(before: Mapping[str, Any], row: Mapping[str, Any]) -> float |
     return None if now <= then else max(0.0, (now * mean_now - then * mean_then) / (now - then)) / 1e6
 
 
-def _printed(raw: str, interface: str) -> dict[str, Any]:
+def _printed_counters(raw: str, interface: str) -> dict[str, Any]:
     """Return the counters of an interface in `show interfaces`; None for a counter that is not shown."""
     found: dict[str, Any] = {}
     for way, pattern in _COUNTED.items():

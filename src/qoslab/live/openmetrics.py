@@ -17,7 +17,7 @@ _INTERFACE = ("cell", "router", "interface")
 _Value = float | int | None
 
 
-def exposition(run: WatchedRun) -> bytes:
+def metrics_exposition(run: WatchedRun) -> bytes:
     """Return the OpenMetrics text. Values that were not counted are omitted, never 0."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Run(run))
@@ -36,25 +36,29 @@ class _Run(Collector):
         up.add_metric([run.folder.path.parent.name, run.folder.path.name, run.lab], float(run.state == RUNNING))
         yield up
         cells = GaugeMetricFamily("qoslab_run_cells", "Cells of the run.", labels=("state",))
-        for state, count in (("planned", run.planned), ("done", done(run)), ("invalid", len(run.invalid))):
+        for state, count in (
+            ("planned", run.planned),
+            ("done", count_finished_cells(run)),
+            ("invalid", len(run.invalid)),
+        ):
             cells.add_metric([state], count)
         yield cells
         shown = run.shown()
-        yield from _classes(shown)
-        yield from _interfaces(shown)
+        yield from _class_values(shown)
+        yield from _interface_values(shown)
 
 
-def done(run: WatchedRun) -> int:
+def count_finished_cells(run: WatchedRun) -> int:
     """Return the number of finished cells, from this call and earlier ones."""
     return run.before + len(run.finished)
 
 
-def _classes(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
+def _class_values(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
     points = [(cell.name, key, found[-1]) for cell in cells for key, found in cell.rates.classes.items()]
 
     def values(family: Metric, value: str) -> Metric:
         for cell, key, point in points:
-            _add(family, _labels(cell, key), getattr(point, value))
+            _add(family, _cell_labels(cell, key), getattr(point, value))
         return family
 
     for name, what in (("offered", "Offered"), ("sent", "Sent"), ("dropped", "Dropped")):
@@ -68,7 +72,7 @@ def _classes(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
         labels=_CLASS,
     )
     for cell, key, point in points:
-        _add(family, _labels(cell, key), None if point.wait_ms is None else point.wait_ms / 1e3)
+        _add(family, _cell_labels(cell, key), None if point.wait_ms is None else point.wait_ms / 1e3)
     yield family
     for name, what in (("offered", "Offered"), ("dropped", "Dropped")):
         yield values(
@@ -79,7 +83,7 @@ def _classes(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
         )
 
 
-def _interfaces(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
+def _interface_values(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
     points = [(cell.name, *key, found[-1]) for cell in cells for key, found in cell.rates.interfaces.items()]
 
     def values(family: Metric, value: str) -> Metric:
@@ -121,7 +125,7 @@ def _interfaces(cells: Iterable[WatchedCell]) -> Iterator[Metric]:
         )
 
 
-def _labels(cell: str, key: ClassKey) -> list[str]:
+def _cell_labels(cell: str, key: ClassKey) -> list[str]:
     return [cell, key.router, key.interface, key.direction, key.policy, key.name]
 
 

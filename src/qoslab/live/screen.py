@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from qoslab.live.counter_rates import ClassKey, ClassPoint
-from qoslab.live.openmetrics import done
+from qoslab.live.openmetrics import count_finished_cells
 from qoslab.live.page import class_texts, interface_texts
 from qoslab.live.watched import WatchedCell, WatchedRun
 from qoslab.model.metrics import Unit, format_value
@@ -22,20 +22,20 @@ from qoslab.system.printing import printable
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_POINTS = 40
 """Greatest number of readings in a small graph: the latest."""
-LEAST_POINTS = 16
+MIN_POINTS = 16
 """Least number of readings for a graph."""
-LEAST_NAME = 12
+MIN_NAME_WIDTH = 12
 """Least width of the name column; below it, each name has its own line."""
-LEAST_LINES = 6
+MIN_LINES = 6
 """Least number of lines for a cell, and for the values, before another cell is shown."""
 GAP = "  "
-MOST_ROWS = 16
+MAX_ROWS = 16
 """Greatest number of classes shown per cell: those with the most offered bytes."""
-MOST_CELLS = 4
+MAX_CELLS = 4
 STYLES = {"within": "green", "outside": "red"}
 
 
-def sparks(values: Sequence[float | None]) -> str:
+def sparkline(values: Sequence[float | None]) -> str:
     """Return a small graph from 0 to the greatest value; blanks for missing values."""
     greatest = max((each for each in values if each is not None), default=0.0)
     if greatest <= 0:
@@ -46,39 +46,39 @@ def sparks(values: Sequence[float | None]) -> str:
     )
 
 
-def screen(run: WatchedRun, console: Console, *, whole: bool = False) -> RenderableType:
+def render_screen(run: WatchedRun, console: Console, *, whole: bool = False) -> RenderableType:
     """Return the whole view in lines that fit the console; unless `whole`, cut to its height, with a note on the rest.
 
     The values come before the cells, which may extend beyond the screen.
     """
     top = [Text(printable(run.title), style="bold"), Text(state_line(run))]
-    doing = [f"{name}: {each.step}" for name, each in run.doing.items()][:MOST_CELLS]
+    doing = [f"{name}: {each.step}" for name, each in run.doing.items()][:MAX_CELLS]
     top += [Text(printable(line), style="dim") for line in doing]
     notes = [Text(printable(note), style="dim") for note in list(run.notes)[-4:]]
     head, figures, foot, *cells = (
         [line for part in parts for line in part.wrap(console, console.width, overflow="fold")]
         for parts in (
             top,
-            _figures(run, console.width),
+            _value_lines(run, console.width),
             notes,
-            *(_cell(cell, console.width) for cell in run.shown()[:MOST_CELLS]),
+            *(_cell_lines(cell, console.width) for cell in run.shown()[:MAX_CELLS]),
         )
     )
     if not whole:
         # One line may report omitted cells.
         room = console.height - len(head) - len(foot) - 1
-        cells = cells[: max(room // LEAST_LINES - bool(figures), 1)]
-        figures = _cut(figures, max(room // (1 + len(cells)), room - sum(map(len, cells))))
+        cells = cells[: max(room // MIN_LINES - bool(figures), 1)]
+        figures = _fitting_lines(figures, max(room // (1 + len(cells)), room - sum(map(len, cells))))
         room -= len(figures)
         for number, lines_of_cell in enumerate(cells):
-            cells[number] = _cut(lines_of_cell, room // (len(cells) - number))
+            cells[number] = _fitting_lines(lines_of_cell, room // (len(cells) - number))
             room -= len(cells[number])
     if hidden := len(run.shown()) - len(cells):
         foot.insert(0, Text(f"cells that are not shown: {hidden}", style="dim"))
     return Group(*head, *figures, *itertools.chain(*cells), *foot)
 
 
-def _cut(found: list[Text], room: int) -> list[Text]:
+def _fitting_lines(found: list[Text], room: int) -> list[Text]:
     """Return as many of the lines as fit, at least one."""
     if len(found) <= room:
         return found
@@ -89,10 +89,10 @@ def _cut(found: list[Text], room: int) -> list[Text]:
 def state_line(run: WatchedRun) -> str:
     """Return the progress of the run."""
     invalid = f", {len(run.invalid)} invalid" if run.invalid else ""
-    return printable(f"{run.lab or 'a'} lab, {run.state}: {done(run)} of {run.planned} cells{invalid}")
+    return printable(f"{run.lab or 'a'} lab, {run.state}: {count_finished_cells(run)} of {run.planned} cells{invalid}")
 
 
-def lines(run: WatchedRun, printed: dict[tuple[str, ClassKey], float]) -> Iterator[str]:
+def new_lines(run: WatchedRun, printed: dict[tuple[str, ClassKey], float]) -> Iterator[str]:
     """Yield a line for each class and new reading; the caller keeps `printed` between calls."""
     for cell in run.shown():
         for key, points in cell.rates.classes.items():
@@ -118,7 +118,7 @@ class _Row:
     """Style of the last text."""
 
 
-def _rows(heads: Sequence[str], rows: Sequence[_Row], width: int) -> list[Text]:
+def _table_rows(heads: Sequence[str], rows: Sequence[_Row], width: int) -> list[Text]:
     """Return the lines of a table: names, right-aligned texts, and the end of a graph as far as it fits.
 
     A name that is too long for its column has its own line, so that no value is cut.
@@ -127,9 +127,9 @@ def _rows(heads: Sequence[str], rows: Sequence[_Row], width: int) -> list[Text]:
     widths = [max(each, len(head)) for each, head in zip(widths, heads[1:], strict=True)]
     left = width - sum(widths) - len(GAP) * len(widths)
     names = [cell_len(row.name) for row in rows] + [len(heads[0])]
-    column = min(max(names), left) if left >= LEAST_NAME else 0
+    column = min(max(names), left) if left >= MIN_NAME_WIDTH else 0
     points = min(left - column - len(GAP), SPARK_POINTS)
-    graph = points >= LEAST_POINTS and any(row.graph for row in rows)
+    graph = points >= MIN_POINTS and any(row.graph for row in rows)
     head = _Row(heads[0], heads[1:], graph=f"sent, last {points}")
     found, below = [], ""
     for row in (head, *rows):
@@ -148,41 +148,41 @@ def _rows(heads: Sequence[str], rows: Sequence[_Row], width: int) -> list[Text]:
     return found
 
 
-def _cell(cell: WatchedCell, width: int) -> list[Text]:
+def _cell_lines(cell: WatchedCell, width: int) -> list[Text]:
     classes = [(key, points) for key, points in cell.rates.classes.items() if points[-1].offered_bytes]
     classes.sort(key=lambda each: -each[1][-1].offered_bytes)
     time = f", after {class_texts(classes[0][1][-1])['time']}" if classes else ""
     found = [Text(printable(f"{cell.name}{time}"), style="italic")]
     policies = list(dict.fromkeys(key.attached for key, _ in classes))
-    shown = sorted(classes[:MOST_ROWS], key=lambda each: policies.index(each[0].attached))
+    shown = sorted(classes[:MAX_ROWS], key=lambda each: policies.index(each[0].attached))
     columns = ("offered", "sent", "dropped", "queue", "wait")
     rows = []
     for key, points in shown:
         now = class_texts(points[-1])
         texts = [now[name] for name in columns]
-        rows.append(_Row(printable(key.name), texts, printable(key.attached), _spark(points)))
+        rows.append(_Row(printable(key.name), texts, printable(key.attached), _class_sparkline(points)))
     if rows:
-        found += _rows(("class", *columns), rows, width)
-    if len(classes) > MOST_ROWS:
-        found.append(Text(f"{len(classes) - MOST_ROWS} classes with less traffic are not shown", style="dim"))
+        found += _table_rows(("class", *columns), rows, width)
+    if len(classes) > MAX_ROWS:
+        found.append(Text(f"{len(classes) - MAX_ROWS} classes with less traffic are not shown", style="dim"))
     ways = []
     for (router, interface), points_of_it in cell.rates.interfaces.items():
         now = interface_texts(points_of_it[-1])
         texts = [now[name] for name in ("input", "output", "queue", "drops", "delay")]
         ways.append(_Row(printable(f"{router} {interface}"), texts))
     if ways:
-        found += _rows(("interface", "input", "output", "queue", "drops", "mean delay"), ways, width)
+        found += _table_rows(("interface", "input", "output", "queue", "drops", "mean delay"), ways, width)
     return found
 
 
-def _spark(points: Sequence[ClassPoint]) -> str:
+def _class_sparkline(points: Sequence[ClassPoint]) -> str:
     """Draw the sent rate over time; the offered rate if the sent one is not counted."""
     last = points[-SPARK_POINTS:]
     sent = [point.sent_bps for point in last]
-    return sparks([point.offered_bps for point in last] if None in sent else sent)
+    return sparkline([point.offered_bps for point in last] if None in sent else sent)
 
 
-def _figures(run: WatchedRun, width: int) -> list[Text]:
+def _value_lines(run: WatchedRun, width: int) -> list[Text]:
     """Return the number of values by verdict, then the values; those out of tolerance first."""
     if not run.figures:
         return []
@@ -192,19 +192,19 @@ def _figures(run: WatchedRun, width: int) -> list[Text]:
         _Row(
             printable(" ".join(str(row[name]) for name in ("arm", "metric", "where") if row.get(name))),
             (
-                _measured(row),
+                _measured_text(row),
                 printable(str(row.get("tolerance") or "")),
                 printable(str(row.get("verdict") or "")),
             ),
             style=STYLES.get(str(row.get("verdict")), ""),
         )
-        for row in sorted(run.figures, key=lambda row: row.get("verdict") != "outside")[:MOST_ROWS]
+        for row in sorted(run.figures, key=lambda row: row.get("verdict") != "outside")[:MAX_ROWS]
     ]
     title = Text(printable(f"results so far: {printed}"), style="italic")
-    return [title, *_rows(("metric", "measured", "expected within", "verdict"), rows, width)]
+    return [title, *_table_rows(("metric", "measured", "expected within", "verdict"), rows, width)]
 
 
-def _measured(row: Mapping[str, Any]) -> str:
+def _measured_text(row: Mapping[str, Any]) -> str:
     value = float(row.get("measured") or 0)
     unit: Any = row.get("unit") or ""
     return format_value(value, unit) if unit in get_args(Unit) else printable(f"{value:.4g} {unit}".strip())

@@ -31,15 +31,15 @@ from qoslab.errors import QoslabError, UserError
 from qoslab.live.watched import WatchedRun
 from qoslab.system.peer import owner_of_peer
 from qoslab.system.priority import step_last
-from qoslab.system.shipped import shipped
+from qoslab.system.shipped import shipped_path
 
 ADDRESS = "127.0.0.1"
-EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 FAREWELL_S = 3.0
 """Wait at the end of the run, for a browser that sent a request within this time, in seconds."""
 IDLE_S = 15.0
 """Timeout of connections without a request, in seconds."""
-MOST_CONNECTIONS = 16
+MAX_CONNECTIONS = 16
 ROOT = 0
 """User id of forwarders, such as the forwarder of a container's ports."""
 POLICY = (
@@ -138,11 +138,11 @@ class LiveView:
 
     def _bind(self, port: int, option: str, reply: Callable[[str], _Reply | None], own: bool) -> int:
         try:
-            server = _Server(port, reply, own)
+            server = _HttpServer(port, reply, own)
         except OSError as error:
             raise UserError(
                 f"{option} {port}: cannot listen: {error.strerror}",
-                hint=f"{_WHY.get(error.errno or 0, '')}choose another port, or 0 for any free one",
+                hint=f"{_BIND_ERRORS.get(error.errno or 0, '')}choose another port, or 0 for any free one",
             ) from error
         self._servers.append(server)
         return server.server_port
@@ -167,7 +167,7 @@ class LiveView:
                     f"could not read the run, because of a bug in qoslab: {type(error).__name__}: {error}"
                 )
                 return
-            due = max(due + EVERY_S, time.monotonic())
+            due = max(due + POLL_INTERVAL_S, time.monotonic())
             self._stop.wait(due - time.monotonic())
 
     def _page_reply(self, path: str) -> _Reply | None:
@@ -176,14 +176,14 @@ class LiveView:
             return None
         if name in FILES:
             file, kind = FILES[name]
-            return _Reply(kind, _file(file))
+            return _Reply(kind, _static_file(file))
         if name != "data.json":
             return None
-        from qoslab.live.page import page_of  # slow to load
+        from qoslab.live.page import page_content  # slow to load
 
         self._asked = time.monotonic()
         with self.lock:
-            content = page_of(self._run)
+            content = page_content(self._run)
         message = "" if self.error is None else self.error.message
         if self._run.is_over:
             self._all_informed.set()
@@ -192,10 +192,10 @@ class LiveView:
     def _metrics_reply(self, path: str) -> _Reply | None:
         if path != "/metrics":
             return None
-        from qoslab.live.openmetrics import CONTENT_TYPE, exposition
+        from qoslab.live.openmetrics import CONTENT_TYPE, metrics_exposition
 
         with self.lock:
-            return _Reply(CONTENT_TYPE, exposition(self._run))
+            return _Reply(CONTENT_TYPE, metrics_exposition(self._run))
 
 
 class _Reply:
@@ -204,11 +204,11 @@ class _Reply:
         self.content = content
 
 
-_WHY = {errno.EADDRINUSE: "another program uses it; ", errno.EACCES: "ports below 1024 are for root; "}
+_BIND_ERRORS = {errno.EADDRINUSE: "another program uses it; ", errno.EACCES: "ports below 1024 are for root; "}
 """Reasons why a port cannot be opened, by error number of the kernel."""
 
 
-class _Server(ThreadingHTTPServer):
+class _HttpServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
@@ -216,8 +216,8 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, port: int, reply: Callable[[str], _Reply | None], own: bool) -> None:
         self.reply = reply
         self.own = own
-        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        super().__init__((ADDRESS, port), _Handler)
+        self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        super().__init__((ADDRESS, port), _RequestHandler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Refuse connections of other users to the page, and connections beyond the limit: each has a thread."""
@@ -246,12 +246,12 @@ class _Server(ThreadingHTTPServer):
         """Ignore browsers that disconnect."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = f"qoslab/{__version__}"
     sys_version = ""
     timeout = IDLE_S
-    server: _Server
+    server: _HttpServer
 
     def do_GET(self) -> None:
         """Answer a GET request."""
@@ -280,5 +280,5 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @cache
-def _file(name: str) -> bytes:
-    return shipped(f"reports/{name}").read_bytes()
+def _static_file(name: str) -> bytes:
+    return shipped_path(f"reports/{name}").read_bytes()

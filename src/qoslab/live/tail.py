@@ -9,36 +9,38 @@ import stat
 from pathlib import Path
 from typing import Any, NoReturn
 
-AT_ONCE = 8 * 2**20
+MAX_READ_BYTES = 8 * 2**20
 """Greatest number of bytes per read; the rest is read the next time."""
-LINE_MOST = 4 * 2**20
+MAX_LINE_BYTES = 4 * 2**20
 """Greatest length of a line in bytes; longer lines are left out."""
 GREATEST = 2**64
 """Upper limit of valid counts and times; larger values cannot be drawn."""
 
 
-def _whole(text: str) -> int:
+def _parse_integer(text: str) -> int:
     if abs(number := int(text)) >= GREATEST:
         raise ValueError(text)
     return number
 
 
-def _real(text: str) -> float:
+def _parse_float(text: str) -> float:
     if not math.isfinite(number := float(text)):
         raise ValueError(text)
     return number
 
 
-def _none(text: str) -> NoReturn:
+def _reject_constant(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-def _parsed(line: bytes) -> object:
-    found: object = json.loads(line, parse_int=_whole, parse_float=_real, parse_constant=_none)
+def _parse_line(line: bytes) -> object:
+    found: object = json.loads(
+        line, parse_int=_parse_integer, parse_float=_parse_float, parse_constant=_reject_constant
+    )
     return found
 
 
-class Tail:
+class FileTail:
     """Reader of the lines added since the last call. A line counts once it is complete."""
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +65,7 @@ class Tail:
                 return []
             if state.st_ino != self._inode or state.st_size < self._offset:
                 self._inode, self._offset, self._rest, self._too_long = state.st_ino, 0, b"", False
-            added = os.pread(handle, AT_ONCE, self._offset)
+            added = os.pread(handle, MAX_READ_BYTES, self._offset)
         except OSError:
             return []
         finally:
@@ -80,14 +82,14 @@ class Tail:
                 self._too_long = False
                 continue
             try:
-                content = _parsed(line) if len(line) <= LINE_MOST else None
+                content = _parse_line(line) if len(line) <= MAX_LINE_BYTES else None
             except (ValueError, RecursionError):
                 content = None
             if isinstance(content, dict):
                 found.append(content)
             else:
                 self.left_out += 1
-        if len(self._rest) > LINE_MOST:
+        if len(self._rest) > MAX_LINE_BYTES:
             self.left_out += not self._too_long
             self._rest, self._too_long = b"", True
         return found

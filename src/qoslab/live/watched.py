@@ -13,23 +13,23 @@ from typing import Any
 
 from qoslab.analysis.run_analysis import FIGURES_SO_FAR
 from qoslab.errors import QoslabError, UserError
-from qoslab.live.counter_rates import Rates
-from qoslab.live.tail import Tail
+from qoslab.live.counter_rates import CounterRates
+from qoslab.live.tail import FileTail
 from qoslab.results import RunFolder
 from qoslab.results.progress import FINISHED, FORMAT, PROGRESS
 from qoslab.results.sealed_files import read_text
 
-RUNNING, BROKEN_OFF = "running", "aborted"
+RUNNING, INTERRUPTED = "running", "aborted"
 SILENT_S = 3.0
 """Silence of a run after which its process is checked."""
-MOST_NOTES = 20
-MOST_REASONS = 20
+MAX_NOTES = 20
+MAX_REASONS = 20
 """Greatest number of cells whose invalidity is reported one by one."""
-PROGRESS_MOST = 64 * 2**20
+MAX_PROGRESS_BYTES = 64 * 2**20
 """Greatest size of the progress file, in bytes; a sweep of 2000 cells writes 5 MiB."""
-COMPARISON_MOST = 16 * 2**20
+MAX_COMPARISON_BYTES = 16 * 2**20
 """Greatest size of a comparison, in bytes."""
-MOST_CELLS = 4
+MAX_CELLS = 4
 """Greatest number of finished cells that are still shown: the latest."""
 
 
@@ -39,12 +39,12 @@ class WatchedCell:
 
     name: str
     path: Path
-    rates: Rates = field(default_factory=Rates)
+    rates: CounterRates = field(default_factory=CounterRates)
     over: bool = False
     damaged: bool = False
     """True if some of its counters were invalid."""
     _read_to_the_end: bool = False
-    _tails: dict[tuple[str, str, Path], Tail] = field(default_factory=dict)
+    _tails: dict[tuple[str, str, Path], FileTail] = field(default_factory=dict)
 
     def look(self) -> None:
         """Read the lines added since the last call."""
@@ -60,7 +60,7 @@ class WatchedCell:
                 self.damaged = True
                 continue
             for file in files:
-                self._tails.setdefault((kind, file.stem, file), Tail(file))
+                self._tails.setdefault((kind, file.stem, file), FileTail(file))
         for (kind, router, _), tail in self._tails.items():
             take = self.rates.counters if kind == "counters" else self.rates.reading
             for each in tail.read():
@@ -72,7 +72,7 @@ class WatchedCell:
 
 
 @dataclass(frozen=True)
-class Doing:
+class Activity:
     """Current activity of a cell, a lab or the run."""
 
     step: str
@@ -95,19 +95,19 @@ class WatchedRun:
         self.finished: set[str] = set()
         self.invalid: dict[str, tuple[str, ...]] = {}
         """Reasons by invalid cell; another attempt may make a cell valid."""
-        self.doing: dict[str, Doing] = {}
-        self.notes: deque[str] = deque(maxlen=MOST_NOTES)
+        self.doing: dict[str, Activity] = {}
+        self.notes: deque[str] = deque(maxlen=MAX_NOTES)
         self.figures: list[Mapping[str, Any]] = []
         self.cells: dict[str, WatchedCell] = {}
         """Running cells, and the last finished ones, in the order of their starts."""
         self.state = RUNNING
         """`running`, `aborted`, or the ending (`results.progress`)."""
-        self._tail = Tail(folder.path / PROGRESS)
+        self._tail = FileTail(folder.path / PROGRESS)
         self._left_out = 0
         self._heard = time.monotonic()
         progress = folder.path / PROGRESS
-        if progress.exists() and (size := progress.stat().st_size) > PROGRESS_MOST:
-            raise UserError(f"{progress}: found {size} bytes, expected at most {PROGRESS_MOST}")
+        if progress.exists() and (size := progress.stat().st_size) > MAX_PROGRESS_BYTES:
+            raise UserError(f"{progress}: found {size} bytes, expected at most {MAX_PROGRESS_BYTES}")
         if not progress.exists():
             raise UserError(
                 f"{folder.path}: found no {PROGRESS}, expected the progress of a run",
@@ -139,7 +139,7 @@ class WatchedRun:
         elif not self.is_over and now - self._heard >= SILENT_S:
             self._heard = now
             if not self.folder.worked_on():
-                self.state = BROKEN_OFF
+                self.state = INTERRUPTED
         for cell in self.cells.values():
             cell.look()
 
@@ -165,7 +165,7 @@ class WatchedRun:
             case "note":
                 self.notes.append(str(event["text"]))
             case "figures":
-                self.figures = [_figure(row) for row in event["rows"]]
+                self.figures = [_comparison_row(row) for row in event["rows"]]
             case "end":
                 self.state = str(event["how"])
                 self.doing.clear()
@@ -175,8 +175,8 @@ class WatchedRun:
     def _compared(self) -> list[Mapping[str, Any]]:
         """Return the comparison of a finished run; empty if it cannot be read."""
         try:
-            rows = json.loads(read_text(self.folder.path / "comparison.json", COMPARISON_MOST))
-            return [_figure(row) for row in rows if row["measured"] is not None]
+            rows = json.loads(read_text(self.folder.path / "comparison.json", MAX_COMPARISON_BYTES))
+            return [_comparison_row(row) for row in rows if row["measured"] is not None]
         except (QoslabError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
             return []
 
@@ -204,8 +204,8 @@ class WatchedRun:
     def _step(self, event: Mapping[str, Any]) -> None:
         name, seconds = str(event["name"]), event["seconds"]
         if event["step"]:
-            length = None if seconds is None else _number(seconds)
-            self.doing[name] = Doing(str(event["step"]), str(event["time"]), length)
+            length = None if seconds is None else _check_number(seconds)
+            self.doing[name] = Activity(str(event["step"]), str(event["time"]), length)
         else:
             self.doing.pop(name, None)
 
@@ -218,7 +218,7 @@ class WatchedRun:
         if name in self.cells:
             self.cells[name].over = True
         over = [each for each, cell in self.cells.items() if cell.over]
-        for each in over[:-MOST_CELLS]:
+        for each in over[:-MAX_CELLS]:
             del self.cells[each]
 
 
@@ -229,16 +229,16 @@ def _count(value: Any) -> int:
     return value
 
 
-def _number(value: Any) -> float:
+def _check_number(value: Any) -> float:
     """Return a number. Raise `TypeError` or `ValueError` if a page cannot show it."""
     if not math.isfinite(number := float(value)):
         raise ValueError(value)
     return number
 
 
-def _figure(row: Any) -> dict[str, Any]:
+def _comparison_row(row: Any) -> dict[str, Any]:
     """Return a row of the comparison; errors as above."""
     if not isinstance(row, dict):
         raise TypeError(row)
     found = {name: row.get(name) for name in FIGURES_SO_FAR}
-    return found | {"measured": None if found["measured"] is None else _number(found["measured"])}
+    return found | {"measured": None if found["measured"] is None else _check_number(found["measured"])}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
-MOST_CHARACTERS = 2048
-MOST_TERMS = 64
+MAX_CHARACTERS = 2048
+MAX_TERMS = 64
 """Maximum number of tests combined by `and`, `or` and `not`: compilation takes at least the square of their number."""
 
 _KEYWORDS = """
@@ -23,9 +23,9 @@ tcp-syn tcp-rst tcp-push tcp-ack tcp-urg tcp-ece tcp-cwr
 KEYWORDS = frozenset(_KEYWORDS.split())
 """Words of the language that are not a host name. `gateway` is not included: it is only followed by a host name."""
 _WORD = re.compile(r"\\?[\w.:/$-]+")
-_AFTER_PORT = frozenset({"port", "portrange"})
+_BEFORE_SERVICE_NAME = frozenset({"port", "portrange"})
 """Words before the name of a service, which is resolved from a file of this machine (services(5))."""
-_JOINED = frozenset({"and", "or", "not"})
+_CONNECTIVES = frozenset({"and", "or", "not"})
 _SERVICE = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|\d+(-\d+)?")
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){1,3}(/\d{1,2})?|\d{1,3}/\d{1,2}")
@@ -37,17 +37,17 @@ def filter_text_problem(text: str) -> tuple[str, str]:
 
     `qoslab.capture.filters` checks whether libpcap accepts it.
     """
-    if len(text) > MOST_CHARACTERS:
-        return f"found a filter of {len(text)} characters, expected at most {MOST_CHARACTERS}", ""
+    if len(text) > MAX_CHARACTERS:
+        return f"found a filter of {len(text)} characters, expected at most {MAX_CHARACTERS}", ""
     if "\0" in text:
         return "found a filter with a null character, expected text", ""
     words = _WORD.findall(text)
-    terms = 1 + sum(word in _JOINED for word in words) + text.count("&&") + text.count("||") + text.count("!")
-    if terms > MOST_TERMS:
-        return f"found a filter of {terms} terms, expected at most {MOST_TERMS}", "portrange A-B is one term"
+    terms = 1 + sum(word in _CONNECTIVES for word in words) + text.count("&&") + text.count("||") + text.count("!")
+    if terms > MAX_TERMS:
+        return f"found a filter of {terms} terms, expected at most {MAX_TERMS}", "portrange A-B is one term"
     before = ""
     for word in words:
-        if not _known(word, before):
+        if not _is_known_word(word, before):
             return (
                 f'found "{word[:60]}" in a filter, expected a word of pcap-filter(7), an address or a number',
                 "host names are not resolved: write addresses",
@@ -56,11 +56,11 @@ def filter_text_problem(text: str) -> tuple[str, str]:
     return "", ""
 
 
-def _known(word: str, before: str) -> bool:
+def _is_known_word(word: str, before: str) -> bool:
     plain = word.removeprefix("\\")
     if plain in KEYWORDS or _NUMBER.fullmatch(plain) or _IPV4.fullmatch(plain) or _MAC.fullmatch(plain):
         return True
-    if before in _AFTER_PORT and _SERVICE.fullmatch(plain):
+    if before in _BEFORE_SERVICE_NAME and _SERVICE.fullmatch(plain):
         return True
     # `tcp[0:2]` is read as `0:2`, as are numbers with a sign.
     if re.fullmatch(r"-?[\d:-]+", plain) and "::" not in plain:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from qoslab.model.expectations import Bound, Expectation, Predicted, plain, selection_text
+from qoslab.model.expectations import Bound, Expectation, Predicted, format_bound, selection_text
 from qoslab.model.frozen import Frozen, Name
 from qoslab.model.matrix import ParameterName, Scalar
 from qoslab.model.metrics import Reference, Unit, as_float
@@ -107,7 +107,7 @@ class Average(Frozen):
             ("each cell at least", self.worst_at_least),
             ("each cell at most", self.worst_at_most),
         )
-        return ", ".join(f"{text} {plain(bound, self.unit)}" for text, bound in words if bound is not None)
+        return ", ".join(f"{text} {format_bound(bound, self.unit)}" for text, bound in words if bound is not None)
 
 
 class Pair(Frozen):

@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, Tag
 
 from qoslab.model.expressions import Expression, ExpressionError, Value, parse_expression, read_value, show_value
 from qoslab.model.frozen import NAME, Frozen
-from qoslab.model.matrix import ParameterName, Parameters, Scalar, as_texts, fitting
+from qoslab.model.matrix import ParameterName, Parameters, Scalar, as_texts, matcher
 from qoslab.model.metrics import Reference, Unit, as_float, format_value
 from qoslab.model.units import Duration, Percent, Quantity, Rate, Size
 
@@ -70,7 +70,7 @@ FIGURES = ("predicted", *FORMS, "possible")
 """Keys of an expectation that may hold expressions."""
 
 
-def formula(text: str) -> Expression:
+def parse_formula(text: str) -> Expression:
     """Return the expression of a `Formula`. Raise `ExpressionError` if it cannot be parsed."""
     if not text.endswith(")"):
         raise ExpressionError(f'found "{text}", expected a closing bracket after $(')
@@ -197,14 +197,14 @@ class Expectation(Frozen):
     def tolerance(self) -> str:
         """The bounds for display: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
         if self.between is not None:
-            return " to ".join(plain(bound, self.unit) for bound in self.between)
+            return " to ".join(format_bound(bound, self.unit) for bound in self.between)
         if self.equals is not None:
-            return plain(self.equals, self.unit)
+            return format_bound(self.equals, self.unit)
         if self.within is not None:
             return " to ".join(format_value(each, self.unit) for each in self.bounds if each is not None)
         if self.at_least is not None:
-            return f"at least {plain(self.at_least, self.unit)}"
-        return f"at most {plain(self.at_most, self.unit)}" if self.at_most is not None else ""
+            return f"at least {format_bound(self.at_least, self.unit)}"
+        return f"at most {format_bound(self.at_most, self.unit)}" if self.at_most is not None else ""
 
     def formulas(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Yield every expression with its path: a key, or a key and 0 or 1."""
@@ -222,7 +222,7 @@ class Expectation(Frozen):
         def figures(value: Any) -> Any:
             if isinstance(value, tuple):
                 return tuple(figures(each) for each in value)
-            return formula(value).figure(values) if isinstance(value, str) else value
+            return parse_formula(value).figure(values) if isinstance(value, str) else value
 
         return self.model_copy(update={key: figures(getattr(self, key)) for key in FIGURES})
 
@@ -235,27 +235,27 @@ def quantities_at(quantities: Quantities, parameters: Mapping[str, Value]) -> di
     """Return the parameters and the quantities by name. Raise `ExpressionError` if one has no value."""
     known = dict(parameters)
     for name, value in quantities.items():
-        known[name] = formula(value).figure(known) if isinstance(value, str) else value
+        known[name] = parse_formula(value).figure(known) if isinstance(value, str) else value
     return known
 
 
-def names_taken(expectation: Expectation, quantities: Quantities) -> frozenset[str]:
+def used_names(expectation: Expectation, quantities: Quantities) -> frozenset[str]:
     """Return the names in the expectation's expressions, including those in the `quantities` that it uses. Raise
     `ExpressionError` for an invalid expression.
     """
     used: dict[str, frozenset[str]] = {}
     for name, value in quantities.items():
         with suppress(ExpressionError):  # another check reports it
-            used[name] = formula(value).names if isinstance(value, str) else frozenset()
+            used[name] = parse_formula(value).names if isinstance(value, str) else frozenset()
     taken: set[str] = set()
-    fresh = {name for _, text in expectation.formulas() for name in formula(text).names}
+    fresh = {name for _, text in expectation.formulas() for name in parse_formula(text).names}
     while fresh:
         taken |= fresh
         fresh = {each for name in fresh for each in used.get(name, ())} - taken
     return frozenset(taken)
 
 
-def expanded(
+def expand_expectations(
     expectation: Expectation, quantities: Quantities, cells: Iterable[Parameters]
 ) -> Iterator[tuple[Expectation, dict[str, Value]]]:
     """Yield the expectation for each combination of its parameters, still with expressions, and all values.
@@ -263,8 +263,8 @@ def expanded(
     `cells` are the parameters of the cells of its arm, in the order of the file. Without parameters the expectation is
     yielded once, unchanged. Raise `ExpressionError` for an expression that cannot be parsed.
     """
-    names = names_taken(expectation, quantities) | {*expectation.each}
-    about = fitting(expectation.where)
+    names = used_names(expectation, quantities) | {*expectation.each}
+    about = matcher(expectation.where)
     seen: set[tuple[Value, ...]] = set()
     for cell in cells:
         chosen = {name: value for name, value in cell.items() if name in names}
@@ -279,17 +279,17 @@ def expanded(
         yield expectation.model_copy(update={"where": where, "each": ()}), chosen
 
 
-def resolved(
+def resolve_expectation(
     expectation: Expectation, quantities: Quantities, cells: Iterable[Parameters], duration: Duration
 ) -> Iterator[Expectation]:
     """Resolve the expectation: values in place of expressions, by combination of the parameters used."""
-    for each, values in expanded(expectation, quantities, cells):
-        yield each.at(quantities_at(needed(each, quantities), {DURATION: duration, **values}))
+    for each, values in expand_expectations(expectation, quantities, cells):
+        yield each.at(quantities_at(needed_quantities(each, quantities), {DURATION: duration, **values}))
 
 
-def needed(expectation: Expectation, quantities: Quantities) -> Quantities:
+def needed_quantities(expectation: Expectation, quantities: Quantities) -> Quantities:
     """Return the quantities that the expectation uses: others may depend on a parameter that its arm lacks."""
-    taken = names_taken(expectation, quantities)
+    taken = used_names(expectation, quantities)
     return {name: value for name, value in quantities.items() if name in taken}
 
 
@@ -307,7 +307,7 @@ _LONG = 6
 """Minimum number of digits of a quantity to be rounded for display: it was calculated."""
 
 
-def plain(bound: Predicted, unit: Unit) -> str:
+def format_bound(bound: Predicted, unit: Unit) -> str:
     """Format a bound for display as in the file; a calculated one with four digits."""
     if isinstance(bound, int | float):
         return format_value(bound, unit)

@@ -16,13 +16,13 @@ from qoslab.model.framing import Framing
 from qoslab.model.frozen import Frozen, Name
 from qoslab.model.generation import Generation
 from qoslab.model.matrix import Matrix
-from qoslab.model.metrics import COUNTERS, At
+from qoslab.model.metrics import COUNTERS, CounterTrigger
 from qoslab.model.traffic_kinds import KindName
 from qoslab.model.units import DSCP_NUMBERS, Duration, Percent, Quantity, QuantityError, Rate, Size, dscp_number
-from qoslab.system.plugins import installed
+from qoslab.system.plugins import installed_plugins
 
 SECOND_NS = 10**9
-BACKGROUND_MORE_S = 4
+BACKGROUND_MARGIN_S = 4
 """Seconds for which background load outlasts the flows that it is for: enough for 16 KiB at 33 kb/s."""
 Stage = Literal["before", "during", "after"]
 Order = Literal["as written", "random", "blocked"]
@@ -34,7 +34,7 @@ Address = IPv4Interface | IPv6Interface
 _Q = TypeVar("_Q", bound=Quantity)
 
 
-def _above_zero(quantity: _Q) -> _Q:
+def _check_positive(quantity: _Q) -> _Q:
     if not quantity:
         raise QuantityError(f'found "{quantity}", expected a {quantity.KIND} above zero')
     return quantity
@@ -49,17 +49,19 @@ class Route(Frozen):
     """Address of the next router, of the same family."""
 
 
-def _known_platform(word: object) -> object:
+def _check_platform(word: object) -> object:
     """Ours, or one of another package; as pydantic says it of a literal."""
     own = get_args(OwnPlatform)
-    if not isinstance(word, str) or (word not in own and word not in installed("platforms")):
-        raise PydanticKnownError("literal_error", {"expected": " or ".join(map(repr, (*own, *installed("platforms"))))})
+    if not isinstance(word, str) or (word not in own and word not in installed_plugins("platforms")):
+        raise PydanticKnownError(
+            "literal_error", {"expected": " or ".join(map(repr, (*own, *installed_plugins("platforms"))))}
+        )
     return word
 
 
 OwnPlatform = Literal["host", "ios", "engine", "tc"]
 PlatformName = Annotated[
-    str, BeforeValidator(_known_platform), WithJsonSchema({"enum": list(get_args(OwnPlatform)), "type": "string"})
+    str, BeforeValidator(_check_platform), WithJsonSchema({"enum": list(get_args(OwnPlatform)), "type": "string"})
 ]
 
 
@@ -103,7 +105,7 @@ class LinkEnd(Frozen):
 class Jitter(Frozen):
     """Variation of a link's delay; directions are independent."""
 
-    size: Annotated[Duration, AfterValidator(_above_zero)]
+    size: Annotated[Duration, AfterValidator(_check_positive)]
     """Size, as defined by `distribution`."""
     distribution: Literal["uniform", "normal", "exponential"] = "uniform"
     """`uniform`: delay ± size; `normal`: standard deviation, cut at four; `exponential`: mean of the addition."""
@@ -144,7 +146,7 @@ class Link(Frozen):
     """Unique among the links."""
     ends: tuple[LinkEnd, LinkEnd]
     """Two ends."""
-    rate: Annotated[Rate, AfterValidator(_above_zero)]
+    rate: Annotated[Rate, AfterValidator(_check_positive)]
     """Rate in bits on the wire, framing overhead included (with Ethernet preamble, FCS and gap)."""
     delay: Duration = Duration(0)
     """Propagation delay, one way."""
@@ -197,7 +199,7 @@ class TcpProfile(Frozen):
     """sysctl tcp_frto: 2 is the detection of spurious timeouts (RFC 5682); 0 is none."""
     initcwnd: int = Field(default=10, ge=1, le=255)
     """Initial congestion window in segments, a route attribute."""
-    rto_min: Annotated[Duration, AfterValidator(_above_zero)] = Duration(200_000_000)
+    rto_min: Annotated[Duration, AfterValidator(_check_positive)] = Duration(200_000_000)
     """Minimum retransmission timeout, a route attribute."""
 
 
@@ -221,11 +223,11 @@ TCP_PROFILES: dict[str, TcpProfile] = {
 """The profiles that an experiment file may name under `tcp`."""
 
 
-def _tcp_kind(value: object) -> str:
+def _tcp_discriminator(value: object) -> str:
     return "name" if isinstance(value, str) else "settings"
 
 
-Tcp = Annotated[Annotated[str, Tag("name")] | Annotated[TcpProfile, Tag("settings")], Discriminator(_tcp_kind)]
+Tcp = Annotated[Annotated[str, Tag("name")] | Annotated[TcpProfile, Tag("settings")], Discriminator(_tcp_discriminator)]
 
 
 Dscp = Annotated[
@@ -258,7 +260,7 @@ class Flow(Frozen):
     """IP version; default: 4 if both hosts have an IPv4 address, else 6."""
     streams: int = Field(default=1, ge=1, le=10_000)
     """Parallel connections; for a flood alternating source ports. At most 128 with iperf3."""
-    duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None
+    duration: Annotated[Duration, AfterValidator(_check_positive)] | None = None
     """Duration; default: that of the experiment."""
     background: bool = False
     """Background load: it lasts until all other flows have ended, and has no duration."""
@@ -266,17 +268,17 @@ class Flow(Frozen):
     """Stop it at the end of its time and accept any result, even no data. iperf over TCP only."""
     start_after: Duration = Duration(0)
     """Delay after the start of the cell's traffic."""
-    rate: Annotated[Rate, AfterValidator(_above_zero)] | None = None
+    rate: Annotated[Rate, AfterValidator(_check_positive)] | None = None
     """UDP: payload bits per second of each stream; flood: IP bits. TCP: pacing by the tool; default: unlimited;
     flood: mean rate of the pages."""
-    delay: Annotated[Duration, AfterValidator(_above_zero)] | None = None
+    delay: Annotated[Duration, AfterValidator(_check_positive)] | None = None
     """flood: time between two datagrams or pages of a stream, in place of `rate`."""
-    size: Annotated[Size, AfterValidator(_above_zero)] | None = None
+    size: Annotated[Size, AfterValidator(_check_positive)] | None = None
     """UDP: payload bytes of a datagram; flood: bytes of the IP packet. TCP: bytes of one write; flood: bytes of
     a page."""
     random: tuple[Literal["size", "port"], ...] = ()
     """flood: random for each datagram: `size` (payloads of 64 to 1023 bytes), `port` (1 to 65500)."""
-    window: Annotated[Size, AfterValidator(_above_zero)] | None = None
+    window: Annotated[Size, AfterValidator(_check_positive)] | None = None
     """Socket buffer (`-w`); default: sized by the kernel."""
     congestion_control: str | None = None
     """Congestion control algorithm; default: that of the TCP profile."""
@@ -329,7 +331,7 @@ class Probe(Frozen):
     """Number of a router's operation; default: its position in the list."""
     start_after: Duration = Duration(0)
     """Delay after the start of the cell's traffic; allow time for a steady state."""
-    duration: Annotated[Duration, AfterValidator(_above_zero)] | None = None
+    duration: Annotated[Duration, AfterValidator(_check_positive)] | None = None
     """Time until the statistics are read. Default: until half a second before the end of the traffic."""
     frequency: Duration | None = None
     """Time between the starts of two runs, whole seconds; default: 60 s."""
@@ -343,7 +345,7 @@ class Probe(Frozen):
     """Jitter operations: time between two packets, whole milliseconds; default: 20 ms."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """UDP: the responder's port."""
-    size: Annotated[Size, AfterValidator(_above_zero)] | None = None
+    size: Annotated[Size, AfterValidator(_check_positive)] | None = None
     """Request data; default: that of the type."""
     tos: int | None = Field(default=None, ge=0, le=255)
     """Type-of-service byte, or IPv6 traffic class; default: 0."""
@@ -386,46 +388,50 @@ class CapturePoint(Frozen):
     """An interface that a link uses."""
     filter: str = ""
     """A pcap filter; default: all packets."""
-    snaplen: Annotated[Size, AfterValidator(_above_zero)] = Size(128)
+    snaplen: Annotated[Size, AfterValidator(_check_positive)] = Size(128)
     """Bytes to save of each packet."""
 
 
 class Trigger(Frozen):
     """A time during the traffic, given by exactly one of the keys."""
 
-    time: Annotated[Duration, AfterValidator(_above_zero)] | None = None
+    time: Annotated[Duration, AfterValidator(_check_positive)] | None = None
     """Time after the start of the cell's traffic."""
-    bytes: Annotated[Size, AfterValidator(_above_zero)] | None = None
+    bytes: Annotated[Size, AfterValidator(_check_positive)] | None = None
     """Bytes offered to the classes of all output policies of the router."""
-    conformed_bytes: Annotated[Size, AfterValidator(_above_zero)] | None = None
+    conformed_bytes: Annotated[Size, AfterValidator(_check_positive)] | None = None
     """Bytes that conformed to the policers of these classes."""
 
     @property
-    def at(self) -> At:
+    def at(self) -> CounterTrigger:
         """The moment; `ValueError` if there is not exactly one."""
         (given,) = ((name, value) for name in COUNTERS if (value := getattr(self, name)) is not None)
-        return At(*given, str(given[1]))
+        return CounterTrigger(*given, str(given[1]))
 
     def __str__(self) -> str:
         return str(self.at)
 
 
-def _when_kind(value: object) -> str:
+def _trigger_discriminator(value: object) -> str:
     if isinstance(value, list | tuple):
         return "several"
     return "trigger" if isinstance(value, dict | Trigger) else "stage"
 
 
-When = Annotated[Annotated[Stage, Tag("stage")] | Annotated[Trigger, Tag("trigger")], Discriminator(_when_kind)]
-
-
-Moments = Annotated[
-    Annotated[Stage, Tag("stage")] | Annotated[Trigger, Tag("trigger")] | Annotated[tuple[When, ...], Tag("several")],
-    Discriminator(_when_kind),
+TriggerTime = Annotated[
+    Annotated[Stage, Tag("stage")] | Annotated[Trigger, Tag("trigger")], Discriminator(_trigger_discriminator)
 ]
 
 
-MOMENTS_LIMIT = 32
+Triggers = Annotated[
+    Annotated[Stage, Tag("stage")]
+    | Annotated[Trigger, Tag("trigger")]
+    | Annotated[tuple[TriggerTime, ...], Tag("several")],
+    Discriminator(_trigger_discriminator),
+]
+
+
+MAX_TRIGGERS = 32
 """Times and values of counters at which a router may be examined in a cell: each has a login's and a thread's work
 while traffic runs, and a data plane answers 64 clients."""
 
@@ -437,7 +443,7 @@ class Observation(Frozen):
     """A router."""
     command: str
     """The show command in full, without abbreviations."""
-    when: Moments = ("before", "after")
+    when: Triggers = ("before", "after")
     """One time or several: `during` is two thirds into the traffic, a mapping is a time or the value of a counter."""
     arms: tuple[Name, ...] = ()
     """Only in cells of these arms; default: all."""
@@ -448,12 +454,12 @@ class Observation(Frozen):
         return self.when if isinstance(self.when, tuple) else (self.when,)
 
 
-class Enough(Frozen):
+class StoppingRule(Frozen):
     """Condition for enough repetitions of a cell: a narrow interval of a metric."""
 
     metric: str
     """A metric's name; docs/reference/metrics.md lists them."""
-    interval: Annotated[Percent, AfterValidator(_above_zero)]
+    interval: Annotated[Percent, AfterValidator(_check_positive)]
     """Maximum half width of the 95 % interval, relative to the value."""
     at_least: int = Field(default=3, ge=2)
     """Minimum number of valid repetitions before the interval is checked."""
@@ -470,13 +476,13 @@ class Experiment(Frozen):
     """Subject and purpose of the experiment."""
     topology: Topology
     """Nodes and links, the same for all arms."""
-    duration: Annotated[Duration, AfterValidator(_above_zero)]
+    duration: Annotated[Duration, AfterValidator(_check_positive)]
     """Traffic time of each cell; `--duration` overrides it."""
     matrix: Matrix | None = None
     """Parameters and their values; each combination is a cell of each arm. `$(NAME)` elsewhere stands for the value."""
     repetitions: int = Field(default=1, ge=1)
     """Number of runs of each arm (with a matrix: of each combination)."""
-    enough: Enough | None = None
+    enough: StoppingRule | None = None
     """Condition for fewer repetitions; default: all are run."""
     order: Order = "as written"
     """Order of the cells. `random`: all of them, by the seed; `blocked`: each repetition in random order, one after the
@@ -555,7 +561,7 @@ class Experiment(Frozen):
         end = max((each.start_after + (each.duration or self.duration) for each in others), default=None)
         if end is None:
             return self.duration
-        seconds = -((flow.start_after.ns - end.ns) // SECOND_NS) + BACKGROUND_MORE_S
+        seconds = -((flow.start_after.ns - end.ns) // SECOND_NS) + BACKGROUND_MARGIN_S
         return Duration(max(seconds, 1) * SECOND_NS)
 
     def tcp_of(self, arm: Arm) -> TcpProfile:

@@ -47,7 +47,7 @@ class ExpressionError(UserError):
 
 
 @dataclass(frozen=True)
-class _Typed:
+class _TypedValue:
     kind: Kind
     value: Fraction | str | bool
     """A count of base units, or a number; a text; a truth value."""
@@ -76,38 +76,38 @@ _FUNCTIONS = ("min", "max", *_ROUNDINGS, "if")
 _NS = 10**9
 
 
-def _known(name: str, values: Mapping[str, Value]) -> Value:
+def _known_value(name: str, values: Mapping[str, Value]) -> Value:
     if name not in values:
         known = ", ".join(values)
         raise ExpressionError(f'found "{name}", expected {f"one of {known}" if known else "no name"}')
     return values[name]
 
 
-def typed(value: Value) -> _Typed:
+def typed_value(value: Value) -> _TypedValue:
     """Return the value with its kind."""
     match value:
         case bool():
-            return _Typed(FLAG, value)
+            return _TypedValue(FLAG, value)
         case Quantity():
-            return _Typed(type(value), Fraction(int(value)))
+            return _TypedValue(type(value), Fraction(int(value)))
         case int():
-            return _Typed(NUMBER, Fraction(value))
+            return _TypedValue(NUMBER, Fraction(value))
         case float():
-            return _Typed(NUMBER, Fraction(str(value)))
+            return _TypedValue(NUMBER, Fraction(str(value)))
         case _:
-            return _Typed(TEXT, value)
+            return _TypedValue(TEXT, value)
 
 
 def kind_name(value: Value) -> str:
     """Return the name of a value's kind for messages: `rate`, `number`, …."""
-    return _name(typed(value).kind)
+    return _name(typed_value(value).kind)
 
 
 def _name(kind: Kind) -> str:
     return kind if isinstance(kind, str) else kind.KIND
 
 
-def _plain(result: _Typed) -> Value:
+def _plain_result(result: _TypedValue) -> Value:
     if not isinstance(result.value, Fraction):
         return result.value
     if abs(result.value) > LARGEST:
@@ -125,7 +125,7 @@ def _plain(result: _Typed) -> Value:
     return result.kind(int(result.value))
 
 
-_Evaluate: TypeAlias = Callable[[Mapping[str, Value]], _Typed]
+_Evaluate: TypeAlias = Callable[[Mapping[str, Value]], _TypedValue]
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Expression:
         whole number of base units.
         """
         try:
-            return _plain(self._evaluate(values))
+            return _plain_result(self._evaluate(values))
         except (ExpressionError, QuantityError) as error:
             raise ExpressionError(f"{self.text}: {error.message}", hint=error.hint) from error
 
@@ -157,8 +157,8 @@ class Expression:
         try:
             found = self._evaluate(values)
             if isinstance(found.value, Fraction) and not isinstance(found.kind, str):
-                found = _Typed(found.kind, Fraction(max(round(found.value), 0)))
-            return _plain(found)
+                found = _TypedValue(found.kind, Fraction(max(round(found.value), 0)))
+            return _plain_result(found)
         except (ExpressionError, QuantityError) as error:
             raise ExpressionError(f"{self.text}: {error.message}") from error
 
@@ -182,10 +182,10 @@ def parse_expression(text: str) -> Expression:
 class _Token:
     kind: str
     text: str
-    value: _Typed | None = None
+    value: _TypedValue | None = None
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokenise(text: str) -> Iterator[_Token]:
     position = 0
     text = text.rstrip()
     while position < len(text):
@@ -200,23 +200,23 @@ def _tokens(text: str) -> Iterator[_Token]:
             number = Fraction(found["number"])
             unit = found["unit"]
             if unit is None:
-                yield _Token("value", found["number"], _Typed(NUMBER, number))
+                yield _Token("value", found["number"], _TypedValue(NUMBER, number))
             else:
                 kind, factor = UNITS[unit]
-                yield _Token("value", found[0].strip(), _Typed(kind, number * factor))
+                yield _Token("value", found[0].strip(), _TypedValue(kind, number * factor))
         elif found["into"] is not None:
             yield _Token("into", found["into"])
         elif found["name"] is not None:
             word = found["name"]
             if word in ("true", "false"):
-                yield _Token("value", word, _Typed(FLAG, word == "true"))
+                yield _Token("value", word, _TypedValue(FLAG, word == "true"))
             else:
                 yield _Token(word if word in _WORDS else "name", word)
         elif found["sign"] is not None:
             yield _Token(found["sign"], found["sign"])
         else:
             quoted = found["single"] if found["single"] is not None else found["double"]
-            yield _Token("value", found[0].strip(), _Typed(TEXT, quoted))
+            yield _Token("value", found[0].strip(), _TypedValue(TEXT, quoted))
 
 
 class _Parser:
@@ -224,7 +224,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = [*islice(_tokens(text), WORD_LIMIT + 1), _Token("end", "the end")]
+        self.tokens = [*islice(_tokenise(text), WORD_LIMIT + 1), _Token("end", "the end")]
         if len(self.tokens) > WORD_LIMIT + 1:
             raise ExpressionError(f"found more than {WORD_LIMIT} values and operators, expected fewer")
         self.at = 0
@@ -265,7 +265,9 @@ class _Parser:
             terms.append(term())
         if len(terms) == 1:
             return terms[0]
-        return lambda values: _Typed(FLAG, stop if any(_flag(each(values)) is stop for each in terms) else not stop)
+        return lambda values: _TypedValue(
+            FLAG, stop if any(_check_flag(each(values)) is stop for each in terms) else not stop
+        )
 
     def negation(self) -> _Evaluate:
         count = 0
@@ -274,7 +276,7 @@ class _Parser:
         inner = self.comparison()
         if not count:
             return inner
-        return lambda values: _Typed(FLAG, _flag(inner(values)) is (count % 2 == 0))
+        return lambda values: _TypedValue(FLAG, _check_flag(inner(values)) is (count % 2 == 0))
 
     def comparison(self) -> _Evaluate:
         terms = [self.conversion()]
@@ -285,16 +287,16 @@ class _Parser:
         if not signs:
             return terms[0]
 
-        def compare(values: Mapping[str, Value]) -> _Typed:
+        def compare(values: Mapping[str, Value]) -> _TypedValue:
             found = [term(values) for term in terms]
-            return _Typed(FLAG, all(map(_compare, signs, found, found[1:])))
+            return _TypedValue(FLAG, all(map(_compare_values, signs, found, found[1:])))
 
         return compare
 
     def conversion(self) -> _Evaluate:
         inner = self.sum()
         token = self.take("into")
-        return _conversion(inner, token.text) if token else inner
+        return _conversion_expression(inner, token.text) if token else inner
 
     def sum(self) -> _Evaluate:
         return self.calculation(self.product, "+", "-")
@@ -311,10 +313,10 @@ class _Parser:
         if not further:
             return first
 
-        def calculate(values: Mapping[str, Value]) -> _Typed:
+        def calculate(values: Mapping[str, Value]) -> _TypedValue:
             result = first(values)
             for sign, each in further:
-                result = _calculate(sign, result, each(values))
+                result = _calculate_values(sign, result, each(values))
             return result
 
         return calculate
@@ -329,7 +331,7 @@ class _Parser:
                 return self.call(token.text)
             name = token.text
             self.names.add(name)
-            return lambda values: typed(_known(name, values))
+            return lambda values: typed_value(_known_value(name, values))
         if self.take("("):
             inner = self.nested(self.either)
             if not self.take(")"):
@@ -363,11 +365,11 @@ class _Parser:
                 found = f'found {len(arguments)} values in if(…) of "{self.text}"'
                 raise ExpressionError(f"{found}, expected a condition and two values")
             holds, then, otherwise = arguments
-            return lambda values: then(values) if _flag(holds(values)) else otherwise(values)
-        return lambda values: _extreme(function, [argument(values) for argument in arguments])
+            return lambda values: then(values) if _check_flag(holds(values)) else otherwise(values)
+        return lambda values: _extreme_value(function, [argument(values) for argument in arguments])
 
 
-def _flag(found: _Typed) -> bool:
+def _check_flag(found: _TypedValue) -> bool:
     if not isinstance(found.value, bool):
         raise ExpressionError(f"found a {_name(found.kind)}, expected a comparison")
     return found.value
@@ -381,7 +383,7 @@ _ORDER: dict[str, Callable[[Fraction, Fraction], bool]] = {
 }
 
 
-def _compare(sign: str, left: _Typed, right: _Typed) -> bool:
+def _compare_values(sign: str, left: _TypedValue, right: _TypedValue) -> bool:
     if left.kind != right.kind:
         raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, expected two of the same kind")
     if sign in ("==", "!="):
@@ -391,7 +393,7 @@ def _compare(sign: str, left: _Typed, right: _Typed) -> bool:
     return _ORDER[sign](left.value, right.value)
 
 
-def _calculate(sign: str, left: _Typed, right: _Typed) -> _Typed:
+def _calculate_values(sign: str, left: _TypedValue, right: _TypedValue) -> _TypedValue:
     a, b = left.value, right.value
     if not isinstance(a, Fraction) or not isinstance(b, Fraction):
         raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, expected quantities")
@@ -399,55 +401,55 @@ def _calculate(sign: str, left: _Typed, right: _Typed) -> _Typed:
         raise ExpressionError("found a division by zero")
     kinds = (left.kind, right.kind)
     if sign in ("+", "-") and left.kind == right.kind:
-        return _Typed(left.kind, a + b if sign == "+" else a - b)
+        return _TypedValue(left.kind, a + b if sign == "+" else a - b)
     if sign == "*":
         if NUMBER in kinds:
-            return _Typed(kinds[1 - kinds.index(NUMBER)], a * b)
+            return _TypedValue(kinds[1 - kinds.index(NUMBER)], a * b)
         if Percent in kinds:
-            return _Typed(kinds[1 - kinds.index(Percent)], a * b / 10**6)
+            return _TypedValue(kinds[1 - kinds.index(Percent)], a * b / 10**6)
         if set(kinds) == {Rate, Duration}:
-            return _Typed(Size, a * b / (8 * _NS))
+            return _TypedValue(Size, a * b / (8 * _NS))
     if sign == "/":
         if right.kind == NUMBER:
-            return _Typed(left.kind, a / b)
+            return _TypedValue(left.kind, a / b)
         if left.kind == right.kind:
-            return _Typed(NUMBER, a / b)
+            return _TypedValue(NUMBER, a / b)
         if kinds == (Size, Rate):
-            return _Typed(Duration, a * 8 * _NS / b)
+            return _TypedValue(Duration, a * 8 * _NS / b)
         if kinds == (Size, Duration):
-            return _Typed(Rate, a * 8 * _NS / b)
+            return _TypedValue(Rate, a * 8 * _NS / b)
     raise ExpressionError(f"found a {_name(left.kind)} {sign} a {_name(right.kind)}, which is not defined")
 
 
-def _conversion(inner: _Evaluate, unit: str) -> _Evaluate:
+def _conversion_expression(inner: _Evaluate, unit: str) -> _Evaluate:
     kind, factor = UNITS[unit]
 
-    def convert(values: Mapping[str, Value]) -> _Typed:
+    def convert(values: Mapping[str, Value]) -> _TypedValue:
         found = inner(values)
         if found.kind != kind or not isinstance(found.value, Fraction):
             raise ExpressionError(f"found a {_name(found.kind)} in {unit}, expected a {kind.KIND}")
-        return _Typed(NUMBER, found.value / factor)
+        return _TypedValue(NUMBER, found.value / factor)
 
     return convert
 
 
-def _round(function: str, found: _Typed) -> _Typed:
+def _round(function: str, found: _TypedValue) -> _TypedValue:
     if not isinstance(found.value, Fraction):
         raise ExpressionError(f"found {function} of a {_name(found.kind)}, expected a quantity or a number")
-    return _Typed(found.kind, Fraction(_ROUNDINGS[function](found.value)))
+    return _TypedValue(found.kind, Fraction(_ROUNDINGS[function](found.value)))
 
 
-def _extreme(function: str, found: list[_Typed]) -> _Typed:
+def _extreme_value(function: str, found: list[_TypedValue]) -> _TypedValue:
     kinds = list(dict.fromkeys(each.kind for each in found))
     if len(kinds) > 1 or not isinstance(found[0].value, Fraction):
         names = " and ".join(f"a {_name(kind)}" for kind in kinds)
         raise ExpressionError(f"found {function} of {names}, expected quantities of one kind")
     numbers = [each.value for each in found if isinstance(each.value, Fraction)]
-    return _Typed(kinds[0], min(numbers) if function == "min" else max(numbers))
+    return _TypedValue(kinds[0], min(numbers) if function == "min" else max(numbers))
 
 
-_QUANTITY_LIKE = re.compile(r"[0-9]+(?:\.[0-9]+)?\s*([A-Za-zµ%/]+)$")
-_FOLDED = {unit.lower(): kind for unit, (kind, _) in UNITS.items()}
+_QUANTITY_PATTERN = re.compile(r"[0-9]+(?:\.[0-9]+)?\s*([A-Za-zµ%/]+)$")
+_NORMALISED_NAMES = {unit.lower(): kind for unit, (kind, _) in UNITS.items()}
 
 
 def read_value(raw: str | int | float | bool) -> Value:
@@ -459,12 +461,12 @@ def read_value(raw: str | int | float | bool) -> Value:
     if not isinstance(raw, str):
         return raw
     text = raw.strip()
-    found = _QUANTITY_LIKE.fullmatch(text) if len(text) <= LENGTH_LIMIT else None
+    found = _QUANTITY_PATTERN.fullmatch(text) if len(text) <= LENGTH_LIMIT else None
     if found is not None:
         if found[1] in UNITS:
             return UNITS[found[1]][0].parse(text)
-        if found[1].lower() in _FOLDED:
-            return _FOLDED[found[1].lower()].parse(text)  # refuses, with a proposal
+        if found[1].lower() in _NORMALISED_NAMES:
+            return _NORMALISED_NAMES[found[1].lower()].parse(text)  # refuses, with a proposal
     return raw
 
 

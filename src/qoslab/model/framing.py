@@ -53,7 +53,7 @@ COUNTED_HEADER: dict[Framing, int] = {
 
 ETHERNET_EXTRA = 24
 """Bytes of line time before and after a frame: FCS 4, preamble 8, gap 12."""
-ETHERNET_LEAST = 60
+MIN_ETHERNET_FRAME = 60
 """Bytes of the shortest frame, without FCS."""
 SERIAL_EXTRA = 3
 """Bytes of line time in addition to a frame: FCS 2, and a flag that two frames share."""
@@ -75,7 +75,7 @@ def line_bytes(framing: Framing, ip_bytes: int) -> int:
     counted = ip_bytes + COUNTED_HEADER[framing]
     match MEDIUM[framing]:
         case "ethernet":
-            return max(counted, ETHERNET_LEAST) + ETHERNET_EXTRA
+            return max(counted, MIN_ETHERNET_FRAME) + ETHERNET_EXTRA
         case "serial":
             return counted + SERIAL_EXTRA
         case "atm":

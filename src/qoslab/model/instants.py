@@ -18,17 +18,17 @@ DURING = Fraction(2, 3)
 """The instant `during` as a share of the traffic time, for observations and for metrics that end in `.during`."""
 
 
-WINDOW_FROM = Fraction(1, 3)
+WINDOW_START = Fraction(1, 3)
 """Start of the rate measurement as a share of the traffic time; it lasts until the end. By then flows have reached
 their steady rate.
 """
 
 
-COUNTED_EVERY_S = 1.0
+COUNTER_INTERVAL_S = 1.0
 """Interval of the data plane's counter readings during traffic."""
 
 
-def during(length: Duration) -> Duration:
+def observation_time(length: Duration) -> Duration:
     """Return the instant `during` of traffic of this length."""
     return Duration(int(length.ns * DURING))
 
@@ -46,7 +46,7 @@ def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
 
 
 @dataclass(frozen=True)
-class Demand:
+class MeasurementDemand:
     """Requirements of a cell's expected values on its measurement.
 
     A cell's experiment (`Sweep.resolve`) has only its arm and no expectations, so the demand is passed with it.
@@ -60,51 +60,51 @@ class Demand:
     """True if a value that a single packet decides is expected, such as the longest round trip."""
 
 
-def demand(experiment: Experiment, arm: str) -> Demand:
+def measurement_demand(experiment: Experiment, arm: str) -> MeasurementDemand:
     """Return the requirements of an arm's cells, from the whole experiment."""
-    expected = list(_expected(experiment, arm))
+    expected = list(_expected_metrics(experiment, arm))
     moments = {each.at.quantity for each in expected if each.at is not None}
-    return Demand(
+    return MeasurementDemand(
         times_s=tuple(sorted(each.seconds for each in moments if isinstance(each, Duration))),
         by_counter=any(not isinstance(each, Duration) for each in moments),
         one_packet=any(each.metric.of_one for each in expected),
     )
 
 
-def looks(experiment: Experiment, demand: Demand) -> tuple[Duration, ...]:
+def counter_reading_times(experiment: Experiment, demand: MeasurementDemand) -> tuple[Duration, ...]:
     """Return the instants of a cell's traffic at which its routers are examined, in order: for observations and for
     expected values.
 
     The contents of a queue may change within a tenth of a second, and are unknown between two readings.
     """
     length = traffic_time(experiment, experiment.arms[0])
-    moments = {during(length).ns, *(round(each * 1e9) for each in demand.times_s)}
+    moments = {observation_time(length).ns, *(round(each * 1e9) for each in demand.times_s)}
     moments |= {each.time.ns for each in triggers(experiment) if each.time is not None}
     return tuple(Duration(each) for each in sorted(moments) if 0 < each < length.ns)
 
 
-def _expected(experiment: Experiment, arm: str) -> Iterator[Reference]:
+def _expected_metrics(experiment: Experiment, arm: str) -> Iterator[Reference]:
     compared = experiment.compare
     for each in compared.expectations if compared else ():
         if arm in each.arms:
             yield Reference.parse(each.metric)
 
 
-def counted(trigger: Trigger, counters: program_formats.Counters) -> int:
+def trigger_bytes(trigger: Trigger, counters: program_formats.Counters) -> int:
     """Return the value of a trigger's counter in bytes, over the classes of all output policies of a router, without
     nested policies.
     """
-    return sum(_bytes_of(entry, trigger.at.counter) for entry in _classes(counters))
+    return sum(_counter_bytes(entry, trigger.at.counter) for entry in _counted_classes(counters))
 
 
-def _classes(counters: program_formats.Counters) -> Iterator[Mapping[str, Any]]:
+def _counted_classes(counters: program_formats.Counters) -> Iterator[Mapping[str, Any]]:
     for port in counters["interfaces"].values():
         everything: list[Mapping[str, Any]] = [port, *(port.get("subinterfaces") or {}).values()]
         for each in everything:
             yield from (each.get("policy_output") or {"classes": ()})["classes"]
 
 
-def _bytes_of(entry: Mapping[str, Any], counter: str) -> int:
+def _counter_bytes(entry: Mapping[str, Any], counter: str) -> int:
     if counter == "bytes":
         return int(entry["bytes"])
     police = entry.get("police")

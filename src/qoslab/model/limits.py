@@ -12,17 +12,19 @@ LARGEST: tuple[Quantity, ...] = (Rate(10**15), Size(10**15), Duration(366 * 8640
 """Largest rate, size and duration: above any real line, memory or test."""
 
 
-def beyond(value: object, steps: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def quantities_above_limits(
+    value: object, steps: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the quantities above what a lab can have, each with its path and an error message."""
     if isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
-            yield from beyond(getattr(value, name), (*steps, field.alias or name))
+            yield from quantities_above_limits(getattr(value, name), (*steps, field.alias or name))
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from beyond(inner, (*steps, key))
+            yield from quantities_above_limits(inner, (*steps, key))
     elif isinstance(value, tuple):
         for index, inner in enumerate(value):
-            yield from beyond(inner, (*steps, index))
+            yield from quantities_above_limits(inner, (*steps, index))
     elif isinstance(value, Quantity):
         largest = next(each for each in LARGEST if type(each) is type(value))
         if value > largest:

@@ -86,10 +86,10 @@ class Matrix(BaseModel):
     @property
     def tests(self) -> int:
         """Number of tests for each combination before it is run: values of `exclude`, words of the constraints."""
-        return sum(map(len, self.exclude)) + sum(map(_words, self.constraints))
+        return sum(map(len, self.exclude)) + sum(map(_split_words, self.constraints))
 
 
-def _words(text: str) -> int:
+def _split_words(text: str) -> int:
     try:
         return parse_expression(text).words
     except ExpressionError:
@@ -115,7 +115,7 @@ def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
         return
     constraints = [parse_expression(text) for text in matrix.constraints]
     crossed = combinations(matrix.parameters) if matrix.parameters else ()
-    excluded = excluding(matrix)
+    excluded = exclusion_test(matrix)
     for found in crossed:
         if not excluded(found) and all(each.holds({**found, "arm": arm}) for each in constraints):
             yield found
@@ -123,32 +123,34 @@ def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
         yield from combinations({name: entry[name] for name in matrix.names})
 
 
-def fits(parameters: Mapping[str, Value], entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:
+def matches(parameters: Mapping[str, Value], entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:
     """Return whether the parameters have these values; a missing parameter has none."""
-    return fitting(entry)(parameters)
+    return matcher(entry)(parameters)
 
 
-def fitting(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Callable[[Mapping[str, Value]], bool]:
+def matcher(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Callable[[Mapping[str, Value]], bool]:
     """Return `fits` for many combinations: the entry's values are parsed once."""
     wanted = [
-        (name, frozenset(_typed(read_value(each)) for each in (value if isinstance(value, tuple) else (value,))))
+        (name, frozenset(_typed_key(read_value(each)) for each in (value if isinstance(value, tuple) else (value,))))
         for name, value in entry.items()
     ]
-    return lambda parameters: all(name in parameters and _typed(parameters[name]) in values for name, values in wanted)
+    return lambda parameters: all(
+        name in parameters and _typed_key(parameters[name]) in values for name, values in wanted
+    )
 
 
-def excluding(matrix: Matrix) -> Callable[[Mapping[str, Value]], bool]:
+def exclusion_test(matrix: Matrix) -> Callable[[Mapping[str, Value]], bool]:
     """Return a function that returns whether `exclude` excludes a combination."""
-    entries = [fitting(entry) for entry in matrix.exclude]
+    entries = [matcher(entry) for entry in matrix.exclude]
     return lambda parameters: any(each(parameters) for each in entries)
 
 
-def _typed(value: Value) -> tuple[bool, Value]:
+def _typed_key(value: Value) -> tuple[bool, Value]:
     """Return a key that is equal for values that are the same (see `same`)."""
     return isinstance(value, bool), value
 
 
-def same(one: Value, other: Value) -> bool:
+def is_same_value(one: Value, other: Value) -> bool:
     """Return whether two values are equal and of one kind: 1 is not true."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from qoslab.model.units import Duration, Percent, QuantityError, Rate, Size
-from qoslab.system.plugins import Registry
+from qoslab.system.plugins import PluginRegistry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ Unit = Literal["b/s", "B", "bit", "ms", "packets", "count", "fraction", "ratio",
 Bound = Rate | Size | Duration | Percent | int | float
 """A figure as an experiment file writes it."""
 
-QUANTITY_OF_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
+QUANTITY_BY_UNIT: dict[Unit, type[Rate | Size | Duration | Percent]] = {
     "b/s": Rate,
     "B": Size,
     "ms": Duration,
@@ -35,7 +35,7 @@ Selector = Literal["traffic", "host", "class", "interface", "queue", "probe", "c
 """Kinds of selectors: an entry of the arm's traffic, a host, a class of an attached policy, an interface of a router, a
 queue of a switch's port, a probe, or two capture points.
 """
-FORM_OF_SELECTOR: dict[Selector, str] = {
+SELECTOR_FORMS: dict[Selector, str] = {
     "traffic": "the name of a traffic entry",
     "host": "the name of a host",
     "class": "[ROUTER] [INTERFACE] [input|output] CLASS",
@@ -49,7 +49,7 @@ TableName = Literal[
     "flows", "hosts", "intervals", "probes", "classes", "interfaces", "queues", "conversations", "limiters"
 ]
 """A table of `docs/internals/architecture.md` by whose rows metrics are computed."""
-SELECTOR_OF_TABLE: dict[TableName, Selector] = {
+SELECTOR_BY_TABLE: dict[TableName, Selector] = {
     "flows": "traffic",
     "hosts": "host",
     "intervals": "traffic",
@@ -88,7 +88,7 @@ class AddedMetric(Metric):
 _NAME = re.compile(r"[a-z0-9_.]+")
 
 
-def _wrong(name: str, value: object) -> Iterator[str]:
+def _metric_problems(name: str, value: object) -> Iterator[str]:
     """Yield the reasons why a value of another package is no metric of that name."""
     if not isinstance(value, AddedMetric):
         yield "it is not a qoslab.model.metrics.AddedMetric"
@@ -99,25 +99,25 @@ def _wrong(name: str, value: object) -> Iterator[str]:
         yield "its name contains characters other than a-z, 0-9, _ and ."
     if value.unit not in get_args(Unit):
         yield f'its unit is "{value.unit}", expected one of {", ".join(get_args(Unit))}'
-    if value.table not in SELECTOR_OF_TABLE:
-        yield f'its table is "{value.table}", expected one of {", ".join(SELECTOR_OF_TABLE)}'
-    elif value.selector != SELECTOR_OF_TABLE[value.table]:
-        yield f'its selector is "{value.selector}", expected "{SELECTOR_OF_TABLE[value.table]}" of {value.table}'
+    if value.table not in SELECTOR_BY_TABLE:
+        yield f'its table is "{value.table}", expected one of {", ".join(SELECTOR_BY_TABLE)}'
+    elif value.selector != SELECTOR_BY_TABLE[value.table]:
+        yield f'its selector is "{value.selector}", expected "{SELECTOR_BY_TABLE[value.table]}" of {value.table}'
     if not callable(value.figure):
         yield "its figure is not a function"
 
 
-_LONGEST = frozenset({"rtt.max", "jitter.max", "jitter.back.max", "interface.delay.max"})
+_MAX_NAME_LENGTH = frozenset({"rtt.max", "jitter.max", "jitter.back.max", "interface.delay.max"})
 
 
-def _of(selector: Selector, rows: tuple[tuple[str, Unit, str], ...]) -> tuple[Metric, ...]:
-    return tuple(Metric(*row, selector, of_one=row[0] in _LONGEST) for row in rows)
+def _selector_text(selector: Selector, rows: tuple[tuple[str, Unit, str], ...]) -> tuple[Metric, ...]:
+    return tuple(Metric(*row, selector, of_one=row[0] in _MAX_NAME_LENGTH) for row in rows)
 
 
 _METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        *_of(
+        *_selector_text(
             "traffic",
             (
                 (
@@ -214,7 +214,7 @@ _METRICS: dict[str, Metric] = {
                 ),
             ),
         ),
-        *_of(
+        *_selector_text(
             "host",
             (
                 ("tcp.retransmits", "packets", "TCP segments retransmitted by the sending hosts"),
@@ -222,7 +222,7 @@ _METRICS: dict[str, Metric] = {
                 ("tcp.timeouts", "count", "TCP retransmission timeouts of the sending hosts"),
             ),
         ),
-        *_of(
+        *_selector_text(
             "probe",
             (
                 ("rtt.min", "ms", "minimum round-trip time"),
@@ -238,7 +238,7 @@ _METRICS: dict[str, Metric] = {
                 ("jitter.back.max", "ms", "maximum destination-to-source jitter"),
             ),
         ),
-        *_of(
+        *_selector_text(
             "captures",
             (
                 (
@@ -256,7 +256,7 @@ _METRICS: dict[str, Metric] = {
                 ("limiter.ahead", "packets", "maximum number of packets that delay a packet of a preferred class"),
             ),
         ),
-        *_of(
+        *_selector_text(
             "interface",
             (
                 (
@@ -278,7 +278,7 @@ _METRICS: dict[str, Metric] = {
                 ("interface.delay.max", "ms", "maximum queueing delay"),
             ),
         ),
-        *_of(
+        *_selector_text(
             "queue",
             (
                 (
@@ -293,7 +293,7 @@ _METRICS: dict[str, Metric] = {
                 ),
             ),
         ),
-        *_of(
+        *_selector_text(
             "class",
             (
                 ("police.bc", "B", "committed burst (Bc) of the policer"),
@@ -401,7 +401,7 @@ _METRICS: dict[str, Metric] = {
         ),
     )
 }
-METRICS: Registry[Metric] = Registry("metrics", _METRICS, _wrong)
+METRICS: PluginRegistry[Metric] = PluginRegistry("metrics", _METRICS, _metric_problems)
 """Metrics by name; those after ours come from packages (docs/internals/extending.md)."""
 
 COUNTERS: dict[str, type[Size | Duration]] = {"time": Duration, "conformed_bytes": Size, "bytes": Size}
@@ -409,7 +409,7 @@ COUNTERS: dict[str, type[Size | Duration]] = {"time": Duration, "conformed_bytes
 
 
 @dataclass(frozen=True)
-class At:
+class CounterTrigger:
     """A moment: the first at which a counter of the class has a value."""
 
     counter: str
@@ -419,7 +419,7 @@ class At:
     """The quantity as the author wrote it: figures are found by their whole name."""
 
     @classmethod
-    def parse(cls, text: str) -> At:
+    def parse(cls, text: str) -> CounterTrigger:
         """Read `conformed_bytes 1992832 B` or `time 6 s`. `KeyError` for a counter, `QuantityError` for a value."""
         counter, _, value = text.strip().partition(" ")
         return cls(counter, COUNTERS[counter].parse(value), value)
@@ -442,7 +442,7 @@ class Reference:
 
     metric: Metric
     selector: str | None = None
-    at: At | None = None
+    at: CounterTrigger | None = None
     """Time of the class counters, instead of the end."""
 
     @classmethod
@@ -454,7 +454,7 @@ class Reference:
         selector = match["selector"]
         metric = METRICS[match["name"]]
         try:
-            at = None if match["at"] is None else At.parse(match["at"])
+            at = None if match["at"] is None else CounterTrigger.parse(match["at"])
         except QuantityError as error:
             raise KeyError(text) from error
         if at is not None and metric.selector != "class":
@@ -492,10 +492,12 @@ class ClassSelector:
     def parse(cls, text: str | None, interfaces: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> ClassSelector:
         """Read a selector; None is all classes. `SelectorError` for a word that is none of `interfaces`, by router."""
         *words, path = (text or "*").split()
-        return cls(path, **_place(words, interfaces, DIRECTIONS))
+        return cls(path, **_parse_place(words, interfaces, DIRECTIONS))
 
 
-def _place(words: list[str], interfaces: Mapping[str, tuple[str, ...]], directions: tuple[str, ...]) -> dict[str, str]:
+def _parse_place(
+    words: list[str], interfaces: Mapping[str, tuple[str, ...]], directions: tuple[str, ...]
+) -> dict[str, str]:
     """Parse the place in a selector: router, interface, direction."""
     found: dict[str, str] = {}
     every = [name for names in interfaces.values() for name in names]
@@ -540,7 +542,7 @@ class QueueSelector:
         for number, top in zip(numbers, tops, strict=False):
             if not 1 <= number <= top:
                 raise SelectorError(str(number), [str(each) for each in range(1, top + 1)])
-        place = _place(words, interfaces, ())
+        place = _parse_place(words, interfaces, ())
         return cls(place.get("router"), place.get("interface"), *numbers)
 
 
@@ -584,7 +586,7 @@ class SelectorError(ValueError):
 
 def as_float(bound: Bound, unit: Unit) -> float:
     """The figure in `unit`; `QuantityError` if its kind does not fit the unit (a rate for packets, say)."""
-    expected = QUANTITY_OF_UNIT.get(unit)
+    expected = QUANTITY_BY_UNIT.get(unit)
     if expected is not None and type(bound) is expected:
         match bound:
             case Rate():
@@ -603,7 +605,7 @@ def as_float(bound: Bound, unit: Unit) -> float:
     raise QuantityError(f'found "{bound}", expected {wanted}')
 
 
-def prefixed(value: float, unit: str) -> str:
+def format_prefixed(value: float, unit: str) -> str:
     """Four significant digits and the prefix that fits them: 999.97 kb/s are 1 Mb/s, not 1000 kb/s."""
     shown = abs(float(f"{value:.4g}"))
     for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
@@ -616,7 +618,7 @@ def format_value(value: float, unit: Unit) -> str:
     """Format a value for people: four significant digits and a fitting prefix, as `841 kb/s`, `32.6 %`, `31250 B`."""
     match unit:
         case "b/s":
-            return prefixed(value, unit)
+            return format_prefixed(value, unit)
         case "fraction":
             return f"{value * 100:.3g} %"
         case "ratio" | "index":

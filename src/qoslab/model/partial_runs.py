@@ -11,7 +11,7 @@ PARTIAL = ("--arm", "--only")
 """Options that leave cells out of a run."""
 
 
-LeftOut = Callable[[RunFigure], bool]
+LeftOutTest = Callable[[RunFigure], bool]
 """Function that returns True for a value that a run left out."""
 
 
@@ -19,18 +19,20 @@ STRICT = "--strict"
 """Option with which values that a shortened run cannot reach count as failures."""
 
 
-def part_of(overrides: Sequence[str]) -> str:
+def partial_options(overrides: Sequence[str]) -> str:
     """Return the options of a run that leave cells out, as typed; empty for the whole file."""
     return ", ".join(each for each in overrides if each.startswith(PARTIAL))
 
 
-def left_out(overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, str | int | float | bool]]]) -> LeftOut:
+def left_out_test(
+    overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, str | int | float | bool]]]
+) -> LeftOutTest:
     """Return a function that returns True for the values that a run with these options and cells left out.
 
     A run of the whole file leaves none out. A run of a part leaves out values without cells in it, by arm and
     parameters, and averages, which would be over fewer cells.
     """
-    if not part_of(overrides):
+    if not partial_options(overrides):
         return lambda figure: False
     own: dict[str, set[frozenset[tuple[str, str]]]] = {}
     for arm, parameters in cells:
@@ -46,6 +48,6 @@ def left_out(overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, s
     return lambda figure: bool(figure.about) or not all(measured(arm, figure.where) for arm in figure.arm.split("/"))
 
 
-def asked_of_all(figures: Iterable[RunFigure], *runs: LeftOut) -> tuple[RunFigure, ...]:
+def common_values(figures: Iterable[RunFigure], *runs: LeftOutTest) -> tuple[RunFigure, ...]:
     """Return the values that none of the runs left out."""
     return tuple(each for each in figures if not any(lacks(each) for lacks in runs))

@@ -19,7 +19,7 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
     A file with an unknown name is refused with its line (`qoslab.schema`); this check is for the records of a run.
     """
     known = experiment.topology.nodes
-    for steps, name in _nodes(experiment):
+    for steps, name in _unknown_nodes(experiment):
         if name not in known:
             yield steps, f'found "{name}", expected a node of the topology'
     settings = (("tcp",), experiment.tcp), *((("arms", at, "tcp"), arm.tcp) for at, arm in enumerate(experiment.arms))
@@ -27,7 +27,7 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
         if isinstance(tcp, str) and tcp not in TCP_PROFILES:
             yield steps, f'found "{tcp}", expected settings or one of {", ".join(TCP_PROFILES)}'
     for key in ("compare", "enough", "graphs", "notes"):
-        for steps, name in _metrics(getattr(experiment, key), (key,)):
+        for steps, name in _referenced_metrics(getattr(experiment, key), (key,)):
             if not _is_metric(name):
                 yield steps, f'found "{name}", expected a metric'
     texts: list[tuple[Steps, tuple[NoteFigure, ...]]] = [
@@ -43,7 +43,7 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
                 yield steps, f'found "{figure.metric}", expected a metric'
 
 
-def unknown_published(published: Iterable[PublishedFigure]) -> Iterator[tuple[Steps, str]]:
+def unknown_published_metrics(published: Iterable[PublishedFigure]) -> Iterator[tuple[Steps, str]]:
     """Yield the metrics of published values that cannot be measured. A published value may lack a metric."""
     for index, figure in enumerate(published):
         if figure.metric and not _is_metric(figure.metric):
@@ -64,14 +64,14 @@ def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> 
     return [Reference.parse(name) for name in dict.fromkeys(names)]
 
 
-def _nodes(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
+def _unknown_nodes(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
     for index, link in enumerate(experiment.topology.links):
         for side, end in enumerate(link.ends):
             yield ("topology", "links", index, "ends", side, "node"), end.node
-    yield from _of_flows(("traffic",), experiment.traffic)
+    yield from _unknown_flow_names(("traffic",), experiment.traffic)
     yield from ((("configure", name), name) for name in experiment.configure)
     for number, arm in enumerate(experiment.arms):
-        yield from _of_flows(("arms", number, "traffic"), arm.traffic or ())
+        yield from _unknown_flow_names(("arms", number, "traffic"), arm.traffic or ())
         yield from ((("arms", number, "configure", name), name) for name in arm.configure)
     for index, probe in enumerate(experiment.probes):
         yield ("probes", index, "from"), probe.source
@@ -82,17 +82,17 @@ def _nodes(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
         yield ("observe", index, "node"), observation.node
 
 
-def _of_flows(here: Steps, flows: Iterable[Flow]) -> Iterator[tuple[Steps, str]]:
+def _unknown_flow_names(here: Steps, flows: Iterable[Flow]) -> Iterator[tuple[Steps, str]]:
     for index, flow in enumerate(flows):
         yield (*here, index, "from"), flow.source
         yield (*here, index, "to"), flow.destination
 
 
-def _metrics(value: object, steps: Steps) -> Iterator[tuple[Steps, str]]:
+def _referenced_metrics(value: object, steps: Steps) -> Iterator[tuple[Steps, str]]:
     """Yield each metric in a value, single or in lists, with its place. `show` lists metrics by arm."""
     if isinstance(value, tuple):
         for index, inner in enumerate(value):
-            yield from _metrics(inner, (*steps, index))
+            yield from _referenced_metrics(inner, (*steps, index))
     elif isinstance(value, BaseModel):
         for key in type(value).model_fields:
             inner, here = getattr(value, key), (*steps, key)
@@ -101,7 +101,7 @@ def _metrics(value: object, steps: Steps) -> Iterator[tuple[Steps, str]]:
             elif key == "show":
                 yield from (((*here, arm), name) for arm, names in inner.items() for name in names)
             else:
-                yield from _metrics(inner, here)
+                yield from _referenced_metrics(inner, here)
 
 
 def _is_metric(name: str) -> bool:

@@ -14,7 +14,7 @@ NEGLIGIBLE = 0.05
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredValue:
     """A measured value, and the ends of its 95 % interval; without an interval, both ends are the value itself."""
 
     value: float
@@ -31,7 +31,7 @@ class Measured:
         return cls(value, low, high)
 
 
-def moved(now: Measured | None, before: Measured | None, negligible: float = NEGLIGIBLE) -> bool:
+def has_changed(now: MeasuredValue | None, before: MeasuredValue | None, negligible: float = NEGLIGIBLE) -> bool:
     """Return whether a value changed by more than a negligible amount, and the intervals do not overlap.
 
     None is a value that was not measured.
@@ -82,7 +82,7 @@ class RunFigure:
 
         Raise `KeyError` for a missing verdict, `ValueError` for an invalid number.
         """
-        numbers = {name: _number(row.get(name)) for name in ("measured", "low", "high", "published", "predicted")}
+        numbers = {name: _parse_number(row.get(name)) for name in ("measured", "low", "high", "published", "predicted")}
         names = ("arm", "metric", "where", "unit", "tolerance", "reproduction", "explanation")
         words = {name: str(row.get(name) or "") for name in names}
         if row["verdict"] is None:
@@ -95,7 +95,7 @@ class RunFigure:
         words = {name: str(row[name]) for name in ("title", "each", "unit", "metric", "statistic")}
         about = f"{words['statistic']} of {words['metric']}"
         figure = cls.of({**row, "metric": words["title"], "where": words["each"], "measured": row["value"]})
-        lowest = _number(row["lowest"])
+        lowest = _parse_number(row["lowest"])
         shown = "" if lowest is None else format_value(lowest, cast(Unit, words["unit"]))
         where = f" ({row['lowest_cell']})" if row["lowest_cell"] else ""
         return replace(figure, about=about, lowest=f"{shown}{where}" if shown else "")
@@ -111,16 +111,16 @@ class RunFigure:
         return " ".join(part for part in (self.arm, f"({self.where})" if self.where else "", self.metric) if part)
 
     @property
-    def figure(self) -> Measured | None:
+    def figure(self) -> MeasuredValue | None:
         """The measured value with its interval."""
-        return Measured.of(self.measured, self.low, self.high)
+        return MeasuredValue.of(self.measured, self.low, self.high)
 
     def moved_from(self, before: RunFigure, negligible: float = NEGLIGIBLE) -> bool:
         """Return whether the verdict or the value differs from `before`."""
-        return self.verdict != before.verdict or moved(self.figure, before.figure, negligible)
+        return self.verdict != before.verdict or has_changed(self.figure, before.figure, negligible)
 
 
-def _number(value: object) -> float | None:
+def _parse_number(value: object) -> float | None:
     """Parse a number of a text table or of JSON; return None if there is none."""
     if isinstance(value, str):
         return float(value) if value else None

@@ -154,7 +154,7 @@ class TrafficKind:
         return min(len(self.sizes) * self.interval_ns(rate_bps), round(SPREAD_SHARE * duration_ns))
 
 
-def pictures(pattern: str, rate_bps: int, interval_s: float) -> tuple[int, ...]:
+def picture_bytes(pattern: str, rate_bps: int, interval_s: float) -> tuple[int, ...]:
     """Return the bytes of each picture of a pattern, at a mean rate."""
     parts = [PICTURE_SIZES[each] for each in pattern]
     unit = rate_bps * interval_s * len(parts) / 8 / sum(parts)
@@ -165,7 +165,7 @@ RTP_PORT = 16384
 """First UDP port of RTP on Cisco devices (command reference, "match ip rtp": 16384 to 32767)."""
 
 
-def _voice(
+def _voice_kind(
     name: KindName, summary: str, number: int, payload: int, codec: Codec, source: str, aliases: tuple[str, ...] = ()
 ) -> TrafficKind:
     """Return a kind of call: a packet every 20 ms, without silence suppression."""
@@ -186,11 +186,11 @@ def _voice(
 
 
 CATALOGUE: tuple[TrafficKind, ...] = (
-    _voice(
+    _voice_kind(
         "voice", "G.711 calls, 20 ms", 0, 160, G711, "RFC 3551, section 4.5.14; ITU-T G.711", ("g711", "voip", "call")
     ),
-    _voice("g729", "G.729 calls, 20 ms", 2, 20, G729, "RFC 3551, section 4.5.6; ITU-T G.729"),
-    _voice("opus", "Opus calls, 32 kb/s, 20 ms", 3, 80, OPUS, "RFC 6716; RFC 7587, section 3.1.1: 28 to 40 kb/s"),
+    _voice_kind("g729", "G.729 calls, 20 ms", 2, 20, G729, "RFC 3551, section 4.5.6; ITU-T G.729"),
+    _voice_kind("opus", "Opus calls, 32 kb/s, 20 ms", 3, 80, OPUS, "RFC 6716; RFC 7587, section 3.1.1: 28 to 40 kb/s"),
     TrafficKind(
         "video",
         "video calls, 1.5 Mb/s, 30 frames per second",
@@ -200,7 +200,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         RTP_PORT + 2,
         f"{CODE_POINTS}: multimedia conferencing",
         both_ways=True,
-        sizes=pictures(CONFERENCE_PICTURES, CONFERENCE_BPS, 1 / 30),
+        sizes=picture_bytes(CONFERENCE_PICTURES, CONFERENCE_BPS, 1 / 30),
         interval_s=1 / 30,
         largest=VIDEO_PAYLOAD,
         aliases=("conference",),
@@ -213,7 +213,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         26,
         5004,
         "O. Rose 1995 [remembered]; RFC 3551, section 8 (port)",
-        sizes=pictures(GROUP_OF_PICTURES, STREAMING_BPS, 1 / 25),
+        sizes=picture_bytes(GROUP_OF_PICTURES, STREAMING_BPS, 1 / 25),
         interval_s=1 / 25,
         largest=VIDEO_PAYLOAD,
         aliases=("mpeg",),

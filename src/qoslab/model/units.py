@@ -40,7 +40,7 @@ class QuantityError(UserError, ValueError):
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
-def _decimal(value: int, factor: int) -> str:
+def _format_decimal(value: int, factor: int) -> str:
     """Format `value / factor` exactly, without trailing zeros or exponent; `factor` is a power of ten."""
     whole, rest = divmod(value, factor)
     # The added factor keeps the leading zeros of the fraction.
@@ -239,7 +239,7 @@ class Rate(Quantity):
     def __str__(self) -> str:
         for unit, factor in (("Gb/s", 10**9), ("Mb/s", 10**6), ("kb/s", 10**3)):
             if self._value >= factor:
-                return f"{_decimal(self._value, factor)} {unit}"
+                return f"{_format_decimal(self._value, factor)} {unit}"
         return f"{self._value} b/s"
 
     @classmethod
@@ -345,7 +345,7 @@ class Duration(Quantity):
     def __str__(self) -> str:
         for unit, factor in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
             if self._value >= factor:
-                return f"{_decimal(self._value, factor)} {unit}"
+                return f"{_format_decimal(self._value, factor)} {unit}"
         return f"{self._value} ns" if self._value else "0 s"
 
     @classmethod
@@ -378,7 +378,7 @@ class Percent(Quantity):
         return self._value / 10**6
 
     def __str__(self) -> str:
-        return f"{_decimal(self._value, 10**4)} %"
+        return f"{_format_decimal(self._value, 10**4)} %"
 
     @classmethod
     def _base_unit(cls) -> str:
@@ -413,7 +413,7 @@ def dscp_number(word: object) -> object:
     return DSCP_NUMBERS[word.lower()]
 
 
-def typed_rate(text: str) -> int:
+def parse_rate_option(text: str) -> int:
     """Return the b/s of a rate as typed in an option, such as 20m or 1.5 Mb/s. Raise `QuantityError` if it is not a
     rate.
     """

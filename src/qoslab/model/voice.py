@@ -16,7 +16,7 @@ BEST_DELAYS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class VoiceConnection:
     """Parameters of a connection with the default values of G.107, table 2."""
 
     sending_loudness_db: float = 8.0
@@ -64,21 +64,21 @@ class Connection:
     advantage: float = 0.0
     """A: advantage factor."""
 
-    def delayed(self, delay_ms: float) -> Connection:
+    def delayed(self, delay_ms: float) -> VoiceConnection:
         """Return the connection with the same delay each way: T = Ta, Tr = 2 T."""
         return replace(self, one_way_delay_ms=delay_ms, absolute_delay_ms=delay_ms, round_trip_ms=2 * delay_ms)
 
 
-def rating(connection: Connection) -> float:
+def rating(connection: VoiceConnection) -> float:
     """Return R (G.107, clause 7.1): 93.2 with default values; below 0 for a useless connection."""
-    noise = _noise(connection)
+    noise = _noise_level(connection)
     basic = 15 - 1.5 * (connection.sending_loudness_db + noise)
-    simultaneous = _simultaneous(connection, basic, noise)
-    delayed = _delay(connection, basic, noise)
-    return basic - simultaneous - delayed - equipment(connection) + connection.advantage
+    simultaneous = _simultaneous_impairment(connection, basic, noise)
+    delayed = _delay_impairment(connection, basic, noise)
+    return basic - simultaneous - delayed - equipment_factor(connection) + connection.advantage
 
 
-def equipment(connection: Connection) -> float:
+def equipment_factor(connection: VoiceConnection) -> float:
     """Return Ie,eff (clause 7.5): impairment by the codec and by random packet loss."""
     loss = connection.loss_percent
     base = connection.equipment_impairment
@@ -87,7 +87,7 @@ def equipment(connection: Connection) -> float:
     return base + (95 - base) * loss / (loss / connection.burst_ratio + connection.loss_robustness)
 
 
-def mean_opinion(rating_factor: float) -> float:
+def mean_opinion_score(rating_factor: float) -> float:
     """Return the estimated conversational MOS (G.107, Annex B): 1 to 4.5."""
     r = rating_factor
     if r <= 0:
@@ -97,11 +97,11 @@ def mean_opinion(rating_factor: float) -> float:
     return max(1.0, 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6)
 
 
-def _power_sum(*levels: float) -> float:
+def _sum_powers(*levels: float) -> float:
     return 10 * log10(sum(10 ** (level / 10) for level in levels))
 
 
-def _noise(c: Connection) -> float:
+def _noise_level(c: VoiceConnection) -> float:
     """Return No (clause 7.2)."""
     overall = c.sending_loudness_db + c.receiving_loudness_db
     sending = (
@@ -115,10 +115,10 @@ def _noise(c: Connection) -> float:
     effective = c.receiving_room_noise_dba + 10 * log10(1 + 10 ** ((10 - listener_sidetone) / 10))
     receiving = c.receiving_loudness_db - 121 + effective + 0.008 * (effective - 35) ** 2
     floor = c.noise_floor_dbmp + c.receiving_loudness_db
-    return _power_sum(c.circuit_noise_dbm0p, sending, receiving, floor)
+    return _sum_powers(c.circuit_noise_dbm0p, sending, receiving, floor)
 
 
-def _sidetone(c: Connection) -> float:
+def _sidetone_impairment(c: VoiceConnection) -> float:
     """Return Ist (clause 7.3)."""
     echo = exp(-c.one_way_delay_ms / 4) * 10 ** (-c.talker_echo_loudness_db / 10)
     level = -10 * log10(10 ** (-c.sidetone_db / 10) + echo)
@@ -130,7 +130,7 @@ def _sidetone(c: Connection) -> float:
     )
 
 
-def _simultaneous(c: Connection, basic: float, noise: float) -> float:
+def _simultaneous_impairment(c: VoiceConnection, basic: float, noise: float) -> float:
     """Return Is (clause 7.3)."""
     overall = c.sending_loudness_db + c.receiving_loudness_db
     x = overall + 0.2 * (64 + noise - c.receiving_loudness_db)
@@ -139,25 +139,25 @@ def _simultaneous(c: Connection, basic: float, noise: float) -> float:
     g = 1.07 + 0.258 * q + 0.0602 * q**2
     y = (basic - 100) / 15 + 46 / 8.4 - g / 9
     z = 46 / 30 - g / 40
-    return float(loudness) + _sidetone(c) + 15 * log10(1 + 10**y + 10**z)
+    return float(loudness) + _sidetone_impairment(c) + 15 * log10(1 + 10**y + 10**z)
 
 
-def _delay(c: Connection, basic: float, noise: float) -> float:
+def _delay_impairment(c: VoiceConnection, basic: float, noise: float) -> float:
     """Return Id (clause 7.4): impairment by talker echo, listener echo and absolute delay."""
     t = c.one_way_delay_ms
     echo = c.talker_echo_loudness_db - 40 * log10((1 + t / 10) / (1 + t / 150)) + 6 * exp(-0.3 * t**2)
     if c.sidetone_db < 9:
-        echo += _sidetone(c) / 2
+        echo += _sidetone_impairment(c) / 2
     best, found = -1.5 * (noise - c.receiving_loudness_db), 80 + 2.5 * (echo - 14)
     talker = ((best - found) / 2 + sqrt((best - found) ** 2 / 4 + 100) - 1) * (1 - exp(-t))
     if c.sidetone_db > 20:
-        talker = sqrt(talker**2 + _sidetone(c) ** 2)
+        talker = sqrt(talker**2 + _sidetone_impairment(c) ** 2)
     weighted = 10.5 * (c.listener_echo_loss_db + 7) / sqrt(sqrt(c.round_trip_ms + 1))
     listener = (basic - weighted) / 2 + sqrt((basic - weighted) ** 2 / 4 + 169)
-    return talker + listener + _absolute(c)
+    return talker + listener + _absolute_delay_impairment(c)
 
 
-def _absolute(c: Connection) -> float:
+def _absolute_delay_impairment(c: VoiceConnection) -> float:
     """Return Idd (clause 7.4)."""
     if c.absolute_delay_ms <= c.least_delay_ms:
         return 0.0
@@ -178,7 +178,7 @@ class VoiceScore:
     """Packets that did not arrive before their playout."""
 
 
-def score(codec: Codec, delays_ns: Sequence[tuple[int, int]], sent: int) -> VoiceScore | None:
+def best_voice_score(codec: Codec, delays_ns: Sequence[tuple[int, int]], sent: int) -> VoiceScore | None:
     """Return the best score with a playout buffer of constant delay; None if nothing was sent.
 
     `delays_ns` has the one-way delays of the network, ascending, each with its number of packets. A packet whose delay
@@ -186,10 +186,10 @@ def score(codec: Codec, delays_ns: Sequence[tuple[int, int]], sent: int) -> Voic
     """
     if sent <= 0:
         return None
-    base = replace(Connection(), equipment_impairment=codec.impairment, loss_robustness=codec.robustness)
+    base = replace(VoiceConnection(), equipment_impairment=codec.impairment, loss_robustness=codec.robustness)
     if not delays_ns:
         lost = rating(replace(base, loss_percent=100.0))
-        return VoiceScore(lost, mean_opinion(lost), 0.0, 100.0)
+        return VoiceScore(lost, mean_opinion_score(lost), 0.0, 100.0)
     step = max(1, len(delays_ns) // BEST_DELAYS)
     best: VoiceScore | None = None
     arrived = 0
@@ -200,5 +200,5 @@ def score(codec: Codec, delays_ns: Sequence[tuple[int, int]], sent: int) -> Voic
         loss = max(0.0, 100 * (1 - arrived / sent))
         found = rating(replace(base, loss_percent=loss).delayed(delay / 1e6 + codec.delay_ms))
         if best is None or found > best.rating:
-            best = VoiceScore(found, mean_opinion(found), delay / 1e6, loss)
+            best = VoiceScore(found, mean_opinion_score(found), delay / 1e6, loss)
     return best

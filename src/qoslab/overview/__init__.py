@@ -13,7 +13,7 @@ from typing import Any
 
 from qoslab.lab_kinds import LABS
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.model.partial_runs import LeftOut, asked_of_all, left_out, part_of
+from qoslab.model.partial_runs import LeftOutTest, common_values, left_out_test, partial_options
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.schema.named_files import FileRefusedError, check_values, read_bytes
 
@@ -42,7 +42,7 @@ class RunSummary:
     invalid: int = 0
     figures: tuple[RunFigure, ...] = field(default=(), repr=False)
     """Values of its comparison, and its averages."""
-    left_out: LeftOut = field(default=lambda figure: False, repr=False, compare=False)
+    left_out: LeftOutTest = field(default=lambda figure: False, repr=False, compare=False)
     """Predicate for values that the run was not asked for, and another run has."""
 
     @property
@@ -64,13 +64,13 @@ class RunSummary:
     def moved_since(self, before: RunSummary) -> list[RunFigure]:
         """Return the values that have changed since a previous run, of those that both have."""
         old = before.by_key
-        asked = asked_of_all(self.figures, self.left_out, before.left_out)
+        asked = common_values(self.figures, self.left_out, before.left_out)
         return [each for each in asked if each.key in old and each.moved_from(old[each.key])]
 
     def lacking_of(self, other: RunSummary) -> list[RunFigure]:
         """Return the values of another run that this run was asked for and does not have."""
         own = self.by_key
-        asked = asked_of_all(other.figures, self.left_out, other.left_out)
+        asked = common_values(other.figures, self.left_out, other.left_out)
         return [each for each in asked if each.key not in own]
 
     def count(self, verdict: str) -> int:
@@ -82,7 +82,7 @@ class RunSummary:
         """Summary in words: values within tolerance, part of the file that was run, and number of invalid cells."""
         if self.state != FINISHED:
             return self.state
-        part = part_of(self.overrides)
+        part = partial_options(self.overrides)
         text = f"{self.count('within')} within, {self.count('outside')} outside" + (f" of {part}" if part else "")
         text = f"invalid ({self.invalid} of {self.cells} cells): {text}" if self.invalid else text
         return text if self.lab in LABS and LABS[self.lab].is_default else f"{self.lab}: {text}"
@@ -96,37 +96,37 @@ def read_runs(root: Path) -> list[RunSummary]:
 def read_run(folder: Path) -> RunSummary:
     """Read the results of a run, or of a baseline, from its manifest, its comparison and its averages."""
     try:
-        rows, manifest = _rows(folder), _json(folder / "manifest.json")
+        rows, manifest = _read_rows(folder), _read_json(folder / "manifest.json")
     except (OSError, ValueError, RecursionError, FileRefusedError):
         return RunSummary(folder, UNFINISHED)
     try:
-        return _summary(folder, rows, _averages(folder), manifest)
+        return _summarise(folder, rows, _read_averages(folder), manifest)
     except (TypeError, KeyError, AttributeError, ValueError, OSError, FileRefusedError):
         return RunSummary(folder, DAMAGED)
 
 
-def _rows(folder: Path) -> Any:
+def _read_rows(folder: Path) -> Any:
     """Read the rows of a comparison; a baseline has only `comparison.csv`."""
     file = folder / "comparison.json"
     if file.exists():
-        return _json(file)
-    return _table(folder / "comparison.csv")
+        return _read_json(file)
+    return _read_table(folder / "comparison.csv")
 
 
-def _json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     """Read a JSON file; `FileRefusedError` if it may have too many values."""
     text = read_bytes(path, RECORD_LIMIT)
     check_values(path, text)
     return json.loads(text)
 
 
-def _averages(folder: Path) -> list[dict[str, Any]]:
+def _read_averages(folder: Path) -> list[dict[str, Any]]:
     """Read the averages over cells, which count for the verdict as well; only if the experiment has some."""
     file = folder / "averages.csv"
-    return _table(file) if file.exists() else []
+    return _read_table(file) if file.exists() else []
 
 
-def _table(path: Path) -> list[dict[str, Any]]:
+def _read_table(path: Path) -> list[dict[str, Any]]:
     table = read_bytes(path, RECORD_LIMIT).decode("utf-8")
     reader = csv.DictReader(table.splitlines(keepends=True))
     try:
@@ -138,7 +138,7 @@ def _table(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _summary(
+def _summarise(
     folder: Path, rows: list[dict[str, Any]], averages: list[dict[str, Any]], manifest: dict[str, Any]
 ) -> RunSummary:
     cells = manifest["cells"]
@@ -159,5 +159,5 @@ def _summary(
         # A cell that was not needed is not an invalid one.
         invalid=sum(not (cell["valid"] or cell.get("spared")) for cell in cells),
         figures=(*map(RunFigure.of, rows), *map(RunFigure.of_average, averages)),
-        left_out=left_out(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),
+        left_out=left_out_test(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),
     )

@@ -16,10 +16,10 @@ from qoslab.lab_kinds import lab_kind, report_step
 from qoslab.model.experiment import Experiment, Order
 from qoslab.model.expressions import Value, read_value, show_value
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.model.matrix import BUILT_IN, CELL_LIMIT, as_scalar, as_texts, same
+from qoslab.model.matrix import BUILT_IN, CELL_LIMIT, as_scalar, as_texts, is_same_value
 from qoslab.model.steps import Step
 from qoslab.model.units import Duration, QuantityError
-from qoslab.schema import CellIdentity, Identified
+from qoslab.schema import CellIdentified, CellIdentity
 from qoslab.schema.near import did_you_mean
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Cell(Identified):
+class Cell(CellIdentified):
     """One repetition of one arm with one combination of parameters."""
 
     identity: CellIdentity
@@ -72,16 +72,16 @@ class Cell(Identified):
     @property
     def seconds(self) -> float | None:
         """Estimate of all steps in sequence; None if unknown."""
-        return _sum(step.seconds for step in self.steps if step.after_s is None)
+        return _sum_times(step.seconds for step in self.steps if step.after_s is None)
 
     @property
     def turn_seconds(self) -> float | None:
         """Estimate of the part of the cell that excludes traffic of other cells; None if unknown."""
         turn = lab_kind(self.lab).turn
-        return _sum(step.seconds for step in self.steps if step.after_s is None and step.key in turn)
+        return _sum_times(step.seconds for step in self.steps if step.after_s is None and step.key in turn)
 
 
-def _sum(parts: Iterable[float | None]) -> float | None:
+def _sum_times(parts: Iterable[float | None]) -> float | None:
     """Return the sum; None if a part is unknown."""
     total = 0.0
     for part in parts:
@@ -91,7 +91,7 @@ def _sum(parts: Iterable[float | None]) -> float | None:
     return total
 
 
-TIMES = frozenset({"duration", "start_after", "frequency", "interval", "count", "packets"})
+TIME_FIELDS = frozenset({"duration", "start_after", "frequency", "interval", "count", "packets"})
 """Keys of an experiment with values that affect the duration of a cell; for the estimate."""
 
 
@@ -122,7 +122,7 @@ class Plan:
         Return None if it is unknown.
         """
         known: dict[tuple[object, ...], tuple[float, float]] = {}
-        names = {arm.name: self.sweep.names_at(arm.name, TIMES) for arm in self.experiment.arms}
+        names = {arm.name: self.sweep.names_at(arm.name, TIME_FIELDS) for arm in self.experiment.arms}
         whole = turns = 0.0
         for cell in self.cells:
             # Cells that differ only in other parameters take the same time.
@@ -193,10 +193,10 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
         found = f"found {sweep.count} cells, repetitions counted, expected at most {CELL_LIMIT}"
         raise ExperimentError(found, hint="Reduce the number of repetitions.")
     experiment = sweep.experiment
-    _probes_have_time(experiment)
+    _check_probe_time(experiment)
     cells = tuple(
         Cell(identity, sweep, chosen.lab, chosen.costs.get(identity.arm))
-        for identity in _ordered(sweep, _selected(sweep, chosen))
+        for identity in _order_cells(sweep, _select_cells(sweep, chosen))
     )
     kind = lab_kind(chosen.lab)
     return Plan(
@@ -208,7 +208,7 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
     )
 
 
-def _probes_have_time(experiment: Experiment) -> None:
+def _check_probe_time(experiment: Experiment) -> None:
     """Check that each probe has enough time: a traffic time from the command line may be too short."""
     for probe in experiment.probes:
         if not experiment.has_time_for(probe):
@@ -219,7 +219,7 @@ def _probes_have_time(experiment: Experiment) -> None:
             )
 
 
-def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
+def _select_cells(sweep: Sweep, options: Options) -> list[CellIdentity]:
     """Return the cells that the options select, in the order of the file."""
     experiment = sweep.experiment
     # Repetitions outermost, so that any drift over time affects all arms alike.
@@ -243,7 +243,7 @@ def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
             value = read_value(as_scalar(text))
         except QuantityError as error:
             raise ExperimentError(f"--only {name}={text}: {error.message}", hint=error.hint) from error
-        found = [each for each in values if same(each, value) or show_value(each) == text]
+        found = [each for each in values if is_same_value(each, value) or show_value(each) == text]
         if not found:
             listed = ", ".join(map(show_value, values)) or "nothing: no cell is left"
             raise ExperimentError(f"found --only {name}={text}, expected a value of {name}: {listed}")
@@ -255,7 +255,7 @@ def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
     return chosen
 
 
-def _ordered(sweep: Sweep, cells: list[CellIdentity]) -> list[CellIdentity]:
+def _order_cells(sweep: Sweep, cells: list[CellIdentity]) -> list[CellIdentity]:
     """Sort the cells in the experiment's order. A cell's place in random order depends on the seed and on the cell, not
     on the other cells.
     """

@@ -8,20 +8,22 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import PROGRAMS, TC_COMMANDS, AccessMethod, Platform, Problem
-from qoslab.platforms.engine import Engine
+from qoslab.platforms.base import PROGRAMS, TC_COMMANDS, AccessMethod, InterfaceProblem, Platform
+from qoslab.platforms.engine import EnginePlatform
 from qoslab.platforms.hardware_models import DEFAULT_MODEL, MODELS, OTHER_MODEL
-from qoslab.platforms.host import Host
-from qoslab.platforms.ios import Ios
+from qoslab.platforms.host import HostPlatform
+from qoslab.platforms.ios import IosPlatform
 from qoslab.platforms.ios_model import SOFTWARE, RouterModel
-from qoslab.platforms.tc import Tc
-from qoslab.system.plugins import Registry, lacking
+from qoslab.platforms.tc import TcPlatform
+from qoslab.system.plugins import PluginRegistry, missing_members
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Node, Topology
 
-PLATFORMS: Registry[Platform] = Registry(
-    "platforms", {"host": Host(), "ios": Ios(), "engine": Engine(), "tc": Tc()}, partial(lacking, Platform)
+PLATFORMS: PluginRegistry[Platform] = PluginRegistry(
+    "platforms",
+    {"host": HostPlatform(), "ios": IosPlatform(), "engine": EnginePlatform(), "tc": TcPlatform()},
+    partial(missing_members, Platform),
 )
 """Platforms by their name in experiment files; others come from packages (docs/internals/extending.md)."""
 
@@ -66,7 +68,7 @@ def hosts_of(topology: Topology) -> tuple[str, ...]:
     return tuple(name for name, node in topology.nodes.items() if not platform_of(node).is_router)
 
 
-def with_tc_commands(topology: Topology) -> tuple[str, ...]:
+def tc_command_nodes(topology: Topology) -> tuple[str, ...]:
     """Return the names of the nodes that tc(8) commands configure."""
     return tuple(name for name, node in topology.nodes.items() if platform_of(node).access == TC_COMMANDS)
 
@@ -77,7 +79,7 @@ def inventory_group(node: Node) -> str:
     return platform.access.group or platform.ansible_role(node) or PROGRAMS.group
 
 
-def with_command_line(topology: Topology) -> tuple[str, ...]:
+def command_line_nodes(topology: Topology) -> tuple[str, ...]:
     """Return the names of the nodes with an IOS command line."""
     return tuple(name for name, node in topology.nodes.items() if platform_of(node).access.command_line)
 
@@ -89,9 +91,10 @@ __all__ = [
     "PLATFORMS",
     "SOFTWARE",
     "AccessMethod",
+    "InterfaceProblem",
     "Platform",
-    "Problem",
     "RouterModel",
+    "command_line_nodes",
     "engine_routers",
     "has_engine",
     "has_kernel",
@@ -101,6 +104,5 @@ __all__ = [
     "kernel_routers",
     "platform_of",
     "routers_of",
-    "with_command_line",
-    "with_tc_commands",
+    "tc_command_nodes",
 ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Problem:
+class InterfaceProblem:
     """An error in the definition of a node."""
 
     key: str
@@ -53,7 +53,7 @@ Translation = Callable[[str, str], str]
 
 It raises `TcError` for a refused line.
 """
-Forwarding = Literal["engine", "kernel"]
+ForwardingKind = Literal["engine", "kernel"]
 """The part that forwards and queues packets in a virtual lab: the program qos-router, or the kernel."""
 CounterSource = Literal["data plane", "qdiscs"]
 """Reader of the counters of a router in a virtual lab: the engine's, or one of `READERS` in `qoslab.tc.daemon`."""
@@ -79,7 +79,7 @@ class Platform(Protocol):
         """Translation of its templates for the kernel that forwards; None for IOS commands and tc commands."""
 
     @property
-    def forwarding(self) -> Forwarding | None:
+    def forwarding(self) -> ForwardingKind | None:
         """The part that forwards its packets in a virtual lab; None for hosts."""
 
     @property
@@ -103,7 +103,7 @@ class Platform(Protocol):
     def generation(self, node: Node) -> Generation | None:
         """Return the QoS generation of the node; None without QoS policies. Raise `KeyError` for an unknown model."""
 
-    def check(self, node: Node) -> Iterator[Problem]:
+    def check(self, node: Node) -> Iterator[InterfaceProblem]:
         """Yield the errors in the node's keys, except interfaces."""
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:

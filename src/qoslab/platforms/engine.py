@@ -12,12 +12,12 @@ from qoslab.platforms.base import (
     CONTROL_SOCKET,
     AccessMethod,
     CounterSource,
-    Forwarding,
-    Problem,
+    ForwardingKind,
+    InterfaceProblem,
     Translation,
 )
 from qoslab.platforms.hardware_models import MODELS
-from qoslab.platforms.ios import Ios
+from qoslab.platforms.ios import IosPlatform
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
@@ -37,7 +37,7 @@ DEFAULT_GENERATION: Generation = "hqf"
 
 
 @dataclass(frozen=True)
-class Engine:
+class EnginePlatform:
     """A router without a command line that accepts IOS templates, compiled to the data plane's configuration.
 
     It imitates the defaults of a hardware model if the node names one, so that one experiment file serves both
@@ -48,11 +48,11 @@ class Engine:
     is_router: bool = True
     access: AccessMethod = CONTROL_SOCKET
     translation: Translation | None = None
-    forwarding: Forwarding | None = "engine"
+    forwarding: ForwardingKind | None = "engine"
     counters: CounterSource | None = "data plane"
     unsimulated: str = ""
     has_startup_config: bool = False
-    _ios: Ios = field(default_factory=Ios, repr=False)
+    _ios: IosPlatform = field(default_factory=IosPlatform, repr=False)
 
     def ansible_role(self, node: Node) -> str | None:
         """Return the Ansible role, the same for every model."""
@@ -72,13 +72,15 @@ class Engine:
             return self._ios.generation(node)
         return node.generation or DEFAULT_GENERATION
 
-    def check(self, node: Node) -> Iterator[Problem]:
+    def check(self, node: Node) -> Iterator[InterfaceProblem]:
         """Yield a problem for an unknown model; a model is optional."""
         if node.model is not None:
             yield from self._ios.check(node)
             if node.model in MODELS and MODELS[node.model].family == "switch":
                 # A switch needs a switch data plane from the start; that of this platform starts as a router.
-                yield Problem("model", f'"{node.model}" on an engine router', "a router's model, or platform: ios")
+                yield InterfaceProblem(
+                    "model", f'"{node.model}" on an engine router', "a router's model, or platform: ios"
+                )
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """Return the interfaces of the model; None (any) without a model."""

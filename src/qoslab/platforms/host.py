@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from qoslab.platforms.base import PROGRAMS, AccessMethod, CounterSource, Forwarding, Translation
+from qoslab.platforms.base import PROGRAMS, AccessMethod, CounterSource, ForwardingKind, Translation
 from qoslab.platforms.linux_machine import LinuxMachine
 
 if TYPE_CHECKING:
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Host(LinuxMachine):
+class HostPlatform(LinuxMachine):
     """Sends and receives traffic; forwards nothing."""
 
     name: str = "host"
     is_router: bool = False
     access: AccessMethod = PROGRAMS
     translation: Translation | None = None
-    forwarding: Forwarding | None = None
+    forwarding: ForwardingKind | None = None
     counters: CounterSource | None = None
     unsimulated: str = ""
     has_startup_config: bool = False

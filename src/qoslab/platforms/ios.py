@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import COMMAND_LINE, AccessMethod, CounterSource, Forwarding, Problem, Translation
+from qoslab.platforms.base import (
+    COMMAND_LINE,
+    AccessMethod,
+    CounterSource,
+    ForwardingKind,
+    InterfaceProblem,
+    Translation,
+)
 from qoslab.platforms.hardware_models import MODELS
 
 if TYPE_CHECKING:
@@ -16,19 +23,19 @@ if TYPE_CHECKING:
     from qoslab.model.generation import Generation
 
 
-MANY = 8
+MAX_LISTED_INTERFACES = 8
 """Greatest number of interfaces that a message lists individually."""
 
 
 @dataclass(frozen=True)
-class Ios:
+class IosPlatform:
     """A router that is configured over its IOS command line."""
 
     name: str = "ios"
     is_router: bool = True
     access: AccessMethod = COMMAND_LINE
     translation: Translation | None = None
-    forwarding: Forwarding | None = "engine"
+    forwarding: ForwardingKind | None = "engine"
     counters: CounterSource | None = "data plane"
     unsimulated: str = ""
     has_startup_config: bool = True
@@ -46,17 +53,17 @@ class Ios:
         model = MODELS[node.model or ""]
         return None if model.default_generation is None else node.generation or model.default_generation
 
-    def check(self, node: Node) -> Iterator[Problem]:
+    def check(self, node: Node) -> Iterator[InterfaceProblem]:
         """Yield a problem unless the model is known."""
         if node.model is None:
-            yield Problem("model", "no model", f"one of {_models()}")
+            yield InterfaceProblem("model", "no model", f"one of {_model_names()}")
         elif node.model not in MODELS:
-            yield Problem("model", f'"{node.model}"', f"one of {_models()}", tuple(MODELS))
+            yield InterfaceProblem("model", f'"{node.model}"', f"one of {_model_names()}", tuple(MODELS))
         elif node.generation is not None and MODELS[node.model].default_generation is None:
-            yield Problem("generation", f'"{node.generation}" on a {node.model}', "this key only on routers")
+            yield InterfaceProblem("generation", f'"{node.generation}" on a {node.model}', "this key only on routers")
         elif node.generation not in (None, *MODELS[node.model].generations):
             known = " or ".join(f'"{each}"' for each in MODELS[node.model].generations)
-            yield Problem("generation", f'"{node.generation}" on a {node.model}', f"{known}, or no generation")
+            yield InterfaceProblem("generation", f'"{node.generation}" on a {node.model}', f"{known}, or no generation")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """Return the interfaces of the chassis."""
@@ -71,16 +78,17 @@ class Ios:
         hardware = model.interface(interface)
         if hardware is None:
             names = [each.name for each in model.interfaces]
-            known = f"{names[0]} to {names[-1]}" if len(names) > MANY else f"one of {', '.join(names)}"
+            known = f"{names[0]} to {names[-1]}" if len(names) > MAX_LISTED_INTERFACES else f"one of {', '.join(names)}"
             return f"{known}, which a {model.name} has"
         if framing not in hardware.framings:
-            return f"another interface or framing: {interface} supports {_listed(hardware.framings)}, not {framing}"
+            known = _format_framings(hardware.framings)
+            return f"another interface or framing: {interface} supports {known}, not {framing}"
         return None
 
 
-def _listed(framings: tuple[str, ...]) -> str:
+def _format_framings(framings: tuple[str, ...]) -> str:
     return " and ".join(filter(None, (", ".join(framings[:-1]), framings[-1])))
 
 
-def _models() -> str:
+def _model_names() -> str:
     return ", ".join(f'"{name}"' for name in MODELS)

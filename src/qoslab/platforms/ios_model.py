@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from qoslab.model.generation import Generation
 
 
-Feature = Literal["mqc", "mls qos", "switching"]
+HardwareFeature = Literal["mqc", "mls qos", "switching"]
 """Queueing by policy-maps (Modular QoS CLI), queueing of a Catalyst 3750, and forwarding between VLANs."""
 
 
@@ -36,7 +36,7 @@ class InterfaceHardware:
 
 
 @dataclass(frozen=True)
-class Software:
+class ModelSoftware:
     """An IOS release, in the words of `show version`."""
 
     version: str
@@ -73,7 +73,7 @@ class RouterModel:
     name: str
     parent: str | None = None
     """Model or family from which it inherits."""
-    features: frozenset[Feature] = frozenset()
+    features: frozenset[HardwareFeature] = frozenset()
     stands_for: str = ""
     """Pattern for the beginning of model numbers of other devices of the same family or with the same software."""
     usual: bool = False
@@ -84,7 +84,7 @@ class RouterModel:
     """Default generation; None for a switch: its QoS is not that of a router generation."""
     generations: tuple[Generation, ...] = ("classic", "hqf")
     """Generations of its releases."""
-    own_software: Software | None = None
+    own_software: ModelSoftware | None = None
     """Software of a model that does not run a release of the routers."""
     software_family: str = ""
     """Text in the first line of `show version`, such as `3700 Software`."""
@@ -123,7 +123,7 @@ class RouterModel:
             return f"{self.image_name}.{version}.SPA.bin"
         return f"{self.image.lower()}z.{self.software(generation).file_suffix}.bin"
 
-    def software(self, generation: Generation) -> Software:
+    def software(self, generation: Generation) -> ModelSoftware:
         """Return the release that the model runs."""
         return self.own_software or SOFTWARE[generation]
 
@@ -142,10 +142,10 @@ class RouterModel:
         )
 
 
-SOFTWARE: dict[Generation, Software] = {
+SOFTWARE: dict[Generation, ModelSoftware] = {
     # The last release before HQF. Build date: [I], filler in the reference print.
-    "classic": Software("12.4(15)T14", "fc2", 2010, "Tue 17-Aug-10 12:08 by prod_rel_team", "124-15.T14"),
+    "classic": ModelSoftware("12.4(15)T14", "fc2", 2010, "Tue 17-Aug-10 12:08 by prod_rel_team", "124-15.T14"),
     # Printed by a 2811.
-    "hqf": Software("12.4(24)T2", "fc2", 2009, "Mon 19-Oct-09 17:38 by prod_rel_team", "124-24.T2"),
+    "hqf": ModelSoftware("12.4(24)T2", "fc2", 2009, "Mon 19-Oct-09 17:38 by prod_rel_team", "124-24.T2"),
 }
 """One release for each generation, on every model. That a 3725 has an image of the later one is an assumption [I]."""

@@ -12,21 +12,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.compile import compile_device, engine_config
-from qoslab.ios.device_config.running_config_parser import Reading, read_typed
+from qoslab.ios.device_config.running_config_parser import ConfigurationReading, read_typed
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.ios.parse import Remark, apply, parse_config
+from qoslab.ios.parse import ConfigRemark, apply_config, parse_config
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.platforms import platform_of
-from qoslab.platforms.startup import hardware
+from qoslab.platforms.startup import router_hardware
 from qoslab.tc.commands import is_tc
-from qoslab.tc.commands.kernel_commands import Command, parse_commands
-from qoslab.tc.engine_values import policy_queues
+from qoslab.tc.commands.kernel_commands import KernelCommand, parse_commands
+from qoslab.tc.engine_values import has_queueing_policy
 from qoslab.tc.fidelity import Note
 from qoslab.tc.objects import Filter, Origin
-from qoslab.tc.plan_lines import LineOf, lines_of, no_line
-from qoslab.tc.port_plan import Port
-from qoslab.tc.router_plan import InterfacePlan, Plan, plan
+from qoslab.tc.plan_lines import LineFinder, line_finder, unknown_line
+from qoslab.tc.port_plan import PlannedPort
+from qoslab.tc.router_plan import InterfacePlan, RouterPlan, plan
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware, Interface
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 CONFIG_FORMAT = 1
 """Format version of `as_config`, the input of `qoslab.tc.daemon`."""
-FORWARDING = "the kernel's forwarding is configured by the topology of the experiment"
-PART_OF_PLAN = frozenset(
+FORWARDING_SETTINGS = "the kernel's forwarding is configured by the topology of the experiment"
+PLANNED_SETTINGS = frozenset(
     {
         *("name", "description", "bandwidth_kbps", "load_interval_s", "inert", "keepalive", "tree", "port"),
         *("service_policy_input", "service_policy_output", "hold_queue_out", "max_reserved_bandwidth"),
@@ -46,7 +46,7 @@ PART_OF_PLAN = frozenset(
     }
 )
 """Interface settings that are part of the plan, that the plan refuses, or that affect no packet."""
-COMMANDS = {
+PLAN_COMMANDS = {
     "address": "ip address",
     "secondary_addresses": "ip address",
     "ipv6_addresses": "ipv6 address",
@@ -81,7 +81,7 @@ class KernelConfig:
     """A template as tc commands."""
 
     router: str
-    commands: tuple[Command, ...]
+    commands: tuple[KernelCommand, ...]
     """tc commands; `number` is the line in the template, 0 if there is none (such as for the line rate)."""
     classes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
     """Classes of an IOS policy by interface, with the kernel objects that count them; empty for tc commands."""
@@ -89,7 +89,7 @@ class KernelConfig:
     """Fidelity of each action of an IOS policy."""
     shapes_lines: bool = False
     """True if the commands already include the line rates of a lab's interfaces."""
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[ConfigRemark, ...] = ()
     """Lines of an IOS template without effect."""
     counters: CounterSource | None = None
     """Reader of the counters."""
@@ -134,28 +134,30 @@ def kernel_config(topology: Topology, router: str, text: str, *, lab: bool = Tru
     if is_tc(text) or not text.strip():
         made = KernelConfig(router, tuple(parse_commands(text, dict(rates), source=f"{router}.tc")))
     else:
-        made = _compiled(router, _base(topology, router), hardware(topology, router), rates, text, lab)
+        made = _compile_policy(
+            router, _base_configuration(topology, router), router_hardware(topology, router), rates, text, lab
+        )
     return replace(made, counters=platform.counters)
 
 
 @lru_cache(maxsize=256)
-def _compiled(
+def _compile_policy(
     router: str, base: str, chassis: Hardware, rates: tuple[tuple[str, int], ...], text: str, lab: bool
 ) -> KernelConfig:
     """Compile an IOS policy once for all checks and cells; `rates` are those of the links, by interface."""
     before = parse_config(base, chassis, source=f"{router}: base")
     device = before.copy()
-    remarks = apply(device, text, source=f"{router}.ios")
-    reading = Reading(before.copy())
+    remarks = apply_config(device, text, source=f"{router}.ios")
+    reading = ConfigurationReading(before.copy())
     read_typed(reading, text)
     config: dict[str, Any] = dict(engine_config(compile_device(device)))
-    ports = [_port(device, config, interface, bps, lab=lab) for interface, bps in rates]
+    ports = [_interface_port(device, config, interface, bps, lab=lab) for interface, bps in rates]
     made = plan(config, ports)
-    made = Plan(made.router, made.interfaces, (*_changed_forwarding(before, device), *made.notes))
-    return config_of_plan(router, made, lines_of(reading), remarks=tuple(remarks), lab=lab)
+    made = RouterPlan(made.router, made.interfaces, (*_forwarding_refusals(before, device), *made.notes))
+    return plan_config(router, made, line_finder(reading), remarks=tuple(remarks), lab=lab)
 
 
-def _base(topology: Topology, router: str) -> str:
+def _base_configuration(topology: Topology, router: str) -> str:
     """Return the base of the experiment's configuration: bandwidths and addresses of the interfaces."""
     lines = [f"hostname {router}"]
     for link, near, _ in topology.links_of(router):
@@ -168,54 +170,61 @@ def _base(topology: Topology, router: str) -> str:
     return "\n".join([*lines, "end", ""])
 
 
-def _changed_forwarding(before: Device, after: Device) -> Iterator[Note]:
+def _forwarding_refusals(before: Device, after: Device) -> Iterator[Note]:
     """Yield a refusal for each setting of the template that a plan does not include."""
     for name, command in DEVICE_COMMANDS.items():
         if getattr(before, name) != getattr(after, name):
-            yield Note("refused", Origin(after.hostname), command, FORWARDING)
+            yield Note("refused", Origin(after.hostname), command, FORWARDING_SETTINGS)
     for name, interface in after.interfaces.items():
         was: Interface | None = before.interfaces.get(name)
         if was is None:
             continue
         for each in fields(interface):
-            if each.name not in PART_OF_PLAN and getattr(was, each.name) != getattr(interface, each.name):
-                command = COMMANDS.get(each.name, each.name.removesuffix("_s").replace("_", "-"))
-                yield Note("refused", Origin(name), command, FORWARDING)
+            if each.name not in PLANNED_SETTINGS and getattr(was, each.name) != getattr(interface, each.name):
+                command = PLAN_COMMANDS.get(each.name, each.name.removesuffix("_s").replace("_", "-"))
+                yield Note("refused", Origin(name), command, FORWARDING_SETTINGS)
 
 
-def _port(device: Device, config: Mapping[str, Any], interface: str, rate_bps: int, *, lab: bool) -> Port:
+def _interface_port(
+    device: Device, config: Mapping[str, Any], interface: str, rate_bps: int, *, lab: bool
+) -> PlannedPort:
     name = ios_interface(interface)
     own = device.interfaces.get(name)
     bandwidth = rate_bps if own is None else interface_bandwidth_kbps(own) * 1000
     output = None if own is None else own.service_policy_output
-    queues = output is not None and policy_queues(config, output)
-    return Port(name, interface, int(bandwidth), rate_bps if lab or queues else None)
+    queues = output is not None and has_queueing_policy(config, output)
+    return PlannedPort(name, interface, int(bandwidth), rate_bps if lab or queues else None)
 
 
-def config_of_plan(
-    router: str, made: Plan, line_of: LineOf = no_line, *, remarks: tuple[Remark, ...] = (), lab: bool = False
+def plan_config(
+    router: str,
+    made: RouterPlan,
+    line_of: LineFinder = unknown_line,
+    *,
+    remarks: tuple[ConfigRemark, ...] = (),
+    lab: bool = False,
 ) -> KernelConfig:
     """Return the configuration that carries out a plan; without commands if an action is refused."""
     notes = tuple(LineNote(line_of(each.origin, each.action), each) for each in made.notes)
-    commands: list[Command] = []
+    commands: list[KernelCommand] = []
     if not made.refused:
         for interface in made.interfaces:
-            commands += _commands(interface, line_of)
+            commands += _interface_commands(interface, line_of)
     classes = {each.port.device: [asdict(one) for one in each.classes] for each in made.interfaces if each.classes}
     return KernelConfig(router, tuple(commands), classes, notes, lab, remarks)
 
 
-def _commands(interface: InterfacePlan, line_of: Callable[[Origin, str], int]) -> Iterator[Command]:
+def _interface_commands(interface: InterfacePlan, line_of: Callable[[Origin, str], int]) -> Iterator[KernelCommand]:
     """Yield the commands of an interface in an order in which no packet reaches a chain without filters.
 
     Chain 0 is last.
     """
-    objects = sorted(interface.objects, key=lambda each: isinstance(each, Filter) + (_chain(each) == 0))
+    objects = sorted(interface.objects, key=lambda each: isinstance(each, Filter) + (_chain_number(each) == 0))
     for each in objects:
         (command,) = parse_commands(f"tc {each.command()}", [interface.port.device])
         line = line_of(each.origin, "service-policy") if each.origin.policy else 0
         yield replace(command, number=line)
 
 
-def _chain(each: object) -> int | None:
+def _chain_number(each: object) -> int | None:
     return each.chain if isinstance(each, Filter) else None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from qoslab.platforms.base import Problem
+from qoslab.platforms.base import InterfaceProblem
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
@@ -35,11 +35,11 @@ class LinuxMachine:
         """Return None: only IOS has generations."""
         return None
 
-    def check(self, node: Node) -> Iterator[Problem]:
+    def check(self, node: Node) -> Iterator[InterfaceProblem]:
         """Yield a problem for a hardware model and for a QoS generation."""
         for key, value in (("model", node.model), ("generation", node.generation)):
             if value is not None:
-                yield Problem(key, f'"{value}" on {self.called}', f"this key on {self.keys_of}")
+                yield InterfaceProblem(key, f'"{value}" on {self.called}', f"this key on {self.keys_of}")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """Return None: any interface is accepted."""

@@ -37,13 +37,13 @@ EVERYWHERE: dict[Family, IPv4Network | IPv6Network] = {4: IPv4Network("0.0.0.0/0
 """The prefix of a default route."""
 
 
-def hardware(topology: Topology, router: str) -> Hardware:
+def router_hardware(topology: Topology, router: str) -> Hardware:
     """Return the chassis of a router for the IOS model."""
     node = topology.nodes[router]
     return platform_of(node).hardware(node, tuple(near.interface for _, near, _ in topology.links_of(router)))
 
 
-def takes_tc(topology: Topology, router: str) -> bool:
+def accepts_tc_commands(topology: Topology, router: str) -> bool:
     """Return whether a router's templates may be tc commands: its data plane is configured directly."""
     return not platform_of(topology.nodes[router]).has_startup_config
 
@@ -60,7 +60,7 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
         f"hostname {router}",
         f"enable secret 0 {login['enable']}",
         f"username {login['user']} privilege 1 secret 0 {login['password']}",
-        *(["ipv6 unicast-routing"] if _runs_ipv6(topology, router) else []),
+        *(["ipv6 unicast-routing"] if _forwards_ipv6(topology, router) else []),
     ]
     for link, near, _ in sorted(topology.links_of(router), key=lambda each: each[1].interface):
         problem = platform_of(node).interface_problem(node, near.interface, link.framing)
@@ -94,7 +94,7 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
     return "\n".join([*lines, "!", "end", ""])
 
 
-def _runs_ipv6(topology: Topology, router: str) -> bool:
+def _forwards_ipv6(topology: Topology, router: str) -> bool:
     """Return whether the router forwards IPv6: an end of one of its links has an IPv6 address."""
     return any(near.ipv6_address is not None for _, near, _ in topology.links_of(router))
 
@@ -105,7 +105,7 @@ def _route_line(route: Route) -> str:
     return f"ip route {route.prefix.network_address} {route.prefix.netmask} {route.via}"
 
 
-def data_plane(topology: Topology, router: str, device: Device) -> program_formats.DataPlaneConfig:
+def data_plane_config(topology: Topology, router: str, device: Device) -> program_formats.DataPlaneConfig:
     """Return the data plane configuration of a router: that of the device model, with connected ports only."""
     config = compile_device(device)
     wired = {near.interface for _, near, _ in topology.links_of(router)}

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.platforms.base import TC_COMMANDS, AccessMethod, CounterSource, Forwarding, Problem, Translation
+from qoslab.platforms.base import (
+    TC_COMMANDS,
+    AccessMethod,
+    CounterSource,
+    ForwardingKind,
+    InterfaceProblem,
+    Translation,
+)
 from qoslab.platforms.engine import DEFAULT_GENERATION
 from qoslab.platforms.linux_machine import LinuxMachine
 
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Tc(LinuxMachine):
+class TcPlatform(LinuxMachine):
     """A Linux router: qdiscs, classes and filters of the kernel, in the lab's namespaces, in user-mode Linux,
     or on a Linux machine of an inventory.
     """
@@ -27,7 +34,7 @@ class Tc(LinuxMachine):
     is_router: bool = True
     access: AccessMethod = TC_COMMANDS
     translation: Translation | None = None
-    forwarding: Forwarding | None = "kernel"
+    forwarding: ForwardingKind | None = "kernel"
     counters: CounterSource | None = "qdiscs"
     unsimulated: str = "use --lab virtual for the kernel's queueing, or platform: engine for a simulation"
     has_startup_config: bool = False
@@ -50,7 +57,7 @@ class Tc(LinuxMachine):
         """Return the generation of the node's IOS policies: the configured one, or the later one."""
         return node.generation or DEFAULT_GENERATION
 
-    def check(self, node: Node) -> Iterator[Problem]:
+    def check(self, node: Node) -> Iterator[InterfaceProblem]:
         """Yield a problem for a hardware model."""
         if node.model is not None:
-            yield Problem("model", f'"{node.model}" on {self.called}', f"this key on {self.keys_of}")
+            yield InterfaceProblem("model", f'"{node.model}" on {self.called}', f"this key on {self.keys_of}")

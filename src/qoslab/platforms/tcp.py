@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 RTAX_RTO_MIN = 13
 """Number of the route attribute (linux/rtnetlink.h); the kernel applies it only if it is locked."""
-ALWAYS_RACK = (6, 17)
+RACK_ONLY_RELEASE = (6, 17)
 """First Linux release in which `tcp_recovery` can no longer turn off RACK."""
 
 SYSCTLS: dict[str, str | int] = {
@@ -25,7 +25,7 @@ SYSCTLS: dict[str, str | int] = {
 """Settings of every host, independent of its profile."""
 
 
-def sysctls(profile: TcpProfile) -> dict[str, str | int]:
+def tcp_sysctls(profile: TcpProfile) -> dict[str, str | int]:
     """Return the sysctls of the host's network namespace."""
     return {
         "net.ipv4.tcp_sack": int(profile.sack),
@@ -37,7 +37,7 @@ def sysctls(profile: TcpProfile) -> dict[str, str | int]:
     }
 
 
-def without_effect(profile: TcpProfile, release: str) -> str:
+def settings_without_effect(profile: TcpProfile, release: str) -> str:
     """Return the settings of a profile that a kernel of that release accepts but ignores; empty if there are none.
 
     Linux 6.17 took out the counting of SACKed segments (its commit 1c120191dcec, "tcp: remove obsolete and unused
@@ -47,11 +47,13 @@ def without_effect(profile: TcpProfile, release: str) -> str:
         return ""
     version = tuple(int(number) for number in re.findall(r"\d+", release)[:2])
     return (
-        f"Linux {release} detects losses by time (RACK), regardless of tcp.recovery" if version >= ALWAYS_RACK else ""
+        f"Linux {release} detects losses by time (RACK), regardless of tcp.recovery"
+        if version >= RACK_ONLY_RELEASE
+        else ""
     )
 
 
-def answers(closed_ports: bool) -> dict[str, str | int]:
+def answer_sysctls(closed_ports: bool) -> dict[str, str | int]:
     """Return the sysctls for answers to datagrams at closed ports; Linux sends up to one a second by default.
 
     An answer to a peer costs as many milliseconds of credit as the limit; a new peer has a credit of 60 000
@@ -61,7 +63,7 @@ def answers(closed_ports: bool) -> dict[str, str | int]:
     return {"net.ipv4.icmp_ratelimit": limit_ms, "net.ipv6.icmp.ratelimit": limit_ms}
 
 
-def metrics(profile: TcpProfile) -> list[tuple[str, int | str]]:
+def route_metrics(profile: TcpProfile) -> list[tuple[str, int | str]]:
     """Return the attributes of the host's routes in netlink form.
 
     The congestion control is a route attribute because the sysctl accepts only the unrestricted algorithms outside
@@ -70,7 +72,7 @@ def metrics(profile: TcpProfile) -> list[tuple[str, int | str]]:
     return [
         ("RTAX_LOCK", 1 << RTAX_RTO_MIN),
         ("RTAX_INITCWND", profile.initcwnd),
-        ("RTAX_RTO_MIN", _milliseconds(profile)),
+        ("RTAX_RTO_MIN", _timer_milliseconds(profile)),
         ("RTAX_CC_ALGO", profile.congestion_control),
     ]
 
@@ -79,12 +81,12 @@ def route_words(profile: TcpProfile) -> dict[str, str]:
     """Return the attributes of the host's routes by keyword of `ip route`; `rto_min` in milliseconds."""
     return {
         "initcwnd": str(profile.initcwnd),
-        "rto_min": str(_milliseconds(profile)),
+        "rto_min": str(_timer_milliseconds(profile)),
         "congctl": profile.congestion_control,
     }
 
 
-def _milliseconds(profile: TcpProfile) -> int:
+def _timer_milliseconds(profile: TcpProfile) -> int:
     milliseconds, rest = divmod(int(profile.rto_min), 1_000_000)
     if rest:
         raise ExperimentError(f"rto_min is {profile.rto_min}; the kernel counts it in whole milliseconds")

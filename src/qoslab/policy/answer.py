@@ -10,17 +10,17 @@ from qoslab.ios.model.catalyst import FULL_LIMIT
 from qoslab.ios.model.device import Family
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.model.generation import Generation
-from qoslab.policy.effective import PolicyValues, effective_policies, flattened
-from qoslab.policy.findings import PolicyFinding, Subject, find_all
-from qoslab.policy.ignored import Ignored, ignored_lines
+from qoslab.policy.effective import PolicyValues, effective_policies, flatten_values
+from qoslab.policy.findings import PolicyFinding, Subject, find_policy_problems
+from qoslab.policy.ignored import IgnoredLine, ignored_lines
 from qoslab.policy.pasted_configuration import Configuration, read_configuration
-from qoslab.policy.rate import listed
+from qoslab.policy.rate import format_list
 
 OPEN_NOTE = "No `version` line: release assumed; choose one with --model."
 
 
 @dataclass(frozen=True)
-class Answer:
+class PolicyAnswer:
     """Values and findings of one configuration."""
 
     release: str
@@ -31,7 +31,7 @@ class Answer:
     ports: tuple[str, ...]
     """Ports of a switch with QoS settings, one line each."""
     findings: tuple[PolicyFinding, ...]
-    ignored: tuple[Ignored, ...]
+    ignored: tuple[IgnoredLine, ...]
 
     @property
     def errors(self) -> int:
@@ -39,7 +39,7 @@ class Answer:
         return sum(each.severity == "error" for each in self.findings)
 
 
-def answer(
+def answer_policy(
     pasted: str,
     *,
     rate_bps: int | None = None,
@@ -47,24 +47,24 @@ def answer(
     family: Family | None = None,
     generation: Generation | None = None,
     source: str = "input",
-) -> Answer:
+) -> PolicyAnswer:
     """Return the answer for a pasted configuration. Raise UserError if it has no policy of Cisco IOS."""
     configuration = read_configuration(pasted, family=family, generation=generation, source=source)
     policies = effective_policies(configuration, rate_bps)
     device = configuration.device
-    return Answer(
+    return PolicyAnswer(
         configuration.release,
         device.generation,
         device.hardware.family,
-        tuple(_notes(configuration, chosen=generation is not None)),
+        tuple(_answer_notes(configuration, chosen=generation is not None)),
         tuple(policies),
-        tuple(_ports(configuration)),
-        tuple(find_all(Subject(configuration, policies, rtt_s))),
+        tuple(_port_settings(configuration)),
+        tuple(find_policy_problems(Subject(configuration, policies, rtt_s))),
         tuple(ignored_lines(configuration)),
     )
 
 
-def _notes(configuration: Configuration, *, chosen: bool) -> Iterator[str]:
+def _answer_notes(configuration: Configuration, *, chosen: bool) -> Iterator[str]:
     if configuration.device.switch is not None:
         yield "Rules: Catalyst 3750, IOS 12.2(55)SE"
         return
@@ -74,7 +74,7 @@ def _notes(configuration: Configuration, *, chosen: bool) -> Iterator[str]:
         yield OPEN_NOTE
 
 
-def _ports(configuration: Configuration) -> Iterator[str]:
+def _port_settings(configuration: Configuration) -> Iterator[str]:
     """Yield the QoS settings of a switch's ports; ports with equal settings share a line."""
     device = configuration.device
     if device.switch is None or not device.switch.enabled:
@@ -91,10 +91,10 @@ def _ports(configuration: Configuration) -> Iterator[str]:
         text = f"{trust}, share {share}, shape {shape}{priority}{limit}, queue-set {port.queue_set}"
         groups.setdefault(text, []).append(interface.name)
     for text, names in groups.items():
-        yield f"{listed(names)}: {text}"
+        yield f"{format_list(names)}: {text}"
 
 
-def to_json(answered: Answer) -> dict[str, Any]:
+def to_json(answered: PolicyAnswer) -> dict[str, Any]:
     """Return the answer as plain values; a rate is in b/s, or a share of a line whose rate is unknown."""
 
     def plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -103,9 +103,9 @@ def to_json(answered: Answer) -> dict[str, Any]:
     return asdict(answered, dict_factory=plain) | {"errors": answered.errors}
 
 
-def differences(old: Answer, new: Answer) -> list[str]:
+def class_differences(old: PolicyAnswer, new: PolicyAnswer) -> list[str]:
     """Return the class values that changed, one sentence each."""
-    before, after = _values(old), _values(new)
+    before, after = _answer_values(old), _answer_values(new)
     found = []
     for key in dict.fromkeys((*before, *after)):
         name = f"{key[0]}, {' / '.join(key[1])}"
@@ -116,7 +116,7 @@ def differences(old: Answer, new: Answer) -> list[str]:
         else:
             was, now = before[key], after[key]
             found += [
-                f"{name}: {_label(each)}: {was.get(each, '-')} -> {now.get(each, '-')}"
+                f"{name}: {_value_label(each)}: {was.get(each, '-')} -> {now.get(each, '-')}"
                 for each in dict.fromkeys((*was, *now))
                 if was.get(each, "-") != now.get(each, "-")
             ]
@@ -136,15 +136,15 @@ LABELS = {
 }
 
 
-def _label(name: tuple[str, ...]) -> str:
+def _value_label(name: tuple[str, ...]) -> str:
     words = [LABELS.get(name[0], name[0]), *(part.replace("_", " ") for part in name[1:])]
     return " ".join(words)
 
 
-def _values(answered: Answer) -> dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], str]]:
+def _answer_values(answered: PolicyAnswer) -> dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], str]]:
     made: dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], str]] = {}
     for policy in answered.policies:
         where = f"{policy.interface} {policy.direction}" if policy.interface else f"policy-map {policy.policy}"
-        for path, name, text in flattened(policy):
+        for path, name, text in flatten_values(policy):
             made.setdefault((where, path), {})[name] = text
     return made

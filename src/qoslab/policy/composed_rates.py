@@ -26,7 +26,7 @@ def composed_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
     """
     bundle, dot, _ = interface.partition(".")
     if dot and _member_pattern(bundle) is not None:
-        typed = _typed_kbps(sections, bundle)
+        typed = _configured_kbps(sections, bundle)
         return composed_rate(sections, bundle) if typed is None else (typed, f"bandwidth of {bundle}")
     if (channel := _channel_kbps(sections, interface)) is not None:
         return channel
@@ -60,7 +60,7 @@ def _member_pattern(interface: str) -> re.Pattern[str] | None:
 
 def _port_kbps(sections: Sections, interface: str) -> int | None:
     """Return the rate of a member: its `bandwidth`, `speed` or channel, else the default of its kind."""
-    if (typed := _typed_kbps(sections, interface)) is not None:
+    if (typed := _configured_kbps(sections, interface)) is not None:
         return typed
     if _CHANNEL.fullmatch(interface):
         channel = _channel_kbps(sections, interface)
@@ -68,7 +68,7 @@ def _port_kbps(sections: Sections, interface: str) -> int | None:
     return DEFAULT_BANDWIDTH_KBPS.get(interface_kind(interface))
 
 
-def _typed_kbps(sections: Sections, interface: str) -> int | None:
+def _configured_kbps(sections: Sections, interface: str) -> int | None:
     """Return the rate by the lines `bandwidth` or `speed` of an interface."""
     lines = sections.get(f"interface {interface}", ())
     return next((kbps for kbps in (bandwidth_kbps(lines), speed_kbps(lines)) if kbps is not None), None)
@@ -76,16 +76,16 @@ def _typed_kbps(sections: Sections, interface: str) -> int | None:
 
 def bandwidth_kbps(lines: Iterable[str]) -> int | None:
     """Return the value of the line `bandwidth` of an interface."""
-    return _number(_BANDWIDTH, lines)
+    return _parse_number(_BANDWIDTH, lines)
 
 
 def speed_kbps(lines: Iterable[str]) -> int | None:
     """Return the rate of the line `speed` of an interface."""
-    mbps = _number(_SPEED, lines)
+    mbps = _parse_number(_SPEED, lines)
     return None if mbps is None else mbps * 1000
 
 
-def _number(pattern: re.Pattern[str], lines: Iterable[str]) -> int | None:
+def _parse_number(pattern: re.Pattern[str], lines: Iterable[str]) -> int | None:
     return next((int(found[1]) for each in lines if (found := pattern.fullmatch(each))), None)
 
 
@@ -98,11 +98,11 @@ def _channel_kbps(sections: Sections, interface: str) -> tuple[int, str] | None:
         for each in sections.get(place, ()):
             found = _TIMESLOTS.fullmatch(each)
             if found is not None and found[1] == name[2]:
-                slots = sum(_size(part) for part in found[2].split(","))
+                slots = sum(_group_size(part) for part in found[2].split(","))
                 return slots * int(found[3] or TIMESLOT_KBPS), f"{slots} timeslots"
     return None
 
 
-def _size(part: str) -> int:
+def _group_size(part: str) -> int:
     first, _, last = part.partition("-")
     return int(last or first) - int(first) + 1

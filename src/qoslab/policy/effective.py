@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from qoslab.ios.device_config.normalise import ASSURED, EF, at_rate, red_thresholds
+from qoslab.ios.device_config.normalise import ASSURED_FORWARDING, EF, red_thresholds, resolve_percentages
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
@@ -17,7 +17,7 @@ from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Mark,
-    MarkFrom,
+    MarkFromField,
     PoliceAction,
     PolicyClass,
     PolicyMap,
@@ -28,9 +28,9 @@ from qoslab.ios.model.policy import (
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.model.generation import Generation
-from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost
+from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
 from qoslab.policy.rate import Rate
-from qoslab.policy.shares import Level, busy_rates, priority_limit, reserved_rate
+from qoslab.policy.shares import PolicyLevel, busy_rates, priority_limit, reserved_rate
 from qoslab.policy.tunnels import encapsulation_of, tunnel_notes
 
 MTU = 1500
@@ -189,7 +189,7 @@ VLAN_TAG = 4
 
 
 @dataclass(frozen=True)
-class _Here:
+class _PolicyPosition:
     """Position of a policy-map in the hierarchy."""
 
     rate: Rate
@@ -209,7 +209,7 @@ class _Here:
 
 
 @dataclass
-class _Context:
+class _EffectiveContext:
     device: Device
     generation: Generation
     frame: int
@@ -235,24 +235,26 @@ def effective_policies(configuration: Configuration, rate_bps: int | None = None
     device = configuration.device
     attached = [each for each in configuration.attachments if each.policy in device.policy_maps]
     others = [
-        _elsewhere(configuration, name) for name in outermost(device) if name not in {at.policy for at in attached}
+        _other_location(configuration, name)
+        for name in outermost_policies(device)
+        if name not in {at.policy for at in attached}
     ]
     # With attached policies, one that is attached nowhere has no values.
     attached += [each for each in others if each.place or not attached]
-    return [_values(configuration, each, rate_bps) for each in attached]
+    return [_policy_values(configuration, each, rate_bps) for each in attached]
 
 
-def _elsewhere(configuration: Configuration, name: str) -> Attachment:
+def _other_location(configuration: Configuration, name: str) -> Attachment:
     """Return the location of a policy-map that is not on an interface."""
     found = configuration.attached_elsewhere(name)
     if found is not None:
         return Attachment("", found[1], name, found[2], place=found[0])
     device = configuration.device
-    direction = "output" if _queues(device, device.policy_maps[name]) else "input or output"
+    direction = "output" if _policy_queues(device, device.policy_maps[name]) else "input or output"
     return Attachment("", direction, name, configuration.line_of(name))
 
 
-def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) -> PolicyValues:
+def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int | None) -> PolicyValues:
     device = configuration.device
     policy = device.policy_maps[at.policy]
     interface = device.interfaces.get(at.interface)
@@ -266,17 +268,17 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
         header = 0
     mtu = MTU if interface is None or interface.mtu is None else interface.mtu
     output = at.direction != "input"
-    context = _Context(device, device.generation, mtu + (header or 0), output)
-    queues = output and device.hardware.family == "router" and _queues(device, policy)
+    context = _EffectiveContext(device, device.generation, mtu + (header or 0), output)
+    queues = output and device.hardware.family == "router" and _policy_queues(device, policy)
     reservable = engine_defaults.CLASSIC_RESERVABLE_PERCENT
     if interface is not None and interface.max_reserved_bandwidth is not None:
         reservable = interface.max_reserved_bandwidth
     ring = 0 if interface is None else ring_bytes(context.qos, interface, line, context.frame)
-    behind = _ms(ring, line)
+    behind = _transmission_ms(ring, line)
     guessed = interface is not None and interface.tx_ring_limit is None
     if interface is not None and interface.serial and context.qos.tx_ring is None:
         guessed = False
-    here = _Here(base, base, line, line, queues, (), behind, reservable / 100, guessed)
+    here = _PolicyPosition(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
     shaped = [each.shape.rate for each in context.made if each.shape is not None and len(each.path) == 1]
     return PolicyValues(
@@ -369,31 +371,31 @@ def ring_bytes(qos: QosGeneration, interface: Interface, line: Rate, frame: int)
     return (packets + 1) * frame
 
 
-def _queues(device: Device, policy: PolicyMap) -> bool:
+def _policy_queues(device: Device, policy: PolicyMap) -> bool:
     return any(each.queueing for part in descendants(device, policy) for each in part.classes)
 
 
 def _class_queues(device: Device, each: PolicyClass) -> bool:
     child = device.policy_maps.get(each.service_policy or "")
-    return each.queueing or (child is not None and _queues(device, child))
+    return each.queueing or (child is not None and _policy_queues(device, child))
 
 
-def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
-    known = (_bps(here.rate), _bps(here.guaranteed), context.generation)
-    classes = [at_rate(each, *known) for each in policy.classes]
+def _walk(context: _EffectiveContext, policy: PolicyMap, here: _PolicyPosition) -> None:
+    known = (_rate_bps(here.rate), _rate_bps(here.guaranteed), context.generation)
+    classes = [resolve_percentages(each, *known) for each in policy.classes]
     if policy.find(CLASS_DEFAULT) is None:
         classes.append(PolicyClass(CLASS_DEFAULT))
-    caps = {each.name: cap for each in classes if (cap := _cap(each, here.rate)) is not None}
+    caps = {each.name: cap for each in classes if (cap := _class_max_rate(each, here.rate)) is not None}
     own = [each for each in classes if each.name == CLASS_DEFAULT or _class_queues(context.device, each)]
-    level = Level(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
+    level = PolicyLevel(context.generation, own, here.guaranteed, here.capacity, here.reservable, caps)
     busy = busy_rates(level) if here.queues else {}
-    priorities = [(each, _queue(context, each, here, None)) for each in own if each.priority]
+    priorities = [(each, _queue_values(context, each, here, None)) for each in own if each.priority]
     alone = sum(each.priority is None for each in own) < 2
     unlimited = any(each.priority and priority_limit(each, here.guaranteed, caps) is None for each in own)
     for each in classes:
         queued = here.queues and any(one.name == each.name for one in own)
         typed = policy.find(each.name) or each
-        made = _class(
+        made = _class_values(
             context, (policy.name, typed, each), here, caps.get(each.name), busy.get(each.name), queued=queued
         )
         if each.priority and queued:
@@ -402,22 +404,24 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
         context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
         if child is not None and len(here.path) < engine_defaults.MAX_LEVELS:
-            _walk(context, child, _below(context, here, each, made, busy.get(each.name)))
+            _walk(context, child, _child_position(context, here, each, made, busy.get(each.name)))
 
 
-def _behind(context: _Context, shape: ShapeValues) -> float | None:
+def _shaper_wait(context: _EffectiveContext, shape: ShapeValues) -> float | None:
     """Return the longest wait of the first packet in a shaper: its interval, or one packet time if it spaces
     packets.
     """
-    return _ms(context.frame, shape.target) if context.qos.tx_ring is not None else shape.tc_ms
+    return _transmission_ms(context.frame, shape.target) if context.qos.tx_ring is not None else shape.tc_ms
 
 
-def _below(context: _Context, here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None) -> _Here:
+def _child_position(
+    context: _EffectiveContext, here: _PolicyPosition, each: PolicyClass, made: ClassValues, busy: Rate | None
+) -> _PolicyPosition:
     """Return the position of a child policy-map: percentages refer to the parent's shaper, else to its bandwidth."""
     shape = None if made.shape is None else made.shape.rate
     capacity = busy or (None if made.shape is None else made.shape.target) or shape or here.capacity
-    tc_ms = here.ring_ms if made.shape is None else _behind(context, made.shape)
-    return _Here(
+    tc_ms = here.ring_ms if made.shape is None else _shaper_wait(context, made.shape)
+    return _PolicyPosition(
         shape or here.rate,
         shape or reserved_rate(each, here.guaranteed) or here.guaranteed,
         capacity,
@@ -437,10 +441,10 @@ def _added(shape: Shape) -> int:
     return int(words[-1]) if words[:1] == ["user-defined"] and words[-1].lstrip("-").isdigit() else 0
 
 
-def _class(
-    context: _Context,
+def _class_values(
+    context: _EffectiveContext,
     named: tuple[str, PolicyClass, PolicyClass],
-    here: _Here,
+    here: _PolicyPosition,
     cap: Rate | None,
     busy: Rate | None,
     *,
@@ -452,11 +456,11 @@ def _class(
         policy,
         priority=None if each.priority is None else each.priority.level or 1,
         guaranteed=reserved_rate(each, here.guaranteed) if queued else None,
-        maximum=_lower(cap, here.ceiling),
+        maximum=_lower_rate(cap, here.ceiling),
         busy=busy,
         joins_default=here.queues and not queued,
-        police=_police(context, typed, each, here),
-        shape=_shape(context, typed, each, here.rate),
+        police=_police_values(context, typed, each, here),
+        shape=_shape_values(context, typed, each, here.rate),
         marks=(*map(_mark_text, each.marks), *map(_source_text, each.marks_from)),
         drop=each.drop,
         trust=each.trust,
@@ -465,61 +469,63 @@ def _class(
     )
     if made.shape is not None and made.shape.rate.least(here.line) != here.line:
         # Below the line rate, packets wait for the shaper and not for the transmit ring.
-        here = replace(here, ring_ms=_behind(context, made.shape), ring_unconfirmed=False)
+        here = replace(here, ring_ms=_shaper_wait(context, made.shape), ring_unconfirmed=False)
     if each.shape is not None:
         here = replace(here, added=_added(each.shape))
     if not queued or _class_queues(context.device, PolicyClass("", service_policy=each.service_policy)):
         return made
-    queue = _queue(context, each, here, busy)
+    queue = _queue_values(context, each, here, busy)
     return replace(
         made,
         queue=queue,
-        wait_ms=None if each.priority else _wait(here, queue),
+        wait_ms=None if each.priority else _queue_wait(here, queue),
         wait_unconfirmed=here.ring_unconfirmed or queue.unconfirmed,
-        red=_red(context, each, here, queue),
+        red=_red_values(context, each, here, queue),
     )
 
 
-def _cap(each: PolicyClass, base: Rate) -> Rate | None:
+def _class_max_rate(each: PolicyClass, base: Rate) -> Rate | None:
     """Return the maximum rate of a class; None without a limit."""
     limits = []
     if each.drop:
         return Rate()
     if each.shape is not None:
-        cir = _amount(each.shape.rate.number, each.shape.rate.unit, base)
+        cir = _amount_in_unit(each.shape.rate.number, each.shape.rate.unit, base)
         limits.append(_target(each.shape, cir) or LINE)
     police = each.police
-    if police is not None and _drops(police.exceed):
-        limits.append(_amount(police.cir.number, police.cir.unit, base))
-    elif police is not None and police.pir is not None and _drops(police.violate):
-        limits.append(_amount(police.pir.number, police.pir.unit, base))
+    if police is not None and _drops_all(police.exceed):
+        limits.append(_amount_in_unit(police.cir.number, police.cir.unit, base))
+    elif police is not None and police.pir is not None and _drops_all(police.violate):
+        limits.append(_amount_in_unit(police.pir.number, police.pir.unit, base))
     if not limits:
         return None
-    return _lower(limits[0], limits[-1])
+    return _lower_rate(limits[0], limits[-1])
 
 
-def _lower(one: Rate | None, other: Rate | None) -> Rate | None:
+def _lower_rate(one: Rate | None, other: Rate | None) -> Rate | None:
     return other if one is None else one if other is None else one.least(other) or one
 
 
-def _drops(actions: tuple[PoliceAction, ...] | None) -> bool:
+def _drops_all(actions: tuple[PoliceAction, ...] | None) -> bool:
     return any(each.action == "drop" for each in actions or ())
 
 
-def _amount(value: int, unit: str, base: Rate) -> Rate:
+def _amount_in_unit(value: int, unit: str, base: Rate) -> Rate:
     return base.times(value / 100) if unit == "percent" else Rate(float(value))
 
 
-def _bps(rate: Rate) -> int | None:
+def _rate_bps(rate: Rate) -> int | None:
     return int(rate.bps) if rate.known else None
 
 
-def _ms(size: int, rate: Rate | None) -> float | None:
+def _transmission_ms(size: int, rate: Rate | None) -> float | None:
     """Return the transmission time of some bytes at a rate in milliseconds."""
     return None if rate is None or not rate.known or rate.bps <= 0 else size * 8000 / rate.bps
 
 
-def _police(context: _Context, typed: PolicyClass, each: PolicyClass, here: _Here) -> PoliceValues | None:
+def _police_values(
+    context: _EffectiveContext, typed: PolicyClass, each: PolicyClass, here: _PolicyPosition
+) -> PoliceValues | None:
     if each.aggregate is not None and context.device.switch is not None:
         found = dict(context.device.switch.aggregate_policers).get(each.aggregate)
         if found is None:
@@ -534,42 +540,42 @@ def _police(context: _Context, typed: PolicyClass, each: PolicyClass, here: _Her
             "transmit",
             found.exceed,
             None,
-            _ms(bytes_, cir),
-            _ms(bytes_, here.line),
+            _transmission_ms(bytes_, cir),
+            _transmission_ms(bytes_, here.line),
             False,
             each.aggregate,
         )
     police = each.police
     if police is None:
         return None
-    cir = _amount(police.cir.number, police.cir.unit, here.rate)
-    bc = _burst(police.bc)
+    cir = _amount_in_unit(police.cir.number, police.cir.unit, here.rate)
+    bc = _burst_bytes(police.bc)
     return PoliceValues(
         cir,
         bc,
-        _burst(police.be),
-        None if police.pir is None else _amount(police.pir.number, police.pir.unit, here.rate),
-        _actions(police.conform),
-        _actions(police.exceed),
-        None if police.violate is None else _actions(police.violate),
-        None if bc is None else _ms(bc, cir),
-        None if bc is None else _ms(bc, here.line),
+        _burst_bytes(police.be),
+        None if police.pir is None else _amount_in_unit(police.pir.number, police.pir.unit, here.rate),
+        _action_texts(police.conform),
+        _action_texts(police.exceed),
+        None if police.violate is None else _action_texts(police.violate),
+        None if bc is None else _transmission_ms(bc, cir),
+        None if bc is None else _transmission_ms(bc, here.line),
         typed.police is None or typed.police.bc is None,
     )
 
 
-def _burst(amount: object) -> int | None:
+def _burst_bytes(amount: object) -> int | None:
     number, unit = getattr(amount, "number", None), getattr(amount, "unit", None)
     return number if unit in ("bytes", "bits") else None
 
 
-def _actions(actions: tuple[PoliceAction, ...] | None) -> str:
+def _action_texts(actions: tuple[PoliceAction, ...] | None) -> str:
     return ", ".join(
-        each.action if each.value is None else f"{each.action} {_action_value(each)}" for each in actions or ()
+        each.action if each.value is None else f"{each.action} {_action_text(each)}" for each in actions or ()
     )
 
 
-def _action_value(each: PoliceAction) -> str:
+def _action_text(each: PoliceAction) -> str:
     return dscp_text(each.value or 0) if each.action == "set-dscp-transmit" else str(each.value)
 
 
@@ -578,42 +584,42 @@ def _mark_text(mark: Mark) -> str:
     return f"{mark.field.replace('ip_', 'ip ').replace('_', '-')} {value}"
 
 
-def _source_text(mark: MarkFrom) -> str:
+def _source_text(mark: MarkFromField) -> str:
     table = "" if mark.table is None else f" by table-map {mark.table}"
     return f"{mark.field.replace('ip_', 'ip ')} from {mark.source}".replace("_", "-") + table
 
 
-def _shape(context: _Context, typed: PolicyClass, each: PolicyClass, base: Rate) -> ShapeValues | None:
+def _shape_values(context: _EffectiveContext, typed: PolicyClass, each: PolicyClass, base: Rate) -> ShapeValues | None:
     shape = each.shape
     if shape is None:
         return None
     default = typed.shape is None or typed.shape.bc is None
-    rate = _amount(shape.rate.number, shape.rate.unit, base)
-    bc = _burst(shape.bc)
+    rate = _amount_in_unit(shape.rate.number, shape.rate.unit, base)
+    bc = _burst_bytes(shape.bc)
     low = (
         default and rate.known and rate.bps * context.qos.shape_interval_ms < context.qos.shape_least_burst_bits * 1000
     )
     tc_ms = None if bc is None or not rate.known or rate.bps <= 0 else bc * 1000 / rate.bps
     spaced = context.qos.tx_ring is not None
-    return ShapeValues(shape.mode, rate, bc, _burst(shape.be), tc_ms, default, low, spaced, _target(shape, rate))
+    return ShapeValues(shape.mode, rate, bc, _burst_bytes(shape.be), tc_ms, default, low, spaced, _target(shape, rate))
 
 
 def _target(shape: Shape, cir: Rate) -> Rate | None:
     """Return the highest mean rate of a shaper; None if its bursts depend on an unknown rate."""
     if shape.mode != "peak":
         return cir
-    bc, be = _burst(shape.bc), _burst(shape.be)
+    bc, be = _burst_bytes(shape.bc), _burst_bytes(shape.be)
     return None if not bc or be is None else cir.times(1 + be / bc)
 
 
-def _reference(each: PolicyClass, here: _Here) -> Rate:
+def _reference(each: PolicyClass, here: _PolicyPosition) -> Rate:
     """Return the rate for queue limits in time: of `bandwidth`, else of the shaper of the class or above it."""
     shape = each.shape
-    own = None if shape is None else _amount(shape.rate.number, shape.rate.unit, here.rate)
+    own = None if shape is None else _amount_in_unit(shape.rate.number, shape.rate.unit, here.rate)
     return reserved_rate(each, here.guaranteed) or own or here.rate
 
 
-def _priority_queue(context: _Context, each: PolicyClass, here: _Here) -> QueueValues:
+def _priority_queue(context: _EffectiveContext, each: PolicyClass, here: _PolicyPosition) -> QueueValues:
     """Return the queue of a priority class."""
     limit = each.queue_limit
     if limit is None or limit.unit == "packets":
@@ -630,7 +636,9 @@ def _priority_queue(context: _Context, each: PolicyClass, here: _Here) -> QueueV
     return QueueValues("priority", None, size if known else None, time, False, not known)
 
 
-def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None) -> QueueValues:
+def _queue_values(
+    context: _EffectiveContext, each: PolicyClass, here: _PolicyPosition, busy: Rate | None
+) -> QueueValues:
     if each.priority is not None:
         return _priority_queue(context, each, here)
     separate = context.separate
@@ -646,11 +654,11 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
     if limit is None and each.random_detect is not None and each.random_detect.unit not in (None, "percent"):
         size = engine_defaults.QUEUE_LIMIT_BYTES
         if context.qos.queue_limit_ms is not None:
-            size = context.qos.queue_limit(_bps(rate)) * engine_defaults.XE_QUEUE_LIMIT_PACKET
+            size = context.qos.queue_limit(_rate_bps(rate)) * engine_defaults.XE_QUEUE_LIMIT_PACKET
         return QueueValues("FIFO", None, size, _drained(context, here, size, busy), True, True)
     if limit is None and context.qos.queue_limit_ms is not None and not rate.known:
         return QueueValues("FIFO", None, None, None, True, False, given_ms=context.qos.queue_limit_ms)
-    packets = context.qos.queue_limit(_bps(rate)) if limit is None else limit.number
+    packets = context.qos.queue_limit(_rate_bps(rate)) if limit is None else limit.number
     size = packets * context.frame
     flows = per_flow = None
     discipline = "FIFO"
@@ -667,7 +675,7 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
     return QueueValues(discipline, packets, size, time, limit is None, discipline != "FIFO", flows, per_flow)
 
 
-def _wait(here: _Here, queue: QueueValues) -> float | None:
+def _queue_wait(here: _PolicyPosition, queue: QueueValues) -> float | None:
     """Return the longest wait of a packet that is not dropped while all classes are busy."""
     if queue.ms is None:
         return None
@@ -677,9 +685,9 @@ def _wait(here: _Here, queue: QueueValues) -> float | None:
 
 
 def _priority_wait(
-    context: _Context,
+    context: _EffectiveContext,
     level: int,
-    here: _Here,
+    here: _PolicyPosition,
     classes: Sequence[tuple[PolicyClass, QueueValues]],
     caps: Mapping[str, Rate],
 ) -> float | None:
@@ -712,23 +720,25 @@ def _greatest_burst(each: PolicyClass, size: int) -> int:
     police = each.police
     if police is None:
         return size
-    bc, be = _burst(police.bc), _burst(police.be)
-    if _drops(police.exceed):
+    bc, be = _burst_bytes(police.bc), _burst_bytes(police.be)
+    if _drops_all(police.exceed):
         return size if bc is None else min(size, bc)
-    if police.violate is None or not _drops(police.violate) or bc is None or be is None:
+    if police.violate is None or not _drops_all(police.violate) or bc is None or be is None:
         return size
     return min(size, be if police.pir is not None else bc + be)
 
 
-def _drained(context: _Context, here: _Here, size: int, rate: Rate | None) -> float | None:
+def _drained(context: _EffectiveContext, here: _PolicyPosition, size: int, rate: Rate | None) -> float | None:
     """Return the time to send `size` bytes of full packets at a rate, in milliseconds.
 
     The rate counts the bytes that `account` of the shaper adds to each packet.
     """
-    return _ms(size + size * here.added // context.frame, rate)
+    return _transmission_ms(size + size * here.added // context.frame, rate)
 
 
-def _red(context: _Context, each: PolicyClass, here: _Here, queue: QueueValues) -> RedValues | None:
+def _red_values(
+    context: _EffectiveContext, each: PolicyClass, here: _PolicyPosition, queue: QueueValues
+) -> RedValues | None:
     red = each.random_detect
     if red is None:
         return None
@@ -744,7 +754,7 @@ def _red(context: _Context, each: PolicyClass, here: _Here, queue: QueueValues) 
         red = _in_bytes(red, int(rate.bps), 8_000 if red.unit == "ms" else 8_000_000)
     values: list[int] = list(range(8))
     if red.basis == "dscp":
-        shown = {0, EF, *(8 * above + drop for above in ASSURED for drop in (2, 4, 6))}
+        shown = {0, EF, *(8 * above + drop for above in ASSURED_FORWARDING for drop in (2, 4, 6))}
         values = sorted(shown | {value for value, _ in red.thresholds})
     typed = dict(red.thresholds)
     given = red.unit or "packets"
@@ -775,13 +785,13 @@ def _in_bytes(red: RandomDetect, rate_bps: int, part: int) -> RandomDetect:
     return replace(red, unit="bytes", thresholds=rows, aggregate=aggregate)
 
 
-COMPARED = ("priority", "guaranteed", "maximum", "busy", "wait_ms", "police", "shape", "queue", "red", "marks")
+COMPARED_VALUES = ("priority", "guaranteed", "maximum", "busy", "wait_ms", "police", "shape", "queue", "red", "marks")
 
 
-def flattened(values: PolicyValues) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str]]:
+def flatten_values(values: PolicyValues) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str]]:
     """Yield path, name and text of each value of each class, for comparing two configurations."""
     for each in values.classes:
-        for name in COMPARED:
+        for name in COMPARED_VALUES:
             value = getattr(each, name)
             inner = {} if isinstance(value, Rate) else getattr(value, "__dataclass_fields__", {})
             for field_name in inner:

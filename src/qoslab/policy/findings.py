@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
-from qoslab.ios.class_shares import candidates, whole_code_points
+from qoslab.ios.class_shares import candidate_classes, whole_code_points
 from qoslab.ios.commands.queueing import SUM_EXCEEDS
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
-from qoslab.ios.packet_sets import never_matches
+from qoslab.ios.packet_sets import never_matches_reason
 from qoslab.ios.rules import descendants
 from qoslab.policy.effective import MTU, ClassValues, PoliceValues, PolicyValues
-from qoslab.policy.matching import completed
-from qoslab.policy.pasted_configuration import Configuration, below_shaped_ports, is_refusal
-from qoslab.policy.rate import Rate, bps_text, listed, number
+from qoslab.policy.matching import complete_device
+from qoslab.policy.pasted_configuration import Configuration, is_refusal, policies_below_shaped_ports
+from qoslab.policy.rate import Rate, bps_text, format_list, format_number
 from qoslab.policy.tunnels import encapsulation_of, hidden_classes
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 EF = 46
-LONGEST_MS = 1000.0
+MAX_QUEUE_MS = 1000.0
 SHORT_BURST_MS = 100.0
 """Burst of a policer, as a time at its rate, below which it limits TCP at usual Internet round trip times."""
 SEGMENT = 1500
 """Bytes of an IP packet with a full TCP segment."""
 VIRTUAL = ("Tunnel", "Dialer", "Virtual-Template", "Loopback", "Vlan", "BVI")
 """Interfaces without a transmit queue, where nothing indicates congestion."""
-MAYBE = ("Dialer", "Virtual-Template")
+POSSIBLE_EFFECT = ("Dialer", "Virtual-Template")
 """Interfaces with a possible ATM queue."""
 
 SYSTEM = ("system-cpp-", "non-client-")
@@ -44,7 +44,7 @@ RFC_7567 = "RFC 7567, section 1.2: long queues delay all traffic in them"
 CONGESTION = "Cisco QoS Congestion Management Configuration Guide"
 MQC = "Cisco QoS Modular QoS CLI Configuration Guide"
 POLICING = "Cisco QoS Policing and Shaping Configuration Guide"
-STARVES = "weights of classic CBWFQ (experiment cbwfq-classic)"
+STARVATION = "weights of classic CBWFQ (experiment cbwfq-classic)"
 TUNNELS = "Cisco document 10106, Quality of Service Options on GRE Tunnel Interfaces"
 SWITCH = "Cisco Catalyst 3750 Software Configuration Guide 12.2(55)SE, Configuring QoS"
 
@@ -87,24 +87,24 @@ class Subject:
         return None if policy is None else policy.find(each.name)
 
 
-def find_all(subject: Subject) -> list[PolicyFinding]:
+def find_policy_problems(subject: Subject) -> list[PolicyFinding]:
     """Return the findings, each once, most severe first."""
     found = dict.fromkeys(each for rule in RULES for each in rule(subject))
     return sorted(found, key=lambda each: (SEVERITIES.index(each.severity), each.line))
 
 
-def _where(policy: PolicyValues) -> str:
+def _policy_place(policy: PolicyValues) -> str:
     return f"{policy.interface} {policy.direction}" if policy.interface else f"policy-map {policy.policy}"
 
 
-def _of(each: ClassValues) -> str:
+def _class_place(each: ClassValues) -> str:
     return f"class {each.name} of policy-map {each.policy}"
 
 
 # Lines that a router refuses.
 
 
-def refused_lines(subject: Subject) -> Iterator[PolicyFinding]:
+def find_refused_lines(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about lines that the rules of the generation refuse, and that therefore have no effect."""
     for unread in subject.configuration.reading.unread:
         if not is_refusal(unread.reason) or not _is_qos(unread.place, unread.text):
@@ -112,7 +112,7 @@ def refused_lines(subject: Subject) -> Iterator[PolicyFinding]:
         if SUM_EXCEEDS in unread.reason or "requested bandwidth" in unread.reason:
             continue  # `oversubscribed` has the sum
         if ONLY_ON_OUTPUT in unread.reason:
-            continue  # `queueing_on_input` names the classes
+            continue  # `find_queueing_on_input` names the classes
         where = " in " + ", ".join(unread.place) if unread.place else ""
         message = f"`{unread.text}`{where} is refused: {unread.reason.removeprefix('% ')}"
         yield PolicyFinding("error", "refused", message, "rules of the modelled release", unread.number)
@@ -122,7 +122,7 @@ def _is_qos(place: tuple[str, ...], text: str) -> bool:
     return (place[:1] != () and place[0].startswith(("policy-map", "class-map"))) or text.startswith("service-policy")
 
 
-def queueing_on_input(subject: Subject) -> Iterator[PolicyFinding]:
+def find_queueing_on_input(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about policies with shapers or queues on the input of an interface."""
     device = subject.configuration.device
     for at in subject.configuration.attachments:
@@ -140,7 +140,7 @@ def queueing_on_input(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("error", "queueing-on-input", message, CONGESTION, at.line)
 
 
-def missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
+def find_missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about class-maps and policy-maps that are referred to and not configured."""
     configuration = subject.configuration
     has_maps = set(configuration.device.class_maps) - configuration.missing_classes
@@ -160,7 +160,7 @@ def missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
         yield PolicyFinding("error", "policy-map-missing", message, MQC, next(lines, 0))
 
 
-def missing_access_lists(subject: Subject) -> Iterator[PolicyFinding]:
+def find_missing_access_lists(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about access lists that class-maps refer to and that are not configured."""
     configuration = subject.configuration
     known = configuration.device.access_lists
@@ -177,10 +177,10 @@ def missing_access_lists(subject: Subject) -> Iterator[PolicyFinding]:
         yield PolicyFinding("warning" if known else "note", "access-list-missing", message, MQC, line)
 
 
-def shapers_of_ports(subject: Subject) -> Iterator[PolicyFinding]:
+def find_port_shapers(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about subinterfaces whose port has a shaper, which limits their values together."""
     configuration = subject.configuration
-    for at in below_shaped_ports(configuration):
+    for at in policies_below_shaped_ports(configuration):
         port = at.interface.partition(".")[0]
         above = next((each for each in subject.policies if each.interface == port and each.direction == "output"), None)
         rate = next((each.shape.rate for each in above.classes if each.shape), None) if above is not None else None
@@ -203,14 +203,14 @@ def _class_line(configuration: Configuration, name: str) -> int:
 _PERCENT = re.compile(r"(?:bandwidth|priority(?: level \d)?) percent (\d+)")
 
 
-def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
+def find_oversubscription(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about sums of priority and bandwidth above the share that classes may reserve."""
     added = subject.configuration.device.hardware.qos.reservable_percent
     for unread in subject.configuration.reading.unread:
         found = _PERCENT.match(unread.text)
         if SUM_EXCEEDS in unread.reason and found and len(unread.place) > 1:
             owner, name = (each.partition(" ")[2] for each in unread.place[:2])
-            percent = int(found[1]) + _percents(subject, owner, name)
+            percent = int(found[1]) + _reserved_percents(subject, owner, name)
             message = (
                 f"class {name} of policy-map {owner}: with `{unread.text}` the classes reserve {percent} %, but only "
                 f"{added or 99} % can be reserved; the line is refused"
@@ -220,8 +220,8 @@ def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
         if not policy.queues:
             continue
         part = _classic_percent(subject, policy) if added is None else added
-        for above, group in _levels(policy):
-            base = _base_of(policy, above)
+        for above, group in _hierarchy_levels(policy):
+            base = _percent_base(policy, above)
             percent = part if added is not None or above is None else 100
             top = base.times(percent / 100)
             total = sum((each.guaranteed for each in group if each.guaranteed and each.name != CLASS_DEFAULT), Rate())
@@ -229,14 +229,14 @@ def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
             if lower is None or total == lower or (total.bps <= top.bps + 1 and total.known):
                 continue
             message = (
-                f"{_where(policy)}: the classes of policy-map {group[0].policy} reserve {total}, but only {top} can "
-                f"be reserved ({percent} % of {base})"
+                f"{_policy_place(policy)}: the classes of policy-map {group[0].policy} reserve {total}, but only {top} "
+                f"can be reserved ({percent} % of {base})"
             )
             line = policy.number or subject.configuration.line_of(group[0].policy)
             yield PolicyFinding("error", "oversubscribed", message, f"{ARITHMETIC}; {CONGESTION}", line)
 
 
-def _percents(subject: Subject, policy: str, name: str) -> int:
+def _reserved_percents(subject: Subject, policy: str, name: str) -> int:
     """Return the percentages that the other classes of a policy-map reserve."""
     made = subject.configuration.device.policy_maps.get(policy)
     given = ((each.bandwidth, each.priority) for each in (made.classes if made else ()) if each.name != name)
@@ -249,14 +249,14 @@ def _classic_percent(subject: Subject, policy: PolicyValues) -> int:
     return engine_defaults.CLASSIC_RESERVABLE_PERCENT if typed is None else typed
 
 
-def _levels(policy: PolicyValues) -> Iterator[tuple[ClassValues | None, list[ClassValues]]]:
+def _hierarchy_levels(policy: PolicyValues) -> Iterator[tuple[ClassValues | None, list[ClassValues]]]:
     """Yield the classes of each policy-map of a hierarchy with their parent class."""
     for path in dict.fromkeys(each.path[:-1] for each in policy.classes):
         group = [each for each in policy.classes if each.path[:-1] == path]
         yield next((each for each in policy.classes if each.path == path), None), group
 
 
-def _base_of(policy: PolicyValues, above: ClassValues | None) -> Rate:
+def _percent_base(policy: PolicyValues, above: ClassValues | None) -> Rate:
     while above is not None:
         if above.shape is not None:
             return above.shape.rate
@@ -270,7 +270,7 @@ def _base_of(policy: PolicyValues, above: ClassValues | None) -> Rate:
 # Policers.
 
 
-def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
+def find_small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about policer bursts below one packet, or below rate x RTT."""
     for policy, each in subject.classes():
         police = each.police
@@ -280,7 +280,7 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
         frame = MTU + (policy.header_bytes or 0)
         if police.bc_bytes < frame:
             message = (
-                f"{_of(each)}: the burst of {police.bc_bytes} bytes is smaller than one packet of {frame} bytes: "
+                f"{_class_place(each)}: the burst of {police.bc_bytes} bytes is smaller than one packet of {frame} bytes: "
                 "long packets never conform"
             )
             # 1500 is also the least default burst.
@@ -288,7 +288,7 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding(severity, "burst-below-mtu", message, RFC_2697, line)
         typed = police.bc_bytes >= frame and not police.default_burst
         if subject.rtt_s is None and typed and police.cir.known and "drop" in police.exceed:
-            yield from _burst_time(subject, each, police)
+            yield from _burst_time_note(subject, each, police)
         if subject.rtt_s is not None and police.cir.known and "drop" in police.exceed:
             product = police.cir.bps * subject.rtt_s / 8
             if police.bc_bytes < product:
@@ -296,14 +296,15 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
                 yield PolicyFinding("warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/policies.md", line)
 
 
-def _burst_time(subject: Subject, each: ClassValues, police: PoliceValues) -> Iterator[PolicyFinding]:
+def _burst_time_note(subject: Subject, each: ClassValues, police: PoliceValues) -> Iterator[PolicyFinding]:
     """Yield a note about a configured burst that is too small for a TCP connection with a usual round trip time."""
     ms = (police.bc_bytes or 0) * 8000 / police.cir.bps if police.cir.bps else SHORT_BURST_MS
     if each.priority or ms >= SHORT_BURST_MS:
         return
     default = max(int(police.cir.bps) // engine_defaults.POLICE_BURST_DIVISOR, engine_defaults.POLICE_LEAST_BURST)
     message = (
-        f"{_of(each)}: the burst of {police.bc_bytes} bytes is {number(ms, 2)} ms of {police.cir}: one TCP connection "
+        f"{_class_place(each)}: the burst of {police.bc_bytes} bytes is {format_number(ms, 2)} ms "
+        f"of {police.cir}: one TCP connection "
         f"with a longer round trip does not reach the rate; the default burst is {default} bytes (check with --rtt)"
     )
     yield PolicyFinding("note", "short-burst", message, f"{ARITHMETIC}; docs/policies.md", subject.at(each, "police"))
@@ -312,8 +313,8 @@ def _burst_time(subject: Subject, each: ClassValues, police: PoliceValues) -> It
 def _rtt_message(each: ClassValues, burst: int, product: float, bps: float, rtt_s: float) -> str:
     segments = product / SEGMENT
     text = (
-        f"{_of(each)}: the burst of {burst} bytes is below rate x RTT = {bps_text(bps)} x "
-        f"{number(rtt_s * 1000)} ms = {product:.0f} bytes; one TCP connection does not reach the rate"
+        f"{_class_place(each)}: the burst of {burst} bytes is below rate x RTT = {bps_text(bps)} x "
+        f"{format_number(rtt_s * 1000)} ms = {product:.0f} bytes; one TCP connection does not reach the rate"
     )
     if segments >= 20:
         # One Reno connection: its sawtooth loses tokens that the bucket cannot hold.
@@ -322,7 +323,7 @@ def _rtt_message(each: ClassValues, burst: int, product: float, bps: float, rtt_
     return text
 
 
-def policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
+def find_policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about a policer that drops packets which the shaper after it would delay."""
     for policy, each in subject.classes():
         police = each.police
@@ -331,19 +332,19 @@ def policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
         shape = each.shape
         if shape is None and any(one.path == each.path[:-1] and one.shape for one in policy.classes):
             message = (
-                f"{_of(each)}: its policer drops before the shaper of class {each.path[-2]} can delay; "
+                f"{_class_place(each)}: its policer drops before the shaper of class {each.path[-2]} can delay; "
                 "`bandwidth` or `shape` would queue"
             )
             yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
         elif shape is not None and shape.rate.least(police.cir) == police.cir:
             message = (
-                f"{_of(each)}: the policer of {police.cir} comes before the shaper of {shape.rate}, so the "
+                f"{_class_place(each)}: the policer of {police.cir} comes before the shaper of {shape.rate}, so the "
                 "shaper never delays a packet"
             )
             yield PolicyFinding("warning", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
         elif shape is not None:
             message = (
-                f"{_of(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; the drops "
+                f"{_class_place(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; the drops "
                 f"of both add up"
             )
             yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
@@ -352,7 +353,7 @@ def policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
 # Shapers and queues.
 
 
-def fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
+def find_fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about shapers above the line rate or above a parent shaper, which never delay."""
     for policy, each in subject.classes():
         if each.shape is None:
@@ -366,29 +367,31 @@ def fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
         for limit, name in limits:
             if limit.known and each.shape.rate.known and each.shape.rate.bps > limit.bps:
                 message = (
-                    f"{_of(each)}: the shaper of {each.shape.rate} is above {limit}, {name}: it never delays a packet"
+                    f"{_class_place(each)}: the shaper of {each.shape.rate} is above {limit}, {name}: it never "
+                    "delays a packet"
                 )
                 yield PolicyFinding("warning", "shaper-above-line", message, ARITHMETIC, subject.at(each, "shape"))
                 break
 
 
-def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
+def find_long_queues(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about queues that delay a packet by more than a second."""
     conversations = not subject.configuration.device.hardware.qos.separate_queues
     for _, each in subject.classes():
         queue = each.queue
-        if queue is None or queue.ms is None or queue.ms <= LONGEST_MS or each.priority or queue.per_flow_packets:
+        if queue is None or queue.ms is None or queue.ms <= MAX_QUEUE_MS or each.priority or queue.per_flow_packets:
             continue
         if conversations and each.name == CLASS_DEFAULT and each.guaranteed is None and each.shape is None:
             message = (
-                f"{_of(each)}: without `bandwidth`, a flow gets about {each.busy} by its weight while the other "
+                f"{_class_place(each)}: without `bandwidth`, a flow gets about {each.busy} by its weight "
+                "while the other "
                 "classes are busy"
             )
-            yield PolicyFinding("warning", "class-default-starves", message, STARVES, subject.at(each, ""))
+            yield PolicyFinding("warning", "class-default-starves", message, STARVATION, subject.at(each, ""))
             continue
         depth = f"{queue.packets} packets" if queue.packets is not None else f"{queue.bytes} bytes"
         message = (
-            f"{_of(each)}: a full queue of {depth} takes {queue.ms / 1000:.1f} s to drain at "
+            f"{_class_place(each)}: a full queue of {depth} takes {queue.ms / 1000:.1f} s to drain at "
             f"{each.busy}{' (default queue-limit)' if queue.default else ''}"
         )
         yield PolicyFinding(
@@ -396,7 +399,7 @@ def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
         )
 
 
-def thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
+def find_thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about early detection with thresholds above the queue limit: the queue is full first."""
     for _, each in subject.classes():
         red, queue = each.red, each.queue
@@ -409,13 +412,13 @@ def thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
         first = above[0]
         lost = "WRED never drops" if first.minimum >= (limit or 0) else "tail drops start before the end of its curve"
         message = (
-            f"{_of(each)}: the queue limit of {limit} {red.unit} is below the thresholds {first.minimum}-"
+            f"{_class_place(each)}: the queue limit of {limit} {red.unit} is below the thresholds {first.minimum}-"
             f"{first.maximum} of {red.basis} {first.value}: {lost}; raise `queue-limit` or lower the thresholds"
         )
         yield PolicyFinding("warning", "red-above-limit", message, CONGESTION, subject.at(each, "queue-limit"))
 
 
-def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
+def find_bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about queues without a shaper on a port whose `bandwidth` is below the line rate."""
     for policy in subject.policies:
         slow = policy.line.known and policy.base.known and policy.base.bps < policy.line.bps
@@ -423,7 +426,8 @@ def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
             continue
         if any(each.shape is None and each.queue for each in policy.classes if len(each.path) == 1):
             message = (
-                f"{_where(policy)}: `bandwidth` is {policy.base}, but packets wait only if they exceed the line rate "
+                f"{_policy_place(policy)}: `bandwidth` is {policy.base}, but packets wait only if they "
+                "exceed the line rate "
                 f"of "
                 f"{policy.line}; put the classes below a class-default with `shape average {policy.base.bps:.0f}`"
             )
@@ -431,7 +435,7 @@ def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("warning", "bandwidth-below-line", message, CONGESTION, line)
 
 
-def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
+def find_remaining_without_shaper(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about `bandwidth remaining` without a parent shaper and without a known line rate, and about
     queues on virtual interfaces.
     """
@@ -442,17 +446,17 @@ def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
         top = [each for each in policy.classes if len(each.path) == 1]
         if virtual and any(each.queue is not None and each.shape is None and each.busy for each in top):
             message = (
-                f"{_where(policy)}: the interface has no queue that can be congested; put the classes below a "
+                f"{_policy_place(policy)}: the interface has no queue that can be congested; put the classes below a "
                 "class-default with `shape`"
             )
-            severity: Severity = "warning" if interface_kind(policy.interface) in MAYBE else "error"
+            severity: Severity = "warning" if interface_kind(policy.interface) in POSSIBLE_EFFECT else "error"
             yield PolicyFinding(severity, "queues-without-shaper", message, CONGESTION, policy.number)
         for each in top:
             typed = subject.typed(each)
             bandwidth = None if typed is None or typed.shape is not None else typed.bandwidth
             if bandwidth is not None and bandwidth.unit.startswith("remaining") and not policy.base.known:
                 message = (
-                    f"{_of(each)}: `bandwidth remaining` has no shaper above it, and the line rate is unknown (give "
+                    f"{_class_place(each)}: `bandwidth remaining` has no shaper above it, and the line rate is unknown (give "
                     f"--rate)"
                 )
                 yield PolicyFinding(
@@ -461,34 +465,37 @@ def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
                 break
 
 
-def priority_without_limit(subject: Subject) -> Iterator[PolicyFinding]:
+def find_unlimited_priority(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about priority classes that may take the whole line."""
     for policy, each in subject.classes():
         typed = subject.typed(each)
         if policy.queues and typed and typed.priority and typed.priority.unit == "strict" and typed.police is None:
-            message = f"{_of(each)}: priority without a rate or policer can take the whole line from the other classes"
+            message = (
+                f"{_class_place(each)}: priority without a rate or policer can take the whole line from the "
+                "other classes"
+            )
             yield PolicyFinding("warning", "priority-without-limit", message, CONGESTION, subject.at(each, "priority"))
 
 
-def percent_of_default(subject: Subject) -> Iterator[PolicyFinding]:
+def find_percent_of_default_bandwidth(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about percentages of an interface's default bandwidth that differs from its line rate."""
     for policy in subject.policies:
         interface = subject.configuration.device.interfaces.get(policy.interface)
         if interface is None or interface.bandwidth_kbps is not None or interface.circuit is not None:
             continue
-        uses = [each for each in policy.classes if len(each.path) == 1 and _percent(subject.typed(each))]
+        uses = [each for each in policy.classes if len(each.path) == 1 and _percent_of_line(subject.typed(each))]
         if not uses or (policy.base == policy.line and not interface.serial):
             continue
         line = "" if policy.base == policy.line else f", and the line is {policy.line} ({policy.line_source})"
         message = (
-            f"{_where(policy)}: percentages refer to {policy.base}, the default bandwidth of "
+            f"{_policy_place(policy)}: percentages refer to {policy.base}, the default bandwidth of "
             f"{interface.kind}{line}; set `bandwidth` on the interface"
         )
         severity: Severity = "note" if policy.base == policy.line else "warning"
         yield PolicyFinding(severity, "percent-of-default-bandwidth", message, CONGESTION, policy.number)
 
 
-def _percent(typed: PolicyClass | None) -> bool:
+def _percent_of_line(typed: PolicyClass | None) -> bool:
     if typed is None:
         return False
     amounts = [one.cir for one in (typed.police,) if one] + [one.rate for one in (typed.shape,) if one]
@@ -496,13 +503,13 @@ def _percent(typed: PolicyClass | None) -> bool:
     return "percent" in given or any(each.unit == "percent" for each in amounts)
 
 
-def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
+def find_ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about EF in a class without priority, next to other queues."""
-    device = completed(subject.configuration)
+    device = complete_device(subject.configuration)
     for policy in subject.policies:
         if not policy.queues:
             continue
-        for above, group in _levels(policy):
+        for above, group in _hierarchy_levels(policy):
             if above is not None and above.priority:
                 continue
             for each in group:
@@ -515,27 +522,27 @@ def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
                 others = {dscp for _, dscp in points} - {EF}
                 shared = " shares a queue with other code points and" if others else ""
                 shared = " is in the queue of class-default and" if each.joins_default else shared
-                message = f"{_of(each)}: EF{shared} has no priority: it waits behind other traffic"
+                message = f"{_class_place(each)}: EF{shared} has no priority: it waits behind other traffic"
                 yield PolicyFinding("warning", "ef-without-priority", message, RFC_3246, subject.at(each, ""))
 
 
 # Classes.
 
 
-def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
+def find_classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about classes that can match no packet, and classes after others that take all their packets."""
     configuration = subject.configuration
-    device = completed(configuration)
+    device = complete_device(configuration)
     for name, class_map in device.class_maps.items():
-        if name.startswith(SYSTEM) or _unread_match(configuration, name):
+        if name.startswith(SYSTEM) or _has_unread_match(configuration, name):
             continue
-        if why := never_matches(device, class_map):
+        if why := never_matches_reason(device, class_map):
             message = f"class-map {name} can match no packet: {why}"
             yield PolicyFinding("error", "class-matches-nothing", message, MQC, configuration.class_map_line(name))
     for policy in device.policy_maps.values():
-        for each in candidates(device, policy):
+        for each in candidate_classes(device, policy):
             name = each.policy_class.name
-            if each.met.empty or not each.left.empty or name == CLASS_DEFAULT or _unread_match(configuration, name):
+            if each.met.empty or not each.left.empty or name == CLASS_DEFAULT or _has_unread_match(configuration, name):
                 continue
             above = ", ".join(each.above)
             message = f"class {name} of policy-map {policy.name} gets no packets: {above} above it matches them all"
@@ -543,7 +550,7 @@ def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)
 
 
-def classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
+def find_classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about classes on the port below tunnels that match by fields of the inner headers."""
     configuration = subject.configuration
     for at in configuration.attachments:
@@ -559,7 +566,7 @@ def classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("warning", "class-behind-tunnel", message, TUNNELS, configuration.class_map_line(name))
 
 
-def _unread_match(configuration: Configuration, name: str) -> bool:
+def _has_unread_match(configuration: Configuration, name: str) -> bool:
     """Return whether a class-map has an unread line."""
     return any(name in each.place[0].split()[1:] for each in configuration.reading.unread if each.place)
 
@@ -567,7 +574,7 @@ def _unread_match(configuration: Configuration, name: str) -> bool:
 # Switches.
 
 
-def untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
+def find_untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about ports of a switch that reset marks on traffic that is matched by its marks."""
     device = subject.configuration.device
     if device.switch is None:
@@ -604,11 +611,11 @@ def untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
         and not each.port.vlan_based
     ]
     if bare and (matching or device.interfaces):
-        message = f"`mls qos` without trust on {listed(bare)}: packets from there are reset to DSCP 0"
+        message = f"`mls qos` without trust on {format_list(bare)}: packets from there are reset to DSCP 0"
         yield PolicyFinding("warning", "untrusted-port", message, SWITCH)
 
 
-def unattached(subject: Subject) -> Iterator[PolicyFinding]:
+def find_unattached_policies(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about policy-maps that are not attached in a configuration that attaches others."""
     configuration = subject.configuration
     device = configuration.device
@@ -626,7 +633,7 @@ def unattached(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("note", "policy-not-attached", message, MQC, configuration.line_of(name))
 
 
-def other_limits(subject: Subject) -> Iterator[PolicyFinding]:
+def find_other_limiters(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about limiters and queues of an interface outside policy-maps, which the values do not include."""
     configuration = subject.configuration
     for interface in configuration.device.interfaces.values():
@@ -644,25 +651,25 @@ def other_limits(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
-    refused_lines,
-    queueing_on_input,
-    missing_objects,
-    missing_access_lists,
-    shapers_of_ports,
-    oversubscribed,
-    small_bursts,
-    policer_before_shaper,
-    fast_shapers,
-    long_queues,
-    thresholds_above_limit,
-    bandwidth_below_line,
-    remaining_of_nothing,
-    priority_without_limit,
-    percent_of_default,
-    ef_without_priority,
-    classes_without_packets,
-    classes_behind_tunnels,
-    untrusted_ports,
-    unattached,
-    other_limits,
+    find_refused_lines,
+    find_queueing_on_input,
+    find_missing_objects,
+    find_missing_access_lists,
+    find_port_shapers,
+    find_oversubscription,
+    find_small_bursts,
+    find_policer_before_shaper,
+    find_fast_shapers,
+    find_long_queues,
+    find_thresholds_above_limit,
+    find_bandwidth_below_line,
+    find_remaining_without_shaper,
+    find_unlimited_priority,
+    find_percent_of_default_bandwidth,
+    find_ef_without_priority,
+    find_classes_without_packets,
+    find_classes_behind_tunnels,
+    find_untrusted_ports,
+    find_unattached_policies,
+    find_other_limiters,
 )

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qoslab.ios.cli.session import INERT
-from qoslab.ios.device_config.running_config_parser import Unread, place_of
-from qoslab.ios.device_config.secret_lines import without_secrets
-from qoslab.policy.pasted_configuration import ATTACHING, Configuration, is_refusal
+from qoslab.ios.device_config.running_config_parser import UnreadLine, session_place
+from qoslab.ios.device_config.secret_lines import remove_secrets
+from qoslab.policy.pasted_configuration import ATTACHMENT_LINE, Configuration, is_refusal
 
-_EFFECTS = (
+_EFFECT_PATTERNS = (
     (r"match\b|class-map\b", "the packets of the class"),
     (r"class\b(?! *type)", "a class and its actions"),
     (r"police|conform-action|exceed-action|violate-action", "the rate and the drops of the class"),
@@ -33,13 +33,13 @@ _ON_THE_LINE = re.compile(
     r"(?:ppp multilink|frame-relay) (?:fragment|interleave|ip rtp)\b|ip (?:rtp|tcp) header-compression|compress\b"
 )
 """Lines of an interface of a kind that is not modelled, with an effect on packets and their order."""
-_OTHER_TYPE = re.compile(r"\btype (?!queueing\b|qos\b)\S+")
+_OTHER_POLICY_TYPE = re.compile(r"\btype (?!queueing\b|qos\b)\S+")
 """Class-maps and policy-maps of firewalls and similar features."""
-_IN_POLICY = ("policy-map", "class-map")
+_POLICY_MODE = ("policy-map", "class-map")
 
 
 @dataclass(frozen=True)
-class Ignored:
+class IgnoredLine:
     """An unread line."""
 
     line: int
@@ -49,12 +49,12 @@ class Ignored:
     could_change: str
 
 
-def ignored_lines(configuration: Configuration) -> list[Ignored]:
+def ignored_lines(configuration: Configuration) -> list[IgnoredLine]:
     """Return the QoS lines that were not read or have no effect here, in order, with secrets replaced."""
-    return sorted((*_ignored(configuration), *_undecided(configuration)), key=lambda each: each.line)
+    return sorted((*_find_ignored(configuration), *_undecided_lines(configuration)), key=lambda each: each.line)
 
 
-def _undecided(configuration: Configuration) -> Iterator[Ignored]:
+def _undecided_lines(configuration: Configuration) -> Iterator[IgnoredLine]:
     """Yield the lines with an effect on a device that the values do not include."""
     heads = {
         carried.text: next(remark.about for remark in carried.remarks if remark.undecided)
@@ -62,50 +62,52 @@ def _undecided(configuration: Configuration) -> Iterator[Ignored]:
         if carried.text.startswith("interface ") and any(remark.undecided for remark in carried.remarks)
     }
     for carried in configuration.reading.carried:
-        place = ", ".join(place_of(carried.position)) if carried.position.mode != INERT else carried.position.names[0]
+        place = (
+            ", ".join(session_place(carried.position)) if carried.position.mode != INERT else carried.position.names[0]
+        )
         above = heads.get(carried.position.names[0]) if carried.position.mode == INERT else None
         if above and not carried.remarks and _ON_THE_LINE.match(carried.text.removeprefix("no ")):
             effect = "the counted bytes, or the order on the line"
-            yield Ignored(carried.number, without_secrets(carried.text), place, above, effect)
+            yield IgnoredLine(carried.number, remove_secrets(carried.text), place, above, effect)
         for remark in carried.remarks:
-            effect = next((effect for pattern, effect in _EFFECTS if re.match(pattern, carried.text)), "")
+            effect = next((effect for pattern, effect in _EFFECT_PATTERNS if re.match(pattern, carried.text)), "")
             if remark.undecided and effect:
                 names = carried.position.names
                 about = remark.about.removeprefix(f"class {names[-1]}: ") if names else remark.about
-                yield Ignored(carried.number, without_secrets(carried.text), place, about, effect)
+                yield IgnoredLine(carried.number, remove_secrets(carried.text), place, about, effect)
 
 
-def _without_command(reason: str) -> str:
+def _invalid_reason(reason: str) -> str:
     """Return why a line is invalid: its command, or a number in it."""
     value = reason.partition(" (")[2].removesuffix(")")
     return f"the command does not accept the value {value}" if value else "the model has no such command"
 
 
-def _ignored(configuration: Configuration) -> Iterator[Ignored]:
+def _find_ignored(configuration: Configuration) -> Iterator[IgnoredLine]:
     refused = {each.text for each in configuration.reading.unread}
     refused |= {each.text for each in configuration.reading.carried if any(one.undecided for one in each.remarks)}
     attached = {(each.interface, each.line) for each in configuration.attachments if not each.refused}
     for unread in configuration.reading.unread:
         if is_refusal(unread.reason) or any(unread.number == line for _, line in attached):
             continue
-        effect = _effect(unread)
+        effect = _possible_effect(unread)
         if effect:
             reason = unread.reason.removeprefix("% Not supported: ").removeprefix("% ")
             if reason.startswith("Invalid input"):
                 above = unread.place[-1] if unread.place else ""
                 below = above and any(each.startswith(above) for each in refused)
-                reason = f"it is below `{above}`, which is not read" if below else _without_command(reason)
-                if ATTACHING.fullmatch(unread.text):
+                reason = f"it is below `{above}`, which is not read" if below else _invalid_reason(reason)
+                if ATTACHMENT_LINE.fullmatch(unread.text):
                     reason = "its interface is not in the input"
-            yield Ignored(unread.number, without_secrets(unread.text), ", ".join(unread.place), reason, effect)
+            yield IgnoredLine(unread.number, remove_secrets(unread.text), ", ".join(unread.place), reason, effect)
 
 
-def _effect(unread: Unread) -> str:
+def _possible_effect(unread: UnreadLine) -> str:
     """Return the values that a line could change; empty if it is not a QoS line."""
     text = unread.text.removeprefix("no ")
-    if any(_OTHER_TYPE.search(each) for each in (text, *unread.place)):
+    if any(_OTHER_POLICY_TYPE.search(each) for each in (text, *unread.place)):
         return ""
-    within = bool(unread.place) and unread.place[0].startswith(_IN_POLICY)
+    within = bool(unread.place) and unread.place[0].startswith(_POLICY_MODE)
     if unread.place and not within and not unread.place[0].startswith(("interface", "map-class", "table-map")):
         return ""
     if (
@@ -120,5 +122,5 @@ def _effect(unread: Unread) -> str:
         r"description|set\b(?! +(?:ip|dscp|precedence|cos|qos-group))|drop|estimate|netflow", text
     ):
         return ""
-    found = next((effect for pattern, effect in _EFFECTS if re.match(pattern, text)), "")
+    found = next((effect for pattern, effect in _EFFECT_PATTERNS if re.match(pattern, text)), "")
     return found or ("the class" if within and not text.startswith("description") else "")

@@ -10,7 +10,7 @@ from qoslab.ios.model.policy import Criterion
 from qoslab.policy.pasted_configuration import Configuration
 
 
-def completed(configuration: Configuration) -> Device:
+def complete_device(configuration: Configuration) -> Device:
     """Return the device for matching, with interfaces that the text lacks, without missing class-maps, and with
     undecided criteria in place of access lists that are missing or incompletely read.
     """

@@ -81,7 +81,7 @@ def refuse_unmodelled_switch(text: str, source: str) -> None:
     """Raise UserError, with one sentence, for a Catalyst 9000, 3850, 3650, 4500 or another switch with IOS-XE."""
     name = _switch_model(text)
     if re.match(r"(?i)(?:ws-)?c?(?:9[2-6]|3650|3850|45|49)|cat(?:9|3k|4)", name) or _CATALYST_9000_LINES.search(text):
-        raise _refusal(name, source)
+        raise _system_refusal(name, source)
 
 
 def refuse_switch(text: str, source: str) -> None:
@@ -96,7 +96,7 @@ def refuse_switch(text: str, source: str) -> None:
             f"{source}: found the configuration of a Catalyst 3750 switch{called}, expected that of a router",
             hint="`qoslab policy` reads it; in an experiment write {platform: ios, model: 3750G}",
         )
-    raise _refusal(name, source)
+    raise _system_refusal(name, source)
 
 
 def _switch_model(text: str) -> str:
@@ -107,18 +107,18 @@ def _switch_model(text: str) -> str:
 
 def _is_switch(text: str) -> bool:
     """Return whether the ports of a configuration are those of a switch: many, or all of them switched."""
-    if _ONLY_SWITCHED.search(text) and not any(_ROUTED.search(each) for each in _ports(text)):
+    if _ONLY_SWITCHED.search(text) and not any(_ROUTED.search(each) for each in _physical_interfaces(text)):
         return True
     return bool(_SWITCH_LINES.search(text)) and len(_PORTS_OF_SWITCH.findall(text)) >= _FEWEST_SWITCH_PORTS
 
 
-def _ports(text: str) -> list[str]:
+def _physical_interfaces(text: str) -> list[str]:
     """Return the texts of the interfaces with a physical line."""
     blocks = re.split(r"(?m)^(?=interface )", text)
     return [each for each in blocks if re.match(r"interface (?:\w+Ethernet|\w+GigE|Serial|ATM|Cellular)", each)]
 
 
-def _refusal(name: str, source: str) -> UserError:
+def _system_refusal(name: str, source: str) -> UserError:
     called = f" ({name})" if name else ""
     return UserError(
         f"{source}: found the configuration of a Catalyst switch{called}, expected one of a router with IOS or IOS-XE",

@@ -10,11 +10,11 @@ import re
 from itertools import pairwise
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])")
-_MORE = re.compile(r"(?: |(?<![\w-]))(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
+_PAGER = re.compile(r"(?: |(?<![\w-]))(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
 """Pager; `-MORE-` within a name is none."""
 """Pager prompt; followed by nine blanks if the characters with which the terminal erased it are still there."""
 _PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}(?:\(([a-z][\w-]*)\))?[#>] ?")
-CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
+CONFIGURATION_PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
 """Prompt of configuration mode and command."""
 _LOG = re.compile(
     r"^(?:\d{6}: )?[*.]?(?:[A-Z][a-z]{2} +\d+ +)?[\d:.]* ?(?:[A-Z]+: )?%[A-Z0-9_]+(?:-[A-Z0-9_]+)*-[0-7]-\w+:"
@@ -53,21 +53,21 @@ _CIRCUIT = re.compile(r"^( *(?:no )?pvc) +[^/ ]+ +(?=\d+/\d+ *$)")
 
 def configuration_text(pasted: str) -> str:
     """Return the pasted configuration line by line; other lines are empty."""
-    return commands_in(without_banners(terminal_lines(pasted)))
+    return extract_commands(blank_banners(terminal_lines(pasted)))
 
 
-def commands_in(shown: list[str]) -> str:
+def extract_commands(shown: list[str]) -> str:
     """Return the configuration in the lines of a terminal, without banners."""
-    lines = [_spelled_out(_command(line)) for line in shown]
-    return "\n".join(_dedented(_joined(lines))) + "\n"
+    lines = [_expand_abbreviations(_strip_prompt(line)) for line in shown]
+    return "\n".join(_dedent(_join_wrapped_lines(lines))) + "\n"
 
 
 def terminal_lines(pasted: str) -> list[str]:
     """Return the lines that a terminal showed, with their prompts."""
     text = html.unescape(pasted) if "&nbsp;" in pasted else pasted
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r\r\n", "\n").translate(_TYPOGRAPHY)
-    lines = [_unmarked(line) for line in text.split("\n")]
-    return _without_numbers(_without_times(_without_quotes(lines)))
+    lines = [_strip_control_characters(line) for line in text.split("\n")]
+    return _strip_line_numbers(_strip_timestamps(_strip_quote_marks(lines)))
 
 
 def is_indented(text: str) -> bool:
@@ -77,16 +77,16 @@ def is_indented(text: str) -> bool:
     )
 
 
-def _unmarked(line: str) -> str:
+def _strip_control_characters(line: str) -> str:
     """Remove control characters of a terminal around the text of a line."""
     line = _ESCAPES.sub("", line).replace("\t", " ")
-    line = _MORE.sub("", _overwritten(line) if "\b" in line else line)
+    line = _PAGER.sub("", _apply_backspaces(line) if "\b" in line else line)
     # A carriage return inside a line: the terminal shows the last part.
     line = line.rstrip("\r").rpartition("\r")[2]
     return "".join(each for each in line if each.isprintable()).rstrip()
 
 
-def _overwritten(line: str) -> str:
+def _apply_backspaces(line: str) -> str:
     """Return a line as a terminal shows it after its backspaces."""
     shown: list[str] = []
     cursor = 0
@@ -99,21 +99,21 @@ def _overwritten(line: str) -> str:
     return "".join(shown)
 
 
-def _without_quotes(lines: list[str]) -> list[str]:
+def _strip_quote_marks(lines: list[str]) -> list[str]:
     """Remove the marks of a quoted mail, if every line has them."""
     while any(line.strip() for line in lines) and all(line.startswith(">") for line in lines if line.strip()):
         lines = [re.sub(r"^> ?", "", line) for line in lines]
     return lines
 
 
-def _without_times(lines: list[str]) -> list[str]:
+def _strip_timestamps(lines: list[str]) -> list[str]:
     """Remove the times that a terminal program writes before each line."""
     if any(line.strip() for line in lines) and all(_TIME.match(line) for line in lines if line.strip()):
         return [_TIME.sub("", line) for line in lines]
     return lines
 
 
-def _without_numbers(lines: list[str]) -> list[str]:
+def _strip_line_numbers(lines: list[str]) -> list[str]:
     """Remove line numbers, if every line has a higher one than the line before."""
     written = [line for line in lines if line.strip()]
     found = [_NUMBERED.match(line) for line in written]
@@ -123,7 +123,7 @@ def _without_numbers(lines: list[str]) -> list[str]:
     return [each[2] if (each := _NUMBERED.match(line)) else line for line in lines]
 
 
-def without_banners(lines: list[str]) -> list[str]:
+def blank_banners(lines: list[str]) -> list[str]:
     """Empty the texts of banners, menus and macros, whose lines may look like commands."""
     made = list(lines)
     for index, line in enumerate(lines):
@@ -140,11 +140,11 @@ def without_banners(lines: list[str]) -> list[str]:
     return made
 
 
-def _command(line: str) -> str:
+def _strip_prompt(line: str) -> str:
     """Return the command of a line without its prompt; empty for a message or a command of EXEC mode."""
     if _LOG.match(line) or _ANSWERS.match(line) or _FENCE.match(line):
         return ""
-    if (configuring := CONFIGURING.match(line)) is not None:
+    if (configuring := CONFIGURATION_PROMPT.match(line)) is not None:
         return "" if configuring[1].startswith("do ") else configuring[1].strip()
     if (prompt := _PROMPT.match(line)) is not None:
         rest = line[prompt.end() :].strip()
@@ -152,7 +152,7 @@ def _command(line: str) -> str:
     return "" if _EXEC.match(line) and re.match(r"sh|conf|ter|wr", line) else line
 
 
-def _spelled_out(line: str) -> str:
+def _expand_abbreviations(line: str) -> str:
     """Return a line with the most common abbreviations expanded: `int gi0/0`, `service-policy out NAME`; a circuit
     loses its name, as in `pvc NAME 8/35`.
     """
@@ -160,7 +160,7 @@ def _spelled_out(line: str) -> str:
     return _DIRECTION.sub(lambda found: f"{found[1]}service-policy {found[2]}put ", line)
 
 
-def _joined(lines: list[str]) -> list[str]:
+def _join_wrapped_lines(lines: list[str]) -> list[str]:
     """Join lines that a terminal wrapped: full lines whose next line is not a command, and no line is longer."""
     made = list(lines)
     longest = max(map(len, lines), default=0)
@@ -176,7 +176,7 @@ def _joined(lines: list[str]) -> list[str]:
     return made
 
 
-def _dedented(lines: list[str]) -> list[str]:
+def _dedent(lines: list[str]) -> list[str]:
     """Remove the blanks that all lines begin with."""
     depths = [len(line) - len(line.lstrip()) for line in lines if line.strip() and not line.lstrip().startswith("!")]
     least = min(depths, default=0)

@@ -9,24 +9,24 @@ from functools import cached_property
 
 from qoslab.errors import UserError
 from qoslab.ios.cli.session import INERT, Position
-from qoslab.ios.commands.interface import names_in_range
+from qoslab.ios.commands.interface import interfaces_in_range
 from qoslab.ios.device_config.running_config_parser import (
-    Reading,
-    Unread,
-    generations_of,
-    hardware_of,
+    ConfigurationReading,
+    UnreadLine,
+    described_hardware,
+    possible_generations,
     read_onto,
     read_typed,
 )
 from qoslab.ios.model.device import Device, Family, HostInterface, Interface
-from qoslab.ios.model.generations import generations_with
+from qoslab.ios.model.generations import generations_with_capability
 from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.generation import Generation
 from qoslab.policy.composed_rates import bandwidth_kbps, composed_rate, speed_kbps
 from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
-from qoslab.policy.pasted import commands_in, is_indented, terminal_lines, without_banners
+from qoslab.policy.pasted import blank_banners, extract_commands, is_indented, terminal_lines
 
 _PORT = re.compile(r"(?im)^ *(?:interface|match +(?:not +)?input-interface) +([a-z-]+ ?\d[\d/]*)")
 """Ports, also those that the input only refers to."""
@@ -37,14 +37,14 @@ _NESTED = re.compile(r"(?im)^ *match +(?:not +)?class-map +(\S+)")
 _POLICY = re.compile(r"(?im)^ *policy-map +(?!type\b)(\S+) *$")
 _CHILD = re.compile(r"(?im)^ *service-policy +(?!(?:in|out)(?:put)? |type )(\S+) *$")
 _ATTACHED = re.compile(r"(?im)^ *service-policy +(?:input|output) +(\S+) *$")
-ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
+ATTACHMENT_LINE = re.compile(r"service-policy (input|output) (\S+)")
 """Line that attaches a policy-map to an interface."""
-_SPOKES = re.compile(r"(?:ip )?nhrp map group (\S+) service-policy (output) (\S+)")
+_TUNNEL_GROUPS = re.compile(r"(?:ip )?nhrp map group (\S+) service-policy (output) (\S+)")
 """Policy for each spoke of a group of a DMVPN hub."""
 _ELSEWHERE = re.compile(r"(?:^| )service-policy (input|output) (\S+)$")
 _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
 """Static routes: frequent in large configurations, and never a part of a policy."""
-_INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
+_INNER_VLAN = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
 """Commands that are only valid below other commands."""
 _TAGS = re.compile(r"(?i)encapsulation dot1q (\d+)( second-dot1q | native)?")
 _XE = re.compile(
@@ -99,7 +99,7 @@ class Attachment:
 
 
 @dataclass
-class Lines:
+class ConfigurationLines:
     """Lines of the input by the line above them."""
 
     heads: list[str] = field(default_factory=list)
@@ -110,7 +110,7 @@ class Lines:
 class Configuration:
     """Parsed input, which does not change after reading. Equal only to itself."""
 
-    reading: Reading
+    reading: ConfigurationReading
     release: str = ""
     """Release in the `version` line; empty without one."""
     missing_classes: frozenset[str] = frozenset()
@@ -124,7 +124,7 @@ class Configuration:
         return self.reading.device
 
     @cached_property
-    def lines(self) -> Lines:
+    def lines(self) -> ConfigurationLines:
         """Lines of interfaces, and all stored and unread lines, by the line above them."""
         rows: list[tuple[int, str, str]] = []
         for carried in self.reading.carried:
@@ -134,7 +134,7 @@ class Configuration:
             elif carried.position.mode == "interface":
                 rows.append((carried.number, f"interface {names[0]}", carried.text))
         rows += [(each.number, each.place[0] if each.place else "", each.text) for each in self.reading.unread]
-        found = Lines()
+        found = ConfigurationLines()
         for _, place, text in sorted(rows):
             if not place or place == text:
                 found.heads.append(text)
@@ -196,8 +196,8 @@ def read_configuration(
 
     Without `policy_needed` a configuration may lack policy-maps.
     """
-    shown = without_banners(terminal_lines(pasted))
-    text = _without_shown_policies(commands_in(shown))
+    shown = blank_banners(terminal_lines(pasted))
+    text = _blank_shown_policies(extract_commands(shown))
     if not routes:
         text = _WITHOUT_QOS.sub("", text)
     _refuse_others("\n".join(shown), text, source, policy_needed=policy_needed)
@@ -213,30 +213,32 @@ def read_configuration(
             hint="leave out --model, or give the model of a router",
         )
     family = family or ("switch" if switch else "router")
-    later = tuple(generations_with("remaining-wide"))
+    later = tuple(generations_with_capability("remaining-wide"))
     released = re.search(r"(?m)^version", text) is not None
     newer = _XE.search(text) or (not released and family == "router" and _XE_PORTS.search(text))
-    generations = (generation,) if generation else later if newer else generations_of(text)
+    generations = (generation,) if generation else later if newer else possible_generations(text)
     if family == "switch":
         generations = generations[:1]
     elif len(generations) > 1 and not released:
         # Without a release: HQF, unless another generation recognises more lines.
         generations = (*generations[::-1], *later)
     indented = is_indented(text)
-    best = _read(text, family, generations[0], indented=indented)
+    best = _read_with_hardware(text, family, generations[0], indented=indented)
     for each in generations[1:]:
-        if _unknown(best) == 0:
+        if _count_unknown_lines(best) == 0:
             break
-        best = min(best, _read(text, family, each, indented=indented), key=_unknown)
-    if indented and any(not each.place and _INNER.match(each.text) for each in best.reading.unread):
+        best = min(best, _read_with_hardware(text, family, each, indented=indented), key=_count_unknown_lines)
+    if indented and any(not each.place and _INNER_VLAN.match(each.text) for each in best.reading.unread):
         # Some of the indentation is lost: the order of the commands may be more reliable.
-        best = min(best, _read(text, family, best.device.generation, indented=False), key=_unknown)
+        best = min(
+            best, _read_with_hardware(text, family, best.device.generation, indented=False), key=_count_unknown_lines
+        )
     best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
-    best.attachments = list(_attachments(best))
+    best.attachments = list(_read_attachments(best))
     return best
 
 
-def _without_shown_policies(text: str) -> str:
+def _blank_shown_policies(text: str) -> str:
     """Empty the lines of `show policy-map interface` in a paste that also has a policy-map."""
     if not _SHOWN.search(text) or not _POLICY.search(text):
         return text
@@ -257,7 +259,7 @@ def _without_shown_policies(text: str) -> str:
     return "\n".join(lines)
 
 
-def _unknown(configuration: Configuration) -> int:
+def _count_unknown_lines(configuration: Configuration) -> int:
     """Return the number of lines that the release does not have. Lines that it has but refuses are not counted."""
     return sum(not is_refusal(each.reason) for each in configuration.reading.unread)
 
@@ -285,11 +287,11 @@ def _refuse_others(shown: str, text: str, source: str, *, policy_needed: bool) -
         raise UserError(f"{source}: found {found}, {_EXPECTED}", hint="paste the output of `show running-config`")
 
 
-def _read(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
-    hardware = hardware_of(text, family, generation)
+def _read_with_hardware(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
+    hardware = described_hardware(text, family, generation)
     # Interfaces whose kind has no rate (Tunnel, Port-channel) count as unknown.
     named = [interface_name(port) for port in _PORT.findall(text)]
-    named += [name for each in _RANGE.findall(text) for name in names_in_range(each)]
+    named += [name for each in _RANGE.findall(text) for name in interfaces_in_range(each)]
     ports = (name for name in named if name and interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
     device = Device(replace(hardware, interfaces=tuple(dict.fromkeys(ports))))
     headers = {name: match for match, name in _HEADER.findall(text)}
@@ -300,15 +302,15 @@ def _read(text: str, family: Family, generation: Generation, *, indented: bool) 
     policies = {*_POLICY.findall(text), *_CHILD.findall(text), *_ATTACHED.findall(text)}
     for name in sorted(policies):
         device.policy_maps[name] = PolicyMap(name)
-    reading = Reading(device)
+    reading = ConfigurationReading(device)
     if indented:
         reading = read_onto(device, text)
     else:
         read_typed(reading, text)
-    return _without_placeholders(Configuration(reading))
+    return _drop_placeholders(Configuration(reading))
 
 
-def _without_placeholders(configuration: Configuration) -> Configuration:
+def _drop_placeholders(configuration: Configuration) -> Configuration:
     """Remove class-maps and policy-maps that are only referred to; a class keeps an empty class-map."""
     device = configuration.device
     defined = {each.position for each in configuration.reading.carried}
@@ -318,7 +320,7 @@ def _without_placeholders(configuration: Configuration) -> Configuration:
     attached = {each.service_policy_input for each in device.interfaces.values()}
     attached |= {each.service_policy_output for each in device.interfaces.values()}
     attached |= {each.service_policy_input for each in device.host_interfaces.values()}
-    children = _children(device)
+    children = _child_policies(device)
     used = {each.name for policy in device.policy_maps.values() for each in policy.classes}
     used |= {each.name or "" for one in device.class_maps.values() for each in one.criteria if each.type == "class_map"}
     maps = {name for name in device.class_maps if Position("class-map", (name,)) in defined}
@@ -328,16 +330,16 @@ def _without_placeholders(configuration: Configuration) -> Configuration:
     return configuration
 
 
-def outermost(device: Device) -> list[str]:
+def outermost_policies(device: Device) -> list[str]:
     """Return the policy-maps that are not a child of another one."""
-    return [name for name in device.policy_maps if name not in _children(device)]
+    return [name for name in device.policy_maps if name not in _child_policies(device)]
 
 
-def _children(device: Device) -> set[str | None]:
+def _child_policies(device: Device) -> set[str | None]:
     return {each.service_policy for one in device.policy_maps.values() for each in one.classes}
 
 
-def _attachments(configuration: Configuration) -> Iterator[Attachment]:
+def _read_attachments(configuration: Configuration) -> Iterator[Attachment]:
     device = configuration.device
     of_device: list[Interface | HostInterface] = [*device.interfaces.values(), *device.host_interfaces.values()]
     for interface in of_device:
@@ -346,14 +348,14 @@ def _attachments(configuration: Configuration) -> Iterator[Attachment]:
             if policy is not None:
                 line = configuration.interface_line(interface.name, f"service-policy {direction}")
                 yield Attachment(interface.name, direction, policy, line)
-    yield from _on_virtual_interfaces(configuration)
+    yield from _virtual_interface_policies(configuration)
     for unread in configuration.reading.unread:
-        found = ATTACHING.fullmatch(unread.text)
+        found = ATTACHMENT_LINE.fullmatch(unread.text)
         if found is not None and unread.place and unread.place[0].startswith("interface "):
-            yield _refused(unread, found[1], found[2], configuration.reading.unread)
+            yield _refused_attachment(unread, found[1], found[2], configuration.reading.unread)
 
 
-def below_shaped_ports(configuration: Configuration) -> list[Attachment]:
+def policies_below_shaped_ports(configuration: Configuration) -> list[Attachment]:
     """Return the accepted policies of subinterfaces whose port has a shaper, which the model does not combine."""
     interfaces = configuration.device.interfaces
     return [
@@ -364,7 +366,7 @@ def below_shaped_ports(configuration: Configuration) -> list[Attachment]:
     ]
 
 
-def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]:
+def _virtual_interface_policies(configuration: Configuration) -> Iterator[Attachment]:
     """Yield the policies of interfaces that are stored only as text."""
     below = [
         (each.position.names[0].removeprefix("interface "), each)
@@ -373,9 +375,9 @@ def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]
     ]
     for name, carried in below:
         interface = name.partition(" type ")[0]
-        if (spokes := _SPOKES.fullmatch(carried.text)) is not None:
+        if (spokes := _TUNNEL_GROUPS.fullmatch(carried.text)) is not None:
             yield Attachment(interface, spokes[2], spokes[3], carried.number, part=f"group {spokes[1]}")
-        found = ATTACHING.fullmatch(carried.text)
+        found = ATTACHMENT_LINE.fullmatch(carried.text)
         if found is not None:
             typed = bandwidth_kbps(each.text for other, each in below if other == name)
             rate = composed_rate(configuration.lines.below, interface) if typed is None else (typed, "bandwidth")
@@ -383,7 +385,7 @@ def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]
             yield Attachment(interface, found[1], found[2], carried.number, "", kbps, source)
 
 
-def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) -> Attachment:
+def _refused_attachment(unread: UnreadLine, direction: str, policy: str, others: list[UnreadLine]) -> Attachment:
     """Return an attachment that the router refuses, or whose interface or part of an interface is not modelled."""
     interface = unread.place[0].removeprefix("interface ")
     bandwidth = bandwidth_kbps(each.text for each in others if each.place[:1] == unread.place[:1])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 UNITS = ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"))
-_CLOSE = 1e-9
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Rate:
     @property
     def known(self) -> bool:
         """True if the rate does not depend on the line."""
-        return abs(self.line) < _CLOSE
+        return abs(self.line) < _TOLERANCE
 
     def __add__(self, other: Rate) -> Rate:
         return Rate(self.bps + other.bps, self.line + other.line)
@@ -36,7 +36,7 @@ class Rate:
         """Return the ratio of this rate to another; None if it depends on the line."""
         if self.known and whole.known:
             return self.bps / whole.bps if whole.bps > 0 else None
-        if abs(self.bps) < _CLOSE and abs(whole.bps) < _CLOSE and whole.line > 0:
+        if abs(self.bps) < _TOLERANCE and abs(whole.bps) < _TOLERANCE and whole.line > 0:
             return self.line / whole.line
         return 1.0 if self == whole else None
 
@@ -44,15 +44,15 @@ class Rate:
         """Return the lower of two rates; None if that depends on the line."""
         if self.known and other.known:
             return min(self, other, key=lambda each: each.bps)
-        if abs(self.bps) < _CLOSE and abs(other.bps) < _CLOSE:
+        if abs(self.bps) < _TOLERANCE and abs(other.bps) < _TOLERANCE:
             return min(self, other, key=lambda each: each.line)
         return None
 
     def __str__(self) -> str:
         if self.known:
             return bps_text(self.bps)
-        part = f"{number(self.line * 100)} % of line"
-        if abs(self.line - 1) < _CLOSE:
+        part = f"{format_number(self.line * 100)} % of line"
+        if abs(self.line - 1) < _TOLERANCE:
             part = "line"
         if abs(self.bps) < 1:
             return part
@@ -63,18 +63,18 @@ def bps_text(bps: float) -> str:
     """Return a number of b/s with at most four significant digits, such as 1.544 Mb/s."""
     for size, unit in UNITS:
         if bps >= size:
-            return f"{number(bps / size)} {unit}"
-    return f"{number(bps)} b/s"
+            return f"{format_number(bps / size)} {unit}"
+    return f"{format_number(bps)} b/s"
 
 
-def number(value: float, digits: int = 4) -> str:
+def format_number(value: float, digits: int = 4) -> str:
     """Return a number with at most `digits` significant digits, never in scientific notation."""
     if abs(value) >= 10**digits:
         return f"{value:.0f}"
     return f"{float(f'{value:.{digits}g}'):f}".rstrip("0").rstrip(".")
 
 
-def listed(names: Sequence[str], most: int = 3) -> str:
+def format_list(names: Sequence[str], most: int = 3) -> str:
     """Return the names as a list, truncated after `most` names."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

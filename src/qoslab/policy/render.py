@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from qoslab.ios.model.policy import CLASS_DEFAULT
-from qoslab.policy.answer import Answer
+from qoslab.policy.answer import PolicyAnswer
 from qoslab.policy.effective import ClassValues, PoliceValues, PolicyValues, QueueValues, RedValues, ShapeValues
 from qoslab.policy.findings import PolicyFinding
-from qoslab.policy.ignored import Ignored
-from qoslab.policy.rate import listed, number
+from qoslab.policy.ignored import IgnoredLine
+from qoslab.policy.rate import format_list, format_number
 
 WIDTH = 80
 NAME = 24
@@ -26,34 +26,34 @@ LEGEND = {
 }
 
 
-def answer_text(answer: Answer) -> str:
+def answer_text(answer: PolicyAnswer) -> str:
     """Return the whole answer as text."""
-    parts = ["\n".join(_wrapped(line) for line in answer.notes)] if answer.notes else []
-    parts += [_policy_text(each) for each in _grouped(answer.policies)]
-    legend = _legend("\n".join(parts))
+    parts = ["\n".join(_wrap_text(line) for line in answer.notes)] if answer.notes else []
+    parts += [_policy_text(each) for each in _group_policies(answer.policies)]
+    legend = _legend_lines("\n".join(parts))
     if legend:
         parts.append(legend)
     if answer.ports:
-        parts.append("\n".join(["Ports", *(_wrapped(f"  {line}", "      ") for line in answer.ports)]))
+        parts.append("\n".join(["Ports", *(_wrap_text(f"  {line}", "      ") for line in answer.ports)]))
     parts.append(_findings_text(answer.findings))
     if answer.ignored:
         parts.append(_ignored_text(answer.ignored))
     return "\n\n".join(parts) + "\n"
 
 
-def _grouped(policies: Sequence[PolicyValues]) -> list[PolicyValues]:
+def _group_policies(policies: Sequence[PolicyValues]) -> list[PolicyValues]:
     """Return each policy once, with the interfaces of equal policies joined."""
     groups: dict[PolicyValues, list[str]] = {}
     for each in policies:
         groups.setdefault(replace(each, interface="", number=0), []).append(each.interface)
-    return [replace(each, interface=listed(names)) for each, names in groups.items()]
+    return [replace(each, interface=format_list(names)) for each, names in groups.items()]
 
 
-def _wrapped(text: str, indent: str = "  ") -> str:
+def _wrap_text(text: str, indent: str = "  ") -> str:
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _legend(text: str) -> str:
+def _legend_lines(text: str) -> str:
     body = [line for line in text.splitlines() if line.startswith("  ")]
     marks = "".join(each for each in LEGEND if any(each in line for line in body))
     lines = [LEGEND[each] for each in marks]
@@ -66,14 +66,14 @@ def _policy_text(policy: PolicyValues) -> str:
     where = f"{policy.interface} {policy.direction}" if policy.interface else f"Not attached ({policy.direction})"
     if policy.place:
         where = f"{policy.place} {policy.direction} (not modelled)"
-    lines = [_wrapped(f"{where}: policy-map {policy.policy}")]
+    lines = [_wrap_text(f"{where}: policy-map {policy.policy}")]
     if policy.refused:
-        lines.append(_wrapped(f"  refused by these rules: {policy.refused.removeprefix('% ')}"))
-    lines.append(_wrapped(f"  {_line_text(policy)}", "  "))
-    lines += [_wrapped(f"  tunnel: {each}", "    ") for each in policy.tunnel_notes]
+        lines.append(_wrap_text(f"  refused by these rules: {policy.refused.removeprefix('% ')}"))
+    lines.append(_wrap_text(f"  {_line_text(policy)}", "  "))
+    lines += [_wrap_text(f"  tunnel: {each}", "    ") for each in policy.tunnel_notes]
     if policy.queues:
-        lines += ["", *_table(policy)]
-    details = [line for each in policy.classes for line in _details(policy, each)]
+        lines += ["", *_class_table(policy)]
+    details = [line for each in policy.classes for line in _class_details(policy, each)]
     if details:
         lines += ["", *details]
     return "\n".join(lines)
@@ -93,8 +93,8 @@ def _line_text(policy: PolicyValues) -> str:
     return f"{line}; rates count IP packets + {policy.header_bytes} bytes of layer 2, no FCS"
 
 
-def _table(policy: PolicyValues) -> list[str]:
-    rows = [HEAD, *(_row(each) for each in policy.classes)]
+def _class_table(policy: PolicyValues) -> list[str]:
+    rows = [HEAD, *(_class_row(each) for each in policy.classes)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     made = []
     for row in rows:
@@ -103,7 +103,7 @@ def _table(policy: PolicyValues) -> list[str]:
     return made
 
 
-def _row(each: ClassValues) -> tuple[str, ...]:
+def _class_row(each: ClassValues) -> tuple[str, ...]:
     name = "  " * (len(each.path) - 1) + each.name
     name = name if len(name) <= NAME else name[: NAME - 1] + "…"
     busy = "-"
@@ -113,18 +113,18 @@ def _row(each: ClassValues) -> tuple[str, ...]:
         busy = str(each.busy) + ("~" if each.estimate else "")
     elif each.priority:
         busy = "no limit"
-    wait = "-" if each.wait_ms is None else _ms(each.wait_ms) + (UNCONFIRMED if each.wait_unconfirmed else "")
+    wait = "-" if each.wait_ms is None else _format_ms(each.wait_ms) + (UNCONFIRMED if each.wait_unconfirmed else "")
     return (
         name,
         "-" if each.guaranteed is None else str(each.guaranteed),
         "line" if each.maximum is None else str(each.maximum),
         busy,
-        _queue_short(each.queue),
+        _short_queue_text(each.queue),
         wait,
     )
 
 
-def _queue_short(queue: QueueValues | None) -> str:
+def _short_queue_text(queue: QueueValues | None) -> str:
     if queue is None:
         return "-"
     marks = (DEFAULT if queue.default else "") + (UNCONFIRMED if queue.unconfirmed else "")
@@ -135,23 +135,23 @@ def _queue_short(queue: QueueValues | None) -> str:
     return f"{queue.given_ms} ms{marks}"
 
 
-def _ms(value: float) -> str:
-    return f"{number(value, 3)} ms" if value < 1000 else f"{number(value / 1000, 3)} s"
+def _format_ms(value: float) -> str:
+    return f"{format_number(value, 3)} ms" if value < 1000 else f"{format_number(value / 1000, 3)} s"
 
 
-def _details(policy: PolicyValues, each: ClassValues) -> Iterator[str]:
+def _class_details(policy: PolicyValues, each: ClassValues) -> Iterator[str]:
     """Yield the lines of a class below the table."""
     lines = []
     if each.priority is not None:
         lines.append(f"priority: level {each.priority}")
     if each.police is not None:
-        lines += _police(each.police)
+        lines += _police_text(each.police)
     if each.shape is not None:
-        lines.append(_shape(each.shape))
+        lines.append(_shape_text(each.shape))
     if each.queue is not None and each.queue.bytes is not None:
         lines.append(_queue(each))
     if each.red is not None:
-        lines += _red(each.red)
+        lines += _red_text(each.red)
     if each.marks:
         lines.append(f"marking: {', '.join(each.marks)}")
     if each.trust:
@@ -169,15 +169,15 @@ def _details(policy: PolicyValues, each: ClassValues) -> Iterator[str]:
         yield textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 
 
-def _police(police: PoliceValues) -> list[str]:
+def _police_text(police: PoliceValues) -> list[str]:
     mark = DEFAULT if police.default_burst else ""
     name = "police" if police.aggregate is None else f"aggregate policer {police.aggregate}"
     parts = [f"{name}: CIR {police.cir}"]
     if police.bc_bytes is None:
         parts.append("Bc depends on the line")
     else:
-        times = [f"{_ms(police.bc_ms)} at CIR"] if police.bc_ms is not None else []
-        times += [f"{_ms(police.line_ms)} at line rate"] if police.line_ms is not None else []
+        times = [f"{_format_ms(police.bc_ms)} at CIR"] if police.bc_ms is not None else []
+        times += [f"{_format_ms(police.line_ms)} at line rate"] if police.line_ms is not None else []
         parts.append(
             f"Bc {police.bc_bytes} bytes{mark} ({', '.join(times)})" if times else f"Bc {police.bc_bytes} bytes{mark}"
         )
@@ -190,7 +190,7 @@ def _police(police: PoliceValues) -> list[str]:
     return [", ".join(parts), ", ".join(actions)]
 
 
-def _shape(shape: ShapeValues) -> str:
+def _shape_text(shape: ShapeValues) -> str:
     parts = [f"shape {shape.mode}: {shape.rate}"]
     if shape.target not in (None, shape.rate):
         parts.append(f"up to {shape.target} by Bc + Be")
@@ -201,7 +201,7 @@ def _shape(shape: ShapeValues) -> str:
     if shape.spaced:
         # Remembered [R]: the scheduler gives each packet its time.
         return f"{', '.join([*parts, *bursts])}; packets are spaced{UNCONFIRMED}, the bursts have no effect"
-    return ", ".join([*parts, *bursts, f"Tc {_ms(shape.tc_ms)}"])
+    return ", ".join([*parts, *bursts, f"Tc {_format_ms(shape.tc_ms)}"])
 
 
 def _queue(each: ClassValues) -> str:
@@ -215,7 +215,7 @@ def _queue(each: ClassValues) -> str:
     )
     text = f"queue: {queue.discipline}, {size}"
     if queue.ms is not None:
-        text += f" = {_ms(queue.ms)} at {each.busy if not each.priority else 'the rate of the line or shaper'}"
+        text += f" = {_format_ms(queue.ms)} at {each.busy if not each.priority else 'the rate of the line or shaper'}"
     if queue.flows is not None:
         text += f"; {queue.flows} flow queues"
     if queue.per_flow_packets is not None:
@@ -223,7 +223,7 @@ def _queue(each: ClassValues) -> str:
     return text
 
 
-def _red(red: RedValues) -> list[str]:
+def _red_text(red: RedValues) -> list[str]:
     mark = UNCONFIRMED if red.unconfirmed else ""
     groups: dict[str, list[str]] = {}
     denominators = {row.denominator for row in red.rows}
@@ -248,16 +248,16 @@ def _findings_text(findings: Sequence[PolicyFinding]) -> str:
     for each in findings:
         place = f" line {each.line}:" if each.line else ""
         text = f"  {each.severity}:{place} {each.message} [{each.source}]"
-        lines.append(_wrapped(text, "      "))
+        lines.append(_wrap_text(text, "      "))
     return "\n".join(lines)
 
 
-def _ignored_text(ignored: Sequence[Ignored]) -> str:
+def _ignored_text(ignored: Sequence[IgnoredLine]) -> str:
     lines = ["QoS lines that were not read or are undecided, and their possible effect"]
     for each in ignored:
         place = f" ({each.place})" if each.place else ""
         lines.append(
-            _wrapped(
+            _wrap_text(
                 f"  line {each.line}: {each.text}{place}: {each.reason}; could change {each.could_change}", "      "
             )
         )

@@ -15,12 +15,12 @@ from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
 from qoslab.model.generation import Generation
 from qoslab.policy.rate import Rate
 
-LEAST_PART = (100 - engine_defaults.HQF_RESERVABLE_PERCENT) / 100
+MIN_SHARE = (100 - engine_defaults.HQF_RESERVABLE_PERCENT) / 100
 """Share of the rate that HQF leaves to classes without bandwidth."""
 
 
 @dataclass(frozen=True)
-class Level:
+class PolicyLevel:
     """The classes of one policy-map that have queues, and the rates to divide among them."""
 
     generation: Generation
@@ -53,7 +53,7 @@ def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> R
     return cap if own is None else own if cap is None else own.least(cap) or own
 
 
-def busy_rates(level: Level) -> dict[str, Rate | None]:
+def busy_rates(level: PolicyLevel) -> dict[str, Rate | None]:
     """Return the rate of each class when all are busy; None if it depends on the line or has no limit."""
     priority = {each.name: priority_limit(each, level.base, level.caps) for each in level.classes if each.priority}
     taken = sum((each for each in priority.values() if each), Rate())
@@ -65,13 +65,15 @@ def busy_rates(level: Level) -> dict[str, Rate | None]:
     reserved = sum((reserved_rate(each, level.base) or Rate() for each in level.classes if each.priority), Rate())
     qos = GENERATIONS[level.generation]
     if qos.minimum_and_excess:
-        return priority | _excess(others, level, left)
+        return priority | _excess_rates(others, level, left)
     separate = qos.separate_queues
-    weights = _separate(others, level.base, reserved) if separate else _conversations(others, level, reserved)
-    return priority | _divided(left, weights, level.caps)
+    weights = (
+        _queue_weights(others, level.base, reserved) if separate else _conversation_weights(others, level, reserved)
+    )
+    return priority | _divide_rate(left, weights, level.caps)
 
 
-def _excess(classes: Sequence[PolicyClass], level: Level, left: Rate) -> dict[str, Rate | None]:
+def _excess_rates(classes: Sequence[PolicyClass], level: PolicyLevel, left: Rate) -> dict[str, Rate | None]:
     """Return the rates of IOS-XE: the minimum of each class, and a share of the remaining rate."""
     minimums = {each.name: reserved_rate(each, level.base) or Rate() for each in classes}
     for name, cap in level.caps.items():
@@ -81,10 +83,10 @@ def _excess(classes: Sequence[PolicyClass], level: Level, left: Rate) -> dict[st
     rest = left - reserved
     if rest.known and rest.bps < 0:
         # Priority uses some of the reserved rate: the minimums share the rest.
-        return _divided(left, minimums, level.caps)
+        return _divide_rate(left, minimums, level.caps)
     weights = _excess_weights(classes)
     above = {name: cap - minimums[name] for name, cap in level.caps.items() if name in minimums}
-    shares = _divided(rest, weights, above)
+    shares = _divide_rate(rest, weights, above)
     return {name: None if share is None else minimums[name] + share for name, share in shares.items()}
 
 
@@ -101,7 +103,7 @@ def _excess_weights(classes: Sequence[PolicyClass]) -> dict[str, Rate]:
     return weights
 
 
-def _separate(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dict[str, Rate]:
+def _queue_weights(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dict[str, Rate]:
     """Return the weights of separate queues: the configured bandwidth; classes without it share the rest equally."""
     bandwidths = {each.name: each.bandwidth for each in classes}
     without = max(sum(each is None for each in bandwidths.values()), 1)
@@ -113,7 +115,7 @@ def _separate(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dic
         other = Rate(max(100 - remaining, 1) / without)
     else:
         reserved = sum((reserved_rate(each, base) or Rate() for each in classes), Rate())
-        rest, least = base - reserved - priority, base.times(LEAST_PART)
+        rest, least = base - reserved - priority, base.times(MIN_SHARE)
         enough = rest.bps >= least.bps if rest.known and least.known else rest.line >= least.line
         other = (rest if enough else least).times(1 / without)
     weights = {}
@@ -128,7 +130,7 @@ def _separate(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dic
     return weights
 
 
-def _conversations(classes: Sequence[PolicyClass], level: Level, priority: Rate) -> dict[str, Rate]:
+def _conversation_weights(classes: Sequence[PolicyClass], level: PolicyLevel, priority: Rate) -> dict[str, Rate]:
     """Return the weights of conversations: of a class, its bandwidth; of class-default, one flow of precedence 0."""
     left = level.base.times(level.reservable) - priority
     default = next((each for each in level.classes if each.name == CLASS_DEFAULT), None)
@@ -147,13 +149,13 @@ def _conversations(classes: Sequence[PolicyClass], level: Level, priority: Rate)
     return weights
 
 
-def _divided(left: Rate, weights: Mapping[str, Rate], caps: Mapping[str, Rate]) -> dict[str, Rate | None]:
+def _divide_rate(left: Rate, weights: Mapping[str, Rate], caps: Mapping[str, Rate]) -> dict[str, Rate | None]:
     """Divide a rate by weights; other classes get the part that exceeds a class's cap."""
     shares: dict[str, Rate | None] = {}
     open_ones = dict(weights)
     while open_ones:
         total = sum(open_ones.values(), Rate())
-        tried = {name: _share(left, weight, total) for name, weight in open_ones.items()}
+        tried = {name: _weighted_share(left, weight, total) for name, weight in open_ones.items()}
         capped = [name for name, share in tried.items() if share and name in caps and share.least(caps[name]) != share]
         if not capped:
             return shares | tried
@@ -164,7 +166,7 @@ def _divided(left: Rate, weights: Mapping[str, Rate], caps: Mapping[str, Rate]) 
     return shares
 
 
-def _share(left: Rate, weight: Rate, total: Rate) -> Rate | None:
+def _weighted_share(left: Rate, weight: Rate, total: Rate) -> Rate | None:
     ratio = weight.ratio(total)
     if ratio is not None:
         return left.times(ratio)

@@ -16,8 +16,8 @@ from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.ios.rules import descendants
-from qoslab.policy.pasted_configuration import Attachment, Configuration, Lines
-from qoslab.policy.rate import Rate, listed
+from qoslab.policy.pasted_configuration import Attachment, Configuration, ConfigurationLines
+from qoslab.policy.rate import Rate, format_list
 
 TUNNEL_BYTES_ARE_COUNTED = True
 """[I] Queues, shapers and policers of a tunnel interface count packets as they leave: with the headers of the tunnel
@@ -68,9 +68,11 @@ _HEADER_CHECKS = {
     "ah-sha384-hmac": 24,
     "ah-sha512-hmac": 32,
 }
-_SET = re.compile(r"crypto ipsec transform-set (\S+) (.+)")
-_MAP = re.compile(r"crypto (?:map|dynamic-map) (\S+) (\d+)(?: ipsec-isakmp(?: dynamic (\S+).*)?| ipsec-manual)?$")
-_ON_PORT = re.compile(r"crypto map (\S+)")
+_TRANSFORM_SET = re.compile(r"crypto ipsec transform-set (\S+) (.+)")
+_CRYPTO_MAP = re.compile(
+    r"crypto (?:map|dynamic-map) (\S+) (\d+)(?: ipsec-isakmp(?: dynamic (\S+).*)?| ipsec-manual)?$"
+)
+_PORT_CRYPTO_MAP = re.compile(r"crypto map (\S+)")
 _PROFILE = re.compile(r"crypto ipsec profile (\S+)")
 _SERVER = re.compile(r"nhrp nhs .* nbma (\S+)")
 _NOT_SHARED = re.compile(r"ip nat outside|ip nat enable")
@@ -208,7 +210,7 @@ class Encapsulation:
 
 
 @lru_cache(maxsize=4)
-def tunnels_of(configuration: Configuration) -> tuple[Tunnel, ...]:
+def find_tunnels(configuration: Configuration) -> tuple[Tunnel, ...]:
     """Return the tunnels that are not shut down, and the crypto maps of ports."""
     lines = configuration.lines
     sets = dict(_transform_sets(lines))
@@ -218,14 +220,14 @@ def tunnels_of(configuration: Configuration) -> tuple[Tunnel, ...]:
         bare = head.removeprefix("interface ").partition(" type ")[0]
         name = interface_name(bare) or bare if head.startswith("interface ") else ""
         if name.startswith(TUNNELS) and "shutdown" not in below and (name.startswith("Tunnel") or _has_source(below)):
-            made.append(_tunnel(configuration, name, below, (sets, profiles)))
+            made.append(_read_tunnel(configuration, name, below, (sets, profiles)))
     tunnels = [each for each in made if each is not None]
     for head, below in lines.below.items():
         port = head.removeprefix("interface ")
-        names = [match[1] for each in below if (match := _ON_PORT.fullmatch(each))]
+        names = [match[1] for each in below if (match := _PORT_CRYPTO_MAP.fullmatch(each))]
         if head.startswith("interface ") and names:
-            for entry in _entries(lines, names[0]):
-                tunnels = _encrypted(configuration, tunnels, port, names[0], (entry, sets))
+            for entry in _crypto_map_entries(lines, names[0]):
+                tunnels = _crypto_map_tunnels(configuration, tunnels, port, names[0], (entry, sets))
     return tuple(tunnels)
 
 
@@ -233,19 +235,19 @@ def _has_source(below: Iterable[str]) -> bool:
     return any(each.startswith("tunnel source ") for each in below)
 
 
-def _entries(lines: Lines, name: str) -> Iterator[list[str]]:
+def _crypto_map_entries(lines: ConfigurationLines, name: str) -> Iterator[list[str]]:
     """Yield the lines of each entry of a crypto map, and of the dynamic crypto maps that it names."""
     for head in lines.heads:
-        found = _MAP.fullmatch(head)
+        found = _CRYPTO_MAP.fullmatch(head)
         if found is not None and found[1] == name and head.startswith("crypto map "):
             yield lines.below.get(head, [])
             for other in lines.heads if found[3] else ():
-                dynamic = _MAP.fullmatch(other)
+                dynamic = _CRYPTO_MAP.fullmatch(other)
                 if dynamic is not None and dynamic[1] == found[3] and other.startswith("crypto dynamic-map "):
                     yield lines.below.get(other, [])
 
 
-def _encrypted(
+def _crypto_map_tunnels(
     configuration: Configuration,
     tunnels: list[Tunnel],
     port: str,
@@ -258,7 +260,7 @@ def _encrypted(
     if typed not in sets:
         return tunnels
     peer = next((each.split()[2] for each in below if re.match(r"set peer \S", each)), "")
-    ipsec = _translated(configuration, sets[typed], port, peer)
+    ipsec = _with_nat_traversal(configuration, sets[typed], port, peer)
     selected = next((each.split()[2] for each in below if re.match(r"match address \S", each)), "")
     access_list = configuration.device.access_lists.get(selected)
     carried = [getattr(each, "protocol", None) for each in access_list.lines] if access_list is not None else []
@@ -272,7 +274,7 @@ def _encrypted(
     return tunnels if made in tunnels else [*tunnels, made]
 
 
-def _translated(configuration: Configuration, ipsec: Ipsec, port: str, peer: str) -> Ipsec:
+def _with_nat_traversal(configuration: Configuration, ipsec: Ipsec, port: str, peer: str) -> Ipsec:
     """Return the transform set, in UDP if a private local address has a peer with a public one."""
     interface = configuration.device.interfaces.get(port)
     if interface is None or interface.address is None or not re.fullmatch(r"\d+\.\d+\.\d+\.\d+", peer):
@@ -295,18 +297,20 @@ def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulat
     """
     if at.direction == "input" or configuration.device.switch is not None:
         return None
-    every = tunnels_of(configuration)
+    every = find_tunnels(configuration)
     if at.interface.startswith(TUNNELS):
         own = tuple(each for each in every if each.name == at.interface)
         return Encapsulation(own, below=False) if own else None
-    below = tuple(each for each in every if at.interface and at.interface in (each.source, _port_of(each.source)))
+    below = tuple(
+        each for each in every if at.interface and at.interface in (each.source, _interface_port(each.source))
+    )
     if not below:
         return None
     rows = configuration.lines.below.get(f"interface {below[0].source}", [])
     return Encapsulation(below, below=True, others=any(_NOT_SHARED.match(each) for each in rows))
 
 
-def _port_of(source: str) -> str:
+def _interface_port(source: str) -> str:
     return source.partition(".")[0]
 
 
@@ -340,7 +344,7 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
             sizes.append(f"a {name} counts {total}: {effect}")
         notes.append("; ".join(sizes))
     if found.below and found.hides_fields:
-        names = listed([each.name for each in found.tunnels if not each.pre_classify])
+        names = format_list([each.name for each in found.tunnels if not each.pre_classify])
         notes.append(
             f"classes see the outer headers of {names}: DSCP is copied, addresses, ports and protocols are not"
         )
@@ -349,15 +353,15 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
     return tuple(notes)
 
 
-def _transform_sets(lines: Lines) -> Iterator[tuple[str, Ipsec]]:
+def _transform_sets(lines: ConfigurationLines) -> Iterator[tuple[str, Ipsec]]:
     for head in lines.heads:
-        if found := _SET.fullmatch(head):
+        if found := _TRANSFORM_SET.fullmatch(head):
             transforms = tuple(each for each in found[2].split() if each.startswith(("esp-", "ah-")))
             mode = [each for each in lines.below.get(head, []) if each.startswith("mode ")]
             yield found[1], Ipsec(transforms, any("transport" in each for each in mode), found[2])
 
 
-def _tunnel(
+def _read_tunnel(
     configuration: Configuration, name: str, below: Sequence[str], ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]
 ) -> Tunnel | None:
     """Return a tunnel; None for a mode without a separate IP header, such as MPLS."""
@@ -373,16 +377,16 @@ def _tunnel(
     protection = values.get("tunnel protection", [])
     found: Ipsec | None = None
     if "profile" in protection[:-1]:
-        found = _of_profile(protection[protection.index("profile") + 1], ipsec)
-    source = _port(configuration, " ".join(values.get("tunnel source", [])))
+        found = _profile_ipsec(protection[protection.index("profile") + 1], ipsec)
+    source = _source_interface(configuration, " ".join(values.get("tunnel source", [])))
     if found is not None:
         servers = (match[1] for each in below if (match := _SERVER.search(each)))
         peer = " ".join(values.get("tunnel destination", [])) or next(servers, "")
-        found = _translated(configuration, found, source, peer)
+        found = _with_nat_traversal(configuration, found, source, peer)
     return Tunnel(name, source, outer, inner, found, "qos pre-classify" in below)
 
 
-def _of_profile(profile: str, ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]) -> Ipsec:
+def _profile_ipsec(profile: str, ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]) -> Ipsec:
     sets, profiles = ipsec
     typed = next((each for each in profiles.get(profile, []) if each.startswith("set transform-set ")), "")
     names = typed.split()[2:]
@@ -391,7 +395,7 @@ def _of_profile(profile: str, ipsec: tuple[dict[str, Ipsec], dict[str, list[str]
     return Ipsec(DEFAULT_TRANSFORMS, transport=True, text=" ".join(DEFAULT_TRANSFORMS), known=False)
 
 
-def _port(configuration: Configuration, source: str) -> str:
+def _source_interface(configuration: Configuration, source: str) -> str:
     """Return the interface of `tunnel source`, which may be a name or an address."""
     for each in configuration.device.interfaces.values():
         if each.address is not None and str(each.address.ip) == source:

@@ -17,7 +17,7 @@ AVERAGES = "averages over cells"
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedResult:
     """Something that is expected of some cells, and what came."""
 
     name: str
@@ -36,41 +36,43 @@ class CellResult:
     """Reasons of an invalid cell, or of a cell that was not run; none of a valid one."""
     spared: str
     """Reason why the cell was not needed; empty if it was."""
-    expected: tuple[Expected, ...]
+    expected: tuple[ExpectedResult, ...]
     """Expectations of its arm, over all cells that each expectation covers."""
 
 
-def results_of(cells: Sequence[CellSummary], outcome: Outcome) -> dict[str, CellResult]:
+def cell_results(cells: Sequence[CellSummary], outcome: Outcome) -> dict[str, CellResult]:
     """Return the results by name of the cell; under `AVERAGES` the expectations of averages."""
     rows = [row for row in outcome.comparison.to_dict("records") if row["tolerance"]]
-    found = {cell.name: _result(cell, outcome, rows) for cell in cells}
+    found = {cell.name: _cell_result(cell, outcome, rows) for cell in cells}
     averages = tuple(
-        Expected(f"{row['title']} {row['each']}".strip(), _text(row, row["value"]), row["verdict"])
+        ExpectedResult(f"{row['title']} {row['each']}".strip(), _result_text(row, row["value"]), row["verdict"])
         for row in outcome.averages.to_dict("records")
         if row["tolerance"]
     )
     return {**found, AVERAGES: CellResult(True, (), "", averages)}
 
 
-def _result(cell: CellSummary, outcome: Outcome, rows: Sequence[Mapping[Any, Any]]) -> CellResult:
+def _cell_result(cell: CellSummary, outcome: Outcome, rows: Sequence[Mapping[Any, Any]]) -> CellResult:
     invalid = [each.removeprefix(f"{cell.name}: ") for each in outcome.reasons if each.startswith(f"{cell.name}: ")]
     reasons = tuple(invalid) or (() if cell.valid or cell.spared else cell.reasons or ("it is not valid",))
     expected = tuple(
-        Expected(f"{row['metric']} ({row['where']})" if row["where"] else row["metric"], _text(row), row["verdict"])
+        ExpectedResult(
+            f"{row['metric']} ({row['where']})" if row["where"] else row["metric"], _result_text(row), row["verdict"]
+        )
         for row in rows
-        if cell.arm in row["arm"].split("/") and _chosen(row["where"], cell.values)
+        if cell.arm in row["arm"].split("/") and _selects(row["where"], cell.values)
     )
     return CellResult(cell.record is not None, reasons, cell.spared, expected)
 
 
-def _text(row: Mapping[Any, Any], measured: float | None = None) -> str:
+def _result_text(row: Mapping[Any, Any], measured: float | None = None) -> str:
     value = row["measured"] if measured is None else measured
     figure = "not measured" if value is None or math.isnan(value) else format_value(value, row["unit"])
     why = f" ({row['missing']})" if row.get("missing") else ""
     return f"{figure}{why}, expected {row['tolerance']}"
 
 
-def _chosen(where: str, values: Mapping[str, Value]) -> bool:
+def _selects(where: str, values: Mapping[str, Value]) -> bool:
     """Return whether a selection, as the comparison has it (`rtt = 50 ms or 100 ms, pir = 1 Mb/s`), has such a cell in
     it.
     """

@@ -18,13 +18,13 @@ from pyats.easypy import runtime
 
 from qoslab.analysis.verdicts import IMPOSSIBLE, LOOSE, OUTSIDE, UNDECIDED, WITHIN
 from qoslab.cli.places import open_sweep
-from qoslab.cli.run import end_as_by_ctrl_c, prepare, report_of
+from qoslab.cli.run import handle_signals_as_ctrl_c, prepare_run, write_run_report
 from qoslab.errors import QoslabError
-from qoslab.pyats_job.cell_results import AVERAGES, CellResult, Expected, results_of
+from qoslab.pyats_job.cell_results import AVERAGES, CellResult, ExpectedResult, cell_results
 from qoslab.results.changes import read_changes
 from qoslab.results.redaction import KNOWN
 from qoslab.run.progress_lines import RunProgress
-from qoslab.run.runner import carry_out
+from qoslab.run.runner import run_cells
 
 _LOG = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class CommonSetup(aetest.CommonSetup):  # type: ignore[misc]
         choice, sets = wanted["choice"], wanted["sets"]
         try:
             file, sweep = open_sweep(wanted["experiment"], sets, choice.kind.name)
-            prepared = prepare(file, sweep, choice, sets)
+            prepared = prepare_run(file, sweep, choice, sets)
         except QoslabError as error:
             self.blocked(_error_text(error), goto=["common_cleanup"])
         cells = [cell.name for cell in prepared.request.plan.cells]
@@ -59,15 +59,15 @@ class CommonSetup(aetest.CommonSetup):  # type: ignore[misc]
     def carry_out(self, prepared: Any) -> None:
         """Run it, and write its report."""
         request, plan = prepared.request, prepared.request.plan
-        end_as_by_ctrl_c()
+        handle_signals_as_ctrl_c()
         try:
             with (
                 _Progress(
                     plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected), quiet=True
                 ) as progress,
-                carry_out(request, progress) as made,
+                run_cells(request, progress) as made,
             ):
-                outcome = report_of(made, prepared.analysis.readings)
+                outcome = write_run_report(made, prepared.analysis.readings)
                 made.publish()
         except QoslabError as error:
             self.blocked(_error_text(error), goto=["common_cleanup"])
@@ -75,7 +75,7 @@ class CommonSetup(aetest.CommonSetup):  # type: ignore[misc]
         for file in (made.report, made.path / "comparison.csv"):
             if file.exists() and runtime.directory:
                 shutil.copy(file, Path(runtime.directory) / file.name)
-        self.parent.parameters.update(run=made, results=results_of(made.manifest().cells, outcome))
+        self.parent.parameters.update(run=made, results=cell_results(made.manifest().cells, outcome))
 
 
 class Cell(aetest.Testcase):  # type: ignore[misc]
@@ -98,7 +98,7 @@ class Cell(aetest.Testcase):  # type: ignore[misc]
         expected = results[cell].expected
         if not expected:
             self.skipped("it has no expectations")
-        _each(steps, expected)
+        _check_each(steps, expected)
 
 
 class Averages(aetest.Testcase):  # type: ignore[misc]
@@ -110,7 +110,7 @@ class Averages(aetest.Testcase):  # type: ignore[misc]
         expected = results[AVERAGES].expected
         if not expected:
             self.skipped("the averages have no expectations")
-        _each(steps, expected)
+        _check_each(steps, expected)
 
 
 class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
@@ -130,7 +130,7 @@ class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
                     step.passx("others changed it during the run:\n" + "\n".join(each.left))
 
 
-def _each(steps: Any, expected: Sequence[Expected]) -> None:
+def _check_each(steps: Any, expected: Sequence[ExpectedResult]) -> None:
     for each in expected:
         with steps.start(each.name, description=each.text, continue_=True) as step:
             _LOG.info("%s: %s", each.name, each.text)

@@ -22,7 +22,7 @@ from qoslab.report.lab_comparison import LabComparisonPage
 from qoslab.report.page import Page, build_page
 from qoslab.results import RunFolder
 from qoslab.results.file_access import replace
-from qoslab.system.shipped import shipped
+from qoslab.system.shipped import shipped_path
 
 
 def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
@@ -60,7 +60,7 @@ def across_html(page: LabComparisonPage) -> str:
 def _environment() -> Environment:
     """Return the template environment; it caches compiled templates."""
     found = Environment(
-        loader=FileSystemLoader(shipped("reports")),
+        loader=FileSystemLoader(shipped_path("reports")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -147,4 +147,4 @@ def _hash(script: str) -> str:
 @cache
 def _asset(name: str) -> Markup:
     """Return a file of `reports`, cached, since the plotting library has a megabyte."""
-    return Markup(shipped(f"reports/{name}").read_text(encoding="utf-8"))
+    return Markup(shipped_path(f"reports/{name}").read_text(encoding="utf-8"))

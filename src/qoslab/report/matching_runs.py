@@ -12,7 +12,7 @@ from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.lab_kinds import LABS
-from qoslab.model.partial_runs import part_of
+from qoslab.model.partial_runs import partial_options
 from qoslab.results import CellFiles, Manifest
 from qoslab.results.folder import MANIFEST, RunFolder, find_run, runs
 
@@ -71,7 +71,7 @@ class _Candidate:
     @cached_property
     def lacks(self) -> str:
         """Return the missing part of the experiment; empty if it is complete."""
-        chosen = part_of(self.manifest.overrides)
+        chosen = partial_options(self.manifest.overrides)
         unrun = [each.name for each in self.manifest.cells if each.record is None and not each.spared]
         remarks = [chosen] if chosen else []
         remarks += [f"{len(unrun)} of {len(self.manifest.cells)} cells were not run"] if unrun else []

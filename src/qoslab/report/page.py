@@ -24,7 +24,7 @@ from qoslab.model.comparison import (
 )
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
-from qoslab.model.matrix import Scalar, fits
+from qoslab.model.matrix import Scalar, matches
 from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import ArmPage, Graph, arm_page, arm_title, cell_title
@@ -258,7 +258,7 @@ def traced_cells(traces: Sequence[Trace], cells: Sequence[CellSummary]) -> dict[
     for trace in traces:
         chosen: dict[tuple[tuple[str, Scalar], ...], str] = {}
         for cell in cells:
-            if cell.valid and cell.arm == trace.arm and fits(cell.values, trace.where):
+            if cell.valid and cell.arm == trace.arm and matches(cell.values, trace.where):
                 chosen.setdefault(tuple(cell.parameters.items()), cell.name)
         for name in list(chosen.values())[:TRACED]:
             found.setdefault(name, trace.title)

@@ -15,7 +15,7 @@ from qoslab.model.comparison import SweepGraph
 from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, as_number
-from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit
+from qoslab.model.metrics import QUANTITY_BY_UNIT, Reference, Unit
 from qoslab.report import sweep_points, text
 from qoslab.report.arms import Graph
 from qoslab.results import CellFiles, Manifest
@@ -203,7 +203,7 @@ def _position(value: Scalar) -> float | str:
 def _unit_of(every: Sequence[Point], name: str) -> str:
     """Return the unit of a parameter's axis, after a comma; empty for shares and plain numbers."""
     kinds = {type(read_value(point.parameters[name])) for point in every if name in point.parameters}
-    units = (unit for unit, kind in QUANTITY_OF_UNIT.items() if kinds == {kind} and unit != "fraction")
+    units = (unit for unit, kind in QUANTITY_BY_UNIT.items() if kinds == {kind} and unit != "fraction")
     return "".join(f", {unit}" for unit in units)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast, get_args
 
-from qoslab.model.metrics import Unit, format_value, prefixed
-from qoslab.model.partial_runs import part_of
+from qoslab.model.metrics import Unit, format_prefixed, format_value
+from qoslab.model.partial_runs import partial_options
 from qoslab.model.run_figures import RunFigure
 
 NONE = "–"
@@ -99,7 +99,7 @@ def count(number: object) -> str:
 
 def size(octets: float) -> str:
     """Format bytes with decimal prefixes and four digits."""
-    return bound(prefixed(octets, "B")) if octets >= 1e3 else f"{octets:.0f} B"
+    return bound(format_prefixed(octets, "B")) if octets >= 1e3 else f"{octets:.0f} B"
 
 
 def lateness(nanoseconds: float) -> str:
@@ -116,7 +116,7 @@ def moment(at: datetime | None) -> str:
 
 def part(overrides: Sequence[str]) -> str:
     """Return a sentence on the part of the file that a run covers; empty for the whole file."""
-    part_text = part_of(overrides)
+    part_text = partial_options(overrides)
     return f"Part of the experiment: {part_text}." if part_text else ""
 
 

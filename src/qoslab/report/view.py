@@ -17,8 +17,8 @@ from qoslab.analysis.averages import score
 from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
 from qoslab.lab_kinds import lab_kind
-from qoslab.model.matrix import Scalar, fits, parameters_text
-from qoslab.model.partial_runs import part_of
+from qoslab.model.matrix import Scalar, matches, parameters_text
+from qoslab.model.partial_runs import partial_options
 from qoslab.report.arms import Graph
 from qoslab.report.page import Page, Verdict, build_page, figure_groups, verdict
 from qoslab.report.sweep import SweepSection, sweep_sections
@@ -258,10 +258,10 @@ class RunView:
     def _cell(self, arm: str) -> CellFiles:
         cells = self.outcome.run.cells
         for cell in cells:
-            if cell.arm == arm and fits(cell.parameters, self._where):
+            if cell.arm == arm and matches(cell.parameters, self._where):
                 return cell
         known = ", ".join(dict.fromkeys(cell.arm for cell in cells))
-        part = part_of(self.manifest.overrides)
+        part = partial_options(self.manifest.overrides)
         part_text = f"; the run covers only a part of its file: {part}" if part else ""
         if arm in known.split(", "):
             raise UserError(f'arm "{arm}" has no cell with {parameters_text(dict(self._where))}{part_text}')

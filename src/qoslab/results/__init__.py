@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qoslab.system.first_use import on_first_use
+from qoslab.system.first_use import lazy_imports
 
 if TYPE_CHECKING:
     from qoslab.results.cell import Cell as Cell
@@ -106,4 +106,4 @@ _MODULES = {
     "runs": "folder",
 }
 """Module of each name."""
-__getattr__ = on_first_use(__name__, _MODULES)
+__getattr__ = lazy_imports(__name__, _MODULES)

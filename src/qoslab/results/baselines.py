@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
-from qoslab.model.partial_runs import LeftOut, asked_of_all, left_out
+from qoslab.model.partial_runs import LeftOutTest, common_values, left_out_test
 from qoslab.model.run_figures import RunFigure, Score
 from qoslab.results.file_access import replace
 from qoslab.results.folder import RunFolder
@@ -56,13 +56,13 @@ class Baseline:
 
     def asked_of(self, other: Baseline) -> tuple[RunFigure, ...]:
         """Return the run's rows except those that it or the other one, a partial run, was not asked for."""
-        return asked_of_all(self.rows, self.left_out, other.left_out)
+        return common_values(self.rows, self.left_out, other.left_out)
 
     @cached_property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> LeftOutTest:
         """Return a function that is true for values that the run was not asked for."""
         cells = ((cell.arm, cell.parameters) for cell in self.manifest.cells)
-        return left_out(self.manifest.overrides, cells)
+        return left_out_test(self.manifest.overrides, cells)
 
 
 def rows_of(comparison: Path) -> tuple[RunFigure, ...]:

@@ -16,7 +16,7 @@ from qoslab.results.file_access import append, replace, sync_all, sync_names, wr
 from qoslab.results.records import CellRecord
 from qoslab.results.redaction import KNOWN
 from qoslab.results.sealed_files import CELL_RECORD, json_of, sealed, seals
-from qoslab.schema import CellIdentity, Identified
+from qoslab.schema import CellIdentified, CellIdentity
 
 
 def _line(content: object) -> bytes:
@@ -24,7 +24,7 @@ def _line(content: object) -> bytes:
     return (json.dumps(content, separators=(",", ":")) + "\n").encode()
 
 
-class Cell(Identified):
+class Cell(CellIdentified):
     """Folder of a cell: `cells/ARM/REPETITION` or `cells/ARM/PARAMETERS/REPETITION`.
 
     Each further attempt has its own folder: `REPETITION.2`, `REPETITION.3`, …

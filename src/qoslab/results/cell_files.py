@@ -27,8 +27,8 @@ from qoslab.results.sealed_files import (
     record_of,
     seal_of,
 )
-from qoslab.schema import CellIdentity, Identified
-from qoslab.traffic import Output
+from qoslab.schema import CellIdentified, CellIdentity
+from qoslab.traffic import FlowOutput
 
 EXPERIMENT = "experiment.json"
 """File of the cell's experiment: one arm, with all parameter values filled in."""
@@ -77,7 +77,7 @@ def damage_of(folder: Path, written: FileSeal | None = None) -> tuple[str, ...]:
     return (damage or problem or f"{CELL_RECORD}: the file was replaced while it was read",)
 
 
-class CellFiles(Identified):
+class CellFiles(CellIdentified):
     """Content of the files of one cell. Each file is read once, on first use.
 
     The files have been compared with their seals before (`RunFolder.open`). File names are relative to the cell's
@@ -190,7 +190,7 @@ class CellFiles(Identified):
             name = f"{host}{_SIMULATED}"
             yield host, self.text(f"hosts/{name}"), name
 
-    def outputs(self, flow: str, suffix: str) -> tuple[Output, Output] | None:
+    def outputs(self, flow: str, suffix: str) -> tuple[FlowOutput, FlowOutput] | None:
         """Return the output of the client and the server of a traffic tool; None if one of them is missing."""
         sides = "client", "server"
         if not all(self.has(traffic_file(flow, side, suffix)) for side in sides):
@@ -198,10 +198,10 @@ class CellFiles(Identified):
         client, server = (self.output(flow, suffix, side) for side in sides)
         return client, server
 
-    def output(self, flow: str, suffix: str, side: str) -> Output:
+    def output(self, flow: str, suffix: str, side: str) -> FlowOutput:
         """Return the output of one side of a traffic tool."""
         errors = traffic_file(flow, side, "err")
-        return Output(stdout=self.text(traffic_file(flow, side, suffix)), stderr=self._text_if_any(errors) or "")
+        return FlowOutput(stdout=self.text(traffic_file(flow, side, suffix)), stderr=self._text_if_any(errors) or "")
 
     def probe(self, probe: str) -> str | None:
         """Return the values of a probe as JSON text; None if there are none."""

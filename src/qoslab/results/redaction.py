@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 
-from qoslab.ios.device_config.secret_lines import REMOVED, without_secrets
+from qoslab.ios.device_config.secret_lines import SECRET_REPLACEMENT, remove_secrets
 
 LITERAL = 8
 """Length from which a secret is searched anywhere; a shorter one may be a part of any word."""
@@ -45,11 +45,11 @@ class Redaction:
 
     def masked(self, text: str) -> str:
         """Return the text of a device without secrets."""
-        return self.hidden(without_secrets(text))
+        return self.hidden(remove_secrets(text))
 
 
 def _replacement(found: re.Match[str]) -> str:
-    return (found.groupdict().get("before") or "") + REMOVED
+    return (found.groupdict().get("before") or "") + SECRET_REPLACEMENT
 
 
 KNOWN = Redaction()

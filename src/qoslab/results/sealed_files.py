@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from qoslab.errors import DamageError, UserError
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
-from qoslab.model.limits import beyond
-from qoslab.model.reference_names import unknown_names, unknown_published
+from qoslab.model.limits import quantities_above_limits
+from qoslab.model.reference_names import unknown_names, unknown_published_metrics
 from qoslab.schema.named_files import check_values
 from qoslab.system.printing import one_line
 
@@ -236,7 +236,11 @@ def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
 
 def check_experiment(label: str, experiment: Experiment, published: Iterable[PublishedFigure] = ()) -> None:
     """Raise `UserError` for content that would have been refused in an experiment's file."""
-    for steps, problem in (*beyond(experiment), *unknown_names(experiment), *unknown_published(published)):
+    for steps, problem in (
+        *quantities_above_limits(experiment),
+        *unknown_names(experiment),
+        *unknown_published_metrics(published),
+    ):
         message = one_line(f"{'.'.join(map(str, steps))}: {problem}")
         raise UserError(f"{label}: {message}", hint="the file was changed or damaged")
 

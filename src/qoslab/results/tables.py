@@ -26,7 +26,7 @@ from qoslab.errors import UserError
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.expressions import Value, read_value
 from qoslab.model.matrix import as_number
-from qoslab.model.metrics import QUANTITY_OF_UNIT
+from qoslab.model.metrics import QUANTITY_BY_UNIT
 from qoslab.results.columns import Columns
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import CellSummary
@@ -411,7 +411,7 @@ def column_units(cells: Sequence[CellSummary], table: pd.DataFrame) -> dict[str,
 def _parameter_unit(cells: Sequence[CellSummary], name: str) -> str:
     values = (cell.values[name] for cell in cells if name in cell.values)
     kinds = {type(read_value(value) if isinstance(value, str) else value) for value in values}
-    return next((unit for unit, kind in QUANTITY_OF_UNIT.items() if kinds == {kind}), "")
+    return next((unit for unit, kind in QUANTITY_BY_UNIT.items() if kinds == {kind}), "")
 
 
 def arrow(name: str, rows: list[dict[str, object]]) -> pa.Table:

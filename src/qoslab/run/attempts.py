@@ -40,7 +40,7 @@ class CellState:
 _Combination = tuple[str, tuple[tuple[str, Value], ...]]
 
 
-def _combination(state: CellState) -> _Combination:
+def _combination_key(state: CellState) -> _Combination:
     """Return the common key of a cell's repetitions: arm and parameters."""
     identity = state.planned.identity
     return identity.arm, identity.parameters
@@ -55,7 +55,7 @@ class RunCells:
         self.states = {cell.name: CellState(cell) for cell in cells}
         self._alike: dict[_Combination, list[CellState]] = {}
         for state in self.states.values():
-            self._alike.setdefault(_combination(state), []).append(state)
+            self._alike.setdefault(_combination_key(state), []).append(state)
 
     def find_results(self) -> int:
         """Search for results of earlier calls; return the number of cells that need not be run again.
@@ -73,7 +73,7 @@ class RunCells:
                 folder = str(cell.path.relative_to(self.folder.path))
                 self._retire(state)
                 state.folder, state.record = folder, cell.files().seal
-                state.valid, state.reasons = _verdict(cell, state.key)
+                state.valid, state.reasons = _cell_verdict(cell, state.key)
                 if state.valid:
                     break
         return sum(state.valid for state in self.states.values())
@@ -108,7 +108,7 @@ class RunCells:
 
     def repetitions(self, name: str) -> list[Cell]:
         """Return the valid results of the same arm with the same parameters."""
-        same = self._alike[_combination(self.states[name])]
+        same = self._alike[_combination_key(self.states[name])]
         return [Cell(self.folder.path / state.folder, state.planned.identity) for state in same if state.valid]
 
     def spare(self, name: str, why: str) -> None:
@@ -139,7 +139,7 @@ class RunCells:
         )
 
 
-def _verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
+def _cell_verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
     if not cell.record_file.exists():
         return False, ("it was interrupted",)
     if damage := damage_of(cell.path):

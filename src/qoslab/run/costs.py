@@ -14,16 +14,16 @@ CELLS = 50
 """Number of examined cells per arm."""
 
 
-def learnt_costs(runs: Path, experiment: str) -> dict[str, float]:
+def simulation_costs(runs: Path, experiment: str) -> dict[str, float]:
     """Return, by arm, the mean seconds per simulated second in the newest simulated run of the experiment."""
     found: dict[str, float] = {}
     for folder in sorted((runs / experiment).glob("*Z*"), reverse=True):
-        for arm, cost in _costs(folder).items():
+        for arm, cost in _run_costs(folder).items():
             found.setdefault(arm, cost)
     return found
 
 
-def _costs(folder: Path) -> dict[str, float]:
+def _run_costs(folder: Path) -> dict[str, float]:
     manifest = _read(folder / "manifest.json")
     kind = LABS.get(manifest.get("lab", ""))
     if kind is None or kind.real_time:
@@ -37,14 +37,14 @@ def _costs(folder: Path) -> dict[str, float]:
         # Spread over all of them, since neighbouring cells are alike.
         chosen = folders[:: max(1, len(folders) // CELLS)]
         records = [_read(folder / each / "cell.json") for each in chosen]
-        took = sum(_seconds(record) for record in records)
+        took = sum(_record_seconds(record) for record in records)
         simulated = sum(record.get("virtual_s") or 0.0 for record in records)
         if simulated:
             found[arm] = took / simulated
     return found
 
 
-def _seconds(record: dict[str, Any]) -> float:
+def _record_seconds(record: dict[str, Any]) -> float:
     steps = [step for step in record.get("steps", ()) if step["ended"]]
     if not steps:
         return 0.0

@@ -12,14 +12,14 @@ class StepReceiver(Protocol):
         """Announce that `cell` now does `step`."""
 
 
-class Interrupted(KeyboardInterrupt):
+class RunInterrupted(KeyboardInterrupt):
     """Request of the user to end the run; raised in the thread of the cell."""
 
 
-def silent(cell: str, step: str, seconds: float | None = None) -> None:
+def ignore_step(cell: str, step: str, seconds: float | None = None) -> None:
     """A `StepReceiver` that ignores everything."""
 
 
-def cells_at_a_time(count: int) -> str:
+def parallel_cells_text(count: int) -> str:
     """Format the number of parallel cells."""
     return f"{count} cell{'' if count == 1 else 's'} at a time"

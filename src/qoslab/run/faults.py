@@ -5,26 +5,26 @@ from __future__ import annotations
 import time
 
 from qoslab.errors import DeviceError
-from qoslab.run.protocols import Lab
+from qoslab.run.protocols import RunningLab
 
-NOTICED_S = 1.0
+DETECTION_S = 1.0
 """Time until the lab's supervisor detects the end of a daemon, after others have seen broken connections."""
 
 
-class PassingFault(DeviceError):  # noqa: N818 - the field's word
+class TransientFault(DeviceError):  # noqa: N818 - the field's word
     """Failure of a router, or of a program that talks to routers: it died, hung, or could not be reached."""
 
 
-class LabDied(PassingFault):
+class LabDiedFault(TransientFault):
     """Death of the lab or a part of it."""
 
 
-def death_of(lab: Lab, *, wait: bool = False) -> str:
+def describe_death(lab: RunningLab, *, wait: bool = False) -> str:
     """Return the dead part of a lab, its end, and its last output; empty while all of it runs.
 
     `wait`: something has just failed that a death would explain, so wait for a death that is in progress.
     """
-    deadline = time.monotonic() + (NOTICED_S if wait else 0.0)
+    deadline = time.monotonic() + (DETECTION_S if wait else 0.0)
     while True:
         if death := lab.death():
             return f"the lab stopped:  {death}"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from qoslab.run.faults import PassingFault
-from qoslab.system.programs import how_ended
+from qoslab.run.faults import TransientFault
+from qoslab.system.programs import describe_exit
 
 Message = dict[str, Any]
 
@@ -30,7 +30,7 @@ class HelperProcess:
         what: str,
         *,
         heard: Callable[[Message], None] = lambda _: None,
-        gone: Callable[[PassingFault], None] = lambda _: None,
+        gone: Callable[[TransientFault], None] = lambda _: None,
     ) -> None:
         """`program` is its command; `what` is its description in messages.
 
@@ -57,7 +57,7 @@ class HelperProcess:
         self._reader.start()
 
     def ask(self, **request: Any) -> Future[Message]:
-        """Send a request and return its future answer; `PassingFault` if the process ends first."""
+        """Send a request and return its future answer; `TransientFault` if the process ends first."""
         future: Future[Message] = Future()
         with self._lock:
             if self.over:
@@ -113,7 +113,9 @@ class HelperProcess:
             future.set_exception(self._ended())
         self._gone(self._ended())
 
-    def _ended(self) -> PassingFault:
+    def _ended(self) -> TransientFault:
         self._log.seek(0)
         lines = self._log.read().strip().splitlines()
-        return PassingFault(f"{self._what} {how_ended(self.process.wait())}" + (f": {lines[-1]}" if lines else ""))
+        return TransientFault(
+            f"{self._what} {describe_exit(self.process.wait())}" + (f": {lines[-1]}" if lines else "")
+        )

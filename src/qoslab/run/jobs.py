@@ -11,62 +11,64 @@ from qoslab.model.instants import traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.results import CellRecord
 from qoslab.results.records import BEHIND_SHARE, SENDER_LATE_MS
-from qoslab.run.machine import Machine
-from qoslab.system.priority import processors
+from qoslab.run.machine import ProcessorUse
+from qoslab.system.priority import processor_count
 
 USABLE = 0.8
 """Share of all processors that cells may keep busy: routers must be punctual, and Ansible needs some time."""
 UNPROVEN = 0.5
 """The same before any cell has shown how punctual it was: cells that start too early waste a whole cell time each."""
-MOST_PER_PROCESSOR = 4
+MAX_LABS_PER_PROCESSOR = 4
 """Greatest number of labs with traffic per processor, however little their cells use."""
 FIRST = 2
 """Number of labs with traffic before anything is learnt, if there are as many processors."""
-MOST_SPARE = 4
+MAX_SPARE_LABS = 4
 """Greatest number of labs prepared while others have traffic: each takes some hundred megabytes for Ansible."""
-NEAR = 0.5
+LATENESS_WARNING_SHARE = 0.5
 """Share of the allowed lateness above which no lab is added."""
-TAKEN_AWAY = 0.25
+REDUCTION_SHARE = 0.25
 """Share of the labs that are removed if a router or a sender was late: the cause affected the others too."""
 PATIENCE = 8
 """Number of punctual cells per lab, after a router or a sender was late, before another lab is tried."""
-REMEMBERED = 16
+REMEMBERED_CELLS = 16
 """Number of latest cells whose processor time and pace count."""
 
 
 def expected_labs(fixed: int | None, cells: int) -> int:
     """Return the expected number of labs with traffic, for an estimate; the learnt number may be smaller."""
-    return min(max(cells, 1), fixed if fixed is not None else MOST_PER_PROCESSOR * processors())
+    return min(max(cells, 1), fixed if fixed is not None else MAX_LABS_PER_PROCESSOR * processor_count())
 
 
-def _near(record: CellRecord, traffic_s: float) -> bool:
+def _is_near_lateness_limit(record: CellRecord, traffic_s: float) -> bool:
     """Return whether the lateness of routers or senders was near its limit."""
     late = (sender.late_p99_ms or 0.0 for sender in record.senders.values())
     behind = (health.behind_ns / 1e9 for health in record.health.values())
-    return any(each > NEAR * SENDER_LATE_MS for each in late) or any(
-        each > NEAR * BEHIND_SHARE * traffic_s for each in behind
+    return any(each > LATENESS_WARNING_SHARE * SENDER_LATE_MS for each in late) or any(
+        each > LATENESS_WARNING_SHARE * BEHIND_SHARE * traffic_s for each in behind
     )
 
 
-def _traffic_began(record: CellRecord) -> datetime:
+def _traffic_start(record: CellRecord) -> datetime:
     return next((step.started for step in record.steps if step.name == TRAFFIC), datetime.max.replace(tzinfo=UTC))
 
 
-class Jobs:
+class LabCount:
     """Number of labs in parallel. Not thread-safe."""
 
-    def __init__(self, fixed: int | None, cells: int, machine: Machine | None = None, *, spare: bool = True) -> None:
+    def __init__(
+        self, fixed: int | None, cells: int, machine: ProcessorUse | None = None, *, spare: bool = True
+    ) -> None:
         """`fixed` is the number that the user chose; None: learn it.
 
         `spare`: if cells wait for anything in addition to their turn, so that labs beyond those with traffic are
         useful.
         """
-        self._machine = machine or Machine()
+        self._machine = machine or ProcessorUse()
         self._fixed = fixed
         cells = max(cells, 1)
-        self.most = min(cells, fixed if fixed is not None else MOST_PER_PROCESSOR * self._machine.processors)
+        self.most = min(cells, fixed if fixed is not None else MAX_LABS_PER_PROCESSOR * self._machine.processors)
         """Upper limit of `labs`."""
-        self._most_spare = 0 if fixed == 1 or not spare else min(MOST_SPARE, cells - self.most)
+        self._most_spare = 0 if fixed == 1 or not spare else min(MAX_SPARE_LABS, cells - self.most)
         self.labs = min(self.most, fixed if fixed is not None else min(FIRST, self._machine.processors))
         """Number of labs that may have traffic now."""
         self._ceiling = self.most
@@ -110,7 +112,7 @@ class Jobs:
 
     def pace(self, overhead_s: float) -> None:
         """Record the time that a cell took before and after its traffic, in seconds."""
-        self._overheads = [*self._overheads[1 - REMEMBERED :], overhead_s]
+        self._overheads = [*self._overheads[1 - REMEMBERED_CELLS :], overhead_s]
 
     def learn(self, record: CellRecord, experiment: Experiment) -> str:
         """Learn from the record of a cell; return a description of the change for people, empty if nothing changed."""
@@ -121,16 +123,16 @@ class Jobs:
         busy = self._machine.busy()
         if record.cpu_s is not None and seconds:
             # The most expensive of the latest cells counts: the next may be like it.
-            self._load = [*self._load[1 - REMEMBERED :], record.cpu_s / seconds]
+            self._load = [*self._load[1 - REMEMBERED_CELLS :], record.cpu_s / seconds]
         if record.late:
             self._punctual = 0
-            if _traffic_began(record) < self._reduced:
+            if _traffic_start(record) < self._reduced:
                 # It ran in parallel with cells whose labs are already gone.
                 return ""
             self._reduced = datetime.now(UTC)
-            self._ceiling = max(1, self.labs - math.ceil(self.labs * TAKEN_AWAY))
+            self._ceiling = max(1, self.labs - math.ceil(self.labs * REDUCTION_SHARE))
             return self._set(self._ceiling, "a router or a sender was late")
-        if _near(record, seconds):
+        if _is_near_lateness_limit(record, seconds):
             self._punctual = 0
             self._ceiling = min(self._ceiling, self.labs)
             return ""
@@ -145,7 +147,7 @@ class Jobs:
         if busy > USABLE:
             affordable = min(affordable, self.labs)
         # Add one at a time, after a cell has run with the last one and shown its effect on the others.
-        more = self.labs + (_traffic_began(record) >= self._added)
+        more = self.labs + (_traffic_start(record) >= self._added)
         wanted = max(1, min(affordable, self._ceiling, self.most, more))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qoslab.system.priority import processors
+from qoslab.system.priority import processor_count
 
 
-class Machine:
+class ProcessorUse:
     """Load of all processors together between two samples."""
 
     def __init__(self) -> None:
-        self.processors = processors()
-        self._before = _totals()
+        self.processors = processor_count()
+        self._before = _tick_totals()
 
     def busy(self) -> float:
         """Return the busy share of the processors since the last call; 0 if no time has passed.
 
         Work below ordinary priority (Ansible, the report) yields to all other work and does not count.
         """
-        idle, total = _totals()
+        idle, total = _tick_totals()
         before_idle, before_total = self._before
         self._before = (idle, total)
         return 1.0 - (idle - before_idle) / (total - before_total) if total > before_total else 0.0
 
 
-def _totals() -> tuple[int, int]:
+def _tick_totals() -> tuple[int, int]:
     """Return the ticks since the start that were free for ordinary priority, and all ticks; 0 if not counted."""
     try:
         counted = Path("/proc/stat").read_text(encoding="utf-8")

@@ -14,14 +14,14 @@ from rich.text import Text
 
 from qoslab.system.printing import printable
 
-FEW_CELLS = 12
+COUNTDOWN_CELLS = 12
 """Number of cells above which a run reports the remaining cells after each cell, and no single steps."""
 
 RUN = "run"
 """Owner of steps that belong to no single cell or lab."""
 
 
-def _minutes(seconds: float) -> str:
+def _format_minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
@@ -34,7 +34,7 @@ class _TimeLeft(ProgressColumn):
         if task.total is None:
             return Text("time left unknown", style="dim")
         rest = task.total - (task.elapsed or 0.0)
-        return Text(f"about {_minutes(rest)} left" if rest >= 0.5 else "longer than estimated", style="dim")
+        return Text(f"about {_format_minutes(rest)} left" if rest >= 0.5 else "longer than estimated", style="dim")
 
 
 class RunProgress:
@@ -102,11 +102,11 @@ class RunProgress:
                 self._live.update(
                     self._task, description=printable(f"{self._title} [{counted}] {self._running(length)}")
                 )
-            elif self._total <= FEW_CELLS or cell == RUN:
+            elif self._total <= COUNTDOWN_CELLS or cell == RUN:
                 self.note(f"{cell}: {step}{length}")
 
     def _running(self, length: str) -> str:
-        if self._total <= FEW_CELLS or RUN in self._steps:
+        if self._total <= COUNTDOWN_CELLS or RUN in self._steps:
             return ", ".join(f"{name}: {what}" for name, what in self._steps.items()) + length
         return f"{len(self._steps)} in parallel"
 
@@ -130,7 +130,9 @@ class RunProgress:
             if self._live is not None:
                 self._live.update(self._task, total=(self._live.tasks[0].elapsed or 0.0) + max(rest, 1.0))
             elif self._total > 1:
-                self.note(f"{self._before + measured} of {self._total} cells, about {_minutes(rest)} left: {cell}")
+                self.note(
+                    f"{self._before + measured} of {self._total} cells, about {_format_minutes(rest)} left: {cell}"
+                )
 
     def note(self, text: str) -> None:
         """Print a line above the progress."""

@@ -16,13 +16,13 @@ from qoslab.model.experiment import TcpProfile
 from qoslab.model.units import Duration
 
 if TYPE_CHECKING:
-    from qoslab.capture import Counts
+    from qoslab.capture import CaptureCounts
     from qoslab.capture.filters import Instruction
     from qoslab.results import StallRecord
     from qoslab.system import program_formats
 
 
-class Process(Protocol):
+class RemoteProcess(Protocol):
     """Program on a host; it ends with the lab.
 
     While it runs, its output is in the files given at its start.
@@ -59,10 +59,12 @@ class ClockReading:
     boot_ahead_ns: int
 
 
-class Host(Protocol):
+class LabHost(Protocol):
     """Machine that sends, receives or captures. Its methods may be called from any thread."""
 
-    def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None) -> Process:
+    def start(
+        self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None
+    ) -> RemoteProcess:
         """Start a program without input; the output files are new.
 
         Its first word is looked up on that host: one of qoslab's own programs, or a program in the path of the host. It
@@ -101,12 +103,12 @@ class Host(Protocol):
 class Tap:
     """Place where the packets of an interface are visible."""
 
-    host: Host
+    host: LabHost
     interface: str
     """Interface name on the host."""
 
 
-class DataPlane(Protocol):
+class DataPlaneClient(Protocol):
     """`qos-router`, reached over its control socket. A router with only a command line has none.
 
     All methods except `close` raise `QoslabError` if it does not answer or refuses.
@@ -148,7 +150,7 @@ class DataPlane(Protocol):
     ) -> None:
         """Start to capture the packets of an interface into a pcapng file, with event time as time stamps."""
 
-    async def end_capture(self, file: Path) -> Counts:
+    async def end_capture(self, file: Path) -> CaptureCounts:
         """End the capture into this file, which is then complete."""
 
 
@@ -160,10 +162,10 @@ class Load(Protocol):
         """Return the processor time while the block ran."""
 
 
-class Lab(Protocol):
+class RunningLab(Protocol):
     """Hosts, routers and links of one topology, held by one run."""
 
-    def host(self, name: str) -> Host:
+    def host(self, name: str) -> LabHost:
         """Return a host of the topology."""
 
     def tap(self, node: str, interface: str) -> Tap:
@@ -188,7 +190,7 @@ class Lab(Protocol):
     def lines(self) -> Collection[str]:
         """Data planes that are not routers: they add delay, jitter and loss to a link between two hosts."""
 
-    def control(self, data_plane: str) -> DataPlane:
+    def control(self, data_plane: str) -> DataPlaneClient:
         """Return a data plane, by the name of its router or line."""
 
     def death(self) -> str:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from qoslab import __version__
-from qoslab.run.threads import side_by_side
-from qoslab.system.priority import processors
-from qoslab.system.programs import ended_with_thread
-from qoslab.system.shipped import checkout
-from qoslab.traffic import INSTALLED
+from qoslab.run.threads import run_parallel
+from qoslab.system.priority import processor_count
+from qoslab.system.programs import kill_with_thread_prefix
+from qoslab.system.shipped import find_checkout
+from qoslab.traffic import THIRD_PARTY_PROGRAMS
 
 PACKAGES = (
     "ansible",
@@ -34,7 +34,7 @@ PACKAGES = (
     "unicon",
 )
 
-TOOLS = tuple(sorted({"dumpcap", "tshark", *INSTALLED}))
+TOOLS = tuple(sorted({"dumpcap", "tshark", *THIRD_PARTY_PROGRAMS}))
 """Measuring programs that are not qoslab's own."""
 VERSION_S = 20
 """Time limit for a tool to print its version, in seconds."""
@@ -58,13 +58,13 @@ def tool_versions() -> dict[str, str]:
 
     The lab waits for them, so they run in parallel; Ctrl-C waits for none.
     """
-    return side_by_side({tool: partial(_version_of, tool) for tool in TOOLS})[0]
+    return run_parallel({tool: partial(_tool_version, tool) for tool in TOOLS})[0]
 
 
-def _version_of(tool: str) -> str:
+def _tool_version(tool: str) -> str:
     if shutil.which(tool) is None:
         return f"not usable: there is no {tool}"
-    command = [*ended_with_thread(), tool, "--version"]
+    command = [*kill_with_thread_prefix(), tool, "--version"]
     try:
         done = subprocess.run(
             command, capture_output=True, encoding="utf-8", errors="replace", timeout=VERSION_S, check=False
@@ -74,9 +74,9 @@ def _version_of(tool: str) -> str:
     return next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "unknown")
 
 
-def commit() -> str | None:
+def source_commit() -> str | None:
     """Return the commit of the running working copy, with `-dirty` if files differ; None for an installed wheel."""
-    directory = checkout()
+    directory = find_checkout()
     if directory is None:
         return None
     try:
@@ -93,7 +93,7 @@ def commit() -> str | None:
     return done.stdout.strip() or None if done.returncode == 0 else None
 
 
-def machine() -> dict[str, Any]:
+def machine_facts() -> dict[str, Any]:
     """Return kernel, processor, memory and default congestion control of this machine."""
 
     def read(path: str) -> str | None:
@@ -109,7 +109,7 @@ def machine() -> dict[str, Any]:
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "cpu": model.group(1) if model else None,
-        "cpus": processors(),
+        "cpus": processor_count(),
         "memory_kib": int(memory.group(1)) if memory else None,
         "user_is_root": os.geteuid() == 0,
         "default_congestion_control": read("/proc/sys/net/ipv4/tcp_congestion_control"),
@@ -117,6 +117,6 @@ def machine() -> dict[str, Any]:
     }
 
 
-def digest(content: bytes) -> str:
+def configuration_digest(content: bytes) -> str:
     """Return the SHA-256 of a configuration, in hex."""
     return hashlib.sha256(content).hexdigest()

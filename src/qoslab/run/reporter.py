@@ -40,7 +40,7 @@ class ProgressReporter:
         self._file.done(cell, valid=record.valid, reasons=record.reasons)
 
     def cell_done(self, cell: str, *, counts: bool = True) -> None:
-        """See `qoslab.run.schedule.Progress`."""
+        """See `qoslab.run.schedule.CellProgress`."""
         self._progress.cell_done(cell, counts=counts)
 
     def note(self, text: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """Request for a run."""
 
     file: Path
@@ -61,7 +61,7 @@ class Request:
     """Certificate files for the connection to the scheduler; see `qoslab.run.cluster.dask_cluster.Tls`."""
 
 
-def resuming(options: RunOptions, run: Path) -> str:
+def resume_command(options: RunOptions, run: Path) -> str:
     """Return the command that resumes a run.
 
     Options that give access to devices have to be typed again: the folder of a run may come from another user, an

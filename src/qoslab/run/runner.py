@@ -18,26 +18,26 @@ from qoslab.results.redaction import KNOWN
 from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
 from qoslab.run.background_analysis import BackgroundAnalysis
-from qoslab.run.events import Interrupted, cells_at_a_time
-from qoslab.run.jobs import Jobs
+from qoslab.run.events import RunInterrupted, parallel_cells_text
+from qoslab.run.jobs import LabCount
 from qoslab.run.progress_lines import RunProgress
 from qoslab.run.reporter import ProgressReporter
-from qoslab.run.request import Request, resuming
-from qoslab.run.schedule import Schedule
-from qoslab.run.task import CellTask, Demands, demands_of
-from qoslab.run.workers import machinery
-from qoslab.run.workers.base import CellWorker, Shared, WorkerSlot
-from qoslab.system.priority import processors
+from qoslab.run.request import RunRequest, resume_command
+from qoslab.run.schedule import CellSchedule
+from qoslab.run.task import CellTask, Demands, cell_demands
+from qoslab.run.workers import lab_machinery
+from qoslab.run.workers.base import CellWorker, SharedLabData, WorkerSlot
+from qoslab.system.priority import processor_count
 
 
 @dataclass
-class _Shared:
+class _SharedRunState:
     """State shared by the workers of a run."""
 
-    request: Request
+    request: RunRequest
     folder: RunFolder
     reporter: ProgressReporter
-    schedule: Schedule
+    schedule: CellSchedule
     interrupted: threading.Event
     analysis: BackgroundAnalysis
     lab: dict[str, Any] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _Shared:
         with self.schedule.changed:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
-                self.configurations[f"{name}/{device}"] = provenance.digest(KNOWN.hidden(text).encode())
+                self.configurations[f"{name}/{device}"] = provenance.configuration_digest(KNOWN.hidden(text).encode())
         cell = self.folder.cell_of(task.identity, task.attempt)
         self.reporter.begins(cell)
         return cell
@@ -73,7 +73,7 @@ REPORTING = "writing the report of the measured cells (Ctrl-C again skips it)"
 
 
 @contextmanager
-def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
+def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]:
     """Run all cells of the plan; the block receives the run folder with its manifest, for analysis and report.
 
     The routers of a lab that outlives the run are restored while the block runs; leaving the block waits for that.
@@ -81,14 +81,16 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     `UserError` (for a missing tool, before a folder is created) or `KeyboardInterrupt`; the results so far remain.
     """
     kind = lab_kind(request.plan.lab)
-    made_with = machinery(kind)
+    made_with = lab_machinery(kind)
     tools = made_with.versions(request.place, request.plan.experiment)
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name, private=kind.placed)
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         real_time = kind.real_time
         reporter = ProgressReporter(progress, folder, steps=real_time)
-        facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(kind.programs)}))
+        facts = _BackgroundCall(
+            lambda: _run_facts({**made_with.packages(), **tools, **identity.identity_facts(kind.programs)})
+        )
         cells = RunCells(folder, request.plan.cells, tools)
         before = cells.find_results() if request.resume is not None else 0
         if before:
@@ -97,18 +99,18 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         reporter.expect(request.plan, len(request.plan.cells) - missing)
         request.watched(folder, progress.note)
         interrupted = threading.Event()
-        schedule = Schedule(
+        schedule = CellSchedule(
             cells,
-            Jobs(request.jobs, missing, spare=real_time),
+            LabCount(request.jobs, missing, spare=real_time),
             reporter,
             interrupted=interrupted,
             attempts=request.attempts,
             enough=request.enough,
         )
         analysis = BackgroundAnalysis(request.begin, reporter.figures, punctual=real_time)
-        shared = _Shared(request, folder, reporter, schedule, interrupted, analysis)
+        shared = _SharedRunState(request, folder, reporter, schedule, interrupted, analysis)
         started = datetime.now(UTC)
-        pool = _Workers(shared)
+        pool = _WorkerThreads(shared)
         measured = False
         try:
             try:
@@ -117,7 +119,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
                 measured = True
             finally:
                 # Also after an interrupt, so that the results so far can be read.
-                folder.write_manifest(_manifest(shared, started, facts.result()))
+                folder.write_manifest(_initial_manifest(shared, started, facts.result()))
             if kind.placed:
                 # The report states whether the lab was left as it was found.
                 pool.wait_ended()
@@ -126,7 +128,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             if isinstance(error, KeyboardInterrupt) and not (measured or pool.abandoned) and cells.has_results:
                 _report_interrupted(request, folder, reporter)
             reporter.end(error)
-            reporter.note(_how_to_go_on(cells, request.options, folder))
+            reporter.note(_resume_hint(cells, request.options, folder))
             raise
         finally:
             # At any ending, no lab and no temporary file remains.
@@ -135,27 +137,27 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         reporter.end()
 
 
-def _report_interrupted(request: Request, folder: RunFolder, reporter: ProgressReporter) -> None:
+def _report_interrupted(request: RunRequest, folder: RunFolder, reporter: ProgressReporter) -> None:
     """Write the report of an interrupted run, unless it is interrupted again."""
     reporter.note(REPORTING)
     with suppress(KeyboardInterrupt):
         request.broken_off(folder)
 
 
-def _how_to_go_on(cells: RunCells, options: RunOptions, folder: RunFolder) -> str:
+def _resume_hint(cells: RunCells, options: RunOptions, folder: RunFolder) -> str:
     state = "the measured cells are saved" if cells.has_results else "nothing was measured yet"
-    return f"{state}; {resuming(options, folder.path)} runs the rest"
+    return f"{state}; {resume_command(options, folder.path)} runs the rest"
 
 
-class _Workers:
+class _WorkerThreads:
     """Workers of the run, each a thread with its own lab."""
 
-    def __init__(self, shared: _Shared) -> None:
+    def __init__(self, shared: _SharedRunState) -> None:
         self._shared = shared
         self._errors: list[BaseException] = []
         self._kind = lab_kind(shared.request.plan.lab)
-        self._machinery = machinery(self._kind)
-        self._common: Shared = self._machinery.shared()
+        self._machinery = lab_machinery(self._kind)
+        self._common: SharedLabData = self._machinery.shared()
         cluster = shared.request.scheduler is not None
         count = 1 if cluster else shared.schedule.jobs.workers
         # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
@@ -167,7 +169,7 @@ class _Workers:
             threading.Thread(target=self._gather, name="cluster", daemon=True).start()
             return
         if not self._kind.real_time and count:
-            shared.reporter.note(cells_at_a_time(count))
+            shared.reporter.note(parallel_cells_text(count))
             shared.analysis.start()
         for number in range(count):
             threading.Thread(target=self._work, args=(number,), name=f"lab-{number}", daemon=True).start()
@@ -184,14 +186,14 @@ class _Workers:
                 note=self._shared.reporter.note,
                 interrupted=self._shared.interrupted,
                 place=self._shared.request.place,
-                demands=demands_of(self._shared.request.plan.cells) if self._kind.placed else Demands(),
+                demands=cell_demands(self._shared.request.plan.cells) if self._kind.placed else Demands(),
                 began_in=self._began_in(),
             )
             with self._machinery.worker(slot) as worker:
                 while (task := self._shared.schedule.lease(number)) is not None:
                     self._run(number, worker, task)
                 self._measured[number].set()
-        except Interrupted:
+        except RunInterrupted:
             pass
         except BaseException as error:
             self._errors.append(error)
@@ -202,7 +204,7 @@ class _Workers:
             self._ended[number].set()
 
     def _began_in(self) -> Mapping[str, Any]:
-        before = _manifest_before(self._shared) if self._kind.placed else None
+        before = _earlier_manifest(self._shared) if self._kind.placed else None
         found: Mapping[str, Any] = before.machine.get("lab", {}) if before else {}
         return found
 
@@ -211,16 +213,16 @@ class _Workers:
         shared = self._shared
         assert shared.request.scheduler is not None
         try:
-            from qoslab.run.cluster.crew import ClusterCrew
+            from qoslab.run.cluster.crew import ClusterRunner
 
-            ClusterCrew(
+            ClusterRunner(
                 shared.request.scheduler,
                 lease=shared.schedule.lease_now,
                 finish=shared.finish,
                 folder_of=shared.folder_of,
                 interrupted=shared.interrupted,
                 note=shared.reporter.note,
-                workers=shared.request.jobs or processors(),
+                workers=shared.request.jobs or processor_count(),
                 tls=shared.request.tls,
             ).run(shared.schedule.more)
         except BaseException as error:
@@ -283,7 +285,7 @@ def _wait(events: list[threading.Event]) -> None:
             pass
 
 
-class _Background:
+class _BackgroundCall:
     """Function that runs in the background."""
 
     def __init__(self, call: Callable[[], dict[str, Any]]) -> None:
@@ -302,15 +304,15 @@ class _Background:
         return self._call() if self._found is None else self._found
 
 
-def _facts(versions: Mapping[str, str]) -> dict[str, Any]:
+def _run_facts(versions: Mapping[str, str]) -> dict[str, Any]:
     return {
         "versions": dict(versions),
-        "commit": provenance.commit(),
-        "machine": provenance.machine(),
+        "commit": provenance.source_commit(),
+        "machine": provenance.machine_facts(),
     }
 
 
-def _manifest_before(shared: _Shared) -> Manifest | None:
+def _earlier_manifest(shared: _SharedRunState) -> Manifest | None:
     """Return the manifest of earlier calls; None if there is none, or it was damaged."""
     if not shared.folder.finished:
         return None
@@ -321,9 +323,9 @@ def _manifest_before(shared: _Shared) -> Manifest | None:
         return None
 
 
-def _manifest(shared: _Shared, started: datetime, facts: dict[str, Any]) -> Manifest:
+def _initial_manifest(shared: _SharedRunState, started: datetime, facts: dict[str, Any]) -> Manifest:
     request = shared.request
-    before = _manifest_before(shared)
+    before = _earlier_manifest(shared)
     lab = dict(shared.lab) or dict((before.machine if before else {}).get("lab", {}))
     sysctls = lab.pop("sysctls", {})
     offloads = lab.pop("offloads_on", {})

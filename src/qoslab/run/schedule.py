@@ -14,8 +14,8 @@ from qoslab.errors import DeviceError
 from qoslab.plan import Cell as PlannedCell
 from qoslab.results import Cell, CellRecord
 from qoslab.run.attempts import RunCells
-from qoslab.run.events import Interrupted
-from qoslab.run.jobs import Jobs
+from qoslab.run.events import RunInterrupted
+from qoslab.run.jobs import LabCount
 from qoslab.run.task import CellTask
 
 WINDOW = 16
@@ -24,17 +24,17 @@ WINDOW = 16
 A new lab costs logins to all its routers. The number is small so that a random order stays random: no parameter may
 correlate with time.
 """
-PASSED_OVER = 16
+MAX_PASSES = 16
 """Number of times that the first cell may be passed over."""
-LOOK_S = 10.0
+CHECK_INTERVAL_S = 10.0
 """Time with traffic, since a cell was added, after which the load of the machine shows if another cell fits."""
-FAULTS_IN_A_ROW = 6
+MAX_CONSECUTIVE_FAULTS = 6
 """Number of consecutive attempts with a failed lab after which the run ends: so many failures are not chance."""
 POLL_S = 0.2
 """Interval of checks for an interrupt while waiting."""
 
 
-class Progress(Protocol):
+class CellProgress(Protocol):
     """Receiver of messages about finished cells."""
 
     def cell_done(self, cell: str, *, counts: bool = True) -> None:
@@ -44,7 +44,7 @@ class Progress(Protocol):
         """Show a line to people."""
 
 
-class Schedule:
+class CellSchedule:
     """Queue of waiting cells, the running cells, and the turns of their traffic. All methods are thread-safe.
 
     Up to `jobs` cells have traffic at the same time. Some additional workers do the work before and after the traffic
@@ -54,8 +54,8 @@ class Schedule:
     def __init__(
         self,
         cells: RunCells,
-        jobs: Jobs,
-        progress: Progress,
+        jobs: LabCount,
+        progress: CellProgress,
         *,
         interrupted: threading.Event,
         attempts: int = 1,
@@ -99,7 +99,7 @@ class Schedule:
         with self.changed:
             while True:
                 if self._interrupted.is_set():
-                    raise Interrupted
+                    raise RunInterrupted
                 # A running cell may have to be run again, so the last worker waits for it.
                 if not self._waiting and not self._running:
                     return None
@@ -151,7 +151,7 @@ class Schedule:
     def _choose(self, worker: int | None) -> str:
         """Take a cell from the queue: the first, or a nearby one that fits the lab of the worker."""
         first = self._waiting[0]
-        if worker in self._wired and self._passed[first] < PASSED_OVER and self._planned(first).sweep.shuffled:
+        if worker in self._wired and self._passed[first] < MAX_PASSES and self._planned(first).sweep.shuffled:
             repetition = self._planned(first).repetition
             for index, name in enumerate(islice(self._waiting, WINDOW)):
                 if self._planned(name).repetition != repetition and self._planned(name).sweep.blocked:
@@ -194,7 +194,7 @@ class Schedule:
             self._progress.note(f"{task.name} is invalid: {reason}" + ("; re-running it" if again else ""))
         if change:
             self._progress.note(change)
-        if faults >= FAULTS_IN_A_ROW:
+        if faults >= MAX_CONSECUTIVE_FAULTS:
             raise DeviceError(
                 f"the lab failed {faults} times in a row, the last time in {task.name}: {'; '.join(record.reasons)}",
                 hint="Check free memory and disk space on the machine; `qoslab doctor` lists missing requirements.",
@@ -214,8 +214,8 @@ class Schedule:
             try:
                 while self._ready[0] != worker or self._measuring >= self._room(worker):
                     if self._interrupted.is_set():
-                        raise Interrupted
-                    if time.monotonic() - self._settled >= LOOK_S and self._measuring == self.jobs.labs:
+                        raise RunInterrupted
+                    if time.monotonic() - self._settled >= CHECK_INTERVAL_S and self._measuring == self.jobs.labs:
                         self._settled = time.monotonic()
                         if change := self.jobs.look():
                             self._progress.note(change)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from qoslab import __version__
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import Arm, Experiment, TcpProfile
-from qoslab.model.instants import Demand, traffic_time
+from qoslab.model.instants import MeasurementDemand, traffic_time
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.units import Duration
 from qoslab.plan import Cell as PlannedCell
@@ -33,7 +33,7 @@ class CellTask:
     attempt: int = 1
     lab: str = DEFAULT_LAB
     """Kind of lab for the cell."""
-    demand: Demand = field(default_factory=Demand)
+    demand: MeasurementDemand = field(default_factory=MeasurementDemand)
     """Requirements of its expected values on the measurement."""
 
     @property
@@ -48,11 +48,11 @@ class CellTask:
 
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
-    """Return the task of a planned cell; `tools` are versions of the measuring tools (`run.workers.base.Machinery`)."""
+    """Return the task of a planned cell; `tools` are versions of the measuring tools (`run.workers.base.LabMachinery`)."""
     return CellTask(
         planned.identity,
         planned.experiment,
-        _configurations(planned),
+        _cell_configurations(planned),
         cell_key(planned, tools),
         attempt,
         planned.lab,
@@ -76,15 +76,15 @@ class Demands:
     """The traffic time of the longest cell."""
 
 
-def demands_of(cells: Iterable[PlannedCell]) -> Demands:
+def cell_demands(cells: Iterable[PlannedCell]) -> Demands:
     """Return the combined requirements of all cells, made one by one since a sweep may have very many."""
     routers: dict[str, dict[str, None]] = {}
     hosts: dict[str, dict[HostTcp, None]] = {}
     longest = Duration(0)
     for cell in cells:
-        for router, text in _configurations(cell).items():
+        for router, text in _cell_configurations(cell).items():
             routers.setdefault(router, {})[text] = None
-        for host, wanted in tcp_of_hosts(cell.experiment).items():
+        for host, wanted in host_tcp_settings(cell.experiment).items():
             hosts.setdefault(host, {})[wanted] = None
         longest = max(longest, traffic_time(cell.experiment, cell.experiment.arms[0]), key=lambda each: each.ns)
     return Demands(
@@ -94,7 +94,7 @@ def demands_of(cells: Iterable[PlannedCell]) -> Demands:
     )
 
 
-def tcp_of_hosts(experiment: Experiment) -> dict[str, HostTcp]:
+def host_tcp_settings(experiment: Experiment) -> dict[str, HostTcp]:
     """Return the TCP settings of each host in a cell."""
     arm = experiment.arms[0]
     # Messages about closed ports would cross the line with the measured delay.
@@ -102,7 +102,7 @@ def tcp_of_hosts(experiment: Experiment) -> dict[str, HostTcp]:
     return {host: (experiment.tcp_of(arm), host not in silent) for host in hosts_of(experiment.topology)}
 
 
-def _configurations(planned: PlannedCell) -> dict[str, str]:
+def _cell_configurations(planned: PlannedCell) -> dict[str, str]:
     experiment = planned.experiment
     texts = configuration_text(planned.sweep.file, experiment, experiment.arms[0])
     for router, lines in probe_configuration(experiment).items():
@@ -126,16 +126,16 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
         planned.sweep.digest(planned.identity),
         f"demand: {planned.sweep.demand(planned.arm)}",
         __version__,
-        f"sources: {identity.sources()}",
+        f"sources: {identity.hash_sources()}",
         f"lab: {planned.lab}",
         *(f"{tool}: {tools.get(tool, '')}" for tool in used),
-        *_added(planned.experiment),
-        *(f"{name}, program: {identity.program(name)}" for name in kind.programs),
+        *_used_plugins(planned.experiment),
+        *(f"{name}, program: {identity.hash_program(name)}" for name in kind.programs),
     ]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
-def _added(experiment: Experiment) -> Iterator[str]:
+def _used_plugins(experiment: Experiment) -> Iterator[str]:
     """Return the parts of other packages that the cell uses."""
     tools = {flow.tool for flow in experiment.flows_of(experiment.arms[0])}
     platforms = {node.platform for node in experiment.topology.nodes.values()}

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 POLL_S = 0.2
 
 
-def in_thread(call: Callable[[], Result]) -> Future[Result]:
+def start_thread(call: Callable[[], Result]) -> Future[Result]:
     """Start `call` in its own thread.
 
     A thread pool joins its threads when it is left, and again at the end of the process, so Ctrl-C would wait for a
@@ -32,7 +32,7 @@ def in_thread(call: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-def result_of(future: Future[Result], check: Callable[[], None], timeout_s: float | None = None) -> Result:
+def wait_for_result(future: Future[Result], check: Callable[[], None], timeout_s: float | None = None) -> Result:
     """Return the result; while waiting, call `check`, which raises to end the wait.
 
     Raise `TimeoutError` after `timeout_s`.
@@ -49,12 +49,12 @@ def result_of(future: Future[Result], check: Callable[[], None], timeout_s: floa
                 raise
 
 
-def unwatched() -> None:
+def ignore_check() -> None:
     """Do nothing: a check that never ends the wait."""
 
 
-def side_by_side(
-    calls: Mapping[str, Callable[[], Result]], check: Callable[[], None] = unwatched
+def run_parallel(
+    calls: Mapping[str, Callable[[], Result]], check: Callable[[], None] = ignore_check
 ) -> tuple[dict[str, Result], list[QoslabError]]:
     """Return the results of calls by name, and their errors, after all have ended; each call has its own thread.
 
@@ -62,9 +62,9 @@ def side_by_side(
     """
     results: dict[str, Result] = {}
     errors: list[QoslabError] = []
-    for name, future in {name: in_thread(call) for name, call in calls.items()}.items():
+    for name, future in {name: start_thread(call) for name, call in calls.items()}.items():
         try:
-            results[name] = result_of(future, check)
+            results[name] = wait_for_result(future, check)
         except QoslabError as error:
             errors.append(error)
     return results, errors

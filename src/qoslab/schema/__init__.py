@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
-from qoslab.system.first_use import on_first_use
+from qoslab.system.first_use import lazy_imports
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Experiment as Experiment
+    from qoslab.schema.cell_identity import CellIdentified as CellIdentified
     from qoslab.schema.cell_identity import CellIdentity as CellIdentity
-    from qoslab.schema.cell_identity import Identified as Identified
     from qoslab.schema.json_schema import experiment_schema as experiment_schema
     from qoslab.schema.json_schema import schema_text as schema_text
     from qoslab.schema.overrides import parse_set as parse_set
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "CellIdentity": "cell_identity",
     "Check": "sweep",
-    "Identified": "cell_identity",
+    "CellIdentified": "cell_identity",
     "Sweep": "sweep",
     "configuration_text": "sweep",
     "experiment_schema": "json_schema",
@@ -42,7 +42,7 @@ _MODULES = {
     "schema_text": "json_schema",
 }
 """Module of each name."""
-__getattr__ = on_first_use(__name__, _MODULES)
+__getattr__ = lazy_imports(__name__, _MODULES)
 
 
 def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> Experiment:
@@ -59,7 +59,7 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Ch
     from qoslab.schema.document import read_document
     from qoslab.schema.near import did_you_mean
     from qoslab.schema.overrides import apply_overrides
-    from qoslab.schema.sandbox import counted_together
+    from qoslab.schema.sandbox import limited_check
     from qoslab.schema.sweep import make_sweep
 
     file = Path(path)
@@ -68,5 +68,5 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Ch
         raise ExperimentError(f"{file}: no such file", hint=did_you_mean(str(file), known))
     document = read_document(file)
     apply_overrides(document, sets or {})
-    with counted_together():
+    with limited_check():
         return make_sweep(document, file, also)

@@ -34,7 +34,7 @@ class CellIdentity:
         return built_in[name] if name in built_in else self.values.get(name)
 
 
-class Identified:
+class CellIdentified:
     """Object with the identity of a cell, and the names derived from it."""
 
     identity: CellIdentity

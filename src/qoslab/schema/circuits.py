@@ -13,7 +13,9 @@ from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS
 from qoslab.schema.document import Document, Steps
 
 
-def unfit(experiment: Experiment, document: Document, arm: str, devices: Mapping[str, Device]) -> Iterator[Finding]:
+def unmatched_circuits(
+    experiment: Experiment, document: Document, arm: str, devices: Mapping[str, Device]
+) -> Iterator[Finding]:
     """Yield the ends of ATM links whose circuit is missing or has another encapsulation. `devices` are the devices of
     the arm.
     """

@@ -144,12 +144,12 @@ def parse_document(text: str, file: str) -> Document:
     if len(text) > SIZE_LIMIT:
         message = f"found {len(text)} characters, expected an experiment of at most {SIZE_LIMIT}"
         raise ExperimentError(findings=[Place(file).finding("", message)])
-    found = _parsed(text, file)
+    found = _parse_shared(text, file)
     return Document(file, deepcopy(found.data), dict(found.values), dict(found.keys), list(found.findings))
 
 
 @lru_cache(64)
-def _parsed(text: str, file: str) -> Document:
+def _parse_shared(text: str, file: str) -> Document:
     """Return a shared document, which callers must not change. Reading YAML takes ten times as long as the rest of the
     check.
     """

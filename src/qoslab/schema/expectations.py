@@ -12,23 +12,23 @@ from qoslab.model.expectations import (
     FORMS,
     Expectation,
     Quantities,
-    expanded,
-    formula,
-    names_taken,
-    needed,
+    expand_expectations,
+    needed_quantities,
+    parse_formula,
     quantities_at,
+    used_names,
 )
 from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import ExpressionError, Value
 from qoslab.model.matrix import BUILT_IN, Parameters, cells_of, parameters_text
 from qoslab.model.units import Percent, QuantityError
 from qoslab.schema.document import Document, Steps
-from qoslab.schema.near import did_you_mean, one_of
+from qoslab.schema.near import did_you_mean, format_alternatives
 
 MetricCheck = Callable[[Steps, str, Collection[str]], Iterator[Finding]]
 
 
-EXPANDED = 160
+MAX_EXPANSION_WORK = 160
 """Work to fill in an expectation for a combination, counted in evaluated words of an expression."""
 
 
@@ -50,7 +50,7 @@ class ExpectationChecker:
         used: set[str] = set()
         for expectation in compare.expectations:
             try:
-                used |= names_taken(expectation, compare.quantities)
+                used |= used_names(expectation, compare.quantities)
             except ExpressionError:
                 used |= {*compare.quantities}  # reported at its place
         for name, value in compare.quantities.items():
@@ -69,12 +69,12 @@ class ExpectationChecker:
     def readable(self, steps: Steps, text: str, known: Collection[str]) -> Iterator[Finding]:
         """Check that an expression is valid and uses only known values."""
         try:
-            names = formula(text).names
+            names = parse_formula(text).names
         except ExpressionError as error:
             yield self.document.finding(steps, error.message, error.hint)
             return
         for name in sorted(names - {*known}):
-            message = f'found "{name}", expected a parameter or a quantity, {one_of(known)}'
+            message = f'found "{name}", expected a parameter or a quantity, {format_alternatives(known)}'
             yield self.document.finding(steps, message, did_you_mean(name, known))
 
     def expectation(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ class ExpectationChecker:
             _ = expectation.unit
         except KeyError:
             return  # reported
-        if unknown or len(forms) != 1 or names_taken(expectation, quantities) & self.bad:
+        if unknown or len(forms) != 1 or used_names(expectation, quantities) & self.bad:
             return
         # The remaining checks have the same result for all combinations.
         asked, known = (*steps, self.experiment.duration), self.document.looks.found
@@ -109,10 +109,10 @@ class ExpectationChecker:
         if matrix is not None:
             self.document.look(steps, matrix.count * (1 + matrix.tests))
         texts = [text for _, text in expectation.formulas()]
-        texts += [value for value in needed(expectation, quantities).values() if isinstance(value, str)]
-        words = sum(formula(text).words for text in texts)
-        for each, values in expanded(expectation, quantities, cells_of(matrix, arm.name)):
-            self.document.look(steps, EXPANDED + words)
+        texts += [value for value in needed_quantities(expectation, quantities).values() if isinstance(value, str)]
+        words = sum(parse_formula(text).words for text in texts)
+        for each, values in expand_expectations(expectation, quantities, cells_of(matrix, arm.name)):
+            self.document.look(steps, MAX_EXPANSION_WORK + words)
             problems = [*self.figures(steps, each, values, quantities)]
             yield from problems
             if problems:
@@ -123,7 +123,7 @@ class ExpectationChecker:
         arms = [arm for arm in dict.fromkeys(expectation.arms) if arm in self.arms]
         for arm in dict.fromkeys(expectation.arms):
             if arm not in self.arms:
-                message = f'found "{arm}", expected {one_of(self.arms)}'
+                message = f'found "{arm}", expected {format_alternatives(self.arms)}'
                 yield self.document.finding((*steps, "arm"), message, did_you_mean(arm, self.arms))
         if len(expectation.arms) == 2 and len(set(expectation.arms)) == 1:
             yield self.document.finding((*steps, "arm"), f'found "{expectation.arm}", expected two different arms')
@@ -132,7 +132,7 @@ class ExpectationChecker:
                 for arm in arms:
                     known = parameters_of(self.experiment, (arm,))
                     if name not in known:
-                        message = f'found "{name}", expected a parameter of arm "{arm}", {one_of(known)}'
+                        message = f'found "{name}", expected a parameter of arm "{arm}", {format_alternatives(known)}'
                         place: Steps = (*steps, key, name) if key == "where" else (*steps, key)
                         yield self.document.finding(place, message, did_you_mean(name, known))
         for inner, text in expectation.formulas():
@@ -148,7 +148,7 @@ class ExpectationChecker:
         """
         words = f" (with {parameters_text(values)})" if values else ""
         known: dict[str, Value] = {DURATION: self.experiment.duration, **values}
-        for name, value in needed(expectation, quantities).items():
+        for name, value in needed_quantities(expectation, quantities).items():
             try:
                 known = quantities_at({name: value}, known)
             except ExpressionError as error:
@@ -156,7 +156,7 @@ class ExpectationChecker:
                 return
         for inner, text in expectation.formulas():
             try:
-                formula(text).figure(known)
+                parse_formula(text).figure(known)
             except ExpressionError as error:
                 yield self.document.finding((*steps, *inner), error.message + words, error.hint)
                 return

@@ -10,13 +10,13 @@ from qoslab.errors import Finding
 from qoslab.model.experiment import Address, Family, Flow, Topology
 from qoslab.schema.document import Document, Steps
 from qoslab.traffic import TOOLS
-from qoslab.traffic.endpoints import EXAMPLES, families_of, family_of
+from qoslab.traffic.endpoints import EXAMPLES, flow_family, node_families
 
 LONGEST_WITH_SPECIAL = {4: 30, 6: 126}
 """Longest prefix with special addresses; links with two addresses have none (RFC 3021, RFC 6164)."""
 
 
-def special_address(address: Address) -> str | None:
+def special_address_use(address: Address) -> str | None:
     """Return the use of an address that cannot be assigned to a host: `the subnet's own`; None for a host address."""
     if address.version == 6 and (address.ip.is_multicast or address.ip.is_link_local or address.ip.is_unspecified):
         return "a multicast" if address.ip.is_multicast else "a link-local or unspecified"
@@ -28,26 +28,26 @@ def special_address(address: Address) -> str | None:
     return "its broadcast" if address.version == 4 and address.ip == address.network.broadcast_address else None
 
 
-def common_family(document: Document, steps: Steps, flow: Flow, topology: Topology) -> Iterator[Finding]:
+def family_findings(document: Document, steps: Steps, flow: Flow, topology: Topology) -> Iterator[Finding]:
     """Yield a finding for hosts without a common IP version, or without the version that the flow requires."""
     ends = (flow.source, flow.destination)
-    if not all(families_of(topology, name) for name in ends):
+    if not all(node_families(topology, name) for name in ends):
         return  # Missing addresses and unknown hosts are reported elsewhere.
-    family = family_of(topology, flow)
+    family = flow_family(topology, flow)
     if flow.tool in TOOLS and family not in TOOLS[flow.tool].families:
         key = "family" if flow.family is not None else "tool"
         spoken = " and ".join(f"IPv{each}" for each in TOOLS[flow.tool].families)
         yield document.finding(
             (*steps, key), f"found IPv{family} with {flow.tool}, expected {spoken}, the only one that it supports"
         )
-    yield from reachable_by(document, steps, "traffic of hosts", ends, flow.family, topology)
+    yield from unreachable_address_findings(document, steps, "traffic of hosts", ends, flow.family, topology)
 
 
-def reachable_by(
+def unreachable_address_findings(
     document: Document, steps: Steps, what: str, ends: tuple[str, str], family: Family | None, topology: Topology
 ) -> Iterator[Finding]:
     """Yield a finding for nodes with addresses but without a common IP version, or without the required version."""
-    has = {name: families_of(topology, name) for name in ends}
+    has = {name: node_families(topology, name) for name in ends}
     if family is None:
         if not frozenset.intersection(*has.values()):
             versions = " and ".join(f"{name} has IPv{min(families)} only" for name, families in has.items())

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qoslab.errors import Finding
-from qoslab.ios.class_shares import Share, candidates
+from qoslab.ios.class_shares import ClassShare, candidate_classes
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
-from qoslab.ios.packet_sets import EVERYTHING, class_packets, never_matches
+from qoslab.ios.packet_sets import ALL_PACKETS, class_packets, never_matches_reason
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.schema.cell_identity import CellIdentity
 from qoslab.schema.devices import configured_devices
 from qoslab.schema.document import Place
-from qoslab.schema.packet_routes import Crossing
+from qoslab.schema.packet_routes import InterfacePassage
 from qoslab.schema.sweep import Sweep
 from qoslab.schema.templates import render_lines
-from qoslab.schema.traffic_ways import traffic_ways, used
+from qoslab.schema.traffic_ways import traffic_paths, used_interfaces
 
 COMBINATIONS = 20
 """Maximum number of parameter combinations of each arm whose configurations are examined."""
@@ -42,7 +42,7 @@ class Attachment:
 
 
 @dataclass(frozen=True)
-class Idle:
+class IdlePart:
     """A class or policy of a router that has no effect."""
 
     router: str
@@ -73,40 +73,42 @@ def attachments(device: Device) -> Iterator[Attachment]:
             yield Attachment(virtual.name, "input", virtual.service_policy_input)
 
 
-def idle_of_arm(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[Idle]:
+def idle_parts(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[IdlePart]:
     """Return the classes and policies of an arm that have no effect, without those in `allow_idle`. `devices` are its
     routers as configured.
     """
-    ways = traffic_ways(experiment, arm, devices)
-    passed = used(ways), used(ways, by_acknowledgements=False)
-    found = [each for router, device in devices.items() for each in _of_router(router, device, *passed)]
+    ways = traffic_paths(experiment, arm, devices)
+    passed = used_interfaces(ways), used_interfaces(ways, by_acknowledgements=False)
+    found = [each for router, device in devices.items() for each in _idle_parts_of_router(router, device, *passed)]
     allowed = frozenset(experiment.allow_idle)
     return [each for each in found if not each.allowed(allowed)]
 
 
-def _of_router(router: str, device: Device, passed: Set[Crossing], carried: Set[Crossing]) -> Iterator[Idle]:
+def _idle_parts_of_router(
+    router: str, device: Device, passed: Set[InterfacePassage], carried: Set[InterfacePassage]
+) -> Iterator[IdlePart]:
     for class_map in device.class_maps.values():
-        if why := never_matches(device, class_map):
+        if why := never_matches_reason(device, class_map):
             about = f"class-map match-{class_map.match} {class_map.name} of {router} can match no packet: {why}"
-            yield Idle(router, class_map.name, about)
+            yield IdlePart(router, class_map.name, about)
     seen: set[tuple[str, str]] = set()
     for at in attachments(device):
         # The port of a VLAN is not known by the configuration alone.
-        if at.interface not in device.host_interfaces and not _used(router, at, carried):
-            what = "only acknowledgements of" if _used(router, at, passed) else "no"
-            yield Idle(router, at.policy, _unused(router, at, carried, what), at=at)
-        for path, why in _unreachable(device, at.policy):
+        if at.interface not in device.host_interfaces and not _used_classes(router, at, carried):
+            what = "only acknowledgements of" if _used_classes(router, at, passed) else "no"
+            yield IdlePart(router, at.policy, _unused_parts(router, at, carried, what), at=at)
+        for path, why in _unreachable_classes(device, at.policy):
             if (at.policy, path) not in seen:
                 seen.add((at.policy, path))
                 about = f"class {path} of policy-map {at.policy} of {router} can match no packet: {why}"
-                yield Idle(router, path.rpartition("/")[2], about, path, at)
+                yield IdlePart(router, path.rpartition("/")[2], about, path, at)
 
 
-def _used(router: str, at: Attachment, passed: Set[Crossing]) -> bool:
+def _used_classes(router: str, at: Attachment, passed: Set[InterfacePassage]) -> bool:
     return any((each.node, each.interface, each.direction) == (router, at.interface, at.direction) for each in passed)
 
 
-def _unused(router: str, at: Attachment, passed: Set[Crossing], what: str) -> str:
+def _unused_parts(router: str, at: Attachment, passed: Set[InterfacePassage], what: str) -> str:
     known = sorted(each.interface for each in passed if (each.node, each.direction) == (router, at.direction))
     verb = VERBS[at.direction]
     instead = f"; {at.direction} traffic of {router} {verb} by {', '.join(known)}" if known else ""
@@ -115,13 +117,15 @@ def _unused(router: str, at: Attachment, passed: Set[Crossing], what: str) -> st
     return f"{at} of {router}: {what} declared traffic {verb} there{instead}"
 
 
-def _unreachable(device: Device, policy: str) -> Iterator[tuple[str, str]]:
+def _unreachable_classes(device: Device, policy: str) -> Iterator[tuple[str, str]]:
     """Yield the paths of the classes of an attached policy that no packet reaches, each with the reason."""
-    yield from _walk(device, device.policy_maps.get(policy), "", Share(EVERYTHING))
+    yield from _walk_classes(device, device.policy_maps.get(policy), "", ClassShare(ALL_PACKETS))
 
 
-def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: Share) -> Iterator[tuple[str, str]]:
-    for each in () if policy is None else candidates(device, policy, arriving):
+def _walk_classes(
+    device: Device, policy: PolicyMap | None, above: str, arriving: ClassShare
+) -> Iterator[tuple[str, str]]:
+    for each in () if policy is None else candidate_classes(device, policy, arriving):
         name = each.policy_class.name
         path = f"{above}{name}"
         if class_packets(device, name).empty:
@@ -132,12 +136,12 @@ def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: Share)
             yield path, f"no packet of class {parent} matches it" if each.met.empty else taken
             continue
         # The child classes may match the marks that a class sets.
-        inside = Share(EVERYTHING) if _marks(each.policy_class) else each.left
+        inside = ClassShare(ALL_PACKETS) if _sets_marks(each.policy_class) else each.left
         if (child := each.policy_class.service_policy) is not None:
-            yield from _walk(device, device.policy_maps.get(child), f"{path}/", inside)
+            yield from _walk_classes(device, device.policy_maps.get(child), f"{path}/", inside)
 
 
-def _marks(policy_class: PolicyClass) -> bool:
+def _sets_marks(policy_class: PolicyClass) -> bool:
     police = policy_class.police
     colours = () if police is None else (police.conform, police.exceed, police.violate)
     actions = [action.action for colour in colours for action in colour or ()]
@@ -165,15 +169,15 @@ def idle_warnings(sweep: Sweep) -> list[Finding]:
             experiment = sweep.resolve(CellIdentity(arm.name, tuple(parameters.items()), 1))
             own = experiment.arms[0]
             devices = configured_devices(experiment, sweep.configuration_text(experiment, own))
-            for idle in idle_of_arm(experiment, own, devices):
-                place = _place(sweep.file, experiment, own, idle)
+            for idle in idle_parts(experiment, own, devices):
+                place = _idle_line(sweep.file, experiment, own, idle)
                 hint = f"fix it, or mark it as intended with allow_idle: [{idle.name}]"
                 finding = place.finding(f"arms.{arm.name}.configure.{idle.router}", f"warning: {idle.message}", hint)
                 found.setdefault((finding.file, finding.line, finding.message), finding)
     return list(found.values())
 
 
-def _place(file: Path, experiment: Experiment, arm: Arm, idle: Idle) -> Place:
+def _idle_line(file: Path, experiment: Experiment, arm: Arm, idle: IdlePart) -> Place:
     """Return the template line that configures an idle part: `class-map`, `class`, or `service-policy` below its
     interface.
     """

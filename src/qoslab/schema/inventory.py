@@ -29,8 +29,8 @@ from qoslab.model.inventory import (
     RouterSettings,
 )
 from qoslab.model.units import Duration
-from qoslab.platforms import hosts_of, inventory_group, routers_of, with_tc_commands
-from qoslab.schema.near import did_you_mean, one_of, shown
+from qoslab.platforms import hosts_of, inventory_group, routers_of, tc_command_nodes
+from qoslab.schema.near import did_you_mean, format_alternatives, format_value
 
 Settings = TypeVar("Settings", HostSettings, RouterSettings, LinuxRouterSettings)
 KINDS = (HostSettings, RouterSettings, LinuxRouterSettings)
@@ -54,7 +54,7 @@ class Nodes:
     """Source of delay, jitter and loss, by link: `line`, or a node of the inventory."""
 
 
-class Places:
+class VariablePlaces:
     """Locations of variables in an inventory; those of INI files, folders and scripts are unknown."""
 
     def __init__(self, file: Path) -> None:
@@ -100,7 +100,7 @@ class Reader:
     """Reader of settings that collects findings."""
 
     def __init__(self, file: Path) -> None:
-        self.places = Places(file)
+        self.places = VariablePlaces(file)
         self.findings: list[Finding] = []
 
     def read(self, kind: type[Settings], node: str, variables: Mapping[str, Any]) -> Settings:
@@ -115,14 +115,14 @@ class Reader:
             name = variable.removeprefix(PREFIX)
             expected = _EXPECTED[name](value)
             if expected:
-                self.refuse(node, variable, f"found {shown(value)}, expected {expected}")
+                self.refuse(node, variable, f"found {format_value(value)}, expected {expected}")
                 continue
-            given[name] = _MADE[name](value) if name in _MADE else value
+            given[name] = _CONVERSIONS[name](value) if name in _CONVERSIONS else value
             if kind is RouterSettings and name == "interfaces":
                 full = {interface_name(each): interface_name(device) for each, device in value.items()}
                 if None in full or None in full.values():
                     expected = "names of a router's interfaces, such as {FastEthernet0/0: GigabitEthernet0/1}"
-                    self.refuse(node, variable, f"found {shown(value)}, expected {expected}")
+                    self.refuse(node, variable, f"found {format_value(value)}, expected {expected}")
                 given[name] = full
         devices: dict[str, str] = {}
         for interface, device in given.get("interfaces", {}).items():
@@ -142,7 +142,7 @@ class Reader:
             value = values.get(EMULATED_BY, {})
             if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
                 expected = "a mapping of links to the source of their delay, jitter and loss, such as {wan: line}"
-                self.refuse(node, EMULATED_BY, f"found {shown(value)}, expected {expected}")
+                self.refuse(node, EMULATED_BY, f"found {format_value(value)}, expected {expected}")
                 continue
             for link, maker in value.items():
                 if maker not in known:
@@ -158,7 +158,7 @@ class Reader:
         what = {HostSettings: "host", LinuxRouterSettings: "Linux router"}.get(kind, "router")
         found = f"found {variable} on a {what}" if elsewhere else f"found the variable {variable}"
         hint = "" if elsewhere else did_you_mean(variable, (*NAMES[kind], EMULATED_BY))
-        self.refuse(node, variable, f"{found}, expected {one_of(NAMES[kind])}", hint)
+        self.refuse(node, variable, f"{found}, expected {format_alternatives(NAMES[kind])}", hint)
 
     def refuse(self, node: str, variable: str, message: str, hint: str = "") -> None:
         """Add an error of a variable to the findings."""
@@ -168,43 +168,43 @@ class Reader:
             self.findings.append(found)
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     return "" if isinstance(value, str) and value else "the path of a file"
 
 
-def _names(value: Any) -> str:
+def _read_names(value: Any) -> str:
     holds = isinstance(value, dict) and all(isinstance(each, str) and each for pair in value.items() for each in pair)
     return "" if holds else "a mapping of the experiment's interfaces to those of the host, such as {eth0: enp3s0}"
 
 
-def _isolation(value: Any) -> str:
-    return "" if value in ISOLATIONS else one_of(ISOLATIONS)
+def _read_isolation(value: Any) -> str:
+    return "" if value in ISOLATIONS else format_alternatives(ISOLATIONS)
 
 
-def _reach(value: Any) -> str:
-    return "" if value in REACHES else one_of(REACHES)
+def _read_reach(value: Any) -> str:
+    return "" if value in REACHES else format_alternatives(REACHES)
 
 
-def _old_ssh(value: Any) -> str:
+def _read_old_ssh(value: Any) -> str:
     return "" if isinstance(value, bool) else "true or false"
 
 
-def _jump(value: Any) -> str:
+def _read_jump_host(value: Any) -> str:
     holds = isinstance(value, str) and re.fullmatch(r"(?:[^@\s]+@)?[^@:\s]+(?::[0-9]{1,5})?", value)
     return "" if holds else "user@host or user@host:port"
 
 
-def _console(value: Any) -> str:
+def _read_console(value: Any) -> str:
     _, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     holds = isinstance(value, str) and re.fullmatch(r"[^@\s]+:[0-9]{1,5}", value) and 0 < int(port) < 65536
     return "" if holds else "host:port of a terminal server, such as 192.0.2.250:2003"
 
 
-def _rollback(value: Any) -> str:
-    return "" if value in ROLLBACK_METHODS else one_of(ROLLBACK_METHODS)
+def _read_rollback(value: Any) -> str:
+    return "" if value in ROLLBACK_METHODS else format_alternatives(ROLLBACK_METHODS)
 
 
-def _duration(value: Any) -> str:
+def _read_duration(value: Any) -> str:
     try:
         Duration.parse(value)
     except (TypeError, ValueError):
@@ -212,48 +212,48 @@ def _duration(value: Any) -> str:
     return ""
 
 
-def _model(value: Any) -> str:
+def _read_model(value: Any) -> str:
     # YAML reads 2901 as a number.
     holds = isinstance(value, str | int) and not isinstance(value, bool) and str(value)
     return "" if holds else "the router's model in `show version`, such as IOSv"
 
 
-def _longer(value: Any) -> str:
-    return "a duration above zero, such as 30 min" if _duration(value) or not Duration.parse(value) else ""
+def _read_long_duration(value: Any) -> str:
+    return "a duration above zero, such as 30 min" if _read_duration(value) or not Duration.parse(value) else ""
 
 
-_MADE: Mapping[str, Callable[[Any], object]] = {
+_CONVERSIONS: Mapping[str, Callable[[Any], object]] = {
     "model": str,
     "show_every": Duration.parse,
     "rollback_margin": Duration.parse,
 }
 """Conversions of values beyond those of YAML."""
 _EXPECTED = {
-    "known_hosts": _text,
-    "interfaces": _names,
-    "isolate": _isolation,
-    "reach": _reach,
-    "old_ssh": _old_ssh,
-    "jump": _jump,
-    "console": _console,
-    "model": _model,
-    "rollback": _rollback,
-    "rollback_margin": _longer,
-    "show_every": _duration,
+    "known_hosts": _read_text,
+    "interfaces": _read_names,
+    "isolate": _read_isolation,
+    "reach": _read_reach,
+    "old_ssh": _read_old_ssh,
+    "jump": _read_jump_host,
+    "console": _read_console,
+    "model": _read_model,
+    "rollback": _read_rollback,
+    "rollback_margin": _read_long_duration,
+    "show_every": _read_duration,
 }
 """Check of each variable: returns the expected value; empty if the value is valid."""
 
 
-def lacking(experiment: Experiment, nodes: Nodes, file: Path) -> list[Finding]:
+def inventory_obstacles(experiment: Experiment, nodes: Nodes, file: Path) -> list[Finding]:
     """Return the obstacles to running an experiment on the nodes of this inventory."""
-    return list(_lacking(experiment, nodes, Places(file)))
+    return list(_obstacles(experiment, nodes, VariablePlaces(file)))
 
 
-def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[Finding]:
+def _obstacles(experiment: Experiment, nodes: Nodes, places: VariablePlaces) -> Iterator[Finding]:
     topology = experiment.topology
     used: dict[str, Mapping[str, object]] = dict.fromkeys(hosts_of(topology), nodes.hosts)
     used |= dict.fromkeys(routers_of(topology), nodes.routers)
-    used |= dict.fromkeys(with_tc_commands(topology), nodes.linux_routers)
+    used |= dict.fromkeys(tc_command_nodes(topology), nodes.linux_routers)
     for name, known in used.items():
         if name not in known:
             group = inventory_group(topology.nodes[name])
@@ -266,20 +266,22 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
             hint = f"under all: vars: {EMULATED_BY}: {{{link.name}: {LINE}}}, or a node's name; it is measured"
             yield places.finding_in(ALL, message, hint)
     for name in used:
-        yield from _one_each(experiment, nodes, name, places)
+        yield from _check_distinct_interfaces(experiment, nodes, name, places)
     seen: dict[str, str] = {}
     for name in used:
         way = nodes.ways.get(name)
         if way is None:
             continue
         other = seen.setdefault(way, name)
-        if other != name and not _share(nodes, experiment, name, other):
+        if other != name and not _may_share_machine(nodes, experiment, name, other):
             message = f"found {way} for {other} and for {name}, expected a device for each"
             hint = "two hosts may be one machine if each has its own interfaces in a namespace"
             yield places.finding(name, "", message, hint)
 
 
-def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -> Iterator[Finding]:
+def _check_distinct_interfaces(
+    experiment: Experiment, nodes: Nodes, name: str, places: VariablePlaces
+) -> Iterator[Finding]:
     """Check that the interfaces of the experiment are different interfaces of the node."""
     settings = nodes.hosts.get(name) or nodes.routers.get(name) or nodes.linux_routers.get(name)
     known: dict[str, str] = {}
@@ -294,7 +296,7 @@ def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -
             yield places.finding(name, PREFIX + "interfaces", message, hint)
 
 
-def _share(nodes: Nodes, experiment: Experiment, *names: str) -> bool:
+def _may_share_machine(nodes: Nodes, experiment: Experiment, *names: str) -> bool:
     """Return whether nodes may share one machine: each with its own interfaces in its own namespace."""
     hosts = [nodes.hosts.get(name) for name in names]
     if any(each is None or each.isolate != "namespace" for each in hosts):

@@ -35,7 +35,7 @@ def experiment_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "qoslab experiment",
-        **_with_placeholders(_without_titles(schema)),
+        **_allow_placeholders(_drop_titles(schema)),
     }
 
 
@@ -43,19 +43,19 @@ PLACEHOLDER = {"type": "string", "pattern": r"\$\(.+\)"}
 """A placeholder: a parameter of a sweep or an expression, allowed in place of any single value."""
 
 
-def _with_placeholders(schema: Any) -> Any:
+def _allow_placeholders(schema: Any) -> Any:
     """Allow a placeholder for each property that is not free text, a list or a mapping."""
     if isinstance(schema, list):
-        return [_with_placeholders(each) for each in schema]
+        return [_allow_placeholders(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    changed = {key: _with_placeholders(value) for key, value in schema.items()}
+    changed = {key: _allow_placeholders(value) for key, value in schema.items()}
     if isinstance(changed.get("properties"), dict):
-        changed["properties"] = {name: _or_placeholder(each) for name, each in changed["properties"].items()}
+        changed["properties"] = {name: _allow_placeholder(each) for name, each in changed["properties"].items()}
     return changed
 
 
-def _or_placeholder(schema: dict[str, Any]) -> dict[str, Any]:
+def _allow_placeholder(schema: dict[str, Any]) -> dict[str, Any]:
     alternatives = schema.get("anyOf", [])
     if any(_is_single(each) for each in alternatives):
         # A value that may be absent.
@@ -71,12 +71,12 @@ def _is_single(schema: dict[str, Any]) -> bool:
     return schema.get("type") in ("integer", "number", "boolean") or bool({"pattern", "enum"} & schema.keys())
 
 
-def _without_titles(schema: Any) -> Any:
+def _drop_titles(schema: Any) -> Any:
     """Drop the titles that pydantic derives from field names, but keep properties called `title`."""
     if isinstance(schema, dict):
         kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
-        return {key: _without_titles(value) for key, value in kept.items()}
-    return [_without_titles(each) for each in schema] if isinstance(schema, list) else schema
+        return {key: _drop_titles(value) for key, value in kept.items()}
+    return [_drop_titles(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _field_docstrings() -> Iterator[tuple[str, str, str]]:

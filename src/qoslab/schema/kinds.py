@@ -7,25 +7,25 @@ from typing import Any
 from qoslab.model.traffic_kinds import KINDS, flow_keys
 
 
-def with_kinds(data: dict[str, Any]) -> dict[str, Any]:
+def expand_kinds(data: dict[str, Any]) -> dict[str, Any]:
     """Return the plain values of an experiment with the keys that `kind` of a flow stands for; as a copy if any is
     added.
     """
     made = dict(data)
     if isinstance(made.get("traffic"), list):
-        made["traffic"] = [_flow(each) for each in made["traffic"]]
+        made["traffic"] = [_expand_flow(each) for each in made["traffic"]]
     if isinstance(made.get("arms"), list):
-        made["arms"] = [_arm(each) for each in made["arms"]]
+        made["arms"] = [_expand_arm(each) for each in made["arms"]]
     return made
 
 
-def _arm(arm: Any) -> Any:
+def _expand_arm(arm: Any) -> Any:
     if not isinstance(arm, dict) or not isinstance(arm.get("traffic"), list):
         return arm
-    return arm | {"traffic": [_flow(each) for each in arm["traffic"]]}
+    return arm | {"traffic": [_expand_flow(each) for each in arm["traffic"]]}
 
 
-def _flow(flow: Any) -> Any:
+def _expand_flow(flow: Any) -> Any:
     if not isinstance(flow, dict) or "kind" not in flow:
         return flow
     kind = KINDS.get(str(flow["kind"]))

@@ -13,7 +13,9 @@ from qoslab.schema.document import Document, Steps
 TRUNK = "a host is in a VLAN behind an access port of a switch, or behind another router"
 
 
-def unmatched(experiment: Experiment, document: Document, arm: str, devices: Mapping[str, Device]) -> Iterator[Finding]:
+def unmatched_vlans(
+    experiment: Experiment, document: Document, arm: str, devices: Mapping[str, Device]
+) -> Iterator[Finding]:
     """Yield each subinterface of an arm's routers whose VLAN is missing at the other end of the link. `devices` are as
     configured.
     """
@@ -31,12 +33,12 @@ def unmatched(experiment: Experiment, document: Document, arm: str, devices: Map
                         steps, f"{found}, expected no subinterface on an engine router", "use platform: ios"
                     )
                     continue
-                expected = _missing(experiment, each, each.vlan, far, devices.get(far.node))
+                expected = _missing_vlan(experiment, each, each.vlan, far, devices.get(far.node))
                 if expected is not None:
                     yield document.finding(steps, f"{found}, expected {expected[0]}", expected[1])
 
 
-def _missing(
+def _missing_vlan(
     experiment: Experiment, each: Interface, vlan: int, far: LinkEnd, other: Device | None
 ) -> tuple[str, str] | None:
     """Return the missing part at the other end, and a hint."""
@@ -46,7 +48,7 @@ def _missing(
         return f"no tags on a link to the host {far.node}", TRUNK
     port = None if other is None else other.interfaces.get(far.interface)
     if port is not None and port.port is not None:
-        return _at_switch(each, vlan, far, port)
+        return _switch_accepts_vlan(each, vlan, far, port)
     partners = [] if other is None else [sub for sub in other.subinterfaces(far.interface) if sub.vlan == vlan]
     if not partners:
         return f"it on a subinterface of {far.interface} of {far.node} too", "configure encapsulation dot1Q there"
@@ -55,7 +57,7 @@ def _missing(
     return None
 
 
-def _at_switch(each: Interface, vlan: int, far: LinkEnd, port: Interface) -> tuple[str, str] | None:
+def _switch_accepts_vlan(each: Interface, vlan: int, far: LinkEnd, port: Interface) -> tuple[str, str] | None:
     switched = port.port
     assert switched is not None
     where = f"{far.interface} of {far.node}"

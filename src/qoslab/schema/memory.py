@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from qoslab.ios.model.device import Device
     from qoslab.ios.model.policy import PolicyClass, QueueLimit
 
-MOST = 2**30
+MAX_BYTES = 2**30
 """Maximum bytes that the queues of a router, or the links of an experiment, may hold together."""
 FRAME = 1514
 """Bytes of the largest frame."""
@@ -20,27 +20,27 @@ SHORTEST = 24
 """Counted bytes of the shortest packet: an IPv4 header on a serial line."""
 
 
-def queued(device: Device) -> int:
+def queued_bytes(device: Device) -> int:
     """Return the bytes that the output queues of a router hold if all are full of the largest frames."""
     packets = 0
     for interface in device.interfaces.values():
         packets += interface.hold_queue_out or engine_defaults.FAIR_HOLD_QUEUE
         packets += interface.tx_ring_limit or 0
         if interface.service_policy_output is not None:
-            packets += _policy(device, interface.service_policy_output, interface_bandwidth_kbps(interface))
+            packets += _policy_bytes(device, interface.service_policy_output, interface_bandwidth_kbps(interface))
     return packets * FRAME
 
 
-def _policy(device: Device, name: str, kbps: int) -> int:
+def _policy_bytes(device: Device, name: str, kbps: int) -> int:
     policy = device.policy_maps.get(name)
     if policy is None:
         return 0
     packets = 0
     for each in policy.classes:
         rate = _kbps(each, kbps)
-        limit = _packets(each.queue_limit, rate)
+        limit = _queue_packets(each.queue_limit, rate)
         if each.service_policy is not None:
-            packets += _policy(device, each.service_policy, rate)
+            packets += _policy_bytes(device, each.service_policy, rate)
         elif each.fair_queue is not None:
             # Each flow's queue has its part of the limit; the limit of the class itself is not enforced then.
             queues = each.fair_queue.queues or engine_defaults.CLASS_FLOW_QUEUES
@@ -61,7 +61,7 @@ def _kbps(each: PolicyClass, kbps: int) -> int:
     return kbps * rate.number // 100 if rate.unit == "percent" else -(-rate.number // 1000)
 
 
-def _packets(limit: QueueLimit | None, kbps: int) -> int:
+def _queue_packets(limit: QueueLimit | None, kbps: int) -> int:
     """Return the number of packets that a queue holds. A limit in bytes holds more small packets, and each takes the
     memory of a large one.
 
@@ -75,7 +75,7 @@ def _packets(limit: QueueLimit | None, kbps: int) -> int:
     return octets // SHORTEST + 1
 
 
-def in_flight(link: Link) -> int:
+def bytes_in_flight(link: Link) -> int:
     """Return the bytes in flight on a link in both directions: its rate times its delay."""
     longest = int(link.delay) + (int(link.jitter.size) if link.jitter is not None else 0)
     return 2 * int(link.rate) * longest // (8 * 10**9)

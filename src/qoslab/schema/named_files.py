@@ -22,7 +22,7 @@ class FileRefusedError(UserError):
     """A file that must not be read. The message has the reason, and none of the file's contents."""
 
 
-def roots(experiment_file: Path) -> tuple[Path, ...]:
+def allowed_folders(experiment_file: Path) -> tuple[Path, ...]:
     """Return the folders, with links resolved, that may contain an experiment's files."""
     folder = experiment_file.parent.resolve()
     for around in (folder, *folder.parents):
@@ -31,12 +31,12 @@ def roots(experiment_file: Path) -> tuple[Path, ...]:
     return (folder,)
 
 
-def tidy(path: Path) -> Path:
+def normalise_path(path: Path) -> Path:
     """Normalise a path for messages, without `..` in the middle."""
     return Path(os.path.normpath(path))
 
 
-def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
+def path_refusal(path: Path, allowed: tuple[Path, ...]) -> str:
     """Return the reason for refusing to read a path; empty if it is allowed. The reason does not reveal whether the
     file exists.
     """
@@ -72,7 +72,7 @@ def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) ->
     """Return the text of a file that an experiment names. Raise `FileRefusedError` with the reason if it cannot be
     read.
     """
-    if why := refusal(path, allowed):
+    if why := path_refusal(path, allowed):
         raise FileRefusedError(f"it is outside the project: {why}")
     try:
         return read_bytes(path, limit).decode("utf-8-sig")
@@ -84,7 +84,7 @@ def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) ->
         raise FileRefusedError("its name is not a path") from error
 
 
-VALUES_MOST = 8_000_000
+MAX_VALUES = 8_000_000
 """Maximum number of values in a JSON file that is read as a whole: Python needs up to a hundred bytes for each."""
 
 
@@ -92,5 +92,5 @@ def check_values(path: Path | str, text: bytes) -> None:
     """Raise `FileRefusedError` if a JSON text may have more values than any record of a run."""
     # An upper limit: each value but the first of a list follows a comma, and each list or object has its bracket.
     values = sum(map(text.count, (b",", b"[", b"{")))
-    if values > VALUES_MOST:
-        raise FileRefusedError(f"{path}: found {values} commas and brackets, expected at most {VALUES_MOST}")
+    if values > MAX_VALUES:
+        raise FileRefusedError(f"{path}: found {values} commas and brackets, expected at most {MAX_VALUES}")

@@ -17,18 +17,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{folded[near[0]]}"?' if near and folded[near[0]] != word else ""
 
 
-def one_of(known: Iterable[str]) -> str:
+def format_alternatives(known: Iterable[str]) -> str:
     """Return `one of a, b, c`; `a` if there is only one."""
     words = list(dict.fromkeys(known))
     return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
 
 
-def clipped(text: str) -> str:
+def clip_text(text: str) -> str:
     """Return the text as quoted in a finding, shortened."""
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as shown in a finding, shortened."""
     match value:
         case None:
@@ -36,7 +36,7 @@ def shown(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f'"{clipped(value)}"'
+            return f'"{clip_text(value)}"'
         case dict():
             return "a mapping"
         case list() | tuple():

@@ -12,7 +12,7 @@ from qoslab.ios.cli import output_filters
 from qoslab.ios.regexps import Regexp, RegexpError
 from qoslab.model.experiment import Trigger
 from qoslab.model.metrics import COUNTERS
-from qoslab.schema.near import clipped, did_you_mean, one_of
+from qoslab.schema.near import clip_text, did_you_mean, format_alternatives
 
 LENGTH_LIMIT = 200
 """Maximum number of characters of a command; IOS accepts 254 on a line."""
@@ -41,7 +41,7 @@ TOPICS = (
 def observation_problem(command: str) -> tuple[str, str]:
     """Return the error of a command and the proposed command; both are empty if the command is allowed."""
     expected = "expected a show command in full, such as show policy-map interface"
-    quoted = f'found "{clipped(command)}"'
+    quoted = f'found "{clip_text(command)}"'
     if control := re.search(r"[^ -~]", command):
         return f"{quoted} with the character \\x{ord(control[0]):02x}, expected letters, digits and punctuation", ""
     if len(command) > LENGTH_LIMIT:
@@ -51,7 +51,7 @@ def observation_problem(command: str) -> tuple[str, str]:
     if words[:1] != ["show"] or len(words) < 2:
         return f"{quoted}, {expected}", ""
     if words[1] not in TOPICS:
-        return f'found "show {words[1]}", {expected}, of {one_of(TOPICS)}', did_you_mean(words[1], TOPICS)
+        return f'found "show {words[1]}", {expected}, of {format_alternatives(TOPICS)}', did_you_mean(words[1], TOPICS)
     if odd := next((word for word in words if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9/.:_-]*", word)), None):
         return f'found "{odd}" in a show command, expected words, names and numbers', ""
     return ("", "") if mark is None else _filter(command[mark:].split(maxsplit=1))
@@ -63,23 +63,23 @@ def trigger_problem(trigger: Trigger) -> str:
     if len(given) == 1:
         return ""
     found = f"the keys {', '.join(given)}" if given else "no key"
-    return f"found {found}, expected exactly one of {one_of(COUNTERS).removeprefix('one of ')}"
+    return f"found {found}, expected exactly one of {format_alternatives(COUNTERS).removeprefix('one of ')}"
 
 
 def _filter(words: list[str]) -> tuple[str, str]:
     """Return the same for the filter after the `|`."""
     kind, expression = (*words, "", "")[:2]
     if kind not in output_filters.KINDS:
-        return f'found "| {clipped(kind)}", expected {one_of(output_filters.KINDS)}', did_you_mean(
+        return f'found "| {clip_text(kind)}", expected {format_alternatives(output_filters.KINDS)}', did_you_mean(
             kind, output_filters.KINDS
         )
     if re.search(r"\s\|", expression):
         return (
-            f'found a second filter in "{clipped(expression)}", expected one',
+            f'found a second filter in "{clip_text(expression)}", expected one',
             "write a|b without spaces for alternatives",
         )
     try:
         Regexp(expression)
     except RegexpError as error:
-        return f'found "{clipped(expression)}", expected a regular expression: {error}', ""
+        return f'found "{clip_text(expression)}", expected a regular expression: {error}', ""
     return ("", "") if expression else (f"found nothing behind | {kind}, expected a regular expression", "")

@@ -41,7 +41,7 @@ def read_outline(path: Path) -> Outline:
     arms = [arm for arm in (found if isinstance(found, list) else ()) if isinstance(arm, dict)]
     values: dict[str, dict[str, None]] = {}
     for each in (top, *arms):
-        for name, text in _values(each.get("matrix")):
+        for name, text in _matrix_values(each.get("matrix")):
             values.setdefault(name, {})[text] = None
     return Outline(
         {str(arm["name"]): str(arm.get("title") or "") for arm in arms if "name" in arm},
@@ -61,7 +61,7 @@ class Names:
 def read_names(path: Path) -> Names:
     """Read only the names of a file, in a tenth of the time of `read_outline`. Raise `UserError` if it is not YAML."""
     try:
-        data = _loaded(read_bytes(path, SIZE_LIMIT))
+        data = _load_yaml(read_bytes(path, SIZE_LIMIT))
     except (OSError, YAMLError, FileRefusedError, RecursionError, ValueError) as error:
         raise UserError(f"{path}: found no YAML ({error})") from error
     top = data if isinstance(data, dict) else {}
@@ -77,7 +77,7 @@ def read_names(path: Path) -> Names:
     )
 
 
-def _loaded(content: bytes) -> Any:
+def _load_yaml(content: bytes) -> Any:
     """Load YAML with the C parser, whose stack would overflow on a file that is nested too deeply."""
     depth = 0
     for event in YAML(typ="safe").parse(content):
@@ -87,7 +87,7 @@ def _loaded(content: bytes) -> Any:
     return YAML(typ="safe").load(content)
 
 
-def _values(raw: Any) -> Iterator[tuple[str, str]]:
+def _matrix_values(raw: Any) -> Iterator[tuple[str, str]]:
     """Yield the values of a matrix, including those of `include`."""
     try:
         matrix = Matrix.model_validate_json(json.dumps(raw), by_alias=True, by_name=False)

@@ -43,11 +43,13 @@ def parse_set(option: str) -> tuple[str, str]:
 
 def _apply(document: Document, path: str, text: str, place: Place) -> None:
     words = path.split(".")
-    nodes = _mapping(_mapping(document.data).get("topology")).get("nodes")
+    nodes = _nested_mapping(_nested_mapping(document.data).get("topology")).get("nodes")
     if words[0] not in KEYS:
-        if _longest_key(_mapping(nodes), words) is None:
-            known = (*KEYS, *_mapping(nodes))
-            raise _error(place, words[0], f'found "{words[0]}", expected a key of the file or a node', words[0], known)
+        if _longest_key(_nested_mapping(nodes), words) is None:
+            known = (*KEYS, *_nested_mapping(nodes))
+            raise _override_error(
+                place, words[0], f'found "{words[0]}", expected a key of the file or a node', words[0], known
+            )
         words = ["topology", "nodes", *words]
     current: Any = document.data
     steps: Steps = ()
@@ -72,10 +74,12 @@ def _apply(document: Document, path: str, text: str, place: Place) -> None:
             else:
                 known_names = [name for name in names if isinstance(name, str)]
                 expected = f"one of {', '.join(known_names)}" if known_names else f"an index below {len(current)}"
-                raise _error(place, document.path(steps), f'found "{word}", expected {expected}', word, known_names)
+                raise _override_error(
+                    place, document.path(steps), f'found "{word}", expected {expected}', word, known_names
+                )
             last = not words
         else:
-            raise _error(place, document.path(steps), f'found "{current}", which has no key "{words[0]}"')
+            raise _override_error(place, document.path(steps), f'found "{current}", which has no key "{words[0]}"')
         steps = (*steps, step)
         if last:
             value = parse_value(text, place.option)
@@ -89,7 +93,7 @@ def _apply(document: Document, path: str, text: str, place: Place) -> None:
         places[steps] = place
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _nested_mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
@@ -98,5 +102,7 @@ def _longest_key(mapping: Mapping[str, Any], words: list[str]) -> int | None:
     return next((n for n in range(len(words), 0, -1) if ".".join(words[:n]) in mapping), None)
 
 
-def _error(place: Place, path: str, message: str, word: str = "", known: Iterable[str] = ()) -> ExperimentError:
+def _override_error(
+    place: Place, path: str, message: str, word: str = "", known: Iterable[str] = ()
+) -> ExperimentError:
     return ExperimentError(findings=[place.finding(path, message, did_you_mean(word, known))])

@@ -21,7 +21,7 @@ Direction = Literal["input", "output"]
 
 
 @dataclass(frozen=True)
-class Crossing:
+class InterfacePassage:
     """An interface by which packets enter or leave a node."""
 
     node: str
@@ -44,10 +44,10 @@ class Fault:
 
 
 @dataclass
-class Way:
+class PacketPath:
     """Path of packets to a destination."""
 
-    crossings: list[Crossing] = field(default_factory=list)
+    crossings: list[InterfacePassage] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     """Faults on the path; empty if packets arrive. After a missing route the path continues as if the route existed."""
     first: Port | None = None
@@ -70,10 +70,10 @@ class Port:
         """Return the network of the interface that contains an address."""
         return next((each.network for each in self.addresses if address in each.network), None)
 
-    def crossings(self, direction: Direction) -> Iterator[Crossing]:
+    def crossings(self, direction: Direction) -> Iterator[InterfacePassage]:
         """Yield the interface, and its physical interface."""
         for name in dict.fromkeys((self.name, self.port)):
-            yield Crossing(self.node, name, direction)
+            yield InterfacePassage(self.node, name, direction)
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ class RoutedNetwork:
         self._devices = devices
         self._ports = {name: tuple(self._ports_of(name)) for name in topology.nodes}
         self._routes = {name: tuple(self._routes_of(name)) for name in topology.nodes}
-        self._neighbours: dict[Port, list[tuple[Port, tuple[Crossing, ...]]]] = {}
+        self._neighbours: dict[Port, list[tuple[Port, tuple[InterfacePassage, ...]]]] = {}
 
-    def way(self, source: str, destination: IpAddress) -> Way:
+    def way(self, source: str, destination: IpAddress) -> PacketPath:
         """Return the path from a node to an address."""
-        way = Way()
+        way = PacketPath()
         node, visited = source, [source]
         while not self._has(node, destination):
             hop = self._hop(node, destination)
@@ -133,12 +133,12 @@ class RoutedNetwork:
             visited.append(node)
         return way
 
-    def source_address(self, way: Way, family: Family) -> IpAddress | None:
+    def source_address(self, way: PacketPath, family: Family) -> IpAddress | None:
         """Return the source address that a node gives its own packets on this path."""
         addresses = () if way.first is None else way.first.addresses
         return next((each.ip for each in addresses if each.version == family), None)
 
-    def _missing(self, node: str, destination: IpAddress, way: Way) -> _Hop | None:
+    def _missing(self, node: str, destination: IpAddress, way: PacketPath) -> _Hop | None:
         """Record a missing route, and return the proposed hop if there is one."""
         proposed = self._proposal(node, destination)
         prefix, via = (None, None) if proposed is None else (proposed[0], proposed[1].next_hop)
@@ -157,9 +157,14 @@ class RoutedNetwork:
         for interface in device.interfaces.values():
             port = interface.parent or interface.name
             switched = interface.port is not None and interface.port.switched
-            if port in wired and not switched and not device.is_shut_down(interface) and _addresses(interface):
+            if (
+                port in wired
+                and not switched
+                and not device.is_shut_down(interface)
+                and _interface_addresses(interface)
+            ):
                 tag = None if interface.native else interface.vlan
-                yield Port(node, interface.name, port, tag, _addresses(interface))
+                yield Port(node, interface.name, port, tag, _interface_addresses(interface))
 
     def _routes_of(self, node: str) -> Iterator[_Route]:
         for port in self._ports[node]:
@@ -204,7 +209,7 @@ class RoutedNetwork:
             else _Hop(found, via)
         )
 
-    def _next(self, hop: _Hop, destination: IpAddress) -> tuple[Port, tuple[Crossing, ...]] | None:
+    def _next(self, hop: _Hop, destination: IpAddress) -> tuple[Port, tuple[InterfacePassage, ...]] | None:
         """Return the neighbour's interface, and the switch ports on the path to it."""
         neighbours = self.neighbours(hop.port)
         for port, between in neighbours:
@@ -215,14 +220,14 @@ class RoutedNetwork:
         # A route with only an interface: the far end of the line, or a router that answers ARP for the address.
         return neighbours[0] if hop.next_hop is None and len(neighbours) == 1 else None
 
-    def neighbours(self, port: Port) -> list[tuple[Port, tuple[Crossing, ...]]]:
+    def neighbours(self, port: Port) -> list[tuple[Port, tuple[InterfacePassage, ...]]]:
         """Return the interfaces that frames of an interface reach, each with the switch ports on the path."""
         if port not in self._neighbours:
             self._neighbours[port] = list(self._reached(port))
         return self._neighbours[port]
 
-    def _reached(self, start: Port) -> Iterator[tuple[Port, tuple[Crossing, ...]]]:
-        queue: deque[tuple[str, str, int | None, tuple[Crossing, ...]]] = deque(
+    def _reached(self, start: Port) -> Iterator[tuple[Port, tuple[InterfacePassage, ...]]]:
+        queue: deque[tuple[str, str, int | None, tuple[InterfacePassage, ...]]] = deque(
             [(start.node, start.port, start.tag, ())]
         )
         seen: set[tuple[str, int]] = set()
@@ -239,13 +244,13 @@ class RoutedNetwork:
                         if (each.port, each.tag) == (far.interface, tag)
                     )
                     continue
-                vlan = _vlan_of(switched, tag)
+                vlan = _accepted_vlan(switched, tag)
                 if vlan is None or (far.node, vlan) in seen:
                     continue
                 seen.add((far.node, vlan))
-                entered = (*between, Crossing(far.node, far.interface, "input"))
+                entered = (*between, InterfacePassage(far.node, far.interface, "input"))
                 for port, sent in self._onward(far, vlan):
-                    queue.append((far.node, port, sent, (*entered, Crossing(far.node, port, "output"))))
+                    queue.append((far.node, port, sent, (*entered, InterfacePassage(far.node, port, "output"))))
 
     def _onward(self, entered: LinkEnd, vlan: int) -> Iterator[tuple[str, int | None]]:
         """Yield the other ports of a switch by which a frame of a VLAN leaves, each with its tag there."""
@@ -287,18 +292,18 @@ class RoutedNetwork:
         return None
 
 
-def _addresses(interface: Interface) -> tuple[Address, ...]:
+def _interface_addresses(interface: Interface) -> tuple[Address, ...]:
     own = () if interface.address is None else (interface.address,)
     return (*own, *interface.secondary_addresses, *interface.ipv6_addresses)
 
 
-def _vlan_of(port: SwitchPort, tag: int | None) -> int | None:
+def _accepted_vlan(port: SwitchPort, tag: int | None) -> int | None:
     """Return the VLAN of a frame that a switch port accepts; None if it accepts none."""
     if tag is None:
         return port.vlan
     return tag if port.mode == "trunk" or tag == port.vlan else None
 
 
-def faults_of(ways: Iterable[Way]) -> list[Fault]:
+def path_faults(ways: Iterable[PacketPath]) -> list[Fault]:
     """Return the faults of some paths, each once."""
     return list(dict.fromkeys(fault for way in ways for fault in way.faults))

@@ -19,7 +19,9 @@ from qoslab.schema.document import Document, Step, Steps
 
 _PLACEHOLDER = re.compile(r"\$?\$\(")
 
-NOT_HERE = frozenset({"name", "title", "description", "matrix", "compare", "arms", "order", "repetitions"})
+KEYS_WITHOUT_PLACEHOLDERS = frozenset(
+    {"name", "title", "description", "matrix", "compare", "arms", "order", "repetitions"}
+)
 """Keys of the file that are common to all cells. Each arm has its own context."""
 
 
@@ -58,16 +60,16 @@ def find_placeholders(document: Document) -> tuple[dict[Steps, Placeholder], lis
     """Return all placeholders of a file by their place, and findings about invalid ones."""
     found: dict[Steps, Placeholder] = {}
     findings: list[Finding] = []
-    for steps, text in _texts(document.data, ()):
+    for steps, text in _string_values(document.data, ()):
         if "$(" not in text:
             continue
-        if _expected(steps):
+        if _is_comparison_value(steps):
             continue
-        if not steps or _same_for_all(steps):
+        if not steps or _is_common_to_cells(steps):
             findings.append(document.finding(steps, "found $(…) in a value that is the same for all cells"))
             continue
         try:
-            parts = tuple(_parts(text))
+            parts = tuple(_split_text(text))
         except ExpressionError as error:
             findings.append(document.finding(steps, error.message, error.hint))
             continue
@@ -75,31 +77,31 @@ def find_placeholders(document: Document) -> tuple[dict[Steps, Placeholder], lis
     return found, findings
 
 
-def _expected(steps: Steps) -> bool:
+def _is_comparison_value(steps: Steps) -> bool:
     """Return whether a value of the comparison is at this place: it is calculated for each cell, not filled in."""
     return steps[:2] == ("compare", "quantities") or (
         steps[:2] == ("compare", "expectations") and steps[3:4] in {(key,) for key in FIGURES}
     )
 
 
-def _same_for_all(steps: Steps) -> bool:
+def _is_common_to_cells(steps: Steps) -> bool:
     if steps[0] == "arms":
         return steps[2:3] in (("name",), ("title",), ("matrix",))
-    return steps[0] in NOT_HERE
+    return steps[0] in KEYS_WITHOUT_PLACEHOLDERS
 
 
-def _texts(value: Any, steps: Steps) -> Iterator[tuple[Steps, str]]:
+def _string_values(value: Any, steps: Steps) -> Iterator[tuple[Steps, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _texts(inner, (*steps, key))
+            yield from _string_values(inner, (*steps, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _texts(inner, (*steps, index))
+            yield from _string_values(inner, (*steps, index))
     elif isinstance(value, str):
         yield steps, value
 
 
-def _parts(text: str) -> Iterator[str | Expression]:
+def _split_text(text: str) -> Iterator[str | Expression]:
     position = 0
     plain = ""
     while found := _PLACEHOLDER.search(text, position):
@@ -108,7 +110,7 @@ def _parts(text: str) -> Iterator[str | Expression]:
             plain += "$("
             position = found.end()
             continue
-        end = _closing(text, found.end())
+        end = _find_closing_brace(text, found.end())
         if plain:
             yield plain
         plain = ""
@@ -119,7 +121,7 @@ def _parts(text: str) -> Iterator[str | Expression]:
         yield plain
 
 
-def _closing(text: str, start: int) -> int:
+def _find_closing_brace(text: str, start: int) -> int:
     depth = 1
     for position in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[position], 0)
@@ -128,7 +130,7 @@ def _closing(text: str, start: int) -> int:
     raise ExpressionError(f'found "{text}", expected a closing bracket after $(')
 
 
-def filled(
+def fill_placeholders(
     value: Any, steps: Steps, placeholders: Mapping[Steps, Placeholder], values: Callable[[Steps], Mapping[str, Value]]
 ) -> Any:
     """Return the value at `steps` with all its placeholders replaced; `values` returns the known values at a place.
@@ -136,13 +138,13 @@ def filled(
     Raise `ExpressionError` if a placeholder has no value.
     """
     if isinstance(value, dict):
-        return {key: filled(inner, (*steps, key), placeholders, values) for key, inner in value.items()}
+        return {key: fill_placeholders(inner, (*steps, key), placeholders, values) for key, inner in value.items()}
     if isinstance(value, list):
-        return [filled(inner, (*steps, index), placeholders, values) for index, inner in enumerate(value)]
+        return [fill_placeholders(inner, (*steps, index), placeholders, values) for index, inner in enumerate(value)]
     placeholder = placeholders.get(steps)
     return value if placeholder is None else placeholder.value(values(steps))
 
 
-def prefix(steps: Steps) -> tuple[Step, ...]:
+def fill_path(steps: Steps) -> tuple[Step, ...]:
     """Return the path of the part of the file that is filled in as a whole: a key of the file, or one arm."""
     return steps[:2] if steps[0] == "arms" else steps[:1]

@@ -11,9 +11,9 @@ from qoslab.model.experiment import Experiment, Probe, probe_family, probe_numbe
 from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, is_switch
 from qoslab.schema.document import Document, Steps
-from qoslab.schema.families import reachable_by
-from qoslab.schema.near import did_you_mean, one_of
-from qoslab.traffic.endpoints import families_of
+from qoslab.schema.families import unreachable_address_findings
+from qoslab.schema.near import did_you_mean, format_alternatives
+from qoslab.traffic.endpoints import node_families
 
 CONTROL_PORT = 1967
 """UDP port of the responder's control messages."""
@@ -26,7 +26,7 @@ def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding
     """Yield the errors of the probes. Unique names are checked elsewhere."""
     numbers: dict[tuple[str, int], int] = {}
     for index, probe in enumerate(experiment.probes):
-        checked = _Probe(experiment, document, probe, ("probes", index))
+        checked = _ProbeChecker(experiment, document, probe, ("probes", index))
         yield from checked.ends()
         yield from checked.family()
         yield from checked.operation()
@@ -41,7 +41,7 @@ def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding
 
 
 @dataclass
-class _Probe:
+class _ProbeChecker:
     experiment: Experiment
     document: Document
     probe: Probe
@@ -57,12 +57,14 @@ class _Probe:
         probe, nodes = self.probe, self.experiment.topology.nodes
         for key, name in (("from", probe.source), ("to", probe.destination)):
             if name not in nodes:
-                yield self.finding(key, f'found "{name}", expected {one_of(nodes)}', did_you_mean(name, nodes))
+                yield self.finding(
+                    key, f'found "{name}", expected {format_alternatives(nodes)}', did_you_mean(name, nodes)
+                )
             elif is_switch(nodes[name]) and (key == "from" or probe.udp):
                 does = "runs" if key == "from" else "answers"
                 expected = f"a router or a host that {does} {probe.type}"
                 yield self.finding(key, f"found the switch {name}, expected {expected}")
-        has = {name: families_of(self.experiment.topology, name) for name in (probe.source, probe.destination)}
+        has = {name: node_families(self.experiment.topology, name) for name in (probe.source, probe.destination)}
         for key, name in (("from", probe.source), ("to", probe.destination)):
             if name in nodes and not has[name]:
                 yield self.finding(key, f"found {name}, a node without an address")
@@ -81,8 +83,10 @@ class _Probe:
         if probe.type == "icmp-jitter" and probe_family(self.experiment, probe) == 6:
             message = "found icmp-jitter over IPv6 (ICMPv6 has no timestamps), expected udp-jitter or icmp-echo"
             yield self.finding("family" if probe.family is not None else "type", message)
-        if probe.source != probe.destination and all(families_of(topology, name) for name in ends):
-            yield from reachable_by(self.document, self.steps, "a probe of nodes", ends, probe.family, topology)
+        if probe.source != probe.destination and all(node_families(topology, name) for name in ends):
+            yield from unreachable_address_findings(
+                self.document, self.steps, "a probe of nodes", ends, probe.family, topology
+            )
 
     def taken_ports(self) -> Iterator[Finding]:
         """Check that no traffic uses a port of the host's responder."""

@@ -18,8 +18,8 @@ from qoslab.model.metrics import Reference
 from qoslab.model.units import QuantityError
 from qoslab.schema.document import Place
 from qoslab.schema.expectations import parameters_of
-from qoslab.schema.named_files import FileRefusedError, read_text, roots, tidy
-from qoslab.schema.near import clipped, did_you_mean, one_of
+from qoslab.schema.named_files import FileRefusedError, allowed_folders, normalise_path, read_text
+from qoslab.schema.near import clip_text, did_you_mean, format_alternatives
 from qoslab.schema.selectors import Selectors, unknown_metric
 
 COLUMNS = ("arm", "metric", "unit", "value", "source")
@@ -59,28 +59,28 @@ def load_published(
 
     Values are in the metric's own unit; for a ratio of two arms (`A/B`) in `ratio`.
     """
-    path = tidy(experiment_file.parent / published)
+    path = normalise_path(experiment_file.parent / published)
     file = str(path)
     try:
-        text = read_text(path, roots(experiment_file))
+        text = read_text(path, allowed_folders(experiment_file))
     except FileRefusedError as error:
         finding = Place(file).finding("", f"cannot read the published values: {error.message}")
         raise ExperimentError(findings=[finding]) from error
     lines = csv.reader(text.splitlines())
     try:
-        return _figures(lines, file, arms, selectors, parameters)
+        return _parse_values(lines, file, arms, selectors, parameters)
     except csv.Error as error:
         finding = Place(file, lines.line_num, 1).finding("", f"not a CSV file: {error}")
         raise ExperimentError(findings=[finding]) from error
 
 
-def _figures(
+def _parse_values(
     lines: Any, file: str, arms: Collection[str], selectors: Selectors | None, parameters: Collection[str]
 ) -> tuple[PublishedFigure, ...]:
     head: list[str] = next(lines, [])
     further, known = head[len(COLUMNS) :], {*FURTHER, *parameters}
     if tuple(head[: len(COLUMNS)]) != COLUMNS or len(set(further)) < len(further) or not {*further} <= known:
-        found = clipped(",".join(head)) or "nothing"
+        found = clip_text(",".join(head)) or "nothing"
         also = f", then any of {', '.join((*FURTHER, *parameters))}"
         finding = Place(file, 1, 1).finding("", f"found the columns {found}, expected {','.join(COLUMNS)}{also}")
         raise ExperimentError(findings=[finding])
@@ -91,7 +91,7 @@ def _figures(
         place = Place(file, lines.line_num, 1)
         if not row:
             continue
-        checked = _row(row, place, arms, selectors, further)
+        checked = _parse_row(row, place, arms, selectors, further)
         if isinstance(checked, Finding):
             findings.append(checked)
             continue
@@ -108,7 +108,7 @@ def _figures(
     return tuple(figures)
 
 
-def _row(
+def _parse_row(
     row: list[str], place: Place, arms: Collection[str], selectors: Selectors | None, further: Sequence[str]
 ) -> PublishedFigure | Finding:
     if len(row) != len(COLUMNS) + len(further):
@@ -117,11 +117,13 @@ def _row(
     more = dict(zip(further, rest, strict=True))
     kind = more.get("kind", "")
     if kind and kind not in KINDS:
-        return place.finding("kind", f'found "{kind}", expected {one_of(KINDS)}', did_you_mean(kind, KINDS))
-    resolution = _number(more.get("resolution") or "0")
+        return place.finding(
+            "kind", f'found "{kind}", expected {format_alternatives(KINDS)}', did_you_mean(kind, KINDS)
+        )
+    resolution = _parse_number(more.get("resolution") or "0")
     if resolution is None or resolution < 0:
         return place.finding("resolution", f'found "{more["resolution"]}", expected a number of at least 0')
-    number = _number(value)
+    number = _parse_number(value)
     if number is None:
         return place.finding("value", f'found "{value}", expected a number')
     about = {name: more[name] for name in ("kind", "moment", "place", "remark", "compared") if name in more}
@@ -129,7 +131,7 @@ def _row(
         if not about.get("remark"):
             return place.finding("metric", "found no metric, expected one, or a remark that explains its absence")
         return PublishedFigure(arm, "", unit, number, source, {}, resolution, **about)
-    checked = _reference(arm, metric, unit, place, arms, selectors)
+    checked = _parse_reference(arm, metric, unit, place, arms, selectors)
     if isinstance(checked, Finding):
         return checked
     where: dict[str, Scalar] = {}
@@ -142,13 +144,15 @@ def _row(
     return PublishedFigure(arm, str(checked), unit, number, source, where, resolution, **about)
 
 
-def _reference(
+def _parse_reference(
     arm: str, metric: str, unit: str, place: Place, arms: Collection[str], selectors: Selectors | None
 ) -> Reference | Finding:
     """Return the metric, or a finding if it does not fit the arms or the unit."""
     for part in arm.split("/"):
         if part not in arms:
-            return place.finding("arm", f'found "{part}", expected {one_of(arms)}', did_you_mean(part, arms))
+            return place.finding(
+                "arm", f'found "{part}", expected {format_alternatives(arms)}', did_you_mean(part, arms)
+            )
     if arm.count("/") > 1:
         return place.finding("arm", f'found "{arm}", expected an arm or A/B')
     try:
@@ -164,7 +168,7 @@ def _reference(
     return reference
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     """Parse a finite number; return None for any other text."""
     try:
         number = float(text)

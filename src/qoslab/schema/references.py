@@ -12,7 +12,7 @@ from qoslab.errors import ExperimentError, Finding
 from qoslab.model.capture_filters import filter_text_problem
 from qoslab.model.comparison import Answer, Average, Comparison, MinimumParameter, NoteFigure, Pair
 from qoslab.model.experiment import (
-    MOMENTS_LIMIT,
+    MAX_TRIGGERS,
     TCP_PROFILES,
     BurstLoss,
     Configuration,
@@ -23,35 +23,35 @@ from qoslab.model.experiment import (
     Trigger,
 )
 from qoslab.model.expressions import Expression, ExpressionError, parse_expression, read_value
-from qoslab.model.limits import beyond
-from qoslab.model.matrix import Matrix, Scalar, combinations, same
+from qoslab.model.limits import quantities_above_limits
+from qoslab.model.matrix import Matrix, Scalar, combinations, is_same_value
 from qoslab.model.metrics import METRICS, Bound, Reference, as_float
 from qoslab.model.units import Percent, QuantityError
 from qoslab.platforms import hosts_of, is_switch, platform_of, routers_of
-from qoslab.schema.devices import refused
+from qoslab.schema.devices import refused_lines
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.expectations import ExpectationChecker, parameters_of
-from qoslab.schema.families import common_family, special_address
-from qoslab.schema.memory import MOST, in_flight
-from qoslab.schema.named_files import refusal, roots, tidy
-from qoslab.schema.near import did_you_mean, one_of
+from qoslab.schema.families import family_findings, special_address_use
+from qoslab.schema.memory import MAX_BYTES, bytes_in_flight
+from qoslab.schema.named_files import allowed_folders, normalise_path, path_refusal
+from qoslab.schema.near import did_you_mean, format_alternatives
 from qoslab.schema.observations import observation_problem, trigger_problem
 from qoslab.schema.probes import check_probes
 from qoslab.schema.published import published_figures
 from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
-from qoslab.traffic.endpoints import FAMILIES, families_of, with_family
+from qoslab.traffic.endpoints import FAMILIES, node_families, with_family
 
 ALL = Percent.parse("100 %")
 
 
-class _Named(Protocol):
+class _NamedItem(Protocol):
     @property
     def name(self) -> str: ...
 
 
-def check(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+def check_references(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
     """Return all inconsistencies in the order of the file; those of options and other files last."""
     checker = _Checker(experiment, document, file)
     found = [
@@ -70,7 +70,7 @@ def check(experiment: Experiment, document: Document, file: Path) -> list[Findin
         *checker.notes(),
     ]
     if not found:
-        found += refused(experiment, document, file)
+        found += refused_lines(experiment, document, file)
     order = {document.file: 0}
     return sorted(dict.fromkeys(found), key=lambda each: (order.get(each.file, 1), each.file, each.line, each.column))
 
@@ -81,14 +81,14 @@ class _Checker:
         self.document = document
         self.folder = file.parent
         self.file = file
-        self.roots = roots(file)
+        self.roots = allowed_folders(file)
         self.selectors = Selectors(experiment, lambda configuration: render_configuration(file, configuration))
 
     def unknown(self, steps: Steps, word: str, known: Collection[str], what: str = "") -> Finding:
-        message = f'found "{word}", expected {what}{one_of(known)}'
+        message = f'found "{word}", expected {what}{format_alternatives(known)}'
         return self.document.finding(steps, message, did_you_mean(word, known))
 
-    def unique(self, steps: Steps, items: Sequence[_Named]) -> Iterator[Finding]:
+    def unique(self, steps: Steps, items: Sequence[_NamedItem]) -> Iterator[Finding]:
         """Check that the names of a list's items differ."""
         first: dict[str, int] = {}
         for index, item in enumerate(items):
@@ -103,7 +103,7 @@ class _Checker:
 
     def bounded(self) -> Iterator[Finding]:
         """Check that no quantity is above what a lab can have."""
-        for steps, seen in beyond(self.experiment):
+        for steps, seen in quantities_above_limits(self.experiment):
             yield self.document.finding(steps, seen)
 
     # Topology
@@ -169,12 +169,12 @@ class _Checker:
             yield from self.emulation(index)
             for family in FAMILIES:
                 yield from self.addresses(index, family, subnets)
-            held += in_flight(link)
-            if held > MOST >= held - in_flight(link):
+            held += bytes_in_flight(link)
+            if held > MAX_BYTES >= held - bytes_in_flight(link):
                 yield self.document.finding(
                     (*here, index, "delay") if link.delay else (*here, index),
-                    f"found {in_flight(link)} bytes in transit on this link (rate times delay, both directions), "
-                    f"{held} with the links above, expected at most {MOST}",
+                    f"found {bytes_in_flight(link)} bytes in transit on this link (rate times delay, both directions), "
+                    f"{held} with the links above, expected at most {MAX_BYTES}",
                     "lower its delay or its rate",
                 )
 
@@ -223,7 +223,7 @@ class _Checker:
             if family == 6 and self._is_switch(link.ends[side].node):
                 message = f"found {address} of the switch {link.ends[side].node}, expected none: it runs IPv4 only here"
                 yield self.document.finding((*steps, side, key), message)
-            if special := special_address(address):
+            if special := special_address_use(address):
                 message = f"found {address}, {special} address, expected a host's address"
                 yield self.document.finding((*steps, side, key), message)
         if near is None or far is None:
@@ -287,11 +287,11 @@ class _Checker:
             for key, name in (("from", flow.source), ("to", flow.destination)):
                 if name not in hosts:
                     yield self.unknown((*steps, key), name, hosts, "a host, ")
-                elif not families_of(self.experiment.topology, name):
+                elif not node_families(self.experiment.topology, name):
                     yield self.document.finding(
                         (*steps, key), f"found {name}, expected a host with an address on a link"
                     )
-            yield from common_family(self.document, steps, flow, self.experiment.topology)
+            yield from family_findings(self.document, steps, flow, self.experiment.topology)
             if flow.source == flow.destination:
                 yield self.document.finding(
                     (*steps, "to"), f"found {flow.destination} at both ends, expected two hosts"
@@ -310,13 +310,13 @@ class _Checker:
         for device, configuration in configure.items():
             if device not in routers_of(self.experiment.topology):
                 known = routers_of(self.experiment.topology)
-                message = f'found "{device}", expected a router, {one_of(known)}'
+                message = f'found "{device}", expected a router, {format_alternatives(known)}'
                 yield self.document.finding((*here, device), message, did_you_mean(device, known), at_key=True)
             yield from self.template((*here, device), configuration)
 
     def template(self, steps: Steps, configuration: Configuration) -> Iterator[Finding]:
-        path = tidy(self.folder / configuration.template)
-        if outside := refusal(self.folder / configuration.template, self.roots):
+        path = normalise_path(self.folder / configuration.template)
+        if outside := path_refusal(self.folder / configuration.template, self.roots):
             yield self.document.finding((*steps, "template"), f'found "{configuration.template}", {outside}')
             return
         if not path.is_file():
@@ -340,7 +340,7 @@ class _Checker:
                 f'found no variable "{name}", although {configuration.template} uses it',
             )
         if used.complete:
-            expected = f"one that {configuration.template} uses: {one_of(sorted(used.names))}"
+            expected = f"one that {configuration.template} uses: {format_alternatives(sorted(used.names))}"
             for name in configuration.variables.keys() - used.names:
                 yield self.document.finding(
                     (*steps, "variables", name),
@@ -398,10 +398,10 @@ class _Checker:
                     continue
                 of_router = moments.setdefault(each.node, set())
                 of_router.update(moment for moment in each.moments if isinstance(moment, Trigger))
-                if len(of_router) > MOMENTS_LIMIT:
+                if len(of_router) > MAX_TRIGGERS:
                     seen.add(each.node)
                     message = (
-                        f"found more than {MOMENTS_LIMIT} observation triggers for {each.node} in arm"
+                        f"found more than {MAX_TRIGGERS} observation triggers for {each.node} in arm"
                         f" {arm.name}, expected at most that many"
                     )
                     yield self.document.finding(("observe", index, "when"), message, "move some of them to another arm")
@@ -415,8 +415,8 @@ class _Checker:
                 message = f'found "{given}" without "{lacking}", expected both or neither'
                 yield self.document.finding(("compare", given), message)
             return
-        path = tidy(self.folder / compare.published)
-        if outside := refusal(self.folder / compare.published, self.roots):
+        path = normalise_path(self.folder / compare.published)
+        if outside := path_refusal(self.folder / compare.published, self.roots):
             yield self.document.finding(("compare", "published"), f'found "{compare.published}", {outside}')
         elif path.is_file():
             try:
@@ -504,7 +504,7 @@ class _Checker:
         """Check that arm, metric and parameter exist, and that the parameter can have both values."""
         yield from self.of_cells(steps, pair.arm, pair.metric, pair.condition)
         yield from self.parameter((*steps, "parameter"), pair.parameter, pair.arm)
-        if same(*(read_value(value) for value in pair.values)):
+        if is_same_value(*(read_value(value) for value in pair.values)):
             yield self.document.finding((*steps, "values"), f"found {pair.values[0]} twice, expected two values")
 
     def of_cells(self, steps: Steps, arm: str, metric: str, condition: str) -> Iterator[Finding]:

@@ -79,12 +79,12 @@ class LimitError(SecurityError):
 
 
 @dataclass
-class _Account:
+class _WorkAccount:
     """Work of one rendering so far, or of all renderings during a check."""
 
     limit: int = WORK_LIMIT
     does: str = "it does"
-    whole: _Account | None = None
+    whole: _WorkAccount | None = None
     work: int = 0
 
     def charge(self, work: int) -> None:
@@ -96,14 +96,14 @@ class _Account:
             self.whole.charge(work)
 
 
-_ACCOUNT: ContextVar[_Account] = ContextVar("account")
-_CHECK: ContextVar[_Account | None] = ContextVar("check", default=None)
+_ACCOUNT: ContextVar[_WorkAccount] = ContextVar("account")
+_CHECK: ContextVar[_WorkAccount | None] = ContextVar("check", default=None)
 
 
 @contextmanager
-def counted() -> Iterator[None]:
+def limited_rendering() -> Iterator[None]:
     """Count the work of the block as one rendering, within its limits."""
-    token = _ACCOUNT.set(_Account(whole=_CHECK.get()))
+    token = _ACCOUNT.set(_WorkAccount(whole=_CHECK.get()))
     try:
         yield
     finally:
@@ -111,32 +111,32 @@ def counted() -> Iterator[None]:
 
 
 @contextmanager
-def counted_together() -> Iterator[None]:
+def limited_check() -> Iterator[None]:
     """Count the work of the block as all renderings of a check, within a common limit."""
-    token = _CHECK.set(_Account(CHECK_LIMIT, "the configurations of all combinations take"))
+    token = _CHECK.set(_WorkAccount(CHECK_LIMIT, "the configurations of all combinations take"))
     try:
         yield
     finally:
         _CHECK.reset(token)
 
 
-def _size(value: Any) -> int:
+def _value_size(value: Any) -> int:
     """Return the number of characters or items."""
     return len(value) if isinstance(value, str | list | tuple | dict | range) else 1
 
 
-def _look(*values: Any) -> None:
+def _count_examined(*values: Any) -> None:
     """Count the characters or items of values that may be examined."""
-    _ACCOUNT.get().charge(sum(map(_size, values)))
+    _ACCOUNT.get().charge(sum(map(_value_size, values)))
 
 
-def _looked(value: Any) -> Any:
+def _examined(value: Any) -> Any:
     """Count the value as examined, and return it."""
-    _look(value)
+    _count_examined(value)
     return value
 
 
-def _made(value: Any) -> Any:
+def _created(value: Any) -> Any:
     """Return the value if it is not too large, and count its size."""
     match value:
         case str() | list() | tuple() | dict() | range():
@@ -151,82 +151,82 @@ def _made(value: Any) -> Any:
     return value
 
 
-def _scalar(value: Any) -> Any:
+def _checked_scalar(value: Any) -> Any:
     """Return the value if it is a text, a number or a truth value."""
     if isinstance(value, Undefined):
         str(value)  # raises what says its name
     if not isinstance(value, str | int | float | bool | None):
         raise SecurityError(f"found a {type(value).__name__} there, expected a text or a number")
-    return _made(value)
+    return _created(value)
 
 
 @pass_eval_context  # so that nothing is evaluated during compilation of the template
 def _finalize(_: Any, value: Any) -> Any:
     """Return the output of `{{ … }}`."""
-    return _scalar(value)
+    return _checked_scalar(value)
 
 
-def _charged(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_charge(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        _look(*arguments, *named.values())
+        _count_examined(*arguments, *named.values())
         result = function(*arguments, **named)
         if not isinstance(result, str | int | float | bool | list | tuple | Undefined | None):
             result = list(islice(result, VALUE_LIMIT + 1))
-        return _made(result)
+        return _created(result)
 
     return call
 
 
-def _looking(test: Any) -> Callable[..., Any]:
+def _counting_test(test: Any) -> Callable[..., Any]:
     @wraps(test)
     def call(*arguments: Any) -> Any:
-        _look(*arguments)
+        _count_examined(*arguments)
         return test(*arguments)
 
     return call
 
 
-def _join(items: Any, between: Any = "") -> str:
-    parts = [str(_scalar(item)) for item in items]
-    _ACCOUNT.get().charge(len(str(_scalar(between))) * len(parts))
-    return str(_made(str(between).join(parts)))
+def _join_filter(items: Any, between: Any = "") -> str:
+    parts = [str(_checked_scalar(item)) for item in items]
+    _ACCOUNT.get().charge(len(str(_checked_scalar(between))) * len(parts))
+    return str(_created(str(between).join(parts)))
 
 
-def _replace(text: Any, old: Any, new: Any) -> str:
-    text, old, new = (str(_scalar(each)) for each in (text, old, new))
+def _replace_filter(text: Any, old: Any, new: Any) -> str:
+    text, old, new = (str(_checked_scalar(each)) for each in (text, old, new))
     _ACCOUNT.get().charge(len(text) + text.count(old) * len(new))
-    return str(_made(text.replace(old, new)))
+    return str(_created(text.replace(old, new)))
 
 
-def _round(value: Any, digits: Any = 0, method: Any = "common") -> Any:
+def _round_filter(value: Any, digits: Any = 0, method: Any = "common") -> Any:
     if not isinstance(digits, int) or abs(digits) > 20:
         raise SecurityError("found rounding to more than 20 digits, expected at most 20")
-    return _made(FILTERS["round"](value, digits, method))
+    return _created(FILTERS["round"](value, digits, method))
 
 
-def _length(value: Any) -> int:
+def _length_filter(value: Any) -> int:
     return len(value)
 
 
-def _string(value: Any) -> str:
-    return str(_scalar(value))
+def _string_filter(value: Any) -> str:
+    return str(_checked_scalar(value))
 
 
-def _sum(items: Any) -> Any:
+def _sum_filter(items: Any) -> Any:
     total: Any = 0
     for item in items:
         if isinstance(item, str) or not isinstance(item, int | float):
             raise SecurityError(f"found a {type(item).__name__} in a sum, expected numbers")
-        total = _made(total + item)
+        total = _created(total + item)
     return total
 
 
-def _concatenated(*parts: Any) -> str:
-    return str(_made("".join(str(_scalar(part)) for part in parts)))
+def _concatenate(*parts: Any) -> str:
+    return str(_created("".join(str(_checked_scalar(part)) for part in parts)))
 
 
-def _range(*limits: int) -> range:
+def _limited_range(*limits: int) -> range:
     found = range(*limits)
     if found[RANGE_LIMIT:]:
         raise LimitError(f"found a range of more than {RANGE_LIMIT} numbers, expected fewer")
@@ -238,10 +238,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     # Functions that `_Guard` inserts into templates.
-    scalar = staticmethod(_scalar)
-    made = staticmethod(_made)
-    looked = staticmethod(_looked)
-    concatenated = staticmethod(_concatenated)
+    scalar = staticmethod(_checked_scalar)
+    made = staticmethod(_created)
+    looked = staticmethod(_examined)
+    concatenated = staticmethod(_concatenate)
 
     def __init__(self, loader: BaseLoader) -> None:
         super().__init__(
@@ -254,11 +254,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
             optimized=False,  # else constants are evaluated during compilation of the template
             finalize=_finalize,
         )
-        self.globals = {"range": _range}
-        self.filters = {name: _charged(FILTERS[name]) for name in _FILTERS}
-        self.filters |= {"join": _join, "replace": _replace, "round": _round, "sum": _sum, "string": _string}
-        self.filters |= {"length": _length, "count": _length}
-        self.tests = {name: _looking(TESTS[name]) for name in _TESTS}
+        self.globals = {"range": _limited_range}
+        self.filters = {name: _with_charge(FILTERS[name]) for name in _FILTERS}
+        self.filters |= {
+            "join": _join_filter,
+            "replace": _replace_filter,
+            "round": _round_filter,
+            "sum": _sum_filter,
+            "string": _string_filter,
+        }
+        self.filters |= {"length": _length_filter, "count": _length_filter}
+        self.tests = {name: _counting_test(TESTS[name]) for name in _TESTS}
 
     # Objects that templates may access
 
@@ -280,7 +286,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return True
         if getattr(obj, "__self__", None).__class__ is LoopContext:
             return True
-        return any(obj is each for each in (_range, _scalar, _made, _looked, _concatenated)) or obj == self.tick
+        return (
+            any(obj is each for each in (_limited_range, _checked_scalar, _created, _examined, _concatenate))
+            or obj == self.tick
+        )
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as there
         """Call an allowed object. The message of a refusal shows no value, as its length is unlimited."""
@@ -291,7 +300,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 f"found a call of an object of type {type(__obj).__name__}, expected range(…) or a macro"
             )
         if isinstance(getattr(__obj, "__self__", None), LoopContext):
-            _look(*args)  # loop.changed compares them
+            _count_examined(*args)  # loop.changed compares them
         return __context.call(__obj, *args, **kwargs)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -308,7 +317,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             _ACCOUNT.get().charge(len(left) + len(right))
         elif operator == "**" and not (abs(right) <= 64 and abs(left) <= 2**64):
             raise LimitError("found a power of large numbers, expected at most 2 ** 64")
-        return _made(super().call_binop(context, operator, left, right))
+        return _created(super().call_binop(context, operator, left, right))
 
     def tick(self, work: int) -> bool:
         """Count an iteration of a loop or a macro."""
@@ -319,11 +328,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
-        _guard(tree, self)
+        _guard_template(tree, self)
         return tree
 
 
-def _guard(tree: nodes.Template, environment: Sandbox) -> None:
+def _guard_template(tree: nodes.Template, environment: Sandbox) -> None:
     """Refuse syntax that no configuration needs, and insert counters into the rest."""
     for unknown in tree.find_all(_UNKNOWN):
         raise TemplateSyntaxError(f"found {type(unknown).__name__.lower()}, not supported in templates", unknown.lineno)
@@ -351,10 +360,10 @@ class _Guard:
                 items = isinstance(node, nodes.List | nodes.Tuple)
                 value[:] = [self.wrapped(each, item=items) for each in value]
         if isinstance(node, nodes.Compare | nodes.Operand):
-            node.expr = _call("looked", node.expr, lineno=node.lineno)
+            node.expr = _guarded_call("looked", node.expr, lineno=node.lineno)
         elif isinstance(node, nodes.Include | nodes.Import | nodes.FromImport):
             work += INCLUDE_WORK
-        tick = _call("tick", nodes.Const(work), lineno=node.lineno)
+        tick = _guarded_call("tick", nodes.Const(work), lineno=node.lineno)
         if isinstance(node, nodes.For | nodes.Macro | nodes.CallBlock | nodes.Template | nodes.Block):
             node.body.insert(0, nodes.ExprStmt(tick, lineno=node.lineno))
         if isinstance(node, nodes.For) and node.test is not None:
@@ -366,15 +375,15 @@ class _Guard:
         exponentially.
         """
         if isinstance(node, nodes.Concat):
-            return _call("concatenated", *node.nodes, lineno=node.lineno)
+            return _guarded_call("concatenated", *node.nodes, lineno=node.lineno)
         if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
-            return _call("made", node, lineno=node.lineno)
+            return _guarded_call("made", node, lineno=node.lineno)
         literal = nodes.Const | nodes.List | nodes.Tuple
         if item and isinstance(node, nodes.Expr) and not isinstance(node, literal):
-            return node if getattr(node, "ctx", "") == "store" else _call("scalar", node, lineno=node.lineno)
+            return node if getattr(node, "ctx", "") == "store" else _guarded_call("scalar", node, lineno=node.lineno)
         return node
 
 
-def _call(name: str, *arguments: nodes.Expr, lineno: int) -> nodes.Call:
+def _guarded_call(name: str, *arguments: nodes.Expr, lineno: int) -> nodes.Call:
     function = nodes.EnvironmentAttribute(name, lineno=lineno)
     return nodes.Call(function, list(arguments), [], None, None, lineno=lineno)

@@ -10,8 +10,8 @@ from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Arm, Configuration, Experiment
 from qoslab.model.metrics import (
     COUNTERS,
-    FORM_OF_SELECTOR,
     METRICS,
+    SELECTOR_FORMS,
     CapturesSelector,
     ClassSelector,
     QueueSelector,
@@ -19,7 +19,7 @@ from qoslab.model.metrics import (
     SelectorError,
 )
 from qoslab.platforms import hosts_of, routers_of
-from qoslab.schema.near import did_you_mean, one_of
+from qoslab.schema.near import did_you_mean, format_alternatives
 
 CLASS_DEFAULT = "class-default"
 """The class that every policy has."""
@@ -48,10 +48,10 @@ def unknown_metric(found: str, expected: str) -> Problem:
         return Problem(f'found "{found}", expected {expected}')
     # A common short form: loss for datagrams.loss.
     whole = [known for known in METRICS if known.endswith(f".{name}")]
-    return Problem(f'found "{found}", expected {expected}', did_you_mean(name, whole or METRICS) or _named(whole))
+    return Problem(f'found "{found}", expected {expected}', did_you_mean(name, whole or METRICS) or _quoted_name(whole))
 
 
-def _named(whole: list[str]) -> str:
+def _quoted_name(whole: list[str]) -> str:
     return f'did you mean "{whole[0]}"?' if whole else ""
 
 
@@ -78,11 +78,11 @@ class Selectors:
         try:
             given = CapturesSelector.parse(selector)
         except SelectorError:
-            yield Problem(f'found "{selector}" in {reference}, expected {FORM_OF_SELECTOR["captures"]}')
+            yield Problem(f'found "{selector}" in {reference}, expected {SELECTOR_FORMS["captures"]}')
             return
         for word in (given.before, given.after):
             if word not in known:
-                message = f'found "{word}" in {reference}, expected a capture point, {one_of(known)}'
+                message = f'found "{word}" in {reference}, expected a capture point, {format_alternatives(known)}'
                 yield Problem(message, did_you_mean(word, known))
 
     def _of_arm(self, reference: Reference, arm: Arm, selector: str) -> Iterator[Problem]:
@@ -94,7 +94,7 @@ class Selectors:
         if reference.metric.selector in named:
             what, known = named[reference.metric.selector]
             if selector not in known:
-                message = f'found "{selector}" in {reference}, expected {what}, {one_of(known)}'
+                message = f'found "{selector}" in {reference}, expected {what}, {format_alternatives(known)}'
                 yield Problem(message, did_you_mean(selector, known))
             return
         if reference.metric.selector == "captures":
@@ -105,12 +105,12 @@ class Selectors:
             for router in routers_of(self.experiment.topology)
         }
         kind = reference.metric.selector
-        form = FORM_OF_SELECTOR[kind]
+        form = SELECTOR_FORMS[kind]
         given: ClassSelector | QueueSelector
         try:
             given = (ClassSelector if kind == "class" else QueueSelector).parse(selector, interfaces)
         except SelectorError as error:
-            expected = one_of(error.known) if error.known else "each kind of word once"
+            expected = format_alternatives(error.known) if error.known else "each kind of word once"
             where = "" if kind == "interface" or error.word.isdecimal() else f" before the {kind}"
             message = f'found "{error.word}" in {reference}, expected {expected}{where} ({form})'
             yield Problem(message, did_you_mean(error.word, error.known))
@@ -118,7 +118,8 @@ class Selectors:
         if given.interface is not None and given.router is not None and given.interface not in interfaces[given.router]:
             near = interfaces[given.router]
             message = (
-                f'found "{given.interface}" in {reference}, expected an interface of {given.router}, {one_of(near)}'
+                f'found "{given.interface}" in {reference}, expected an interface of {given.router}, '
+                f"{format_alternatives(near)}"
             )
             yield Problem(message, did_you_mean(given.interface, near))
             return
@@ -133,7 +134,8 @@ class Selectors:
         for part in given.path.split("/") if classes and given.path != "*" else ():
             if part not in classes:
                 message = (
-                    f'found "{part}" in {reference}, expected a class that {arm.name} configures, {one_of(classes)}'
+                    f'found "{part}" in {reference}, expected a class that {arm.name} configures, '
+                    f"{format_alternatives(classes)}"
                 )
                 yield Problem(message, did_you_mean(part, classes))
 

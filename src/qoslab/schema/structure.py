@@ -16,8 +16,8 @@ from qoslab.errors import Finding
 from qoslab.model.experiment import Experiment
 from qoslab.model.units import QuantityError
 from qoslab.schema.document import Document, Step, Steps
-from qoslab.schema.kinds import with_kinds
-from qoslab.schema.near import did_you_mean, one_of, shown
+from qoslab.schema.kinds import expand_kinds
+from qoslab.schema.near import did_you_mean, format_alternatives, format_value
 
 _EXPECTED = {
     "string_type": "a text",
@@ -44,27 +44,31 @@ _EXPECTED_TYPES: dict[Any, str] = {
 def build(document: Document) -> tuple[Experiment | None, list[Finding]]:
     """Return the experiment and the findings; the experiment is None if it is invalid."""
     if not isinstance(document.data, dict):
-        required = one_of(name for name, field in Experiment.model_fields.items() if field.is_required())
+        required = format_alternatives(name for name, field in Experiment.model_fields.items() if field.is_required())
         return None, [
-            document.finding((), f"found {shown(document.data)}, expected a mapping with the keys {required[7:]}")
+            document.finding(
+                (), f"found {format_value(document.data)}, expected a mapping with the keys {required[7:]}"
+            )
         ]
     try:
         # Through JSON, since strict validation then takes lists for tuples and texts for addresses, and nothing else.
-        experiment = Experiment.model_validate_json(json.dumps(with_kinds(document.data)), by_alias=True, by_name=False)
+        experiment = Experiment.model_validate_json(
+            json.dumps(expand_kinds(document.data)), by_alias=True, by_name=False
+        )
     except ValidationError as error:
-        return None, list(findings_of(document, error.errors(include_url=False)))
+        return None, list(structure_findings(document, error.errors(include_url=False)))
     return experiment, []
 
 
-def findings_of(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[Finding]:
+def structure_findings(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[Finding]:
     """Yield one finding for each place; the errors of all branches of a union are combined."""
     grouped: dict[tuple[Steps, bool], list[ErrorDetails]] = {}
     for error in errors:
         if _counts_valid_items_only(error):
             continue
-        steps = _steps(document.data, error)
+        steps = _value_path(document.data, error)
         grouped.setdefault((steps, error["type"] in ("missing", "extra_forbidden")), []).append(error)
-    found = [_finding(document, steps, group) for (steps, _), group in grouped.items()]
+    found = [_structure_finding(document, steps, group) for (steps, _), group in grouped.items()]
     yield from sorted(found, key=lambda finding: (finding.option, finding.line, finding.column))
 
 
@@ -74,13 +78,13 @@ def _counts_valid_items_only(error: ErrorDetails) -> bool:
     return error["type"] == "too_short" and isinstance(found, list) and len(found) >= error["ctx"]["min_length"]
 
 
-def _steps(data: Any, error: ErrorDetails) -> Steps:
+def _value_path(data: Any, error: ErrorDetails) -> Steps:
     """Return the path of the value in the file. pydantic's location also names union members, which are not in the
     file.
     """
     steps: list[Step] = []
     # For an invalid key, pydantic appends a marker to the location; a file may have a key with the marker's name.
-    location = error["loc"][:-1] if _is_of_a_key(error) else error["loc"]
+    location = error["loc"][:-1] if _is_key_error(error) else error["loc"]
     for index, step in enumerate(location):
         last = index == len(location) - 1
         if isinstance(data, dict) and isinstance(step, str) and (step in data or (last and error["type"] == "missing")):
@@ -93,36 +97,40 @@ def _steps(data: Any, error: ErrorDetails) -> Steps:
     return tuple(steps)
 
 
-def _is_of_a_key(error: ErrorDetails) -> bool:
+def _is_key_error(error: ErrorDetails) -> bool:
     """Return whether the error is in a key, not in the value of the key."""
     return error["loc"][-1:] == ("[key]",) and error["type"] != "extra_forbidden"
 
 
-def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Finding:
+def _structure_finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Finding:
     error = group[0]
     kind, context = error["type"], error.get("ctx", {})
     if kind == "missing":
         if isinstance(steps[-1], int):
-            return document.finding(steps[:-1], f"found {shown(document.get(steps[:-1]))}, expected {steps[-1] + 1}")
+            return document.finding(
+                steps[:-1], f"found {format_value(document.get(steps[:-1]))}, expected {steps[-1] + 1}"
+            )
         # The place is the beginning of the mapping that lacks the key.
         place = document.place(steps[:-1])
         return place.finding(document.path(steps[:-1]), f'found no key "{steps[-1]}", which is required')
     if kind == "extra_forbidden":
-        known = sorted(_keys_at(steps[:-1]))
+        known = sorted(_known_keys(steps[:-1]))
         return document.finding(
             steps,
-            f'found the unknown key "{steps[-1]}", expected {one_of(known)}',
+            f'found the unknown key "{steps[-1]}", expected {format_alternatives(known)}',
             did_you_mean(str(steps[-1]), known),
             at_key=True,
         )
-    if _is_of_a_key(error):
+    if _is_key_error(error):
         return document.finding(steps, f'found the name "{steps[-1]}", expected {_NAME}', at_key=True)
-    value, found = error["input"], shown(error["input"])
+    value, found = error["input"], format_value(error["input"])
     if kind == "value_error" and isinstance(context.get("error"), QuantityError):
         return document.finding(steps, context["error"].message, context["error"].hint)
     if kind == "literal_error":
         known = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
-        return document.finding(steps, f"found {found}, expected {one_of(known)}", did_you_mean(str(value), known))
+        return document.finding(
+            steps, f"found {found}, expected {format_alternatives(known)}", did_you_mean(str(value), known)
+        )
     if kind.startswith("union_tag_"):
         key, known = (
             context["discriminator"].strip("'"),
@@ -131,7 +139,9 @@ def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Fin
         if kind == "union_tag_not_found":
             return document.finding(steps, f'found no key "{key}", which is required')
         tag = context["tag"]
-        return document.finding((*steps, key), f'found "{tag}", expected {one_of(known)}', did_you_mean(tag, known))
+        return document.finding(
+            (*steps, key), f'found "{tag}", expected {format_alternatives(known)}', did_you_mean(tag, known)
+        )
     if kind == "string_pattern_mismatch":
         expected = "an arm, or A/B for a ratio of two arms" if steps[-1] == "arm" else _NAME
         return document.finding(steps, f"found {found}, expected {expected}")
@@ -140,54 +150,56 @@ def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Fin
     if kind in ("too_short", "missing") or (kind == "too_long"):
         least, most = context.get("min_length"), context.get("max_length")
         bound = f"at least {least}" if least is not None else f"at most {most}"
-        return document.finding(steps, f"found {shown(value)}, expected {bound}")
+        return document.finding(steps, f"found {format_value(value)}, expected {bound}")
     for word, text in (("ge", "at least"), ("le", "at most"), ("gt", "more than"), ("lt", "less than")):
         if word in context:
             return document.finding(steps, f"found {found}, expected {text} {context[word]}")
     if any("has host bits set" in each["msg"] for each in group):
         return document.finding(
-            steps, f"found {found}, expected a network without host bits", f'did you mean "{_network(str(value))}"?'
+            steps, f"found {found}, expected a network without host bits", f'did you mean "{_network_of(str(value))}"?'
         )
-    by_type = [_EXPECTED_TYPES[each] for each in _annotations_at(steps) if each in _EXPECTED_TYPES]
-    wanted = list(dict.fromkeys(by_type or [_EXPECTED.get(each["type"]) or _plain(each["msg"]) for each in group]))
+    by_type = [_EXPECTED_TYPES[each] for each in _types_at(steps) if each in _EXPECTED_TYPES]
+    wanted = list(
+        dict.fromkeys(by_type or [_EXPECTED.get(each["type"]) or _plain_message(each["msg"]) for each in group])
+    )
     return document.finding(steps, f"found {found}, expected {' or '.join(wanted)}")
 
 
 _NAME = "a name: a letter, then letters, digits, _ . -, at most 40 in all"
 
 
-def _plain(message: str) -> str:
+def _plain_message(message: str) -> str:
     """Convert pydantic's message so that it can follow `expected`."""
     return message.removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
 
 
 def wants_text(steps: Steps) -> bool:
     """Return whether the model takes a text there and no number, so that a number is read as the text of its digits."""
-    members = _annotations_at(steps)
+    members = _types_at(steps)
     return str in members and not {int, float} & set(members)
 
 
-def _keys_at(steps: Steps) -> set[str]:
+def _known_keys(steps: Steps) -> set[str]:
     """Return the keys that the model has there."""
-    models = [each for each in _annotations_at(steps) if _is_model(each)]
+    models = [each for each in _types_at(steps) if _is_model(each)]
     return {field.alias or name for model in models for name, field in model.model_fields.items()}
 
 
-def _network(value: str) -> IPv4Network | IPv6Network:
+def _network_of(value: str) -> IPv4Network | IPv6Network:
     """Return the network of an address with a prefix length."""
     return ip_network(value, strict=False)
 
 
-def _annotations_at(steps: Steps) -> list[Any]:
+def _types_at(steps: Steps) -> list[Any]:
     """Return the types that the model takes there, with unions split into their members."""
     annotations: list[Any] = [Experiment]
     for step in steps:
-        annotations = [inner for annotation in annotations for inner in _inside(annotation, step)]
-    return [member for annotation in annotations for member in _members(annotation)]
+        annotations = [inner for annotation in annotations for inner in _inner_annotation(annotation, step)]
+    return [member for annotation in annotations for member in _union_members(annotation)]
 
 
-def _inside(annotation: Any, step: Step) -> Iterator[Any]:
-    for member in _members(annotation):
+def _inner_annotation(annotation: Any, step: Step) -> Iterator[Any]:
+    for member in _union_members(annotation):
         arguments = typing.get_args(member)
         if _is_model(member):
             yield from (f.annotation for name, f in member.model_fields.items() if (f.alias or name) == step)
@@ -197,14 +209,14 @@ def _inside(annotation: Any, step: Step) -> Iterator[Any]:
             yield arguments[0] if arguments[-1] is Ellipsis else arguments[min(step, len(arguments) - 1)]
 
 
-def _members(annotation: Any) -> Iterator[Any]:
+def _union_members(annotation: Any) -> Iterator[Any]:
     """Yield the members of a union, the inside of an `Annotated`, or the annotation itself."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
-        yield from _members(typing.get_args(annotation)[0])
+        yield from _union_members(typing.get_args(annotation)[0])
     elif origin in (typing.Union, types.UnionType):
         for member in typing.get_args(annotation):
-            yield from _members(member)
+            yield from _union_members(member)
     else:
         yield annotation
 

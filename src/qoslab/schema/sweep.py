@@ -23,7 +23,7 @@ from qoslab.model.expressions import (
     read_value,
     show_value,
 )
-from qoslab.model.instants import Demand, demand
+from qoslab.model.instants import MeasurementDemand, measurement_demand
 from qoslab.model.matrix import (
     BUILT_IN,
     CELL_LIMIT,
@@ -36,39 +36,39 @@ from qoslab.model.matrix import (
     Scalar,
     as_texts,
     combinations,
-    excluding,
+    exclusion_test,
     parameters_text,
 )
 from qoslab.model.units import QuantityError
 from qoslab.schema.cell_identity import CellIdentity
 from qoslab.schema.document import Document, Steps
-from qoslab.schema.kinds import with_kinds
-from qoslab.schema.near import did_you_mean, one_of, shown
-from qoslab.schema.placeholders import Placeholder, filled, find_placeholders, prefix
-from qoslab.schema.references import check
-from qoslab.schema.structure import build, findings_of
+from qoslab.schema.kinds import expand_kinds
+from qoslab.schema.near import did_you_mean, format_alternatives, format_value
+from qoslab.schema.placeholders import Placeholder, fill_path, fill_placeholders, find_placeholders
+from qoslab.schema.references import check_references
+from qoslab.schema.structure import build, structure_findings
 from qoslab.schema.templates import render_configuration
 
-CHECKED = 400
+MAX_CHECKED_COMBINATIONS = 400
 """Maximum number of combinations that are checked as whole experiments. Beyond it, every value of every parameter is
 checked, but not every pair.
 """
 
-OVERRIDDEN = ("traffic", "tcp")
+OVERRIDDEN_BY_ARM = ("traffic", "tcp")
 """Keys of the file that an arm may override."""
 
-SHARED: tuple[Steps, ...] = (("configure",), *((key,) for key in OVERRIDDEN))
+DEFINING_THROUGH_ARM: tuple[Steps, ...] = (("configure",), *((key,) for key in OVERRIDDEN_BY_ARM))
 """Parts of the file that define a cell through its arm."""
 
-NOT_DEFINING = frozenset(
+NON_DEFINING_KEYS = frozenset(
     {
         *("name", "title", "description", "arms", "repetitions", "enough", "matrix", "order", "configure"),
         *("compare", "answer", "graphs", "traces", "notes", "allow_idle"),
-        *OVERRIDDEN,
+        *OVERRIDDEN_BY_ARM,
     }
 )
 """Keys of the file that do not define a cell, or only through its arm."""
-NOT_DEFINING_ARM = frozenset({"title", "matrix", "configure", *OVERRIDDEN})
+NON_DEFINING_ARM_KEYS = frozenset({"title", "matrix", "configure", *OVERRIDDEN_BY_ARM})
 
 Context = Mapping[str, Value]
 Check = Callable[[Experiment, Document, Path], list[Finding]]
@@ -101,14 +101,14 @@ class Sweep:
         self._cells = cells
         self._parts: dict[tuple[Steps, tuple[Value, ...]], Any] = {}
         self._digests: dict[tuple[Steps, tuple[Value, ...]], str] = {}
-        self._demands: dict[str, Demand] = {}
+        self._demands: dict[str, MeasurementDemand] = {}
         self._names: dict[Steps, tuple[str, ...]] = {}
         for steps, placeholder in placeholders.items():
-            known = self._names.get(prefix(steps), ())
-            self._names[prefix(steps)] = tuple(sorted({*known, *placeholder.names}))
+            known = self._names.get(fill_path(steps), ())
+            self._names[fill_path(steps)] = tuple(sorted({*known, *placeholder.names}))
         self._arms = {arm.name: index for index, arm in enumerate(experiment.arms)}
         self._fields = {field.alias or name: name for name, field in Experiment.model_fields.items()}
-        self._base: dict[str, Any] = {} if not placeholders else _fill(data, placeholders, self._first)
+        self._base: dict[str, Any] = {} if not placeholders else _fill_part(data, placeholders, self._first)
 
     @classmethod
     def of(cls, experiment: Experiment, file: Path | None = None) -> Sweep:
@@ -131,13 +131,13 @@ class Sweep:
         )
 
     def _first(self, steps: Steps) -> Context:
-        arm = self.experiment.arms[_arm_of(self._data, steps, 0)].name
-        return _context(arm, self._cells[arm][0], 1)
+        arm = self.experiment.arms[_arm_at(self._data, steps, 0)].name
+        return _cell_context(arm, self._cells[arm][0], 1)
 
     def _takes(self, arm: str, steps: Steps) -> bool:
         """Return whether an arm uses the value at this place of the file, rather than its own."""
         index = self._arms[arm]
-        return _arm_of(self._data, steps, index) == index
+        return _arm_at(self._data, steps, index) == index
 
     @property
     def count(self) -> int:
@@ -181,7 +181,7 @@ class Sweep:
 
     def resolve(self, cell: CellIdentity) -> Experiment:
         """Return the experiment of one cell: only its arm, all values filled in, without comparison."""
-        context = _context(cell.arm, cell.values, cell.repetition)
+        context = _cell_context(cell.arm, cell.values, cell.repetition)
         changes: dict[str, Any] = {
             self._fields[str(part[0])]: self._part(part, context)
             for part in self._names
@@ -204,13 +204,13 @@ class Sweep:
         key = (part, tuple(context[name] for name in self._names[part]))
         if key not in self._parts:
             data = dict(self._base)
-            inner = filled(_at(self._data, part), part, self._placeholders, lambda steps: context)
+            inner = fill_placeholders(_value_at(self._data, part), part, self._placeholders, lambda steps: context)
             if part[0] == "arms":
                 data["arms"] = [inner if index == part[1] else arm for index, arm in enumerate(data["arms"])]
             else:
                 data[str(part[0])] = inner
             try:
-                made = Experiment.model_validate_json(json.dumps(with_kinds(data)), by_alias=True, by_name=False)
+                made = Experiment.model_validate_json(json.dumps(expand_kinds(data)), by_alias=True, by_name=False)
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
                 where = ".".join(map(str, first["loc"]))
@@ -226,10 +226,10 @@ class Sweep:
         """Return the rendered configuration of each device that the arm configures, its layers in order."""
         return configuration_text(self.file, experiment, arm)
 
-    def demand(self, arm: str) -> Demand:
+    def demand(self, arm: str) -> MeasurementDemand:
         """Return the requirements of an arm's expected values on their measurement, computed once."""
         if arm not in self._demands:
-            self._demands[arm] = demand(self.experiment, arm)
+            self._demands[arm] = measurement_demand(self.experiment, arm)
         return self._demands[arm]
 
     def digest(self, cell: CellIdentity) -> str:
@@ -240,19 +240,19 @@ class Sweep:
         """
         experiment = self.resolve(cell)
         arm = experiment.arms[0]
-        context = _context(cell.arm, cell.values, cell.repetition)
+        context = _cell_context(cell.arm, cell.values, cell.repetition)
         lines = [
             json.dumps([cell.arm, as_texts(cell.values), cell.repetition]),
             *(
                 self._digest((alias,), context, lambda name=name: getattr(experiment, name))
                 for alias, name in self._fields.items()
-                if alias not in NOT_DEFINING
+                if alias not in NON_DEFINING_KEYS
             ),
             self._digest(
                 ("arms", self._arms[cell.arm]),
                 context,
                 lambda: _arm_parts(self.file, experiment, arm),
-                also=[part for part in self._names if part in SHARED and self._takes(cell.arm, part)],
+                also=[part for part in self._names if part in DEFINING_THROUGH_ARM and self._takes(cell.arm, part)],
             ),
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -261,64 +261,66 @@ class Sweep:
         names = [name for each in (part, *also) for name in self._names.get(each, ())]
         key = (part, tuple(context[name] for name in names))
         if key not in self._digests:
-            text = json.dumps(_plain(value()), sort_keys=True)
+            text = json.dumps(_plain_value(value()), sort_keys=True)
             self._digests[key] = f"{part[0]}: {hashlib.sha256(text.encode()).hexdigest()}"
         return self._digests[key]
 
 
-def _arm_of(data: Any, steps: Steps, index: int) -> int:
+def _arm_at(data: Any, steps: Steps, index: int) -> int:
     """Return the arm whose values are filled in at this place for a cell of arm `index`: that arm if it uses the value
     of the file, else the first arm that does, or the first of all.
     """
     if steps[0] == "arms":
         return int(steps[1])
-    takers = [at for at, arm in enumerate(data["arms"]) if steps[0] not in OVERRIDDEN or arm.get(steps[0]) is None]
+    takers = [
+        at for at, arm in enumerate(data["arms"]) if steps[0] not in OVERRIDDEN_BY_ARM or arm.get(steps[0]) is None
+    ]
     return index if index in takers else next(iter(takers), 0)
 
 
 def configuration_text(experiment_file: Path, experiment: Experiment, arm: Arm) -> dict[str, str]:
     """Return the rendered configuration of each device that the arm configures, its layers in order."""
     return {
-        device: "".join(_rendered(experiment_file, layer) for layer in layers)
+        device: "".join(_rendered_texts(experiment_file, layer) for layer in layers)
         for device, layers in experiment.configurations_of(arm).items()
     }
 
 
-def _rendered(experiment_file: Path, configuration: Configuration) -> str:
+def _rendered_texts(experiment_file: Path, configuration: Configuration) -> str:
     return render_configuration(experiment_file, configuration)
 
 
 def _arm_parts(file: Path, experiment: Experiment, arm: Arm) -> dict[str, Any]:
     return {
-        **{name: getattr(arm, name) for name in Arm.model_fields if name not in NOT_DEFINING_ARM},
+        **{name: getattr(arm, name) for name in Arm.model_fields if name not in NON_DEFINING_ARM_KEYS},
         "tcp": experiment.tcp_of(arm),
         "traffic": experiment.flows_of(arm),
         "configuration": configuration_text(file, experiment, arm),
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): _plain_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_plain_value(inner) for inner in value]
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 
-def _context(arm: str, parameters: Context, repetition: int) -> dict[str, Value]:
+def _cell_context(arm: str, parameters: Context, repetition: int) -> dict[str, Value]:
     return {**parameters, "arm": arm, "repetition": repetition}
 
 
-def _at(data: Any, steps: Steps) -> Any:
+def _value_at(data: Any, steps: Steps) -> Any:
     for step in steps:
         data = data[step]
     return data
 
 
-def _fill(data: Any, placeholders: Mapping[Steps, Placeholder], values: Any) -> Any:
-    return filled(data, (), placeholders, values)
+def _fill_part(data: Any, placeholders: Mapping[Steps, Placeholder], values: Any) -> Any:
+    return fill_placeholders(data, (), placeholders, values)
 
 
 # From the document
@@ -332,31 +334,31 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
     placeholders, findings = find_placeholders(document)
     names = _arm_names(document.data)
     if names is None or not (placeholders or findings or _has_matrix(document.data)):
-        return _few_enough(Sweep.of(_checked(document, file, also), file), document)
+        return _check_cell_count(Sweep.of(_check_combinations(document, file, also), file), document)
     found = [*document.findings, *findings]
     matrices: dict[str, tuple[Steps, Matrix]] = {}
-    shared = _matrix(document, ("matrix",), found)
+    shared = _read_matrix(document, ("matrix",), found)
     for index, name in enumerate(names):
         steps: Steps = ("arms", index, "matrix")
-        own = _matrix(document, steps, found)
+        own = _read_matrix(document, steps, found)
         if own is not None:
             matrices[name] = (steps, own)
         elif shared is not None:
             matrices[name] = (("matrix",), shared)
-    _raise(found)
-    _bounded(document, [matrices[name] for name in names if name in matrices])
+    _raise_findings(found)
+    _check_size(document, [matrices[name] for name in names if name in matrices])
     reader = _Reader(document, placeholders)
     for steps, matrix in dict(matrices.values()).items():
         reader.read(steps, matrix)
-    _raise(reader.findings)
+    _raise_findings(reader.findings)
     cells: dict[str, Sequence[Parameters]] = {}
     for index, name in enumerate(names):
         cells[name] = reader.cells(name, index, matrices.get(name))
-    _raise(reader.findings)
-    return _few_enough(_build_all(document, file, placeholders, names, cells, also), document)
+    _raise_findings(reader.findings)
+    return _check_cell_count(_build_all(document, file, placeholders, names, cells, also), document)
 
 
-def _bounded(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) -> None:
+def _check_size(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) -> None:
     """Refuse more combinations, or more values to check, than a machine has memory and time for, before they
     are built.
     """
@@ -373,37 +375,39 @@ def _bounded(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) -> No
         }
         for what, (count, limit) in counts.items():
             if count > limit:
-                message = f"found {_number(count)} {what} ({sizes}), expected at most {limit} of all arms"
+                message = f"found {_format_count(count)} {what} ({sizes}), expected at most {limit} of all arms"
                 raise ExperimentError(
                     findings=[document.finding(steps, message, "give fewer values, or several files")]
                 )
 
 
-def _few_enough(sweep: Sweep, document: Document) -> Sweep:
+def _check_cell_count(sweep: Sweep, document: Document) -> Sweep:
     """Return the sweep if its number of cells can be planned. Raise `ExperimentError` otherwise."""
     if (count := sweep.count) > CELL_LIMIT:
-        message = f"found {_number(count)} cells, repetitions counted, expected at most {CELL_LIMIT}"
+        message = f"found {_format_count(count)} cells, repetitions counted, expected at most {CELL_LIMIT}"
         raise ExperimentError(
             findings=[document.finding(("repetitions",), message, "reduce the number of repetitions")]
         )
     return sweep
 
 
-def _number(count: int) -> str:
+def _format_count(count: int) -> str:
     return str(count) if count < 10**12 else "more than 10^12"
 
 
-def _raise(findings: list[Finding]) -> None:
+def _raise_findings(findings: list[Finding]) -> None:
     if findings:
         found = sorted(dict.fromkeys(findings), key=lambda each: (each.option, each.line, each.column))
         raise ExperimentError(findings=found)
 
 
-def _checked(document: Document, file: Path, also: Check | None) -> Experiment:
+def _check_combinations(document: Document, file: Path, also: Check | None) -> Experiment:
     experiment, findings = build(document)
-    _raise([*document.findings, *findings])
+    _raise_findings([*document.findings, *findings])
     assert experiment is not None
-    findings = check(experiment, document, file) or ([] if also is None else also(experiment, document, file))
+    findings = check_references(experiment, document, file) or (
+        [] if also is None else also(experiment, document, file)
+    )
     if findings:
         raise ExperimentError(findings=findings)
     return experiment
@@ -422,7 +426,7 @@ def _arm_names(data: Any) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) and len(set(names)) == len(names) else None
 
 
-def _matrix(document: Document, steps: Steps, found: list[Finding]) -> Matrix | None:
+def _read_matrix(document: Document, steps: Steps, found: list[Finding]) -> Matrix | None:
     try:
         raw = document.get(steps)
     except (KeyError, TypeError):
@@ -433,7 +437,7 @@ def _matrix(document: Document, steps: Steps, found: list[Finding]) -> Matrix | 
         return Matrix.model_validate_json(json.dumps(raw), by_alias=True, by_name=False)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        found += findings_of(document, [{**each, "loc": (*steps, *each["loc"])} for each in errors])
+        found += structure_findings(document, [{**each, "loc": (*steps, *each["loc"])} for each in errors])
         return None
 
 
@@ -505,7 +509,7 @@ class _Reader:
             if name not in matrix.names:
                 self.note(
                     (*steps, name),
-                    f'found "{name}", expected a parameter, {one_of(matrix.names)}',
+                    f'found "{name}", expected a parameter, {format_alternatives(matrix.names)}',
                     did_you_mean(name, matrix.names),
                     at_key=True,
                 )
@@ -523,19 +527,23 @@ class _Reader:
             return None
         kind = kinds.setdefault(name, kind_name(value))
         if kind != kind_name(value):
-            self.note(steps, f"found {shown(raw)}, a {kind_name(value)}, expected a {kind} like the values before it")
+            self.note(
+                steps, f"found {format_value(raw)}, a {kind_name(value)}, expected a {kind} like the values before it"
+            )
             return None
         return value
 
     def known(self, steps: Steps, names: frozenset[str], known: Sequence[str]) -> None:
         for name in sorted(names - set(known)):
-            self.note(steps, f'found "{name}", expected a parameter, {one_of(known)}', did_you_mean(name, known))
+            self.note(
+                steps, f'found "{name}", expected a parameter, {format_alternatives(known)}', did_you_mean(name, known)
+            )
 
     def cells(self, arm: str, index: int, matrix: tuple[Steps, Matrix] | None) -> Sequence[Parameters]:
         """Return the combinations of an arm."""
         used: set[str] = set()
         for steps, placeholder in self.placeholders.items():
-            if _arm_of(self.document.data, steps, index) != index:
+            if _arm_at(self.document.data, steps, index) != index:
                 continue
             names = matrix[1].names if matrix else ()
             self.known(steps, placeholder.names, (*names, *BUILT_IN))
@@ -575,7 +583,7 @@ class _Reader:
         return found
 
     def chosen(self, arm: str, steps: Steps, matrix: Matrix, constraints: Sequence[Expression]) -> Iterator[Parameters]:
-        excluded = excluding(matrix)
+        excluded = exclusion_test(matrix)
         for parameters in combinations(matrix.parameters) if matrix.parameters else ():
             if excluded(parameters):
                 continue
@@ -602,8 +610,8 @@ def _build_all(
     """Check the experiments of enough combinations that every value is checked in its place."""
     base: Experiment | None = None
     findings: dict[tuple[str, int, int, str], Finding] = {}
-    size = _size(document.data)
-    chosen = list(islice(_representatives(placeholders, names, cells), CHECK_LIMIT // size + 1))
+    size = _count_values(document.data)
+    chosen = list(islice(_representative_combinations(placeholders, names, cells), CHECK_LIMIT // size + 1))
     if len(chosen) * size > CHECK_LIMIT:
         found_work = f"found {size} values to check for more than {CHECK_LIMIT // size} combinations of the matrix"
         message = f"{found_work}, expected at most {CHECK_LIMIT} values for all combinations"
@@ -611,13 +619,13 @@ def _build_all(
     for arm, parameters in chosen:
 
         def known(steps: Steps, arm: str = arm, parameters: Parameters = parameters) -> Context:
-            own = names[_arm_of(document.data, steps, names.index(arm))]
-            return _context(own, parameters if own == arm else cells[own][0], 1)
+            own = names[_arm_at(document.data, steps, names.index(arm))]
+            return _cell_context(own, parameters if own == arm else cells[own][0], 1)
 
         found: list[Finding] = []
         data: Any = None
         try:
-            data = _fill(document.data, placeholders, known)
+            data = _fill_part(document.data, placeholders, known)
         except ExpressionError:
             for steps, placeholder in placeholders.items():
                 try:
@@ -628,7 +636,9 @@ def _build_all(
             resolved = replace(document, data=data)
             experiment, found = build(resolved)
             if experiment is not None:
-                found = check(experiment, resolved, file) or ([] if also is None else also(experiment, resolved, file))
+                found = check_references(experiment, resolved, file) or (
+                    [] if also is None else also(experiment, resolved, file)
+                )
                 base = base or experiment
         for each in found:
             key = (each.file, each.line, each.column, each.path)
@@ -638,23 +648,23 @@ def _build_all(
             findings.setdefault(key, each if own else replace(each, message=each.message + words))
         if findings and len(findings) >= 20:
             break
-    _raise([*document.findings, *findings.values()])
+    _raise_findings([*document.findings, *findings.values()])
     assert base is not None
     return Sweep(base, file, document.data, placeholders, cells)
 
 
-def _size(data: Any) -> int:
+def _count_values(data: Any) -> int:
     """Return the number of values in nested lists and mappings, containers included. Matrices are not counted."""
     if isinstance(data, dict):
-        return 1 + sum(_size(value) for key, value in data.items() if key != "matrix")
-    return 1 + sum(map(_size, data)) if isinstance(data, list) else 1
+        return 1 + sum(_count_values(value) for key, value in data.items() if key != "matrix")
+    return 1 + sum(map(_count_values, data)) if isinstance(data, list) else 1
 
 
-def _representatives(
+def _representative_combinations(
     placeholders: Mapping[Steps, Placeholder], names: list[str], cells: Mapping[str, Sequence[Parameters]]
 ) -> Iterator[tuple[str, Parameters]]:
     """Yield combinations with every value of every parameter, then combinations with new pairs of values, up to
-    `CHECKED`.
+    `MAX_CHECKED_COMBINATIONS`.
     """
     together = {frozenset(each.names) for each in placeholders.values()}
     for steps in placeholders:
@@ -674,7 +684,7 @@ def _representatives(
                 yield arm, parameters
         pairs: set[tuple[Any, ...]] = set()
         for parameters in cells[arm]:
-            if count >= CHECKED:
+            if count >= MAX_CHECKED_COMBINATIONS:
                 break
             values = [(tuple(group), tuple(parameters.get(name) for name in group)) for group in groups]
             if not pairs.issuperset(values):

@@ -18,8 +18,8 @@ from jinja2 import BaseLoader, Environment, TemplateError, TemplateNotFound, Tem
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Configuration
 from qoslab.schema.document import Place
-from qoslab.schema.named_files import FileRefusedError, read_text, roots, tidy
-from qoslab.schema.sandbox import Sandbox, counted
+from qoslab.schema.named_files import FileRefusedError, allowed_folders, normalise_path, read_text
+from qoslab.schema.sandbox import Sandbox, limited_rendering
 
 TEMPLATE_LIMIT = 2**15
 """Maximum bytes of a template; the longest of this repository has 700."""
@@ -51,11 +51,11 @@ class _Loader(BaseLoader):
             source = read_text(path, self.allowed, TEMPLATE_LIMIT)
         except FileRefusedError as error:
             raise TemplateNotFound(template, f"cannot read the template {template}: {error.message}") from error
-        stamp = _stamp(path)
-        return source, str(path), lambda: _stamp(path) == stamp
+        stamp = _file_fingerprint(path)
+        return source, str(path), lambda: _file_fingerprint(path) == stamp
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
+def _file_fingerprint(path: Path) -> tuple[int, ...]:
     """Return a fingerprint that changes with the content of the file."""
     try:
         state = path.stat()
@@ -65,12 +65,14 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 
 @lru_cache
-def _environment(folder: Path, allowed: tuple[Path, ...]) -> Sandbox:
+def _jinja_environment(folder: Path, allowed: tuple[Path, ...]) -> Sandbox:
     return Sandbox(_Loader(folder, allowed))
 
 
 @lru_cache
-def _taken(environment: Sandbox, text: str, name: str, file: str) -> tuple[frozenset[str], tuple[str | None, ...]]:
+def _used_variables(
+    environment: Sandbox, text: str, name: str, file: str
+) -> tuple[frozenset[str], tuple[str | None, ...]]:
     """Return the variables of a template, and the names of included templates, None for a computed name.
 
     The combinations of a sweep share their templates.
@@ -83,8 +85,8 @@ def template_variables(experiment_file: Path, template: str) -> TemplateVariable
     """Return the variables of a template. Raise `ExperimentError` with the template's line if it is not valid
     Jinja2.
     """
-    path, allowed = experiment_file.parent / template, roots(experiment_file)
-    environment = _environment(path.parent, allowed)
+    path, allowed = experiment_file.parent / template, allowed_folders(experiment_file)
+    environment = _jinja_environment(path.parent, allowed)
     names: set[str] = set()
     complete = True
     waiting, seen = [path.name], set[str]()
@@ -95,16 +97,16 @@ def template_variables(experiment_file: Path, template: str) -> TemplateVariable
         seen.add(name)
         file = path.parent / name
         try:
-            own, referenced = _taken(environment, read_text(file, allowed, TEMPLATE_LIMIT), name, str(file))
+            own, referenced = _used_variables(environment, read_text(file, allowed, TEMPLATE_LIMIT), name, str(file))
             names |= own
         except TemplateSyntaxError as error:
             finding = Place(str(file), error.lineno, 1).finding("", f"not a valid template: {error.message}")
             raise ExperimentError(findings=[finding]) from error
         except FileRefusedError as error:
-            finding = Place(str(tidy(file))).finding("", f"cannot read the template: {error.message}")
+            finding = Place(str(normalise_path(file))).finding("", f"cannot read the template: {error.message}")
             raise ExperimentError(findings=[finding]) from error
         except Exception as error:  # nested too deeply for Jinja2 or Python
-            finding = Place(str(file)).finding("", f"not a valid template: {_reason(error)}")
+            finding = Place(str(file)).finding("", f"not a valid template: {_template_error(error)}")
             raise ExperimentError(findings=[finding]) from error
         for included in referenced:
             if included is None:
@@ -119,7 +121,7 @@ def render_configuration(experiment_file: Path, configuration: Configuration) ->
     rendered.
     """
     path = experiment_file.parent / configuration.template
-    text = _render(_environment(path.parent, roots(experiment_file)), path, configuration)
+    text = _render_template(_jinja_environment(path.parent, allowed_folders(experiment_file)), path, configuration)
     if found := _CONTROL.search(text):
         lines = render_lines(experiment_file, configuration)
         place = next((place for line, place in lines if _CONTROL.search(line)), Place(str(path)))
@@ -128,12 +130,12 @@ def render_configuration(experiment_file: Path, configuration: Configuration) ->
     return text if text.endswith("\n") else text + "\n"
 
 
-def _render(environment: Sandbox, path: Path, configuration: Configuration, limit: int = TEXT_LIMIT) -> str:
+def _render_template(environment: Sandbox, path: Path, configuration: Configuration, limit: int = TEXT_LIMIT) -> str:
     """Return the text. Any exception of an untrusted template becomes a finding about it."""
     pieces: list[str] = []
     left = limit
     try:
-        with counted():
+        with limited_rendering():
             for piece in environment.get_template(path.name).generate(configuration.variables):
                 pieces.append(piece)
                 left -= len(piece)
@@ -143,8 +145,8 @@ def _render(environment: Sandbox, path: Path, configuration: Configuration, limi
         if isinstance(error, TemplateSyntaxError):
             place = Place(error.filename or str(path), error.lineno, 1)
         else:
-            place = _place_in(error.__traceback__, path)
-        finding = place.finding("", f"cannot render the template: {_reason(error)}")
+            place = _error_place(error.__traceback__, path)
+        finding = place.finding("", f"cannot render the template: {_template_error(error)}")
         raise ExperimentError(findings=[finding]) from error
     return "".join(pieces)
 
@@ -158,7 +160,7 @@ _REASONS: dict[type[BaseException], str] = {
 }
 
 
-def _reason(error: Exception) -> str:
+def _template_error(error: Exception) -> str:
     """Return the error of a template as one line of limited length."""
     if isinstance(error, TemplateError | FileRefusedError):
         text = error.message or str(error)
@@ -200,8 +202,8 @@ def _marking_environment(folder: Path, allowed: tuple[Path, ...]) -> Sandbox:
 def render_lines(experiment_file: Path, configuration: Configuration) -> list[tuple[str, Place]]:
     """Return the lines of `render_configuration`, each with its place in the templates."""
     path = experiment_file.parent / configuration.template
-    environment = _marking_environment(path.parent, roots(experiment_file))
-    text = _render(environment, path, configuration, limit=16 * TEXT_LIMIT)  # marks are longer than lines
+    environment = _marking_environment(path.parent, allowed_folders(experiment_file))
+    text = _render_template(environment, path, configuration, limit=16 * TEXT_LIMIT)  # marks are longer than lines
     lines = []
     place = Place(str(path), 1, 1)
     for line in (text or "\n").splitlines():
@@ -211,7 +213,7 @@ def render_lines(experiment_file: Path, configuration: Configuration) -> list[tu
     return lines
 
 
-def _place_in(traceback: TracebackType | None, path: Path) -> Place:
+def _error_place(traceback: TracebackType | None, path: Path) -> Place:
     """Return the line of the innermost template in the traceback: Jinja2 rewrites tracebacks to name template files."""
     found = Place(str(path))
     while traceback is not None:

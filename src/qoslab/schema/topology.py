@@ -10,11 +10,11 @@ from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Topology
 from qoslab.schema.document import Document, Place, Steps, read_document
 from qoslab.schema.overrides import apply_overrides
-from qoslab.schema.references import check
+from qoslab.schema.references import check_references
 from qoslab.schema.structure import build
 
 _TOPOLOGY_KEYS = frozenset({"nodes", "links"})
-_REST: dict[str, Any] = {
+_EXPERIMENT_KEYS: dict[str, Any] = {
     "name": "topology",
     "title": "Topology",
     "duration": "1 s",
@@ -51,7 +51,7 @@ def load_topology(path: Path, sets: Mapping[str, str] | None = None) -> tuple[st
     apply_overrides(inside, sets or {})
     built, findings = build(inside)
     if built is not None:
-        findings = check(built, inside, path)
+        findings = check_references(built, inside, path)
     if inside.findings or findings:
         raise ExperimentError(findings=[*inside.findings, *findings])
     assert built is not None
@@ -66,7 +66,7 @@ def _as_experiment(document: Document) -> Document:
 
     return Document(
         document.file,
-        data={**_REST, "topology": document.data},
+        data={**_EXPERIMENT_KEYS, "topology": document.data},
         values=moved(document.values),
         keys=moved(document.keys),
         findings=document.findings,

@@ -9,18 +9,18 @@ from qoslab.errors import Finding
 from qoslab.ios.model.device import Device
 from qoslab.model.experiment import Arm, Experiment, Topology, probe_family, probe_target
 from qoslab.schema.document import Document
-from qoslab.schema.packet_routes import Crossing, Fault, RoutedNetwork, Way, faults_of
-from qoslab.traffic.endpoints import ends_of
+from qoslab.schema.packet_routes import Fault, InterfacePassage, PacketPath, RoutedNetwork, path_faults
+from qoslab.traffic.endpoints import flow_addresses
 
 
 @dataclass(frozen=True)
-class TrafficWay:
+class TrafficPath:
     """Paths of the packets of a flow or probe."""
 
     what: str
     """Description of the traffic: `traffic "voice"`, `probe "rtt"`."""
-    forward: Way
-    back: Way | None
+    forward: PacketPath
+    back: PacketPath | None
     """Path of the answers; None if their destination is unknown because the forward path is unknown."""
     answered: bool
     """True if packets are sent back."""
@@ -28,20 +28,20 @@ class TrafficWay:
     """True if only acknowledgements are sent back."""
 
     @property
-    def ways(self) -> list[Way]:
+    def ways(self) -> list[PacketPath]:
         """Paths in both directions."""
         return [self.forward] if self.back is None else [self.forward, self.back]
 
 
-def traffic_ways(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[TrafficWay]:
+def traffic_paths(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[TrafficPath]:
     """Return the paths of an arm's flows and probes. `devices` are all routers as the arm configures them."""
     network = RoutedNetwork(experiment.topology, devices)
     found = []
     for flow in experiment.flows_of(arm):
-        source, destination = ends_of(experiment.topology, flow)
+        source, destination = flow_addresses(experiment.topology, flow)
         forward, back = network.way(flow.source, destination), network.way(flow.destination, source)
         tcp = flow.protocol == "tcp"
-        found.append(TrafficWay(f'traffic "{flow.name}"', forward, back, tcp, tcp))
+        found.append(TrafficPath(f'traffic "{flow.name}"', forward, back, tcp, tcp))
     for probe in experiment.probes:
         target = probe_target(experiment, probe)
         if target is None:
@@ -49,11 +49,11 @@ def traffic_ways(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]
         forward = network.way(probe.source, target)
         address = network.source_address(forward, probe_family(experiment, probe))
         answer = None if address is None else network.way(probe.destination, address)
-        found.append(TrafficWay(f'probe "{probe.name}"', forward, answer, answered=True))
+        found.append(TrafficPath(f'probe "{probe.name}"', forward, answer, answered=True))
     return found
 
 
-def used(ways: list[TrafficWay], *, by_acknowledgements: bool = True) -> set[Crossing]:
+def used_interfaces(ways: list[TrafficPath], *, by_acknowledgements: bool = True) -> set[InterfacePassage]:
     """Return the interfaces by which packets on these paths enter and leave."""
     passed = [
         way
@@ -63,20 +63,22 @@ def used(ways: list[TrafficWay], *, by_acknowledgements: bool = True) -> set[Cro
     return {crossing for way in passed for crossing in way.crossings}
 
 
-def unrouted(experiment: Experiment, document: Document, devices: Mapping[str, Mapping[str, Device]]) -> list[Finding]:
+def unrouted_traffic(
+    experiment: Experiment, document: Document, devices: Mapping[str, Mapping[str, Device]]
+) -> list[Finding]:
     """Return each routing obstacle for declared traffic or its answers once. `devices` are the devices of each arm."""
     found: dict[tuple[str, str], tuple[Fault, list[str], list[str]]] = {}
     for arm in experiment.arms:
-        for each in traffic_ways(experiment, arm, devices[arm.name]):
-            for fault in faults_of(each.ways):
+        for each in traffic_paths(experiment, arm, devices[arm.name]):
+            for fault in path_faults(each.ways):
                 key = (fault.node, str(fault.prefix or fault.destination))
                 _, arms, whose = found.setdefault(key, (fault, [], []))
                 arms += [arm.name] if arm.name not in arms else []
                 whose += [each.what] if each.what not in whose else []
-    return list(_findings(experiment, document, found.values()))
+    return list(_route_findings(experiment, document, found.values()))
 
 
-def _findings(
+def _route_findings(
     experiment: Experiment, document: Document, found: Iterable[tuple[Fault, list[str], list[str]]]
 ) -> Iterator[Finding]:
     for fault, arms, whose in found:
@@ -85,11 +87,11 @@ def _findings(
             f"found {fault.reason} for {', '.join(whose)}{where}, expected its packets to arrive in both directions"
         )
         yield document.finding(
-            ("topology", "nodes", fault.node), message, _line_to_add(experiment.topology, fault), at_key=True
+            ("topology", "nodes", fault.node), message, _proposed_line(experiment.topology, fault), at_key=True
         )
 
 
-def _line_to_add(topology: Topology, fault: Fault) -> str:
+def _proposed_line(topology: Topology, fault: Fault) -> str:
     if fault.prefix is None:
         return ""
     route = f"{{prefix: {fault.prefix}, via: {fault.via}}}"

@@ -10,11 +10,11 @@ from qoslab.model.experiment import Experiment, Flow, Link, TcpProfile
 from qoslab.platforms import platform_of, routers_of
 from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
-from qoslab.schema.near import one_of
-from qoslab.simulation.routers import Router, configured
-from qoslab.simulation.show_answers import NotSimulatedError, answer, blank_history
-from qoslab.traffic import tool
-from qoslab.traffic.endpoints import family_of
+from qoslab.schema.near import format_alternatives
+from qoslab.simulation.routers import SimulatedRouter, configured_router
+from qoslab.simulation.show_answers import NotSimulatedError, answer_show, empty_history
+from qoslab.traffic import find_tool
+from qoslab.traffic.endpoints import flow_family
 
 CONGESTION_CONTROLS = ("cubic", "reno")
 FILTERS = ("", "ip", "ip6", "tcp", "udp", "icmp", "icmp6")
@@ -22,12 +22,12 @@ EARLY_RETRANS = (0, 3, 4)
 """Supported values of `tcp_early_retrans`: 1 and 2 (RFC 5827) are not modelled, since Linux has dropped them."""
 
 
-def problems(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+def simulation_problems(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
     """Return every part of a valid experiment that cannot be simulated, with its place."""
-    return list(_Checker(experiment, document, file).findings())
+    return list(_SimulationChecker(experiment, document, file).findings())
 
 
-class _Checker:
+class _SimulationChecker:
     def __init__(self, experiment: Experiment, document: Document, file: Path) -> None:
         self.experiment = experiment
         self.document = document
@@ -42,7 +42,7 @@ class _Checker:
         yield from self.topology()
         for index, point in enumerate(self.experiment.captures):
             if point.filter not in FILTERS:
-                wanted = one_of([each for each in FILTERS if each])
+                wanted = format_alternatives([each for each in FILTERS if each])
                 yield self.note(("captures", index, "filter"), f'the filter "{point.filter}"', f"none, or {wanted}")
         yield from self.tcp(("tcp",), self.experiment.tcp)
         for number, arm in enumerate(self.experiment.arms):
@@ -77,7 +77,7 @@ class _Checker:
             yield self.note((*steps, "early_retrans"), f"{tcp.early_retrans}", "0, 3 or 4")
 
     def control(self, steps: Steps, name: str) -> Finding:
-        return self.note(steps, f'"{name}"', one_of(CONGESTION_CONTROLS))
+        return self.note(steps, f'"{name}"', format_alternatives(CONGESTION_CONTROLS))
 
     def flows(self, steps: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
         for index, flow in enumerate(flows):
@@ -88,7 +88,7 @@ class _Checker:
                 continue
             if flow.window is not None:
                 yield self.note((*here, "window"), f"{flow.window} on a UDP flow", "this key on TCP flows only")
-            most = tool(flow.tool).largest_datagram(family_of(self.experiment.topology, flow))
+            most = find_tool(flow.tool).largest_datagram(flow_family(self.experiment.topology, flow))
             if flow.size is not None and flow.size.bytes > most:
                 yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, to avoid fragmentation")
 
@@ -98,7 +98,7 @@ class _Checker:
         for number, arm in enumerate(self.experiment.arms):
             texts = configuration_text(self.file, self.experiment, arm)
             for name in routers_of(self.experiment.topology):
-                router = configured(self.experiment.topology, name, texts.get(name, ""))
+                router = configured_router(self.experiment.topology, name, texts.get(name, ""))
                 steps: Steps = ("arms", number, "configure", name) if name in arm.configure else ("configure", name)
                 for problem in router.problems:
                     if (name, problem) not in seen:
@@ -107,13 +107,13 @@ class _Checker:
                 if number == 0:
                     yield from self.commands(router)
 
-    def commands(self, router: Router) -> Iterator[Finding]:
+    def commands(self, router: SimulatedRouter) -> Iterator[Finding]:
         for index, observation in enumerate(self.experiment.observe):
             node = self.experiment.topology.nodes[observation.node]
             if observation.node != router.name or not platform_of(node).access.command_line:
                 continue
             try:
-                answer(node, router, observation.command, blank_history(node, router))
+                answer_show(node, router, observation.command, empty_history(node, router))
             except NotSimulatedError as error:
                 yield self.note(
                     ("observe", index, "command"),

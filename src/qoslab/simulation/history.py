@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qoslab.model.experiment import Trigger
-from qoslab.model.instants import counted
+from qoslab.model.instants import trigger_bytes
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 
 @dataclass(frozen=True)
-class History:
+class SampleHistory:
     """Samples of a router in order, the first at its start; show commands use the last."""
 
     samples: Sequence[program_formats.Counters]
@@ -23,13 +23,13 @@ class History:
     process_busy_ns: Sequence[int] = ()
     """Cumulative busy time of process level; empty if it is not modelled."""
 
-    def until(self, virtual_ns: int) -> History:
+    def until(self, virtual_ns: int) -> SampleHistory:
         """Return the history up to a time, at least the first sample."""
         origin = self.samples[0]["time_ns"]
         count = max(1, sum(sample["time_ns"] - origin <= virtual_ns for sample in self.samples))
-        return History(self.samples[:count], self.ip_sla[:count], self.process_busy_ns[:count])
+        return SampleHistory(self.samples[:count], self.ip_sla[:count], self.process_busy_ns[:count])
 
-    def came(self, trigger: Trigger, end_ns: int) -> History | str:
+    def came(self, trigger: Trigger, end_ns: int) -> SampleHistory | str:
         """Return the history up to a trigger; the reason in words if the trigger never occurred.
 
         For a time, the history ends with the last sample up to it; for a counter, with the first sample that reaches
@@ -41,6 +41,6 @@ class History:
                 return f"the simulation ended after {end_ns / 1e9:.1f} s"
             return self.until(trigger.time.ns)
         for sample in self.samples:
-            if counted(trigger, sample) >= at.value:
+            if trigger_bytes(trigger, sample) >= at.value:
                 return self.until(sample["time_ns"] - self.samples[0]["time_ns"])
-        return f"{counted(trigger, self.samples[-1])} B at the end"
+        return f"{trigger_bytes(trigger, self.samples[-1])} B at the end"

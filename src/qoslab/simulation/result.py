@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow
 from qoslab.model.traffic_kinds import KINDS, Codec
-from qoslab.model.voice import score
-from qoslab.simulation.history import History
+from qoslab.model.voice import best_voice_score
+from qoslab.simulation.history import SampleHistory
 from qoslab.simulation.scenario import FORMAT
 from qoslab.system.programs import SIMULATOR as PROGRAM
 from qoslab.traffic import FlowResult, IntervalResult, StreamResult, TrafficError
-from qoslab.traffic.base import check_streams, number_of
+from qoslab.traffic.base import check_streams, read_number
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -26,7 +26,7 @@ class SimulationError(RunInvalid):
 
 
 @dataclass(frozen=True)
-class Result:
+class SimulationResult:
     """Result of a simulation."""
 
     version: str
@@ -35,38 +35,38 @@ class Result:
     events: int
     flows: Mapping[str, program_formats.FlowReport]
     hosts: Mapping[str, program_formats.HostReport]
-    routers: Mapping[str, History]
+    routers: Mapping[str, SampleHistory]
     """Samples of each router."""
     probes: Mapping[str, program_formats.OperationReport]
     """Results of each probe at its end, with the time stamps of each packet."""
 
     def flow_text(self, name: str) -> str:
         """Return the text of a flow for the run folder; `read_flow` reads it."""
-        return _text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.flows[name]})
+        return _json_text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.flows[name]})
 
     def host_text(self, name: str) -> str:
         """Return the text of a host for the run folder; `read_host` reads it."""
-        return _text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.hosts[name]})
+        return _json_text({"format": FORMAT, "program": PROGRAM, "version": self.version, **self.hosts[name]})
 
 
-def _text(content: Mapping[str, object]) -> str:
+def _json_text(content: Mapping[str, object]) -> str:
     # Indented, it would be written by the slow encoder in Python.
     return json.dumps(content, separators=(",", ":")) + "\n"
 
 
-def read_result(text: str) -> Result:
+def read_result(text: str) -> SimulationResult:
     """Parse the result. Raise `SimulationError` if the text is not a result."""
     try:
         report: program_formats.SimulationReport = json.loads(text)
         if report["program"] != PROGRAM or report["format"] != FORMAT:
             raise ValueError(f"format {report['format']!r} of {report['program']!r}, expected {FORMAT} of {PROGRAM}")
         routers = {
-            name: History(tuple(each["samples"]), tuple(each["ip_sla"]), tuple(each["process_busy_ns"]))
+            name: SampleHistory(tuple(each["samples"]), tuple(each["ip_sla"]), tuple(each["process_busy_ns"]))
             for name, each in report["routers"].items()
         }
         if not all(router.samples for router in routers.values()):
             raise ValueError("a router without samples")
-        return Result(
+        return SimulationResult(
             version=str(report["version"]),
             virtual_ns=int(report["virtual_ns"]),
             events=int(report["events"]),
@@ -83,16 +83,17 @@ def read_result(text: str) -> Result:
 
 
 def read_flow(flow: Flow, text: str) -> FlowResult:
-    """Read the values of a flow from `Result.flow_text`. Raise `TrafficError` if they cannot be used."""
+    """Read the values of a flow from `SimulationResult.flow_text`. Raise `TrafficError` if they cannot be used."""
     where = f'{PROGRAM}, traffic "{flow.name}"'
     try:
         report: program_formats.FlowReport = (whole := json.loads(text))
         codec = None if flow.kind is None else KINDS[flow.kind].codec
         streams = tuple(
-            _stream(each, codec, pages=flow.protocol == "tcp" and flow.tool == "flood") for each in report["streams"]
+            _stream_result(each, codec, pages=flow.protocol == "tcp" and flow.tool == "flood")
+            for each in report["streams"]
         )
-        intervals = tuple(_interval(each) for each in report["intervals"])
-        failure = "; ".join(_failures(report["streams"]))
+        intervals = tuple(_interval_result(each) for each in report["intervals"])
+        failure = "; ".join(_failure_texts(report["streams"]))
         version = str(whole["version"])
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise TrafficError(f"{where}: the JSON is malformed ({type(error).__name__}: {error})") from error
@@ -102,7 +103,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
     return FlowResult(PROGRAM, flow.protocol, version, streams, intervals, failure=failure)
 
 
-def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
+def _failure_texts(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
     """Yield failures in the wording of the traffic tools."""
     connected = sum(bool(each["connected"]) for each in streams)
     if connected < len(streams):
@@ -112,8 +113,8 @@ def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
     )
 
 
-def _stream(report: program_formats.StreamReport, codec: Codec | None, *, pages: bool) -> StreamResult:
-    seconds, count = number_of(report["seconds"]), _count(report["bytes"])
+def _stream_result(report: program_formats.StreamReport, codec: Codec | None, *, pages: bool) -> StreamResult:
+    seconds, count = read_number(report["seconds"]), _count(report["bytes"])
     sent = report["sender_bytes"]
     # Runs of earlier versions have none.
     delay, writes = report.get("delay"), report.get("writes")
@@ -134,27 +135,27 @@ def _stream(report: program_formats.StreamReport, codec: Codec | None, *, pages:
         delay_p50_ms=None if delay is None else delay["p50_ns"] / 1e6,
         delay_p99_ms=None if delay is None else delay["p99_ns"] / 1e6,
         delay_max_ms=None if delay is None else delay["max_ns"] / 1e6,
-        voice_r=None if codec is None else _voice_rating(codec, delay, report["datagrams"] or 0),
+        voice_r=None if codec is None else _voice_rating_factor(codec, delay, report["datagrams"] or 0),
         pages=(0 if writes is None else writes["packets"]) if pages else None,
         page_mean_ms=writes["mean_ns"] / 1e6 if pages and writes is not None else None,
         page_max_ms=writes["max_ns"] / 1e6 if pages and writes is not None else None,
     )
 
 
-def _voice_rating(codec: Codec, delay: program_formats.DelayReport | None, sent: int) -> float | None:
+def _voice_rating_factor(codec: Codec, delay: program_formats.DelayReport | None, sent: int) -> float | None:
     """Return the R factor of a call, computed from percentiles of its delays."""
     if delay is None:
-        found = score(codec, (), sent)
+        found = best_voice_score(codec, (), sent)
     else:
         half, late = delay["packets"] // 2, delay["packets"] // 100
         rest = delay["packets"] - half - late
         parts = ((delay["p50_ns"], half), (delay["p99_ns"], rest), (delay["max_ns"], late))
-        found = score(codec, parts, sent)
+        found = best_voice_score(codec, parts, sent)
     return None if found is None else found.rating
 
 
-def _interval(report: program_formats.IntervalReport) -> IntervalResult:
-    start, end, count = number_of(report["start_s"]), number_of(report["end_s"]), _count(report["bytes"])
+def _interval_result(report: program_formats.IntervalReport) -> IntervalResult:
+    start, end, count = read_number(report["start_s"]), read_number(report["end_s"]), _count(report["bytes"])
     return IntervalResult(_count(report["stream"]), start, end, count, count * 8 / (end - start))
 
 
@@ -169,7 +170,7 @@ HOST_COUNTERS = ("sent_segments", "retransmitted_segments", "timeouts")
 
 
 def read_host(text: str, name: str) -> dict[str, int]:
-    """Read a host's TCP counters from `Result.host_text`. Raise `SimulationError` if they cannot be used."""
+    """Read a host's TCP counters from `SimulationResult.host_text`. Raise `SimulationError` if they cannot be used."""
     try:
         report = json.loads(text)["tcp"]
         return {counter: _count(report[counter]) for counter in HOST_COUNTERS}

@@ -15,7 +15,7 @@ from qoslab.ios.model.ios_names import ipv6_text
 from qoslab.ios.model.routes import NULL, InstallableRoute, installable_routes
 from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
-from qoslab.platforms.startup import data_plane, hardware, startup_config, takes_tc
+from qoslab.platforms.startup import accepts_tc_commands, data_plane_config, router_hardware, startup_config
 from qoslab.tc.commands.router_template import apply_template
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 
 
 @dataclass(frozen=True)
-class Router:
+class SimulatedRouter:
     """A router with the experiment's configuration added to its boot configuration."""
 
     name: str
@@ -74,12 +74,14 @@ class Router:
                 yield f"a route via the link-local address {ipv6_text(route.next_hop)}"
 
 
-def configured(topology: Topology, name: str, text: str) -> Router:
+def configured_router(topology: Topology, name: str, text: str) -> SimulatedRouter:
     """Return the configured router; `text` is the rendered IOS configuration. Raise `IosError` if the router rejects a
     line.
     """
     base = startup_config(topology, name, LOGIN)
-    device = _device(base, text, hardware(topology, name), (name, takes_tc(topology, name))).copy()
+    device = _cached_device(
+        base, text, router_hardware(topology, name), (name, accepts_tc_commands(topology, name))
+    ).copy()
     ports = {near.interface for _, near, _ in topology.links_of(name)}
     connected = tuple(
         (interface.name, address.network)
@@ -91,11 +93,11 @@ def configured(topology: Topology, name: str, text: str) -> Router:
     nearest: dict[IPv4Network | IPv6Network, InstallableRoute] = {}
     for route in sorted(installable_routes(device), key=lambda each: each[3]):
         nearest.setdefault(route[0], route)
-    return Router(name, device, data_plane(topology, name, device), connected, tuple(nearest.values()))
+    return SimulatedRouter(name, device, data_plane_config(topology, name, device), connected, tuple(nearest.values()))
 
 
 @lru_cache(maxsize=256)
-def _device(base: str, text: str, chassis: Hardware, router: tuple[str, bool]) -> Device:
+def _cached_device(base: str, text: str, chassis: Hardware, router: tuple[str, bool]) -> Device:
     """Return a device, cached, since cells of a sweep share many configurations. `router` has its name, and whether it
     takes tc commands.
     """

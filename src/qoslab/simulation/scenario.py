@@ -21,14 +21,14 @@ from qoslab.model.experiment import (
     probe_number,
     probe_target,
 )
-from qoslab.model.instants import Demand, during, looks, traffic_time
+from qoslab.model.instants import MeasurementDemand, counter_reading_times, observation_time, traffic_time
 from qoslab.model.traffic_kinds import KINDS, TrafficKind
 from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import jitter_config, loss_config
 from qoslab.platforms.startup import static_routes
-from qoslab.simulation.routers import Router, configured
-from qoslab.traffic import flood_pages, iperf2, tool
-from qoslab.traffic.endpoints import ends_of, flow_ports, flow_seed, with_family
+from qoslab.simulation.routers import SimulatedRouter, configured_router
+from qoslab.traffic import find_tool, flood_pages, iperf2
+from qoslab.traffic.endpoints import flow_addresses, flow_ports, flow_seed, with_family
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -41,14 +41,14 @@ EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 EPOCH_NS = int(EPOCH.timestamp()) * 10**9
 
 
-def configured_routers(experiment: Experiment, configurations: Mapping[str, str]) -> dict[str, Router]:
+def configured_routers(experiment: Experiment, configurations: Mapping[str, str]) -> dict[str, SimulatedRouter]:
     """Return the routers of a cell; `configurations` are the rendered IOS configurations of the configured ones."""
     topology = experiment.topology
-    return {name: configured(topology, name, configurations.get(name, "")) for name in routers_of(topology)}
+    return {name: configured_router(topology, name, configurations.get(name, "")) for name in routers_of(topology)}
 
 
 def build_scenario(
-    experiment: Experiment, routers: Mapping[str, Router], repetition: int, demand: Demand
+    experiment: Experiment, routers: Mapping[str, SimulatedRouter], repetition: int, demand: MeasurementDemand
 ) -> program_formats.Scenario:
     """Build the scenario of a cell: `experiment` has a single arm, and all parameter values filled in.
 
@@ -62,25 +62,25 @@ def build_scenario(
         "format": FORMAT,
         "seed": scenario_seed(experiment.seed, repetition),
         "nodes": {
-            name: _router(routers[name]) if name in routers else _host(experiment, name, profile)
+            name: _router_entry(routers[name]) if name in routers else _host_entry(experiment, name, profile)
             for name in experiment.topology.nodes
         },
         "links": [_link(link, routers) for link in experiment.topology.links],
         "flows": [
-            _flow(experiment, flow, port=ports[flow.name], seed=flow_seed(experiment.seed, repetition, flow.name))
+            _flow_entry(experiment, flow, port=ports[flow.name], seed=flow_seed(experiment.seed, repetition, flow.name))
             for flow in flows
         ],
         "probes": [_probe(experiment, probe) for probe in experiment.probes],
         "captures": [_capture(point) for point in experiment.captures],
         "sample_ns": SAMPLE_NS,
-        "sample_at_ns": [each.ns for each in looks(experiment, demand)],
+        "sample_at_ns": [each.ns for each in counter_reading_times(experiment, demand)],
         "epoch_ns": EPOCH_NS,
     }
 
 
-def during_ns(experiment: Experiment) -> int:
+def observation_time_ns(experiment: Experiment) -> int:
     """Return the virtual time of `during`."""
-    return during(traffic_time(experiment, experiment.arms[0])).ns
+    return observation_time(traffic_time(experiment, experiment.arms[0])).ns
 
 
 def scenario_seed(seed: int, repetition: int) -> int:
@@ -88,7 +88,7 @@ def scenario_seed(seed: int, repetition: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {repetition}".encode()).digest()[:6], "big")
 
 
-def _host(experiment: Experiment, name: str, profile: TcpProfile) -> program_formats.NodeConfig:
+def _host_entry(experiment: Experiment, name: str, profile: TcpProfile) -> program_formats.NodeConfig:
     routes = static_routes(experiment.topology, name)
     made: program_formats.NodeConfig = {
         "kind": "host",
@@ -114,7 +114,7 @@ def _host_ip_sla(experiment: Experiment, host: str) -> program_formats.Config:
     it has neither.
     """
     operations = {
-        str(probe_number(experiment, probe)): _operation(experiment, probe)
+        str(probe_number(experiment, probe)): _operation_entry(experiment, probe)
         for probe in experiment.probes
         if probe.source == host
     }
@@ -125,7 +125,7 @@ def _host_ip_sla(experiment: Experiment, host: str) -> program_formats.Config:
     return made
 
 
-def _operation(experiment: Experiment, probe: Probe) -> program_formats.OperationConfig:
+def _operation_entry(experiment: Experiment, probe: Probe) -> program_formats.OperationConfig:
     made: program_formats.OperationConfig = {"type": probe.type, "target": str(probe_target(experiment, probe))}
     milliseconds = 10**6
     given: program_formats.OperationConfigPart = {}
@@ -163,9 +163,9 @@ def probe_end_ns(experiment: Experiment, probe: Probe) -> int:
     return (probe.start_after + experiment.duration_of_probe(probe)).ns
 
 
-def _router(router: Router) -> program_formats.NodeConfig:
+def _router_entry(router: SimulatedRouter) -> program_formats.NodeConfig:
     routes: list[program_formats.Route] = [
-        {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": _port(interface)}
+        {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": _route_port(interface)}
         for prefix, next_hop, interface, _ in router.static
     ]
     made: program_formats.NodeConfig = {"kind": "router", "routes": routes, "configuration": router.engine_config}
@@ -177,15 +177,15 @@ def _router(router: Router) -> program_formats.NodeConfig:
     return made
 
 
-def _port(interface: str | None) -> str | None:
+def _route_port(interface: str | None) -> str | None:
     """Return the link end that a route by an interface uses: for a circuit on a subinterface, that of the port."""
     if interface is not None and interface_kind(interface) == "ATM":
         return interface.partition(".")[0]
     return interface
 
 
-def _link(link: Link, routers: Mapping[str, Router]) -> program_formats.Link:
-    vlans = _vlans(link, routers)
+def _link(link: Link, routers: Mapping[str, SimulatedRouter]) -> program_formats.Link:
+    vlans = _common_vlans(link, routers)
     described: program_formats.Link = {
         "name": link.name,
         "rate_bps": link.rate.bps,
@@ -200,7 +200,7 @@ def _link(link: Link, routers: Mapping[str, Router]) -> program_formats.Link:
     return described
 
 
-def _vlans(link: Link, routers: Mapping[str, Router]) -> list[program_formats.LinkVlan]:
+def _common_vlans(link: Link, routers: Mapping[str, SimulatedRouter]) -> list[program_formats.LinkVlan]:
     """Return the VLANs in which both ends of a link have an address."""
     near, far = (
         []
@@ -223,7 +223,7 @@ def _vlans(link: Link, routers: Mapping[str, Router]) -> list[program_formats.Li
     ]
 
 
-def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> program_formats.LinkEnd:
+def _end(end: LinkEnd, router: SimulatedRouter | None, *, vlans: bool) -> program_formats.LinkEnd:
     address, ipv6_address = end.address, end.ipv6_address
     if router is not None:
         # A router's addresses are those of its final configuration.
@@ -239,8 +239,8 @@ def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> program_formats
     return made
 
 
-def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> program_formats.Flow:
-    source, destination = ends_of(experiment.topology, flow)
+def _flow_entry(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> program_formats.Flow:
+    source, destination = flow_addresses(experiment.topology, flow)
     config: program_formats.Flow = {
         "name": flow.name,
         "protocol": flow.protocol,
@@ -252,25 +252,25 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> progra
         "streams": flow.streams,
         "start_ns": flow.start_after.ns,
         "duration_ns": experiment.duration_of(experiment.arms[0], flow).ns,
-        "cut_off_ns": round(iperf2.CUT_S * 10**9) if flow.may_fail else None,
+        "cut_off_ns": round(iperf2.STOP_DELAY_S * 10**9) if flow.may_fail else None,
         "dscp": flow.dscp or 0,
         "rate_bps": None if flow.rate is None else flow.rate.bps,
     }
     kind = None if flow.kind is None else KINDS[flow.kind]
-    if spread_ns := flood_pages.spread_ns(flow, experiment.duration_of(experiment.arms[0], flow).ns):
+    if spread_ns := flood_pages.start_spread_ns(flow, experiment.duration_of(experiment.arms[0], flow).ns):
         config["spread_ns"] = spread_ns
     if kind is not None and kind.bursts and flow.protocol == "udp":
-        config |= _frames(kind, flow)
+        config |= _frame_bursts(kind, flow)
         config["seed"] = seed
     elif flow.protocol == "udp":
-        config |= tool(flow.tool).datagrams(with_family(experiment.topology, flow))
+        config |= find_tool(flow.tool).datagrams(with_family(experiment.topology, flow))
         config["seed"] = seed
     else:
-        config |= _connections(flow)
+        config |= _connection_count(flow)
     return config
 
 
-def _frames(kind: TrafficKind, flow: Flow) -> program_formats.FlowPart:
+def _frame_bursts(kind: TrafficKind, flow: Flow) -> program_formats.FlowPart:
     """Return the burst sizes and times of a source that sends frames, such as a video."""
     return {
         "rate_bps": None,
@@ -280,7 +280,7 @@ def _frames(kind: TrafficKind, flow: Flow) -> program_formats.FlowPart:
     }
 
 
-def _connections(flow: Flow) -> program_formats.FlowPart:
+def _connection_count(flow: Flow) -> program_formats.FlowPart:
     pages: program_formats.FlowPart = {} if flow.delay is None else {"gap_ns": flow.delay.ns}
     return pages | {
         "congestion_control": cast("program_formats.CongestionControl | None", flow.congestion_control),

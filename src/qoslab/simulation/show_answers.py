@@ -14,7 +14,7 @@ from qoslab.ios.environment import (
     Neighbour,
     PingOptions,
     PingOutcome,
-    Port,
+    PortState,
     RouteEntry,
 )
 from qoslab.ios.login import PRIVILEGED_LEVEL
@@ -22,11 +22,11 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.shell import Shell
-from qoslab.ios.show.interfaces import unwired
+from qoslab.ios.show.interfaces import unwired_counters
 from qoslab.model.experiment import SECOND_NS, Node
 from qoslab.platforms import MODELS
-from qoslab.simulation.history import History
-from qoslab.simulation.routers import Router
+from qoslab.simulation.history import SampleHistory
+from qoslab.simulation.routers import SimulatedRouter
 from qoslab.simulation.scenario import EPOCH, EPOCH_NS
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class NotSimulatedError(QoslabError):
         self.what = what
 
 
-def blank_history(node: Node, router: Router) -> History:
+def empty_history(node: Node, router: SimulatedRouter) -> SampleHistory:
     """Return a history of ports without any traffic or policies, and of IP SLA without any measurement."""
-    chassis = _chassis(node)
+    chassis = _node_chassis(node)
     ports = {
-        name: unwired(router.device.interfaces[name], chassis, router.device.subinterfaces(name))
+        name: unwired_counters(router.device.interfaces[name], chassis, router.device.subinterfaces(name))
         for name in router.config["interfaces"]
     }
     sample: program_formats.Counters = {
@@ -58,16 +58,16 @@ def blank_history(node: Node, router: Router) -> History:
         "access_lists": {},
         "switch": None,
     }
-    return History((sample,))
+    return SampleHistory((sample,))
 
 
-def answer(node: Node, router: Router, command: str, history: History) -> str:
+def answer_show(node: Node, router: SimulatedRouter, command: str, history: SampleHistory) -> str:
     """Return the output at the time of the last sample of `history`, without echo and prompt.
 
     Raise `NotSimulatedError` if the command needs something that is not simulated.
     """
     output: list[str] = []
-    shell = Shell(_Environment(node, router, history), output.append, privilege=PRIVILEGED_LEVEL)
+    shell = Shell(_SimulatedEnvironment(node, router, history), output.append, privilege=PRIVILEGED_LEVEL)
     # The environment answers at once, so that no event loop is needed.
     work = shell.run_once(command)
     try:
@@ -78,19 +78,19 @@ def answer(node: Node, router: Router, command: str, history: History) -> str:
     raise NotSimulatedError("the time that it takes")
 
 
-def _chassis(node: Node) -> Any:
+def _node_chassis(node: Node) -> Any:
     assert node.model is not None  # routers with a command line have one
     return MODELS[node.model]
 
 
-def _moment(time_ns: int) -> datetime:
+def _wall_time(time_ns: int) -> datetime:
     return EPOCH + timedelta(microseconds=(time_ns - EPOCH_NS) / 1000)
 
 
-class _Environment:
-    """Read-only implementation of `qoslab.ios.environment.Environment` on samples of counters."""
+class _SimulatedEnvironment:
+    """Read-only implementation of `qoslab.ios.environment.RouterEnvironment` on samples of counters."""
 
-    def __init__(self, node: Node, router: Router, history: History) -> None:
+    def __init__(self, node: Node, router: SimulatedRouter, history: SampleHistory) -> None:
         self._node = node
         self._router = router
         self._history = history
@@ -114,14 +114,14 @@ class _Environment:
 
     @property
     def chassis(self) -> Chassis:
-        return cast(Chassis, _chassis(self._node))
+        return cast(Chassis, _node_chassis(self._node))
 
     @property
     def software(self) -> Software:
-        return cast(Software, _chassis(self._node).software(self.device.hardware.generation))
+        return cast(Software, _node_chassis(self._node).software(self.device.hardware.generation))
 
     def now(self) -> datetime:
-        return _moment(self._samples[-1]["time_ns"])
+        return _wall_time(self._samples[-1]["time_ns"])
 
     def data_plane_config(self) -> program_formats.DataPlaneConfig:
         return self._router.config
@@ -144,7 +144,7 @@ class _Environment:
         found = dict.fromkeys(self.device.interfaces, Activity())
         counted: dict[str, tuple[int, int]] = {}
         for sample in self._samples:
-            moment = _moment(sample["time_ns"])
+            moment = _wall_time(sample["time_ns"])
             for name, each in sample["interfaces"].items():
                 now = each["input"]["packets"], each["output"]["packets"]
                 before, last = counted.get(name, (0, 0)), found[name]
@@ -155,9 +155,9 @@ class _Environment:
                 counted[name] = now
         return found
 
-    async def ports(self) -> Mapping[str, Port]:
+    async def ports(self) -> Mapping[str, PortState]:
         """Return the ports; frames have no hardware addresses."""
-        return {name: Port(None, True, MTU) for name in self._router.config["interfaces"]}
+        return {name: PortState(None, True, MTU) for name in self._router.config["interfaces"]}
 
     async def routes(self) -> list[RouteEntry]:
         return self._router.routes

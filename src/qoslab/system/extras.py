@@ -19,7 +19,7 @@ PURPOSE = {
 """Purpose of each extra; its packages are in pyproject.toml."""
 
 
-def packages(extra: str | None) -> Iterator[str]:
+def extra_packages(extra: str | None) -> Iterator[str]:
     """Yield the distributions that an extra needs; for None, those that qoslab always needs."""
     for requirement in metadata.requires("qoslab") or []:
         name, _, marker = requirement.partition(";")
@@ -28,28 +28,28 @@ def packages(extra: str | None) -> Iterator[str]:
             yield re.split(r"[^A-Za-z0-9._-]", name.strip(), maxsplit=1)[0]
 
 
-def lacking(extra: str | None) -> list[str]:
+def missing_packages(extra: str | None) -> list[str]:
     """Return the missing distributions of `packages`."""
-    return [name for name in packages(extra) if not _installed(name)]
+    return [name for name in extra_packages(extra) if not _is_installed(name)]
 
 
-def need(extra: str) -> None:
+def require_extra(extra: str) -> None:
     """Raise `MachineError` if a package of an extra is missing."""
-    if names := lacking(extra):
+    if names := missing_packages(extra):
         raise MachineError(
             f"{PURPOSE[extra]} needs Python packages that are not installed: {', '.join(names)}",
-            hint=f"{how_to_get(extra)}, or start ./qoslab in a working copy to install everything.",
+            hint=f"{extra_install_command(extra)}, or start ./qoslab in a working copy to install everything.",
         )
 
 
-def how_to_get(extra: str | None) -> str:
+def extra_install_command(extra: str | None) -> str:
     """Return the command that installs an extra, or the packages that qoslab always needs. It uses the wheel, as a
     package index has no qoslab, or one by another author.
     """
     return "pip install qoslab-….whl" if extra is None else f"pip install 'qoslab-….whl[{extra}]'"
 
 
-def _installed(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     try:
         metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 
-def on_first_use(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_imports(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package (PEP 562); `modules` has the module of each name."""
 
     def imported(name: str) -> Any:

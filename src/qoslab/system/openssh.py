@@ -6,17 +6,17 @@ import re
 from pathlib import Path
 
 
-def with_host_keys(file: str | Path) -> tuple[str, ...]:
+def host_key_options(file: str | Path) -> tuple[str, ...]:
     """Return options of ssh that require the host key to be in this file, without a prompt."""
-    return "-o", f"UserKnownHostsFile={_value(file)}", "-o", "StrictHostKeyChecking=yes"
+    return "-o", f"UserKnownHostsFile={_quote_file_name(file)}", "-o", "StrictHostKeyChecking=yes"
 
 
-def with_identity(file: str | Path) -> tuple[str, ...]:
+def identity_options(file: str | Path) -> tuple[str, ...]:
     """Return options of ssh to log in with only this private key."""
-    return "-o", f"IdentityFile={_value(file)}", "-o", "IdentitiesOnly=yes"
+    return "-o", f"IdentityFile={_quote_file_name(file)}", "-o", "IdentitiesOnly=yes"
 
 
-def _value(file: str | Path) -> str:
+def _quote_file_name(file: str | Path) -> str:
     """Return the file name quoted: a blank would end it, and a percent sign would begin a token."""
     name = str(file).replace("%", "%%")
     if re.fullmatch(r"[\w%@+=:,./-]+", name):

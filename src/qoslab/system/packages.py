@@ -25,16 +25,16 @@ MANAGERS = (("dnf", "sudo dnf install", 0), ("pacman", "sudo pacman -S --needed"
 """Package managers of other distributions: program, command, and column in `ELSEWHERE`."""
 
 
-def how_to_install(*packages: str) -> str:
+def install_command(*packages: str) -> str:
     """Return the command that installs Debian packages, or their equivalents on this distribution."""
     if shutil.which("apt-get"):
         return f"sudo apt-get install {' '.join(packages)}"
     for program, command, column in MANAGERS:
         if shutil.which(program):
-            return f"{command} {' '.join(dict.fromkeys(_names(packages, column)))}"
+            return f"{command} {' '.join(dict.fromkeys(_package_names(packages, column)))}"
     return f"install the equivalent of Debian's {', '.join(packages)}"
 
 
-def _names(packages: tuple[str, ...], column: int) -> Iterator[str]:
+def _package_names(packages: tuple[str, ...], column: int) -> Iterator[str]:
     for package in packages:
         yield from ELSEWHERE[package][column].split(",") if package in ELSEWHERE else [package]

@@ -20,14 +20,19 @@ from qoslab.errors import MachineError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Kind = Literal["tools", "platforms", "metrics", "figures"]
-KINDS: tuple[Kind, ...] = ("tools", "platforms", "metrics", "figures")
-ONE: dict[Kind, str] = {"tools": "tool", "platforms": "platform", "metrics": "metric", "figures": "figure"}
+PluginKind = Literal["tools", "platforms", "metrics", "figures"]
+KINDS: tuple[PluginKind, ...] = ("tools", "platforms", "metrics", "figures")
+NAME_OF_KIND: dict[PluginKind, str] = {
+    "tools": "tool",
+    "platforms": "platform",
+    "metrics": "metric",
+    "figures": "figure",
+}
 """Name of one object of a kind."""
 
 _T = TypeVar("_T")
 
-LEFT_OUT: dict[tuple[Kind, str], MachineError] = {}
+SKIPPED_PLUGINS: dict[tuple[PluginKind, str], MachineError] = {}
 """Plug-ins that did not load when all plug-ins of a kind were requested; the command line lists them at the end."""
 
 
@@ -36,7 +41,7 @@ class PluginError(MachineError):
 
 
 @functools.cache
-def installed(kind: Kind) -> Mapping[str, EntryPoint]:
+def installed_plugins(kind: PluginKind) -> Mapping[str, EntryPoint]:
     """Return the entry points of a kind by name; of two with the same name, the first that Python finds."""
     from importlib.metadata import entry_points  # most commands use no plug-ins, and need not load it
 
@@ -46,19 +51,19 @@ def installed(kind: Kind) -> Mapping[str, EntryPoint]:
     return found
 
 
-def package_of(point: EntryPoint) -> str:
+def plugin_package(point: EntryPoint) -> str:
     """Return name and version of the package of an entry point."""
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
 
 
-def members(protocol: type) -> frozenset[str]:
+def protocol_members(protocol: type) -> frozenset[str]:
     """Return the attributes and methods of a protocol."""
     return frozenset(name for name in {*vars(protocol), *protocol.__annotations__} if not name.startswith("_"))
 
 
-def lacking(protocol: type, name: str, value: object) -> Iterator[str]:
+def missing_members(protocol: type, name: str, value: object) -> Iterator[str]:
     """Yield the missing parts of a value for a protocol and the name `name`."""
-    for member in sorted(members(protocol)):
+    for member in sorted(protocol_members(protocol)):
         if not hasattr(value, member):
             yield f"it has no {member}"
     called = getattr(value, "name", name)
@@ -66,14 +71,14 @@ def lacking(protocol: type, name: str, value: object) -> Iterator[str]:
         yield f'its name is "{called}"'
 
 
-class Registry(Mapping[str, _T], Generic[_T]):
+class PluginRegistry(Mapping[str, _T], Generic[_T]):
     """Values by name: those of qoslab, then those of other packages, which are loaded on lookup.
 
     `wrong` returns the errors of a value for its kind. Plug-ins cannot replace names of qoslab.
     """
 
-    def __init__(self, kind: Kind, own: Mapping[str, _T], wrong: Callable[[str, object], Iterator[str]]) -> None:
-        self.kind: Kind = kind
+    def __init__(self, kind: PluginKind, own: Mapping[str, _T], wrong: Callable[[str, object], Iterator[str]]) -> None:
+        self.kind: PluginKind = kind
         self.own: Mapping[str, _T] = own
         self._wrong = wrong
         self._loaded: dict[str, _T] = {}
@@ -83,33 +88,33 @@ class Registry(Mapping[str, _T], Generic[_T]):
         if name in self.own:
             return self.own[name]
         if name not in self._loaded:
-            self._loaded[name] = self._load(installed(self.kind)[name])
+            self._loaded[name] = self._load(installed_plugins(self.kind)[name])
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.own or name in installed(self.kind)
+        return name in self.own or name in installed_plugins(self.kind)
 
     def __iter__(self) -> Iterator[str]:
         yield from self.own
-        yield from (name for name in installed(self.kind) if name not in self.own)
+        yield from (name for name in installed_plugins(self.kind) if name not in self.own)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def working(self) -> Iterator[tuple[str, _T]]:
-        """Yield all values that load, with their names; the others are recorded in `LEFT_OUT`."""
+        """Yield all values that load, with their names; the others are recorded in `SKIPPED_PLUGINS`."""
         yield from self.own.items()
         yield from self.added()
 
     def added(self) -> Iterator[tuple[str, _T]]:
         """Yield the values of other packages that load, with their names, as `working`."""
-        for name in installed(self.kind):
-            if name in self.own or (self.kind, name) in LEFT_OUT:
+        for name in installed_plugins(self.kind):
+            if name in self.own or (self.kind, name) in SKIPPED_PLUGINS:
                 continue
             try:
                 value = self[name]
             except PluginError as error:
-                LEFT_OUT[self.kind, name] = error
+                SKIPPED_PLUGINS[self.kind, name] = error
             else:
                 yield name, value
 
@@ -117,19 +122,22 @@ class Registry(Mapping[str, _T], Generic[_T]):
         """Return the identity of a plug-in for a result: version, and SHA-256 of the module; empty for values of
         qoslab.
         """
-        if name in self.own or name not in installed(self.kind):
+        if name in self.own or name not in installed_plugins(self.kind):
             return ""
-        point = installed(self.kind)[name]
+        point = installed_plugins(self.kind)[name]
         try:
             found = importlib.util.find_spec(point.module)
             text = Path(found.origin).read_bytes() if found is not None and found.origin is not None else b""
         except (ImportError, OSError, ValueError):
             text = b""
-        return f"{ONE[self.kind]} {name}: {package_of(point)}, SHA-256 {hashlib.sha256(text).hexdigest()}"
+        return f"{NAME_OF_KIND[self.kind]} {name}: {plugin_package(point)}, SHA-256 {hashlib.sha256(text).hexdigest()}"
 
     def _load(self, point: EntryPoint) -> _T:
-        what = f'the {ONE[self.kind]} "{point.name}" of the package {package_of(point)} ({point.value})'
-        hint = f"Fix or remove that package; docs/internals/extending.md describes the interface of a {ONE[self.kind]}."
+        what = f'the {NAME_OF_KIND[self.kind]} "{point.name}" of the package {plugin_package(point)} ({point.value})'
+        hint = (
+            "Fix or remove that package; docs/internals/extending.md describes the interface of a "
+            f"{NAME_OF_KIND[self.kind]}."
+        )
         try:
             value: Any = point.load()
             value = value() if isinstance(value, type) else value

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-_OBEYED = re.compile(
+_CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # escape sequences begin with these; a carriage return hides what stands before it
     "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order of writing, and what cannot be seen
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -21,22 +21,22 @@ def printable(text: str) -> str:
 
     Line ends and tabs remain.
     """
-    return _OBEYED.sub(_escaped, text)
+    return _CONTROL_CHARACTERS.sub(_escape_match, text)
 
 
 def one_line(text: str) -> str:
     r"""Return the text as `printable` does, but with line ends and tabs as `\x0a`, so that a foreign name cannot add a
     line.
     """
-    return re.sub(r"[\n\t]", _escaped, printable(text))
+    return re.sub(r"[\n\t]", _escape_match, printable(text))
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
-def bear_anything() -> None:
+def escape_unencodable_output() -> None:
     """Make standard output and standard error print unencodable characters as `\\u2192` instead of failing."""
     for stream in (sys.stdout, sys.stderr):  # None if a descriptor was closed when Python began
         if isinstance(stream, io.TextIOWrapper):

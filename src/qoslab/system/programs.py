@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from qoslab.errors import MachineError
-from qoslab.system.shipped import checkout, packed
+from qoslab.system.shipped import find_checkout, packed_path
 
 SIMULATOR = "qos-sim"
 
@@ -33,7 +33,7 @@ _MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x
 """
 
 
-def how_ended(status: int) -> str:
+def describe_exit(status: int) -> str:
     """Describe the end of a process in words to follow its name; the status is negative for a signal."""
     if status >= 0:
         return f"ended with status {status}"
@@ -41,7 +41,7 @@ def how_ended(status: int) -> str:
     return f"was killed by {known.get(-status, f'signal {-status}')}"
 
 
-def python_module(name: str, *arguments: str) -> list[str]:
+def python_module_command(name: str, *arguments: str) -> list[str]:
     """Return the command that runs a module of this Python as a program.
 
     With `-P`, which child processes do not inherit: the current folder may be untrusted, and must not be imported from.
@@ -49,37 +49,37 @@ def python_module(name: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", name, *arguments]
 
 
-def variable_of(name: str) -> str:
+def program_variable(name: str) -> str:
     """Return the environment variable that overrides the path of a program."""
     return "QOSLAB_" + name.upper().replace("-", "_")
 
 
-def own_program(name: str) -> Path:
+def find_own_program(name: str) -> Path:
     """Return the path of a program: from $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build or the
     wheel, or from PATH.
 
     Raise `MachineError` if there is none, if it cannot be read, or if it was built for another type of machine.
     """
-    variable = variable_of(name)
+    variable = program_variable(name)
     named = os.environ.get(variable)
     if named is not None:
         if not Path(named).is_file() or not os.access(named, os.X_OK):
             raise MachineError(f"{variable} names {named}, not an executable file")
-        return _for_this_machine(name, Path(named).absolute())
-    top = checkout()
-    ours = packed("bin") / name if top is None else top / "target/release" / name
+        return _check_executable(name, Path(named).absolute())
+    top = find_checkout()
+    ours = packed_path("bin") / name if top is None else top / "target/release" / name
     if os.access(ours, os.X_OK):
-        return _for_this_machine(name, ours)
+        return _check_executable(name, ours)
     installed = shutil.which(name)
     if installed is None:
         raise MachineError(
             f"{name}, {OWN_PROGRAMS[name]}, is neither at {ours} nor in PATH",
             hint=f"Build it in a working copy (cargo build --release), and put it into PATH or name it in {variable}.",
         )
-    return _for_this_machine(name, Path(installed).absolute())
+    return _check_executable(name, Path(installed).absolute())
 
 
-def _for_this_machine(name: str, program: Path) -> Path:
+def _check_executable(name: str, program: Path) -> Path:
     """Return the program. Raise `MachineError` if it cannot be read, or if its header has another type of processor
     than the kernel.
     """
@@ -102,11 +102,11 @@ def _for_this_machine(name: str, program: Path) -> Path:
     raise MachineError(
         f"{program} is built for {built}, expected {name} for {here}, the architecture of this machine",
         hint=f"Install the wheel for {here}, or build it in a working copy (cargo build --release) "
-        f"and name it in {variable_of(name)}.",
+        f"and name it in {program_variable(name)}.",
     )
 
 
-def ended_with_thread() -> list[str]:
+def kill_with_thread_prefix() -> list[str]:
     """Return the prefix of a command that the kernel kills when the thread that started it ends.
 
     The thread must wait for the command. Without util-linux the prefix is empty: the command then ends by itself.

@@ -17,24 +17,24 @@ JOB = _PACKAGE / "pyats_job" / "qoslab_job.py"
 """File for `pyats run job`."""
 
 
-def checkout() -> Path | None:
+def find_checkout() -> Path | None:
     """Return the working copy of this package; None if it was installed as a wheel."""
     top = _PACKAGE.parents[1]
     return top if (top / "pyproject.toml").is_file() and top / "src/qoslab" == _PACKAGE else None
 
 
-def shipped(name: str) -> Path:
+def shipped_path(name: str) -> Path:
     """Return a folder or file by its path from the top of a working copy, such as `playbooks` or `reports/report.css`.
 
     Raise `MachineError` if it is missing in the installation.
     """
-    top = checkout()
-    found = packed(name) if top is None else top / name
+    top = find_checkout()
+    found = packed_path(name) if top is None else top / name
     if not found.exists():
         raise MachineError(f"{found} is missing from the installation of qoslab", hint="Install qoslab again.")
     return found
 
 
-def packed(name: str) -> Path:
+def packed_path(name: str) -> Path:
     """Return the path of a file or folder in an installed wheel; it may not exist."""
     return _PACKAGE / "data" / name

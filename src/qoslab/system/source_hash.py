@@ -17,7 +17,7 @@ def files_below(top: Path, without: Set[str] = frozenset()) -> Iterator[tuple[st
         yield from (((inner / name).as_posix(), Path(folder, name)) for name in sorted(names))
 
 
-def sha256_of(files: Iterable[tuple[str, Path]]) -> str:
+def hash_files(files: Iterable[tuple[str, Path]]) -> str:
     """Return the SHA-256 of files and their names, in hex."""
     digest = hashlib.sha256()
     for name, path in files:

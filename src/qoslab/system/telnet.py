@@ -14,7 +14,7 @@ SE, SB, WILL, WONT, DO, DONT, IAC = 240, 250, 251, 252, 253, 254, 255
 _CR, _LF, _NUL = b"\r", b"\n", b"\0"
 
 
-class Telnet:
+class TelnetConnection:
     """One end of a connection."""
 
     def __init__(self, *, performs: frozenset[int] = frozenset(), accepts: frozenset[int] = frozenset()) -> None:
@@ -30,13 +30,13 @@ class Telnet:
         self._after_cr = False
 
     @classmethod
-    def server(cls) -> Telnet:
+    def server(cls) -> TelnetConnection:
         """Return the end of a device, which echoes."""
         both = frozenset({ECHO, SUPPRESS_GO_AHEAD})
         return cls(performs=both, accepts=frozenset({SUPPRESS_GO_AHEAD}))
 
     @classmethod
-    def client(cls) -> Telnet:
+    def client(cls) -> TelnetConnection:
         """Return the end of a client that logs in."""
         both = frozenset({ECHO, SUPPRESS_GO_AHEAD})
         return cls(performs=frozenset({SUPPRESS_GO_AHEAD}), accepts=both)

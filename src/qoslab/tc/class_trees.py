@@ -18,31 +18,31 @@ from qoslab.tc.engine_values import (
     Config,
     Level,
     ShapeValues,
-    class_queues,
+    class_weights,
+    has_queueing_class,
+    has_queueing_policy,
     ordered_classes,
     police_values,
-    policy_queues,
     reserved_bps,
     shape_values,
-    weights,
 )
-from qoslab.tc.fidelity import Notes
-from qoslab.tc.leaves import Leaf, Place, fifo, leaf_of, queue_limit
+from qoslab.tc.fidelity import FidelityNotes
+from qoslab.tc.leaves import Leaf, LeafContext, fifo_leaf, leaf_qdisc, queue_limit
 from qoslab.tc.objects import HtbClass, Origin, Qdisc
-from qoslab.tc.port_plan import Port
+from qoslab.tc.port_plan import PlannedPort
 
-LEAST_RATE_BPS = 8_000
+MIN_RATE_BPS = 8_000
 """Rate of a class without a guarantee: HTB has no rate of 0."""
 PRIORITY_LEVELS = 2
-OTHERS = PRIORITY_LEVELS
+DEFAULT_PRIORITY = PRIORITY_LEVELS
 """Priority in HTB of classes without priority."""
 TIMER_SLACK_MS = 1
 """Minimum size of a bucket as time at its rate, so that late timers do not reduce throughput."""
-LEAST_QUANTUM = 1000
-MOST_QUANTUM = 1_000_000
+MIN_QUANTUM = 1000
+MAX_QUANTUM = 1_000_000
 """Maximum quantum in bytes; it limits the ratio between shares."""
 FIRST_MINOR = 0x10
-ETHERNET_LEAST_LINE = 84
+MIN_ETHERNET_LINE_BYTES = 84
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class TreePosition:
     """Position of a policy-map in the tree."""
 
     parent: str
@@ -67,12 +67,12 @@ class Here:
 
 
 @dataclass
-class Tree:
+class ClassTree:
     """The compiler of one interface's output queueing; `build` fills it."""
 
     config: Config
-    port: Port
-    notes: Notes
+    port: PlannedPort
+    notes: FidelityNotes
 
     def __post_init__(self) -> None:
         self.objects: list[Qdisc | HtbClass] = []
@@ -101,7 +101,7 @@ class Tree:
         if line is not None:
             self._add(self._line_class(line))
             parent = "1:1"
-        here = Here(parent, bandwidth, bandwidth, line or bandwidth, (), counted)
+        here = TreePosition(parent, bandwidth, bandwidth, line or bandwidth, (), counted)
         if policy is None:
             self._plain(here)
         else:
@@ -128,7 +128,7 @@ class Tree:
             length, mpu = Length(offset - ATM_CORE_HEADER + AAL5_TRAILER, cells=True), 0
         else:
             length = Length(offset + (extra_bytes(self.port.framing) or 0))
-            mpu = ETHERNET_LEAST_LINE if medium == "ethernet" else 0
+            mpu = MIN_ETHERNET_LINE_BYTES if medium == "ethernet" else 0
         made = self._class("1:", "1:1", (line_bps, line_bps), self.port.frame_bytes, 0, self.origin(), length)
         return replace(made, mpu_bytes=mpu)
 
@@ -154,7 +154,7 @@ class Tree:
             max(self.port.frame_bytes, TIMER_SLACK_MS * rate // 8000, burst_bytes if rate == ceil else 0),
             max(self.port.frame_bytes, slack, burst_bytes),
             priority,
-            max(quantum or self.port.frame_bytes, LEAST_QUANTUM),
+            max(quantum or self.port.frame_bytes, MIN_QUANTUM),
             origin,
             length.offset - self._base,
             0,
@@ -167,7 +167,7 @@ class Tree:
             made = replace(made, overhead_bytes=0)
         self.objects.append(made)
         for rate in dict.fromkeys((made.rate_bps, made.ceil_bps)):
-            if rate % 8 and rate > LEAST_RATE_BPS:
+            if rate % 8 and rate > MIN_RATE_BPS:
                 text = f"{rate} b/s becomes {rate // 8 * 8} b/s: HTB counts bytes per second"
                 self.notes.approximate(made.origin, "shape", text)
 
@@ -180,23 +180,23 @@ class Tree:
         handle = f"{made.classid.split(':')[1]}:"
         self.objects.append(Qdisc(made.device, handle, made.classid, leaf.kind, leaf.options, made.origin))
 
-    def _plain(self, here: Here) -> None:
+    def _plain(self, here: TreePosition) -> None:
         """Add the queue of an interface without queueing policy."""
         limit = self.port.hold_queue or engine_defaults.FIFO_HOLD_QUEUE
         self.default = self._next()
         rates = (here.capacity_bps, here.capacity_bps)
-        made = self._class(here.parent, self.default, rates, 0, OTHERS, self.origin(), here.length)
+        made = self._class(here.parent, self.default, rates, 0, DEFAULT_PRIORITY, self.origin(), here.length)
         self._leaf(made, Leaf("pfifo", (("limit", limit),)))
 
-    def _level(self, policy: str, here: Here) -> None:
+    def _level(self, policy: str, here: TreePosition) -> None:
         """Add the classes of a policy-map that queues."""
         classes = ordered_classes(self.config, policy)
-        queued = [each["name"] == CLASS_DEFAULT or class_queues(self.config, each) for each in classes]
+        queued = [each["name"] == CLASS_DEFAULT or has_queueing_class(self.config, each) for each in classes]
         shapes = [self._shape(policy, each, here) for each in classes]
         of_interface = not self.qos.separate_queues and not here.path
         reservable = self.port.max_reserved_percent if of_interface else 100
         level = Level(self.config["generation"], here.guaranteed_base_bps, reservable)
-        parts = weights(level, classes, queued)
+        parts = class_weights(level, classes, queued)
         apart = self._joined_queue(classes, queued, shapes)
         sharing = [index for index, each in enumerate(classes) if queued[index] and each.get("priority") is None]
         least = min(parts[index] for index in sharing)
@@ -205,10 +205,10 @@ class Tree:
         for index in sharing:
             each = classes[index]
             quantum = self.port.frame_bytes * parts[index] // least
-            if quantum > MOST_QUANTUM:
-                text = f"its share is cut to {MOST_QUANTUM // self.port.frame_bytes} times that of the smallest class"
+            if quantum > MAX_QUANTUM:
+                text = f"its share is cut to {MAX_QUANTUM // self.port.frame_bytes} times that of the smallest class"
                 self.notes.approximate(self.origin(policy, (*here.path, each["name"])), "bandwidth", text)
-                quantum = MOST_QUANTUM
+                quantum = MAX_QUANTUM
             self._shared((policy, each), here, rates[index], shapes[index], (quantum, len(sharing)))
         shared = self.leaf_of_path.get((*here.path, CLASS_DEFAULT), "")
         if apart:
@@ -227,9 +227,9 @@ class Tree:
     def _inner(self, each: Config) -> bool:
         """Return whether a class has a child policy with queues."""
         child = each.get("service_policy")
-        return child is not None and policy_queues(self.config, child)
+        return child is not None and has_queueing_policy(self.config, child)
 
-    def _shape(self, policy: str, each: Config, here: Here) -> ShapeValues | None:
+    def _shape(self, policy: str, each: Config, here: TreePosition) -> ShapeValues | None:
         if each.get("shape") is None:
             return None
         shape = shape_values(each["shape"], here.rate_base_bps, self.config["generation"])
@@ -252,7 +252,7 @@ class Tree:
         self,
         policy: str,
         parts: tuple[Sequence[Config], Sequence[int], Sequence[int], Sequence[ShapeValues | None]],
-        here: Here,
+        here: TreePosition,
     ) -> dict[int, int]:
         """Return the guaranteed rate of each class without priority while all classes are busy."""
         classes, shares, sharing, shapes = parts
@@ -276,14 +276,14 @@ class Tree:
                 text = "HTB would let the classes exceed the rate of their parent; give priority a rate or police"
                 self.notes.refused(origin, "bandwidth next to priority without a rate", text)
             if unlimited:
-                rate = LEAST_RATE_BPS
+                rate = MIN_RATE_BPS
             elif self.qos.minimum_and_excess and not self._inner(each):
-                rate = minimum or LEAST_RATE_BPS
+                rate = minimum or MIN_RATE_BPS
             else:
                 rate = (minimum or 0) + (here.capacity_bps - taken - minimums) * shares[index] // total
             shape = shapes[index]
             ceil = here.capacity_bps if shape is None else min(shape.rate_bps, here.capacity_bps)
-            found[index] = max(min(rate // 8 * 8, ceil), min(LEAST_RATE_BPS, ceil))
+            found[index] = max(min(rate // 8 * 8, ceil), min(MIN_RATE_BPS, ceil))
             self._sharing_note(origin, each, shares[index] / total)
         return found
 
@@ -303,7 +303,7 @@ class Tree:
             text = f"{part:.1%} of the rate that priority leaves, if class-default has one busy flow"
             self.notes.approximate(origin, action, text)
 
-    def _priority_limit(self, each: Config, here: Here) -> int | None:
+    def _priority_limit(self, each: Config, here: TreePosition) -> int | None:
         """Return the maximum rate of a priority class; None without a limit."""
         own = reserved_bps(each, here.guaranteed_base_bps)
         police = each.get("police")
@@ -314,7 +314,7 @@ class Tree:
         limit = values.cir_bps if drops else None
         return limit if own is None else own if limit is None else min(own, limit)
 
-    def _priority(self, policy: str, classes: Sequence[Config], here: Here) -> None:
+    def _priority(self, policy: str, classes: Sequence[Config], here: TreePosition) -> None:
         """Add a class for each priority level."""
         of_level: dict[int, list[Config]] = {}
         for each in classes:
@@ -336,7 +336,7 @@ class Tree:
                     text = "always policed; the router polices only while the line is congested"
                     self.notes.approximate(where, "priority", text)
 
-    def _priority_queue(self, members: Sequence[Config], here: Here, origin: Origin) -> Leaf:
+    def _priority_queue(self, members: Sequence[Config], here: TreePosition, origin: Origin) -> Leaf:
         """Return the shared queue of the priority classes of a level, with the greatest limit of these classes."""
         place = self._place(here.capacity_bps, origin)
         limits = []
@@ -348,7 +348,7 @@ class Tree:
         unit, limit = max(limits, key=lambda found: (found[0] == "bytes", found[1]))
         return Leaf("bfifo" if unit == "bytes" else "pfifo", (("limit", limit),))
 
-    def _place(self, rate_bps: int, origin: Origin) -> Place:
+    def _place(self, rate_bps: int, origin: Origin) -> LeafContext:
         decision = None
         if origin.path and origin.path[-1] != CLASS_DEFAULT:
             try:
@@ -356,12 +356,12 @@ class Tree:
             except NotExpressibleError:
                 decision = None
         generation, bandwidth = self.config["generation"], self.port.bandwidth_bps // 1000
-        return Place(generation, rate_bps, bandwidth, self.port.frame_bytes, origin, decision)
+        return LeafContext(generation, rate_bps, bandwidth, self.port.frame_bytes, origin, decision)
 
     def _shared(
         self,
         named: tuple[str, Config],
-        here: Here,
+        here: TreePosition,
         rate_bps: int,
         shape: ShapeValues | None,
         sharing: tuple[int, int],
@@ -377,7 +377,7 @@ class Tree:
         if each.get("account") is not None:
             self.notes.exact(origin, "account", "overhead and linklayer of HTB")
         classid = self._next()
-        made = self._class(here.parent, classid, (rate_bps, ceil), bucket, OTHERS, origin, length, quantum)
+        made = self._class(here.parent, classid, (rate_bps, ceil), bucket, DEFAULT_PRIORITY, origin, length, quantum)
         reserved = reserved_bps(each, here.guaranteed_base_bps)
         if self._inner(each):
             self._add(made)
@@ -386,22 +386,22 @@ class Tree:
                 self.notes.approximate(origin, "service-policy", text)
             base = None if shape is None else shape.cir_bps
             guaranteed = base or reserved or here.guaranteed_base_bps
-            below = Here(classid, base or here.rate_base_bps, guaranteed, ceil, path, length)
+            below = TreePosition(classid, base or here.rate_base_bps, guaranteed, ceil, path, length)
             self._level(each["service_policy"], below)
             return
         reference = reserved or (None if shape is None else shape.cir_bps) or here.rate_base_bps
-        self._leaf(made, leaf_of(each, self._place(reference, origin), self.notes))
+        self._leaf(made, leaf_qdisc(each, self._place(reference, origin), self.notes))
         self.leaf_of_path[path] = classid
         if all(name == CLASS_DEFAULT for name in path):
             self.default = classid
 
-    def _others(self, policy: str, here: Here, quantum: int) -> str:
+    def _others(self, policy: str, here: TreePosition, quantum: int) -> str:
         """Add a queue for the classes without one, next to a class-default that is shaped or has a queueing child."""
         classid = self._next()
         origin = self.origin(policy, here.path)
-        rates = (LEAST_RATE_BPS, here.capacity_bps)
-        made = self._class(here.parent, classid, rates, 0, OTHERS, origin, here.length, quantum)
-        self._leaf(made, fifo({"name": ""}, self._place(here.rate_base_bps, origin), self.notes))
+        rates = (MIN_RATE_BPS, here.capacity_bps)
+        made = self._class(here.parent, classid, rates, 0, DEFAULT_PRIORITY, origin, here.length, quantum)
+        self._leaf(made, fifo_leaf({"name": ""}, self._place(here.rate_base_bps, origin), self.notes))
         return classid
 
 

@@ -9,7 +9,17 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 
-from qoslab.tc.decision_lists import GREATEST_PORT, ICMP, ICMPV6, TCP, UDP, Bits, NotExpressibleError, Packets, Range
+from qoslab.tc.decision_lists import (
+    GREATEST_PORT,
+    ICMP,
+    ICMPV6,
+    TCP,
+    UDP,
+    Bits,
+    NotExpressibleError,
+    PacketFields,
+    Range,
+)
 from qoslab.tc.objects import Protocol
 
 QOS_GROUP_MASK = 0xFF
@@ -20,35 +30,37 @@ IPV6_HEADER = 40
 NAMES = {ICMP: "icmp", ICMPV6: "icmpv6", TCP: "tcp", UDP: "udp"}
 
 
-def match_words(packets: Packets, devices: Mapping[str, str]) -> tuple[Protocol, str]:
+def match_words(packets: PacketFields, devices: Mapping[str, str]) -> tuple[Protocol, str]:
     """Return the protocol and the classifier with its words that match a set of packets.
 
     `devices` are the kernel's names of interfaces by IOS name. Raise NotExpressibleError, naming the criterion, if no
     classifier can match it.
     """
     protocol: Protocol = packets.network or "all"
-    if packets.everything or packets == Packets(network=packets.network):
+    if packets.everything or packets == PacketFields(network=packets.network):
         return protocol, "matchall"
-    if _needs_bytes(packets):
+    if _needs_byte_match(packets):
         if packets.input_interface is not None:
             raise NotExpressibleError("match input-interface together with packet length, qos-group or address gaps")
-        return protocol, f"basic match '{' and '.join(_comparisons(packets))}'"
-    return protocol, " ".join(["flower", *_keys(packets, devices)])
+        return protocol, f"basic match '{' and '.join(_basic_comparisons(packets))}'"
+    return protocol, " ".join(["flower", *_flower_keys(packets, devices)])
 
 
-def _needs_bytes(packets: Packets) -> bool:
-    gaps = any(_prefix(bits, packets) is None for bits in (packets.source, packets.destination) if bits is not None)
+def _needs_byte_match(packets: PacketFields) -> bool:
+    gaps = any(
+        _prefix_length(bits, packets) is None for bits in (packets.source, packets.destination) if bits is not None
+    )
     return gaps or packets.length is not None or packets.qos_group is not None
 
 
-def _prefix(bits: Bits, packets: Packets) -> int | None:
+def _prefix_length(bits: Bits, packets: PacketFields) -> int | None:
     """Return the prefix length of an address mask; None if it has gaps."""
     width = 128 if packets.network == "ipv6" else 32
     ones = bits[1].bit_count()
     return ones if bits[1] == ((1 << ones) - 1) << (width - ones) else None
 
 
-def _keys(packets: Packets, devices: Mapping[str, str]) -> Iterator[str]:
+def _flower_keys(packets: PacketFields, devices: Mapping[str, str]) -> Iterator[str]:
     """Yield the keys of flower."""
     if packets.input_interface is not None:
         if packets.input_interface not in devices:
@@ -62,7 +74,7 @@ def _keys(packets: Packets, devices: Mapping[str, str]) -> Iterator[str]:
         if bits is not None:
             address: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.IPv4Address(0)
             address = ipaddress.IPv6Address(bits[0]) if packets.network == "ipv6" else ipaddress.IPv4Address(bits[0])
-            yield f"{word} {address}/{_prefix(bits, packets)}"
+            yield f"{word} {address}/{_prefix_length(bits, packets)}"
     for word, ports in (("src_port", packets.source_port), ("dst_port", packets.destination_port)):
         if ports is not None:
             yield f"{word} {ports[0]}" if ports[0] == ports[1] else f"{word} {ports[0]}-{ports[1]}"
@@ -76,14 +88,14 @@ def _keys(packets: Packets, devices: Mapping[str, str]) -> Iterator[str]:
         yield "ip_flags frag/nofirstfrag"
 
 
-def _comparisons(packets: Packets) -> Iterator[str]:
+def _basic_comparisons(packets: PacketFields) -> Iterator[str]:
     """Yield the comparisons of basic."""
     if packets.qos_group is not None:
         yield f"meta(nf_mark mask 0x{QOS_GROUP_MASK:x} eq {packets.qos_group})"
     if packets.network == "ip":
-        yield from _ipv4(packets)
+        yield from _ipv4_comparisons(packets)
     elif packets.network == "ipv6":
-        yield from _ipv6(packets)
+        yield from _ipv6_comparisons(packets)
 
 
 def _compare(align: str, offset: int, value: int, mask: int | None = None) -> str:
@@ -91,7 +103,7 @@ def _compare(align: str, offset: int, value: int, mask: int | None = None) -> st
     return f"cmp({align} at {offset} layer network{masked} eq 0x{value:x})"
 
 
-def _range(align: str, offset: int, span: Range, greatest: int) -> Iterator[str]:
+def _range_comparisons(align: str, offset: int, span: Range, greatest: int) -> Iterator[str]:
     if span[0] == span[1]:
         yield _compare(align, offset, span[0])
         return
@@ -101,9 +113,9 @@ def _range(align: str, offset: int, span: Range, greatest: int) -> Iterator[str]
         yield f"cmp({align} at {offset} layer network lt {span[1] + 1})"
 
 
-def _ipv4(packets: Packets) -> Iterator[str]:
+def _ipv4_comparisons(packets: PacketFields) -> Iterator[str]:
     if packets.length is not None:
-        yield from _range("u16", IPV4_LENGTH, packets.length, GREATEST_PORT)
+        yield from _range_comparisons("u16", IPV4_LENGTH, packets.length, GREATEST_PORT)
     if packets.dsfield is not None:
         yield _compare("u8", 1, *packets.dsfield)
     if packets.protocol is not None:
@@ -116,16 +128,16 @@ def _ipv4(packets: Packets) -> Iterator[str]:
     if packets.ports:
         yield _compare("u8", 0, 5, 0x0F)
         yield _compare("u16", 6, 0, 0x1FFF)
-        yield from _transport(packets, 20)
+        yield from _transport_comparisons(packets, 20)
 
 
-def _ipv6(packets: Packets) -> Iterator[str]:
+def _ipv6_comparisons(packets: PacketFields) -> Iterator[str]:
     if packets.length is not None:
         payload = (max(packets.length[0] - IPV6_HEADER, 0), packets.length[1] - IPV6_HEADER)
         if payload[1] < 0:
             yield "cmp(u8 at 0 layer network eq 0)"
             return
-        yield from _range("u16", IPV6_LENGTH, payload, GREATEST_PORT)
+        yield from _range_comparisons("u16", IPV6_LENGTH, payload, GREATEST_PORT)
     if packets.dsfield is not None:
         value, mask = packets.dsfield
         yield _compare("u16", 0, value << 4, mask << 4)
@@ -139,13 +151,13 @@ def _ipv6(packets: Packets) -> Iterator[str]:
     if packets.later_fragment:
         raise NotExpressibleError("fragments of IPv6 together with packet length, qos-group or address gaps")
     if packets.ports:
-        yield from _transport(packets, IPV6_HEADER)
+        yield from _transport_comparisons(packets, IPV6_HEADER)
 
 
-def _transport(packets: Packets, offset: int) -> Iterator[str]:
+def _transport_comparisons(packets: PacketFields, offset: int) -> Iterator[str]:
     for place, ports in ((offset, packets.source_port), (offset + 2, packets.destination_port)):
         if ports is not None:
-            yield from _range("u16", place, ports, GREATEST_PORT)
+            yield from _range_comparisons("u16", place, ports, GREATEST_PORT)
     if packets.flags is not None:
         yield _compare("u8", offset + 13, *packets.flags)
     if packets.icmp_type is not None:

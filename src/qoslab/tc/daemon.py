@@ -36,10 +36,10 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.errors import DeviceError, ExitStatus, QoslabError
-from qoslab.tc.commands.kernel_commands import on_devices
-from qoslab.tc.interface_qdiscs import Qdiscs, RefusedCommandError, Run
-from qoslab.tc.lab_line import Line, below_line, line_commands
-from qoslab.tc.user_mode_linux import Device, Kernel
+from qoslab.tc.commands.kernel_commands import replace_interfaces
+from qoslab.tc.interface_qdiscs import InterfaceQdiscs, RefusedCommandError, Run
+from qoslab.tc.lab_line import Line, line_commands, move_below_line
+from qoslab.tc.user_mode_linux import Device, UserModeKernel
 
 SPEC_FORMAT = CONFIG_FORMAT = 1
 LINE_LIMIT = 4 * 1024 * 1024
@@ -49,7 +49,7 @@ FAULTS = (LookupError, TypeError, ValueError, AttributeError, OSError, subproces
 """Errors raised by a request without a valid configuration, or by commands that cannot be run."""
 
 
-def runner(netns: str | None) -> Run:
+def namespace_runner(netns: str | None) -> Run:
     """Return a function that runs commands of this machine in a network namespace."""
     prefix = [] if netns is None else ["nsenter", f"--net={netns}", "--"]
 
@@ -68,7 +68,7 @@ def runner(netns: str | None) -> Run:
     return run
 
 
-def guest_runner(kernel: Kernel) -> Run:
+def guest_runner(kernel: UserModeKernel) -> Run:
     """Return a function that runs commands in a user-mode kernel."""
 
     def run(argv: Sequence[str], text: str) -> tuple[int, str, str]:
@@ -78,7 +78,7 @@ def guest_runner(kernel: Kernel) -> Run:
     return run
 
 
-class Router:
+class KernelRouter:
     """The requests of one router."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Router:
         self._name = name
         self._run = run
         self._devices = {name: devices.get(name, name) for name in interfaces}
-        self.qdiscs = Qdiscs(run, list(self._devices.values()))
+        self.qdiscs = InterfaceQdiscs(run, list(self._devices.values()))
         self._config: dict[str, Any] = {"format": CONFIG_FORMAT, "router": name, "commands": []}
 
     def start(self, setup: Sequence[Sequence[str]]) -> None:
@@ -126,7 +126,7 @@ class Router:
         lines = {} if config.get("shapes_lines") else self._lines
         ahead = line_commands(lines)
         with self._named_lines(config, len(ahead)):
-            self.qdiscs.configure([*ahead, *(below_line(each, lines) for each in self._commands(config))])
+            self.qdiscs.configure([*ahead, *(move_below_line(each, lines) for each in self._commands(config))])
         self._config = dict(config)
         return {}
 
@@ -137,7 +137,7 @@ class Router:
 
     def _commands(self, config: Mapping[str, Any]) -> list[list[str]]:
         """Return the commands of a configuration with the names of network devices."""
-        return [on_devices(each["words"], self._devices) for each in config["commands"]]
+        return [replace_interfaces(each["words"], self._devices) for each in config["commands"]]
 
     @contextlib.contextmanager
     def _named_lines(self, config: Mapping[str, Any], ahead: int = 0) -> Iterator[None]:
@@ -183,11 +183,11 @@ class Router:
 
 
 QDISCS = "qdiscs"
-READERS: dict[str, Callable[[Router], dict[str, Any]]] = {QDISCS: Router.qdisc_counters}
+READERS: dict[str, Callable[[KernelRouter], dict[str, Any]]] = {QDISCS: KernelRouter.qdisc_counters}
 """Readers of counters, by `counters` of the configuration."""
 
 
-async def serve(router: Router, control: Path, ended: asyncio.Event) -> None:
+async def serve(router: KernelRouter, control: Path, ended: asyncio.Event) -> None:
     """Answer requests until `ended` is set, which the request `shutdown` does too."""
     lock = asyncio.Lock()
 
@@ -220,7 +220,7 @@ async def serve(router: Router, control: Path, ended: asyncio.Event) -> None:
     control.unlink(missing_ok=True)
 
 
-async def serve_process(router: Router, control: Path) -> None:
+async def serve_process(router: KernelRouter, control: Path) -> None:
     """Answer requests until SIGTERM, SIGINT or the request `shutdown`."""
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -239,11 +239,11 @@ def main(path: str) -> None:
             prefix = [] if spec["netns"] is None else ["nsenter", f"--net={spec['netns']}", "--"]
             # In a lab this folder is removed with the lab, even if the lab is killed.
             parent = Path(spec["control"]).parent
-            kernel = Kernel(devices, prefix=prefix, name=spec["router"].lower(), parent=parent)
+            kernel = UserModeKernel(devices, prefix=prefix, name=spec["router"].lower(), parent=parent)
             run = guest_runner(stack.enter_context(kernel))
         else:
-            run = runner(spec["netns"])
-        router = Router(spec["router"], run, spec["interfaces"])
+            run = namespace_runner(spec["netns"])
+        router = KernelRouter(spec["router"], run, spec["interfaces"])
         router.start(spec["setup"])
         asyncio.run(serve_process(router, Path(spec["control"])))
 

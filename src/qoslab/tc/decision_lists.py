@@ -34,7 +34,7 @@ class NotExpressibleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Packets:
+class PacketFields:
     """A set of packets: those with all of these fields. None means any value."""
 
     network: Network | None = None
@@ -60,7 +60,7 @@ class Packets:
     @property
     def everything(self) -> bool:
         """True if no field is compared."""
-        return self == Packets()
+        return self == PacketFields()
 
     @property
     def ports(self) -> bool:
@@ -73,38 +73,38 @@ class Packets:
 class Row:
     """A row of a decision list."""
 
-    packets: Packets
+    packets: PacketFields
     member: bool
     """True if these packets are in the class."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionList:
     """A decision list."""
 
     rows: tuple[Row, ...]
     default: bool
     """Verdict for packets that no row matches."""
 
-    def negated(self) -> Decision:
+    def negated(self) -> DecisionList:
         """Return the decision list of all other packets."""
-        return Decision(tuple(replace(row, member=not row.member) for row in self.rows), not self.default)
+        return DecisionList(tuple(replace(row, member=not row.member) for row in self.rows), not self.default)
 
-    def combined(self, other: Decision, *, every: bool) -> Decision:
+    def combined(self, other: DecisionList, *, every: bool) -> DecisionList:
         """Return the packets in both lists (`every`), or in at least one of them.
 
         Raise NotExpressibleError if the result has more than `MAX_ROWS` rows.
         """
         blocks: list[Row] = []
-        for row in (*self.rows, Row(Packets(), self.default)):
+        for row in (*self.rows, Row(PacketFields(), self.default)):
             last = row.packets.everything
             if row.member != every:
                 blocks.append(row)
                 if last:
                     return _list(blocks[:-1], default=row.member)
                 continue
-            for inner in (*other.rows, Row(Packets(), other.default)):
-                both = intersection(row.packets, inner.packets)
+            for inner in (*other.rows, Row(PacketFields(), other.default)):
+                both = intersect_packets(row.packets, inner.packets)
                 if both is not None:
                     blocks.append(Row(both, inner.member))
             if len(blocks) > 4 * MAX_ROWS:
@@ -114,9 +114,9 @@ class Decision:
         return _list(blocks[:-1], default=other.default)
 
 
-def _list(rows: Sequence[Row], *, default: bool) -> Decision:
+def _list(rows: Sequence[Row], *, default: bool) -> DecisionList:
     """Return a decision list without redundant rows. Raise NotExpressibleError if it has more than `MAX_ROWS`."""
-    kept: dict[Packets, bool] = {}
+    kept: dict[PacketFields, bool] = {}
     for row in rows:
         kept.setdefault(row.packets, row.member)
     found = [Row(packets, member) for packets, member in kept.items()]
@@ -124,10 +124,10 @@ def _list(rows: Sequence[Row], *, default: bool) -> Decision:
         found.pop()
     if len(found) > MAX_ROWS:
         raise NotExpressibleError(f"one class-map needs more than {MAX_ROWS} filters")
-    return Decision(tuple(found), default)
+    return DecisionList(tuple(found), default)
 
 
-def intersection(one: Packets, other: Packets) -> Packets | None:
+def intersect_packets(one: PacketFields, other: PacketFields) -> PacketFields | None:
     """Return the packets in both sets; None if there are none."""
     values: dict[str, Any] = {"later_fragment": one.later_fragment or other.later_fragment}
     for name in ("network", "protocol", "icmp_type", "icmp_code", "input_interface", "qos_group"):
@@ -136,7 +136,7 @@ def intersection(one: Packets, other: Packets) -> Packets | None:
             return None
         values[name] = second if first is None else first
     for name in ("dsfield", "source", "destination", "flags"):
-        found = _both_bits(getattr(one, name), getattr(other, name))
+        found = _intersect_bits(getattr(one, name), getattr(other, name))
         if found is False:
             return None
         values[name] = found
@@ -148,10 +148,10 @@ def intersection(one: Packets, other: Packets) -> Packets | None:
             if both[0] > both[1]:
                 return None
         values[name] = both
-    return Packets(**values)
+    return PacketFields(**values)
 
 
-def _both_bits(one: Bits | None, other: Bits | None) -> Bits | Literal[False] | None:
+def _intersect_bits(one: Bits | None, other: Bits | None) -> Bits | Literal[False] | None:
     if one is None or other is None:
         return other if one is None else one
     if (one[0] ^ other[0]) & one[1] & other[1]:
@@ -159,35 +159,35 @@ def _both_bits(one: Bits | None, other: Bits | None) -> Bits | Literal[False] | 
     return one[0] & one[1] | other[0] & other[1], one[1] | other[1]
 
 
-def class_decision(config: Mapping[str, Any], name: str) -> Decision:
+def class_decision(config: Mapping[str, Any], name: str) -> DecisionList:
     """Return the decision list of a class-map of an engine configuration.
 
     Raise NotExpressibleError, naming the criterion, if the kernel has no equivalent.
     """
     class_map = config["class_maps"][name]
-    criteria = [_criterion(config, each) for each in class_map["criteria"]]
+    criteria = [_criterion_decision(config, each) for each in class_map["criteria"]]
     if not criteria:
-        return Decision((), default=False)
+        return DecisionList((), default=False)
     found = criteria[0]
     for each in criteria[1:]:
         found = found.combined(each, every=class_map["match"] == "all")
     return found
 
 
-def _criterion(config: Mapping[str, Any], criterion: Mapping[str, Any]) -> Decision:
+def _criterion_decision(config: Mapping[str, Any], criterion: Mapping[str, Any]) -> DecisionList:
     kind = criterion["type"]
     if kind == "any":
-        found = Decision((), default=True)
+        found = DecisionList((), default=True)
     elif kind == "class_map":
         found = class_decision(config, criterion["name"])
     elif kind == "access_group":
         found = access_list_decision(config["access_lists"].get(criterion["name"], ()))
     else:
-        found = Decision(tuple(Row(each, member=True) for each in _sets(criterion)), default=False)
+        found = DecisionList(tuple(Row(each, member=True) for each in _criterion_packets(criterion)), default=False)
     return found.negated() if criterion.get("negate") else found
 
 
-def _sets(criterion: Mapping[str, Any]) -> Iterator[Packets]:
+def _criterion_packets(criterion: Mapping[str, Any]) -> Iterator[PacketFields]:
     """Yield the sets of packets whose union matches a criterion without access lists."""
     match criterion["type"]:
         case "dscp" | "precedence" as field:
@@ -195,77 +195,77 @@ def _sets(criterion: Mapping[str, Any]) -> Iterator[Packets]:
             networks = NETWORKS[:1] if criterion.get("ip_only") else NETWORKS
             for value in criterion["values"]:
                 for network in networks:
-                    yield Packets(network=network, dsfield=(value << shift, mask))
+                    yield PacketFields(network=network, dsfield=(value << shift, mask))
         case "protocol":
-            yield from _protocol(criterion["name"])
+            yield from _protocol_packets(criterion["name"])
         case "packet_length":
             least, most = criterion.get("min") or 0, criterion.get("max") or GREATEST_PORT
             for network in NETWORKS:
-                yield Packets(network=network, length=(least, most))
+                yield PacketFields(network=network, length=(least, most))
         case "input_interface":
-            yield Packets(input_interface=criterion["name"])
+            yield PacketFields(input_interface=criterion["name"])
         case "qos_group":
-            yield Packets(qos_group=criterion["value"])
+            yield PacketFields(qos_group=criterion["value"])
         case "cos" | "vlan" as field:
             raise NotExpressibleError(f"match {field}: plans do not support VLAN tags")
         case other:
             raise NotExpressibleError(f"match {other.replace('_', '-')} is not supported in plans")
 
 
-def _protocol(name: str) -> Iterator[Packets]:
+def _protocol_packets(name: str) -> Iterator[PacketFields]:
     for network in NETWORKS:
         if name in NETWORKS:
             if name == network:
-                yield Packets(network=network)
+                yield PacketFields(network=network)
         elif name in PROTOCOL_NUMBERS:
-            yield Packets(network=network, protocol=PROTOCOL_NUMBERS[name])
+            yield PacketFields(network=network, protocol=PROTOCOL_NUMBERS[name])
         else:
             number, port = PROTOCOL_PORTS[name]
-            yield Packets(network=network, protocol=number, source_port=(port, port))
-            yield Packets(network=network, protocol=number, destination_port=(port, port))
+            yield PacketFields(network=network, protocol=number, source_port=(port, port))
+            yield PacketFields(network=network, protocol=number, destination_port=(port, port))
 
 
-def access_list_decision(entries: Sequence[Mapping[str, Any]]) -> Decision:
+def access_list_decision(entries: Sequence[Mapping[str, Any]]) -> DecisionList:
     """Return the decision list of an access list: permitted packets are members."""
-    rows = [Row(packets, entry["action"] == "permit") for entry in entries for packets in _entry(entry)]
+    rows = [Row(packets, entry["action"] == "permit") for entry in entries for packets in _entry_packets(entry)]
     return _list(rows, default=False)
 
 
-def _entry(entry: Mapping[str, Any]) -> Iterator[Packets]:
+def _entry_packets(entry: Mapping[str, Any]) -> Iterator[PacketFields]:
     """Yield the sets of packets whose union matches an entry."""
     source, destination = entry["source"], entry["destination"]
     version = ipaddress.ip_address(source["address"]).version
     dscp, precedence = entry.get("dscp"), entry.get("precedence")
     dsfield: Bits | None = None if dscp is None else (dscp << 2, 0xFC)
     if precedence is not None:
-        both = _both_bits(dsfield, (precedence << 5, 0xE0))
+        both = _intersect_bits(dsfield, (precedence << 5, 0xE0))
         if both is False:
             return
         dsfield = both
-    found = Packets(
+    found = PacketFields(
         network="ip" if version == 4 else "ipv6",
         dsfield=dsfield,
         protocol=entry.get("protocol"),
-        source=_address(source),
-        destination=_address(destination),
+        source=_address_match(source),
+        destination=_address_match(destination),
         icmp_type=entry.get("icmp_type"),
         icmp_code=entry.get("icmp_code"),
         later_fragment=bool(entry.get("fragments")),
     )
     flags: tuple[Bits | None, ...] = ((ACK, ACK), (RST, RST)) if entry.get("established") else (None,)
-    for from_port in _ports(entry.get("source_port")):
-        for to_port in _ports(entry.get("destination_port")):
+    for from_port in _port_matches(entry.get("source_port")):
+        for to_port in _port_matches(entry.get("destination_port")):
             for each in flags:
                 yield replace(found, source_port=from_port, destination_port=to_port, flags=each)
 
 
-def _address(match: Mapping[str, str]) -> Bits | None:
+def _address_match(match: Mapping[str, str]) -> Bits | None:
     address, wildcard = ipaddress.ip_address(match["address"]), ipaddress.ip_address(match["wildcard"])
     mask = (1 << address.max_prefixlen) - 1 ^ int(wildcard)
     return (int(address) & mask, mask) if mask else None
 
 
-def _ports(match: Mapping[str, Any] | None) -> Iterable[Range | None]:
+def _port_matches(match: Mapping[str, Any] | None) -> Iterable[Range | None]:
     if match is None:
         return (None,)
     ports: list[int] = match["ports"]

@@ -130,21 +130,21 @@ def reserved_bps(each: Config, base_bps: int) -> int | None:
     return None
 
 
-def asks_for_queue(each: Config) -> bool:
+def has_own_queue(each: Config) -> bool:
     """Return whether a class itself has a queue, regardless of its child policy."""
     names = ("bandwidth", "priority", "shape", "queue_limit", "fair_queue", "random_detect")
     return bool(each.get("queue_thresholds")) or any(each.get(name) is not None for name in names)
 
 
-def policy_queues(config: Config, name: str) -> bool:
+def has_queueing_policy(config: Config, name: str) -> bool:
     """Return whether a policy-map or one below it has queues."""
-    return any(class_queues(config, each) for each in config["policy_maps"][name]["classes"])
+    return any(has_queueing_class(config, each) for each in config["policy_maps"][name]["classes"])
 
 
-def class_queues(config: Config, each: Config) -> bool:
+def has_queueing_class(config: Config, each: Config) -> bool:
     """Return whether a class or its child policy has queues."""
     child = each.get("service_policy")
-    return asks_for_queue(each) or (child is not None and policy_queues(config, child))
+    return has_own_queue(each) or (child is not None and has_queueing_policy(config, child))
 
 
 def ordered_classes(config: Config, name: str) -> list[Config]:
@@ -170,18 +170,18 @@ class Level:
         return GENERATIONS[self.generation]
 
 
-def weights(level: Level, classes: Sequence[Config], queued: Sequence[bool]) -> list[int]:
+def class_weights(level: Level, classes: Sequence[Config], queued: Sequence[bool]) -> list[int]:
     """Return the weights of classes without priority in the rate that priority leaves, in any common unit.
 
     `queued` is true for a class with a queue. A class with priority, or without a queue, has no share: its value is
     that of a class without bandwidth.
     """
     if level.qos.separate_queues:
-        return _separate(level, classes, queued)
-    return _conversations(level, classes)
+        return _queue_weights(level, classes, queued)
+    return _conversation_weights(level, classes)
 
 
-def _separate(level: Level, classes: Sequence[Config], queued: Sequence[bool]) -> list[int]:
+def _queue_weights(level: Level, classes: Sequence[Config], queued: Sequence[bool]) -> list[int]:
     given = [each.get("bandwidth") for each in classes]
     takes_part = [
         each["name"] == CLASS_DEFAULT or (each.get("priority") is None and own)
@@ -213,7 +213,7 @@ def _separate(level: Level, classes: Sequence[Config], queued: Sequence[bool]) -
     return [max(each, 1) for each in found]
 
 
-def _conversations(level: Level, classes: Sequence[Config]) -> list[int]:
+def _conversation_weights(level: Level, classes: Sequence[Config]) -> list[int]:
     """Weights of conversations: a class by its bandwidth, class-default as one flow of precedence 0."""
     default = classes[-1]
     queues = (default.get("fair_queue") or {}).get("queues") or flow_queues(level.base_bps // 1000)
@@ -230,7 +230,7 @@ def _conversations(level: Level, classes: Sequence[Config]) -> list[int]:
     return [max(each, 1) for each in found]
 
 
-def red_row(red: Config, value: int, generation: Generation, limit: int | None) -> tuple[int, int, int]:
+def red_row_values(red: Config, value: int, generation: Generation, limit: int | None) -> tuple[int, int, int]:
     """Return minimum threshold, maximum threshold and mark probability denominator of a precedence or code point.
 
     `limit` is the queue limit if default thresholds are derived from it, or if thresholds are percentages of it.

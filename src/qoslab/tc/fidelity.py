@@ -26,7 +26,7 @@ class Note:
 
 
 @dataclass
-class Notes:
+class FidelityNotes:
     """Collector of the notes of a plan, without duplicates."""
 
     found: list[Note] = field(default_factory=list)

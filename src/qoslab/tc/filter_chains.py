@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.model.framing import COUNTED_HEADER
 from qoslab.tc.classify import QOS_GROUP_MASK, match_words
-from qoslab.tc.decision_lists import NETWORKS, Decision, NotExpressibleError, Row, class_decision
+from qoslab.tc.decision_lists import NETWORKS, DecisionList, NotExpressibleError, Row, class_decision
 from qoslab.tc.engine_values import Config, PoliceValues, ordered_classes, police_values, rate_bps, reserved_bps
-from qoslab.tc.fidelity import Notes
+from qoslab.tc.fidelity import FidelityNotes
 from qoslab.tc.objects import Action, Control, Filter, Hook, Origin, Police, Protocol, SetClass, SetField, SetMark
-from qoslab.tc.port_plan import Port
+from qoslab.tc.port_plan import PlannedPort
 
 PASS = Control()
 DROP = Control(drop=True)
@@ -27,21 +27,21 @@ TICK_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class MarkState:
     """New values of a packet's fields: the DS field by network protocol, and the QoS group."""
 
     ip: tuple[int, int] | None = None
     ipv6: tuple[int, int] | None = None
     qos_group: int | None = None
 
-    def then(self, field: str, value: int) -> Marks:
+    def then(self, field: str, value: int) -> MarkState:
         """Return the marks with a further `set`."""
         if field == "qos_group":
-            return Marks(self.ip, self.ipv6, value)
+            return MarkState(self.ip, self.ipv6, value)
         kind = field.removeprefix("ip_")
         bits = (value << SHIFT[kind], DSFIELD_MASK[kind])
-        ipv6 = self.ipv6 if field.startswith("ip_") else _over(self.ipv6, bits)
-        return Marks(_over(self.ip, bits), ipv6, self.qos_group)
+        ipv6 = self.ipv6 if field.startswith("ip_") else _overlay_bits(self.ipv6, bits)
+        return MarkState(_overlay_bits(self.ip, bits), ipv6, self.qos_group)
 
     @property
     def fields(self) -> bool:
@@ -49,18 +49,18 @@ class Marks:
         return self.ip is not None or self.ipv6 is not None
 
 
-def _over(below: tuple[int, int] | None, bits: tuple[int, int]) -> tuple[int, int]:
+def _overlay_bits(below: tuple[int, int] | None, bits: tuple[int, int]) -> tuple[int, int]:
     if below is None:
         return bits
     return below[0] & ~bits[1] | bits[0], below[1] | bits[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class InnerPosition:
     """The context of a nested policy-map."""
 
     path: tuple[str, ...] = ()
-    marks: Marks = Marks()
+    marks: MarkState = MarkState()
     after: Control = PASS
     """The policers of the classes above."""
     rate_base_bps: int = 0
@@ -68,15 +68,15 @@ class Inner:
 
 
 @dataclass
-class Chains:
+class FilterChains:
     """The compiler of one interface's policy in one direction; `build` returns the filters."""
 
     config: Config
-    port: Port
+    port: PlannedPort
     hook: Hook
     devices: Mapping[str, str]
     leaf_of_path: Mapping[tuple[str, ...], str]
-    notes: Notes
+    notes: FidelityNotes
 
     def __post_init__(self) -> None:
         self.filters: list[Filter] = []
@@ -96,7 +96,7 @@ class Chains:
             # A router polices IP packets only.
             self._add(0, self._origin(policy, ()), "matchall", (PASS,), "arp")
         base = self.port.bandwidth_bps
-        self._level(policy, 0, Inner(rate_base_bps=base, guaranteed_base_bps=base))
+        self._level(policy, 0, InnerPosition(rate_base_bps=base, guaranteed_base_bps=base))
         return sorted(self.filters, key=lambda each: (each.chain, each.order))
 
     def _polices(self, policy: str) -> bool:
@@ -119,7 +119,7 @@ class Chains:
         made = Filter(self.port.device, self.hook, chain, order, protocol, match, actions, origin)
         self.filters.append(made)
 
-    def _level(self, policy: str, chain: int, inner: Inner) -> None:
+    def _level(self, policy: str, chain: int, inner: InnerPosition) -> None:
         """Add the classification of a policy-map, and the actions of its classes."""
         targets: list[tuple[Config, int]] = []
         current = chain
@@ -138,7 +138,7 @@ class Chains:
         for each, target in targets:
             self._class(policy, each, target, inner)
 
-    def _class_rows(self, decision: Decision, chain: int, target: int, origin: Origin) -> int:
+    def _class_rows(self, decision: DecisionList, chain: int, target: int, origin: Origin) -> int:
         """Add the rows of a class; return the chain for the next class."""
         if any(row.packets.ports for row in decision.rows):
             text = "fragments have no visible ports: a fragment matches no entry with ports"
@@ -162,7 +162,7 @@ class Chains:
         protocol, match = match_words(row.packets, self.devices)
         self._add(chain, origin, match, (control,), protocol)
 
-    def _class(self, policy: str, each: Config, chain: int, inner: Inner) -> None:
+    def _class(self, policy: str, each: Config, chain: int, inner: InnerPosition) -> None:
         """Add the actions of a class, or the classification of its child policy."""
         path = (*inner.path, each["name"])
         origin = self._origin(policy, path)
@@ -188,10 +188,10 @@ class Chains:
         shape = each.get("shape")
         base = None if shape is None else rate_bps(shape["rate"], inner.rate_base_bps)
         guaranteed = base or reserved_bps(each, inner.guaranteed_base_bps) or inner.guaranteed_base_bps
-        below = Inner(path, marks, after, base or inner.rate_base_bps, guaranteed)
+        below = InnerPosition(path, marks, after, base or inner.rate_base_bps, guaranteed)
         self._level(child, chain, below)
 
-    def _leaf(self, named: tuple[str, Config], chain: int, inner: Inner, marks: Marks) -> None:
+    def _leaf(self, named: tuple[str, Config], chain: int, inner: InnerPosition, marks: MarkState) -> None:
         """Add the actions of a class without a child policy."""
         policy, each = named
         path = (*inner.path, each["name"])
@@ -214,14 +214,14 @@ class Chains:
         else:
             self._add(chain, origin, "matchall", (*actions, inner.after))
 
-    def _mark(self, chain: int, origin: Origin, marks: Marks, actions: tuple[Action, ...]) -> None:
+    def _mark(self, chain: int, origin: Origin, marks: MarkState, actions: tuple[Action, ...]) -> None:
         """Add filters that mark packets and continue with `actions`."""
         for network, bits in zip(NETWORKS, (marks.ip, marks.ipv6), strict=True):
             if bits is not None:
                 self._add(chain, origin, "matchall", (SetField(network, *bits), *actions), network)
         self._add(chain, origin, "matchall", actions)
 
-    def _police(self, named: tuple[str, Config], chain: int, inner: Inner, ahead: tuple[Action, ...]) -> None:
+    def _police(self, named: tuple[str, Config], chain: int, inner: InnerPosition, ahead: tuple[Action, ...]) -> None:
         """Add the policers of a class after the actions `ahead`."""
         policy, each = named
         path = (*inner.path, each["name"])
@@ -284,7 +284,7 @@ class Chains:
 
     def _colour(self, actions: Sequence[Config], origin: Origin, after: Control) -> Control:
         """Return the next step for packets of a colour: continue, go to a chain that marks them, or drop."""
-        marks = Marks()
+        marks = MarkState()
         for each in actions:
             match each["action"]:
                 case "drop":
@@ -299,7 +299,7 @@ class Chains:
                     marks = marks.then("qos_group", each["value"])
                 case other:
                     self.notes.refused(origin, f"police {other}", "the kernel has no such mark in a plan")
-        if marks == Marks():
+        if marks == MarkState():
             return after
         chain = self._next()
         group = () if marks.qos_group is None else (SetMark(marks.qos_group, QOS_GROUP_MASK),)

@@ -29,11 +29,11 @@ FINIT_MODULE = 313
 """Number of finit_module(2) on x86_64."""
 POWER_OFF = 0x4321FEDC
 """LINUX_REBOOT_CMD_POWER_OFF of reboot(2)."""
-LOADED = (17,)
+ALREADY_LOADED = (17,)
 """EEXIST: the module is part of the kernel or loaded."""
 END = "!"
 """The character on the serial line that ends the guest."""
-LOOK_S = 0.02
+POLL_INTERVAL_S = 0.02
 """Polling interval for requests, in seconds."""
 OFFLOADS_OFF = ("gro", "off", "gso", "off", "tso", "off", "tx", "off", "sg", "off")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -56,7 +56,7 @@ def load_modules(paths: list[str]) -> dict[str, str]:
         try:
             if libc.syscall(FINIT_MODULE, descriptor, b"", 0) != 0:
                 number = ctypes.get_errno()
-                if number not in LOADED:
+                if number not in ALREADY_LOADED:
                     refused[path] = os.strerror(number)
         finally:
             os.close(descriptor)
@@ -121,20 +121,20 @@ def main(folder: str) -> None:
     line = os.open(SERIAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     tty.setraw(line, termios.TCSANOW)
     try:
-        answer(0, prepare(settings))
+        write_answer(0, prepare(settings))
     except (OSError, subprocess.CalledProcessError) as error:
-        answer(0, {"error": str(error)})
+        write_answer(0, {"error": str(error)})
     number = 1
     while True:
-        if select.select([line], [], [], LOOK_S)[0] and END.encode() in (os.read(line, 4096) or END.encode()):
+        if select.select([line], [], [], POLL_INTERVAL_S)[0] and END.encode() in (os.read(line, 4096) or END.encode()):
             return
         # A listing always comes from the host; a failed lookup by name would be cached.
         while f"request-{number}.json" in {each.name for each in JOB.iterdir()}:
-            answer(number, run(json.loads((JOB / f"request-{number}.json").read_text(encoding="utf-8"))))
+            write_answer(number, run(json.loads((JOB / f"request-{number}.json").read_text(encoding="utf-8"))))
             number += 1
 
 
-def answer(number: int, value: dict[str, Any]) -> None:
+def write_answer(number: int, value: dict[str, Any]) -> None:
     """Write an answer file atomically."""
     partial = JOB / f"partial-{number}"
     partial.write_text(json.dumps(value), encoding="utf-8")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from qoslab.errors import DeviceError
-from qoslab.tc.command_difference import difference, place_of
+from qoslab.tc.command_difference import command_difference, command_place
 
 Run = Callable[[Sequence[str], str], tuple[int, str, str]]
 """Runs a command in a kernel with this standard input; returns exit status, standard output and error."""
@@ -24,7 +24,7 @@ Commands = Sequence[Sequence[str]]
 
 _AUTOMATIC = re.compile(r"\b[89a-f][0-9a-f]{3}:")
 """Handles that the kernel assigns automatically."""
-_PASSING = re.compile(
+_VOLATILE_WORDS = re.compile(
     r"\b(refcnt \d+|direct_packets_stat \d+|ref \d+|bind \d+|index \d+)|(?<=police )0x[0-9a-f]+|fh [0-9a-f:]+"
     r"|\[[^\]]*\]"
 )
@@ -44,20 +44,20 @@ _FLOW_DELAY = re.compile(
 _TIMES = {"us": 1, "ms": 1_000, "s": 1_000_000}
 """Microseconds of the units of tc."""
 _CLASS_NUMBERS = ("bytes", "packets", "drops", "overlimits", "backlog", "qlen")
-CONFIGURED = ("htb", "hfsc", "drr", "qfq", "ets")
+CONFIGURED_CLASS_KINDS = ("htb", "hfsc", "drr", "qfq", "ets")
 """Kinds of classes that commands create; the classes of other qdiscs are their transient flows and bands."""
 _DEFAULT = re.compile(r"qdisc \S+ 0: ")
 """A default qdisc, which depends on the interface: that of a card has a queue for each of its own."""
-_FLOW = re.compile(rf"class (?!(?:{'|'.join(CONFIGURED)}) )")
+_FLOW = re.compile(rf"class (?!(?:{'|'.join(CONFIGURED_CLASS_KINDS)}) )")
 _COUNTERS = """\
 tc -s -j -batch -
 for device in "$0" "$@"; do printf '\\f'; tc -s class show dev "$device"; done
 """
 """Prints JSON, then the classes of each interface after a form feed: tc 6.1 prints no JSON for HTB classes."""
-NO_TRIAL = 99
+TRIAL_REFUSED = 99
 _TRIAL = f"""\
 set -e
-printf %s "$0" | ip -batch - || exit {NO_TRIAL}
+printf %s "$0" | ip -batch - || exit {TRIAL_REFUSED}
 printf %s "$1" | tc -batch - >&2
 printf %s "$2" | tc -batch -
 """
@@ -74,7 +74,7 @@ class RefusedCommandError(DeviceError):
         self.index, self.command, self.errors = index, command, errors
 
 
-class Qdiscs:
+class InterfaceQdiscs:
     """The qdiscs, classes and filters of some interfaces; no others are touched."""
 
     def __init__(self, run: Run, interfaces: Sequence[str]) -> None:
@@ -146,7 +146,7 @@ class Qdiscs:
 
     def _change(self, wanted: list[list[str]], expected: str) -> list[list[str]] | None:
         """Execute the difference to the wanted state and return it; None if everything must be replaced."""
-        found = difference(self._commands, wanted) if self.is_as_configured() else None
+        found = command_difference(self._commands, wanted) if self.is_as_configured() else None
         if not found:
             return None if found is None else []
         steps = [list(each) for each in found]
@@ -165,17 +165,21 @@ class Qdiscs:
         """
         if not self._trial_links:
             self._trial_links = list(self._links())
-        texts = ["".join(f"{line}\n" for line in self._trial_links), _batch(commands), f"{self._show(commands)}\n"]
+        texts = [
+            "".join(f"{line}\n" for line in self._trial_links),
+            _batch_input(commands),
+            f"{self._show(commands)}\n",
+        ]
         # Starting a process is the slow part in user-mode Linux.
         status, output, errors = self._run(["unshare", "--net", "sh", "-c", _TRIAL, *texts], "")
-        if status == NO_TRIAL or "unshare:" in errors:
+        if status == TRIAL_REFUSED or "unshare:" in errors:
             raise DeviceError(
                 f"the commands cannot be tried in a network namespace: {_FAILED.sub('', errors).strip()}",
                 hint="It needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN.",
             )
         if status != 0:
             _explain(commands, errors)
-        return _meaning(output)
+        return _comparable_listing(output)
 
     def _links(self) -> Iterator[str]:
         """Yield the commands that make interfaces like these; default parameters depend on their MTU and queue."""
@@ -193,7 +197,7 @@ class Qdiscs:
     def _carry_out(self, commands: Commands) -> None:
         if not commands:
             return
-        status, _, errors = self._run(["tc", "-batch", "-"], _batch(commands))
+        status, _, errors = self._run(["tc", "-batch", "-"], _batch_input(commands))
         if status != 0:
             _explain(commands, errors)
 
@@ -223,7 +227,7 @@ class Qdiscs:
         status, output, errors = self._run(["tc", "-batch", "-"], f"{self._show(commands)}\n")
         if status != 0:
             raise DeviceError(f"cannot read the qdiscs: {errors.strip()}")
-        return _meaning(output)
+        return _comparable_listing(output)
 
     def counters(self, hooks: Iterable[tuple[str, str]] = (), *, classes: bool = True) -> dict[str, Any]:
         """Return the time, and the counters by interface: `qdiscs` as tc prints them, `classes` and `filters`.
@@ -248,14 +252,14 @@ class Qdiscs:
         if status != 0:
             raise DeviceError(f"cannot read the counters of the qdiscs: {errors.strip()}")
         printed, *texts = output.split("\f")
-        arrays = list(_arrays(printed))
+        arrays = list(_json_arrays(printed))
         found: dict[str, Any] = {name: {"qdiscs": [], "classes": [], "filters": []} for name in self.interfaces}
         for name, each in zip(self.interfaces, arrays, strict=False):
             found[name]["qdiscs"] = each
         for (name, hook), each in zip(hooks, arrays[len(self.interfaces) :], strict=True):
-            found[name]["filters"] += _filters(hook, each)
+            found[name]["filters"] += _filter_counters(hook, each)
         for name, text in zip(with_classes, texts, strict=True):
-            found[name]["classes"] = list(_classes(text)) if classes else []
+            found[name]["classes"] = list(_class_counters(text)) if classes else []
             _add_delays(found[name]["qdiscs"], text)
         return {"time_ns": (before + time.time_ns()) // 2, "interfaces": found}
 
@@ -267,7 +271,7 @@ class Qdiscs:
         lines = [f"{what} show dev {name}" for name in self.interfaces for what in ("qdisc", "class")]
         for words in commands:
             if words[0] == "filter":
-                place = place_of(words)
+                place = command_place(words)
                 at = place.get("hook") or f"parent {place['parent']}"
                 lines.append(f"filter show dev {place['dev']} {at}")
         return "\n".join(dict.fromkeys(lines))
@@ -276,11 +280,11 @@ class Qdiscs:
         status, output, errors = self._run(argv, "")
         if status != 0:
             raise DeviceError(f"{' '.join(argv)}: {errors.strip()}")
-        found = _parsed(output)
+        found = _parse_listing(output)
         return [] if found is None else found
 
 
-def _batch(commands: Commands) -> str:
+def _batch_input(commands: Commands) -> str:
     return "".join(f"{shlex.join(each)}\n" for each in commands)
 
 
@@ -295,7 +299,7 @@ def _explain(commands: Commands, errors: str) -> None:
     raise DeviceError(f"tc failed: {words}")
 
 
-def _filters(hook: str, printed: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _filter_counters(hook: str, printed: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the counters of the actions of filters."""
     for each in printed:
         actions = each.get("options", {}).get("actions", ())
@@ -317,7 +321,7 @@ def _add_delays(qdiscs: Iterable[dict[str, Any]], text: str) -> None:
                 each["ldelay"] = max(delay, each.get("ldelay", 0))
 
 
-def _arrays(text: str) -> Iterator[list[dict[str, Any]]]:
+def _json_arrays(text: str) -> Iterator[list[dict[str, Any]]]:
     """Yield the consecutive JSON arrays in a text."""
     decoder, at = json.JSONDecoder(), 0
     while (at := text.find("[", at)) >= 0:
@@ -325,7 +329,7 @@ def _arrays(text: str) -> Iterator[list[dict[str, Any]]]:
         yield [each for each in found if each]
 
 
-def _parsed(text: str) -> list[dict[str, Any]] | None:
+def _parse_listing(text: str) -> list[dict[str, Any]] | None:
     try:
         found: list[dict[str, Any]] = json.loads(text or "[]")
     except ValueError:
@@ -333,16 +337,16 @@ def _parsed(text: str) -> list[dict[str, Any]] | None:
     return [each for each in found if each]
 
 
-def _classes(text: str) -> Iterator[dict[str, Any]]:
+def _class_counters(text: str) -> Iterator[dict[str, Any]]:
     """Yield the counters of each class of `tc -s class show`."""
     for found in _CLASS.finditer(text):
-        if found["kind"] not in CONFIGURED:
+        if found["kind"] not in CONFIGURED_CLASS_KINDS:
             continue
         numbers = {name: int(found[name]) for name in _CLASS_NUMBERS}
         yield {"kind": found["kind"], "handle": found["handle"], "parent": found["parent"], **numbers}
 
 
-def _meaning(listing: str) -> str:
+def _comparable_listing(listing: str) -> str:
     """Return a listing without the parts that vary between equal configurations.
 
     These are the order of objects, numbers assigned by the kernel, reference counts, and default qdiscs.
@@ -356,7 +360,7 @@ def _meaning(listing: str) -> str:
     for line in listing.splitlines():
         if _FLOW.match(line) or _DEFAULT.match(line) or not line.strip():
             continue
-        text = " ".join(_AUTOMATIC.sub(renamed, _PASSING.sub("", line)).split())
+        text = " ".join(_AUTOMATIC.sub(renamed, _VOLATILE_WORDS.sub("", line)).split())
         if line[0].isspace() and objects:
             objects[-1] += f"\n  {text}"
         else:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from qoslab.errors import MachineError
-from qoslab.system.programs import python_module
+from qoslab.system.programs import python_module_command
 
 QDISCS: dict[str, str] = {
     "bfifo": "limit 10000",
@@ -63,7 +63,7 @@ EARLY_DROPS: dict[str, Literal["random", "aqm"]] = {
 """Qdiscs that drop before they are full, with the reason of these drops: at random by the depth of the queue, or active
 management by the delay.
 """
-ON_INGRESS = ("clsact", "ingress")
+INGRESS_QDISC = ("clsact", "ingress")
 
 FILTERS: dict[str, str] = {
     "basic": "classid 1:1",
@@ -96,7 +96,7 @@ ACTIONS: dict[str, str] = {
 """Actions by kind, on a filter that matches everything."""
 _CARRIERS = ("matchall", "u32 match u32 0 0", "basic")
 _HANDLES = {"fw": ("handle", "1"), "cgroup": ("handle", "1"), "flow": ("handle", "1")}
-WITH_CLASSES = ("htb", "prio", "drr", "hfsc")
+CLASSFUL_QDISCS = ("htb", "prio", "drr", "hfsc")
 """Qdiscs to which filters can be attached; the first one that the kernel has is used."""
 DEVICE = "qoslab-probe"
 NOT_PERMITTED = "Operation not permitted"
@@ -113,7 +113,7 @@ Run = Callable[[Sequence[str]], tuple[int, str]]
 
 
 @dataclass(frozen=True)
-class Kinds:
+class KernelKinds:
     """Kinds that a kernel has."""
 
     release: str
@@ -127,28 +127,31 @@ class Kinds:
         """Return the kinds that the kernel lacks, each as `qdisc cake (module sch_cake)`."""
         wanted = (("qdisc", qdiscs, self.qdiscs), ("filter", filters, self.filters), ("action", actions, self.actions))
         return [
-            described(what, kind) for what, kinds, has in wanted for kind in dict.fromkeys(kinds) if kind not in has
+            kind_and_module(what, kind)
+            for what, kinds, has in wanted
+            for kind in dict.fromkeys(kinds)
+            if kind not in has
         ]
 
 
-def module_of(what: str, kind: str) -> str:
+def kernel_module(what: str, kind: str) -> str:
     """Return the kernel module of a kind; empty if it has none."""
     return MODULE_NAMES.get(kind, f"{MODULE_PREFIXES[what]}_{kind}")
 
 
-def described(what: str, kind: str) -> str:
+def kind_and_module(what: str, kind: str) -> str:
     """Return the name of a kind and of its kernel module."""
-    module = module_of(what, kind)
+    module = kernel_module(what, kind)
     return f"{what} {kind}" + (f" (module {module})" if module else "")
 
 
-def run_here(argv: Sequence[str]) -> tuple[int, str]:
+def run_command(argv: Sequence[str]) -> tuple[int, str]:
     """Run a command in this process's own network namespace."""
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     return done.returncode, done.stdout + done.stderr
 
 
-def probe(run: Run = run_here) -> Kinds:
+def probe(run: Run = run_command) -> KernelKinds:
     """Try every kind in the network namespace of `run`, on the loopback interface if there are no dummy devices.
 
     This removes the qdiscs of that namespace's loopback interface: use `probe_machine` for the running kernel. Raise
@@ -173,11 +176,11 @@ def probe(run: Run = run_here) -> Kinds:
     qdiscs, filters, actions = set(), set(), set()
     for kind, arguments in QDISCS.items():
         clear()
-        place = [kind] if kind in ON_INGRESS else ["root", "handle", "1:", kind]
+        place = [kind] if kind in INGRESS_QDISC else ["root", "handle", "1:", kind]
         if accepts("qdisc", "add", *on, *place, *shlex.split(arguments)):
             qdiscs.add(kind)
     clear()
-    base = next((kind for kind in WITH_CLASSES if kind in qdiscs), None)
+    base = next((kind for kind in CLASSFUL_QDISCS if kind in qdiscs), None)
     if base is not None:
         run(["tc", "qdisc", "add", *on, "root", "handle", "1:", base])
         place = ["filter", "add", *on, "parent", "1:", "protocol", "ip", "prio"]
@@ -191,35 +194,37 @@ def probe(run: Run = run_here) -> Kinds:
     clear()
     if dummy:
         run(["ip", "link", "del", DEVICE])
-    return Kinds(release, frozenset(qdiscs), frozenset(filters), frozenset(actions))
+    return KernelKinds(release, frozenset(qdiscs), frozenset(filters), frozenset(actions))
 
 
 @cache
-def probe_machine() -> Kinds:
+def probe_machine() -> KernelKinds:
     """Return the kinds of the running kernel, tried in a new network namespace.
 
     Raise `MachineError` without root or user namespaces.
     """
     own = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
-    argv = [*own, *python_module("qoslab.tc.kernel_kinds")]
+    argv = [*own, *python_module_command("qoslab.tc.kernel_kinds")]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         raise MachineError(f"the kernel's queueing disciplines cannot be tried: {lines[-1] if lines else argv[0]}")
     found = json.loads(done.stdout)
-    return Kinds(found["release"], *(frozenset(found[key]) for key in ("qdiscs", "filters", "actions")))
+    return KernelKinds(found["release"], *(frozenset(found[key]) for key in ("qdiscs", "filters", "actions")))
 
 
-def kinds_of_modules(modules: Path) -> Kinds:
+def read_module_kinds(modules: Path) -> KernelKinds:
     """Return the kinds of a kernel by its modules in this folder, whose name is the kernel's release."""
     names = {path.stem.replace("-", "_") for path in (modules / "kernel/net/sched").glob("*.ko*")}
     found = {
         what: frozenset(
-            kind for kind in kinds if module_of(what, kind) == "" or module_of(what, kind).replace("-", "_") in names
+            kind
+            for kind in kinds
+            if kernel_module(what, kind) == "" or kernel_module(what, kind).replace("-", "_") in names
         )
         for what, kinds in (("qdisc", QDISCS), ("filter", FILTERS), ("action", ACTIONS))
     }
-    return Kinds(modules.name, found["qdisc"], found["filter"], found["action"])
+    return KernelKinds(modules.name, found["qdisc"], found["filter"], found["action"])
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 LINE = "7fff:"
 """Handle of the qdisc that gives an interface its line rate."""
-UNDER_LINE = f"{LINE}1"
+LINE_PARENT = f"{LINE}1"
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ def line_commands(lines: Mapping[str, Line]) -> list[list[str]]:
         burst = line.burst_bytes
         commands += [
             f"qdisc add dev {interface} root handle {LINE} htb default 1",
-            f"class add dev {interface} parent {LINE} classid {UNDER_LINE} htb rate {line.rate_bps}bit "
+            f"class add dev {interface} parent {LINE} classid {LINE_PARENT} htb rate {line.rate_bps}bit "
             f"ceil {line.rate_bps}bit burst {burst} cburst {burst} overhead {line.overhead_bytes} "
             f"mpu {line.minimum_bytes} quantum 1514",
         ]
     return [each.split() for each in commands]
 
 
-def below_line(words: Sequence[str], lines: Mapping[str, Line]) -> list[str]:
+def move_below_line(words: Sequence[str], lines: Mapping[str, Line]) -> list[str]:
     """Return a command with `root` replaced by the line of its interface as parent."""
     words = list(words)
     if words[0] == "qdisc" and words[words.index("dev") + 1] in lines and "root" in words:
         at = words.index("root")
-        words[at : at + 1] = ["parent", UNDER_LINE]
+        words[at : at + 1] = ["parent", LINE_PARENT]
     return words

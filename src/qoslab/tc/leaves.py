@@ -11,17 +11,17 @@ from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.model.generation import Generation
-from qoslab.tc.decision_lists import Decision
-from qoslab.tc.engine_values import Config, asks_for_queue, red_row
-from qoslab.tc.fidelity import Notes
+from qoslab.tc.decision_lists import DecisionList
+from qoslab.tc.engine_values import Config, has_own_queue, red_row_values
+from qoslab.tc.fidelity import FidelityNotes
 from qoslab.tc.objects import Origin
 
 Options = tuple[tuple[str, int | float | None], ...]
 SFQ_GREATEST_DEPTH = 127
 """Packets of a flow queue of sfq (SFQ_MAX_DEPTH)."""
-SFQ_WITHOUT_LIMIT = 32_512
+DEFAULT_SFQ_LIMIT = 32_512
 """Total limit of all flows if a router has none: the limits of the flow queues apply."""
-MOST_RED_BURST = 100_000
+MAX_RED_BURST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LeafContext:
     """Context of a class that determines its queue."""
 
     generation: Generation
@@ -44,11 +44,11 @@ class Place:
     frame_bytes: int
     """Bytes of a full packet as counted by the router."""
     origin: Origin
-    decision: Decision | None = None
+    decision: DecisionList | None = None
     """Packets of the class; None for class-default."""
 
 
-def leaf_of(each: Config, place: Place, notes: Notes) -> Leaf:
+def leaf_qdisc(each: Config, place: LeafContext, notes: FidelityNotes) -> Leaf:
     """Return the qdisc of a class without priority."""
     qos = GENERATIONS[place.generation]
     red, fair = each.get("random_detect"), each.get("fair_queue")
@@ -59,27 +59,27 @@ def leaf_of(each: Config, place: Place, notes: Notes) -> Leaf:
         notes.refused(place.origin, "random-detect", "red has one queue, fair-queue needs several")
         return Leaf("pfifo", (("limit", engine_defaults.QUEUE_LIMIT),))
     if red is not None:
-        return _red(each, red, place, notes)
+        return _red_leaf(each, red, place, notes)
     if qos.separate_queues:
-        return _fair(each, fair, place, notes) if fair is not None else fifo(each, place, notes)
+        return _fair_leaf(each, fair, place, notes) if fair is not None else fifo_leaf(each, place, notes)
     without = each["name"] == CLASS_DEFAULT and each.get("bandwidth") is None
     if fair is not None or each.get("shape") is not None or without:
-        return _weighted_fair(each, place, notes)
-    return fifo(each, place, notes)
+        return _weighted_fair_leaf(each, place, notes)
+    return fifo_leaf(each, place, notes)
 
 
-def fifo(each: Config, place: Place, notes: Notes) -> Leaf:
+def fifo_leaf(each: Config, place: LeafContext, notes: FidelityNotes) -> Leaf:
     """Return the qdisc of a first-in-first-out queue."""
     unit, limit = queue_limit(each, place)
     if unit == "bytes":
         notes.exact(place.origin, "queue-limit", f"bfifo of {limit} bytes")
         return Leaf("bfifo", (("limit", limit),))
-    if asks_for_queue(each):
+    if has_own_queue(each):
         notes.exact(place.origin, "queue-limit", f"pfifo of {limit} packets")
     return Leaf("pfifo", (("limit", limit),))
 
 
-def queue_limit(each: Config, place: Place) -> tuple[str, int]:
+def queue_limit(each: Config, place: LeafContext) -> tuple[str, int]:
     """Return unit (`packets`, `bytes`) and limit of a class's queue, as configured or by default."""
     qos = GENERATIONS[place.generation]
     given: Mapping[str, int] | None = each.get("queue_limit")
@@ -100,28 +100,28 @@ def queue_limit(each: Config, place: Place) -> tuple[str, int]:
     return "packets", packets
 
 
-def _fair(each: Config, fair: Config, place: Place, notes: Notes) -> Leaf:
+def _fair_leaf(each: Config, fair: Config, place: LeafContext, notes: FidelityNotes) -> Leaf:
     qos = GENERATIONS[place.generation]
     _, limit = queue_limit(each, place)
     flows = fair.get("queues") or qos.class_flow_queues
     depth = fair.get("queue_limit") or max(limit // engine_defaults.FLOW_LIMIT_DIVISOR, 1)
-    total = limit if qos.minimum_and_excess else min(depth * flows, SFQ_WITHOUT_LIMIT)
+    total = limit if qos.minimum_and_excess else min(depth * flows, DEFAULT_SFQ_LIMIT)
     text = f"sfq with {flows} flow queues of {depth} packets; equal shares in bytes, flows by another hash"
     if depth > SFQ_GREATEST_DEPTH:
         text = f"sfq with {flows} flow queues of {SFQ_GREATEST_DEPTH} packets, the most it has, instead of {depth}"
         depth = SFQ_GREATEST_DEPTH
     notes.approximate(place.origin, "fair-queue", text)
-    return _sfq(total, depth, flows, place)
+    return _sfq_leaf(total, depth, flows, place)
 
 
-def _sfq(limit: int, depth: int, flows: int, place: Place) -> Leaf:
+def _sfq_leaf(limit: int, depth: int, flows: int, place: LeafContext) -> Leaf:
     # There cannot be more simultaneous flows than packets.
     most = min(flows, limit)
     options = (("limit", limit), ("depth", depth), ("flows", most), ("divisor", flows), ("quantum", place.frame_bytes))
     return Leaf("sfq", options)
 
 
-def _weighted_fair(each: Config, place: Place, notes: Notes) -> Leaf:
+def _weighted_fair_leaf(each: Config, place: LeafContext, notes: FidelityNotes) -> Leaf:
     """Return the qdisc for the flows of a classic class; class-default has flow queues even without `fair-queue`."""
     given: Mapping[str, int] = each.get("queue_limit") or {}
     threshold = given.get("packets", engine_defaults.CONGESTIVE_DISCARD_THRESHOLD)
@@ -133,16 +133,18 @@ def _weighted_fair(each: Config, place: Place, notes: Notes) -> Leaf:
     if each.get("shape") is None:
         text += "; with n busy flows IOS gives the class n times the share that one flow has here"
     notes.approximate(place.origin, "fair-queue", text)
-    return _sfq(threshold, min(threshold, SFQ_GREATEST_DEPTH), flows, place)
+    return _sfq_leaf(threshold, min(threshold, SFQ_GREATEST_DEPTH), flows, place)
 
 
-def _red(each: Config, red: Config, place: Place, notes: Notes) -> Leaf:
+def _red_leaf(each: Config, red: Config, place: LeafContext, notes: FidelityNotes) -> Leaf:
     """Return red with the curve for the possible packets of the class, or else the curve with the least threshold."""
     qos = GENERATIONS[place.generation]
     unit, limit = queue_limit(each, place)
     in_bytes = unit == "bytes"
     known = limit if in_bytes or qos.random_detect_by_limit or red.get("unit") == "percent" else None
-    curves = {red_row(red, value, place.generation, known) for value in _values(red["basis"], place.decision)}
+    curves = {
+        red_row_values(red, value, place.generation, known) for value in _possible_values(red["basis"], place.decision)
+    }
     typed = red.get("unit") if red.get("thresholds") else None
     per_byte = {"ms": 8000, "us": 8_000_000}.get(typed or "")
     minimum, maximum, denominator = min(curves)
@@ -175,7 +177,7 @@ def _red(each: Config, red: Config, place: Place, notes: Notes) -> Leaf:
     return Leaf("red", tuple(options))
 
 
-def _values(basis: str, decision: Decision | None) -> Sequence[int]:
+def _possible_values(basis: str, decision: DecisionList | None) -> Sequence[int]:
     """Return the precedences or code points that packets of a class can have."""
     count, shift = (64, 2) if basis == "dscp" else (8, 5)
     if decision is None or decision.default:
@@ -194,7 +196,7 @@ def red_burst(minimum_bytes: int, packet_bytes: int, weight: int) -> int | None:
 
     tc uses the least weight W with `burst + 1 - min/avpkt <= (1 - (1 - 2^-W)^burst) * 2^W` (tc_red_eval_ewma).
     """
-    low, high = 1, MOST_RED_BURST
+    low, high = 1, MAX_RED_BURST
     while low < high:
         middle = (low + high) // 2
         found = red_weight(minimum_bytes, packet_bytes, middle)

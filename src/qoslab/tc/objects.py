@@ -51,24 +51,27 @@ class Qdisc:
         if self.kind == "clsact":
             return f"qdisc {verb} dev {self.device} clsact"
         parent = ROOT if self.parent == ROOT else f"parent {self.parent}"
-        words = " ".join(_option(self.kind, name, value) for name, value in self.options)
-        return f"qdisc {verb} dev {self.device} {parent} handle {self.handle} {_ahead(words)}{self.kind}{_after(words)}"
+        words = " ".join(_option_words(self.kind, name, value) for name, value in self.options)
+        return (
+            f"qdisc {verb} dev {self.device} {parent} handle {self.handle} "
+            f"{_size_table_words(words)}{self.kind}{_words_after(words)}"
+        )
 
 
-def _option(kind: str, name: str, value: float | None) -> str:
+def _option_words(kind: str, name: str, value: float | None) -> str:
     if value is None:
         return name
     if name == "default":
         return f"default 0x{value:x}"
-    return f"{name} {_bps(int(value))}" if name == "bandwidth" else f"{name} {value}"
+    return f"{name} {_format_rate(int(value))}" if name == "bandwidth" else f"{name} {value}"
 
 
-def _ahead(words: str) -> str:
+def _size_table_words(words: str) -> str:
     """Return the size table, which precedes the kind."""
     return f"stab {words.split('stab ')[1]} " if "stab " in words else ""
 
 
-def _after(words: str) -> str:
+def _words_after(words: str) -> str:
     own = words.split("stab ")[0].strip()
     return f" {own}" if own else ""
 
@@ -96,7 +99,7 @@ class HtbClass:
         """Return the tc command without `tc`."""
         words = [
             f"class {verb} dev {self.device} parent {self.parent} classid {self.classid} htb",
-            f"rate {_bps(self.rate_bps)} ceil {_bps(self.ceil_bps)}",
+            f"rate {_format_rate(self.rate_bps)} ceil {_format_rate(self.ceil_bps)}",
             f"burst {self.burst_bytes} cburst {self.cburst_bytes} prio {self.priority} quantum {self.quantum_bytes}",
         ]
         if self.overhead_bytes:
@@ -108,7 +111,7 @@ class HtbClass:
         return " ".join(words)
 
 
-def _bps(rate_bps: int) -> str:
+def _format_rate(rate_bps: int) -> str:
     """Return a rate with the largest decimal unit in which it is an integer."""
     for factor, unit in ((10**9, "gbit"), (10**6, "mbit"), (10**3, "kbit")):
         if rate_bps >= factor and rate_bps % factor == 0:
@@ -162,7 +165,7 @@ class Police:
         # `goto chain` needs blanks around the slash.
         slash = " / " if exceed.startswith("goto") else "/"
         return (
-            f"police rate {_bps(self.rate_bps)} burst {self.burst_bytes}{overhead} "
+            f"police rate {_format_rate(self.rate_bps)} burst {self.burst_bytes}{overhead} "
             f"conform-exceed {exceed}{slash}{conform}"
         )
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qoslab.ios.device_config.running_config_parser import Reading
+from qoslab.ios.device_config.running_config_parser import ConfigurationReading
 from qoslab.tc.objects import Origin
 
-LineOf = Callable[[Origin, str], int]
+LineFinder = Callable[[Origin, str], int]
 """Function for the input line of an action; 0 if it is not known."""
 
 
-def no_line(_origin: Origin, _action: str) -> int:
+def unknown_line(_origin: Origin, _action: str) -> int:
     """Return 0: no line is known."""
     return 0
 
 
-def lines_of(reading: Reading) -> LineOf:
+def line_finder(reading: ConfigurationReading) -> LineFinder:
     """Return a function for the line of an action; 0 if it is not known."""
 
     def line(origin: Origin, action: str) -> int:

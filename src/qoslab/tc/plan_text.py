@@ -8,8 +8,8 @@ from typing import Any
 
 from qoslab.tc.fidelity import Note
 from qoslab.tc.objects import Origin
-from qoslab.tc.plan_lines import LineOf, no_line
-from qoslab.tc.router_plan import OFFLOADS, InterfacePlan, Plan
+from qoslab.tc.plan_lines import LineFinder, unknown_line
+from qoslab.tc.router_plan import OFFLOADS, InterfacePlan, RouterPlan
 
 WIDTH = 100
 """Maximum width of comments in columns; commands are not wrapped."""
@@ -20,39 +20,39 @@ DEGREES = {
 }
 
 
-def script(plan: Plan, line_of: LineOf = no_line) -> str:
+def plan_script(plan: RouterPlan, line_of: LineFinder = unknown_line) -> str:
     """Return the plan as a shell script; without its commands if an action is refused."""
-    lines = ["#!/bin/sh -e", *_comment(f"QoS of {plan.router} for tc(8), Linux 5.1 or later.")]
+    lines = ["#!/bin/sh -e", *_comment_lines(f"QoS of {plan.router} for tc(8), Linux 5.1 or later.")]
     if plan.interfaces:
         devices = ", ".join(f"{each.port.device} is {each.port.interface}" for each in plan.interfaces)
-        lines += _comment(f"Devices: {devices}.")
+        lines += _comment_lines(f"Devices: {devices}.")
     for degree, title in DEGREES.items():
         notes = [each for each in plan.notes if each.degree == degree]
         if notes:
-            lines += ["#", f"# {title}:", *(line for note in notes for line in _note(note, line_of))]
+            lines += ["#", f"# {title}:", *(line for note in notes for line in _note_lines(note, line_of))]
     if plan.refused:
-        lines += ["#", *_comment("No commands are printed while an action is refused.")]
+        lines += ["#", *_comment_lines("No commands are printed while an action is refused.")]
         return "\n".join(lines) + "\n"
     for each in plan.interfaces:
-        lines += ["", *_interface(each)]
+        lines += ["", *_interface_lines(each)]
     return "\n".join(lines) + "\n"
 
 
-def _comment(text: str, indent: str = "# ") -> list[str]:
+def _comment_lines(text: str, indent: str = "# ") -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent="# ", subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
-def _note(note: Note, line_of: LineOf) -> list[str]:
+def _note_lines(note: Note, line_of: LineFinder) -> list[str]:
     number = line_of(note.origin, note.action)
     line = f"line {number}: " if number else ""
-    return _comment(f"  {line}{note.origin}: {note.action}: {note.text}", "#     ")
+    return _comment_lines(f"  {line}{note.origin}: {note.action}: {note.text}", "#     ")
 
 
-def _interface(interface: InterfacePlan) -> Iterator[str]:
+def _interface_lines(interface: InterfacePlan) -> Iterator[str]:
     device = interface.port.device
-    policies = ", ".join(_policies(interface))
+    policies = ", ".join(_policy_lines(interface))
     yield f"# {interface.port.interface}, policies: {policies}"
     yield f"ethtool -K {device} {' '.join(f'{each} off' for each in OFFLOADS)}"
     if any(each.command().startswith("qdisc") and " root " in each.command() for each in interface.objects):
@@ -61,22 +61,22 @@ def _interface(interface: InterfacePlan) -> Iterator[str]:
     last: Origin | None = Origin(interface.port.interface)
     for each in interface.objects:
         if each.origin != last:
-            yield from _comment(_title(each.origin), "#   ")
+            yield from _comment_lines(_origin_title(each.origin), "#   ")
             last = each.origin
         yield f"tc {each.command()}"
 
 
-def _policies(interface: InterfacePlan) -> list[str]:
+def _policy_lines(interface: InterfacePlan) -> list[str]:
     words = {"ingress": "input", "egress": "output"}
     outer = (each for each in interface.classes if len(each.path) == 1)
     return list(dict.fromkeys(f"{words[each.hook]} {each.policy}" for each in outer))
 
 
-def _title(origin: Origin) -> str:
+def _origin_title(origin: Origin) -> str:
     return ", ".join(str(origin).split(", ")[1:]) or ("line" if origin.direction else "filters")
 
 
-def to_json(plan: Plan, line_of: LineOf = no_line) -> dict[str, Any]:
+def to_json(plan: RouterPlan, line_of: LineFinder = unknown_line) -> dict[str, Any]:
     """Return the plan as plain values."""
     return {
         "router": plan.router,

@@ -13,7 +13,7 @@ ETHERNET_HEADER = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class PlannedPort:
     """An interface and its device."""
 
     interface: str

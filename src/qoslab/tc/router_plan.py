@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qoslab.errors import UserError
-from qoslab.tc.class_trees import Tree
-from qoslab.tc.engine_values import Config, policy_queues
-from qoslab.tc.fidelity import Note, Notes
-from qoslab.tc.filter_chains import Chains
+from qoslab.tc.class_trees import ClassTree
+from qoslab.tc.engine_values import Config, has_queueing_policy
+from qoslab.tc.fidelity import FidelityNotes, Note
+from qoslab.tc.filter_chains import FilterChains
 from qoslab.tc.objects import Filter, HtbClass, Origin, Qdisc, TcObject
-from qoslab.tc.port_plan import Port
+from qoslab.tc.port_plan import PlannedPort
 
 OFFLOADS = ("gro", "gso", "tso")
 """Offloads that join packets: queues and policers would count the joined ones."""
@@ -34,7 +34,7 @@ REFUSED_ON_INTERFACE = {
 }
 
 
-Kind = tuple[str, str]
+KernelKind = tuple[str, str]
 """A type, `qdisc`, `filter`, `ematch` or `action`, and a kind of this type."""
 
 
@@ -59,7 +59,7 @@ class ClassPlan:
 class InterfacePlan:
     """The plan of one interface."""
 
-    port: Port
+    port: PlannedPort
     objects: tuple[TcObject, ...]
     """Qdiscs, classes and filters in an order in which they can be added."""
     classes: tuple[ClassPlan, ...]
@@ -68,13 +68,13 @@ class InterfacePlan:
         """Return the tc commands, without `tc`."""
         return [each.command() for each in self.objects]
 
-    def kinds(self) -> set[Kind]:
+    def kinds(self) -> set[KernelKind]:
         """Return the kinds that the kernel needs."""
-        return set().union(*(kinds_of(each) for each in self.objects))
+        return set().union(*(object_kinds(each) for each in self.objects))
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RouterPlan:
     """The plan of a router."""
 
     router: str
@@ -101,7 +101,7 @@ class Plan:
             yield from each.commands()
 
 
-def kinds_of(each: TcObject) -> set[Kind]:
+def object_kinds(each: TcObject) -> set[KernelKind]:
     """Return the kinds that an object needs."""
     if isinstance(each, Qdisc):
         return {("qdisc", each.kind)}
@@ -114,21 +114,23 @@ def kinds_of(each: TcObject) -> set[Kind]:
     return found
 
 
-def plan(config: Config, ports: Sequence[Port]) -> Plan:
+def plan(config: Config, ports: Sequence[PlannedPort]) -> RouterPlan:
     """Return the plan of a router for these ports; other interfaces of the configuration have none.
 
-    `config` is the engine's configuration. Refused actions are notes of the plan; `Plan.check` raises an error.
+    `config` is the engine's configuration. Refused actions are notes of the plan; `RouterPlan.check` raises an error.
     """
-    notes = Notes()
+    notes = FidelityNotes()
     if config.get("switch") is not None:
         notes.refused(Origin(config["router"]), "mls qos", "queues of a Catalyst switch have no equivalent")
-        return Plan(config["router"], (), tuple(notes.found))
+        return RouterPlan(config["router"], (), tuple(notes.found))
     devices = {port.interface: port.device for port in ports}
-    made = tuple(_interface(config, port, devices, notes) for port in ports)
-    return Plan(config["router"], made, tuple(notes.found))
+    made = tuple(_plan_interface(config, port, devices, notes) for port in ports)
+    return RouterPlan(config["router"], made, tuple(notes.found))
 
 
-def _interface(config: Config, port: Port, devices: Mapping[str, str], notes: Notes) -> InterfacePlan:
+def _plan_interface(
+    config: Config, port: PlannedPort, devices: Mapping[str, str], notes: FidelityNotes
+) -> InterfacePlan:
     interface: Config = config["interfaces"].get(port.interface, {})
     origin = Origin(port.interface)
     reserved = interface.get("max_reserved_percent")
@@ -141,11 +143,11 @@ def _interface(config: Config, port: Port, devices: Mapping[str, str], notes: No
         if interface.get(key):
             notes.refused(origin, action, reason)
     output, incoming = interface.get("service_policy_output"), interface.get("service_policy_input")
-    queueing = output if output is not None and policy_queues(config, output) else None
+    queueing = output if output is not None and has_queueing_policy(config, output) else None
     fair = interface.get("fair_queue")
     if queueing is None and fair is not None and fair["enabled"]:
         notes.refused(origin, "fair-queue", "weighted fair queueing by precedence has no equivalent in the kernel")
-    tree = Tree(config, port, notes)
+    tree = ClassTree(config, port, notes)
     objects: list[TcObject] = []
     if queueing is not None or port.line_bps is not None:
         objects += tree.build(queueing)
@@ -155,7 +157,7 @@ def _interface(config: Config, port: Port, devices: Mapping[str, str], notes: No
         if policy is None:
             continue
         leaves = tree.leaf_of_path if hook == "egress" else {}
-        chains = Chains(config, port, hook, devices, leaves, notes)  # type: ignore[arg-type]
+        chains = FilterChains(config, port, hook, devices, leaves, notes)  # type: ignore[arg-type]
         filters += chains.build(policy)
         for path, chain in chains.chain_of_path.items():
             police = chains.police_chain_of_path.get(path)

@@ -25,7 +25,7 @@ from typing import Any, Self
 from qoslab.errors import DeviceError, MachineError
 from qoslab.system.waiting import wait_until
 from qoslab.tc import guest
-from qoslab.tc.kernel_kinds import Kinds, kinds_of_modules
+from qoslab.tc.kernel_kinds import KernelKinds, read_module_kinds
 
 VARIABLE = "QOSLAB_UML"
 """Environment variable with the path of linux.uml, or of the folder of the unpacked package."""
@@ -48,12 +48,16 @@ MODULES = (
     *("kernel/net/8021q/", "kernel/net/ipv6/ipv6.ko", "kernel/net/ipv4/tcp_"),
 )
 """Default modules to load: prefixes of paths in modules.dep; missing ones are ignored."""
-NOT_LOADED = ("kernel/net/netfilter/nft_tunnel.ko", "kernel/net/netfilter/nft_xfrm.ko", "kernel/net/sched/sch_teql.ko")
+UNLOADED_MODULES = (
+    "kernel/net/netfilter/nft_tunnel.ko",
+    "kernel/net/netfilter/nft_xfrm.ko",
+    "kernel/net/sched/sch_teql.ko",
+)
 """Modules that are not loaded: they are unused here and depend on many others."""
 
 
 @dataclass(frozen=True)
-class Image:
+class KernelImage:
     """A user-mode kernel and its modules."""
 
     program: Path
@@ -65,9 +69,9 @@ class Image:
         """The kernel's release: the name of its modules folder."""
         return self.modules.name
 
-    def kinds(self) -> Kinds:
+    def kinds(self) -> KernelKinds:
         """Return the kinds of qdiscs, filters and actions of the kernel, without starting it."""
-        return kinds_of_modules(self.modules)
+        return read_module_kinds(self.modules)
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Completed:
+class GuestResult:
     """Result of a command that ran in the guest."""
 
     argv: tuple[str, ...]
@@ -101,7 +105,7 @@ class Completed:
         return self.stdout
 
 
-def find(environment: Mapping[str, str] = os.environ) -> Image | None:
+def find(environment: Mapping[str, str] = os.environ) -> KernelImage | None:
     """Return the kernel found by `QOSLAB_UML` or PATH; None if there is none. Raise `MachineError` if incomplete."""
     named = environment.get(VARIABLE)
     if named is None:
@@ -119,11 +123,11 @@ def find(environment: Mapping[str, str] = os.environ) -> Image | None:
     for folder in MODULE_FOLDERS:
         modules = sorted((program.parent / folder).resolve().glob("*/modules.dep"))
         if modules:
-            return Image(program, modules[-1].parent)
+            return KernelImage(program, modules[-1].parent)
     raise MachineError(f"{program} has no modules in {' or '.join(MODULE_FOLDERS)}", hint=HINT)
 
 
-def required() -> Image:
+def required_image() -> KernelImage:
     """Return the kernel. Raise `MachineError` with installation instructions if there is none."""
     image = find()
     if image is None:
@@ -149,12 +153,12 @@ def load_order(modules: Path, wanted: Sequence[str] = MODULES) -> list[str]:
             order[path] = None
 
     for path in needs:
-        if path.startswith(tuple(wanted)) and path not in NOT_LOADED:
+        if path.startswith(tuple(wanted)) and path not in UNLOADED_MODULES:
             add(path)
     return [str(modules / path) for path in order]
 
 
-class Kernel:
+class UserModeKernel:
     """A running user-mode kernel, as a context manager that stops it and removes its files on exit.
 
     `run` executes this machine's programs in it, as root. /run/job in the guest is `folder`, writable; /run is
@@ -165,7 +169,7 @@ class Kernel:
         self,
         devices: Sequence[Device] = (),
         *,
-        image: Image | None = None,
+        image: KernelImage | None = None,
         modules: Sequence[str] = MODULES,
         memory: str = MEMORY,
         name: str = "uml",
@@ -177,7 +181,7 @@ class Kernel:
         `prefix` precedes its command line, such as `ip netns exec NAME`, and must pass on file descriptors. `parent` is
         the parent folder of its working folder and its memory; default: a folder in shared memory if possible.
         """
-        self.image = required() if image is None else image
+        self.image = required_image() if image is None else image
         self._folder = tempfile.TemporaryDirectory(prefix="qoslab-uml-", dir=parent or _memory_folder())
         self._number = 0
         self.folder = Path(self._folder.name)
@@ -229,7 +233,7 @@ class Kernel:
             *("--", "-I", "-S", str(Path(guest.__file__).resolve()), str(self.folder)),
         ]
 
-    def run(self, argv: Sequence[str], *, input: str = "", timeout_s: float = 60.0) -> Completed:
+    def run(self, argv: Sequence[str], *, input: str = "", timeout_s: float = 60.0) -> GuestResult:
         """Run a command in the guest. Raise `MachineError` if the kernel ends, or if `timeout_s` expires."""
         request = {"argv": list(argv), "input": input, "timeout_s": timeout_s}
         self._number += 1
@@ -243,9 +247,9 @@ class Kernel:
             raise MachineError(
                 f"{' '.join(argv)} in user-mode Linux: did not finish within {timeout_s:g} s\n{found['stderr']}"
             )
-        return Completed(tuple(argv), found["status"], found["stdout"], found["stderr"])
+        return GuestResult(tuple(argv), found["status"], found["stdout"], found["stderr"])
 
-    def run_script(self, text: str, *arguments: str, timeout_s: float = 60.0) -> Completed:
+    def run_script(self, text: str, *arguments: str, timeout_s: float = 60.0) -> GuestResult:
         """Run a Python script in the guest with the interpreter and the packages of this process.
 
         In the guest, `folder` is /run/job.

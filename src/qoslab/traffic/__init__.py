@@ -7,46 +7,46 @@ To add a built-in tool, add a module with a class that implements `TrafficTool`,
 from functools import partial
 
 from qoslab.errors import UserError
-from qoslab.system.plugins import Registry, lacking
+from qoslab.system.plugins import PluginRegistry, missing_members
 from qoslab.system.programs import OWN_PROGRAMS
 from qoslab.traffic.base import (
     Commands,
     Endpoints,
+    FlowOutput,
+    FlowProblem,
     FlowResult,
     IntervalResult,
     Listener,
-    Output,
-    Pace,
-    Problem,
+    SendingPace,
     StreamResult,
     TrafficError,
     TrafficTool,
-    Uncounted,
-    connected,
+    UncountedBounds,
+    count_connections,
     is_listening,
 )
 from qoslab.traffic.flood import Flood
 from qoslab.traffic.iperf2 import Iperf2
 from qoslab.traffic.iperf3 import Iperf3
 
-TOOLS: Registry[TrafficTool] = Registry(
+TOOLS: PluginRegistry[TrafficTool] = PluginRegistry(
     "tools",
     {
         "iperf3": Iperf3(),
         "iperf": Iperf2(),
         "flood": Flood(),
     },
-    partial(lacking, TrafficTool),
+    partial(missing_members, TrafficTool),
 )
 
 
-INSTALLED = tuple(
+THIRD_PARTY_PROGRAMS = tuple(
     dict.fromkeys(name for each in TOOLS.own.values() for name in each.programs if name not in OWN_PROGRAMS)
 )
 """Third-party programs of the tools above; the Debian packages have the same names."""
 
 
-def tool(name: str) -> TrafficTool:
+def find_tool(name: str) -> TrafficTool:
     """Return the tool of that name. Raise `UserError` if there is none."""
     try:
         return TOOLS[name]
@@ -55,21 +55,21 @@ def tool(name: str) -> TrafficTool:
 
 
 __all__ = [
-    "INSTALLED",
+    "THIRD_PARTY_PROGRAMS",
     "TOOLS",
     "Commands",
     "Endpoints",
+    "FlowOutput",
+    "FlowProblem",
     "FlowResult",
     "IntervalResult",
     "Listener",
-    "Output",
-    "Pace",
-    "Problem",
+    "SendingPace",
     "StreamResult",
     "TrafficError",
     "TrafficTool",
-    "Uncounted",
-    "connected",
+    "UncountedBounds",
+    "count_connections",
+    "find_tool",
     "is_listening",
-    "tool",
 ]

@@ -40,7 +40,7 @@ class Endpoints:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FlowProblem:
     """A setting of a flow that its tool does not support."""
 
     key: str
@@ -79,7 +79,7 @@ class Commands:
 
 
 @dataclass(frozen=True)
-class Output:
+class FlowOutput:
     """Output of one side. `status` is None if it is not known (a killed process, a stored file)."""
 
     stdout: str
@@ -138,7 +138,7 @@ class IntervalResult:
 
 
 @dataclass(frozen=True)
-class Pace:
+class SendingPace:
     """Precision of a paced sender relative to its requested pace."""
 
     shortfall: float
@@ -160,12 +160,12 @@ class FlowResult:
     warnings: tuple[str, ...] = ()
     failure: str = ""
     """Reason for the failure of a flow that may fail."""
-    pace: Pace | None = None
+    pace: SendingPace | None = None
     """Pace of the sender; None for TCP, or if the sender does not report the data that it sent."""
 
 
 @dataclass(frozen=True)
-class Uncounted:
+class UncountedBounds:
     """Bounds of the received data that a flow's tool may not have counted."""
 
     stream_bytes: int
@@ -189,7 +189,7 @@ class TrafficTool(Protocol):
         """Return the largest `size` of a UDP flow that is not fragmented, in bytes."""
         ...
 
-    def check(self, flow: Flow) -> Iterator[Problem]:
+    def check(self, flow: Flow) -> Iterator[FlowProblem]:
         """Yield a problem for each setting of the flow that the tool does not support."""
         ...
 
@@ -201,7 +201,7 @@ class TrafficTool(Protocol):
         """Return the sending pattern of a UDP flow in the form of a `qos-sim` scenario (internals/simulator.md)."""
         ...
 
-    def uncounted(self, flow: Flow) -> Uncounted:
+    def uncounted(self, flow: Flow) -> UncountedBounds:
         """Return the tolerated difference between the bytes that its server reports and those received, for the
         comparison with captures."""
         ...
@@ -210,7 +210,7 @@ class TrafficTool(Protocol):
         """Return whether the server has reported all streams completely, so that it may be stopped."""
         ...
 
-    def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+    def parse(self, flow: Flow, duration: Duration, client: FlowOutput, server: FlowOutput) -> FlowResult:
         """Return the results of a flow. Raise `TrafficError` if a side failed or its output is malformed."""
         ...
 
@@ -226,20 +226,20 @@ def largest_payload(family: Family) -> int:
     return MTU - IP_AND_UDP_HEADER[family]
 
 
-def check_iperf(flow: Flow) -> Iterator[Problem]:
+def check_iperf(flow: Flow) -> Iterator[FlowProblem]:
     """Yield a problem for each setting of a flow that neither iperf supports."""
     if flow.protocol == "udp":
         if flow.rate is None:
-            yield Problem("rate", 'found no key "rate", required for a UDP flow')
+            yield FlowProblem("rate", 'found no key "rate", required for a UDP flow')
         if flow.congestion_control is not None:
-            yield Problem(
+            yield FlowProblem(
                 "congestion_control",
                 f'found "{flow.congestion_control}" on a UDP flow, expected this key on TCP flows only',
             )
     if flow.delay is not None:
-        yield Problem("delay", f'found "{flow.delay}" with the tool {flow.tool}, expected this key with flood only')
+        yield FlowProblem("delay", f'found "{flow.delay}" with the tool {flow.tool}, expected this key with flood only')
     if flow.random:
-        yield Problem("random", f"found {', '.join(flow.random)}, expected this key with the tool flood only")
+        yield FlowProblem("random", f"found {', '.join(flow.random)}, expected this key with the tool flood only")
 
 
 def datagram_rate(flow: Flow) -> int:
@@ -252,7 +252,7 @@ def datagram_rate(flow: Flow) -> int:
     return flow.rate.bps
 
 
-def datagram_pace(flow: Flow, streams: Sequence[StreamResult]) -> Pace | None:
+def datagram_pace(flow: Flow, streams: Sequence[StreamResult]) -> SendingPace | None:
     """Return the pace of an iperf UDP flow (only its rate); None for other flows, or if the rate of a stream is
     unknown."""
     if flow.protocol != "udp" or flow.rate is None or not streams:
@@ -260,7 +260,7 @@ def datagram_pace(flow: Flow, streams: Sequence[StreamResult]) -> Pace | None:
     sent = [stream.sender_bps for stream in streams]
     asked = flow.rate.bps * len(streams)
     known = [rate for rate in sent if rate is not None]
-    return Pace(max(0.0, 1 - sum(known) / asked)) if len(known) == len(sent) else None
+    return SendingPace(max(0.0, 1 - sum(known) / asked)) if len(known) == len(sent) else None
 
 
 def check_streams(tool: str, flow: Flow, found: int) -> None:
@@ -272,21 +272,21 @@ def check_streams(tool: str, flow: Flow, found: int) -> None:
         )
 
 
-def number_of(value: object) -> float:
+def read_number(value: object) -> float:
     """Return a number of a tool's JSON. Raise `ValueError` for any other value, including infinity and NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"found {value!r}, expected a number")
     return float(value)
 
 
-def count_of(value: object) -> int:
+def read_count(value: object) -> int:
     """Return a count of a tool's JSON. Raise `ValueError` for any other value."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise ValueError(f"found {value!r}, expected a count")
     return value
 
 
-def decimal(number: int, digits: int) -> str:
+def decimal_shift(number: int, digits: int) -> str:
     """Return the number divided by 10 to the power of `digits`, exactly."""
     whole, fraction = divmod(number, 10**digits)
     return f"{whole}.{fraction:0{digits}d}".rstrip("0").rstrip(".")
@@ -298,14 +298,14 @@ _ESTABLISHED = "01"
 
 def is_listening(proc_net: Sequence[str], listener: Listener) -> bool:
     """Return whether the port is open, according to the text of `/proc/net/tcp` and `tcp6` (or `udp`, `raw`)."""
-    return _sockets(proc_net, listener.port, _LISTEN_STATE[listener.protocol]) > 0
+    return _socket_rows(proc_net, listener.port, _LISTEN_STATE[listener.protocol]) > 0
 
 
-def connected(proc_net: Sequence[str], port: int) -> int:
+def count_connections(proc_net: Sequence[str], port: int) -> int:
     """Return the number of connections at a server's port, according to the text of `/proc/net/tcp` and `tcp6`."""
-    return _sockets(proc_net, port, _ESTABLISHED)
+    return _socket_rows(proc_net, port, _ESTABLISHED)
 
 
-def _sockets(proc_net: Sequence[str], port: int, state: str) -> int:
+def _socket_rows(proc_net: Sequence[str], port: int, state: str) -> int:
     lines = (line.split() for table in proc_net for line in table.splitlines()[1:])
     return sum(len(line) > 3 and line[1].endswith(f":{port:04X}") and line[3] == state for line in lines)

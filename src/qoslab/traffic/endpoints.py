@@ -17,21 +17,21 @@ FAMILIES: tuple[Family, ...] = (4, 6)
 EXAMPLES: dict[Family, str] = {4: "address: 192.168.10.2/24", 6: "ipv6_address: 2001:db8:10::2/64"}
 
 
-def families_of(topology: Topology, node: str) -> frozenset[Family]:
+def node_families(topology: Topology, node: str) -> frozenset[Family]:
     """Return the versions of IP for which a node has an address."""
     ends = [near for _, near, _ in topology.links_of(node)]
     return frozenset(family for family in FAMILIES if any(end.address_of(family) is not None for end in ends))
 
 
-def family_of(topology: Topology, flow: Flow) -> Family:
+def flow_family(topology: Topology, flow: Flow) -> Family:
     """Return the IP version of a flow: the configured one, else the first of 4 and 6 that both hosts have, else 4."""
     if flow.family is not None:
         return flow.family
-    common = families_of(topology, flow.source) & families_of(topology, flow.destination)
+    common = node_families(topology, flow.source) & node_families(topology, flow.destination)
     return min(common, default=4)
 
 
-def address_of(topology: Topology, node: str, family: Family) -> IPv4Address | IPv6Address:
+def host_address(topology: Topology, node: str, family: Family) -> IPv4Address | IPv6Address:
     """Return the address with which a host sends and receives: the one on its first link with that address family."""
     for _, near, _ in topology.links_of(node):
         found = near.address_of(family)
@@ -45,13 +45,13 @@ def address_of(topology: Topology, node: str, family: Family) -> IPv4Address | I
 
 def with_family(topology: Topology, flow: Flow) -> Flow:
     """Return the flow with its IP version filled in."""
-    return flow.model_copy(update={"family": family_of(topology, flow)})
+    return flow.model_copy(update={"family": flow_family(topology, flow)})
 
 
-def ends_of(topology: Topology, flow: Flow) -> tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]:
+def flow_addresses(topology: Topology, flow: Flow) -> tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]:
     """Return the addresses of a flow's source and destination."""
-    family = family_of(topology, flow)
-    return address_of(topology, flow.source, family), address_of(topology, flow.destination, family)
+    family = flow_family(topology, flow)
+    return host_address(topology, flow.source, family), host_address(topology, flow.destination, family)
 
 
 def flow_seed(seed: int, repetition: int, flow: str) -> int:

@@ -25,14 +25,14 @@ from qoslab.traffic.base import (
     READ_S,
     Commands,
     Endpoints,
+    FlowOutput,
+    FlowProblem,
     FlowResult,
     IntervalResult,
     Listener,
-    Output,
-    Problem,
     StreamResult,
     TrafficError,
-    Uncounted,
+    UncountedBounds,
     check_iperf,
     check_streams,
     datagram_pace,
@@ -49,10 +49,10 @@ TEST_HEADER = 512
 """Greatest number of bytes of a client's message to its server about the test."""
 LAST_DATAGRAMS = 10
 """Number of times that a client without an answer repeats its last datagram; the server counts it once."""
-CUT_S = 0.7
+STOP_DELAY_S = 0.7
 """Seconds between the end of a flow that may fail and its stop: its last complete interval is printed by then."""
 
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 """Greatest number of digits of a whole number in a report."""
 
 _CONNECTED = re.compile(
@@ -78,7 +78,7 @@ BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """One line of a report: bytes of one stream between two times (seconds)."""
 
     stream: int
@@ -99,14 +99,14 @@ class Report:
 
     local_ports: dict[int, int]
     peer_ports: dict[int, int]
-    lines: dict[int, tuple[Line, ...]]
+    lines: dict[int, tuple[ReportLine, ...]]
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
     version: str
     malformed: tuple[int, ...] = ()
     """Numbers, from 1, of rows in the form of a report line with an invalid number."""
 
-    def totals(self) -> dict[int, Line]:
+    def totals(self) -> dict[int, ReportLine]:
         """Return the total of each stream: its last line that begins at 0."""
         found = {}
         for stream, lines in self.lines.items():
@@ -120,7 +120,7 @@ def read_report(text: str) -> Report:
     """Return the report in an output of iperf 2; never fails, since other lines are ignored."""
     local: dict[int, int] = {}
     peer: dict[int, int] = {}
-    lines: dict[int, list[Line]] = defaultdict(list)
+    lines: dict[int, list[ReportLine]] = defaultdict(list)
     errors: list[str] = []
     warnings: list[str] = []
     version = ""
@@ -131,7 +131,7 @@ def read_report(text: str) -> Report:
             # The report of the server to the client follows, in lines of the same form.
             in_server_report = True
         elif connected := _CONNECTED.match(row):
-            if any(len(connected[name]) > MOST_DIGITS for name in ("id", "local_port", "peer_port")):
+            if any(len(connected[name]) > MAX_DIGITS for name in ("id", "local_port", "peer_port")):
                 malformed.append(number)
             elif connected["local"] not in ("0.0.0.0", "::"):
                 local[int(connected["id"])] = int(connected["local_port"])
@@ -141,7 +141,7 @@ def read_report(text: str) -> Report:
         elif report := _REPORT.match(row):
             if in_server_report:
                 continue
-            line = _line(report)
+            line = _parse_line(report)
             if line is None:
                 malformed.append(number)
             else:
@@ -161,12 +161,12 @@ def read_report(text: str) -> Report:
     )
 
 
-def _line(report: re.Match[str]) -> Line | None:
+def _parse_line(report: re.Match[str]) -> ReportLine | None:
     datagrams = _DATAGRAMS.match(report["rest"])
     writes = _WRITES.match(report["rest"])
     unit = report["rate_unit"]
     try:
-        line = Line(
+        line = ReportLine(
             stream=int(report["id"]),
             start_s=float(report["start"]),
             end_s=float(report["end"]),
@@ -196,11 +196,11 @@ class Iperf2:
         """See `TrafficTool`."""
         return largest_payload(family)
 
-    def check(self, flow: Flow) -> Iterator[Problem]:
+    def check(self, flow: Flow) -> Iterator[FlowProblem]:
         """See `TrafficTool`."""
         yield from check_iperf(flow)
         if flow.may_fail and flow.protocol == "udp":
-            yield Problem("may_fail", "found true on a UDP flow, expected this key on TCP flows only")
+            yield FlowProblem("may_fail", "found true on a UDP flow, expected this key on TCP flows only")
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """See `TrafficTool`. Bytes are printed exactly (`-f b`)."""
@@ -215,7 +215,7 @@ class Iperf2:
             server.append("-V")
             client.append("-V")
         if flow.protocol == "udp":
-            size = _datagram(flow, ends.destination.version)
+            size = _datagram_bytes(flow, ends.destination.version)
             server += ["-u"]
             client += ["-u", "-b", str(datagram_rate(flow)), "-l", str(size)]
         else:
@@ -235,19 +235,19 @@ class Iperf2:
             listener=Listener(flow.protocol, ends.port),
             server_exits=False,
             # The server of a flow that may fail waits for a connection that is never made.
-            deadline_s=duration.seconds + (CUT_S if flow.may_fail else DRAIN_S),
+            deadline_s=duration.seconds + (STOP_DELAY_S if flow.may_fail else DRAIN_S),
             connections=0 if flow.protocol == "udp" else flow.streams,
         )
 
     def datagrams(self, flow: Flow) -> program_formats.FlowPart:
         """See `TrafficTool`."""
-        return {"payload_bytes": _datagram(flow, flow.family or 4)}
+        return {"payload_bytes": _datagram_bytes(flow, flow.family or 4)}
 
-    def uncounted(self, flow: Flow) -> Uncounted:
+    def uncounted(self, flow: Flow) -> UncountedBounds:
         """See `TrafficTool`: all data read counts; of a flow that was cut off, only whole intervals count."""
         if flow.protocol == "udp":
-            return Uncounted(LAST_DATAGRAMS * _datagram(flow, flow.family or 4))
-        return Uncounted(TEST_HEADER, READ_S + (INTERVAL_S + CUT_S if flow.may_fail else 0))
+            return UncountedBounds(LAST_DATAGRAMS * _datagram_bytes(flow, flow.family or 4))
+        return UncountedBounds(TEST_HEADER, READ_S + (INTERVAL_S + STOP_DELAY_S if flow.may_fail else 0))
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; a total has been printed for every stream: the second line from 0."""
@@ -259,7 +259,7 @@ class Iperf2:
         ]
         return len(ended) >= flow.streams
 
-    def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+    def parse(self, flow: Flow, duration: Duration, client: FlowOutput, server: FlowOutput) -> FlowResult:
         """See `TrafficTool`."""
         sent = read_report(client.stdout + "\n" + client.stderr)
         got = read_report(server.stdout + "\n" + server.stderr)
@@ -276,13 +276,13 @@ class Iperf2:
         if not client.stdout.strip() and not errors:
             errors.append(f'iperf client, traffic "{flow.name}": it printed nothing')
         if flow.may_fail:
-            return _cut_off(flow, duration, got, sent, errors, warnings)
+            return _partial_result(flow, duration, got, sent, errors, warnings)
         if errors:
             raise TrafficError("; ".join(errors))
-        return _whole(flow, duration, got, sent, warnings)
+        return _complete_result(flow, duration, got, sent, warnings)
 
 
-def _whole(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: list[str]) -> FlowResult:
+def _complete_result(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: list[str]) -> FlowResult:
     """Return the received data of a flow that must complete: the server's total of each stream."""
     totals = got.totals()
     check_streams("iperf", flow, len(totals))
@@ -301,9 +301,11 @@ def _whole(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: 
         if early:
             warnings.append(f"iperf server: stream [{stream}] got its last datagram after {total.end_s:.1f} s")
         port = got.peer_ports[stream]
-        streams.append(_ended(number, port, total, senders.get(port)))
+        streams.append(_stream_result(number, port, total, senders.get(port)))
         intervals += [
-            _interval(number, line) for line in got.lines[stream] if line is not total and line.end_s > line.start_s
+            _interval_result(number, line)
+            for line in got.lines[stream]
+            if line is not total and line.end_s > line.start_s
         ]
     return FlowResult(
         tool="iperf",
@@ -316,7 +318,7 @@ def _whole(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: 
     )
 
 
-def _ended(number: int, port: int, total: Line, sender: Line | None) -> StreamResult:
+def _stream_result(number: int, port: int, total: ReportLine, sender: ReportLine | None) -> StreamResult:
     """Return the result of a stream whose total the server printed; `sender` is the client's total, if printed."""
     return StreamResult(
         stream=number,
@@ -333,12 +335,12 @@ def _ended(number: int, port: int, total: Line, sender: Line | None) -> StreamRe
     )
 
 
-def _interval(number: int, line: Line) -> IntervalResult:
+def _interval_result(number: int, line: ReportLine) -> IntervalResult:
     # The printed rate is rounded.
     return IntervalResult(number, line.start_s, line.end_s, line.bytes, line.bytes * 8 / (line.end_s - line.start_s))
 
 
-def _cut_off(
+def _partial_result(
     flow: Flow, duration: Duration, got: Report, sent: Report, errors: list[str], warnings: list[str]
 ) -> FlowResult:
     """Return the received data of a flow that may fail, from its intervals (present in any case)."""
@@ -348,16 +350,16 @@ def _cut_off(
         lines = got.lines.get(stream, ())
         whole = lines[-1] if len(lines) > 1 and lines[-1].start_s == 0 else None
         parts = [
-            _interval(number, line)
+            _interval_result(number, line)
             for line in lines
-            if line is not whole and line.start_s < line.end_s < duration.seconds + CUT_S
+            if line is not whole and line.start_s < line.end_s < duration.seconds + STOP_DELAY_S
         ]
-        streams.append(_arrived(number, port, duration, sum(part.bytes for part in parts)))
+        streams.append(_partial_stream(number, port, duration, sum(part.bytes for part in parts)))
         intervals += parts
     connected = len(streams)
     if connected < flow.streams:
         errors = [*errors, f"{connected} of {flow.streams} connections were established"]
-    streams += [_arrived(number, None, duration, 0) for number in range(connected + 1, flow.streams + 1)]
+    streams += [_partial_stream(number, None, duration, 0) for number in range(connected + 1, flow.streams + 1)]
     return FlowResult(
         tool="iperf",
         protocol=flow.protocol,
@@ -369,10 +371,10 @@ def _cut_off(
     )
 
 
-def _arrived(number: int, port: int | None, duration: Duration, count: int) -> StreamResult:
+def _partial_stream(number: int, port: int | None, duration: Duration, count: int) -> StreamResult:
     return StreamResult(number, port, duration.seconds, count, count * 8 / duration.seconds)
 
 
-def _datagram(flow: Flow, family: Family) -> int:
+def _datagram_bytes(flow: Flow, family: Family) -> int:
     """Return the payload of the flow's datagrams in bytes; by default the tool's own size, limited to one packet."""
     return min(DEFAULT_DATAGRAM, largest_payload(family)) if flow.size is None else flow.size.bytes

@@ -25,20 +25,20 @@ from qoslab.traffic.base import (
     DRAIN_S,
     Commands,
     Endpoints,
+    FlowOutput,
+    FlowProblem,
     FlowResult,
     IntervalResult,
     Listener,
-    Output,
-    Problem,
     StreamResult,
     TrafficError,
-    Uncounted,
+    UncountedBounds,
     check_iperf,
     check_streams,
     datagram_pace,
     datagram_rate,
     largest_payload,
-    number_of,
+    read_number,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ COOKIE = 37
 PACING_US = (50, 1000)
 """Shortest and longest pacing timer, in microseconds; 1000 is iperf3's default."""
 
-_BARE_NAN = re.compile(r"(?<=[:\[,])\s*-?(?:nan|inf)(?=\s*[,}\]])")
+_NAN_WORD = re.compile(r"(?<=[:\[,])\s*-?(?:nan|inf)(?=\s*[,}\]])")
 """printf's spelling of NaN and infinity, which JSON lacks; iperf3 writes them for a rate over zero time."""
 
 Json = dict[str, Any]
@@ -73,14 +73,14 @@ class Iperf3:
         """See `TrafficTool`."""
         return largest_payload(family)
 
-    def check(self, flow: Flow) -> Iterator[Problem]:
+    def check(self, flow: Flow) -> Iterator[FlowProblem]:
         """See `TrafficTool`."""
         yield from check_iperf(flow)
         if flow.streams > MAX_STREAMS:
-            yield Problem("streams", f"found {flow.streams} streams, expected at most {MAX_STREAMS} with iperf3")
+            yield FlowProblem("streams", f"found {flow.streams} streams, expected at most {MAX_STREAMS} with iperf3")
         if flow.may_fail:
             # Its control connection passes the same queues, and a server that is cut off loses its counts.
-            yield Problem("may_fail", "found true with the tool iperf3, expected this key with iperf only")
+            yield FlowProblem("may_fail", "found true with the tool iperf3, expected this key with iperf only")
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
         """See `TrafficTool`."""
@@ -95,7 +95,7 @@ class Iperf3:
             client += ["--cport", str(ends.client_port)]
         if flow.protocol == "udp":
             rate = datagram_rate(flow)
-            size = _datagram(flow, family)
+            size = _datagram_bytes(flow, family)
             gap_us = size * 8 * 1_000_000 / rate if rate else PACING_US[0]
             pacing = int(min(max(gap_us, PACING_US[0]), PACING_US[1]))
             client += ["--udp", "--bitrate", str(rate), "--length", str(size), "--pacing-timer", str(pacing)]
@@ -120,23 +120,23 @@ class Iperf3:
 
     def datagrams(self, flow: Flow) -> program_formats.FlowPart:
         """See `TrafficTool`."""
-        return {"payload_bytes": _datagram(flow, flow.family or 4)}
+        return {"payload_bytes": _datagram_bytes(flow, flow.family or 4)}
 
-    def uncounted(self, flow: Flow) -> Uncounted:
+    def uncounted(self, flow: Flow) -> UncountedBounds:
         """See `TrafficTool`: whole reads, which are as long as writes, and the cookie of the test's connections."""
         if flow.protocol == "udp":
-            return Uncounted(_datagram(flow, flow.family or 4))
-        return Uncounted((WRITE if flow.size is None else flow.size.bytes) + COOKIE)
+            return UncountedBounds(_datagram_bytes(flow, flow.family or 4))
+        return UncountedBounds((WRITE if flow.size is None else flow.size.bytes) + COOKIE)
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; the JSON is complete."""
         try:
-            _load(server_stdout, "server", flow)
+            _load_json(server_stdout, "server", flow)
         except TrafficError:
             return False
         return True
 
-    def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+    def parse(self, flow: Flow, duration: Duration, client: FlowOutput, server: FlowOutput) -> FlowResult:
         """See `TrafficTool`."""
         documents: dict[str, Json] = {}
         errors: list[str] = []
@@ -144,7 +144,7 @@ class Iperf3:
         for side, output in (("client", client), ("server", server)):
             warnings += [f"iperf3 {side}: {line}" for line in output.stderr.splitlines() if line.strip()]
             try:
-                documents[side], extra = _load(output.stdout, side, flow)
+                documents[side], extra = _load_json(output.stdout, side, flow)
             except TrafficError as error:
                 errors.append(error.message)
                 continue
@@ -152,9 +152,9 @@ class Iperf3:
             if "error" in documents[side]:
                 errors.append(f'iperf3 {side}, traffic "{flow.name}": {documents[side]["error"]}')
         if errors:
-            raise TrafficError("; ".join(errors + warnings), hint=_hint(" ".join(errors)))
+            raise TrafficError("; ".join(errors + warnings), hint=_error_hint(" ".join(errors)))
         try:
-            return _figures(flow, duration, documents["client"], documents["server"], warnings)
+            return _flow_result(flow, duration, documents["client"], documents["server"], warnings)
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, ZeroDivisionError, OverflowError) as error:
             raise TrafficError(
                 f'iperf3, traffic "{flow.name}": the JSON is not a report of iperf3 ({type(error).__name__}: {error})',
@@ -172,7 +172,7 @@ def _whole_seconds(flow: Flow, duration: Duration) -> str:
     return str(int(seconds))
 
 
-def _hint(text: str) -> str:
+def _error_hint(text: str) -> str:
     if "congestion control" in text:
         return "load the module (tcp_NAME) or name one of /proc/sys/net/ipv4/tcp_available_congestion_control"
     if "busy" in text:
@@ -180,7 +180,7 @@ def _hint(text: str) -> str:
     return ""
 
 
-def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
+def _load_json(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
     """Return the JSON document in the text, and warnings. Raise `TrafficError` if there is no valid document."""
     where = f'iperf3 {side}, traffic "{flow.name}"'
     start = text.find("{")
@@ -188,7 +188,7 @@ def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
         detail = f": {text.strip()[:200]}" if text.strip() else ", it was killed or never started"
         raise TrafficError(f"{where}: found no JSON{detail}")
     warnings = [f"{where}: {text[:start].strip()}"] if text[:start].strip() else []
-    body, replaced = _BARE_NAN.subn(" null", text[start:])
+    body, replaced = _NAN_WORD.subn(" null", text[start:])
     if replaced:
         warnings.append(f"{where}: {replaced} values that are not numbers")
     try:
@@ -201,7 +201,7 @@ def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
     return document, warnings
 
 
-def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warnings: list[str]) -> FlowResult:
+def _flow_result(flow: Flow, duration: Duration, client: Json, server: Json, warnings: list[str]) -> FlowResult:
     test = server["start"]["test_start"]
     protocol: Literal["tcp", "udp"] = "udp" if test["protocol"] == "UDP" else "tcp"
     if protocol != flow.protocol:
@@ -211,19 +211,19 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
     ports = {entry["socket"]: int(entry["remote_port"]) for entry in connections}
     check_streams("iperf3", flow, len(numbers))
 
-    received = _received(server)
-    sent = _sent(client)
+    received = _received_bytes(server)
+    sent = _sent_by_port(client)
     # MSS of the control connection, which has the same path and options; 0 in UDP tests.
-    mss = int(number_of(client["start"]["tcp_mss_default"])) if "tcp_mss_default" in client["start"] else None
+    mss = int(read_number(client["start"]["tcp_mss_default"])) if "tcp_mss_default" in client["start"] else None
     if protocol == "tcp" and mss is not None and mss <= 0:
         raise ValueError(f"found segments of {mss} bytes, expected at least 1")
     streams: list[StreamResult] = []
     for ended in server["end"]["streams"]:
         entry = ended["udp"] if protocol == "udp" else ended["receiver"]
         socket = entry["socket"]
-        count = received[socket] if protocol == "udp" else int(number_of(entry["bytes"]))
-        stream = _stream(numbers[socket], ports[socket], entry, count, sent.get(ports[socket], {}))
-        streams.append(_with_datagrams(stream, entry) if protocol == "udp" else replace(stream, mss_bytes=mss))
+        count = received[socket] if protocol == "udp" else int(read_number(entry["bytes"]))
+        stream = _stream_result(numbers[socket], ports[socket], entry, count, sent.get(ports[socket], {}))
+        streams.append(_add_datagrams(stream, entry) if protocol == "udp" else replace(stream, mss_bytes=mss))
     check_streams("iperf3", flow, len(streams))
     shortest = min(stream.seconds for stream in streams)
     if shortest < duration.seconds * 0.9:
@@ -235,41 +235,41 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
         protocol=protocol,
         version=str(server["start"]["version"]),
         streams=tuple(streams),
-        intervals=tuple(_intervals(server, numbers)),
+        intervals=tuple(_server_intervals(server, numbers)),
         warnings=tuple(warnings),
         pace=datagram_pace(flow, streams),
     )
 
 
-def _received(server: Json) -> dict[int, int]:
+def _received_bytes(server: Json) -> dict[int, int]:
     """Return the bytes that the server received of each stream, by socket."""
     received: dict[int, int] = defaultdict(int)
     for interval in server["intervals"]:
         for entry in interval["streams"]:
-            received[entry["socket"]] += int(number_of(entry["bytes"]))
+            received[entry["socket"]] += int(read_number(entry["bytes"]))
     return received
 
 
-def _intervals(server: Json, numbers: Mapping[int, int]) -> Iterator[IntervalResult]:
+def _server_intervals(server: Json, numbers: Mapping[int, int]) -> Iterator[IntervalResult]:
     """Yield the server's intervals of each stream; `numbers` are the stream numbers by socket."""
     for interval in server["intervals"]:
         for entry in interval["streams"]:
-            count, seconds = int(number_of(entry["bytes"])), number_of(entry["seconds"])
+            count, seconds = int(read_number(entry["bytes"])), read_number(entry["seconds"])
             # The last interval may be empty and take no time.
             if seconds > 0:
                 yield IntervalResult(
                     stream=numbers[entry["socket"]],
-                    start_s=number_of(entry["start"]),
-                    end_s=number_of(entry["end"]),
+                    start_s=read_number(entry["start"]),
+                    end_s=read_number(entry["end"]),
                     bytes=count,
                     bps=count * 8 / seconds,
                 )
 
 
-def _stream(number: int, port: int, received: Json, count: int, sent: Json) -> StreamResult:
+def _stream_result(number: int, port: int, received: Json, count: int, sent: Json) -> StreamResult:
     """Return the result of a stream from the final reports of both sides; `count` is the bytes that the server
     received."""
-    seconds = number_of(received["seconds"])
+    seconds = read_number(received["seconds"])
     if seconds <= 0:
         raise ValueError(f"stream {number} took {seconds} s")
     return StreamResult(
@@ -278,24 +278,24 @@ def _stream(number: int, port: int, received: Json, count: int, sent: Json) -> S
         seconds=seconds,
         bytes=count,
         goodput_bps=count * 8 / seconds,
-        sender_bytes=int(number_of(sent["bytes"])) if "bytes" in sent else None,
-        sender_bps=number_of(sent["bits_per_second"]) if "bits_per_second" in sent else None,
-        retransmits=int(number_of(sent["retransmits"])) if "retransmits" in sent else None,
+        sender_bytes=int(read_number(sent["bytes"])) if "bytes" in sent else None,
+        sender_bps=read_number(sent["bits_per_second"]) if "bits_per_second" in sent else None,
+        retransmits=int(read_number(sent["retransmits"])) if "retransmits" in sent else None,
         # In microseconds; 0 if the sender's kernel does not report.
-        rtt_mean_ms=number_of(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
+        rtt_mean_ms=read_number(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
     )
 
 
-def _with_datagrams(stream: StreamResult, received: Json) -> StreamResult:
+def _add_datagrams(stream: StreamResult, received: Json) -> StreamResult:
     return replace(
         stream,
-        datagrams=int(number_of(received["packets"])),
-        lost=int(number_of(received["lost_packets"])),
-        jitter_ms=number_of(received["jitter_ms"]),
+        datagrams=int(read_number(received["packets"])),
+        lost=int(read_number(received["lost_packets"])),
+        jitter_ms=read_number(received["jitter_ms"]),
     )
 
 
-def _sent(client: Json) -> dict[int, Json]:
+def _sent_by_port(client: Json) -> dict[int, Json]:
     """Return the client's data of each stream, by the client's port."""
     local = {entry["socket"]: int(entry["local_port"]) for entry in client["start"]["connected"]}
     sent: dict[int, Json] = {}
@@ -305,6 +305,6 @@ def _sent(client: Json) -> dict[int, Json]:
     return sent
 
 
-def _datagram(flow: Flow, family: Family) -> int:
+def _datagram_bytes(flow: Flow, family: Family) -> int:
     """Return the payload of the flow's datagrams in bytes; by default the tool's own size, limited to one packet."""
     return min(DEFAULT_DATAGRAM, largest_payload(family)) if flow.size is None else flow.size.bytes

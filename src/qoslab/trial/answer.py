@@ -10,21 +10,21 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.rules import descendants
-from qoslab.policy.rate import listed
-from qoslab.trial.change import Changed, apply_changes
-from qoslab.trial.edge import Edge
-from qoslab.trial.outcome import ClassResult, KindResult, Outcome, Path, outcome, paths_of
+from qoslab.policy.rate import format_list
+from qoslab.trial.change import ChangedDevice, apply_changes
+from qoslab.trial.edge import TrialEdge
+from qoslab.trial.outcome import ClassResult, KindResult, Path, TrialOutcome, traffic_class_paths, trial_outcome
 from qoslab.trial.scenario import look_up_scenario, traffic_scenario
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
-    from qoslab.trial.demand import Demand
+    from qoslab.trial.demand import TrafficDemand
 
 Simulate = Callable[[Sequence["program_formats.Scenario"]], list["program_formats.SimulationReport"]]
 
 
 @dataclass(frozen=True)
-class Trial:
+class PolicyTrial:
     """Results of all variants."""
 
     interface: str
@@ -36,27 +36,27 @@ class Trial:
     notes: tuple[str, ...]
     changes: tuple[str, ...]
     """Lines of the change, with their position."""
-    variants: tuple[Outcome, ...]
+    variants: tuple[TrialOutcome, ...]
     findings: tuple[str, ...]
     two_way: bool = False
 
 
 def try_policy(
-    edge: Edge,
-    demands: Sequence[Demand],
+    edge: TrialEdge,
+    demands: Sequence[TrafficDemand],
     changes: Sequence[str],
     simulate: Simulate,
     *,
     seconds: float,
     rtt_s: float,
-) -> Trial:
+) -> PolicyTrial:
     """Return the results of the configuration and of the changed configuration. Raise UserError for a refused
     change.
     """
     devices: list[tuple[str, Device]] = [("before" if changes else "", edge.device)]
     lines: tuple[str, ...] = ()
     if changes:
-        changed: Changed = apply_changes(edge.device, changes, edge.scope)
+        changed: ChangedDevice = apply_changes(edge.device, changes, edge.scope)
         lines = changed.lines
         devices.append(("after", changed.device))
     scenarios = [look_up_scenario(edge, device, demands) for _, device in devices]
@@ -64,9 +64,9 @@ def try_policy(
     reports = simulate(scenarios)
     variants = []
     for number, (label, _) in enumerate(devices):
-        paths = paths_of(reports[number], edge, demands)
-        variants.append(outcome(label, reports[len(devices) + number], edge, demands, paths, seconds))
-    return Trial(
+        paths = traffic_class_paths(reports[number], edge, demands)
+        variants.append(trial_outcome(label, reports[len(devices) + number], edge, demands, paths, seconds))
+    return PolicyTrial(
         edge.tried,
         edge.direction,
         edge.policy,
@@ -76,29 +76,29 @@ def try_policy(
         edge.notes,
         lines,
         tuple(variants),
-        tuple(_findings(devices[-1][1], edge, variants[-1])),
+        tuple(_trial_findings(devices[-1][1], edge, variants[-1])),
         edge.two_way,
     )
 
 
-def class_path(kind: KindResult, direction: str) -> Path:
+def traffic_class_path(kind: KindResult, direction: str) -> Path:
     """Return the class of the tried policy for a kind of traffic; in the other direction, the class of any policy."""
     if kind.reverse:
         return kind.path or kind.input_path
     return kind.path if direction == "output" else kind.input_path
 
 
-def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
+def _trial_findings(device: Device, edge: TrialEdge, found: TrialOutcome) -> Iterator[str]:
     """Yield mismatches of traffic and classes."""
     kinds = [each for each in found.kinds if not each.reverse]
-    paths = [class_path(each, edge.direction) for each in kinds]
+    paths = [traffic_class_path(each, edge.direction) for each in kinds]
     default = [
         f"{each.name} ({dscp_text(each.dscp)})"
         for each, path in zip(kinds, paths, strict=True)
         if each.dscp and all(name == CLASS_DEFAULT for name in path)
     ]
     if default:
-        yield f"no class matches {listed(default, 8)}: this traffic is in class-default"
+        yield f"no class matches {format_list(default, 8)}: this traffic is in class-default"
     met = {name for path in paths for name in path}
     interface = device.interfaces[edge.tried]
     name = interface.service_policy_output if edge.direction == "output" else interface.service_policy_input
@@ -106,10 +106,13 @@ def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
     names = dict.fromkeys(each.name for policy in policies for each in policy.classes)
     idle = [name for name in names if name not in met and name != CLASS_DEFAULT]
     if idle:
-        yield f"no traffic matched class {listed(idle, 8)}; set a code point such as `video 4 dscp af41` in --traffic"
+        yield (
+            f"no traffic matched class {format_list(idle, 8)}; set a code point such as `video 4 dscp "
+            "af41` in --traffic"
+        )
     for each in found.others:
-        yield from _drops(each.classes, f"{each.interface} {each.direction}: ")
-    yield from _drops(found.classes, "after the change: " if found.label else "")
+        yield from _class_drops(each.classes, f"{each.interface} {each.direction}: ")
+    yield from _class_drops(found.classes, "after the change: " if found.label else "")
     for kind in found.kinds:
         if kind.voice is not None and kind.voice.loss_percent > 1:
             yield f"{kind.name}: {kind.voice.loss_percent:.1f} % of the packets are lost or arrive too late"
@@ -128,7 +131,7 @@ REASONS = {
 """Reasons for drops as text."""
 
 
-def _drops(classes: Sequence[ClassResult], place: str) -> Iterator[str]:
+def _class_drops(classes: Sequence[ClassResult], place: str) -> Iterator[str]:
     """Yield the drops of the innermost classes, with their reasons."""
     for each in classes:
         if not each.drops or any(other.path[:-1] == each.path for other in classes):
@@ -140,7 +143,7 @@ def _drops(classes: Sequence[ClassResult], place: str) -> Iterator[str]:
         yield f"{place}class {each.path[-1]} drops {', '.join(parts)}"
 
 
-def to_json(trial: Trial) -> dict[str, Any]:
+def to_json(trial: PolicyTrial) -> dict[str, Any]:
     """Return the trial as plain values; rates are in b/s, delays in milliseconds, losses fractions of 1."""
     made = asdict(trial)
     for plain, variant in zip(made["variants"], trial.variants, strict=True):

@@ -13,14 +13,14 @@ from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.running_config import render
-from qoslab.policy.rate import listed
+from qoslab.policy.rate import format_list
 
 _HEADS = ("policy-map", "class-map", "interface", "ip access-list", "access-list", "ipv6 access-list")
 """First words of lines in global configuration mode."""
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedDevice:
     """A device after a change."""
 
     device: Device
@@ -36,7 +36,7 @@ class Scope:
     policies: tuple[str, ...]
 
 
-def apply_changes(device: Device, changes: Sequence[str], scope: Scope) -> Changed:
+def apply_changes(device: Device, changes: Sequence[str], scope: Scope) -> ChangedDevice:
     """Return the device after the lines, and their positions. Raise UserError with the refused line.
 
     Lines are separated by `;` or line ends. Without a line such as `policy-map` above it, a line is entered in the only
@@ -48,18 +48,18 @@ def apply_changes(device: Device, changes: Sequence[str], scope: Scope) -> Chang
     for change in changes:
         position = None
         for line in filter(None, (" ".join(each.split()) for each in re.split(r"[;\n]", change))):
-            position = _type(made, line, position, (typed, scope))
+            position = _enter_line(made, line, position, (typed, scope))
     if not typed:
         raise UserError("--change: found no line, expected a line of configuration, such as: police cir 20000000")
-    return Changed(made, tuple(typed))
+    return ChangedDevice(made, tuple(typed))
 
 
-def _type(device: Device, line: str, position: Position | None, into: tuple[list[str], Scope]) -> Position:
+def _enter_line(device: Device, line: str, position: Position | None, into: tuple[list[str], Scope]) -> Position:
     """Enter a line at a position or where it fits, and return the position after it."""
     typed, scope = into
     if position is None and not line.removeprefix("no ").startswith(_HEADS):
-        position = _class_place(device, line, scope) or _place(device, line, scope)
-        typed.extend(_heads(position))
+        position = _find_class_position(device, line, scope) or _headless_line_position(device, line, scope)
+        typed.extend(_position_lines(position))
     outside = Position("config")
     session = ConfigSession(device)
     session.position = position or outside
@@ -67,7 +67,7 @@ def _type(device: Device, line: str, position: Position | None, into: tuple[list
     try:
         _execute(session, line)
     except CliError as error:
-        raise _refusal(line, error) from None
+        raise _refusal_error(line, error) from None
     typed.append(line)
     return session.position
 
@@ -82,7 +82,7 @@ def _execute(session: ConfigSession, line: str) -> None:
     session.execute(line)
 
 
-def _class_place(device: Device, line: str, scope: Scope) -> Position | None:
+def _find_class_position(device: Device, line: str, scope: Scope) -> Position | None:
     """Return the only policy-map with the class of a line `class NAME`; None for other lines."""
     words = line.removeprefix("no ").split()
     if len(words) != 2 or words[0] != "class":
@@ -90,7 +90,7 @@ def _class_place(device: Device, line: str, scope: Scope) -> Position | None:
     owners = [name for name in scope.policies if device.policy_maps[name].find(words[1]) is not None]
     if len(owners) == 1:
         return Position("policy-map", (owners[0],))
-    names = listed(owners or scope.policies, 8)
+    names = format_list(owners or scope.policies, 8)
     raise UserError(
         f'--change: found "{line}" in {len(owners)} policy-maps, expected it in one',
         hint=f"give the policy-map first, such as `policy-map NAME; {line}`, with one of: {names}",
@@ -113,12 +113,12 @@ def _check_names(device: Device, session: ConfigSession, line: str) -> None:
             raise UserError(f'--change: found "{line}", expected a class of policy-map {policy.name}: {known}')
 
 
-def _refusal(line: str, error: CliError) -> UserError:
+def _refusal_error(line: str, error: CliError) -> UserError:
     message = "; ".join(each.strip() for each in error.render() if each.strip(" ^"))
     return UserError(f'--change: the router refuses "{line}": {message}')
 
 
-def _places(device: Device, scope: Scope) -> Iterator[Position]:
+def _candidate_positions(device: Device, scope: Scope) -> Iterator[Position]:
     """Yield the positions at which a line may be entered, innermost first."""
     policies = [device.policy_maps[name] for name in scope.policies]
     for policy in policies:
@@ -133,12 +133,12 @@ def _places(device: Device, scope: Scope) -> Iterator[Position]:
         yield Position("policy-map", (policy.name,))
 
 
-def _place(device: Device, line: str, scope: Scope) -> Position:
+def _headless_line_position(device: Device, line: str, scope: Scope) -> Position:
     """Return the position for a line without a head. Raise UserError if there is none, or more than one."""
     before = render(device)
     accepted: list[Position] = []
     first: CliError | None = None
-    for position in _places(device, scope):
+    for position in _candidate_positions(device, scope):
         trial = device.copy()
         session = ConfigSession(trial)
         session.position = position
@@ -159,11 +159,11 @@ def _place(device: Device, line: str, scope: Scope) -> Position:
     if not accepted:
         if first is None:
             raise UserError(f'--change: found "{line}", expected a line that is valid in the policy')
-        raise _refusal(line, first)
-    places = [" / ".join(_heads(each)) for each in accepted]
-    head = "; ".join(_heads(accepted[0]))
+        raise _refusal_error(line, first)
+    places = [" / ".join(_position_lines(each)) for each in accepted]
+    head = "; ".join(_position_lines(accepted[0]))
     raise UserError(
-        f'--change: found "{line}", valid in {len(accepted)} places: {listed(places, 8)}; expected one place',
+        f'--change: found "{line}", valid in {len(accepted)} places: {format_list(places, 8)}; expected one place',
         hint=f'give the place: --change "{head}; {line}"',
     )
 
@@ -191,7 +191,7 @@ def _has(device: Device, position: Position, line: str) -> bool:
     return bool(each is not None and getattr(each, attribute))
 
 
-def _heads(position: Position) -> tuple[str, ...]:
+def _position_lines(position: Position) -> tuple[str, ...]:
     """Return the lines that lead to a position."""
     names = position.names
     if position.mode == "policy-class":

@@ -10,21 +10,21 @@ from typing import Literal
 
 from qoslab.errors import UserError
 from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
-from qoslab.model.units import DSCP_NUMBERS, QuantityError, dscp_number, typed_rate
+from qoslab.model.units import DSCP_NUMBERS, QuantityError, dscp_number, parse_rate_option
 
-Way = Literal["", "out", "in"]
+PolicyDirection = Literal["", "out", "in"]
 """Direction at the tried interface: `out` leaves by it, `in` arrives at it, "" is the direction of the tried policy."""
-OWN_NETWORK = IPv4Network("198.18.0.0/15")
+TRIAL_NETWORK = IPv4Network("198.18.0.0/15")
 """Network of the trial (RFC 2544)."""
-MOST_SOURCES = 2000
+MAX_SOURCES = 2000
 """Maximum number of sources of all kinds."""
-WAYS: dict[str, tuple[Way, ...]] = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
+DIRECTION_WORDS: dict[str, tuple[PolicyDirection, ...]] = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
 """Directions by the word before a colon, for the entries after it."""
 _FORM = "KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS]"
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class TrafficDemand:
     """One kind of traffic with its number of sources."""
 
     name: str
@@ -38,26 +38,26 @@ class Demand:
     source: IPv4Address | None = None
     """Address of the sender, for access lists; None for any."""
     destination: IPv4Address | None = None
-    way: Way = ""
+    way: PolicyDirection = ""
 
     def reverse(self, direction: str) -> bool:
         """Return whether the traffic is against the direction of the tried policy, input or output."""
         return self.way not in ("", "out" if direction == "output" else "in")
 
 
-def parse_traffic(text: str) -> list[Demand]:
+def parse_traffic(text: str) -> list[TrafficDemand]:
     """Parse a list of demands. Raise UserError with the invalid part."""
-    found: list[Demand] = []
-    ways: tuple[Way, ...] = ("",)
+    found: list[TrafficDemand] = []
+    ways: tuple[PolicyDirection, ...] = ("",)
     for part in re.split(r"[,;\n]", text):
         head, colon, rest = part.rpartition(":")
         if colon:
-            ways = _ways(head, part)
+            ways = _split_directions(head, part)
         if not (words := rest.strip()):
             continue
         for way in ways:
             ports = {each.port for each in found if each.way == way}
-            made = _demand(words, way, {each.name for each in found}, ports)
+            made = _parse_demand(words, way, {each.name for each in found}, ports)
             if len(ways) > 1 and way == "in":
                 # The answers: from the receiver to the sender.
                 made = replace(made, source=made.destination, destination=made.source)
@@ -65,26 +65,26 @@ def parse_traffic(text: str) -> list[Demand]:
     if not found:
         raise UserError("--traffic: found no kind of traffic", hint="give a list such as: voice 20 calls, web 50")
     total = sum(each.count for each in found)
-    if total > MOST_SOURCES:
-        raise UserError(f"--traffic: found {total} sources, expected at most {MOST_SOURCES}")
+    if total > MAX_SOURCES:
+        raise UserError(f"--traffic: found {total} sources, expected at most {MAX_SOURCES}")
     return found
 
 
-def _ways(head: str, part: str) -> tuple[Way, ...]:
+def _split_directions(head: str, part: str) -> tuple[PolicyDirection, ...]:
     word = head.strip().lower()
-    if word not in WAYS:
+    if word not in DIRECTION_WORDS:
         raise UserError(
             f'--traffic: found "{head.strip()}:" in "{part.strip()}", expected out:, in: or both:',
             hint="out: traffic leaves through the interface of the policy; in: traffic arrives there",
         )
-    return WAYS[word]
+    return DIRECTION_WORDS[word]
 
 
-def _demand(part: str, way: Way, names: set[str], ports: set[int]) -> Demand:
+def _parse_demand(part: str, way: PolicyDirection, names: set[str], ports: set[int]) -> TrafficDemand:
     words = part.split()
     if words[0].isdigit() and len(words) > 1:
         words[0], words[1] = words[1], words[0]
-    kind = _kind(words[0], part)
+    kind = _parse_kind(words[0], part)
     count, options = 1, dict[str, str]()
     rest = words[1:]
     while rest:
@@ -95,7 +95,7 @@ def _demand(part: str, way: Way, names: set[str], ports: set[int]) -> Demand:
             options[word] = rest.pop(0)
             if word == "rate" and rest and rest[0].lower().endswith("b/s"):
                 options[word] += f" {rest.pop(0)}"
-        elif word not in _units(kind):
+        elif word not in _count_nouns(kind):
             raise UserError(f'--traffic: found "{word}" in "{part}", expected {_FORM}')
     if count < 1:
         raise UserError(f'--traffic: found count {count} in "{part}", expected at least 1')
@@ -103,25 +103,25 @@ def _demand(part: str, way: Way, names: set[str], ports: set[int]) -> Demand:
     name, number = base, 2
     while name in names:
         name, number = f"{base}-{number}", number + 1
-    port = _port(options.get("port"), part, kind.port)
+    port = _parse_port(options.get("port"), part, kind.port)
     while port in ports and "port" not in options:
         port += 2
     if port in ports:
         raise UserError(
             f'--traffic: found port {port} in "{part}", in use by another kind; expected a different port for each kind'
         )
-    dscp, rate_bps = _dscp(options.get("dscp"), kind.dscp), _rate(options.get("rate"), kind, part)
-    source, destination = (_address(options.get(word), part) for word in ("from", "to"))
-    return Demand(name, kind, count, dscp, port, rate_bps, source, destination)
+    dscp, rate_bps = _parse_dscp(options.get("dscp"), kind.dscp), _parse_rate(options.get("rate"), kind, part)
+    source, destination = (_parse_address(options.get(word), part) for word in ("from", "to"))
+    return TrafficDemand(name, kind, count, dscp, port, rate_bps, source, destination)
 
 
-def _units(kind: TrafficKind) -> set[str]:
+def _count_nouns(kind: TrafficKind) -> set[str]:
     """Return the nouns that may follow a count."""
     words = {kind.unit, "flows", "streams", "sources"}
     return words | {word.removesuffix("s") for word in words}
 
 
-def _kind(word: str, part: str) -> TrafficKind:
+def _parse_kind(word: str, part: str) -> TrafficKind:
     name = word.lower()
     found = KINDS.get(name) or KINDS.get(name.removesuffix("s"))
     if found is not None:
@@ -132,7 +132,7 @@ def _kind(word: str, part: str) -> TrafficKind:
     raise UserError(f'--traffic: found "{word}" in "{part}", expected one of {known}', hint=hint)
 
 
-def _dscp(word: str | None, default: int) -> int:
+def _parse_dscp(word: str | None, default: int) -> int:
     if word is None:
         return default
     try:
@@ -144,7 +144,7 @@ def _dscp(word: str | None, default: int) -> int:
     return number
 
 
-def _port(word: str | None, part: str, default: int) -> int:
+def _parse_port(word: str | None, part: str, default: int) -> int:
     if word is None:
         return default
     if not word.isdigit() or not 1 <= int(word) <= 65535:
@@ -152,7 +152,7 @@ def _port(word: str | None, part: str, default: int) -> int:
     return int(word)
 
 
-def _address(word: str | None, part: str) -> IPv4Address | None:
+def _parse_address(word: str | None, part: str) -> IPv4Address | None:
     if word is None:
         return None
     try:
@@ -163,21 +163,21 @@ def _address(word: str | None, part: str) -> IPv4Address | None:
         address is None
         or address.is_multicast
         or address.is_reserved
-        or address in OWN_NETWORK
+        or address in TRIAL_NETWORK
         or int(address) >> 24 == 0
     ):
         raise UserError(
-            f'--traffic: found address "{word}" in "{part}", expected an IPv4 address of a host, not in {OWN_NETWORK}'
+            f'--traffic: found address "{word}" in "{part}", expected an IPv4 address of a host, not in {TRIAL_NETWORK}'
         )
     return address
 
 
-def _rate(word: str | None, kind: TrafficKind, part: str) -> int | None:
+def _parse_rate(word: str | None, kind: TrafficKind, part: str) -> int | None:
     if word is None:
         return None
     if kind.codec is not None:
         raise UserError(f'--traffic: found a rate in "{part}", expected none: the codec sets the rate')
     try:
-        return typed_rate(word)
+        return parse_rate_option(word)
     except QuantityError as error:
         raise UserError(f"--traffic: {error}", hint="give a rate such as 2m or 1.5 Mb/s") from None

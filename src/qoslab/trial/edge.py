@@ -9,22 +9,22 @@ from ipaddress import IPv4Interface
 from qoslab.errors import UserError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
-from qoslab.ios.commands.account import MOST_ACCOUNTED, with_offset
+from qoslab.ios.commands.account import MAX_ACCOUNTED_BYTES, with_account_offset
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import NO_ACCESS_GROUPS, Device, Interface
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, Criterion, PolicyMap
+from qoslab.ios.model.policy import CLASS_DEFAULT, NO_PACKET_CRITERION, Criterion, PolicyMap
 from qoslab.ios.rules import descendants
 from qoslab.ios.undecided import IOS_XE
 from qoslab.model.framing import COUNTED_HEADER, Framing
 from qoslab.policy.effective import base_rate, line_rate
-from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost
-from qoslab.policy.rate import bps_text, listed
+from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
+from qoslab.policy.rate import bps_text, format_list
 from qoslab.policy.tunnels import OUTER_FIELDS, encapsulation_of
 from qoslab.trial.change import Scope
 
-ASSUMED = "GigabitEthernet0/0/0"
+ASSUMED_INTERFACE = "GigabitEthernet0/0/0"
 """Interface of a single policy-map, or substitute for an interface without a physical line."""
 LAN = "TenGigabitEthernet0/9/9"
 """Interface to the senders if the configuration has none with an input policy."""
@@ -33,12 +33,12 @@ WAN_ADDRESS = IPv4Interface("198.18.0.5/30")
 """Addresses of the tried router (RFC 2544, appendix C.2.2: network for benchmarks)."""
 LAN_RATES_BPS = (1_000_000_000, 10_000_000_000, 100_000_000_000)
 """Rates of the line from the senders; the first one above the rate of the tried interface is used."""
-MOST_UNREAD = 3
+MAX_UNREAD_LINES = 3
 """Maximum number of unread lines in the notes."""
 
 
 @dataclass(frozen=True)
-class Edge:
+class TrialEdge:
     """A device with the policy on an interface, ready for traffic."""
 
     device: Device
@@ -95,22 +95,22 @@ class Edge:
 
 def find_edge(
     configuration: Configuration, interface: str | None, rate_bps: int | None, *, two_way: bool = False
-) -> Edge:
+) -> TrialEdge:
     """Return the interface to try: the named one, or the only possible one. Raise UserError if there is none.
 
     With traffic in two directions, the policies of the interface on the other side are included.
     """
     if configuration.device.switch is not None:
         raise UserError("found a configuration of a Catalyst switch, expected a configuration of a router")
-    if (line := _of_catalyst_9000(configuration.device)) is not None:
+    if (line := _catalyst_9000_note(configuration.device)) is not None:
         raise UserError(
             f"found a configuration of a Catalyst 9000 switch (`{line}`), expected a configuration of a router",
             hint="the queues and buffers of its ports are not modelled; `qoslab policy` lists its policies",
         )
-    at = _attachment(configuration, interface)
+    at = _tried_attachment(configuration, interface)
     if at is None:
-        at = _lone(configuration)
-    unread = _unread(configuration)
+        at = _unattached_policy(configuration)
+    unread = _unread_line_notes(configuration)
     if at.refused:
         reason = " ".join(at.refused.split())
         raise UserError(
@@ -129,17 +129,17 @@ def find_edge(
             f"{at.interface}: found no policy-map {missing[0]}, expected its lines in the configuration",
             hint=f"add them, or remove the line that names {missing[0]}",
         )
-    edge = _prepared(configuration, at, rate_bps, two_way=two_way)
-    edge = _with_tunnel(configuration, edge, at)
+    edge = _prepare_edge(configuration, at, rate_bps, two_way=two_way)
+    edge = _add_tunnel_bytes(configuration, edge, at)
     return replace(edge, notes=(*edge.notes, *unread))
 
 
-def _with_tunnel(configuration: Configuration, edge: Edge, at: Attachment) -> Edge:
+def _add_tunnel_bytes(configuration: Configuration, edge: TrialEdge, at: Attachment) -> TrialEdge:
     """Add the bytes of the tunnels whose packets the policy handles."""
     found = encapsulation_of(configuration, at)
     if found is None:
         return edge
-    names = listed([each.name for each in found.tunnels])
+    names = format_list([each.name for each in found.tunnels])
     if found.others:
         note = (
             f"{at.interface} also carries packets outside {names} (ip nat outside): the traffic is simulated outside."
@@ -152,49 +152,49 @@ def _with_tunnel(configuration: Configuration, edge: Edge, at: Attachment) -> Ed
         "with each, the mean of all lengths. Priority policers and the line do not."
     ]
     capabilities = GENERATIONS[configuration.device.generation].capabilities
-    if offset > MOST_ACCOUNTED and IOS_XE not in capabilities:
-        notes.append(f"The simulated release counts at most {MOST_ACCOUNTED} of them.")
-        offset = MOST_ACCOUNTED
+    if offset > MAX_ACCOUNTED_BYTES and IOS_XE not in capabilities:
+        notes.append(f"The simulated release counts at most {MAX_ACCOUNTED_BYTES} of them.")
+        offset = MAX_ACCOUNTED_BYTES
     if found.below:
         hidden = "" if found.hides_fields else " (qos pre-classify)"
         notes.append(f"Classes see the {'outer' if found.hides_fields else 'inner'} headers of the tunnel{hidden}.")
     return replace(edge, notes=(*edge.notes, *notes), tunnel_bytes=offset, outer_headers=found.hides_fields)
 
 
-def _of_catalyst_9000(device: Device) -> str | None:
+def _catalyst_9000_note(device: Device) -> str | None:
     """Return a line about the buffers of a Catalyst 9000's ports, or None."""
     inert = [line for policy in device.policy_maps.values() for each in policy.classes for line in each.inert]
     words = ("queue-buffers ", "qos queue-softmax-multiplier", "qos queue-stats-frame-count")
     return next((line.text for line in (*inert, *device.inert) if line.text.startswith(words)), None)
 
 
-def _unread(configuration: Configuration) -> tuple[str, ...]:
+def _unread_line_notes(configuration: Configuration) -> tuple[str, ...]:
     """Return notes on refused or unread lines of policies and classes."""
     own = [
         each
         for each in configuration.reading.unread
         if each.place and each.place[0].startswith(("policy-map", "class-map"))
     ]
-    notes = [f"line {each.number}: `{each.text}` is not read: simulated without it." for each in own[:MOST_UNREAD]]
-    if len(own) > MOST_UNREAD:
-        notes.append(f"{len(own) - MOST_UNREAD} more lines are not read; `qoslab policy` lists them.")
+    notes = [f"line {each.number}: `{each.text}` is not read: simulated without it." for each in own[:MAX_UNREAD_LINES]]
+    if len(own) > MAX_UNREAD_LINES:
+        notes.append(f"{len(own) - MAX_UNREAD_LINES} more lines are not read; `qoslab policy` lists them.")
     return tuple(notes)
 
 
-def _attachment(configuration: Configuration, wanted: str | None) -> Attachment | None:
+def _tried_attachment(configuration: Configuration, wanted: str | None) -> Attachment | None:
     """Return the attached policy to try; None if none is attached."""
     found = configuration.attachments
     if wanted is not None:
         name = interface_name(wanted) or wanted
         own = [each for each in found if name in (each.interface, each.name)]
         if not own:
-            known = listed([each.name for each in found], 8) or "none"
+            known = format_list([each.name for each in found], 8) or "none"
             raise UserError(f"--interface: found no policy on {name}, expected an interface with one: {known}")
         return min(own, key=lambda each: each.direction != "output")
     for direction in ("output", "input"):
         here = [each for each in found if each.direction == direction]
         if len({each.policy for each in here}) > 1:
-            names = listed([f"{each.name} ({each.policy})" for each in here], 8)
+            names = format_list([f"{each.name} ({each.policy})" for each in here], 8)
             raise UserError(
                 f"found {len(here)} interfaces with an {direction} policy: {names}",
                 hint="choose one with --interface",
@@ -204,39 +204,39 @@ def _attachment(configuration: Configuration, wanted: str | None) -> Attachment 
     return None
 
 
-def _lone(configuration: Configuration) -> Attachment:
+def _unattached_policy(configuration: Configuration) -> Attachment:
     """Return the outermost policy-map of a configuration without a service-policy, on an assumed interface."""
     device = configuration.device
-    outer = outermost(device)
+    outer = outermost_policies(device)
     if not outer:
         raise UserError(
             "found no policy-map that can be simulated, expected one", hint="paste a policy-map with its classes"
         )
     if len(outer) != 1:
         raise UserError(
-            f"found {len(outer)} policy-maps without an interface: {listed(outer, 8)}; expected one",
+            f"found {len(outer)} policy-maps without an interface: {format_list(outer, 8)}; expected one",
             hint="add the lines `interface GigabitEthernet0/0` and `service-policy output NAME`",
         )
     return Attachment("", "output", outer[0], configuration.line_of(outer[0]))
 
 
-def _shaped(policy: PolicyMap) -> bool:
+def _has_rate_shaper(policy: PolicyMap) -> bool:
     """Return whether a policy limits all traffic by a shaper in b/s, so that the line rate matters little."""
     default = policy.find(CLASS_DEFAULT)
     return default is not None and default.shape is not None and default.shape.rate.unit == "bps"
 
 
-def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None, *, two_way: bool) -> Edge:
+def _prepare_edge(configuration: Configuration, at: Attachment, rate_bps: int | None, *, two_way: bool) -> TrialEdge:
     device = configuration.device.copy()
     notes: list[str] = []
     own = device.interfaces.get(at.interface)
     if own is not None and own.vlan is not None and own.parent is not None and at.direction == "output":
-        return _of_subinterface(configuration, device, own, at, rate_bps, two_way=two_way)
+        return _subinterface_edge(configuration, device, own, at, rate_bps, two_way=two_way)
     modelled = at.interface in device.interfaces
     interface, base_kbps = _tried_interface(configuration, device, at, rate_bps, notes)
     speed = configuration.speed_mbps(at.interface.partition(".")[0])
     # `bandwidth` of a tunnel or dialer is no line: below a shaper it would be a second queue.
-    own_line = modelled or rate_bps is not None or _shaped(device.policy_maps[at.policy])
+    own_line = modelled or rate_bps is not None or _has_rate_shaper(device.policy_maps[at.policy])
     line = line_rate(device, interface, rate_bps, speed) if own_line else None
     rate = line[0].bps if line is not None else base_kbps * 1000
     line_bps = max(int(rate), 1)
@@ -245,10 +245,10 @@ def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None
     other, other_bps = _other_interface(configuration, device, interface, at, line_bps, notes, two_way=two_way)
     for each, address in ((interface, WAN_ADDRESS), (other, LAN_ADDRESS)):
         _connect(device, each, address)
-    return _edge(device, at, (interface, line_bps), (other, other_bps), notes, two_way=two_way)
+    return _build_edge(device, at, (interface, line_bps), (other, other_bps), notes, two_way=two_way)
 
 
-def _edge(
+def _build_edge(
     device: Device,
     at: Attachment,
     tried: tuple[Interface, int],
@@ -257,10 +257,10 @@ def _edge(
     subinterface: str | None = None,
     *,
     two_way: bool,
-) -> Edge:
+) -> TrialEdge:
     """Return the edge of two interfaces with their line rates; the traffic passes the policy in its direction."""
     (wan, line_bps), (lan, lan_bps) = (tried, other) if at.direction == "output" else (other, tried)
-    return Edge(
+    return TrialEdge(
         device=device,
         wan=wan.name,
         lan=lan.name,
@@ -268,15 +268,15 @@ def _edge(
         policy=at.policy,
         line_bps=line_bps,
         lan_bps=lan_bps,
-        framing=_framing(wan),
-        lan_framing=_framing(lan),
+        framing=_interface_framing(wan),
+        lan_framing=_interface_framing(lan),
         notes=tuple(notes),
         subinterface=subinterface,
         two_way=two_way,
     )
 
 
-def _of_subinterface(
+def _subinterface_edge(
     configuration: Configuration,
     device: Device,
     own: Interface,
@@ -284,7 +284,7 @@ def _of_subinterface(
     rate_bps: int | None,
     *,
     two_way: bool,
-) -> Edge:
+) -> TrialEdge:
     """Return the edge of an output policy on a subinterface with a VLAN."""
     notes: list[str] = []
     port = device.interfaces[own.parent or own.name]
@@ -301,7 +301,7 @@ def _of_subinterface(
     if own.service_policy_output is None:
         notes.append(f"{port.name}: its shaper {port.service_policy_output} above this policy is not simulated.")
         port.service_policy_output, own.service_policy_output = None, at.policy
-    return _edge(device, at, (port, line_bps), (other, other_bps), notes, own.name, two_way=two_way)
+    return _build_edge(device, at, (port, line_bps), (other, other_bps), notes, own.name, two_way=two_way)
 
 
 def _tried_interface(
@@ -316,7 +316,7 @@ def _tried_interface(
     kbps = base.bps / 1000
     if not base.known:
         policy = device.policy_maps[at.policy]
-        if not _shaped(policy):
+        if not _has_rate_shaper(policy):
             raise UserError(
                 f"policy-map {at.policy}: found no line rate, expected --rate",
                 hint="give a rate such as --rate 20m, or the line `bandwidth`",
@@ -325,10 +325,10 @@ def _tried_interface(
         notes.append(f"Line rate not in the configuration: {bps_text(kbps * 1000)} assumed; set it with --rate.")
     port = None if found is None else device.interfaces[found.parent or found.name]
     if port is None:
-        port = _new_interface(device, ASSUMED)
+        port = _add_interface(device, ASSUMED_INTERFACE)
         place = f"on {at.interface}" if at.interface else "attached to no interface"
         line_bps: float = kbps * 1000 if rate_bps is None else rate_bps
-        if rate_bps is None and _shaped(device.policy_maps[at.policy]):
+        if rate_bps is None and _has_rate_shaper(device.policy_maps[at.policy]):
             line = line_rate(device, port, None, configuration.speed_mbps(port.name))
             line_bps = line_bps if line is None else line[0].bps
         notes.append(f"policy-map {at.policy} {place}: simulated on an Ethernet line of {bps_text(line_bps)}.")
@@ -342,7 +342,7 @@ def _tried_interface(
     return port, kbps
 
 
-def _new_interface(device: Device, name: str) -> Interface:
+def _add_interface(device: Device, name: str) -> Interface:
     """Add an interface to a device."""
     device.hardware = replace(device.hardware, interfaces=tuple(dict.fromkeys((*device.hardware.interfaces, name))))
     return device.interfaces.setdefault(name, Interface(name))
@@ -382,7 +382,7 @@ def _other_interface(
     if matched is not None and matched.kind.endswith(("Ethernet", "GigE")):
         notes.append(f"{matched.name}: input interface of the traffic, because a class-map matches it.")
         return matched, rate
-    if two_way and (names := _policed(configuration, device, tried.name)):
+    if two_way and (names := _interfaces_with_policy(configuration, device, tried.name)):
         found = device.interfaces[max(names, key=names.count)]
         notes.append(f"{found.name}: interface on the other side, because it has a policy.")
         line = line_rate(device, found, None, configuration.speed_mbps(found.name))
@@ -397,10 +397,10 @@ def _other_interface(
         if marking and marking[0].kind.endswith(("Ethernet", "GigE")):
             notes.append(f"{marking[0].name}: input interface of the traffic, because it has an input policy.")
             return marking[0], rate
-    return _new_interface(device, LAN), rate
+    return _add_interface(device, LAN), rate
 
 
-def _policed(configuration: Configuration, device: Device, tried: str) -> list[str]:
+def _interfaces_with_policy(configuration: Configuration, device: Device, tried: str) -> list[str]:
     """Return the other Ethernet interfaces with attached policies, once for each policy."""
     names = [each.interface for each in configuration.attachments if not each.refused and each.interface != tried]
     ports = (device.interfaces[name] for name in names if name in device.interfaces)
@@ -414,12 +414,12 @@ def _matched_interface(device: Device, tried: str) -> Interface | None:
     return next((each for each in found if each.parent is None), None)
 
 
-def without_other_inputs(device: Device, wired: Sequence[str]) -> Device:
+def drop_other_inputs(device: Device, wired: Sequence[str]) -> Device:
     """Return the device without `match input-interface` for interfaces that are not part of the trial."""
     made = device.copy()
     for name, class_map in device.class_maps.items():
         criteria = tuple(
-            replace(each, type="unseen", name=NOTHING)
+            replace(each, type="unseen", name=NO_PACKET_CRITERION)
             if each.type == "input_interface" and each.name not in wired
             else each
             for each in class_map.criteria
@@ -428,25 +428,25 @@ def without_other_inputs(device: Device, wired: Sequence[str]) -> Device:
     return made
 
 
-def with_tunnel(device: Device, edge: Edge) -> Device:
+def with_tunnel(device: Device, edge: TrialEdge) -> Device:
     """Return the device with a tried policy that counts the bytes of a tunnel, and sees its headers."""
     if not edge.tunnel_bytes and not edge.outer_headers:
         return device
     interface = device.interfaces[edge.tried]
     name = interface.service_policy_output if edge.direction == "output" else interface.service_policy_input
-    made = with_offset(device, name or edge.policy, edge.tunnel_bytes)
+    made = with_account_offset(device, name or edge.policy, edge.tunnel_bytes)
     policies = list(descendants(made, made.policy_maps[name or edge.policy]))
     if edge.outer_headers:
         for each in dict.fromkeys(each.name for policy in policies for each in policy.classes):
             if each in made.class_maps:
-                criteria = tuple(map(_of_outer_header, made.class_maps[each].criteria))
+                criteria = tuple(map(_outer_header_criterion, made.class_maps[each].criteria))
                 made.class_maps[each] = replace(made.class_maps[each], criteria=criteria)
     return made
 
 
-def _of_outer_header(criterion: Criterion) -> Criterion:
+def _outer_header_criterion(criterion: Criterion) -> Criterion:
     """Return a criterion that matches no packet if encapsulation hides its field."""
-    return replace(criterion, type="unseen", name=NOTHING) if criterion.type in OUTER_FIELDS else criterion
+    return replace(criterion, type="unseen", name=NO_PACKET_CRITERION) if criterion.type in OUTER_FIELDS else criterion
 
 
 def _connect(device: Device, interface: Interface, address: IPv4Interface) -> None:
@@ -461,7 +461,7 @@ def _connect(device: Device, interface: Interface, address: IPv4Interface) -> No
     interface.shutdown = False
 
 
-def _framing(interface: Interface) -> Framing:
+def _interface_framing(interface: Interface) -> Framing:
     if interface.atm:
         raise UserError(
             f"{interface.name}: found an ATM interface, expected an Ethernet or serial one",

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from qoslab.model.traffic_kinds import IP_AND_UDP
-from qoslab.model.voice import VoiceScore, score
-from qoslab.trial.demand import Demand, Way
-from qoslab.trial.edge import Edge
+from qoslab.model.voice import VoiceScore, best_voice_score
+from qoslab.trial.demand import PolicyDirection, TrafficDemand
+from qoslab.trial.edge import TrialEdge
 from qoslab.trial.scenario import ROUTER
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class KindResult:
     summary: str
     count: int
     dscp: int
-    way: Way
+    way: PolicyDirection
     """Direction at the tried interface; "" if all traffic has the direction of the tried policy."""
     reverse: bool
     """True if it goes against the direction of the tried policy."""
@@ -97,7 +97,7 @@ class PolicyResult:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """Results of one variant."""
 
     label: str
@@ -112,8 +112,8 @@ class Outcome:
     events: int
 
 
-def paths_of(
-    report: program_formats.SimulationReport, edge: Edge, demands: Sequence[Demand]
+def traffic_class_paths(
+    report: program_formats.SimulationReport, edge: TrialEdge, demands: Sequence[TrafficDemand]
 ) -> list[tuple[Path, Path]]:
     """Return the classes of the output and the input policy that each kind of traffic passed when sent alone."""
     samples = report["routers"][ROUTER]["samples"]
@@ -121,14 +121,14 @@ def paths_of(
     for number, demand in enumerate(demands):
         before, after = samples[2 * number + 1], samples[2 * number + 2]
         entered, left = (edge.wan, edge.lan) if demand.reverse(edge.direction) else (edge.lan, edge.wan)
-        output = _grown(*(_policy(each, edge, left, "output") for each in (before, after)))
-        input_ = _grown(*(_policy(each, edge, entered, "input") for each in (before, after)))
+        output = _increased_class(*(_policy_counters(each, edge, left, "output") for each in (before, after)))
+        input_ = _increased_class(*(_policy_counters(each, edge, entered, "input") for each in (before, after)))
         found.append((output, input_))
     return found
 
 
-def _policy(
-    sample: program_formats.Counters, edge: Edge, name: str, direction: Literal["input", "output"]
+def _policy_counters(
+    sample: program_formats.Counters, edge: TrialEdge, name: str, direction: Literal["input", "output"]
 ) -> program_formats.PolicyCounters | None:
     """Return the counters of the policy of an interface, or of the tried subinterface of the WAN interface."""
     port = sample["interfaces"][name]
@@ -138,49 +138,51 @@ def _policy(
     return port["policy_output"] if direction == "output" else port["policy_input"]
 
 
-def _grown(before: program_formats.PolicyCounters | None, after: program_formats.PolicyCounters | None) -> Path:
+def _increased_class(
+    before: program_formats.PolicyCounters | None, after: program_formats.PolicyCounters | None
+) -> Path:
     """Return the path of the innermost class whose packet counter increased."""
     if before is None or after is None:
         return ()
     for one, other in zip(before["classes"], after["classes"], strict=True):
         if other["packets"] > one["packets"]:
-            return (other["name"], *_grown(one["child"], other["child"]))
+            return (other["name"], *_increased_class(one["child"], other["child"]))
     return ()
 
 
-def outcome(
+def trial_outcome(
     label: str,
     report: program_formats.SimulationReport,
-    edge: Edge,
-    demands: Sequence[Demand],
+    edge: TrialEdge,
+    demands: Sequence[TrafficDemand],
     paths: Sequence[tuple[Path, Path]],
     seconds: float,
-) -> Outcome:
+) -> TrialOutcome:
     """Return the values of a variant."""
     kinds = tuple(
-        _kind(demand, edge, path, report["flows"][demand.name], seconds)
+        _kind_result(demand, edge, path, report["flows"][demand.name], seconds)
         for demand, path in zip(demands, paths, strict=True)
     )
     samples = report["routers"][ROUTER]["samples"]
     end = next(each for each in samples if each["time_ns"] - samples[0]["time_ns"] >= round(seconds * 1e9))
     results = {}
-    for interface, direction, reverse in policies_of(edge):
+    for interface, direction, reverse in passed_policies(edge):
         met: dict[Path, list[KindResult]] = {}
         for each in kinds:
             if each.reverse == reverse:
                 met.setdefault(each.path if direction == "output" else each.input_path, []).append(each)
-        counters = _policy(end, edge, interface, direction)
-        classes = () if counters is None else tuple(_classes(counters, (), met, seconds))
+        counters = _policy_counters(end, edge, interface, direction)
+        classes = () if counters is None else tuple(_class_results(counters, (), met, seconds))
         name = "" if counters is None else counters["policy"]
         results[interface, direction] = PolicyResult(interface, direction, name, reverse, classes)
     tried = results.pop((edge.wan, "output") if edge.direction == "output" else (edge.lan, "input"))
     others = tuple(each for each in results.values() if each.classes)
     port = end["interfaces"][edge.wan]
     sent_bps, received_bps = (port[way]["bytes"] * 8 / seconds for way in ("output", "input"))
-    return Outcome(label, kinds, tried.classes, others, sent_bps, received_bps, report["events"])
+    return TrialOutcome(label, kinds, tried.classes, others, sent_bps, received_bps, report["events"])
 
 
-def policies_of(edge: Edge) -> Iterator[tuple[str, Literal["input", "output"], bool]]:
+def passed_policies(edge: TrialEdge) -> Iterator[tuple[str, Literal["input", "output"], bool]]:
     """Yield interface and direction of the policies that traffic can pass, and whether it is the reverse traffic.
 
     If an input policy is tried in one direction, the path ends at it: it is simulated without queues after it.
@@ -193,8 +195,8 @@ def policies_of(edge: Edge) -> Iterator[tuple[str, Literal["input", "output"], b
         yield edge.lan, "output", True
 
 
-def _kind(
-    demand: Demand, edge: Edge, paths: tuple[Path, Path], flow: program_formats.FlowReport, seconds: float
+def _kind_result(
+    demand: TrafficDemand, edge: TrialEdge, paths: tuple[Path, Path], flow: program_formats.FlowReport, seconds: float
 ) -> KindResult:
     streams, kind = flow["streams"], demand.kind
     datagrams = sum(each["datagrams"] or 0 for each in streams)
@@ -218,27 +220,27 @@ def _kind(
         received_bps=received * 8 / seconds,
         loss=lost / datagrams if udp and datagrams else None,
         retransmits=None if udp else sum(each["retransmits"] or 0 for each in streams),
-        delay=_delays(flow["delay"]),
+        delay=_delay_summary(flow["delay"]),
         jitter_ms=max(jitters, default=None),
-        voice=None if kind.codec is None else score(kind.codec, histogram, datagrams),
+        voice=None if kind.codec is None else best_voice_score(kind.codec, histogram, datagrams),
         voice_assumed=kind.codec is not None and kind.codec.assumed,
-        pages=_delays(flow["writes"]) if kind.sizes else None,
+        pages=_delay_summary(flow["writes"]) if kind.sizes else None,
         histogram=histogram,
     )
 
 
-def _delays(report: program_formats.DelayReport | None) -> Delays | None:
+def _delay_summary(report: program_formats.DelayReport | None) -> Delays | None:
     if report is None:
         return None
     return Delays(report["p50_ns"] / 1e6, report["p99_ns"] / 1e6, report["max_ns"] / 1e6)
 
 
-def _classes(
+def _class_results(
     policy: program_formats.PolicyCounters, above: Path, kinds: Mapping[Path, Sequence[KindResult]], seconds: float
 ) -> Iterator[ClassResult]:
     for each in policy["classes"]:
         path = (*above, each["name"])
-        inner = () if each["child"] is None else tuple(_classes(each["child"], path, kinds, seconds))
+        inner = () if each["child"] is None else tuple(_class_results(each["child"], path, kinds, seconds))
         counts = cast("dict[str, program_formats.Count]", each["drops"])
         drops = {reason: count["packets"] for reason, count in counts.items() if count["packets"]}
         dropped_bytes = sum(count["bytes"] for count in counts.values())
@@ -253,12 +255,12 @@ def _classes(
             each["packets"],
             dropped,
             drops,
-            merged([one for found, ones in kinds.items() if found[: len(path)] == path for one in ones]),
+            merge_delays([one for found, ones in kinds.items() if found[: len(path)] == path for one in ones]),
         )
         yield from inner
 
 
-def merged(kinds: Sequence[KindResult]) -> Delays | None:
+def merge_delays(kinds: Sequence[KindResult]) -> Delays | None:
     """Return the combined delays of several kinds of traffic."""
     counts: dict[int, int] = {}
     for each in kinds:
@@ -268,10 +270,10 @@ def merged(kinds: Sequence[KindResult]) -> Delays | None:
         return None
     ordered = sorted(counts.items())
     total = sum(counts.values())
-    return Delays(_quantile(ordered, 0.5 * total), _quantile(ordered, 0.99 * total), ordered[-1][0] / 1e6)
+    return Delays(_sorted_quantile(ordered, 0.5 * total), _sorted_quantile(ordered, 0.99 * total), ordered[-1][0] / 1e6)
 
 
-def _quantile(ordered: Sequence[tuple[int, int]], rank: float) -> float:
+def _sorted_quantile(ordered: Sequence[tuple[int, int]], rank: float) -> float:
     below = 0
     for delay, packets in ordered:
         below += packets

@@ -13,8 +13,8 @@ from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
-from qoslab.trial.demand import Demand
-from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge, with_tunnel, without_other_inputs
+from qoslab.trial.demand import TrafficDemand
+from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, TrialEdge, drop_other_inputs, with_tunnel
 from qoslab.trial.hosts import add_hosts, host_name
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ ROUTER, FAR_ROUTER, SENDER, RECEIVER = "router", "far-router", "sender", "receiv
 FAR_ADDRESS = IPv4Interface("198.18.0.9/30")
 """Address of the second router towards the receiver."""
 FAR_PORT, FAR_LAN = "TenGigabitEthernet0/0", "TenGigabitEthernet0/1"
-BEHIND_LAN, BEHIND_WAN = IPv4Interface("198.18.0.13/30"), IPv4Interface("198.18.0.17/30")
+LAN_SIDE_ADDRESS, WAN_SIDE_ADDRESS = IPv4Interface("198.18.0.13/30"), IPv4Interface("198.18.0.17/30")
 """Addresses of the routers in front of hosts with additional addresses."""
 FAR_BPS = 100_000_000_000
 SECOND_NS = 10**9
 SEED = 1
-CUT_OFF_NS = SECOND_NS
+CONNECTION_GRACE_NS = SECOND_NS
 """Time after the end of the traffic at which an unfinished connection is closed."""
 SLOT_NS = 2 * SECOND_NS
 """Duration of each kind of traffic in the lookup of its class."""
@@ -38,25 +38,25 @@ LOOK_UP_BYTES = 100
 
 
 def traffic_scenario(
-    edge: Edge, device: Device, demands: Sequence[Demand], *, seconds: float, rtt_s: float
+    edge: TrialEdge, device: Device, demands: Sequence[TrafficDemand], *, seconds: float, rtt_s: float
 ) -> program_formats.Scenario:
     """Return the scenario in which all sources send for `seconds`."""
     duration_ns = round(seconds * SECOND_NS)
-    made = _network(edge, device, rtt_s, demands)
-    made["flows"] = [_flow(each, _hosts(each, edge), duration_ns) for each in demands]
+    made = _scenario_network(edge, device, rtt_s, demands)
+    made["flows"] = [_flow_entry(each, _trial_hosts(each, edge), duration_ns) for each in demands]
     made["sample_ns"] = max(duration_ns, SECOND_NS)
     made["sample_at_ns"] = [duration_ns]
     return made
 
 
-def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> program_formats.Scenario:
+def look_up_scenario(edge: TrialEdge, device: Device, demands: Sequence[TrafficDemand]) -> program_formats.Scenario:
     """Return the scenario in which each kind of traffic sends alone, so that the counters of its slot show its class.
 
     Sample 2 n is before the slot of demand n, sample 2 n + 1 after it, following the first sample.
     """
-    made = _network(edge, device, 0.001, demands)
+    made = _scenario_network(edge, device, 0.001, demands)
     made["host_jitter_ns"] = made["start_jitter_ns"] = 0
-    made["flows"] = [_look_up_flow(number, each, _hosts(each, edge)) for number, each in enumerate(demands)]
+    made["flows"] = [_look_up_flow(number, each, _trial_hosts(each, edge)) for number, each in enumerate(demands)]
     made["sample_ns"] = 10**6 * SECOND_NS
     made["sample_at_ns"] = [
         at for number in range(len(demands)) for at in (number * SLOT_NS + 1, (number + 1) * SLOT_NS - 1)
@@ -64,11 +64,13 @@ def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> p
     return made
 
 
-def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]) -> program_formats.Scenario:
+def _scenario_network(
+    edge: TrialEdge, device: Device, rtt_s: float, demands: Sequence[TrafficDemand]
+) -> program_formats.Scenario:
     sender, peer = LAN_ADDRESS.network[2], IPv4Interface((WAN_ADDRESS.network[2], WAN_ADDRESS.network.prefixlen))
     router: program_formats.NodeConfig = {
         "kind": "router",
-        "configuration": _engine(with_tunnel(device, edge), (edge.wan, edge.lan)),
+        "configuration": _data_plane_config(with_tunnel(device, edge), (edge.wan, edge.lan)),
     }
     lan: program_formats.Link = {
         "name": "lan",
@@ -92,7 +94,7 @@ def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]
     made: program_formats.Scenario = {
         "format": FORMAT,
         "seed": SEED,
-        "nodes": {SENDER: _host(LAN_ADDRESS), RECEIVER: _host(WAN_ADDRESS), ROUTER: router},
+        "nodes": {SENDER: _host_entry(LAN_ADDRESS), RECEIVER: _host_entry(WAN_ADDRESS), ROUTER: router},
         "links": [lan, wan],
         "flows": [],
     }
@@ -103,27 +105,27 @@ def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]
     if shared := set(sources) & set(destinations):
         raise UserError(f"--traffic: found address {min(shared)} on both sides of the router, expected one side")
     if sources:
-        add_hosts(made, lan, SENDER, BEHIND_LAN, sources, [(ROUTER, str(sender))])
+        add_hosts(made, lan, SENDER, LAN_SIDE_ADDRESS, sources, [(ROUTER, str(sender))])
     if destinations:
         chain = [(ROUTER, str(peer.ip))]
         if edge.far_router:
             chain.append((FAR_ROUTER, str(FAR_ADDRESS.network[2])))
-        add_hosts(made, made["links"][2] if edge.far_router else wan, RECEIVER, BEHIND_WAN, destinations, chain)
+        add_hosts(made, made["links"][2] if edge.far_router else wan, RECEIVER, WAN_SIDE_ADDRESS, destinations, chain)
     return made
 
 
-def _host(gateway: IPv4Interface) -> program_formats.NodeConfig:
+def _host_entry(gateway: IPv4Interface) -> program_formats.NodeConfig:
     return {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": str(gateway.ip)}]}
 
 
-def _engine(device: Device, wired: Sequence[str]) -> program_formats.RouterConfig:
+def _data_plane_config(device: Device, wired: Sequence[str]) -> program_formats.RouterConfig:
     """Return the configuration of a router's data plane, with the interfaces that have a link."""
-    engine = engine_config(compile_device(without_other_inputs(device, wired)))
+    engine = engine_config(compile_device(drop_other_inputs(device, wired)))
     engine["interfaces"] = {name: port for name, port in engine["interfaces"].items() if name in wired}
     return engine
 
 
-def _add_far_router(made: program_formats.Scenario, edge: Edge, device: Device, peer: IPv4Interface) -> None:
+def _add_far_router(made: program_formats.Scenario, edge: TrialEdge, device: Device, peer: IPv4Interface) -> None:
     """Add a router without policies between the tried line and the receiver."""
     wan = made["links"][1]
     near, far = wan["ends"][0], wan["ends"][1]
@@ -152,14 +154,14 @@ def _add_far_router(made: program_formats.Scenario, edge: Edge, device: Device, 
     lines += [f"interface {FAR_LAN}", f"ip address {FAR_ADDRESS.ip} {FAR_ADDRESS.netmask}", "no shutdown"]
     hardware = Hardware("", (port, FAR_LAN), generation=device.generation, version=device.hardware.version)
     far["node"], far["interface"] = FAR_ROUTER, port
-    engine = _engine(parse_config("\n".join(lines), hardware), (port, FAR_LAN))
+    engine = _data_plane_config(parse_config("\n".join(lines), hardware), (port, FAR_LAN))
     made["nodes"][FAR_ROUTER] = {
         "kind": "router",
         "configuration": engine,
         "routes": [{"prefix": "0.0.0.0/0", "via": str(WAN_ADDRESS.ip)}],
     }
     made["nodes"][ROUTER]["routes"] = [{"prefix": str(FAR_ADDRESS.network), "via": str(peer.ip)}]
-    made["nodes"][RECEIVER] = _host(FAR_ADDRESS)
+    made["nodes"][RECEIVER] = _host_entry(FAR_ADDRESS)
     made["links"].append(
         {
             "name": "far",
@@ -177,13 +179,13 @@ def _add_far_router(made: program_formats.Scenario, edge: Edge, device: Device, 
     )
 
 
-def _hosts(demand: Demand, edge: Edge) -> tuple[str, str]:
+def _trial_hosts(demand: TrafficDemand, edge: TrialEdge) -> tuple[str, str]:
     """Return the sending and the receiving host."""
     near, far = (RECEIVER, SENDER) if demand.reverse(edge.direction) else (SENDER, RECEIVER)
     return host_name(near, demand.source), host_name(far, demand.destination)
 
 
-def _flow(demand: Demand, hosts: tuple[str, str], duration_ns: int) -> program_formats.Flow:
+def _flow_entry(demand: TrafficDemand, hosts: tuple[str, str], duration_ns: int) -> program_formats.Flow:
     kind = demand.kind
     flow: program_formats.Flow = {
         "name": demand.name,
@@ -193,7 +195,7 @@ def _flow(demand: Demand, hosts: tuple[str, str], duration_ns: int) -> program_f
         "port": demand.port,
         "streams": demand.count,
         "duration_ns": duration_ns,
-        "cut_off_ns": CUT_OFF_NS,
+        "cut_off_ns": CONNECTION_GRACE_NS,
         "dscp": demand.dscp,
     }
     if not kind.sizes:
@@ -211,7 +213,7 @@ def _flow(demand: Demand, hosts: tuple[str, str], duration_ns: int) -> program_f
     return flow
 
 
-def _look_up_flow(number: int, demand: Demand, hosts: tuple[str, str]) -> program_formats.Flow:
+def _look_up_flow(number: int, demand: TrafficDemand, hosts: tuple[str, str]) -> program_formats.Flow:
     flow: program_formats.Flow = {
         "name": demand.name,
         "protocol": demand.kind.protocol,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from qoslab.errors import MachineError, UserError
-from qoslab.system.programs import SIMULATOR, how_ended, own_program
+from qoslab.system.programs import SIMULATOR, describe_exit, find_own_program
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -31,7 +31,7 @@ def call_simulator(
     """Run the simulator on a scenario, with captures in a folder, and return its result. Raise UserError."""
     try:
         return subprocess.run(
-            [str(own_program(SIMULATOR)), *arguments],
+            [str(find_own_program(SIMULATOR)), *arguments],
             cwd=folder,
             input=json.dumps(scenario),
             capture_output=True,
@@ -52,5 +52,5 @@ def _run(scenario: program_formats.Scenario) -> program_formats.SimulationReport
         # The data plane refused the configuration; the message has the path of the error.
         raise UserError(f"not simulated: {done.stderr.strip().removeprefix(f'{SIMULATOR}: ')}")
     if done.returncode:
-        raise MachineError(f"{SIMULATOR} {how_ended(done.returncode)}: {done.stderr.strip()}")
+        raise MachineError(f"{SIMULATOR} {describe_exit(done.returncode)}: {done.stderr.strip()}")
     return cast("program_formats.SimulationReport", json.loads(done.stdout))

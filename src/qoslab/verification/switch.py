@@ -10,9 +10,9 @@ from dataclasses import fields
 from typing import Any
 
 from qoslab.genie import mls_qos
-from qoslab.ios.model.catalyst import DEFAULT_MUTATION, DEFAULT_PORT, DEFAULT_QOS, Place, SwitchPort, SwitchQos
+from qoslab.ios.model.catalyst import DEFAULT_MUTATION, DEFAULT_PORT, DEFAULT_QOS, QueuePlace, SwitchPort, SwitchQos
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.parse import apply
+from qoslab.ios.parse import apply_config
 from qoslab.platforms import MODELS
 
 PARSERS: dict[str, Callable[[str], mls_qos.Values]] = {
@@ -26,17 +26,17 @@ PARSERS: dict[str, Callable[[str], mls_qos.Values]] = {
 """Parsers by show command."""
 
 
-def differences(text: str, answers: Mapping[str, str], model: str) -> list[str]:
+def switch_differences(text: str, answers: Mapping[str, str], model: str) -> list[str]:
     """Return a sentence for each setting of the configuration `text` with a different value in the output.
 
     `answers` are the outputs by command in `PARSERS`; settings of other commands are not compared.
     """
     device = Device(MODELS[model].hardware())
-    apply(device, text, source="intended configuration")
+    apply_config(device, text, source="intended configuration")
     shown = {command: PARSERS[command](answer) for command, answer in answers.items()}
     return [
         f"{where}: found {'nothing' if found is None else found}, expected {wanted}"
-        for where, found, wanted in _figures(device, shown)
+        for where, found, wanted in _value_differences(device, shown)
         if found != wanted
     ]
 
@@ -45,7 +45,7 @@ Figure = tuple[str, Any, Any]
 """Place, found value, expected value."""
 
 
-def _figures(device: Device, shown: Mapping[str, Mapping[str, Any]]) -> Iterator[Figure]:
+def _value_differences(device: Device, shown: Mapping[str, Mapping[str, Any]]) -> Iterator[Figure]:
     qos = device.switch
     assert qos is not None  # The model is a switch.
     if (whole := shown.get("show mls qos")) is not None:
@@ -56,10 +56,10 @@ def _figures(device: Device, shown: Mapping[str, Mapping[str, Any]]) -> Iterator
     if (sets := shown.get("show mls qos queue-set")) is not None:
         yield from _queue_sets(qos, sets.get("queue_set", {}))
     if (queues := shown.get("show mls qos input-queue")) is not None:
-        yield from _input_queues(qos, queues.get("queue", {}))
+        yield from _input_queue_differences(qos, queues.get("queue", {}))
     if (maps := shown.get("show mls qos maps")) is not None:
-        yield from _maps(qos, maps.get("map", {}))
-    for screen, figures in (("interface", _port), ("interface queueing", _queueing)):
+        yield from _map_differences(qos, maps.get("map", {}))
+    for screen, figures in (("interface", _port_differences), ("interface queueing", _queueing_differences)):
         found = shown.get(f"show mls qos {screen}")
         if found is None:
             continue
@@ -74,7 +74,7 @@ def _set(port: SwitchPort, *names: str) -> bool:
     return any(getattr(port, name) != getattr(DEFAULT_PORT, name) for name in names)
 
 
-def _port(interface: Interface, port: SwitchPort, shown: Mapping[str, Any]) -> Iterator[Figure]:
+def _port_differences(interface: Interface, port: SwitchPort, shown: Mapping[str, Any]) -> Iterator[Figure]:
     if _set(port, "trust", "trust_device"):
         yield "trust mode", shown.get("trust_mode"), "not trusted" if port.trust is None else f"trust {port.trust}"
         yield "trust device", shown.get("trust_device"), "cisco-phone" if port.trust_device else "none"
@@ -90,7 +90,7 @@ def _port(interface: Interface, port: SwitchPort, shown: Mapping[str, Any]) -> I
         yield "policy-map", shown.get("policy_map"), interface.service_policy_input
 
 
-def _queueing(interface: Interface, port: SwitchPort, shown: Mapping[str, Any]) -> Iterator[Figure]:
+def _queueing_differences(interface: Interface, port: SwitchPort, shown: Mapping[str, Any]) -> Iterator[Figure]:
     for name, key, wanted in (
         ("shape", "shape", list(port.shape)),
         ("share", "share", list(port.share)),
@@ -116,7 +116,7 @@ def _queue_sets(qos: SwitchQos, shown: Mapping[int, Any]) -> Iterator[Figure]:
                     yield f"{where} {key}", has.get(key), getattr(thresholds, field.name)
 
 
-def _input_queues(qos: SwitchQos, shown: Mapping[int, Any]) -> Iterator[Figure]:
+def _input_queue_differences(qos: SwitchQos, shown: Mapping[int, Any]) -> Iterator[Figure]:
     own, usual = qos.input, DEFAULT_QOS.input
     for index in range(len(own.buffers)):
         has, where = shown.get(index + 1, {}), f"input queue {index + 1}"
@@ -130,16 +130,16 @@ def _input_queues(qos: SwitchQos, shown: Mapping[int, Any]) -> Iterator[Figure]:
             yield f"{where} priority", has.get("priority"), own.priority_bandwidth
 
 
-def _maps(qos: SwitchQos, shown: Mapping[str, Any]) -> Iterator[Figure]:
+def _map_differences(qos: SwitchQos, shown: Mapping[str, Any]) -> Iterator[Figure]:
     for name, own, usual in (
         ("cos-dscp", qos.cos_dscp, DEFAULT_QOS.cos_dscp),
         ("ip-prec-dscp", qos.ip_prec_dscp, DEFAULT_QOS.ip_prec_dscp),
         ("dscp-cos", qos.dscp_cos, DEFAULT_QOS.dscp_cos),
         ("policed-dscp", qos.policed_dscp, DEFAULT_QOS.policed_dscp),
-        ("cos-output-q", _places(qos.cos_output), _places(DEFAULT_QOS.cos_output)),
-        ("dscp-output-q", _places(qos.dscp_output), _places(DEFAULT_QOS.dscp_output)),
-        ("cos-input-q", _places(qos.cos_input), _places(DEFAULT_QOS.cos_input)),
-        ("dscp-input-q", _places(qos.dscp_input), _places(DEFAULT_QOS.dscp_input)),
+        ("cos-output-q", _format_places(qos.cos_output), _format_places(DEFAULT_QOS.cos_output)),
+        ("dscp-output-q", _format_places(qos.dscp_output), _format_places(DEFAULT_QOS.dscp_output)),
+        ("cos-input-q", _format_places(qos.cos_input), _format_places(DEFAULT_QOS.cos_input)),
+        ("dscp-input-q", _format_places(qos.dscp_input), _format_places(DEFAULT_QOS.dscp_input)),
     ):
         has = shown.get(name, {})
         for code, (value, default) in enumerate(zip(own, usual, strict=True)):
@@ -152,5 +152,5 @@ def _maps(qos: SwitchQos, shown: Mapping[str, Any]) -> Iterator[Figure]:
                 yield f"map dscp-mutation {name}, {code}", has.get(code), value
 
 
-def _places(places: tuple[Place, ...]) -> list[dict[str, int]]:
+def _format_places(places: tuple[QueuePlace, ...]) -> list[dict[str, int]]:
     return [{"queue": queue, "threshold": threshold} for queue, threshold in places]

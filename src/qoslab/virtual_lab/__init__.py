@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from qoslab.system.extras import need
+from qoslab.system.extras import require_extra
 
 if TYPE_CHECKING:
     from qoslab.virtual_lab.lab import DaemonFailure, Lab, LabNode, Ssh
@@ -21,7 +21,7 @@ __all__ = ["DaemonFailure", "Lab", "LabError", "LabNode", "LabProcess", "Ssh"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    need("lab")
+    require_extra("lab")
     from qoslab.virtual_lab import lab
 
     return getattr(lab, name)

@@ -8,23 +8,23 @@ from datetime import UTC, datetime
 from functools import partial
 
 from qoslab.ios.model.applets import Applet
-from qoslab.virtual_lab.countdown import Countdown
+from qoslab.virtual_lab.countdown import ScheduledCall
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _WaitingApplet:
     applet: Applet
     since: datetime
-    countdown: Countdown
+    countdown: ScheduledCall
 
 
-class Applets:
+class AppletTimers:
     """Applets of a running configuration. The countdown of a new or changed applet starts at once."""
 
     def __init__(self, carry_out: Callable[[Sequence[str]], Awaitable[None]]) -> None:
         """`carry_out` enters commands."""
         self._carry_out = carry_out
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _WaitingApplet] = {}
 
     @property
     def registered(self) -> dict[str, datetime]:
@@ -37,6 +37,6 @@ class Applets:
             self._waiting.pop(name).countdown.stop()
         for name, applet in present.items():
             if name not in self._waiting:
-                countdown = Countdown(partial(self._carry_out, applet.commands))
+                countdown = ScheduledCall(partial(self._carry_out, applet.commands))
                 countdown.start(applet.seconds)
-                self._waiting[name] = _Waiting(applet, datetime.now(UTC), countdown)
+                self._waiting[name] = _WaitingApplet(applet, datetime.now(UTC), countdown)

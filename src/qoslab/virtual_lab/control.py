@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from qoslab.capture import Counts
+from qoslab.capture import CaptureCounts
 from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError
 
 if TYPE_CHECKING:
@@ -154,10 +154,10 @@ class ControlClient:
             "capture", interface=interface, file=str(file), snaplen=snaplen, filter=filter, comment=comment
         )
 
-    async def end_capture(self, file: Path) -> Counts:
+    async def end_capture(self, file: Path) -> CaptureCounts:
         """End the capture into this file, which is then complete."""
         reply = await self.request("end_capture", file=str(file))
-        return Counts(received=reply["received"], dropped=reply["dropped"])
+        return CaptureCounts(received=reply["received"], dropped=reply["dropped"])
 
     async def health(self) -> program_formats.Health:
         """Return lateness and lost input."""

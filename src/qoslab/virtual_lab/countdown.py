@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 
-class Countdown:
+class ScheduledCall:
     """One delayed action, executed at most once for each `start`."""
 
     def __init__(self, happen: Callable[[], Awaitable[None]]) -> None:

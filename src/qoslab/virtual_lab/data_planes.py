@@ -15,9 +15,9 @@ FOLDER = "qos-router"
 """Folder of the data plane under the runtime folder of the lab."""
 CONTROL = "control.sock"
 """Control socket of a router, in the router's folder."""
-ENDED = "control.ended"
+FINAL_STATE_FILE = "control.ended"
 """File with the final state of a router, if its process continues for others (docs/internals/control-protocol.md)."""
-NAMED = 4
+MAX_NAMED_ROUTERS = 4
 """Greatest number of routers whose names are all in the process name."""
 
 
@@ -45,4 +45,4 @@ def lab_config(wiring: Wiring, handles: Mapping[str, int], runtime: Path) -> pro
 
 def process_name(names: Sequence[str]) -> str:
     """Return the process name for these routers: all names, or the first and the number of others if there are many."""
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > NAMED else ", ".join(names)
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > MAX_NAMED_ROUTERS else ", ".join(names)

@@ -14,10 +14,10 @@ from typing import Any
 
 from qoslab.errors import ExperimentError, UserError
 from qoslab.model.inventory import EMULATED_BY, LINE
-from qoslab.platforms import hosts_of, is_switch, routers_of, with_command_line, with_tc_commands
+from qoslab.platforms import command_line_nodes, hosts_of, is_switch, routers_of, tc_command_nodes
 from qoslab.platforms.base import PROGRAMS, TC_COMMANDS
-from qoslab.system.openssh import with_host_keys
-from qoslab.system.programs import python_module
+from qoslab.system.openssh import host_key_options
+from qoslab.system.programs import python_module_command
 from qoslab.system.waiting import wait_until
 from qoslab.tc.daemon import CONFIG_FORMAT
 from qoslab.virtual_lab.lab import HOSTD, RUNTIME, Lab
@@ -34,9 +34,9 @@ HEAD = """\
 """
 
 
-def refuse_what_has_no_ssh(lab: Lab) -> None:
+def refuse_nodes_without_ssh(lab: Lab) -> None:
     """Raise `ExperimentError` if a node cannot be reached by SSH alone."""
-    with_ssh = (*with_command_line(lab.topology), *with_tc_commands(lab.topology))
+    with_ssh = (*command_line_nodes(lab.topology), *tc_command_nodes(lab.topology))
     engines = [name for name in routers_of(lab.topology) if name not in with_ssh]
     if engines:
         raise ExperimentError(
@@ -50,7 +50,7 @@ def refuse_what_has_no_ssh(lab: Lab) -> None:
         )
 
 
-def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
+def expose_lab(lab: Lab, file: Path, *, together: bool = False) -> None:
     """Start the SSH server of hosts and Linux routers and write the inventory, readable only by its owner.
 
     Linux routers lose the line rate of the lab, so that their interfaces have no qdiscs, as those of a new machine.
@@ -60,16 +60,16 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
     """
     import asyncssh  # Slow to load.
 
-    refuse_what_has_no_ssh(lab)
+    refuse_nodes_without_ssh(lab)
     key = asyncssh.generate_private_key("ssh-ed25519", comment=f"qoslab {lab.name}")
-    cards = _in_one_machine(lab) if together else {}
-    for router in with_tc_commands(lab.topology):
-        asyncio.run(_without_line(lab, router))
+    cards = _move_to_single_host(lab) if together else {}
+    for router in tc_command_nodes(lab.topology):
+        asyncio.run(_has_no_line(lab, router))
     ways = _serve_hosts(lab, key.export_public_key().decode().strip(), together=together)
     file = file.absolute()
     known, private = file.with_suffix(".known_hosts"), file.with_suffix(".key")
     known_hosts = [f"[{LISTEN}]:{way['port']} {way['host_key']}\n" for way in ways.values()]
-    for router in with_command_line(lab.topology):
+    for router in command_line_nodes(lab.topology):
         login = lab.ssh(router)
         known_hosts.append(f"[{login.host}]:{login.port} {lab.host_key}\n")
     try:
@@ -78,19 +78,19 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
         _write(
             file,
             HEAD.format(name=lab.name, file=shlex.quote(str(file)))
-            + _yaml(_inventory(lab, ways, cards, known, private)),
+            + _inventory_yaml(_inventory_data(lab, ways, cards, known, private)),
         )
     except OSError as error:
         raise UserError(f"the inventory cannot be written: {error}") from error
 
 
-async def _without_line(lab: Lab, router: str) -> None:
+async def _has_no_line(lab: Lab, router: str) -> None:
     empty = {"format": CONFIG_FORMAT, "router": router, "commands": [], "shapes_lines": True}
     async with lab.control(router) as client:
         await client.request("configure", config=empty)
 
 
-def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
+def _move_to_single_host(lab: Lab) -> dict[str, dict[str, str]]:
     """Move the interfaces of all hosts into the first; return their new names, by host."""
     machine, *_ = hosts_of(lab.topology)
     cards: dict[str, dict[str, str]] = {}
@@ -111,7 +111,7 @@ def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
 
 def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict[str, Any]]:
     """Start the server; return port and host key of each host and Linux router."""
-    hosts, linux = hosts_of(lab.topology), with_tc_commands(lab.topology)
+    hosts, linux = hosts_of(lab.topology), tc_command_nodes(lab.topology)
     served = (*(hosts[:1] if together else hosts), *linux)
     folder = lab.runtime(HOSTD)
     folder.mkdir(exist_ok=True)
@@ -124,7 +124,7 @@ def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict
         "hosts": {host: f"/proc/1/fd/{lab.handle(host)}" for host in served},
     }
     (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-    argv = python_module("qoslab.virtual_lab.hostd", str(inside / "spec.json"))
+    argv = python_module_command("qoslab.virtual_lab.hostd", str(inside / "spec.json"))
     lab.spawn(HOSTD, argv, inside / "log", DAEMONS["hosts"])
 
     def check(late: bool) -> None:
@@ -138,7 +138,7 @@ def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict
     return {name: ways[served[0] if together and name in hosts else name] for name in (*hosts, *linux)}
 
 
-def _inventory(
+def _inventory_data(
     lab: Lab, ways: dict[str, dict[str, Any]], cards: dict[str, dict[str, str]], known_hosts: Path, key: Path
 ) -> dict[str, Any]:
     """Return the inventory in Ansible's form."""
@@ -146,7 +146,7 @@ def _inventory(
         "ansible_user": USER,
         "ansible_ssh_private_key_file": str(key),
         # For Ansible; qoslab reads the next one.
-        "ansible_ssh_extra_args": shlex.join(with_host_keys(known_hosts)),
+        "ansible_ssh_extra_args": shlex.join(host_key_options(known_hosts)),
         "qoslab_known_hosts": str(known_hosts),
     }
     at = {name: {"ansible_host": LISTEN, "ansible_port": way["port"]} for name, way in ways.items()}
@@ -159,11 +159,11 @@ def _inventory(
             },
         }
     }
-    if linux := with_tc_commands(lab.topology):
+    if linux := tc_command_nodes(lab.topology):
         children[TC_COMMANDS.group] = {"vars": dict(reached), "hosts": {name: at[name] for name in linux}}
     routers: dict[str, Any] = {}
     switches: dict[str, Any] = {}
-    for name in with_command_line(lab.topology):
+    for name in command_line_nodes(lab.topology):
         login = lab.ssh(name)
         of_kind = switches if is_switch(lab.topology.nodes[name]) else routers
         of_kind[name] = {
@@ -195,7 +195,7 @@ def _inventory(
     return {"all": {**made_by, "children": children}}
 
 
-def _yaml(made: dict[str, Any]) -> str:
+def _inventory_yaml(made: dict[str, Any]) -> str:
     import io
 
     from ruamel.yaml import YAML

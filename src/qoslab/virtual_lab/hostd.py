@@ -34,7 +34,7 @@ from typing import Self
 import asyncssh
 
 from qoslab.errors import ExitStatus, UserError
-from qoslab.system.peer import is_own, own_listener
+from qoslab.system.peer import is_own_peer, open_own_listener
 
 SPEC_FORMAT = 1
 LOGIN_S = 30
@@ -43,7 +43,7 @@ CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class HostSpec:
     """Specification of the process."""
 
     listen: str
@@ -63,7 +63,7 @@ class Spec:
             raise UserError(f"{path}: not a specification of hosts: {type(error).__name__}: {error}") from error
 
 
-class _Command(asyncssh.SSHServerSession[bytes]):
+class _CommandSession(asyncssh.SSHServerSession[bytes]):
     """Command, or shell, on a host."""
 
     def __init__(self, namespace: str, connection: str) -> None:
@@ -158,7 +158,7 @@ _signals = signal
 """Module `signal`, for methods with an argument of that name."""
 
 
-class _Visitor(asyncssh.SSHServer):
+class _SshConnection(asyncssh.SSHServer):
     """One SSH connection."""
 
     def __init__(self, namespace: str, authorized: asyncssh.SSHKey) -> None:
@@ -168,7 +168,7 @@ class _Visitor(asyncssh.SSHServer):
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         # An address of the loopback interface has no owner, but the connection has one.
-        if not is_own(conn.get_extra_info("socket")):
+        if not is_own_peer(conn.get_extra_info("socket")):
             conn.abort()
         ends = (conn.get_extra_info("peername"), conn.get_extra_info("sockname"))
         self._connection = " ".join(f"{address} {port}" for address, port, *_ in ends)
@@ -179,17 +179,17 @@ class _Visitor(asyncssh.SSHServer):
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         return key == self._authorized
 
-    def session_requested(self) -> _Command:
-        return _Command(self._namespace, self._connection)
+    def session_requested(self) -> _CommandSession:
+        return _CommandSession(self._namespace, self._connection)
 
 
-async def _listen(spec: Spec, namespace: str) -> tuple[asyncssh.SSHAcceptor, str]:
+async def _listen(spec: HostSpec, namespace: str) -> tuple[asyncssh.SSHAcceptor, str]:
     """Listen for logins to a host; return its public key."""
     authorized = asyncssh.import_public_key(spec.authorized)
     key = asyncssh.generate_private_key("ssh-ed25519", comment="qoslab")
     acceptor = await asyncssh.create_server(
-        lambda: _Visitor(namespace, authorized),
-        sock=own_listener(spec.listen, 0),
+        lambda: _SshConnection(namespace, authorized),
+        sock=open_own_listener(spec.listen, 0),
         server_host_keys=[key],
         password_auth=False,
         kbdint_auth=False,
@@ -201,7 +201,7 @@ async def _listen(spec: Spec, namespace: str) -> tuple[asyncssh.SSHAcceptor, str
     return acceptor, key.export_public_key().decode().strip()
 
 
-async def serve(spec: Spec) -> None:
+async def serve(spec: HostSpec) -> None:
     """Serve until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -228,7 +228,7 @@ def main(arguments: list[str]) -> int:
     # Error messages of commands on hosts must not be in the language of this machine's user, since programs read them.
     os.environ.setdefault("LC_ALL", "C.UTF-8")
     try:
-        asyncio.run(serve(Spec.load(Path(arguments[0]))))
+        asyncio.run(serve(HostSpec.load(Path(arguments[0]))))
     except UserError as error:
         print(f"hostd: {error.message}", file=sys.stderr)
         return 1

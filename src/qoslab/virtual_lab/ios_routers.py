@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import UserError
-from qoslab.ios.device_config.running_config_parser import clutter_of, read_running
-from qoslab.ios.running_config import with_clutter
+from qoslab.ios.device_config.running_config_parser import read_running, unread_as_inert_lines
+from qoslab.ios.running_config import add_inert_lines
 from qoslab.model.experiment import Topology
-from qoslab.platforms.startup import hardware
+from qoslab.platforms.startup import router_hardware
 from qoslab.virtual_lab.wiring import DATA_PLANE_SUFFIX
 
 USER = "lab"
@@ -37,7 +37,7 @@ class RouterLogins:
 MODERN_SSH = RouterLogins()
 
 
-def credentials() -> dict[str, str]:
+def lab_credentials() -> dict[str, str]:
     """Return user, password and enable secret of a lab."""
     return {
         "user": USER,
@@ -46,17 +46,17 @@ def credentials() -> dict[str, str]:
     }
 
 
-def cluttered(config: str, topology: Topology, router: str, ways: RouterLogins) -> str:
+def startup_with_inert_lines(config: str, topology: Topology, router: str, ways: RouterLogins) -> str:
     """Return a router's startup configuration with its inert lines. Raise `UserError` if there are none."""
     if not ways.clutter:
         return config
-    unknown = clutter_of(read_running(ways.clutter, hardware(topology, router)))
+    unknown = unread_as_inert_lines(read_running(ways.clutter, router_hardware(topology, router)))
     if not unknown:
         raise UserError(f"found only lines that {router} implements, expected inert lines of other features")
-    return with_clutter(config, unknown)
+    return add_inert_lines(config, unknown)
 
 
-def specification(
+def iosd_specification(
     topology: Topology,
     routers: Iterable[str],
     handles: Mapping[str, int],

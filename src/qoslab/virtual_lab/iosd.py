@@ -48,15 +48,15 @@ from typing import Any, Self
 import asyncssh
 
 from qoslab.errors import ExitStatus, QoslabError, UserError
-from qoslab.ios.device_config.running_config_parser import clutter_of, read_onto
+from qoslab.ios.device_config.running_config_parser import read_onto, unread_as_inert_lines
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.model.device import Device
 from qoslab.model.generation import Generation
 from qoslab.platforms import MODELS
-from qoslab.system.priority import step_behind_traffic
+from qoslab.system.priority import lower_priority
 from qoslab.virtual_lab.control import ControlClient
-from qoslab.virtual_lab.rights import SERVING, keep
-from qoslab.virtual_lab.sshd import ALGORITHMS, Judge, SshPort, Starting, host_key
+from qoslab.virtual_lab.rights import LOGIN_RIGHTS, keep
+from qoslab.virtual_lab.sshd import ALGORITHMS, Judge, PendingConnections, SshPort, lab_host_key
 from qoslab.virtual_lab.stack import IpStack, NamespaceThread
 from qoslab.virtual_lab.telnetd import TelnetPort
 from qoslab.virtual_lab.virtual_router import Bound, Make, VirtualRouter
@@ -140,20 +140,20 @@ class Spec:
             raise UserError(f"{path}: not a specification of routers: {type(error).__name__}: {error}") from error
 
 
-class Daemon:
+class IosDaemon:
     """All routers of a lab."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self._namespaces = NamespaceThread()
-        keep(SERVING)
+        keep(LOGIN_RIGHTS)
         self._routers: dict[str, VirtualRouter] = {}
         self._servers: list[asyncssh.SSHAcceptor | asyncio.Server] = []
-        self._starting: Starting = {}
+        self._starting: PendingConnections = {}
 
     async def start(self) -> None:
         """Boot every router, listen, and write the ready file."""
-        keys = {router.ssh: host_key(self.spec.host_key, router.ssh) for router in self.spec.routers}
+        keys = {router.ssh: lab_host_key(self.spec.host_key, router.ssh) for router in self.spec.routers}
         public = {age: key.export_public_key().decode().strip() for age, key in keys.items()}
         await asyncio.gather(*(self._boot(router) for router in self.spec.routers))
         ports: dict[str, Any] = {}
@@ -174,7 +174,9 @@ class Daemon:
         stack = IpStack(self._namespaces, spec.netns, hardware.interfaces, spec.plane_netns)
         blank = Device(hardware, hostname=spec.name)
         if spec.clutter:
-            blank.clutter = clutter_of(read_onto(blank.copy(), spec.startup_config.read_text(encoding="utf-8")))
+            blank.clutter = unread_as_inert_lines(
+                read_onto(blank.copy(), spec.startup_config.read_text(encoding="utf-8"))
+            )
         router = VirtualRouter(
             Make(model, model.software(hardware.generation), blank),
             Bound(control, stack, spec.startup_config),
@@ -190,7 +192,7 @@ class Daemon:
     async def _listen(self, spec: RouterSpec, key: asyncssh.SSHKey) -> tuple[int, int | None]:
         """Listen for logins to a router; return its ports for SSH and for telnet."""
         router = self._routers[spec.name]
-        judge = _judge(router, spec.users)
+        judge = _login_check(router, spec.users)
         ssh = SshPort(router, judge, self._starting, _log)
         telnet = TelnetPort(router, judge)
 
@@ -229,7 +231,7 @@ async def _await_data_plane(control: ControlClient) -> None:
             await asyncio.sleep(HELLO_RETRY_S)
 
 
-def _judge(router: VirtualRouter, users: Iterable[User]) -> Judge:
+def _login_check(router: VirtualRouter, users: Iterable[User]) -> Judge:
     """Return the login check of a router: users of its running configuration, and those of the specification."""
     known = {user.name: user for user in users}
 
@@ -253,7 +255,7 @@ async def serve(spec: Spec) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    daemon = Daemon(spec)
+    daemon = IosDaemon(spec)
     try:
         await daemon.start()
         await stop.wait()
@@ -266,7 +268,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         _log("usage: python -m qoslab.virtual_lab.iosd SPEC")
         return ExitStatus.USER_MISTAKE
-    step_behind_traffic()
+    lower_priority()
     try:
         asyncio.run(serve(Spec.load(Path(arguments[0]))))
     except QoslabError as error:

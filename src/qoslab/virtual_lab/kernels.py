@@ -18,7 +18,7 @@ SPEC = "tc.json"
 LOG = "tc.log"
 
 
-def specification(
+def kernel_specification(
     topology: Topology, wiring: Wiring, router: str, handles: Mapping[str, int], runtime: Path
 ) -> dict[str, Any]:
     """Return the content of `SPEC`; `handles` are descriptors of namespaces, `runtime` is the folder in the lab.

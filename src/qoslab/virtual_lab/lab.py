@@ -20,10 +20,10 @@ from pydantic import ValidationError
 
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
-from qoslab.platforms import has_engine, has_kernel, hosts_of, platform_of, routers_of, tcp, with_command_line
+from qoslab.platforms import command_line_nodes, has_engine, has_kernel, hosts_of, platform_of, routers_of, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
-from qoslab.system.programs import how_ended, own_program, python_module, variable_of
+from qoslab.system.programs import describe_exit, find_own_program, program_variable, python_module_command
 from qoslab.system.waiting import answers_hello, wait_until
 from qoslab.virtual_lab import data_planes, ios_routers, kernels, namespaces, netlink
 from qoslab.virtual_lab.control import ControlClient
@@ -31,7 +31,7 @@ from qoslab.virtual_lab.ios_routers import MODERN_SSH, RouterLogins
 from qoslab.virtual_lab.lab_processes import LabProcess, enter_argv
 from qoslab.virtual_lab.linux_names import linux_interface
 from qoslab.virtual_lab.rights import DAEMONS
-from qoslab.virtual_lab.supervision import LabError, LabMachineError, Supervisor
+from qoslab.virtual_lab.supervision import LabError, LabMachineError, SupervisorClient
 from qoslab.virtual_lab.supervisor import PROCESS_NAME
 from qoslab.virtual_lab.wiring import (
     DATA_PLANE_SUFFIX,
@@ -51,12 +51,12 @@ IOSD = "iosd"
 """Name of the daemon of all virtual IOS routers, and of its folder under the runtime folder."""
 HOSTD = "hostd"
 """Name of the SSH server for the hosts of an exposed lab, and of its folder under the runtime folder."""
-RESERVED = frozenset({data_planes.FOLDER, HOSTD, IOSD, STATE_FILE, "supervisor.sock"})
+RESERVED_NAMES = frozenset({data_planes.FOLDER, HOSTD, IOSD, STATE_FILE, "supervisor.sock"})
 """Names in the runtime folder that routers cannot have."""
 _LOGIN = ("user", "password", "enable")
 DAEMON_TIMEOUT = 60.0
 """Seconds for a daemon to answer after its start. A daemon that fails ends, which is detected at once."""
-ENDING_S = 1.0
+END_TIMEOUT_S = 1.0
 """Seconds for a data plane to end before it is killed with the lab."""
 LOG_TAIL = 4000
 """Number of characters reported from the end of a dead daemon's log."""
@@ -102,7 +102,7 @@ class DaemonFailure:
         if self.exit is None:
             return f"{self.daemon}: {self.log.strip()}"
         tail = self.log.strip().splitlines()[-lines:]
-        return f"{self.daemon}: its daemon {how_ended(self.exit)}" + (
+        return f"{self.daemon}: its daemon {describe_exit(self.exit)}" + (
             f"; its last output: {' / '.join(tail)}" if tail else ""
         )
 
@@ -141,7 +141,7 @@ class LabNode:
 class Lab:
     """Running lab. Created by `Lab.up`, `Lab.find` or `Lab.all`; as a context manager it ends with the block."""
 
-    def __init__(self, supervisor: Supervisor, state: dict[str, Any]) -> None:
+    def __init__(self, supervisor: SupervisorClient, state: dict[str, Any]) -> None:
         self._supervisor = supervisor
         self._state = state
         self.name: str = state["name"]
@@ -189,10 +189,10 @@ class Lab:
         wiring = wire(topology, seed, guests)
         routers = routers_of(topology)
         for router in routers:
-            if router in RESERVED:
+            if router in RESERVED_NAMES:
                 raise ExperimentError(f"a router cannot be called {router} in the virtual lab", hint="Rename it.")
-        program = own_program("qos-router") if wiring.ports else None
-        supervisor = Supervisor.start(name, owned=owned)
+        program = find_own_program("qos-router") if wiring.ports else None
+        supervisor = SupervisorClient.start(name, owned=owned)
         try:
             state: dict[str, Any] = {
                 "name": name,
@@ -232,7 +232,7 @@ class Lab:
                 ) != PROCESS_NAME or process.stat().st_uid != os.geteuid():
                     continue
                 state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text(encoding="utf-8"))
-                labs.append(cls(Supervisor.connect(int(process.name)), state))
+                labs.append(cls(SupervisorClient.connect(int(process.name)), state))
             except (OSError, LabError, ValidationError):
                 continue  # It ended in the meantime, is still starting, is out of reach, or is of another version.
         return sorted(labs, key=lambda lab: lab.name)
@@ -263,7 +263,7 @@ class Lab:
             # The data plane closes its rings in parallel; those of a killed process are closed one by one.
             name = data_planes.process_name(list(self._wiring.ports))
             with contextlib.suppress(LabError):
-                self._supervisor.request("end", name=name, within_s=ENDING_S)
+                self._supervisor.request("end", name=name, within_s=END_TIMEOUT_S)
         self._supervisor.stop()
 
     def close(self) -> None:
@@ -402,14 +402,14 @@ class Lab:
         New connections use them. Without `answers`, closed ports are not reported. Raise `MachineError` if the kernel
         has other values afterwards.
         """
-        wanted = tcp.sysctls(profile) | tcp.answers(answers)
+        wanted = tcp.tcp_sysctls(profile) | tcp.answer_sysctls(answers)
         values = self._sysctl(node, write=wanted, read=list(wanted))
-        metrics = tcp.metrics(profile)
+        metrics = tcp.route_metrics(profile)
         spaces = self._supervisor.namespaces([node])
         try:
             space = spaces[node]
             try:
-                space.transact(namespaces.host_routes(self._wiring, node, metrics))
+                space.transact(namespaces.host_route_messages(self._wiring, node, metrics))
             except MachineError as error:
                 raise MachineError(
                     f"{error.message}, with the TCP settings {profile.model_dump(mode='json')}",
@@ -439,7 +439,7 @@ class Lab:
                 failures.append(DaemonFailure(name, daemon["exit"], text[-LOG_TAIL:]))
         for name in self._wiring.ports:
             with contextlib.suppress(FileNotFoundError):
-                ended = self.runtime(name) / data_planes.ENDED
+                ended = self.runtime(name) / data_planes.FINAL_STATE_FILE
                 failures.append(DaemonFailure(name, None, ended.read_text(encoding="utf-8", errors="replace")))
         return failures
 
@@ -464,7 +464,7 @@ class Lab:
         """Return the lab's data for a manifest: kernel, settings as read back, offloads, links."""
         sysctls = {}
         for name, node in self.topology.nodes.items():
-            keys = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS | tcp.sysctls(TcpProfile())
+            keys = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS | tcp.tcp_sysctls(TcpProfile())
             neighbours = [
                 f"net.ipv{version}.neigh.{interface.name.replace('.', '/')}.base_reachable_time_ms"
                 for interface in self._wiring.interfaces()
@@ -533,14 +533,16 @@ class Lab:
         def settle(name: str) -> None:
             if settings := wiring.ipv6_settings(name):
                 self._supervisor.request("sysctl", namespace=name, write=settings, read=[])
-            spaces[name].transact(namespaces.settings(wiring, name, tcp.metrics(profile) if name in hosts else []))
+            spaces[name].transact(
+                namespaces.settings_messages(wiring, name, tcp.route_metrics(profile) if name in hosts else [])
+            )
 
         try:
             some = next(iter(spaces.values()), None)
             if some is not None:
                 some.transact(
                     [
-                        netlink.veth(a, spaces[a.namespace].descriptor, b, spaces[b.namespace].descriptor)
+                        netlink.veth_message(a, spaces[a.namespace].descriptor, b, spaces[b.namespace].descriptor)
                         for a, b in wiring.pairs
                     ]
                 )
@@ -549,7 +551,7 @@ class Lab:
             if program is not None:
                 self._start_data_planes(program)
             # While the kernel creates their rings.
-            self._state["offloads_on"] = namespaces.offloads_off(spaces, wiring)
+            self._state["offloads_on"] = namespaces.disable_offloads(spaces, wiring)
             for name in wiring.namespaces:
                 if name not in planes:
                     settle(name)
@@ -559,7 +561,7 @@ class Lab:
 
     def _start_routers(self, routers: Sequence[str], ways: RouterLogins) -> None:
         """Start the routers' command lines, and wait for these and the data planes."""
-        ios = with_command_line(self.topology)
+        ios = command_line_nodes(self.topology)
         if ios:
             self._start_iosd(ios, ways)
         for name in self._wiring.ports:
@@ -568,7 +570,7 @@ class Lab:
             self._wait_for_iosd()
             for router, space in self._supervisor.namespaces(ios).items():
                 with contextlib.closing(space):
-                    space.transact(namespaces.neighbours(self._wiring, router, booted=True))
+                    space.transact(namespaces.neighbour_messages(self._wiring, router, booted=True))
 
     def _kernels(self) -> list[str]:
         """Routers with a kernel as data plane."""
@@ -578,10 +580,10 @@ class Lab:
         for router in self._kernels():
             folder = self.runtime(router)
             folder.mkdir()
-            spec = kernels.specification(self.topology, self._wiring, router, self._state["handles"], RUNTIME)
+            spec = kernels.kernel_specification(self.topology, self._wiring, router, self._state["handles"], RUNTIME)
             (folder / kernels.SPEC).write_text(json.dumps(spec), encoding="utf-8")
             inside = RUNTIME / router
-            argv = python_module("qoslab.tc.daemon", str(inside / kernels.SPEC))
+            argv = python_module_command("qoslab.tc.daemon", str(inside / kernels.SPEC))
             self.spawn(f"{router} tc", argv, inside / kernels.LOG, DAEMONS["kernel"])
 
     def _wait_for_kernels(self) -> None:
@@ -602,16 +604,20 @@ class Lab:
     def _start_iosd(self, routers: Sequence[str], ways: RouterLogins) -> None:
         before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}
         known = next(filter(None, before.values()), None)
-        login = ios_routers.credentials() if known is None else {name: known[name] for name in _LOGIN}
+        login = ios_routers.lab_credentials() if known is None else {name: known[name] for name in _LOGIN}
         for router in routers:
-            config = ios_routers.cluttered(startup_config(self.topology, router, login), self.topology, router, ways)
+            config = ios_routers.startup_with_inert_lines(
+                startup_config(self.topology, router, login), self.topology, router, ways
+            )
             (self.runtime(router) / "startup-config").write_text(config, encoding="utf-8")
         folder = self.runtime(IOSD)
         folder.mkdir()
         ports = {router: way["port"] for router, way in before.items() if way}
-        spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports, ways)
+        spec = ios_routers.iosd_specification(
+            self.topology, routers, self._state["handles"], login, RUNTIME, ports, ways
+        )
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        argv = python_module("qoslab.virtual_lab.iosd", str(RUNTIME / IOSD / "spec.json"))
+        argv = python_module_command("qoslab.virtual_lab.iosd", str(RUNTIME / IOSD / "spec.json"))
         self.spawn(IOSD, argv, RUNTIME / IOSD / "log", DAEMONS["command lines"])
         self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}
 
@@ -637,7 +643,7 @@ class Lab:
     def _check_start(self, daemon: str, how: str, late: bool) -> None:
         """Raise `LabError` if a daemon has ended or is late."""
         for failure in self.failures():
-            variable = variable_of("qos-router")
+            variable = program_variable("qos-router")
             named = os.environ.get(variable)
             # A program that replaced qoslab's own is not a defect of qoslab.
             kind = LabMachineError if failure.killed or named else LabError
@@ -659,13 +665,15 @@ RECORDED_SYSCTLS = (
 """Settings in a run's manifest that the lab leaves at the kernel's defaults."""
 
 
-def _make_namespaces(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: TcpProfile) -> dict[str, int]:
+def _make_namespaces(
+    supervisor: SupervisorClient, wiring: Wiring, topology: Topology, profile: TcpProfile
+) -> dict[str, int]:
     """Create the namespaces; return the supervisor's descriptors of them."""
     hosts = hosts_of(topology)
     handles: dict[str, int] = supervisor.request(
         "create",
         namespaces=[
-            {"name": name, "sysctls": settings | (tcp.sysctls(profile) if name in hosts else {})}
+            {"name": name, "sysctls": settings | (tcp.tcp_sysctls(profile) if name in hosts else {})}
             for name, settings in wiring.namespaces.items()
         ],
     )["handles"]

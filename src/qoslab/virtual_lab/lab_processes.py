@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from qoslab.virtual_lab.rights import bounds
+from qoslab.virtual_lab.rights import bounding_prefix
 
 CHILD_WAIT = 5.0
 """Seconds for nsenter to start its child, which takes about a millisecond."""
-LOOK_S = 0.1
+CHECK_INTERVAL_S = 0.1
 """Seconds between checks if nsenter must be continued, while waiting for its end."""
 
 
@@ -40,9 +40,9 @@ class LabProcess(subprocess.Popen[Any]):
         """Wait for the end and return the exit status; `subprocess.TimeoutExpired` after `timeout` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = LOOK_S if deadline is None else deadline - time.monotonic()
+            left = CHECK_INTERVAL_S if deadline is None else deadline - time.monotonic()
             try:
-                return super().wait(max(0.0, min(LOOK_S, left)))
+                return super().wait(max(0.0, min(CHECK_INTERVAL_S, left)))
             except subprocess.TimeoutExpired:
                 if deadline is not None and left <= 0:
                     raise subprocess.TimeoutExpired(self.args, timeout or 0.0) from None
@@ -67,7 +67,7 @@ class LabProcess(subprocess.Popen[Any]):
             return
         with contextlib.ExitStack() as stack:
             # All are opened before the first is killed, since its children then get another parent.
-            found = [_opened(process, parent, stack) for parent, process in _descendants(self.pid)]
+            found = [_open_child(process, parent, stack) for parent, process in _descendant_pids(self.pid)]
             for each in found:
                 if each is not None:
                     with contextlib.suppress(ProcessLookupError):
@@ -77,7 +77,7 @@ class LabProcess(subprocess.Popen[Any]):
         """Process id of the command in the machine's numbering; None if it has ended."""
         deadline = time.monotonic() + CHILD_WAIT
         while self.poll() is None and time.monotonic() < deadline:
-            if found := _children(self.pid):
+            if found := _child_pids(self.pid):
                 return found[0]
             time.sleep(0.001)
         return None
@@ -85,15 +85,17 @@ class LabProcess(subprocess.Popen[Any]):
     def _continue_nsenter(self) -> None:
         """Continue nsenter if it is stopped and its child is not."""
         with contextlib.suppress(ProcessLookupError):
-            if _stat_of(self.pid)[0] == STOPPED and all(_stat_of(child)[0] != STOPPED for child in _children(self.pid)):
+            if _process_stat(self.pid)[0] == STOPPED_STATE and all(
+                _process_stat(child)[0] != STOPPED_STATE for child in _child_pids(self.pid)
+            ):
                 os.kill(self.pid, signal.SIGCONT)  # Not collected yet, so the process id is still valid.
 
 
-STOPPED = "T"
+STOPPED_STATE = "T"
 """State of a process that a signal has stopped, in /proc/PID/stat (proc_pid_stat(5))."""
 
 
-def _stat_of(pid: int) -> tuple[str, int]:
+def _process_stat(pid: int) -> tuple[str, int]:
     """Return state and parent of a process. Raise `ProcessLookupError` if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -104,7 +106,7 @@ def _stat_of(pid: int) -> tuple[str, int]:
     return state, int(parent)
 
 
-def _children(pid: int) -> list[int]:
+def _child_pids(pid: int) -> list[int]:
     """Return the process ids of a process's children; empty if it has ended."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
@@ -113,27 +115,27 @@ def _children(pid: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def _descendants(pid: int) -> Iterator[tuple[int, int]]:
+def _descendant_pids(pid: int) -> Iterator[tuple[int, int]]:
     """Yield parent and process id of each descendant, parents first."""
-    for child in _children(pid):
+    for child in _child_pids(pid):
         yield pid, child
-        yield from _descendants(child)
+        yield from _descendant_pids(child)
 
 
 def _send(pid: int, sig: int, *, parent: int) -> None:
     """Send a signal to this child of `parent`; do nothing if it has ended."""
     with contextlib.ExitStack() as stack, contextlib.suppress(ProcessLookupError):
-        if (opened := _opened(pid, parent, stack)) is not None:
+        if (opened := _open_child(pid, parent, stack)) is not None:
             signal.pidfd_send_signal(opened, sig)
 
 
-def _opened(pid: int, parent: int, stack: contextlib.ExitStack) -> int | None:
+def _open_child(pid: int, parent: int, stack: contextlib.ExitStack) -> int | None:
     """Return a descriptor of this child of `parent`, which the stack closes; None if it has ended."""
     with contextlib.suppress(ProcessLookupError):
         opened = os.pidfd_open(pid)
         stack.callback(os.close, opened)
         # Before it was opened, the process id may have been reused.
-        if _stat_of(pid)[1] == parent:
+        if _process_stat(pid)[1] == parent:
             return opened
     return None
 
@@ -154,4 +156,4 @@ def enter_argv(
     # Entering a mount namespace moves a process to its root directory.
     # A process that enters a user namespace has all capabilities in it. Programs drop the capabilities that they do not
     # need, and gain none at their start through set-user-ID or file capabilities.
-    return [*command, "--", "env", f"--chdir={directory}", "--", *bounds(argv[0]), "--", *argv]
+    return [*command, "--", "env", f"--chdir={directory}", "--", *bounding_prefix(argv[0]), "--", *argv]

@@ -9,7 +9,7 @@ from qoslab.virtual_lab import netlink
 from qoslab.virtual_lab.wiring import Wiring
 
 
-def offloads_off(spaces: Mapping[str, netlink.Namespace], wiring: Wiring) -> dict[str, list[str]]:
+def disable_offloads(spaces: Mapping[str, netlink.NetlinkNamespace], wiring: Wiring) -> dict[str, list[str]]:
     """Disable the offloads of all interfaces; return those left on. Raise `MachineError` if there are any."""
     offloads: netlink.Offloads | None = None
     on: dict[str, list[str]] = {}
@@ -27,48 +27,50 @@ def offloads_off(spaces: Mapping[str, netlink.Namespace], wiring: Wiring) -> dic
     return on
 
 
-def settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
+def settings_messages(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
     """Return the messages that configure one namespace after its interfaces exist."""
     messages = []
     own = [interface for interface in wiring.interfaces() if interface.namespace == namespace]
     for interface in own:
         if not interface.arp:
-            messages.append(netlink.no_arp(interface))
+            messages.append(netlink.no_arp_message(interface))
         else:
-            messages.append(netlink.neighbour_timeout(interface, 4))
+            messages.append(netlink.neighbour_timeout_message(interface, 4))
             if interface.ipv6:
-                messages.append(netlink.neighbour_timeout(interface, 6))
+                messages.append(netlink.neighbour_timeout_message(interface, 6))
         if interface.shaper is not None:
-            messages.append(netlink.token_bucket(interface, interface.shaper))
-        messages += [netlink.address(interface, each) for each in interface.addresses]
+            messages.append(netlink.token_bucket_message(interface, interface.shaper))
+        messages += [netlink.address_message(interface, each) for each in interface.addresses]
         if interface.up:
             messages.append(netlink.link_up(interface))
-    messages += neighbours(wiring, namespace, booted=False)
+    messages += neighbour_messages(wiring, namespace, booted=False)
     if metrics:
-        messages += host_routes(wiring, namespace, metrics)
+        messages += host_route_messages(wiring, namespace, metrics)
     else:
         messages += [
-            netlink.route(route.prefix, via=str(route.via)) for route in wiring.routes if route.namespace == namespace
+            netlink.route_message(route.prefix, via=str(route.via))
+            for route in wiring.routes
+            if route.namespace == namespace
         ]
     return messages
 
 
-def neighbours(wiring: Wiring, namespace: str, *, booted: bool) -> list[tuple[bytes, str]]:
+def neighbour_messages(wiring: Wiring, namespace: str, *, booted: bool) -> list[tuple[bytes, str]]:
     """Return the messages for the permanent neighbours of a namespace, before or after its kernel has booted."""
     mine = (entry for entry in wiring.neighbours if entry.namespace == namespace and entry.booted == booted)
-    return [netlink.neighbour(entry) for entry in mine]
+    return [netlink.neighbour_message(entry) for entry in mine]
 
 
-def host_routes(wiring: Wiring, host: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
+def host_route_messages(wiring: Wiring, host: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
     """Return the messages for all routes of a host, with these attributes; they replace existing routes."""
     connected = [
-        netlink.route(address.network, connected=(interface, address), metrics=metrics)
+        netlink.route_message(address.network, connected=(interface, address), metrics=metrics)
         for interface in wiring.interfaces()
         if interface.namespace == host
         for address in interface.addresses
     ]
     return connected + [
-        netlink.route(route.prefix, via=str(route.via), metrics=metrics)
+        netlink.route_message(route.prefix, via=str(route.via), metrics=metrics)
         for route in wiring.routes
         if route.namespace == host
     ]

@@ -60,11 +60,11 @@ MODULES = {
 }
 """Hints for messages that the kernel refuses, by the prefix of their purpose."""
 
-_Encoded = tuple[bytes, str]
+_EncodedMessage = tuple[bytes, str]
 """Message, and its purpose for error messages."""
 
 
-def _encode(message: nlmsg, kind: int, flags: int, purpose: str) -> _Encoded:
+def _encode(message: nlmsg, kind: int, flags: int, purpose: str) -> _EncodedMessage:
     message["header"]["type"] = kind
     message["header"]["flags"] = flags
     message.encode()
@@ -84,7 +84,7 @@ def _end(interface: Interface, namespace: int) -> dict[str, Any]:
     }
 
 
-def veth(a: Interface, a_namespace: int, b: Interface, b_namespace: int) -> _Encoded:
+def veth_message(a: Interface, a_namespace: int, b: Interface, b_namespace: int) -> _EncodedMessage:
     """Return the message for a veth pair, each end in its namespace (an open descriptor of this process)."""
     message = ifinfmsg()
     end = _end(a, a_namespace)
@@ -97,7 +97,7 @@ def veth(a: Interface, a_namespace: int, b: Interface, b_namespace: int) -> _Enc
     return _encode(message, RTM_NEWLINK, CREATE, f"pair {a.namespace} {a.name} - {b.namespace} {b.name}")
 
 
-def link_up(interface: Interface) -> _Encoded:
+def link_up(interface: Interface) -> _EncodedMessage:
     """Return the message that brings an interface up."""
     message = ifinfmsg()
     message["index"] = interface.index
@@ -105,7 +105,7 @@ def link_up(interface: Interface) -> _Encoded:
     return _encode(message, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, f"{interface.name} up")
 
 
-def no_arp(interface: Interface) -> _Encoded:
+def no_arp_message(interface: Interface) -> _EncodedMessage:
     """Return the message that disables ARP on an interface, requests and answers."""
     message = ifinfmsg()
     message["index"] = interface.index
@@ -120,7 +120,7 @@ IPV6_CONNECTED_METRIC = 256
 """Metric of the kernel's route for an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
 
 
-def address(interface: Interface, given: Address) -> _Encoded:
+def address_message(interface: Interface, given: Address) -> _EncodedMessage:
     """Return the message that adds an address to an interface."""
     text = str(given.ip)
     message = ifaddrmsg()
@@ -134,13 +134,13 @@ def address(interface: Interface, given: Address) -> _Encoded:
     return _encode(message, RTM_NEWADDR, CREATE, f"address {given} on {interface.name}")
 
 
-def route(
+def route_message(
     prefix: IPv4Network | IPv6Network,
     *,
     via: str | None = None,
     connected: tuple[Interface, Address] | None = None,
     metrics: list[tuple[str, int | str]] | None = None,
-) -> _Encoded:
+) -> _EncodedMessage:
     """Return the message for a route by next hop or to a connected subnet; it replaces the prefix's route."""
     message = rtmsg()
     message["family"] = FAMILIES[prefix.version]
@@ -173,7 +173,7 @@ def route(
 NEIGHBOUR_TABLES = {4: "arp_cache", 6: "ndisc_cache"}
 
 
-def neighbour_timeout(interface: Interface, version: int) -> _Encoded:
+def neighbour_timeout_message(interface: Interface, version: int) -> _EncodedMessage:
     """Return the message that sets the lifetime of new neighbour entries of an interface."""
     message = ndtmsg()
     message["family"] = FAMILIES[version]
@@ -183,7 +183,7 @@ def neighbour_timeout(interface: Interface, version: int) -> _Encoded:
     return _encode(message, RTM_SETNEIGHTBL, flags, f"IPv{version} neighbour timeout of {interface.name}")
 
 
-def neighbour(entry: Neighbour) -> _Encoded:
+def neighbour_message(entry: Neighbour) -> _EncodedMessage:
     """Return the message for a neighbour's hardware address, which is confirmed as usual once it ages."""
     message = ndmsg()
     message["family"] = FAMILIES[entry.address.version]
@@ -193,7 +193,7 @@ def neighbour(entry: Neighbour) -> _Encoded:
     return _encode(message, RTM_NEWNEIGH, REPLACE, f"neighbour {entry.address}")
 
 
-def token_bucket(interface: Interface, bucket: TokenBucket) -> _Encoded:
+def token_bucket_message(interface: Interface, bucket: TokenBucket) -> _EncodedMessage:
     """Return the message for a TBF qdisc as the root of an interface."""
     message = tcmsg()
     message["index"] = interface.index
@@ -210,7 +210,7 @@ def token_bucket(interface: Interface, bucket: TokenBucket) -> _Encoded:
     return _encode(message, RTM_NEWQDISC, REPLACE, f"token bucket on {interface.name}")
 
 
-class Namespace:
+class NetlinkNamespace:
     """Network namespace of the lab, seen from outside: its descriptor and a netlink socket in it."""
 
     def __init__(self, name: str, descriptor: int, route_socket: socket.socket) -> None:
@@ -223,7 +223,7 @@ class Namespace:
         os.close(self.descriptor)
         self.socket.close()
 
-    def transact(self, messages: list[_Encoded]) -> None:
+    def transact(self, messages: list[_EncodedMessage]) -> None:
         """Send messages and wait for all acknowledgements. Raise `MachineError` at the first refusal."""
         for start in range(0, len(messages), BATCH):
             batch = messages[start : start + BATCH]

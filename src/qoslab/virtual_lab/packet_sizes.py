@@ -31,11 +31,11 @@ def route_mtu(device: Device, gateway: IpAddress | None, interface: str | None) 
     for each in device.interfaces.values():
         addresses = () if each.address is None else (each.address, *each.secondary_addresses)
         if each.name == interface or (gateway is not None and any(gateway in one.network for one in addresses)):
-            return _limit(device, each)
+            return _mtu_limit(device, each)
     return None
 
 
-def _limit(device: Device, interface: Interface) -> int | None:
+def _mtu_limit(device: Device, interface: Interface) -> int | None:
     most = ip_mtu(device, interface)
     return None if most == DEFAULT_MTU else most
 
@@ -49,7 +49,7 @@ def apply(netlink: IPRoute, device: Device, names: Mapping[int, str]) -> None:
         interface = device.interfaces.get(names.get(route.get_attr("RTA_OIF"), ""))
         if route["proto"] != RTPROT_KERNEL or interface is None:
             continue
-        wanted = _limit(device, interface)
+        wanted = _mtu_limit(device, interface)
         if kernel_mtu(route) == wanted:
             continue
         keys: dict[str, Any] = {} if wanted is None else {"metrics": {"mtu": wanted}}

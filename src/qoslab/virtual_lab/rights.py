@@ -11,14 +11,14 @@ import struct
 from collections.abc import Collection
 from pathlib import Path
 
-from qoslab.traffic import INSTALLED
+from qoslab.traffic import THIRD_PARTY_PROGRAMS
 from qoslab.virtual_lab.supervisor import CAPABILITIES, libc
 
-OTHERS = ("dac_override", "net_bind_service", "net_admin", "net_raw")
+OTHER_PROGRAM_RIGHTS = ("dac_override", "net_bind_service", "net_admin", "net_raw")
 """Capabilities of other programs: a shell on a host, `ip`, arguments of `lab exec`."""
 PROGRAMS: dict[str, tuple[str, ...]] = {
     # For congestion controls that the machine keeps from its users.
-    **dict.fromkeys(INSTALLED, ("net_bind_service", "net_admin")),
+    **dict.fromkeys(THIRD_PARTY_PROGRAMS, ("net_bind_service", "net_admin")),
     "cat": (),
     # For root of the machine, which writes captures into folders of all owners; dumpcap keeps the others or complains.
     "dumpcap": ("dac_override", "net_admin", "net_raw"),
@@ -28,20 +28,20 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "sla": ("net_bind_service", "net_raw"),
 }
 """Capabilities of qoslab's programs, by name."""
-ENTERING = ("net_admin", "net_raw", "sys_ptrace", "sys_admin")
+NAMESPACE_RIGHTS = ("net_admin", "net_raw", "sys_ptrace", "sys_admin")
 """Capabilities for work in namespaces, named by descriptors of process 1.
 
 One thread of the routers' command lines has them.
 """
-SERVING = ("dac_override",)
+LOGIN_RIGHTS = ("dac_override",)
 """Capabilities of the other threads for logins: Python modules may be files of any owner."""
 DAEMONS = {
-    "data plane": (*OTHERS, "sys_ptrace", "sys_admin"),
-    "command lines": (*SERVING, *ENTERING),
+    "data plane": (*OTHER_PROGRAM_RIGHTS, "sys_ptrace", "sys_admin"),
+    "command lines": (*LOGIN_RIGHTS, *NAMESPACE_RIGHTS),
     # It enters namespaces and creates new ones for trials; a user-mode kernel traces its own processes.
-    "kernel": (*OTHERS, "sys_ptrace", "sys_admin"),
+    "kernel": (*OTHER_PROGRAM_RIGHTS, "sys_ptrace", "sys_admin"),
     # They act as machines for users that log in.
-    "hosts": (*OTHERS, "sys_ptrace", "sys_admin"),
+    "hosts": (*OTHER_PROGRAM_RIGHTS, "sys_ptrace", "sys_admin"),
 }
 """Capabilities of the daemons of a lab at their start.
 
@@ -52,9 +52,9 @@ _VERSION = 0x20080522
 """Version of the interface of capset(2): three sets of 64 capabilities, lower halves first."""
 
 
-def bounds(argv0: str) -> list[str]:
+def bounding_prefix(argv0: str) -> list[str]:
     """Return the command prefix that limits a program and its children to its capabilities."""
-    allowed = PROGRAMS.get(Path(argv0).name, OTHERS)
+    allowed = PROGRAMS.get(Path(argv0).name, OTHER_PROGRAM_RIGHTS)
     return ["setpriv", "--bounding-set=" + ",".join(["-all", *(f"+{name}" for name in allowed)]), "--no-new-privs"]
 
 

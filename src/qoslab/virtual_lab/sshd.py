@@ -12,9 +12,9 @@ from typing import Any
 
 import asyncssh
 
-from qoslab.ios.environment import Environment
+from qoslab.ios.environment import RouterEnvironment
 from qoslab.ios.shell import Shell
-from qoslab.system.peer import is_own, own_listener
+from qoslab.system.peer import is_own_peer, open_own_listener
 
 IDENTIFICATION = "Cisco-1.25"
 LOGIN_S = 30
@@ -23,13 +23,13 @@ LAST_WORDS_S = 30
 """Time limit for a client to read the last output, in seconds."""
 TRIES = 3
 """Number of password attempts, as in IOS (`ip ssh authentication-retries`)."""
-MOST_STARTING = 100
+MAX_STARTUPS = 100
 """Limit of connections without a login (like MaxStartups of sshd_config(5)); above it, the oldest is closed."""
 
 Judge = Callable[[str, str], int | None]
 """Function that returns the privilege of a user with this password; None if invalid."""
 Log = Callable[[str], None]
-Starting = MutableMapping[Any, asyncssh.SSHServerConnection]
+PendingConnections = MutableMapping[Any, asyncssh.SSHServerConnection]
 """Connections without a login, the oldest first."""
 
 
@@ -73,19 +73,19 @@ ALGORITHMS = {
 class SshPort:
     """SSH port of one router."""
 
-    def __init__(self, router: Environment, judge: Judge, starting: Starting, log: Log) -> None:
+    def __init__(self, router: RouterEnvironment, judge: Judge, starting: PendingConnections, log: Log) -> None:
         """`starting` may be shared by several routers; `log` receives defects."""
         self._router = router
         self._judge = judge
         self._starting = starting
         self._log = log
-        self._logins: set[_Login] = set()
+        self._logins: set[_LoginSession] = set()
 
     async def listen(self, address: str, port: int, offered: Algorithms, key: asyncssh.SSHKey) -> asyncssh.SSHAcceptor:
         """Listen for logins; port 0 is any free port."""
         return await asyncssh.create_server(
-            lambda: _Visitor(self._router, self._judge, self._logins, self._starting, self._log),
-            sock=own_listener(address, port),
+            lambda: _SshConnection(self._router, self._judge, self._logins, self._starting, self._log),
+            sock=open_own_listener(address, port),
             server_host_keys=[key],
             server_version=IDENTIFICATION,
             kex_algs=offered.key_exchanges,
@@ -106,7 +106,7 @@ class SshPort:
             login.end()
 
 
-def host_key(path: Path, age: str) -> asyncssh.SSHKey:
+def lab_host_key(path: Path, age: str) -> asyncssh.SSHKey:
     """Return the lab's host key for routers of that age; created on first use, and kept over a restart."""
     offered = ALGORITHMS[age]
     if age != "modern":
@@ -122,10 +122,10 @@ def host_key(path: Path, age: str) -> asyncssh.SSHKey:
     return key
 
 
-class _Login(asyncssh.SSHServerSession[str]):
+class _LoginSession(asyncssh.SSHServerSession[str]):
     """SSH session channel."""
 
-    def __init__(self, router: Environment, privilege: int, logins: set[_Login], log: Log) -> None:
+    def __init__(self, router: RouterEnvironment, privilege: int, logins: set[_LoginSession], log: Log) -> None:
         self._router = router
         self._log = log
         self._privilege = privilege
@@ -230,15 +230,15 @@ class _Login(asyncssh.SSHServerSession[str]):
             self._shell.hang_up()
 
 
-class _Visitor(asyncssh.SSHServer):
+class _SshConnection(asyncssh.SSHServer):
     """SSH connection: checks the password and opens logins."""
 
     def __init__(
         self,
-        router: Environment,
+        router: RouterEnvironment,
         judge: Judge,
-        logins: set[_Login],
-        starting: Starting,
+        logins: set[_LoginSession],
+        starting: PendingConnections,
         log: Log,
     ) -> None:
         self._router = router
@@ -251,11 +251,11 @@ class _Visitor(asyncssh.SSHServer):
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         # An address of the loopback interface has no owner, but the connection has one.
-        if not is_own(conn.get_extra_info("socket")):
+        if not is_own_peer(conn.get_extra_info("socket")):
             conn.abort()
             return
         self._starting[self] = conn
-        if len(self._starting) > MOST_STARTING:
+        if len(self._starting) > MAX_STARTUPS:
             self._starting.pop(next(iter(self._starting))).abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -277,6 +277,6 @@ class _Visitor(asyncssh.SSHServer):
             raise asyncssh.PermissionDenied("too many tries")
         return self._privilege is not None
 
-    def session_requested(self) -> _Login:
+    def session_requested(self) -> _LoginSession:
         assert self._privilege is not None
-        return _Login(self._router, self._privilege, self._logins, self._log)
+        return _LoginSession(self._router, self._privilege, self._logins, self._log)

@@ -32,13 +32,13 @@ from typing import Any, TypeVar
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
-from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, PingOutcome, Port, RouteEntry
+from qoslab.ios.environment import KernelRefusedError, Neighbour, PingOptions, PingOutcome, PortState, RouteEntry
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.routes import NULL, IpAddress, installable_routes
 from qoslab.virtual_lab import packet_sizes, subinterface_links
 from qoslab.virtual_lab.linux_names import linux_interface
-from qoslab.virtual_lab.rights import ENTERING, keep
+from qoslab.virtual_lab.rights import NAMESPACE_RIGHTS, keep
 
 CLONE_NEWNET = 0x40000000
 RTPROT_KERNEL, RTPROT_STATIC = 2, 4
@@ -72,7 +72,9 @@ class NamespaceThread:
     """Thread for all requests to all namespaces."""
 
     def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="netns", initializer=keep, initargs=(ENTERING,))
+        self._executor = ThreadPoolExecutor(
+            1, thread_name_prefix="netns", initializer=keep, initargs=(NAMESPACE_RIGHTS,)
+        )
         # A thread has the capabilities of its starting thread, which may then drop them.
         self._executor.submit(lambda: None).result()
 
@@ -144,21 +146,23 @@ class IpStack:
     async def make_subinterfaces(self, device: Device, wired: Collection[str]) -> dict[str, str]:
         """Create the missing interfaces of subinterfaces; return the Linux names of all, by IOS name."""
         names = {
-            each.name: subinterface_links.linux_name(each.name) for each in subinterface_links.present(device, wired)
+            each.name: subinterface_links.linux_name(each.name)
+            for each in subinterface_links.active_subinterfaces(device, wired)
         }
         if not names.items() <= self._linux.items():
             plane = self._plane
             if plane is None:
                 raise KernelRefusedError("no data plane for VLAN tags")
             await self._thread.run(self._netns, lambda: subinterface_links.make(device, wired, plane))
-            await self._thread.run(plane, lambda: subinterface_links.bring_up(device, wired))
+            await self._thread.run(plane, lambda: subinterface_links.bring_up_data_plane_ends(device, wired))
             self._name(names)
         return names
 
     async def remove_subinterfaces(self, device: Device, wired: Collection[str]) -> None:
         """Remove the interfaces of subinterfaces that `device` lacks."""
         names = {
-            each.name: subinterface_links.linux_name(each.name) for each in subinterface_links.present(device, wired)
+            each.name: subinterface_links.linux_name(each.name)
+            for each in subinterface_links.active_subinterfaces(device, wired)
         }
         if any("." in name and name not in names for name in self._linux):
             await self._thread.run(self._netns, lambda: subinterface_links.remove(device, wired))
@@ -196,7 +200,7 @@ class IpStack:
             if link is None:
                 continue
             index = link["index"]
-            wanted = _addresses(interface, macs[name], macs)
+            wanted = _interface_addresses(interface, macs[name], macs)
             have = present.get(index, set())
             for address in have - wanted:
                 netlink.addr("del", index=index, address=str(address.ip), prefixlen=address.network.prefixlen)
@@ -230,7 +234,7 @@ class IpStack:
 
     def _apply_routes(self, netlink: IPRoute, device: Device, indices: dict[str, int]) -> None:
         wanted = {
-            (prefix, gateway, self._index(interface, indices), distance, _mtu(device, prefix, gateway, interface))
+            (prefix, gateway, self._index(interface, indices), distance, _route_mtu(device, prefix, gateway, interface))
             for prefix, gateway, interface, distance in installable_routes(device)
         }
         have = set()
@@ -271,17 +275,17 @@ class IpStack:
                 if route["proto"] == RTPROT_STATIC:
                     yield _kernel_route(family, route), packet_sizes.kernel_mtu(route)
 
-    async def ports(self) -> dict[str, Port]:
+    async def ports(self) -> dict[str, PortState]:
         """Return the wired interfaces of the router."""
 
-        def work(netlink: IPRoute) -> dict[str, Port]:
+        def work(netlink: IPRoute) -> dict[str, PortState]:
             link_local = {
                 entry["index"]: IPv6Address(entry.get_attr("IFA_ADDRESS"))
                 for entry in netlink.get_addr(family=socket.AF_INET6)
                 if IPv6Address(entry.get_attr("IFA_ADDRESS")) in IPV6_LINK_LOCAL
             }
             return {
-                self._ios[link.get_attr("IFLA_IFNAME")]: Port(
+                self._ios[link.get_attr("IFLA_IFNAME")]: PortState(
                     mac=link.get_attr("IFLA_ADDRESS"),
                     carrier=bool(link["flags"] & IFF_LOWER_UP),
                     mtu=link.get_attr("IFLA_MTU"),
@@ -345,12 +349,12 @@ class IpStack:
         try:
             identifier = random.randrange(1 << 16)
             for sequence in range(options.count):
-                yield await _echo(connection, options, identifier, sequence & 0xFFFF)
+                yield await _send_echo(connection, options, identifier, sequence & 0xFFFF)
         finally:
             connection.close()
 
 
-def _addresses(interface: Interface, mac: str, macs: Mapping[str, str]) -> set[IPv4Interface | IPv6Interface]:
+def _interface_addresses(interface: Interface, mac: str, macs: Mapping[str, str]) -> set[IPv4Interface | IPv6Interface]:
     """Return the configured addresses of an interface; `mac` is its hardware address, `macs` are all by full name."""
     wanted: set[IPv4Interface | IPv6Interface] = {*interface.secondary_addresses, *interface.ipv6_addresses}
     if interface.address is not None:
@@ -388,7 +392,7 @@ def _kernel_route(family: socket.AddressFamily, route: Any) -> _KernelRoute:
     )
 
 
-def _mtu(
+def _route_mtu(
     device: Device, prefix: IPv4Network | IPv6Network, gateway: IpAddress | None, interface: str | None
 ) -> int | None:
     """Return the MTU of a static route; None: that of its interface."""
@@ -420,7 +424,7 @@ def _icmp_socket(options: PingOptions) -> socket.socket:
     return connection
 
 
-async def _echo(connection: socket.socket, options: PingOptions, identifier: int, sequence: int) -> PingOutcome:
+async def _send_echo(connection: socket.socket, options: PingOptions, identifier: int, sequence: int) -> PingOutcome:
     loop = asyncio.get_running_loop()
     ipv6 = options.address.version == 6
     header = IPV6_HEADER if ipv6 else IP_HEADER
@@ -432,7 +436,7 @@ async def _echo(connection: socket.socket, options: PingOptions, identifier: int
     payload = (b"\xab\xcd" * (size // 2 + 1))[:size]
     packet = struct.pack(">BBHHH", asks, 0, 0, identifier, sequence) + payload
     # For IPv6, the kernel computes it (RFC 3542, 3.1).
-    packet = packet[:2] + struct.pack(">H", checksum(packet)) + packet[4:]
+    packet = packet[:2] + struct.pack(">H", internet_checksum(packet)) + packet[4:]
     started = time.perf_counter()
     try:
         await loop.sock_sendto(connection, packet, (str(options.address), 0))
@@ -459,7 +463,7 @@ async def _echo(connection: socket.socket, options: PingOptions, identifier: int
         return "timeout"
 
 
-def checksum(data: bytes) -> int:
+def internet_checksum(data: bytes) -> int:
     """Return the Internet checksum (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"

@@ -26,7 +26,7 @@ from qoslab.virtual_lab.wiring import ARP_REACHABLE_MS, MTU, TXQUEUELEN
 NEIGHBOUR_SETTINGS = Path("/proc/sys/net/ipv4/neigh")
 
 
-def present(device: Device, wired: Collection[str]) -> list[Interface]:
+def active_subinterfaces(device: Device, wired: Collection[str]) -> list[Interface]:
     """Return the subinterfaces that carry frames: those with a VLAN, on ports with a cable."""
     return [each for each in device.interfaces.values() if each.vlan is not None and each.parent in wired]
 
@@ -43,7 +43,7 @@ def make(device: Device, wired: Collection[str], plane: Path) -> None:
     """Create the missing pairs. Call it in the router's namespace; `plane` is that of its data plane."""
     with closing(IPRoute()) as netlink:
         links = {link.get_attr("IFLA_IFNAME"): link for link in netlink.get_links()}
-        missing = [each for each in present(device, wired) if linux_name(each.name) not in links]
+        missing = [each for each in active_subinterfaces(device, wired) if linux_name(each.name) not in links]
         if not missing:
             return
         descriptor = os.open(plane, os.O_RDONLY)
@@ -68,11 +68,11 @@ def make(device: Device, wired: Collection[str], plane: Path) -> None:
             os.close(descriptor)
 
 
-def bring_up(device: Device, wired: Collection[str]) -> None:
+def bring_up_data_plane_ends(device: Device, wired: Collection[str]) -> None:
     """Bring the data plane's ends up. Call it in the namespace of the data plane."""
     with closing(IPRoute()) as netlink:
         index = {link.get_attr("IFLA_IFNAME"): link["index"] for link in netlink.get_links()}
-        for each in present(device, wired):
+        for each in active_subinterfaces(device, wired):
             name = linux_name(each.name)
             _disable_offloads(name)
             netlink.link("set", index=index[name], state="up")
@@ -80,7 +80,7 @@ def bring_up(device: Device, wired: Collection[str]) -> None:
 
 def remove(device: Device, wired: Collection[str]) -> None:
     """Remove the pairs without a subinterface. Call it in the router's namespace."""
-    kept = {linux_name(each.name) for each in present(device, wired)}
+    kept = {linux_name(each.name) for each in active_subinterfaces(device, wired)}
     with closing(IPRoute()) as netlink:
         for link in netlink.get_links():
             name = link.get_attr("IFLA_IFNAME")

@@ -19,19 +19,19 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import SHORTAGES, MachineError, QoslabError, UserError
-from qoslab.system.programs import how_ended
-from qoslab.virtual_lab.netlink import Namespace
+from qoslab.system.programs import describe_exit
+from qoslab.virtual_lab.netlink import NetlinkNamespace
 from qoslab.virtual_lab.supervisor import PACKET_LIMIT
 
 START = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import supervisor; supervisor.main()"
 """Command that starts the supervisor: as a compiled module, without this package's imports."""
 TIMEOUT = 30.0
 """Time limit of one request, in seconds; the slowest, ninety namespaces on a busy machine, takes well under one."""
-ENDING_S = 5.0
+END_TIMEOUT_S = 5.0
 """Time limit for the launcher to end after its supervisor, in seconds."""
-GONE_S = 30.0
+KILL_TIMEOUT_S = 30.0
 """Time limit for killed processes to disappear, in seconds; ninety namespaces on a busy machine take three."""
-SOCKETS_AT_ONCE = 100
+SOCKETS_PER_REQUEST = 100
 """Namespaces per `sockets` request: the kernel passes at most 253 descriptors in one message."""
 
 
@@ -43,7 +43,7 @@ class LabMachineError(LabError, MachineError):
     """Failure of the lab because of the machine: it killed a process, or is out of a resource."""
 
 
-class Supervisor:
+class SupervisorClient:
     """Connection to a supervisor. Requests may come from any thread."""
 
     def __init__(self, channel: socket.socket, pid: int, *, launcher: subprocess.Popen[bytes] | None = None) -> None:
@@ -55,7 +55,7 @@ class Supervisor:
         self.pidfd = os.pidfd_open(pid)
 
     @classmethod
-    def start(cls, name: str, *, owned: bool) -> Supervisor:
+    def start(cls, name: str, *, owned: bool) -> SupervisorClient:
         """Start a lab's supervisor; with `owned` the lab ends with this process.
 
         Raise `MachineError` if the kernel forbids it, `UserError` if this user has a lab of that name.
@@ -69,7 +69,7 @@ class Supervisor:
             return cls._start(name, owned=owned, user_namespace=False)
 
     @classmethod
-    def _start(cls, name: str, *, owned: bool, user_namespace: bool) -> Supervisor:
+    def _start(cls, name: str, *, owned: bool, user_namespace: bool) -> SupervisorClient:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(TIMEOUT)
         with theirs:
@@ -92,7 +92,7 @@ class Supervisor:
                 ours.send(b"mapped")
                 reply = _first_reply(ours, launcher)
             if not reply["ok"]:
-                raise _start_failed(name, reply)
+                raise _start_error(name, reply)
             return cls(ours, reply["pid"], launcher=launcher)
         except BaseException:
             ours.close()
@@ -101,7 +101,7 @@ class Supervisor:
             raise
 
     @classmethod
-    def connect(cls, pid: int) -> Supervisor:
+    def connect(cls, pid: int) -> SupervisorClient:
         """Connect to a running supervisor."""
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         channel.settimeout(TIMEOUT)
@@ -152,19 +152,19 @@ class Supervisor:
         """Return the error for the end of a supervisor that this process started, if it has ended, else for `seen`."""
         kind: type[LabError] = LabError
         how = seen
-        if self._launcher is not None and select.select([self.pidfd], [], [], ENDING_S if wait else 0)[0]:
+        if self._launcher is not None and select.select([self.pidfd], [], [], END_TIMEOUT_S if wait else 0)[0]:
             how = "has ended"
             with contextlib.suppress(subprocess.TimeoutExpired):
-                status = self._launcher.wait(ENDING_S)
+                status = self._launcher.wait(END_TIMEOUT_S)
                 status = 128 - status if status > 128 else status
-                kind, how = LabMachineError if status < 0 else LabError, how_ended(status)
+                kind, how = LabMachineError if status < 0 else LabError, describe_exit(status)
         return kind(f"its supervisor (process {self.pid}) {how}")
 
-    def namespaces(self, names: Sequence[str]) -> dict[str, Namespace]:
+    def namespaces(self, names: Sequence[str]) -> dict[str, NetlinkNamespace]:
         """Open namespaces for netlink requests; close each when done."""
-        opened: dict[str, Namespace] = {}
-        for start in range(0, len(names), SOCKETS_AT_ONCE):
-            chunk = names[start : start + SOCKETS_AT_ONCE]
+        opened: dict[str, NetlinkNamespace] = {}
+        for start in range(0, len(names), SOCKETS_PER_REQUEST):
+            chunk = names[start : start + SOCKETS_PER_REQUEST]
             _, descriptors = self._request("sockets", {"namespaces": chunk}, 2 * len(chunk))
             if len(descriptors) != 2 * len(chunk):
                 for descriptor in descriptors:
@@ -176,7 +176,7 @@ class Supervisor:
             for number, name in enumerate(chunk):
                 route = socket.socket(fileno=descriptors[2 * number + 1])
                 route.settimeout(TIMEOUT)
-                opened[name] = Namespace(name, descriptors[2 * number], route)
+                opened[name] = NetlinkNamespace(name, descriptors[2 * number], route)
         return opened
 
     def stop(self) -> None:
@@ -184,20 +184,20 @@ class Supervisor:
 
         A process without its parent outside is collected by the first process of that machine. If that fails, as in a
         container without an init, the kernel keeps the rest of the lab until the container ends; the wait ends after
-        `GONE_S`.
+        `KILL_TIMEOUT_S`.
         """
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         if self._launcher is not None:
             try:
-                self._launcher.communicate(timeout=GONE_S)
+                self._launcher.communicate(timeout=KILL_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 self._launcher.kill()
                 self._launcher.communicate()
         else:
             poll = select.poll()
             poll.register(self.pidfd, select.POLLIN)
-            poll.poll(GONE_S * 1000)
+            poll.poll(KILL_TIMEOUT_S * 1000)
         self.close()
 
     def close(self) -> None:
@@ -254,7 +254,7 @@ CONTAINER_HINT = (
     "--security-opt systempaths=unconfined --security-opt seccomp=unconfined --security-opt apparmor=unconfined; "
     "with Podman --security-opt unmask=ALL."
 )
-OUTSIDE_HINT = (
+CONTAINER_ROOT_HINT = (
     "If they are set, the host itself does not let its users create user namespaces: as root, outside, sysctl -w "
     "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, kernel.unprivileged_userns_clone=1 on Debian."
 )
@@ -269,10 +269,10 @@ def _forbidden_hint(stage: str, number: int | None) -> str:
         return CONTAINER_HINT
     inside = "container" in os.environ or any(mark.exists() for mark in CONTAINER_MARKS)
     # The kernel limits their number inside and outside alike.
-    return f"{CONTAINER_HINT} {OUTSIDE_HINT}" if inside and number not in (errno.ENOSPC, errno.EUSERS) else HINT
+    return f"{CONTAINER_HINT} {CONTAINER_ROOT_HINT}" if inside and number not in (errno.ENOSPC, errno.EUSERS) else HINT
 
 
-def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
+def _start_error(name: str, reply: Mapping[str, Any]) -> QoslabError:
     """Return the error for a failed stage."""
     if reply["stage"] == "name" and reply["errno"] == errno.EADDRINUSE:
         return UserError(

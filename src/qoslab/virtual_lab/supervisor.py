@@ -46,9 +46,9 @@ PROCESS_NAME = b"qoslab-lab"
 """/proc/PID/comm of the supervisor, by which labs are found."""
 RUNTIME = "/run/qoslab"
 PACKET_LIMIT = 1 << 18
-HELD_BY_OTHERS = 4096
+MAX_FOREIGN_NAMES = 4096
 """Number of places for a name that other users may hold."""
-LATER = 16
+MAX_NAME_OFFSET = 16
 """Number of places, after its own, in which a lab searches for another lab of its user."""
 BACKLOG = 4096
 
@@ -73,7 +73,7 @@ CAPABILITIES = {
 
 `qoslab.virtual_lab.rights` defines the capabilities of each program.
 """
-ENDING_LOOK_S = 0.05
+END_CHECK_INTERVAL_S = 0.05
 """Seconds between checks of obstacles to the end of a lab, which usually takes a few milliseconds."""
 RUN_BYTES = 256 * 2**20
 """Size of a lab's /run in memory, in bytes: sockets, configurations, logs of daemons."""
@@ -346,30 +346,30 @@ class Supervisor:
         return {"daemons": self.daemons}, []
 
 
-def hold_name(name: str) -> socket.socket:
+def claim_name(name: str) -> socket.socket:
     """Return a socket that holds an abstract name, which disappears with its process.
 
     Any user of the machine can hold any abstract name. If another user holds the name, the first free one of `NAME/1`,
     `NAME/2` and so on is used instead. Raise `StageError` with `EADDRINUSE` if a lab of this user holds one.
     """
-    for place in range(HELD_BY_OTHERS):
+    for place in range(MAX_FOREIGN_NAMES):
         lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            lock.bind(_address(name, place))
+            lock.bind(_name_address(name, place))
         except OSError as error:
             lock.close()
-            if error.errno != errno.EADDRINUSE or _is_mine(_address(name, place)):
+            if error.errno != errno.EADDRINUSE or _is_mine(_name_address(name, place)):
                 raise StageError("name", error.errno or 0) from error
             continue
         # The kernel reports the user of a listening socket.
         lock.listen(BACKLOG)
-        if any(_is_mine(_address(name, later)) for later in range(place + 1, place + LATER)):
+        if any(_is_mine(_name_address(name, later)) for later in range(place + 1, place + MAX_NAME_OFFSET)):
             raise StageError("name", errno.EADDRINUSE)
         return lock
     raise StageError("name", errno.EBUSY)
 
 
-def _address(name: str, place: int) -> str:
+def _name_address(name: str, place: int) -> str:
     return f"{name}/{place}" if place else name
 
 
@@ -386,14 +386,14 @@ def _is_mine(address: str) -> bool:
         return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
 
 
-def supervise(name: str, channel: socket.socket, outer_uid: int, launcher_alive: int) -> Never:
+def run_supervisor(name: str, channel: socket.socket, outer_uid: int, launcher_alive: int) -> Never:
     """Run as the supervisor."""
     check("prctl", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if select.select([launcher_alive], [], [], 0)[0]:
         os._exit(1)  # The launcher died before the line above.
     libc.prctl(PR_SET_NAME, PROCESS_NAME, 0, 0, 0)
     outer_pid = int(os.readlink("/proc/self"))  # /proc is still that of the machine.
-    lock = hold_name(f"\0qoslab/{outer_uid}/{name}")  # noqa: F841 (held as long as the process)
+    lock = claim_name(f"\0qoslab/{outer_uid}/{name}")  # noqa: F841 (held as long as the process)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=0755,size={RUN_BYTES}")
@@ -427,7 +427,7 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
         for descriptor in (machine, alive_write, lab_read):
             os.close(descriptor)
         try:
-            supervise(name, channel, outer_uid, alive_read)
+            run_supervisor(name, channel, outer_uid, alive_read)
         except StageError as error:
             report(channel, error)
         os._exit(1)
@@ -442,15 +442,15 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
     # In either case, the lab must end before this process. The kernel lets process 1 of a PID
     # namespace be waited for only when all other processes of the namespace are dead.
     signal.pidfd_send_signal(lab, signal.SIGKILL)
-    while not select.select([lab], [], [], ENDING_LOOK_S)[0]:
-        continue_entered(machine)
+    while not select.select([lab], [], [], END_CHECK_INTERVAL_S)[0]:
+        continue_nsenter(machine)
     _, status = os.waitpid(child, 0)
     # Exit status for the starter of the lab, like that of a shell: 128 plus the number of a signal.
     ended = os.waitstatus_to_exitcode(status)
     sys.exit(ended if ended >= 0 else 128 - ended)
 
 
-def continue_entered(machine: int) -> None:
+def continue_nsenter(machine: int) -> None:
     """Continue stopped `nsenter` processes of the lab, which do not collect their children and so block its end.
 
     `machine` is the machine's /proc. An `nsenter` is outside the lab's PID namespace and its children are inside.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from qoslab.ios.cli.terminal import Disconnected, Interrupted
-from qoslab.ios.environment import Environment
+from qoslab.ios.cli.terminal import ClientDisconnected, InterruptRequested
+from qoslab.ios.environment import RouterEnvironment
 from qoslab.ios.shell import Shell
-from qoslab.system.peer import is_own, own_listener
-from qoslab.system.telnet import Telnet
+from qoslab.system.peer import is_own_peer, open_own_listener
+from qoslab.system.telnet import TelnetConnection
 from qoslab.virtual_lab.sshd import LAST_WORDS_S, Judge
 
 LOGIN_S = 30
@@ -24,14 +24,14 @@ UNREAD = 2**16
 class TelnetPort:
     """Telnet port of one router."""
 
-    def __init__(self, router: Environment, judge: Judge) -> None:
+    def __init__(self, router: RouterEnvironment, judge: Judge) -> None:
         self._router = router
         self._judge = judge
         self._logins: set[Shell] = set()
 
     async def listen(self, address: str, port: int) -> asyncio.Server:
         """Listen for logins; port 0 is any free port."""
-        return await asyncio.start_server(self._serve, sock=own_listener(address, port))
+        return await asyncio.start_server(self._serve, sock=open_own_listener(address, port))
 
     def end(self) -> None:
         """Close all connections."""
@@ -39,10 +39,10 @@ class TelnetPort:
             shell.hang_up()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not is_own(writer.get_extra_info("socket")):
+        if not is_own_peer(writer.get_extra_info("socket")):
             writer.transport.abort()
             return
-        protocol = Telnet.server()
+        protocol = TelnetConnection.server()
 
         def write(text: str) -> None:
             if writer.is_closing():
@@ -66,21 +66,21 @@ class TelnetPort:
             if privilege is not None:
                 shell.session.privilege = privilege
                 await shell.run()
-        except (Disconnected, TimeoutError):
+        except (ClientDisconnected, TimeoutError):
             pass
         finally:
             self._logins.discard(shell)
             fed.cancel()
             for drain in drains:
                 drain.cancel()
-            await _say_goodbye(writer)
+            await _close_after_output(writer)
 
     async def _log_in(self, shell: Shell) -> int | None:
         """Ask for user name and password; return the privilege, or None after too many wrong answers."""
         terminal = shell.terminal
         terminal.write(GREETING)
         for _ in range(TRIES):
-            with contextlib.suppress(Interrupted):
+            with contextlib.suppress(InterruptRequested):
                 terminal.write("Username: ")
                 name = await terminal.read_answer()
                 if not name:
@@ -94,7 +94,7 @@ class TelnetPort:
         return None
 
 
-async def _say_goodbye(writer: asyncio.StreamWriter) -> None:
+async def _close_after_output(writer: asyncio.StreamWriter) -> None:
     """Close the connection, after the client has read the last output."""
     try:
         async with asyncio.timeout(LAST_WORDS_S):
@@ -110,7 +110,9 @@ async def _drain(writer: asyncio.StreamWriter, shell: Shell) -> None:
     shell.terminal.go_on()
 
 
-async def _feed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, protocol: Telnet, shell: Shell) -> None:
+async def _feed(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, protocol: TelnetConnection, shell: Shell
+) -> None:
     try:
         while data := await reader.read(READ):
             text, answer = protocol.receive(data)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.device_config.running_config_parser import clutter_of, read_onto
+from qoslab.ios.device_config.running_config_parser import read_onto, unread_as_inert_lines
 from qoslab.ios.environment import (
     Activity,
     CommandFailedError,
@@ -25,22 +25,22 @@ from qoslab.ios.environment import (
     Neighbour,
     PingOptions,
     PingOutcome,
-    Port,
+    PortState,
     ProcessCpu,
     RouteEntry,
     StorageError,
 )
 from qoslab.ios.login import PRIVILEGED_LEVEL, USER_LEVEL
-from qoslab.ios.model.applets import applets
+from qoslab.ios.model.applets import countdown_applets
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.model.password_hash import verify
 from qoslab.ios.shell import Shell
-from qoslab.ios.show.catalyst.counters import since
-from qoslab.virtual_lab.applet_timers import Applets
+from qoslab.ios.show.catalyst.counters import subtract_counters
+from qoslab.virtual_lab.applet_timers import AppletTimers
 from qoslab.virtual_lab.control import ControlClient
-from qoslab.virtual_lab.countdown import Countdown
+from qoslab.virtual_lab.countdown import ScheduledCall
 from qoslab.virtual_lab.stack import IpStack
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Bound:
 
 
 class VirtualRouter:
-    """Implementation of `qoslab.ios.environment.Environment` for a running router."""
+    """Implementation of `qoslab.ios.environment.RouterEnvironment` for a running router."""
 
     def __init__(self, make: Make, bound: Bound, *, enable_secret: str, log: Callable[[str], None]) -> None:
         self.name = make.blank.hostname
@@ -114,10 +114,10 @@ class VirtualRouter:
         """Callback at a reload, which ends the logins."""
         self.flash: dict[str, str] = {}
         """Text files in flash memory."""
-        self._reload = Countdown(self.reload)
-        self._revert = Countdown(self.revert)
+        self._reload = ScheduledCall(self.reload)
+        self._revert = ScheduledCall(self.revert)
         self._reverted_to = ""
-        self._applets = Applets(self._carry_out)
+        self._applets = AppletTimers(self._carry_out)
 
     # Start and end
 
@@ -210,7 +210,7 @@ class VirtualRouter:
         if config != previous:
             await self._control.configure(config)
         try:
-            if previous is None or _network(device) != _network(self._device):
+            if previous is None or _network_part(device) != _network_part(self._device):
                 await self._stack.apply(device)
         except CommandFailedError:
             await self._stack.apply(self._device)
@@ -219,7 +219,7 @@ class VirtualRouter:
             raise
         self._in_force = config
         self._device = device
-        self._applets.follow(applets(device))
+        self._applets.follow(countdown_applets(device))
 
     async def replace(self, text: str) -> list[str]:
         """Activate a complete configuration; return the refused lines, because of which nothing is changed."""
@@ -340,7 +340,7 @@ class VirtualRouter:
         """Return the time of the machine's clock."""
         return datetime.now(UTC)
 
-    async def ports(self) -> Mapping[str, Port]:
+    async def ports(self) -> Mapping[str, PortState]:
         """Return the wired interfaces."""
         return await self._stack.ports()
 
@@ -394,7 +394,7 @@ class VirtualRouter:
                     # All counters were cleared since, over the socket of the data plane.
                     before = None
                     del self._statistics_cleared[name]
-                counted[name] = now if before is None else since(now, before)
+                counted[name] = now if before is None else subtract_counters(now, before)
         return counted
 
     async def clear_qos_statistics(self, interface: str | None = None) -> None:
@@ -475,7 +475,7 @@ class VirtualRouter:
             await asyncio.sleep(SAMPLE_INTERVAL_S)
 
 
-def _network(device: Device) -> tuple[object, ...]:
+def _network_part(device: Device) -> tuple[object, ...]:
     """Return the part of a configuration that concerns the IP stack."""
     interfaces = device.interfaces.values()
     return (
@@ -511,7 +511,7 @@ def load_configuration(blank: Device, text: str) -> tuple[Device, list[str]]:
     Lines that `blank` has as clutter are accepted in their place, without effect.
     """
     if blank.clutter:
-        return _load_cluttered(blank, text)
+        return _load_inert_lines(blank, text)
     device = blank.copy()
     session = ConfigSession(device)
     refused: list[str] = []
@@ -525,9 +525,9 @@ def load_configuration(blank: Device, text: str) -> tuple[Device, list[str]]:
     return device, refused
 
 
-def _load_cluttered(blank: Device, text: str) -> tuple[Device, list[str]]:
+def _load_inert_lines(blank: Device, text: str) -> tuple[Device, list[str]]:
     reading = read_onto(blank.copy(), text)
-    found = clutter_of(reading)
+    found = unread_as_inert_lines(reading)
     known = frozenset(blank.clutter)
     reading.device.clutter = tuple(each for each in found if each in known)
     unknown = (line for line, each in zip(reading.unread, found, strict=True) if each not in known)

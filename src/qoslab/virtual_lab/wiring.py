@@ -185,7 +185,7 @@ class Wiring:
         return {f"net.ipv6.conf.{each.name.replace('.', '/')}.disable_ipv6": 0 for each in own}
 
 
-class _Numbers:
+class _MacNumbers:
     """Source of interface indices per namespace and of hardware addresses per lab."""
 
     def __init__(self) -> None:
@@ -210,7 +210,7 @@ def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wir
     """
     namespaces = _node_namespaces(topology, guests)
     lines: list[str] = []
-    numbers = _Numbers()
+    numbers = _MacNumbers()
     pairs: list[tuple[Interface, Interface]] = []
     neighbours: list[Neighbour] = []
     inside: list[GuestNeighbour] = []
@@ -231,7 +231,7 @@ def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wir
                 )
             namespaces[name] = COMMON_SYSCTLS
             lines.append(name)
-            ports[name] = _line_ports(link, seed)
+            ports[name] = _line_data_plane_ports(link, seed)
             for each, host in zip(LINE_ENDS, ends, strict=True):
                 pairs.append((host.wire, Interface(name, each, numbers.index(name), numbers.mac())))
         else:
@@ -246,12 +246,12 @@ def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wir
                     "link": link_configuration(link, end.node, seed),
                     "paced_by_peer": far.port is not None,
                 }
-            found = _neighbours(near.layer3, far.layer3.mac, end, far_end)
+            found = _far_addresses(near.layer3, far.layer3.mac, end, far_end)
             if end.node in guests:
                 inside += [GuestNeighbour(end.node, end.interface, each.address, each.mac) for each in found]
             else:
                 neighbours += found
-    routes, memory = tuple(_routes(topology, guests)), tuple(_memory(topology))
+    routes, memory = tuple(_node_routes(topology, guests)), tuple(_memory_links(topology))
     return Wiring(
         namespaces,
         tuple(pairs),
@@ -283,14 +283,14 @@ def _node_namespaces(topology: Topology, guests: Collection[str]) -> dict[str, d
     return found
 
 
-def _memory(topology: Topology) -> Iterator[program_formats.MemoryLink]:
+def _memory_links(topology: Topology) -> Iterator[program_formats.MemoryLink]:
     for link in topology.links:
         nodes = {end.node for end in link.ends}
         if len(nodes) == len(link.ends) and all(has_engine(topology.nodes[node]) for node in nodes):
             yield {"ends": [{"router": end.node, "port": end.interface} for end in link.ends]}
 
 
-def _neighbours(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> Iterator[Neighbour]:
+def _far_addresses(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> Iterator[Neighbour]:
     """Return the far end's addresses of the families that this end has; none without hardware addresses."""
     versions = {each.version for each in end.addresses if here.arp}
     for address in far_end.addresses:
@@ -298,7 +298,7 @@ def _neighbours(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> It
             yield Neighbour(here.namespace, here.index, address.ip, mac, booted=not here.up)
 
 
-def _line_ports(link: Link, seed: int) -> dict[str, program_formats.PortConfig]:
+def _line_data_plane_ports(link: Link, seed: int) -> dict[str, program_formats.PortConfig]:
     """Return the ports of a data plane in the middle of a link, which forwards frames between them."""
     near, far = LINE_ENDS
     return {
@@ -342,7 +342,7 @@ def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
         )
 
 
-def _of_kernel(end: LinkEnd, numbers: _Numbers, *, in_guest: bool, ipv6: bool) -> Interface:
+def _kernel_interface(end: LinkEnd, numbers: _MacNumbers, *, in_guest: bool, ipv6: bool) -> Interface:
     """Return the interface of a router whose kernel queues packets; its daemon sets the line rate.
 
     A guest's address is inside the guest: this end only forwards frames.
@@ -353,12 +353,12 @@ def _of_kernel(end: LinkEnd, numbers: _Numbers, *, in_guest: bool, ipv6: bool) -
 
 
 def _end(
-    topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: str | None, guests: Collection[str]
+    topology: Topology, link: Link, end: LinkEnd, numbers: _MacNumbers, line: str | None, guests: Collection[str]
 ) -> _End:
     """`line` is the hardware address of both ends of a serial line."""
     node, ipv6 = topology.nodes[end.node], end.ipv6_address is not None
     if has_kernel(node):
-        return _End(_of_kernel(end, numbers, in_guest=end.node in guests, ipv6=ipv6), None)
+        return _End(_kernel_interface(end, numbers, in_guest=end.node in guests, ipv6=ipv6), None)
     if not platform_of(node).is_router:
         index = numbers.index(end.node)
         shaper = TokenBucket.for_link(link.rate.bps)
@@ -385,7 +385,7 @@ def _end(
     )
 
 
-def _routes(topology: Topology, guests: Collection[str]) -> Iterator[StaticRoute]:
+def _node_routes(topology: Topology, guests: Collection[str]) -> Iterator[StaticRoute]:
     for name, node in topology.nodes.items():
         if name not in guests and not platform_of(node).has_startup_config:
             for route in static_routes(topology, name):

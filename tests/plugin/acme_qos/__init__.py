@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration
-from qoslab.platforms.engine import Engine
-from qoslab.traffic import FlowResult, Output
+from qoslab.platforms.engine import EnginePlatform
+from qoslab.traffic import FlowOutput, FlowResult
 from qoslab.traffic.iperf3 import Iperf3
 
 
@@ -16,13 +16,13 @@ class Ramp(Iperf3):
 
     name = "ramp"
 
-    def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
+    def parse(self, flow: Flow, duration: Duration, client: FlowOutput, server: FlowOutput) -> FlowResult:
         """Return the values of a flow; `TrafficError` if the output has none."""
         return replace(super().parse(flow, duration, client, server), tool=self.name)
 
 
 @dataclass(frozen=True)
-class Bsd(Engine):
+class Bsd(EnginePlatform):
     """Router configured like an engine router, over the control socket of its data plane."""
 
     name: str = "bsd"

@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from qoslab.analysis.capture_interfaces import Noted, choose
 from qoslab.analysis.limiter_inference.clocks import Clocks, compare
 from qoslab.analysis.packets import packet_flow
-from qoslab.capture.packet_tables import BEHIND
+from qoslab.capture.packet_tables import PAYLOAD_BYTES
 from qoslab.errors import UserError
 
 LEAST_COMMON = 10
@@ -115,7 +115,7 @@ def load(before: Path, after: Path, read: Reader, interfaces: Sequence[str] = ()
     files = (before, after)
     wanted = [interfaces[0], interfaces[-1]] if interfaces else [None, None]
     alone = len(interfaces) == 1
-    found = [_load(file, read, BEHIND, each, alone) for file, each in zip(files, wanted, strict=True)]
+    found = [_load(file, read, PAYLOAD_BYTES, each, alone) for file, each in zip(files, wanted, strict=True)]
     short = [int(each.loc[each["behind"] >= 0, "behind"].min()) for each in found if (each["behind"] >= 0).any()]
     if not short:
         return found[0], found[1]

@@ -12,28 +12,28 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.exchange.readers import capture, csv_series, flent, iperf2, iperf3, irtt, others
-from qoslab.exchange.readers.base import SAMPLES, Foreign, ImpossibleError, LimitError, Reader, head_of
+from qoslab.exchange.readers.base import SAMPLES, ForeignResults, FormatReader, ImpossibleError, LimitError, read_head
 from qoslab.policy.other_systems import refuse_other_systems
 from qoslab.policy.pasted import terminal_lines
 
-__all__ = ["FORMS", "READERS", "ROUTER", "SAMPLES", "Foreign", "form_of", "read_foreign"]
+__all__ = ["FORMS", "READERS", "ROUTER", "SAMPLES", "ForeignResults", "detect_format", "read_foreign"]
 
-READERS: tuple[Reader, ...] = (
-    Reader(
+READERS: tuple[FormatReader, ...] = (
+    FormatReader(
         "capture",
         "pcapng or pcap, plain or compressed by gzip",
-        capture.knows,
+        capture.recognises,
         capture.read,
         read_interfaces=capture.read,
     ),
-    Reader("iperf3", "output of iperf3, JSON of -J or text", iperf3.knows, iperf3.read),
-    Reader("irtt", "output of irtt client -o", irtt.knows, irtt.read),
-    Reader("flent", "a data file of flent, format 4", flent.knows, flent.read),
-    Reader("iperf", "the report of iperf 2, text or CSV of -y C", iperf2.knows, iperf2.read),
-    Reader(
+    FormatReader("iperf3", "output of iperf3, JSON of -J or text", iperf3.recognises, iperf3.read),
+    FormatReader("irtt", "output of irtt client -o", irtt.recognises, irtt.read),
+    FormatReader("flent", "a data file of flent, format 4", flent.recognises, flent.read),
+    FormatReader("iperf", "the report of iperf 2, text or CSV of -y C", iperf2.recognises, iperf2.read),
+    FormatReader(
         "csv",
         "columns with a header: time_s, then NAME_bps, NAME_kbps, NAME_Mbps or NAME_ms",
-        csv_series.knows,
+        csv_series.recognises,
         csv_series.read,
     ),
 )
@@ -50,22 +50,22 @@ _LINE_OF_ROUTER = re.compile(
 )
 
 
-def form_of(path: Path) -> str:
+def detect_format(path: Path) -> str:
     """Return the format of a file by its beginning; `ROUTER` for router output. Raise `UserError` otherwise."""
-    head = head_of(path)
+    head = read_head(path)
     found = next((each.name for each in READERS if each.knows(head)), None)
     if found is not None:
         return found
-    if other := others.recognised(path, head):
+    if other := others.unsupported_format_error(path, head):
         raise other
     text = "\n".join(terminal_lines(head.decode("utf-8", errors="replace")))
     if _LINE_OF_ROUTER.search(text):
         return ROUTER
     refuse_other_systems(text, str(path))
-    raise _unknown(path)
+    raise _unknown_format(path)
 
 
-def _unknown(path: Path) -> UserError:
+def _unknown_format(path: Path) -> UserError:
     known = "; ".join(f"{reader.name}: {reader.help}" for reader in READERS)
     known += f"; {ROUTER}: `show running-config` of IOS or IOS-XE"
     return UserError(
@@ -73,13 +73,13 @@ def _unknown(path: Path) -> UserError:
     )
 
 
-def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Foreign:
+def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> ForeignResults:
     """Read a file in the format `form`, by default detected from its content. Raise `UserError` if it is unknown or
     damaged.
 
     `interfaces` selects interfaces of a capture that has several; files of other formats have none.
     """
-    head = head_of(path)
+    head = read_head(path)
     for reader in READERS:
         if reader.name == form or (form is None and reader.knows(head)):
             try:
@@ -95,4 +95,4 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
             except OverflowError as error:
                 reason = f"found a number too large for a table: {error}"
                 raise UserError(f"{path}: {reason}, expected measured values", hint="was the file edited?") from error
-    raise _unknown(path)
+    raise _unknown_format(path)

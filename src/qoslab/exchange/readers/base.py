@@ -21,20 +21,20 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.errors import UserError
 from qoslab.schema.named_files import FileRefusedError, open_regular
-from qoslab.schema.near import shown
+from qoslab.schema.near import format_value
 from qoslab.system.printing import one_line
 
-MOST_BYTES = 256 * 2**20
+MAX_BYTES = 256 * 2**20
 """Maximum bytes of an unpacked text: a test of hours with many streams stays below it."""
-MOST_VALUES = 5_000_000
+MAX_VALUES = 5_000_000
 """Maximum number of values of a text, counted by their separators. Each takes about 100 bytes of memory after
 reading.
 """
-MOST_LINES = 8_000_000
+MAX_LINES = 8_000_000
 """Maximum number of lines of a text."""
-MOST_POINTS = 500_000
+MAX_POINTS = 500_000
 """Maximum number of intervals and samples of one file together."""
-MOST_SERIES = 2_000
+MAX_SERIES = 2_000
 """Maximum number of streams, columns or series of one file."""
 _CHUNK = 2**20
 _HEAD = 4096
@@ -78,7 +78,7 @@ class ImpossibleError(Exception):
 
 
 @dataclass
-class Foreign:
+class ForeignResults:
     """Content of a foreign file."""
 
     name: str
@@ -97,30 +97,30 @@ class Foreign:
     """Notes for readers of the values."""
 
     def flow(self, stream: int, seconds: float, count: int, *, traffic: str | None = None, **more: object) -> None:
-        """Add a stream with `count` bytes; `traffic` is the file's name by default. See `_held`.
+        """Add a stream with `count` bytes; `traffic` is the file's name by default. See `_checked_row`.
 
-        Raise LimitError above `MOST_SERIES`.
+        Raise LimitError above `MAX_SERIES`.
         """
         if count > 0 and seconds <= 0:
             raise ImpossibleError(f"found {count} bytes of stream {stream} in {seconds:g} s, expected a longer time")
         flows = self.rows.setdefault("flows", [])
-        if len(flows) >= MOST_SERIES:
-            raise LimitError(MOST_SERIES, "streams")
+        if len(flows) >= MAX_SERIES:
+            raise LimitError(MAX_SERIES, "streams")
         goodput = count * 8 / seconds if seconds > 0 else None
         row = {"traffic": traffic or self.name, "offset_s": 0.0, "stream": stream, "seconds": seconds, "bytes": count}
-        flows.append(_held({**row, "goodput_bps": goodput, **more}))
+        flows.append(_checked_row({**row, "goodput_bps": goodput, **more}))
 
     def interval(
         self, stream: int, start_s: float, end_s: float, count: int, bps: float, *, traffic: str | None = None
     ) -> None:
-        """Add an interval of a stream, unless its duration is zero. See `_held`.
+        """Add an interval of a stream, unless its duration is zero. See `_checked_row`.
 
-        Raise LimitError above `MOST_POINTS`.
+        Raise LimitError above `MAX_POINTS`.
         """
         if end_s > start_s:
             self._check_points()
             row = {"traffic": traffic or self.name, "offset_s": 0.0, "stream": stream, "bytes": count, "bps": bps}
-            self.rows.setdefault("intervals", []).append(_held({**row, "start_s": start_s, "end_s": end_s}))
+            self.rows.setdefault("intervals", []).append(_checked_row({**row, "start_s": start_s, "end_s": end_s}))
 
     def place_streams(self) -> None:
         """Move the start of each stream to its first interval, as far as its total duration permits."""
@@ -139,7 +139,7 @@ class Foreign:
                 each["start_s"], each["end_s"] = each["start_s"] - offset, each["end_s"] - offset
 
     def sample(self, series: str, unit: str, time_s: float, value: float) -> None:
-        """Add a row of `SAMPLES`. Raise LimitError above `MOST_POINTS`."""
+        """Add a row of `SAMPLES`. Raise LimitError above `MAX_POINTS`."""
         self._check_points()
         self.samples.append({"series": series, "unit": unit, "time_s": time_s, "value": value})
 
@@ -179,11 +179,11 @@ class Foreign:
             )
 
     def _check_points(self) -> None:
-        if len(self.rows.get("intervals", ())) + len(self.samples) >= MOST_POINTS:
-            raise LimitError(MOST_POINTS, "intervals and samples")
+        if len(self.rows.get("intervals", ())) + len(self.samples) >= MAX_POINTS:
+            raise LimitError(MAX_POINTS, "intervals and samples")
 
 
-def _held(row: dict[str, object]) -> dict[str, object]:
+def _checked_row(row: dict[str, object]) -> dict[str, object]:
     """Return the row. Raise `OverflowError` for a number that does not fit in a table, `ImpossibleError` for a negative
     one.
     """
@@ -196,35 +196,35 @@ def _held(row: dict[str, object]) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class Reader:
+class FormatReader:
     """A format: the function that recognises a file by its beginning, and the function that reads it."""
 
     name: str
     help: str
     knows: Callable[[bytes], bool]
     """Function that recognises the first bytes of the unpacked file."""
-    read: Callable[[Path], Foreign]
+    read: Callable[[Path], ForeignResults]
     """Function that reads the file. It raises `UserError` if the file is damaged or of another version."""
-    read_interfaces: Callable[[Path, Sequence[str]], Foreign] | None = None
+    read_interfaces: Callable[[Path, Sequence[str]], ForeignResults] | None = None
     """Function that reads some interfaces, by name or number, of a file that can have several; None for other
     formats.
     """
 
 
-def arm_of(path: Path) -> str:
+def arm_name(path: Path) -> str:
     """Return the name of the arm of a file: the file's name without its suffixes."""
     return Path(path.name.removesuffix(".gz")).stem
 
 
-def head_of(path: Path) -> bytes:
+def read_head(path: Path) -> bytes:
     """Return the first bytes of a file, unpacked if it is compressed, and converted to UTF-8 if it has a byte order
     mark.
 
     Raise UserError if the file cannot be read or is empty.
     """
-    with opened(path) as handle:
+    with open_regular_file(path) as handle:
         head = handle.read(_HEAD)
-    mark, encoding = _encoding(head)
+    mark, encoding = _detect_encoding(head)
     if mark:
         head = head[len(mark) :].decode(encoding, errors="ignore").encode()
     if not head.strip():
@@ -233,7 +233,7 @@ def head_of(path: Path) -> bytes:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
+def open_regular_file(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     """Open a regular file, unpacked if it is compressed. Raise UserError if it cannot be read, on opening or in the
     block.
     """
@@ -246,19 +246,19 @@ def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     except FileRefusedError as error:
         raise UserError(f"{path}: cannot be read: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read: {_reason(error)}", hint="is the file complete?") from error
+        raise UserError(f"{path}: cannot be read: {_error_reason(error)}", hint="is the file complete?") from error
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the whole text, unpacked and without a byte order mark.
 
-    Raise UserError if it is truncated, or exceeds `MOST_BYTES`, `MOST_LINES` or `MOST_VALUES`.
+    Raise UserError if it is truncated, or exceeds `MAX_BYTES`, `MAX_LINES` or `MAX_VALUES`.
     """
     parts: list[str] = []
     size = lines = values = 0
-    with opened(path) as handle:
+    with open_regular_file(path) as handle:
         chunk = handle.read(_CHUNK)
-        mark, encoding = _encoding(chunk)
+        mark, encoding = _detect_encoding(chunk)
         decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
         chunk = chunk[len(mark) :]
         while chunk:
@@ -267,9 +267,9 @@ def text_of(path: Path) -> str:
             lines += sum(part.count(sign) for sign in _LINE_ENDS)
             values += sum(part.count(sign) for sign in _VALUE_SIGNS)
             for found, most, what in (
-                (size, MOST_BYTES, "bytes"),
-                (lines, MOST_LINES, "lines"),
-                (values, MOST_VALUES, "values"),
+                (size, MAX_BYTES, "bytes"),
+                (lines, MAX_LINES, "lines"),
+                (values, MAX_VALUES, "values"),
             ):
                 if found > most:
                     raise UserError(f"{path}: {LimitError(most, what)}")
@@ -278,13 +278,13 @@ def text_of(path: Path) -> str:
     return "".join((*parts, decoder.decode(b"", final=True)))
 
 
-def lines_of(path: Path, most_characters: int) -> Iterator[str]:
+def iterate_lines(path: Path, most_characters: int) -> Iterator[str]:
     """Yield the lines of a text one by one, without a byte order mark and ending in a newline.
 
     Raise UserError if the text is truncated or exceeds `most_characters`.
     """
-    with opened(path) as handle:
-        mark, encoding = _encoding(handle.read(4))
+    with open_regular_file(path) as handle:
+        mark, encoding = _detect_encoding(handle.read(4))
         handle.seek(len(mark))
         text = io.TextIOWrapper(handle, encoding=encoding, errors="replace")
         left = most_characters
@@ -295,18 +295,18 @@ def lines_of(path: Path, most_characters: int) -> Iterator[str]:
             yield line
 
 
-def _encoding(head: bytes) -> tuple[bytes, str]:
+def _detect_encoding(head: bytes) -> tuple[bytes, str]:
     """Return the byte order mark at the beginning and its encoding; an empty mark and UTF-8 without one."""
     return next(((mark, encoding) for mark, encoding in _MARKS if head.startswith(mark)), (b"", "utf-8"))
 
 
-def _reason(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def document_of(path: Path, what: str) -> dict[str, Any]:
+def read_json_object(path: Path, what: str) -> dict[str, Any]:
     """Return the JSON object in a file. Raise UserError with the position of the first error."""
-    text = text_of(path)
+    text = read_text(path)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -324,28 +324,28 @@ def document_of(path: Path, what: str) -> dict[str, Any]:
     return found
 
 
-def whole(text: str) -> int:
+def parse_integer(text: str) -> int:
     """Return a whole number of at most 18 digits. Raise `ValueError` otherwise."""
     if len(text) > 19:
         raise ValueError(f"found a number of {len(text)} digits, expected at most 18")
     return int(text)
 
 
-def number(value: object) -> float:
+def parse_number(value: object) -> float:
     """Return a finite number. Raise `ValueError` otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"found {shown(value)}, expected a number")
+        raise ValueError(f"found {format_value(value)}, expected a number")
     try:
         # Python also accepts 1_000 and the digits of other scripts.
         found = float(value if not isinstance(value, str) or (value.isascii() and "_" not in value) else "")
     except ValueError:
-        raise ValueError(f"found {shown(value)}, expected a number") from None
+        raise ValueError(f"found {format_value(value)}, expected a number") from None
     if not math.isfinite(found):
-        raise ValueError(f"found {shown(value)}, expected a finite number")
+        raise ValueError(f"found {format_value(value)}, expected a finite number")
     return found
 
 
-def not_as_written(path: Path, what: str, error: Exception) -> UserError:
+def unexpected_content_error(path: Path, what: str, error: Exception) -> UserError:
     """Return the error for a document with unexpected parts."""
     reason = f"no {error}" if isinstance(error, KeyError) else str(error)
     return UserError(

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.exchange.readers.base import (
-    MOST_POINTS,
-    MOST_SERIES,
-    Foreign,
+    MAX_POINTS,
+    MAX_SERIES,
+    ForeignResults,
     LimitError,
-    arm_of,
-    lines_of,
-    number,
+    arm_name,
+    iterate_lines,
+    parse_number,
 )
-from qoslab.schema.near import clipped
+from qoslab.schema.near import clip_text
 
 _TIME = "time_s"
 _RATE = {"bps": 1.0, "kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9}
@@ -25,39 +25,39 @@ _COLUMN = re.compile(r"(?P<name>.+)_(?P<unit>bps|kbps|Mbps|Gbps|ms|us|s)")
 _DELAY = {"ms": 1.0, "us": 1e-3, "s": 1e3}
 
 _OTHER_SIGNS = {";": "semicolons", "\t": "tabs"}
-MOST_CHARACTERS = 64 * 2**20
+MAX_CHARACTERS = 64 * 2**20
 """Maximum bytes of an unpacked file."""
-MOST = 1e11
+MAX_NUMBER = 1e11
 """Largest number in a file. Unix times in seconds are smaller, those in milliseconds larger."""
 
 
-def knows(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Recognise a header that begins with the times, or that has a column with a unit."""
     lines = head.decode("utf-8", errors="replace").lstrip().splitlines()
     names = [name.strip().strip('"') for name in re.split(r"[,;\t]", lines[0])] if lines else []
     return names[:1] == [_TIME] or any(_COLUMN.fullmatch(name) for name in names[1:])
 
 
-def read(path: Path) -> Foreign:
+def read(path: Path) -> ForeignResults:
     """Return rates as streams and delays as samples. A rate applies from the previous value in its column to its own
     time.
     """
-    text = _Lines(lines_of(path, MOST_CHARACTERS))
-    rows = _rows(path, text)
+    text = _Lines(iterate_lines(path, MAX_CHARACTERS))
+    rows = _numbered_rows(path, text)
     line, names = next(rows, (0, []))
     if not names:
         raise UserError(f"{path}: found no row, expected a header and rows below it")
-    columns = _columns(path, line, [name.strip() for name in names])
-    found = Foreign(arm_of(path), "CSV")
+    columns = _value_columns(path, line, [name.strip() for name in names])
+    found = ForeignResults(arm_name(path), "CSV")
     times: list[float] = []
     series: list[list[tuple[float, float]]] = [[] for _ in columns]
     points = 0
     for line, row in rows:
-        time, *values = _values(path, line, row, names)
-        times.append(_time(path, line, time, times))
+        time, *values = _row_values(path, line, row, names)
+        times.append(_row_time(path, line, time, times))
         points += len(values)
-        if points > MOST_POINTS:
-            raise LimitError(MOST_POINTS, "fields below the header")
+        if points > MAX_POINTS:
+            raise LimitError(MAX_POINTS, "fields below the header")
         for column, value in zip(series, values, strict=True):
             if value is not None:
                 column.append((times[-1], value))
@@ -65,20 +65,22 @@ def read(path: Path) -> Foreign:
         raise UserError(f"{path}: found a header without values, expected rows with a time and values below it")
     if not text.last.endswith(("\n", "\r")):
         found.notes.append(f"line {line} has no line end: if the file is truncated, its last value is wrong")
-    begin = _before(times)
+    begin = _first_interval_start(times)
     found.seconds = times[-1] - begin
     if begin:
         found.notes.append(f"times are relative to its {begin:.15g} s")
     for (name, unit), own in zip(columns, series, strict=True):
         if unit in _RATE:
-            _stream(path, found, f"{name}_{unit}", name, [(time, value * _RATE[unit]) for time, value in own], begin)
+            _add_stream(
+                path, found, f"{name}_{unit}", name, [(time, value * _RATE[unit]) for time, value in own], begin
+            )
         else:
             for time, value in own:
                 found.sample(name, "ms", round(time - begin, 9), value * _DELAY[unit])
     return found
 
 
-def _before(times: Sequence[float]) -> float:
+def _first_interval_start(times: Sequence[float]) -> float:
     """Return the start of the first interval: one step before the first time, at least 0; a step is the first time
     difference.
     """
@@ -86,21 +88,23 @@ def _before(times: Sequence[float]) -> float:
     return max(times[0] - step, min(times[0], 0.0))
 
 
-def _values(path: Path, line: int, row: list[str], names: list[str]) -> list[float | None]:
+def _row_values(path: Path, line: int, row: list[str], names: list[str]) -> list[float | None]:
     """Return the numbers of a row; None for empty fields."""
     if len(row) != len(names):
         raise UserError(f"{path}:{line}: found {len(row)} fields, expected {len(names)}")
     try:
-        values = [_number(cell) if cell.strip() else None for cell in row]
+        values = [_parse_number(cell) if cell.strip() else None for cell in row]
     except ValueError as error:
         raise UserError(f"{path}:{line}: {error}") from error
     for name, cell, value in zip(names[1:], row[1:], values[1:], strict=True):
         if value is not None and value < 0:
-            raise UserError(f'{path}:{line}: found {cell.strip()} in the column "{clipped(name)}", expected 0 or more')
+            raise UserError(
+                f'{path}:{line}: found {cell.strip()} in the column "{clip_text(name)}", expected 0 or more'
+            )
     return values
 
 
-def _time(path: Path, line: int, time: float | None, before: Sequence[float]) -> float:
+def _row_time(path: Path, line: int, time: float | None, before: Sequence[float]) -> float:
     """Return the time of a row. It must be later than all times before it."""
     if time is None:
         raise UserError(f"{path}:{line}: found no time, expected one later than in the previous row")
@@ -122,7 +126,7 @@ class _Lines:
             yield line
 
 
-def _rows(path: Path, lines: _Lines) -> Iterator[tuple[int, list[str]]]:
+def _numbered_rows(path: Path, lines: _Lines) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not blank, each with the number of its last line; the first is the header."""
     reader = csv.reader(lines)
     try:
@@ -136,7 +140,7 @@ def _rows(path: Path, lines: _Lines) -> Iterator[tuple[int, list[str]]]:
         ) from error
 
 
-def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
+def _value_columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
     """Return name and unit of each column except the times."""
     for sign, what in _OTHER_SIGNS.items():
         if len(head) == 1 and sign in head[0]:
@@ -145,23 +149,23 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
                 hint="export it with commas between fields and decimal points in numbers",
             )
     if head[0] != _TIME:
-        raise UserError(f'{path}:{line}: found the column "{clipped(head[0])}", expected {_TIME} first')
-    if len(head) - 1 > MOST_SERIES:
-        raise UserError(f"{path}:{line}: {LimitError(MOST_SERIES, 'columns of values', len(head) - 1)}")
+        raise UserError(f'{path}:{line}: found the column "{clip_text(head[0])}", expected {_TIME} first')
+    if len(head) - 1 > MAX_SERIES:
+        raise UserError(f"{path}:{line}: {LimitError(MAX_SERIES, 'columns of values', len(head) - 1)}")
     columns: list[tuple[str, str]] = []
     series = set()
     for name in head[1:]:
         match = _COLUMN.fullmatch(name)
         if match is None:
             raise UserError(
-                f'{path}:{line}: found the column "{clipped(name)}", expected a unit at its end: '
+                f'{path}:{line}: found the column "{clip_text(name)}", expected a unit at its end: '
                 f"{', '.join((*_RATE, *_DELAY))}",
                 hint="such as video_kbps or rtt_ms",
             )
         what = "rates" if match["unit"] in _RATE else "delays"
         if (what, match["name"]) in series:
             raise UserError(
-                f'{path}:{line}: found {what} of "{clipped(match["name"])}" in two columns, expected a unique name '
+                f'{path}:{line}: found {what} of "{clip_text(match["name"])}" in two columns, expected a unique name '
                 "for each"
             )
         series.add((what, match["name"]))
@@ -169,19 +173,19 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
     return columns
 
 
-def _number(cell: str) -> float:
+def _parse_number(cell: str) -> float:
     """Parse a number whose sums and products do not overflow. Raise `ValueError` otherwise."""
     try:
-        found = number(cell)
+        found = parse_number(cell)
     except ValueError:
-        raise ValueError(f"found {clipped(cell)!r}, expected a number") from None
-    if abs(found) > MOST:
-        raise ValueError(f"found {clipped(cell)!r}, expected a number of at most {MOST:g}")
+        raise ValueError(f"found {clip_text(cell)!r}, expected a number") from None
+    if abs(found) > MAX_NUMBER:
+        raise ValueError(f"found {clip_text(cell)!r}, expected a number of at most {MAX_NUMBER:g}")
     return found
 
 
-def _stream(
-    path: Path, found: Foreign, column: str, name: str, points: list[tuple[float, float]], begin: float
+def _add_stream(
+    path: Path, found: ForeignResults, column: str, name: str, points: list[tuple[float, float]], begin: float
 ) -> None:
     """Add a column of rates; the times of a file begin at `begin`."""
     if len(points) == 1 and points[0][0] > 0:
@@ -189,7 +193,7 @@ def _stream(
             f'{path}: found one value in the column "{column}", expected at least two',
             hint="a rate applies from the time of the previous row",
         )
-    start = max(_before([time for time, _ in points]), begin) if points else begin
+    start = max(_first_interval_start([time for time, _ in points]), begin) if points else begin
     seconds = 0.0
     count = 0
     for time, bps in points:

@@ -10,7 +10,14 @@ from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.exchange.flent import FORMAT
-from qoslab.exchange.readers.base import MOST_SERIES, Foreign, LimitError, document_of, not_as_written, number
+from qoslab.exchange.readers.base import (
+    MAX_SERIES,
+    ForeignResults,
+    LimitError,
+    parse_number,
+    read_json_object,
+    unexpected_content_error,
+)
 
 _RATES = {"Gbits/s": 1e9, "Mbits/s": 1e6, "kbits/s": 1e3, "bits/s": 1.0}
 _CONVERTED = (
@@ -29,17 +36,17 @@ _KEY_UNITS = {
 }
 
 
-def knows(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Recognise a key at the beginning; files are written with sorted keys."""
     return head.lstrip().startswith(b"{") and (b'"metadata"' in head or b'"x_values"' in head)
 
 
-def read(path: Path) -> Foreign:
+def read(path: Path) -> ForeignResults:
     """Return series in Mb/s as streams with intervals, and all others as samples, without series that flent computed.
 
     A sub-series, which has further values of a series (`TCP upload::tcp_rtt`), becomes samples regardless of its unit.
     """
-    document = document_of(path, "flent")
+    document = read_json_object(path, "flent")
     version = document.get("version")
     if version != FORMAT:
         newer = isinstance(version, int) and version > FORMAT
@@ -50,25 +57,25 @@ def read(path: Path) -> Foreign:
     try:
         return _read(path, document)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise not_as_written(path, "flent", error) from error
+        raise unexpected_content_error(path, "flent", error) from error
 
 
-def _read(path: Path, document: dict[str, Any]) -> Foreign:
+def _read(path: Path, document: dict[str, Any]) -> ForeignResults:
     about = document["metadata"]
     title = about.get("TITLE") or ""
-    found = Foreign(
+    found = ForeignResults(
         " ".join(filter(None, (str(about["NAME"]), str(title)))), f"flent {about.get('FLENT_VERSION') or ''}".strip()
     )
-    times = [number(time) for time in document["x_values"]]
+    times = [parse_number(time) for time in document["x_values"]]
     if any(after <= time for time, after in pairwise(times)):
         raise ValueError("times in x_values do not increase")
-    step = number(about.get("STEP_SIZE") or 0) or (times[1] - times[0] if len(times) > 1 else 0.0)
+    step = parse_number(about.get("STEP_SIZE") or 0) or (times[1] - times[0] if len(times) > 1 else 0.0)
     if step < 0 or (times and times[0] < 0):
         raise ValueError("times in x_values or STEP_SIZE are negative")
     found.seconds = times[-1] + step if times else 0.0
     meta, results = about.get("SERIES_META", {}), document["results"]
-    if len(results) > MOST_SERIES:
-        raise LimitError(MOST_SERIES, "series", len(results))
+    if len(results) > MAX_SERIES:
+        raise LimitError(MAX_SERIES, "series", len(results))
     known = {*meta, *results}
     streams = 0
     for name, values in results.items():
@@ -76,15 +83,15 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             raise ValueError(f"series {name!r} has {len(values)} values, expected {len(times)}")
         if re.split(r" |::", name)[-1] in _COMPUTED:
             continue
-        key = _key_of(name, known)
+        key = _series_key(name, known)
         own = meta.get(name, {})
-        unit = str(own.get("UNITS") or (_KEY_UNITS.get(key, "") if key else _unit_by(name)))
-        points = [(time, number(value)) for time, value in zip(times, values, strict=True) if value is not None]
+        unit = str(own.get("UNITS") or (_KEY_UNITS.get(key, "") if key else _unit_of_name(name)))
+        points = [(time, parse_number(value)) for time, value in zip(times, values, strict=True) if value is not None]
         if not points:
             found.notes.append(f"{name} is left out: it has no value")
         elif unit in _RATES and not key:
             streams += 1
-            _stream(found, streams, name, [(time, value * _RATES[unit]) for time, value in points], step, own)
+            _add_stream(found, streams, name, [(time, value * _RATES[unit]) for time, value in points], step, own)
         else:
             for time, value in points:
                 found.sample(name, unit, time, value)
@@ -94,7 +101,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
     return found
 
 
-def _key_of(name: str, known: Collection[str]) -> str:
+def _series_key(name: str, known: Collection[str]) -> str:
     """Return the last part of a sub-series' name; empty for a series, such as `TCP upload::1` among several.
 
     flent names a sub-series after its series, which has an entry in `SERIES_META` or values of its own.
@@ -106,15 +113,20 @@ def _key_of(name: str, known: Collection[str]) -> str:
     return parts[-1] if _KEY.fullmatch(parts[-1]) or any(head in known for head in heads) else ""
 
 
-def _unit_by(name: str) -> str:
+def _unit_of_name(name: str) -> str:
     """Return the unit by the name, as in flent's own tests, for a file that lacks it."""
     if name.startswith(("TCP upload", "TCP download")):
         return "Mbits/s"
     return "ms" if "ping" in name.lower() or "(ms)" in name or "rtt" in name.lower() else ""
 
 
-def _stream(
-    found: Foreign, number_of: int, name: str, points: list[tuple[float, float]], step: float, own: dict[str, Any]
+def _add_stream(
+    found: ForeignResults,
+    number_of: int,
+    name: str,
+    points: list[tuple[float, float]],
+    step: float,
+    own: dict[str, Any],
 ) -> None:
     """Add a stream. If values are missing between two points, the later one applies since the earlier one.
 
@@ -132,7 +144,7 @@ def _stream(
         found.interval(number_of, start, time + step / 2, round(bps * (time + step / 2 - start) / 8), bps)
         count, seconds, before = count + octets, seconds + lasted, time
     if own.get("BYTES_RECVD") and own.get("ELAPSED_TIME"):
-        count, seconds = int(number(own["BYTES_RECVD"])), number(own["ELAPSED_TIME"])
+        count, seconds = int(parse_number(own["BYTES_RECVD"])), parse_number(own["ELAPSED_TIME"])
     found.flow(number_of, seconds, count, tool="flent", protocol="udp" if "UDP" in name else "tcp")
     found.notes.append(f"stream {number_of} is {name}")
     if sparse:

@@ -17,19 +17,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, arm_of, number, text_of, whole
-from qoslab.schema.near import clipped
+from qoslab.exchange.readers.base import ForeignResults, arm_name, parse_integer, parse_number, read_text
+from qoslab.schema.near import clip_text
 
 _TIME = r"(?:[+-]\d{4}:)?(?P<second>\d{14})(?P<fraction>\.\d+)?"
 _ROW = re.compile(rf"^{_TIME},[^,\n]*,\d*,[^,\n]*,\d*,-?\d+,\d+\.\d+[-,]\d+\.\d+,\d".encode(), re.MULTILINE)
 _HEADER = b"time,srcaddress,srcport,dstaddr,dstport,transferid,"
-_PLAIN = (
+_COLUMNS = (
     *("time", "srcaddress", "srcport", "dstaddr", "dstport", "transferid", "interval", "bytes", "speed"),
     *("jitter", "errors", "datagrams", "errpercent", "outoforder"),
 )
 """Columns of a file without a header; the last five are only for datagrams."""
 _SUM = -1
-_DIFFERENT = 0.5
+_RATE_TOLERANCE = 0.5
 """Allowed difference of a printed rate from the rate in the printed interval: the ends of short intervals are
 rounded.
 """
@@ -57,7 +57,7 @@ class _Row:
 
     @property
     def stream(self) -> int:
-        return whole(self.key[-1])
+        return parse_integer(self.key[-1])
 
     @property
     def began_s(self) -> float:
@@ -76,29 +76,29 @@ class _Stream:
         return next((each for each in reversed(self.totals) if each.datagrams is not None), self.totals[-1])
 
 
-def knows(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Return whether a file begins with such rows or their header."""
     return head.startswith(_HEADER) or _ROW.search(head) is not None
 
 
-def read(path: Path) -> Foreign:
+def read(path: Path) -> ForeignResults:
     """Return streams with a row over the whole test, and the rows of their intervals."""
     streams: dict[tuple[str, ...], _Stream] = {}
     sums = 0
-    for row in _rows(path):
+    for row in _read_rows(path):
         if row.stream == _SUM:
             sums += 1
         else:
-            _take(path, streams.setdefault(row.key, _Stream()), row)
+            _take_row(path, streams.setdefault(row.key, _Stream()), row)
     if not streams:
         raise UserError(f"{path}: found no row of a stream, expected at least one", hint=_WHOLE)
-    streams = _with_reports(streams)
+    streams = _merge_reports(streams)
     for key, stream in streams.items():
-        _end(path, key, stream)
+        _stream_end(path, key, stream)
     _check_one_test(path, list(streams.values()))
-    found = Foreign(arm_of(path), "iperf 2, CSV")
+    found = ForeignResults(arm_name(path), "iperf 2, CSV")
     for place, (key, stream) in enumerate(streams.items(), start=1):
-        _add(found, place, key, stream)
+        _add_streams(found, place, key, stream)
     found.notes.append("values are those of the side that printed them")
     if sums:
         found.notes.append(f"{sums} rows of sums over all streams are left out: they are computed from the streams")
@@ -109,10 +109,10 @@ def read(path: Path) -> Foreign:
     return found
 
 
-def _rows(path: Path) -> Iterator[_Row]:
-    columns: tuple[str, ...] = _PLAIN
+def _read_rows(path: Path) -> Iterator[_Row]:
+    columns: tuple[str, ...] = _COLUMNS
     row: _Row | None = None
-    text = text_of(path)
+    text = read_text(path)
     reader = csv.reader(text.splitlines())
     try:
         for fields in reader:
@@ -121,11 +121,11 @@ def _rows(path: Path) -> Iterator[_Row]:
             if fields[0] == "time":
                 columns = tuple(field.strip() for field in fields)
             elif re.fullmatch(_TIME, fields[0].strip()):
-                row = _row(path, reader.line_num, columns, [field.strip() for field in fields])
+                row = _parse_row(path, reader.line_num, columns, [field.strip() for field in fields])
                 yield row
             elif fields[0].strip()[:1].isdigit():
                 raise UserError(
-                    f'{path}:{reader.line_num}: found "{clipped(",".join(fields))}", expected a row of iperf -y C',
+                    f'{path}:{reader.line_num}: found "{clip_text(",".join(fields))}", expected a row of iperf -y C',
                     hint=_WHOLE,
                 )
             # Other lines are messages that a server prints between its rows.
@@ -134,12 +134,12 @@ def _rows(path: Path) -> Iterator[_Row]:
     if row is not None and not text.endswith(("\n", "\r")) and row.end_s > row.start_s:
         # The rate is the last number of a row, or near its end.
         expected = row.bytes * 8 / (row.end_s - row.start_s)
-        if abs(row.bps - expected) > _DIFFERENT * expected + 1:
+        if abs(row.bps - expected) > _RATE_TOLERANCE * expected + 1:
             raise UserError(f"{path}:{row.line}: found a truncated row, expected a complete one", hint=_WHOLE)
 
 
-def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> _Row:
-    plain = columns is _PLAIN
+def _parse_row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> _Row:
+    plain = columns is _COLUMNS
     if plain and len(fields) not in (9, 14):
         raise UserError(f"{path}:{line}: found {len(fields)} fields, expected 9, or 14 for UDP", hint=_WHOLE)
     if not plain and len(fields) != len(columns):
@@ -149,25 +149,25 @@ def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> 
     values = dict(zip(columns, fields, strict=False))
     try:
         start, end = values["interval"].split("-") if plain else (values["istart"], values["iend"])
-        datagrams = whole(values["datagrams"]) if "datagrams" in values else None
+        datagrams = parse_integer(values["datagrams"]) if "datagrams" in values else None
         # A sender that has no report of its receiver has -1 in the row over the whole test.
         counted = datagrams is not None and datagrams >= 0
         # The counter is unsigned: its maximum means that there is no value.
-        retries = whole(values["tcpretry"]) if "tcpretry" in values else -1
+        retries = parse_integer(values["tcpretry"]) if "tcpretry" in values else -1
         for name in ("bytes", "speed"):
             if values[name].startswith("-"):
-                raise ValueError(f"found {clipped(values[name])} for {name}, expected 0 or more")
+                raise ValueError(f"found {clip_text(values[name])} for {name}, expected 0 or more")
         return _Row(
             line,
             tuple(values[name] for name in ("srcaddress", "srcport", "dstaddr", "dstport", "transferid")),
-            _seconds(values["time"]),
-            number(start),
-            number(end),
-            whole(values["bytes"]),
-            number(values["speed"]),
+            _parse_seconds(values["time"]),
+            parse_number(start),
+            parse_number(end),
+            parse_integer(values["bytes"]),
+            parse_number(values["speed"]),
             udp=datagrams is not None,
-            jitter_ms=number(values["jitter"]) if counted else None,
-            lost=whole(values["errors"]) if counted else None,
+            jitter_ms=parse_number(values["jitter"]) if counted else None,
+            lost=parse_integer(values["errors"]) if counted else None,
             datagrams=datagrams if counted else None,
             retransmits=retries if 0 <= retries < 2**32 - 1 else None,
         )
@@ -176,29 +176,29 @@ def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> 
         raise UserError(f"{path}:{line}: it is not a row of iperf -y C: {why}", hint="was the file edited?") from error
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     match = re.fullmatch(_TIME, text)
     if match is None:
-        raise ValueError(f"found the time {clipped(text)!r}")
+        raise ValueError(f"found the time {clip_text(text)!r}")
     second = datetime.strptime(match["second"], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     return second.timestamp() + float(match["fraction"] or 0)
 
 
-def _take(path: Path, stream: _Stream, row: _Row) -> None:
+def _take_row(path: Path, stream: _Stream, row: _Row) -> None:
     """Add a row to its stream: a row that begins at 0 after another one covers the whole test."""
     if stream.totals and row.start_s > 0:
-        raise _not_one_test(path, row, "an interval after the summary row")
+        raise _several_tests_error(path, row, "an interval after the summary row")
     (stream.totals if row.start_s == 0 and stream.rows else stream.rows).append(row)
 
 
-def _not_one_test(path: Path, row: _Row, what: str) -> UserError:
+def _several_tests_error(path: Path, row: _Row, what: str) -> UserError:
     return UserError(
         f"{path}:{row.line}: found {what} of stream {row.stream}, expected one test",
         hint="split the file at the end of each test and import the parts",
     )
 
 
-def _with_reports(streams: dict[tuple[str, ...], _Stream]) -> dict[tuple[str, ...], _Stream]:
+def _merge_reports(streams: dict[tuple[str, ...], _Stream]) -> dict[tuple[str, ...], _Stream]:
     """Return the streams; UDP streams include the server report, even if its addresses are swapped."""
     found = dict(streams)
     for key, stream in streams.items():
@@ -210,7 +210,7 @@ def _with_reports(streams: dict[tuple[str, ...], _Stream]) -> dict[tuple[str, ..
     return found
 
 
-def _end(path: Path, key: tuple[str, ...], stream: _Stream) -> None:
+def _stream_end(path: Path, key: tuple[str, ...], stream: _Stream) -> None:
     """Raise UserError if a stream has no row over the whole test."""
     if len(stream.rows) == 1 and stream.rows[0].start_s == 0 and not any(not each.udp for each in stream.totals):
         # Without -i a stream has this row alone, or the report of its server after it.
@@ -226,10 +226,10 @@ def _check_one_test(path: Path, streams: list[_Stream]) -> None:
     latest = first.printed_s - first.end_s / 2 + 0.5
     for row in (row for stream in streams for row in (*stream.rows, *stream.totals)):
         if row.began_s > latest and row.start_s == 0:
-            raise _not_one_test(path, row, "a test after the end of another one: that")
+            raise _several_tests_error(path, row, "a test after the end of another one: that")
 
 
-def _add(found: Foreign, place: int, key: tuple[str, ...], stream: _Stream) -> None:
+def _add_streams(found: ForeignResults, place: int, key: tuple[str, ...], stream: _Stream) -> None:
     total = stream.total
     found.flow(
         place,
@@ -237,7 +237,7 @@ def _add(found: Foreign, place: int, key: tuple[str, ...], stream: _Stream) -> N
         total.bytes,
         tool="iperf",
         protocol="udp" if any(each.udp for each in (*stream.rows, *stream.totals)) else "tcp",
-        local_port=whole(key[1]) if key[1] else None,
+        local_port=parse_integer(key[1]) if key[1] else None,
         goodput_bps=total.bps,
         retransmits=total.retransmits,
         datagrams=total.datagrams,

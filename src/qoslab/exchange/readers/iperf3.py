@@ -11,54 +11,64 @@ from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.exchange.readers import iperf3_text
-from qoslab.exchange.readers.base import Foreign, arm_of, document_of, head_of, not_as_written, number, text_of
-from qoslab.schema.near import clipped
+from qoslab.exchange.readers.base import (
+    ForeignResults,
+    arm_name,
+    parse_number,
+    read_head,
+    read_json_object,
+    read_text,
+    unexpected_content_error,
+)
+from qoslab.schema.near import clip_text
 
 _EVENT = re.compile(r'\s*\{"event":')
 _VISIBLE = re.compile(r"\S")
 _ENDED = "interrupt - the server has terminated"
-_APART_S = 1e-5
+_TIME_TOLERANCE_S = 1e-5
 """Maximum difference between rounded times."""
 
 
-def knows(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Recognise the first keys, or the text."""
-    return _json(head) or iperf3_text.knows(head)
+    return _is_json(head) or iperf3_text.recognises(head)
 
 
-def read(path: Path) -> Foreign:
+def read(path: Path) -> ForeignResults:
     """Return streams and intervals. Bytes and rates are the receiver's if the file has them, else the sender's."""
-    if not head_of(path).lstrip().startswith(b"{"):
+    if not read_head(path).lstrip().startswith(b"{"):
         return iperf3_text.read(path)
-    document = _of_one_test(path)
+    document = _single_test(path)
     if error := document.get("error"):
         raise UserError(f"{path}: iperf3 ended with an error: {error}", hint="the test did not run to its end")
     try:
-        return _read(path, document)
+        return _read_test(path, document)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise not_as_written(path, "iperf3", error) from error
+        raise unexpected_content_error(path, "iperf3", error) from error
 
 
-def _json(head: bytes) -> bool:
+def _is_json(head: bytes) -> bool:
     return head.lstrip().startswith(b"{") and b'"start"' in head and (b'"connected"' in head or b'"version"' in head)
 
 
-def _of_one_test(path: Path) -> dict[str, Any]:
+def _single_test(path: Path) -> dict[str, Any]:
     """Return the JSON document of a file with one test: a single document, or the events of one test."""
-    text = text_of(path)
+    text = read_text(path)
     if _EVENT.match(text):
-        return _of_events(path, text)
+        return _join_events(path, text)
     # Stopping a server that waits for the next test adds a separate document.
-    documents = [each for each in _documents(text) if each.get("error") != _ENDED or each["start"].get("connected")]
+    documents = [
+        each for each in _split_documents(text) if each.get("error") != _ENDED or each["start"].get("connected")
+    ]
     if len(documents) > 1:
         raise UserError(
             f"{path}: found {len(documents)} JSON documents, expected one, of one test",
             hint="iperf3 -s -J writes one for each test: split the file at the end of each, and import the parts",
         )
-    return documents[0] if documents else document_of(path, "iperf3 -J")
+    return documents[0] if documents else read_json_object(path, "iperf3 -J")
 
 
-def _documents(text: str) -> list[dict[str, Any]]:
+def _split_documents(text: str) -> list[dict[str, Any]]:
     """Return the successive documents of a text; empty if one is incomplete."""
     decoder = json.JSONDecoder()
     found: list[dict[str, Any]] = []
@@ -74,7 +84,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def _of_events(path: Path, text: str) -> dict[str, Any]:
+def _join_events(path: Path, text: str) -> dict[str, Any]:
     """Return the document of the events of `--json-stream`, one per line: start, each interval, then end or an
     error.
     """
@@ -94,7 +104,7 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
             document["intervals"].append(data)
         elif event in document:
             raise UserError(
-                f'{path}:{line}: found a second event "{clipped(event)}", expected the events of one test',
+                f'{path}:{line}: found a second event "{clip_text(event)}", expected the events of one test',
                 hint="split the file at the end of each test, and import the parts",
             )
         else:
@@ -117,23 +127,23 @@ class _Stream:
     """
 
 
-def _read(path: Path, document: dict[str, Any]) -> Foreign:
+def _read_test(path: Path, document: dict[str, Any]) -> ForeignResults:
     start, end = document["start"], document["end"]
     udp = start["test_start"]["protocol"] == "UDP"
-    found = Foreign(arm_of(path), f"iperf3 {str(start['version']).removeprefix('iperf ')}")
+    found = ForeignResults(arm_name(path), f"iperf3 {str(start['version']).removeprefix('iperf ')}")
     if not end["streams"]:
         raise UserError(f"{path}: found no stream, expected at least one")
     server = "accepted_connection" in start
-    ends = [each["udp"] if udp else _of_receiver(each, server=server) for each in end["streams"]]
-    streams = _streams(found.name, start["connected"], ends, side="S" if server else "C")
+    ends = [each["udp"] if udp else _receiver_end(each, server=server) for each in end["streams"]]
+    streams = _streams_by_socket(found.name, start["connected"], ends, side="S" if server else "C")
     arrived = _add_intervals(found, document["intervals"], streams)
     for each, entry in zip(end["streams"], ends, strict=True):
         sent = each.get("udp" if udp else "sender", {})
         stream = streams[entry["socket"]]
-        seconds = number(entry["seconds"])
-        reported, packets = (int(number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
+        seconds = parse_number(entry["seconds"])
+        reported, packets = (int(parse_number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
         lost = found.loss(reported, stream.place, packets) if udp else None
-        count = int(number(entry["bytes"]))
+        count = int(parse_number(entry["bytes"]))
         if udp and not entry.get("sender", True):
             # The receiver's summary has the sent bytes, or 0 if they are unknown.
             count = arrived[stream.place]
@@ -150,12 +160,12 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             protocol="udp" if udp else "tcp",
             local_port=stream.port,
             # A server has zeros for the data sent by the client.
-            sender_bps=number(sent["bits_per_second"]) if sent.get("bytes") else None,
-            retransmits=int(number(sent["retransmits"])) if "retransmits" in sent else None,
-            rtt_mean_ms=number(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
+            sender_bps=parse_number(sent["bits_per_second"]) if sent.get("bytes") else None,
+            retransmits=int(parse_number(sent["retransmits"])) if "retransmits" in sent else None,
+            rtt_mean_ms=parse_number(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
             datagrams=packets if udp else None,
             lost=lost,
-            jitter_ms=number(entry.get("jitter_ms", 0)) if udp else None,
+            jitter_ms=parse_number(entry.get("jitter_ms", 0)) if udp else None,
         )
         found.seconds = max(found.seconds, seconds)
     if server and any(entry.get("sender") for entry in ends):
@@ -163,13 +173,13 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
     return found
 
 
-def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
+def _receiver_end(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
     """Return the receiver's end of a TCP stream, or the sender's if a server has zeros for the data from its client."""
     entry: dict[str, Any] = each["receiver"]
     return each["sender"] if server and entry.get("sender") and not entry["bytes"] else entry
 
 
-def _streams(
+def _streams_by_socket(
     name: str, connected: list[dict[str, Any]], ends: list[dict[str, Any]], *, side: str
 ) -> dict[int, _Stream]:
     """Return the streams by socket. Before iperf3 3.13 the start does not have the direction of a test, so
@@ -185,25 +195,25 @@ def _streams(
     return found
 
 
-def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dict[int, _Stream]) -> Counter[int]:
+def _add_intervals(found: ForeignResults, intervals: list[dict[str, Any]], streams: dict[int, _Stream]) -> Counter[int]:
     """Add the intervals, and return the number of bytes in them by stream number."""
     sender = False
     counted: Counter[int] = Counter()
     losses: dict[int, list[tuple[float, int | None]]] = {}
     for entry in (entry for interval in intervals for entry in interval["streams"]):
-        seconds = number(entry["seconds"])
+        seconds = parse_number(entry["seconds"])
         sender = sender or bool(entry.get("sender"))
         # A test's bytes exclude omitted parts (-O).
         if seconds > 0 and not entry.get("omitted"):
-            count = int(number(entry["bytes"]))
-            begin, finish = number(entry["start"]), number(entry["end"])
-            if begin > 0 and abs(begin + finish - seconds) < _APART_S:
+            count = int(parse_number(entry["bytes"]))
+            begin, finish = parse_number(entry["start"]), parse_number(entry["end"])
+            if begin > 0 and abs(begin + finish - seconds) < _TIME_TOLERANCE_S:
                 # It began in an omitted part: its start is the time before 0, its bytes count from 0.
                 begin, seconds = 0.0, finish
             stream = streams[entry["socket"]]
             found.interval(stream.place, begin, finish, count, count * 8 / seconds, traffic=stream.traffic)
             counted[stream.place] += count
-            losses.setdefault(stream.place, []).append((begin, int(number(entry.get("lost_packets", 0)))))
+            losses.setdefault(stream.place, []).append((begin, int(parse_number(entry.get("lost_packets", 0)))))
     for place, own in losses.items():
         found.interval_losses(place, iter(own))
     if sender:

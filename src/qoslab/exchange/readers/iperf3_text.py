@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, number, text_of, whole
-from qoslab.schema.near import clipped
-from qoslab.traffic.iperf2 import BITS, BYTES, Line
+from qoslab.exchange.readers.base import ForeignResults, parse_integer, parse_number, read_text
+from qoslab.schema.near import clip_text
+from qoslab.traffic.iperf2 import BITS, BYTES, ReportLine
 
 _STREAM = r"\[ *(?P<id>\d+)\](?:\[(?P<role>[TR]X-[CS])\])?"
 _CONNECTED = re.compile(_STREAM + r" local (?P<local>\S+) port (?P<port>\d+) connected to \S+ port \d+")
@@ -45,9 +45,9 @@ class _Stream:
     udp: bool = False
     omitted: bool = False
     """True if parts of it were omitted (`-O`)."""
-    intervals: list[Line] = field(default_factory=list)
-    sender: Line | None = None
-    receiver: Line | None = None
+    intervals: list[ReportLine] = field(default_factory=list)
+    sender: ReportLine | None = None
+    receiver: ReportLine | None = None
 
 
 @dataclass
@@ -59,15 +59,15 @@ class _Test:
     """True if its intervals have values that only a sender prints."""
 
 
-def knows(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Recognise a connection, a line of its report, its last line or an error."""
     return not head.lstrip().startswith(b"{") and _KNOWN.search(head) is not None
 
 
-def read(path: Path) -> Foreign:
+def read(path: Path) -> ForeignResults:
     """Return streams and intervals. Bytes and rates are the receiver's if the file has them, else the sender's."""
-    text = text_of(path)
-    tests = _tests(path, text)
+    text = read_text(path)
+    tests = _split_tests(path, text)
     measured = [test for test in tests if test.streams]
     if len(measured) > 1:
         raise UserError(
@@ -83,20 +83,20 @@ def read(path: Path) -> Foreign:
                 hint="the test did not run to its end",
             )
     versions = [match["version"] for match in map(_VERSION.search, text.splitlines()) if match is not None]
-    found = Foreign(path.name.removesuffix(".gz").removesuffix(".txt"), " ".join(["iperf3", *versions[:1]]))
-    _fill(path, found, measured[0] if measured else _Test())
+    found = ForeignResults(path.name.removesuffix(".gz").removesuffix(".txt"), " ".join(["iperf3", *versions[:1]]))
+    _fill_stream(path, found, measured[0] if measured else _Test())
     return found
 
 
-def _tests(path: Path, text: str) -> list[_Test]:
+def _split_tests(path: Path, text: str) -> list[_Test]:
     """Return the consecutive tests of a server, or the only test of a client."""
     tests = [_Test()]
-    for line, row in _own(text):
+    for line, row in _own_lines(text):
         try:
             _take_row(tests, row)
         except (ValueError, ArithmeticError) as error:
             raise UserError(
-                f'{path}:{line}: found a malformed number in "{clipped(row)}", expected a number as iperf3 prints it',
+                f'{path}:{line}: found a malformed number in "{clip_text(row)}", expected a number as iperf3 prints it',
                 hint="was the file edited?",
             ) from error
     return tests
@@ -111,12 +111,12 @@ def _take_row(tests: list[_Test], row: str) -> None:
     elif "Reverse mode, " in row:
         test.reverse = True
     elif match := _CONNECTED.search(row):
-        test.streams[whole(match["id"])] = _Stream("", whole(match["port"]))
+        test.streams[parse_integer(match["id"])] = _Stream("", parse_integer(match["port"]))
     elif match := _LINE.search(row):
-        _take(test, match)
+        _take_line(test, match)
 
 
-def _own(text: str) -> Iterator[tuple[int, str]]:
+def _own_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines, numbered from 1, without the output of the other side, which ends with an empty line."""
     others = False
     for line, row in enumerate(text.splitlines(), start=1):
@@ -125,23 +125,23 @@ def _own(text: str) -> Iterator[tuple[int, str]]:
             yield line, row
 
 
-def _take(test: _Test, match: re.Match[str]) -> None:
-    stream = test.streams.setdefault(whole(match["id"]), _Stream(""))
+def _take_line(test: _Test, match: re.Match[str]) -> None:
+    stream = test.streams.setdefault(parse_integer(match["id"]), _Stream(""))
     stream.role = match["role"] or ""
     rest = match["rest"]
     end = _END.search(rest)
     datagrams, count = _DATAGRAMS.match(rest), _COUNT.match(rest)
-    rate, unit = number(match["rate"]), match["rate_unit"]
-    line = Line(
-        stream=whole(match["id"]),
-        start_s=number(match["start"]),
-        end_s=number(match["end"]),
-        bytes=round(number(match["amount"]) * BYTES[match["unit"]]),
+    rate, unit = parse_number(match["rate"]), match["rate_unit"]
+    line = ReportLine(
+        stream=parse_integer(match["id"]),
+        start_s=parse_number(match["start"]),
+        end_s=parse_number(match["end"]),
+        bytes=round(parse_number(match["amount"]) * BYTES[match["unit"]]),
         bps=rate * (BITS[unit] if match["rate_in"] == "bits" else 8 * BYTES[unit]),
-        jitter_ms=number(datagrams["jitter"]) if datagrams else None,
-        lost=whole(datagrams["lost"]) if datagrams else None,
-        datagrams=whole(datagrams["total"]) if datagrams else None,
-        retransmits=whole(count["count"]) if count and not datagrams else None,
+        jitter_ms=parse_number(datagrams["jitter"]) if datagrams else None,
+        lost=parse_integer(datagrams["lost"]) if datagrams else None,
+        datagrams=parse_integer(datagrams["total"]) if datagrams else None,
+        retransmits=parse_integer(count["count"]) if count and not datagrams else None,
     )
     if end is None:
         test.sent = test.sent or line.retransmits is not None
@@ -156,8 +156,8 @@ def _take(test: _Test, match: re.Match[str]) -> None:
         setattr(stream, end["end"], line)
 
 
-def _fill(path: Path, found: Foreign, test: _Test) -> None:
-    ends = {number: _ends(stream) for number, stream in test.streams.items()}
+def _fill_stream(path: Path, found: ForeignResults, test: _Test) -> None:
+    ends = {number: _ends_test(stream) for number, stream in test.streams.items()}
     if not any(ends.values()):
         raise UserError(
             f'{path}: found no summary line of iperf3, expected one that ends with "sender" or "receiver"',
@@ -201,5 +201,5 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
         found.notes.append("values without a receiver line are the sender's")
 
 
-def _ends(stream: _Stream) -> list[str]:
+def _ends_test(stream: _Stream) -> list[str]:
     return [name for name in ("sender", "receiver") if getattr(stream, name) is not None]

@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers.base import Foreign, document_of, not_as_written, number
+from qoslab.exchange.readers.base import ForeignResults, parse_number, read_json_object, unexpected_content_error
 
 _FORMAT = 1
 """Version of its JSON format, as written by 0.9."""
 _DELAYS = {"rtt": "round trip", "send": "one way, out", "receive": "one way, back"}
 
 
-def knows(head: bytes) -> bool:
+def recognises(head: bytes) -> bool:
     """Recognise its keys, in this order."""
     return head.lstrip().startswith(b"{") and b'"irtt"' in head
 
 
-def read(path: Path) -> Foreign:
+def read(path: Path) -> ForeignResults:
     """Return the round trip of each packet by its send time, and both one-way delays if the server added timestamps."""
-    document = document_of(path, "irtt")
+    document = read_json_object(path, "irtt")
     version = document.get("version")
     form = version.get("json_format") if isinstance(version, dict) else None
     if form != _FORMAT:
@@ -30,18 +30,18 @@ def read(path: Path) -> Foreign:
     try:
         return _read(path, document)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise not_as_written(path, "irtt", error) from error
+        raise unexpected_content_error(path, "irtt", error) from error
 
 
-def _read(path: Path, document: dict[str, Any]) -> Foreign:
-    found = Foreign(path.name.removesuffix(".gz").removesuffix(".json"), f"irtt {document['version']['irtt']}")
+def _read(path: Path, document: dict[str, Any]) -> ForeignResults:
+    found = ForeignResults(path.name.removesuffix(".gz").removesuffix(".json"), f"irtt {document['version']['irtt']}")
     trips = document["round_trips"]
     if not trips:
         raise UserError(f"{path}: found no round trip, expected at least one")
     zero: float | None = None
     lost = 0
     for trip in trips:
-        sent = number(trip["timestamps"]["client"]["send"]["monotonic"])
+        sent = parse_number(trip["timestamps"]["client"]["send"]["monotonic"])
         zero = sent if zero is None else zero
         time_s = (sent - zero) / 1e9
         found.seconds = max(found.seconds, time_s)
@@ -50,7 +50,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             continue
         for key, name in _DELAYS.items():
             if key in trip["delay"]:
-                value = number(trip["delay"][key]) / 1e6
+                value = parse_number(trip["delay"][key]) / 1e6
                 found.sample(name, "ms", time_s, value)
     found.rows["flows"] = []
     if lost:

@@ -34,18 +34,18 @@ _TEXT = (
 _TCPDUMP = rb"^(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d\.\d{6} (?:\S+ +(?:In|Out) +)?IP6? "
 
 
-def recognised(path: Path, head: bytes) -> UserError | None:
+def unsupported_format_error(path: Path, head: bytes) -> UserError | None:
     """Return the error for a file in a format that is known but not read; None for any other file."""
     for pattern, what, hint in _BINARY:
         if re.match(pattern, head):
-            return _error(path, what, hint.format(path))
+            return _format_error(path, what, hint.format(path))
     for pattern, what in _TEXT:
         if re.search(pattern, head, re.MULTILINE):
-            return _error(path, what, _AS_CSV)
+            return _format_error(path, what, _AS_CSV)
     if re.search(_TCPDUMP, head, re.MULTILINE):
-        return _error(path, "packets printed by tcpdump", _PRINTED)
+        return _format_error(path, "packets printed by tcpdump", _PRINTED)
     return None
 
 
-def _error(path: Path, what: str, hint: str) -> UserError:
+def _format_error(path: Path, what: str, hint: str) -> UserError:
     return UserError(f"{path}: found {what}, expected a format listed by `qoslab import --help`", hint=hint)

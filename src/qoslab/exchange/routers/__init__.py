@@ -5,6 +5,6 @@
 and `ignored` lists the other lines.
 """
 
-from qoslab.exchange.routers.convert import Choices, import_routers
+from qoslab.exchange.routers.convert import ImportChoices, import_routers
 
-__all__ = ["Choices", "import_routers"]
+__all__ = ["ImportChoices", "import_routers"]

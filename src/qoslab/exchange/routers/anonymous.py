@@ -15,11 +15,11 @@ from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from qoslab.exchange.routers.effects import WORDS
-from qoslab.exchange.routers.terminal_text import Output
+from qoslab.exchange.routers.terminal_text import RouterOutput
 from qoslab.exchange.routers.words import FURTHER_WORDS
 from qoslab.ios.config import CONFIG, MODES
 from qoslab.ios.model.ios_names import FURTHER_TYPES, INTERFACE_TYPES, PRECEDENCE_NUMBERS, interface_kind
-from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, PROTOCOLS
+from qoslab.ios.model.nbar import PROTOCOLS, PROTOCOLS_BY_NUMBER, PROTOCOLS_BY_PORT
 from qoslab.ios.model.port_names import TCP_PORTS, UDP_PORTS
 from qoslab.ios.parse import HEADING
 from qoslab.model.units import DSCP_NUMBERS
@@ -40,12 +40,12 @@ _IPV4 = re.compile(rf"{_ADDRESS}(?:( +(?:mask +)?){_ADDRESS})?")
 _IPV6 = re.compile(r"(?<![\w:])([0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{0,4}){2,7}|::[0-9A-Fa-f:]*)(?![\w:])")
 _MAC = re.compile(r"(?<![\w.])[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])")
 _NUMBERS = re.compile(r"[\d,/:.%()*+-]+[kmg]?$")
-_LONG = re.compile(r"\d{5,}")
+_LONG_NUMBER = re.compile(r"\d{5,}")
 _TEXT = re.compile(
     r"^(\s*(?:\d+ )?(?:description|remark|title|name|snmp-server (?:location|contact|chassis-id)|banner \S+"
     r"|subject-name|label|alias \S+ \S+|event manager environment \S+|number|destination-pattern))\b.*$"
 )
-_DEFINED: tuple[tuple[str, str], ...] = (
+_NAME_DEFINITIONS: tuple[tuple[str, str], ...] = (
     (r"\s*hostname (\S+)", "R"),
     (r"\s*class-map(?: type \S+(?: \S+)?)?(?: match-(?:all|any))? (\S+)\s*$", "CLASS"),
     (r"\s*class(?: type \S+)? (?!class-default)(\S+)\s*$", "CLASS"),
@@ -59,8 +59,8 @@ _DEFINED: tuple[tuple[str, str], ...] = (
     (r"\s*route-map (\S+)", "MAP"),
 )
 """Lines that define a name, and the prefix of its substitute."""
-_PLAIN_AFTER = re.compile(r"(?:license udi pid|cisco) +$", re.IGNORECASE)
-_SIZED = re.compile(
+_KEPT_AFTER = re.compile(r"(?:license udi pid|cisco) +$", re.IGNORECASE)
+_NUMBER_LINES = re.compile(
     r"\s*(?:(?:\d+ )?(?:permit|deny) |access-list"
     r"|police|shape|priority|bandwidth|queue|rate-limit|traffic-shape|clock|random|conform|exceed|violate|cir|pir"
     r"|bc|be|vbr|cbr|ubr|set|fair|compress|mtu|ip mtu|buffers|logging buffered|Current|Using)"
@@ -70,12 +70,12 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 @cache
-def _keywords() -> frozenset[str]:
+def _command_keywords() -> frozenset[str]:
     """Return the words of commands, which remain unchanged."""
     texts = [form.text for mode in MODES for form in CONFIG.forms(mode)]
     found = {word for text in texts for word in _WORD.findall(re.sub(r"<[^>]*>", " ", text))}
-    found |= {*DSCP_NUMBERS, *PRECEDENCE_NUMBERS, *BY_NUMBER, *PROTOCOLS, *MODES, *TCP_PORTS, *UDP_PORTS}
-    found |= {word for name in BY_PORT for word in name.split()}
+    found |= {*DSCP_NUMBERS, *PRECEDENCE_NUMBERS, *PROTOCOLS_BY_NUMBER, *PROTOCOLS, *MODES, *TCP_PORTS, *UDP_PORTS}
+    found |= {word for name in PROTOCOLS_BY_PORT for word in name.split()}
     return frozenset(found | set(WORDS) | FURTHER_WORDS)
 
 
@@ -88,7 +88,7 @@ class Anonymiser:
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
-    def replace(self, outputs: list[Output]) -> None:
+    def replace(self, outputs: list[RouterOutput]) -> None:
         """Replace names, descriptions and addresses in all outputs."""
         for output in outputs:
             for _, line in output.lines:
@@ -106,7 +106,7 @@ class Anonymiser:
                 output.lines = [(number, self._printed(line)) for number, line in output.lines]
 
     def _define(self, line: str) -> None:
-        for pattern, word in _DEFINED:
+        for pattern, word in _NAME_DEFINITIONS:
             if found := re.match(pattern, line):
                 self.name(found[1], word)
                 return
@@ -149,7 +149,7 @@ class Anonymiser:
             return line
         if (text := _TEXT.match(line)) and not re.match(r"\s*(?:class|policy)-map|\s*match", line):
             return f"{text[1]} {'^Cremoved^C' if 'banner' in text[1] else 'removed'}"
-        defined = next((found for pattern, _ in _DEFINED if (found := re.match(pattern, line))), None)
+        defined = next((found for pattern, _ in _NAME_DEFINITIONS if (found := re.match(pattern, line))), None)
         start, end = defined.span(1) if defined is not None else (0, 0)
         line = self._addresses(line) if defined is None else line
         made, last = [], 0
@@ -162,11 +162,16 @@ class Anonymiser:
 
     def _token(self, token: str, before: str) -> str:
         bare = token.strip('",()[]')
-        if bare in _keywords() or bare in ("dot1Q", "!", "") or self._substituted(bare) or _PLAIN_AFTER.search(before):
+        if (
+            bare in _command_keywords()
+            or bare in ("dot1Q", "!", "")
+            or self._substituted(bare)
+            or _KEPT_AFTER.search(before)
+        ):
             return token
         if _NUMBERS.fullmatch(token):
             # Numbers of telephones, of autonomous systems, of devices.
-            return token if _SIZED.match(before or token) else _LONG.sub("99999", token)
+            return token if _NUMBER_LINES.match(before or token) else _LONG_NUMBER.sub("99999", token)
         kind = interface_kind(token.partition(":")[0])
         if kind in (*INTERFACE_TYPES, *FURTHER_TYPES) and kind != token:
             return token
@@ -193,7 +198,7 @@ class Anonymiser:
 
     def _ipv4(self, found: re.Match[str]) -> str:
         """Return the substitutes of an address and of the following mask or address."""
-        address, other = _number(found[1]), _number(found[3] or "")
+        address, other = _substitute_number(found[1]), _substitute_number(found[3] or "")
         if other is None or not _is_mask(other):
             rest = "" if found[3] is None else found[2] + self._one(found[3])
             return self._one(found[1]) + rest
@@ -205,7 +210,7 @@ class Anonymiser:
         return f"{IPv4Address(made & bits if address & bits == address else made)}{found[2]}{found[3]}"
 
     def _one(self, text: str) -> str:
-        value = _number(text)
+        value = _substitute_number(text)
         return text if value is None or _is_mask(value) else str(self.address(IPv4Address(value)))
 
     @staticmethod
@@ -240,7 +245,7 @@ class Anonymiser:
         return str(IPv6Address(bytes.fromhex("20010db8") + digest[:2] + address.packed[6:8] + last)).upper()
 
 
-def _number(text: str) -> int | None:
+def _substitute_number(text: str) -> int | None:
     try:
         return int(IPv4Address(text))
     except ValueError:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from qoslab.exchange.routers.show_values import Version
-from qoslab.ios.model.generations import GENERATIONS, generation_of
+from qoslab.exchange.routers.show_values import SoftwareVersion
+from qoslab.ios.model.generations import GENERATIONS, release_generation
 from qoslab.model.generation import Generation
 from qoslab.platforms import MODELS
 
@@ -39,8 +39,8 @@ class Chassis:
         return f"{exact}; modelled as {self.model}, the nearest model: of the same family or software"
 
 
-def chassis_of(
-    text: str, version: Version, read: Generation, wanted: str | None, ports: Collection[str] = ()
+def select_chassis(
+    text: str, version: SoftwareVersion, read: Generation, wanted: str | None, ports: Collection[str] = ()
 ) -> Chassis:
     """Select the model of a router by `show version`, by the licence line, or by the release and the ports.
 
@@ -50,7 +50,7 @@ def chassis_of(
     found = version.model or (udi[1].removesuffix("/K9") if udi else "")
     line = re.search(r"(?m)^version +(\S+)", text)
     release = version.release or ("" if line is None else line[1])
-    generation = generation_of(version.release) or read if version.release else read
+    generation = release_generation(version.release) or read if version.release else read
     if wanted is not None:
         own = MODELS[wanted]
         chosen = generation if generation in own.generations else own.default_generation
@@ -60,12 +60,14 @@ def chassis_of(
     exact = next((name for name in MODELS if found.upper().removeprefix("CISCO").startswith(name.upper())), None)
     exact = exact if found else None
     usual = next(name for name, each in MODELS.items() if each.usual and each.default_generation == generation)
-    fitting = (name for name in (usual, *MODELS) if generation in MODELS[name].generations and _has(name, ports))
+    fitting = (
+        name for name in (usual, *MODELS) if generation in MODELS[name].generations and _has_interfaces(name, ports)
+    )
     model = exact or near or (usual if found else next(fitting, usual))
     if generation not in MODELS[model].generations or MODELS[model].family == "switch":
         model = usual
     return Chassis(found, release, generation, model)
 
 
-def _has(model: str, ports: Collection[str]) -> bool:
+def _has_interfaces(model: str, ports: Collection[str]) -> bool:
     return MODELS[model].family == "router" and all(MODELS[model].interface(each) is not None for each in ports)

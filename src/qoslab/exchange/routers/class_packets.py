@@ -9,14 +9,14 @@ from ipaddress import IPv4Address
 
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
-from qoslab.ios.packet_sets import FULL, IPV4, Box, PacketSet, class_packets
+from qoslab.ios.packet_sets import FULL_PORT_RANGE, IPV4, Box, PacketSet, class_packets
 
 NUMBERS = {"udp": 17, "tcp": 6}
 SOURCE_PORT = 40_000
 """Source port in the range of traffic generators."""
 FIRST_PORT = 5001
 MARKS = ("dscp", "ip_dscp", "precedence", "ip_precedence")
-MOST_BOXES = 20
+MAX_BOXES = 20
 """Maximum number of packet sets of a class that are tried."""
 WITHOUT_TAG = ("cos", "vlan", "qos_group", "discard_class")
 
@@ -50,7 +50,7 @@ class Classifier:
     """Classifier of packets by the classes of a router."""
 
     def __init__(self, device: Device) -> None:
-        self.device = _decided(device)
+        self.device = _without_payload_criteria(device)
         self._sets: dict[str, PacketSet] = {}
 
     def packet(
@@ -109,20 +109,20 @@ class Classifier:
         marked = known is not None and any(each.marks or each.marks_from for each in known.classes)
         own = {"network": (IPV4, 0)}
         own |= {name: (int(end), 2**32 - 1) for name, end in zip(("source", "destination"), ends, strict=True)}
-        boxes = reduce(lambda one, two: one & two, map(self._set, path), PacketSet((own,))).boxes[:MOST_BOXES]
+        boxes = reduce(lambda one, two: one & two, map(self._set, path), PacketSet((own,))).boxes[:MAX_BOXES]
         for protocol in NUMBERS:
             for box in boxes:
-                if not box.get("protocol", (FULL["protocol"], 0))[0] >> NUMBERS[protocol] & 1:
+                if not box.get("protocol", (FULL_PORT_RANGE["protocol"], 0))[0] >> NUMBERS[protocol] & 1:
                     continue
-                ports = box.get("destination_port", (FULL["destination_port"], 0))[0]
+                ports = box.get("destination_port", (FULL_PORT_RANGE["destination_port"], 0))[0]
                 usual = (*range(FIRST_PORT, 2**16), *range(1, FIRST_PORT))
                 port = next((each for each in usual if ports >> each & 1 and each not in taken), None)
-                dscps = FULL["dscp"] if marked else box.get("dscp", (FULL["dscp"], 0))[0]
+                dscps = FULL_PORT_RANGE["dscp"] if marked else box.get("dscp", (FULL_PORT_RANGE["dscp"], 0))[0]
                 for dscp in (each for each in range(64) if port is not None and dscps >> each & 1):
                     yield Packet(*ends, protocol, dscp, port or 0, size)
 
 
-def _decided(device: Device) -> Device:
+def _without_payload_criteria(device: Device) -> Device:
     """Return a device without criteria that only payloads decide: no packet of a lab matches them."""
     maps = {}
     for name, each in device.class_maps.items():

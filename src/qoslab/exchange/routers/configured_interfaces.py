@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface
 
-from qoslab.exchange.routers.show_values import full_name
+from qoslab.exchange.routers.show_values import full_interface_name
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.policy.pasted import is_indented
 
-WITHOUT_LINE = (
+INTERFACES_WITHOUT_LINE = (
     "Loopback",
     "Null",
     "Tunnel",
@@ -28,7 +28,7 @@ ETHERNETS = (
 )
 LINES = (*ETHERNETS, "Serial", "ATM")
 """Kinds of interfaces with a physical line."""
-BRIDGED = ("Vlan", "BDI", "BVI")
+BRIDGED_INTERFACES = ("Vlan", "BDI", "BVI")
 """Kinds of interfaces whose frames leave by the ports of a VLAN, a bridge domain or a bridge group."""
 MANAGEMENT = re.compile(r"mgmt|management|oob", re.IGNORECASE)
 
@@ -47,7 +47,7 @@ _ROUTE = re.compile(
 
 
 @dataclass
-class Port:
+class ConfiguredPort:
     """An interface of a configuration."""
 
     name: str
@@ -155,14 +155,14 @@ class StaticRoute:
 
 
 @dataclass
-class Layout:
+class InterfaceLayout:
     """The parts of a configuration that determine a topology."""
 
     hostname: str = ""
-    ports: dict[str, Port] = field(default_factory=dict)
+    ports: dict[str, ConfiguredPort] = field(default_factory=dict)
     routes: list[StaticRoute] = field(default_factory=list)
 
-    def members(self, port: Port) -> list[Port]:
+    def members(self, port: ConfiguredPort) -> list[ConfiguredPort]:
         """Return the interfaces that carry the packets of a Dialer, Multilink, Port-channel or VLAN interface."""
         number = re.sub(r"^\D+", "", port.name)
         others = [each for each in self.ports.values() if each is not port and not each.shutdown]
@@ -181,7 +181,7 @@ class Layout:
             found = [each for each in others if self._carries_vlan(each, int(number))]
         return found
 
-    def _carries_vlan(self, port: Port, number: int) -> bool:
+    def _carries_vlan(self, port: ConfiguredPort, number: int) -> bool:
         """Return whether a switched port carries a VLAN: the default VLAN without a line, the allowed VLANs of
         a trunk.
         """
@@ -189,16 +189,16 @@ class Layout:
             return number == 1 and is_switched(port)
         if port.value(r"switchport mode trunk") is not None:
             allowed = port.value(r"switchport trunk allowed vlan ([\d,-]+)$")
-            return allowed is None or number in _numbers(allowed)
+            return allowed is None or number in _expand_ranges(allowed)
         return number == 1 and port.value(r"switchport access vlan (\d+)") in (None, "1")
 
 
-def is_switched(port: Port) -> bool:
+def is_switched(port: ConfiguredPort) -> bool:
     """Return whether a port without an address belongs to a switch module: three numbers, and no `no ip address`."""
     return port.kind in ETHERNETS and not port.has_network and "no ip address" not in port.lines.values()
 
 
-def _numbers(ranges: str) -> set[int]:
+def _expand_ranges(ranges: str) -> set[int]:
     found: set[int] = set()
     for part in ranges.split(","):
         first, _, last = part.partition("-")
@@ -207,16 +207,16 @@ def _numbers(ranges: str) -> set[int]:
     return found
 
 
-def read_layout(text: str) -> Layout:
+def read_layout(text: str) -> InterfaceLayout:
     """Return hostname, interfaces and routes of a configuration with or without indentation."""
-    found = Layout()
-    current: Port | None = None
+    found = InterfaceLayout()
+    current: ConfiguredPort | None = None
     indented = is_indented(text)
     for number, line in enumerate(text.splitlines(), 1):
         words = " ".join(line.split())
         if begins := _BLOCK.fullmatch(line.strip()) if not line.startswith("  ") else None:
-            name = full_name(begins[1])
-            current = found.ports.setdefault(name, Port(name, number))
+            name = full_interface_name(begins[1])
+            current = found.ports.setdefault(name, ConfiguredPort(name, number))
             continue
         if words and not line.startswith(" ") and (indented or _NEXT.match(words)):
             current = None
@@ -225,11 +225,11 @@ def read_layout(text: str) -> Layout:
         elif words.startswith("hostname ") and not found.hostname:
             found.hostname = words.split()[1].strip('"')
         elif words.startswith("ip route "):
-            found.routes += _routes(words)
+            found.routes += _read_routes(words)
     return found
 
 
-def _routes(text: str) -> Iterator[StaticRoute]:
+def _read_routes(text: str) -> Iterator[StaticRoute]:
     match = _ROUTE.match(text)
     if match is None:
         return
@@ -238,4 +238,4 @@ def _routes(text: str) -> Iterator[StaticRoute]:
         via = IPv4Address(match["via"]) if match["via"] else None
     except ValueError:
         return
-    yield StaticRoute(prefix, via, full_name(match["port"] or ""))
+    yield StaticRoute(prefix, via, full_interface_name(match["port"] or ""))

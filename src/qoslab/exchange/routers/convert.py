@@ -20,30 +20,30 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.errors import ExperimentError, UserError
-from qoslab.exchange.base import whole
-from qoslab.exchange.readers.base import text_of
-from qoslab.exchange.routers.chassis import chassis_of
+from qoslab.exchange.base import write_atomically
+from qoslab.exchange.readers.base import read_text
+from qoslab.exchange.routers.chassis import select_chassis
 from qoslab.exchange.routers.configured_interfaces import LINES, read_layout
 from qoslab.exchange.routers.file_texts import experiment_text, ignored_text, template_files, topology_text
-from qoslab.exchange.routers.ignored import Left, left_lines
-from qoslab.exchange.routers.import_result import Imported
-from qoslab.exchange.routers.input_router import Router
+from qoslab.exchange.routers.ignored import OmittedLines, omitted_lines
+from qoslab.exchange.routers.import_result import ImportResult
+from qoslab.exchange.routers.input_router import InputRouter
 from qoslab.exchange.routers.load import offered_load
-from qoslab.exchange.routers.network import Network, join
-from qoslab.exchange.routers.policy_template import Template, template_of
+from qoslab.exchange.routers.network import ImportedNetwork, join_routers
+from qoslab.exchange.routers.policy_template import PolicyTemplate, build_template
 from qoslab.exchange.routers.show_values import read_interfaces, read_policies, read_routes, read_version
-from qoslab.exchange.routers.terminal_text import Output, outputs_of
-from qoslab.ios.device_config.secret_lines import without_secrets
+from qoslab.exchange.routers.terminal_text import RouterOutput, split_outputs
+from qoslab.ios.device_config.secret_lines import remove_secrets
 from qoslab.model.experiment import Link, LinkEnd, Node, Route, Topology
 from qoslab.model.units import Rate
 from qoslab.policy.other_systems import refuse_other_systems, refuse_switch, refuse_unmodelled_switch
-from qoslab.policy.pasted import configuration_text, without_banners
+from qoslab.policy.pasted import blank_banners, configuration_text
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.results.sealed_files import seal_of
 
-LARGEST = 64_000_000
+MAX_FILE_BYTES = 64_000_000
 """Maximum characters of all files together."""
-BEHIND_BPS = 1_000_000_000
+HOST_LINK_BPS = 1_000_000_000
 """Rate of the link between a host and the router at the far end of a serial, ATM or PPPoE line."""
 _SWITCH_MODULE = re.compile(r"(?m)^ *(?:mls qos|srr-queue|priority-queue out|auto qos voip).*$")
 """Lines for the switch ports of a router, which do not make it a Catalyst switch."""
@@ -51,7 +51,7 @@ _NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 
 @dataclass(frozen=True)
-class Choices:
+class ImportChoices:
     """Options of the import of routers."""
 
     model: str | None = None
@@ -59,39 +59,39 @@ class Choices:
     anonymous: bool = False
 
 
-def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Imported:
+def import_routers(files: Sequence[Path], to: Path, choices: ImportChoices) -> ImportResult:
     """Read the output of routers and write the folder `to`. Afterwards it is complete, or unchanged on failure.
 
     Raise UserError if a file has no configuration or counters of a router with IOS or IOS-XE.
     """
-    texts = {str(file): text_of(file) for file in files}
-    if sum(map(len, texts.values())) > LARGEST:
-        raise UserError(f"found more than {LARGEST} characters, expected the output of a few routers")
-    outputs = _joined([each for file, text in texts.items() for each in _outputs(file, text)])
-    _place(outputs)
+    texts = {str(file): read_text(file) for file in files}
+    if sum(map(len, texts.values())) > MAX_FILE_BYTES:
+        raise UserError(f"found more than {MAX_FILE_BYTES} characters, expected the output of a few routers")
+    outputs = _join_configurations([each for file, text in texts.items() for each in _read_outputs(file, text)])
+    _assign_routers(outputs)
     labels = {file: file for file in texts}
     if choices.anonymous:
         labels = {file: f"file{number}" for number, file in enumerate(texts, 1)}
         _replace_names(outputs, labels)
-    routers, notes, others = _routers(outputs, choices)
-    network = join(routers)
+    routers, notes, others = _build_routers(outputs, choices)
+    network = join_routers(routers)
     for router in routers:
         if not router.is_model:
             router.notes.append(router.why_no_model)
     topology = topology_of(network)
-    templates = {each.name: template_of(each, topology) for each in routers}
+    templates = {each.name: build_template(each, topology) for each in routers}
     offered = offered_load(network, templates)
-    left = [each for router in routers for each in left_lines(router, templates[router.name])]
-    made = Imported(to, to / f"{_experiment_name(to)}.yml", network, offered, [*left, *others], notes)
-    with whole(to) as draft:
+    left = [each for router in routers for each in omitted_lines(router, templates[router.name])]
+    made = ImportResult(to, to / f"{_experiment_name(to)}.yml", network, offered, [*left, *others], notes)
+    with write_atomically(to) as draft:
         draft.mkdir()
         _write(draft, made, topology, templates, {labels[str(file)]: file for file in files})
     return made
 
 
-def _joined(outputs: Sequence[Output]) -> list[Output]:
+def _join_configurations(outputs: Sequence[RouterOutput]) -> list[RouterOutput]:
     """Join parts of a configuration in one file, such as from `show running-config | section` and `interface`."""
-    made: list[Output] = []
+    made: list[RouterOutput] = []
     for each in outputs:
         whole_one = any(line.startswith(("hostname ", "version ")) for _, line in each.lines)
         first = next(
@@ -104,7 +104,7 @@ def _joined(outputs: Sequence[Output]) -> list[Output]:
     return made
 
 
-def _place(outputs: Sequence[Output]) -> None:
+def _assign_routers(outputs: Sequence[RouterOutput]) -> None:
     """Assign routers to outputs without a prompt: by the only configuration, by the file, or by the file's name."""
     owners = [each for each in outputs if each.kind == "configuration"]
     for each in outputs:
@@ -119,7 +119,7 @@ def _place(outputs: Sequence[Output]) -> None:
             each.host = max(named, key=lambda owner: len(owner.host)).host
 
 
-def _replace_names(outputs: Sequence[Output], labels: Mapping[str, str]) -> None:
+def _replace_names(outputs: Sequence[RouterOutput], labels: Mapping[str, str]) -> None:
     from qoslab.exchange.routers.anonymous import Anonymiser
 
     Anonymiser().replace(list(outputs))
@@ -127,7 +127,9 @@ def _replace_names(outputs: Sequence[Output], labels: Mapping[str, str]) -> None
         each.file = labels[each.file]
 
 
-def _routers(outputs: Sequence[Output], choices: Choices) -> tuple[list[Router], list[str], list[Left]]:
+def _build_routers(
+    outputs: Sequence[RouterOutput], choices: ImportChoices
+) -> tuple[list[InputRouter], list[str], list[OmittedLines]]:
     """Return the routers of the outputs, remarks, and outputs without a router."""
     configurations = [each for each in outputs if each.kind == "configuration"]
     if not configurations:
@@ -136,31 +138,33 @@ def _routers(outputs: Sequence[Output], choices: Choices) -> tuple[list[Router],
             f"{name}: found no configuration of a router, expected the output of `show running-config`",
             hint="add it to the file, or give it as another file",
         )
-    routers: list[Router] = []
+    routers: list[InputRouter] = []
     notes: list[str] = []
     for each in configurations:
-        router = _router(each, {other.name for other in routers}, choices)
+        router = _build_router(each, {other.name for other in routers}, choices)
         same = next((other for other in routers if other.layout.hostname == router.layout.hostname), None)
         if same is not None and same.layout.hostname:
             notes.append(f"{each.file}: a second configuration of {same.layout.hostname} is left out")
             continue
         routers.append(router)
-    others: list[Left] = []
+    others: list[OmittedLines] = []
     for each in outputs:
         if each.kind != "configuration":
             _add_output(each, routers, notes, others)
     for router in routers:
-        version = read_version(line for each in _of(outputs, router, routers, "version") for _, line in each.lines)
+        version = read_version(
+            line for each in _outputs_of_kind(outputs, router, routers, "version") for _, line in each.lines
+        )
         generation = router.configuration.device.generation
         ports = [each.name for each in router.layout.ports.values() if each.kind in LINES and each.parent is None]
-        router.chassis = chassis_of(router.text, version, generation, choices.model, ports)
+        router.chassis = select_chassis(router.text, version, generation, choices.model, ports)
     return routers, notes, others
 
 
-def _outputs(file: str, text: str) -> list[Output]:
+def _read_outputs(file: str, text: str) -> list[RouterOutput]:
     if not text.strip():
         raise UserError(f"{file}: found an empty file, expected the output of `show running-config`")
-    found = outputs_of(file, text)
+    found = split_outputs(file, text)
     if not any(each.kind != "other" for each in found):
         refuse_other_systems(text, file)
         raise UserError(
@@ -168,12 +172,12 @@ def _outputs(file: str, text: str) -> list[Output]:
             hint="paste it with or without prompts",
         )
     own = [each.text for each in found if each.kind == "configuration" or (each.kind == "other" and not each.host)]
-    refuse_other_systems("\n".join(without_banners("".join(own).splitlines())), file)
+    refuse_other_systems("\n".join(blank_banners("".join(own).splitlines())), file)
     refuse_unmodelled_switch("".join(own), file)
     return found
 
 
-def _router(output: Output, taken: set[str], choices: Choices) -> Router:
+def _build_router(output: RouterOutput, taken: set[str], choices: ImportChoices) -> InputRouter:
     text = configuration_text(output.text)
     refuse_switch(text, output.file)
     layout = read_layout(text)
@@ -188,15 +192,17 @@ def _router(output: Output, taken: set[str], choices: Choices) -> Router:
     plain = _NAME.sub("-", layout.hostname).strip("-.")[:30]
     name = plain if plain[:1].isalpha() else f"R{len(taken) + 1}"
     name = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 999))) if each not in taken)
-    chassis = chassis_of(text, read_version(()), configuration.device.generation, choices.model)
-    return Router(name, output.file, text, layout, configuration, chassis)
+    chassis = select_chassis(text, read_version(()), configuration.device.generation, choices.model)
+    return InputRouter(name, output.file, text, layout, configuration, chassis)
 
 
-def _of(outputs: Sequence[Output], router: Router, routers: Sequence[Router], kind: str) -> list[Output]:
-    return [each for each in outputs if each.kind == kind and _owner(each, routers) is router]
+def _outputs_of_kind(
+    outputs: Sequence[RouterOutput], router: InputRouter, routers: Sequence[InputRouter], kind: str
+) -> list[RouterOutput]:
+    return [each for each in outputs if each.kind == kind and _owning_router(each, routers) is router]
 
 
-def _owner(output: Output, routers: Sequence[Router]) -> Router | None:
+def _owning_router(output: RouterOutput, routers: Sequence[InputRouter]) -> InputRouter | None:
     """Return the router of an output by its name; without a name, the only router."""
     if not output.host and len(routers) == 1:
         return routers[0]
@@ -206,8 +212,10 @@ def _owner(output: Output, routers: Sequence[Router]) -> Router | None:
     return min(named, key=lambda each: len(each.layout.hostname), default=None)
 
 
-def _add_output(output: Output, routers: Sequence[Router], notes: list[str], others: list[Left]) -> None:
-    owner = _owner(output, routers)
+def _add_output(
+    output: RouterOutput, routers: Sequence[InputRouter], notes: list[str], others: list[OmittedLines]
+) -> None:
+    owner = _owning_router(output, routers)
     lines = [line for _, line in output.lines]
     first, last = output.lines[0][0], output.lines[-1][0]
     if owner is None and output.kind != "other":
@@ -222,13 +230,15 @@ def _add_output(output: Output, routers: Sequence[Router], notes: list[str], oth
     elif owner is not None and output.kind == "routes":
         owner.table.update(read_routes(lines))
     elif output.kind == "other":
-        text = without_secrets(lines[0].strip())
+        text = remove_secrets(lines[0].strip())
         others.append(
-            Left(output.file, first, last, text, "", "no output that is read", "nothing: it is no configuration")
+            OmittedLines(
+                output.file, first, last, text, "", "no output that is read", "nothing: it is no configuration"
+            )
         )
 
 
-def topology_of(network: Network) -> Topology:
+def topology_of(network: ImportedNetwork) -> Topology:
     """Return the topology as a model."""
     nodes: dict[str, Node] = {}
     for name, router in network.routers.items():
@@ -268,7 +278,7 @@ def topology_of(network: Network) -> Topology:
             line = LinkEnd(node=host.far.name, interface=host.at.carrier, address=host.far.address)
             links.append(Link(name=f"link{number}", rate=rate, framing=framing, ends=(near, line)))
             near = LinkEnd(node=host.far.name, interface=host.far.port, address=host.far.gateway)
-            framing, rate, number = "ethernet", Rate(BEHIND_BPS), number + 1
+            framing, rate, number = "ethernet", Rate(HOST_LINK_BPS), number + 1
         links.append(Link(name=f"link{number}", rate=rate, framing=framing, ends=(near, end)))
     return Topology(nodes=nodes, links=tuple(links))
 
@@ -279,7 +289,7 @@ def _experiment_name(to: Path) -> str:
 
 
 def _write(
-    draft: Path, made: Imported, topology: Topology, templates: dict[str, Template], files: Mapping[str, Path]
+    draft: Path, made: ImportResult, topology: Topology, templates: dict[str, PolicyTemplate], files: Mapping[str, Path]
 ) -> None:
     from qoslab.schema import load_sweep
     from qoslab.schema.idle import idle_warnings
@@ -312,20 +322,24 @@ def _write(
         idle = sorted({*idle, *warned})
     (draft / "topology.yml").write_text(topology_text(topology), encoding="utf-8")
     (draft / "ignored.txt").write_text(ignored_text(made), encoding="utf-8")
-    (draft / "import.json").write_text(json.dumps(_record(made, templates, files), indent=2) + "\n", encoding="utf-8")
+    (draft / "import.json").write_text(
+        json.dumps(_import_record(made, templates, files), indent=2) + "\n", encoding="utf-8"
+    )
 
 
-def _file(name: str, file: Path) -> dict[str, Any]:
+def _file_record(name: str, file: Path) -> dict[str, Any]:
     """Return the record of an input file; without its checksum if the file was renamed, as the checksum would identify
     it.
     """
     return {"file": name, **(seal_of(file).model_dump(exclude={"lines"}) if name == str(file) else {})}
 
 
-def _record(made: Imported, templates: dict[str, Template], files: Mapping[str, Path]) -> dict[str, Any]:
+def _import_record(
+    made: ImportResult, templates: dict[str, PolicyTemplate], files: Mapping[str, Path]
+) -> dict[str, Any]:
     return {
         "qoslab": __version__,
-        "files": [_file(name, file) for name, file in files.items()],
+        "files": [_file_record(name, file) for name, file in files.items()],
         "routers": [
             {
                 "name": name,

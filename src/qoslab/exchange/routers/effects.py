@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-NOTHING = "nothing: it does not queue, forward or mark packets of the experiment"
+NO_EFFECT = "nothing: it does not queue, forward or mark packets of the experiment"
 FILTERS = "the packets that arrive: the device may drop some that pass here"
 ENCRYPTED = "the bytes of encrypted packets, and the classes that match them after encryption"
 PATH = "the path: routes here are static, along shortest paths or those of the input"
@@ -15,7 +15,7 @@ WORK = "the device's processing of a packet, not its queues"
 TAGS = "the bytes of a tag, and frames that are switched between ports"
 ENCAPSULATED = "the bytes of encrypted or encapsulated packets"
 IPV6 = "IPv6 packets: the topology has one address per interface, static routes and no IPv6 load"
-NOT_KNOWN = "unknown: compare with the device"
+UNKNOWN_EFFECT = "unknown: compare with the device"
 
 _BLOCKS: tuple[tuple[str, str], ...] = (
     (
@@ -25,9 +25,9 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
     (
         "interface Loopback|interface Null|interface Virtual|interface NVI|interface Async|interface Group-Async"
         "|interface Service-Engine|interface Embedded-Service|interface AppNav|interface Analysis|interface ucse",
-        NOTHING,
+        NO_EFFECT,
     ),
-    ("crypto pki|crypto key|crypto ca|key chain|key config", NOTHING),
+    ("crypto pki|crypto key|crypto ca|key chain|key config", NO_EFFECT),
     ("crypto |keyring ", ENCRYPTED),
     (
         "router |address-family|route-map |ip prefix-list|ip as-path|ip community|ip extcommunity|ip pim|ip multicast"
@@ -73,7 +73,7 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         "|prompt|lldp|cdp|environment|upgrade|facility|sdm|rep |cable|slot|subslot|module|utd|umbrella|sdwan"
         "|certificate|platform|remote|set |location|shell|configuration|do-|virtual|csdb|secure|crashinfo|rmon|key "
         "|partition|printer|pnp",
-        NOTHING,
+        NO_EFFECT,
     ),
 )
 """Effects of lines by the beginning of their block."""
@@ -83,7 +83,7 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
         "|carrier|ntp|ip dhcp|ip helper|ip broadcast|ip directed|ip mask|ip redirects|ip unreachables|ip proxy|ip nbar"
         "|ip domain|mop|cellular|no-alarm|alarm|macro|ip icmp|ip gratuitous|arp|power|udld|dot1x|authentication|ip dns"
         "|history|transmit-interface|vtp|ip local-proxy|ip irdp|hold-time|service-module|ip device",
-        NOTHING,
+        NO_EFFECT,
     ),
     (
         "ip access-group|ipv6 traffic-filter|zone-member|ip inspect|ip verify|ip ips|ip admission|ip urlfilter|storm"
@@ -119,29 +119,29 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
         "|wrr|srr|queue|ip rsvp",
         "the queueing of the interface",
     ),
-    ("ip ", NOTHING),
+    ("ip ", NO_EFFECT),
 )
 """Effects of the lines of an interface by their beginning."""
 
 
-def _compiled(table: tuple[tuple[str, str], ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
+def _compile_patterns(table: tuple[tuple[str, str], ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(rf"(?:{beginnings})"), effect) for beginnings, effect in table)
 
 
-_BY_BLOCK, _BY_LINE = _compiled(_BLOCKS), _compiled(_OF_INTERFACE)
+_BY_BLOCK, _BY_LINE = _compile_patterns(_BLOCKS), _compile_patterns(_OF_INTERFACE)
 
 
 def effect_of_block(head: str) -> str:
     """Return the effect of the lines of a block."""
-    return next((effect for pattern, effect in _BY_BLOCK if pattern.match(head)), NOT_KNOWN)
+    return next((effect for pattern, effect in _BY_BLOCK if pattern.match(head)), UNKNOWN_EFFECT)
 
 
 def effect_of_line(text: str) -> str:
     """Return the effect of a line of an interface; its `no` form has the same effect."""
     if text == "no ip address":
-        return NOTHING
+        return NO_EFFECT
     bare = text.removeprefix("no ").strip()
-    return next((effect for pattern, effect in _BY_LINE if pattern.match(bare)), NOT_KNOWN)
+    return next((effect for pattern, effect in _BY_LINE if pattern.match(bare)), UNKNOWN_EFFECT)
 
 
 WORDS = frozenset(

@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from qoslab.exchange.routers.import_result import Imported
-from qoslab.exchange.routers.load import Load
-from qoslab.exchange.routers.policy_template import Template
+from qoslab.exchange.routers.import_result import ImportResult
+from qoslab.exchange.routers.load import ClassLoad
+from qoslab.exchange.routers.policy_template import PolicyTemplate
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Rate
 from qoslab.schema.templates import TEMPLATE_LIMIT
 
 LONGEST_S = 10
-MOST_PACKETS = 2_000_000
+MAX_PACKETS = 2_000_000
 """Maximum packets of the load; the traffic is shortened above it."""
 PART_BYTES = TEMPLATE_LIMIT - 1024
 _BRACES = re.compile(r"\{[{%#]")
@@ -38,22 +38,24 @@ def template_files(name: str, text: str) -> dict[str, str]:
 
 def topology_text(topology: Topology) -> str:
     """Return the text of a topology file."""
-    return "\n".join(["# Made by qoslab import.", *_topology(topology)]) + "\n"
+    return "\n".join(["# Made by qoslab import.", *_topology_lines(topology)]) + "\n"
 
 
-def _topology(topology: Topology) -> Iterator[str]:
+def _topology_lines(topology: Topology) -> Iterator[str]:
     yield "nodes:"
     for name, node in topology.nodes.items():
         parts = [f"platform: {node.platform}"]
-        parts += [f"model: {_quoted(node.model)}"] if node.model else []
+        parts += [f"model: {_quote_text(node.model)}"] if node.model else []
         parts += [f"generation: {node.generation}"] if node.generation else []
         if not node.routes:
-            yield f"  {_quoted(name)}: {{{', '.join(parts)}}}"
+            yield f"  {_quote_text(name)}: {{{', '.join(parts)}}}"
             continue
-        yield f"  {_quoted(name)}:"
+        yield f"  {_quote_text(name)}:"
         yield from (f"    {part}" for part in parts)
         yield "    routes:"
-        yield from (f"      - {{prefix: {_text(each.prefix)}, via: {_text(each.via)}}}" for each in node.routes)
+        yield from (
+            f"      - {{prefix: {_yaml_address(each.prefix)}, via: {_yaml_address(each.via)}}}" for each in node.routes
+        )
     yield "links:"
     for link in topology.links:
         yield f"  - name: {link.name}"
@@ -65,28 +67,30 @@ def _topology(topology: Topology) -> Iterator[str]:
             own = f"address: {end.address}"
             if end.ipv6_address is not None:
                 own += f', ipv6_address: "{end.ipv6_address}"'
-            yield f"      - {{node: {_quoted(end.node)}, interface: {end.interface}, {own}}}"
+            yield f"      - {{node: {_quote_text(end.node)}, interface: {end.interface}, {own}}}"
 
 
-def _text(address: object) -> str:
+def _yaml_address(address: object) -> str:
     """Return an address for YAML: an IPv6 address in quotation marks."""
     return f'"{address}"' if ":" in str(address) else str(address)
 
 
-def experiment_text(made: Imported, topology: Topology, templates: dict[str, Template], idle: Sequence[str]) -> str:
+def experiment_text(
+    made: ImportResult, topology: Topology, templates: dict[str, PolicyTemplate], idle: Sequence[str]
+) -> str:
     """Return the text of the experiment file."""
     names = ", ".join(made.network.routers)
-    seconds = _seconds(made.offered.flows)
+    seconds = _traffic_seconds(made.offered.flows)
     lines = [
         "# Made by qoslab import: edit it, add arms, change templates.",
         f"name: {made.experiment.stem}",
-        f"title: {_quoted(f'{names} as configured')}",
+        f"title: {_quote_text(f'{names} as configured')}",
         "description: >",
         "  The policies of the routers with the load that they counted. The flow call is the measured one: 50 packets",
         "  of 200 bytes a second, as a call with G.711. Lines that are left out are in ignored.txt.",
         "",
         "topology:",
-        *(f"  {line}" for line in _topology(topology)),
+        *(f"  {line}" for line in _topology_lines(topology)),
         "",
         f"duration: {seconds} s",
     ]
@@ -94,35 +98,41 @@ def experiment_text(made: Imported, topology: Topology, templates: dict[str, Tem
     if configured:
         lines += [
             "configure:",
-            *(f"  {_quoted(name)}: {{template: {_quoted(f'templates/{name}.ios.j2')}}}" for name in configured),
+            *(f"  {_quote_text(name)}: {{template: {_quote_text(f'templates/{name}.ios.j2')}}}" for name in configured),
         ]
-    lines += ["traffic:", *_flows(made.offered.flows), "", "arms:", "  - {name: as-configured, title: As configured}"]
+    lines += [
+        "traffic:",
+        *_flow_lines(made.offered.flows),
+        "",
+        "arms:",
+        "  - {name: as-configured, title: As configured}",
+    ]
     observed = [
-        f"  - {{node: {_quoted(name)}, command: show policy-map interface, when: [during, after]}}"
+        f"  - {{node: {_quote_text(name)}, command: show policy-map interface, when: [during, after]}}"
         for name in configured
         if templates[name].policies
     ]
     lines += ["", "observe:", *observed] if observed else []
     if idle:
-        lines += ["", "# Without packets of the load:", f"allow_idle: [{', '.join(map(_quoted, idle))}]"]
+        lines += ["", "# Without packets of the load:", f"allow_idle: [{', '.join(map(_quote_text, idle))}]"]
     return "\n".join(lines) + "\n"
 
 
-def _seconds(flows: Sequence[Load]) -> int:
+def _traffic_seconds(flows: Sequence[ClassLoad]) -> int:
     packets = sum(each.bps / 8 / each.size for each in flows)
-    return max(1, min(LONGEST_S, int(MOST_PACKETS / packets))) if packets else LONGEST_S
+    return max(1, min(LONGEST_S, int(MAX_PACKETS / packets))) if packets else LONGEST_S
 
 
-def _flows(flows: Sequence[Load]) -> Iterator[str]:
+def _flow_lines(flows: Sequence[ClassLoad]) -> Iterator[str]:
     if flows:
         # On the path of the first flow, which passes a policy.
-        ends = f"from: {_quoted(flows[0].source.name)}, to: {_quoted(flows[0].destination.name)}"
+        ends = f"from: {_quote_text(flows[0].source.name)}, to: {_quote_text(flows[0].destination.name)}"
         yield f"  - {{name: call, tool: flood, {ends}, protocol: udp, rate: 80 kb/s, size: 200 B, dscp: ef}}"
     for each in flows:
-        parts = [f"name: {_quoted(each.name)}", f"tool: {'flood' if each.protocol == 'udp' else 'iperf3'}"]
+        parts = [f"name: {_quote_text(each.name)}", f"tool: {'flood' if each.protocol == 'udp' else 'iperf3'}"]
         parts += [
-            f"from: {_quoted(each.source.name)}",
-            f"to: {_quoted(each.destination.name)}",
+            f"from: {_quote_text(each.source.name)}",
+            f"to: {_quote_text(each.destination.name)}",
             f"protocol: {each.protocol}",
         ]
         parts += [f"rate: {Rate(each.bps)}"]
@@ -134,7 +144,7 @@ def _flows(flows: Sequence[Load]) -> Iterator[str]:
         yield f"  - {{{', '.join([*parts, 'background: true'])}}}"
 
 
-def ignored_text(made: Imported) -> str:
+def ignored_text(made: ImportResult) -> str:
     """Return the list of omitted lines as text."""
     changing = [each for each in made.left if each.matters]
     others = [each for each in made.left if not each.matters]
@@ -152,5 +162,5 @@ def ignored_text(made: Imported) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str | None) -> str:
+def _quote_text(text: str | None) -> str:
     return json.dumps(text, ensure_ascii=False)

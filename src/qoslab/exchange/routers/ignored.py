@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qoslab.exchange.routers.configured_interfaces import WITHOUT_LINE, Port
-from qoslab.exchange.routers.effects import ENCRYPTED, FILTERS, NAT, NOTHING, PATH, effect_of_block, effect_of_line
-from qoslab.exchange.routers.input_router import Attached, Router
-from qoslab.exchange.routers.policy_template import Template
-from qoslab.ios.device_config.secret_lines import without_secrets
+from qoslab.exchange.routers.configured_interfaces import INTERFACES_WITHOUT_LINE, ConfiguredPort
+from qoslab.exchange.routers.effects import ENCRYPTED, FILTERS, NAT, NO_EFFECT, PATH, effect_of_block, effect_of_line
+from qoslab.exchange.routers.input_router import AttachedInterface, InputRouter
+from qoslab.exchange.routers.policy_template import PolicyTemplate
+from qoslab.ios.device_config.secret_lines import remove_secrets
 from qoslab.ios.parse import HEADING
-from qoslab.policy.ignored import Ignored, ignored_lines
+from qoslab.policy.ignored import IgnoredLine, ignored_lines
 
 _BANNER = re.compile(r"banner \S+ +(\^.|\S)(.*)")
 _LIST = re.compile(r"(?:ip access-list (?:standard|extended)|ipv6 access-list|access-list) (\S+)")
-_PLACED = re.compile(
+_TOPOLOGY_LINES = re.compile(
     r"ip address|ip unnumbered|no shutdown|speed|clock ?rate|encapsulation (?:ppp|aal5)|no ip address|bandwidth \d|pvc "
     r"|vbr|cbr|ubr|pppoe|dialer pool|ppp multilink$|ppp multilink group|multilink-group|channel-group|switchport access"
 )
@@ -24,7 +24,7 @@ _PLACED = re.compile(
 
 
 @dataclass(frozen=True)
-class Left:
+class OmittedLines:
     """Omitted lines; several if all lines of a block have the same reason."""
 
     file: str
@@ -42,7 +42,7 @@ class Left:
 
 
 @dataclass
-class _Block:
+class _ConfigurationBlock:
     head: str
     number: int
     lines: list[tuple[int, str]]
@@ -53,21 +53,21 @@ class _Block:
         return [(self.number, self.head), *self.lines]
 
 
-class _Lister:
-    def __init__(self, router: Router, template: Template) -> None:
+class _OmissionLister:
+    def __init__(self, router: InputRouter, template: PolicyTemplate) -> None:
         self.router = router
         self.template = template
-        self.shown = without_secrets(router.text).splitlines()
-        self.own: dict[int, Ignored] = {each.line: each for each in ignored_lines(router.configuration)}
+        self.shown = remove_secrets(router.text).splitlines()
+        self.own: dict[int, IgnoredLine] = {each.line: each for each in ignored_lines(router.configuration)}
         self.unread = {each.number: each.reason for each in router.configuration.reading.unread}
-        self.used = template.used | _used(router)
+        self.used = template.used | _used_lines(router)
 
-    def of_block(self, block: _Block) -> Iterator[Left]:
+    def of_block(self, block: _ConfigurationBlock) -> Iterator[OmittedLines]:
         rows = [row for row in block.rows if row[0] not in self.used]
         if not rows:
             return
         if block.head.startswith("interface ") and not block.head.startswith(
-            tuple(f"interface {x}" for x in WITHOUT_LINE)
+            tuple(f"interface {x}" for x in INTERFACES_WITHOUT_LINE)
         ):
             yield from self.of_interface(block, rows)
             return
@@ -97,13 +97,13 @@ class _Lister:
             return NAT
         if re.search(rf"(?m)^ +match address {name}\b", text):
             return ENCRYPTED
-        return PATH if re.search(rf"(?m)^ +match ip address .*\b{name}\b", text) else NOTHING
+        return PATH if re.search(rf"(?m)^ +match ip address .*\b{name}\b", text) else NO_EFFECT
 
-    def of_interface(self, block: _Block, rows: list[tuple[int, str]]) -> Iterator[Left]:
+    def of_interface(self, block: _ConfigurationBlock, rows: list[tuple[int, str]]) -> Iterator[OmittedLines]:
         port = next((each for each in self.router.layout.ports.values() if each.line == block.number), None)
         policies = any(text.startswith(("service-policy", "rate-limit", "traffic-shape")) for _, text in rows)
         if port is not None and port.shutdown and not policies:
-            yield self.left((rows[0][0], rows[-1][0]), block.head, "", "the interface is shut down", NOTHING)
+            yield self.left((rows[0][0], rows[-1][0]), block.head, "", "the interface is shut down", NO_EFFECT)
             return
         name = "" if port is None else port.name
         why = self.router.left_out.get(name, "")
@@ -113,29 +113,29 @@ class _Lister:
             known = self.own.get(number)
             effect = known.could_change if known is not None else effect_of_line(text)
             if number == block.number:
-                effect = "a subnet that the topology does not have" if why else NOTHING
+                effect = "a subnet that the topology does not have" if why else NO_EFFECT
             reason = self.template.refused.get(number) or why or (known.reason if known is not None else "not modelled")
             yield self.left((number, number), text, block.head, reason, effect)
 
-    def left(self, span: tuple[int, int], text: str, place: str, reason: str, effect: str) -> Left:
+    def left(self, span: tuple[int, int], text: str, place: str, reason: str, effect: str) -> OmittedLines:
         number = span[0]
         shown = " ".join(self.shown[number - 1].split()) if number <= len(self.shown) else text
         reason = reason.removeprefix("% Not supported: ").removeprefix("% ")
         if not reason or reason.startswith(("Invalid", "it is not", "the line above", "Incomplete", "Ambiguous")):
             reason = "not modelled"
-        return Left(
-            self.router.file, *span, shown, place, "without effect here" if effect == NOTHING else reason, effect
+        return OmittedLines(
+            self.router.file, *span, shown, place, "without effect here" if effect == NO_EFFECT else reason, effect
         )
 
 
-def left_lines(router: Router, template: Template) -> list[Left]:
+def omitted_lines(router: InputRouter, template: PolicyTemplate) -> list[OmittedLines]:
     """Return the omitted lines of a router, without secrets."""
-    lister = _Lister(router, template)
-    found = [each for block in _blocks(router.text) for each in lister.of_block(block)]
+    lister = _OmissionLister(router, template)
+    found = [each for block in _split_blocks(router.text) for each in lister.of_block(block)]
     return sorted(found, key=lambda each: each.first)
 
 
-def _used(router: Router) -> set[int]:
+def _used_lines(router: InputRouter) -> set[int]:
     """Return the numbers of the lines that the topology includes."""
     found: set[int] = set()
     for attached in router.attached:
@@ -145,14 +145,14 @@ def _used(router: Router) -> set[int]:
             if each is not None:
                 found.add(each.line)
                 found |= _ipv6_lines(each, attached)
-                found |= {number for number, text in each.lines.items() if _PLACED.match(text)}
+                found |= {number for number, text in each.lines.items() if _TOPOLOGY_LINES.match(text)}
     beyond = {str(each.beyond) for each in router.attached if each.beyond is not None}
     lines = list(enumerate(router.text.splitlines(), 1))
     found |= {number for number, line in lines if line.startswith("ip route ") and beyond & set(line.split())}
     return found | {number for number, line in lines if re.match(r"(?:hostname|version) \S", line)}
 
 
-def _ipv6_lines(port: Port, attached: Attached) -> set[int]:
+def _ipv6_lines(port: ConfiguredPort, attached: AttachedInterface) -> set[int]:
     """Return the numbers of the lines with the IPv6 address of the topology."""
     found = port.ipv6_line
     if attached.ipv6 is None or found is None or found[1] != attached.ipv6:
@@ -160,9 +160,9 @@ def _ipv6_lines(port: Port, attached: Attached) -> set[int]:
     return {found[0], *(number for number, text in port.lines.items() if text == "ipv6 enable")}
 
 
-def _blocks(text: str) -> Iterator[_Block]:
+def _split_blocks(text: str) -> Iterator[_ConfigurationBlock]:
     """Yield the blocks of a configuration: a line and the indented lines below it; a banner is one block."""
-    current: _Block | None = None
+    current: _ConfigurationBlock | None = None
     delimiter = ""
     for number, line in enumerate(text.splitlines(), 1):
         words = " ".join(line.split())
@@ -176,7 +176,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         else:
             if current is not None:
                 yield current
-            current = _Block(words, number, [])
+            current = _ConfigurationBlock(words, number, [])
             if banner := _BANNER.match(words):
                 delimiter = "" if banner[1] in banner[2] else banner[1]
     if current is not None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from qoslab.exchange.routers.ignored import Left
-from qoslab.exchange.routers.load import Offered
-from qoslab.exchange.routers.network import Network
+from qoslab.exchange.routers.ignored import OmittedLines
+from qoslab.exchange.routers.load import OfferedLoad
+from qoslab.exchange.routers.network import ImportedNetwork
 
 
 @dataclass
-class Imported:
+class ImportResult:
     """Result of an import."""
 
     folder: Path
     experiment: Path
-    network: Network
-    offered: Offered
-    left: list[Left]
+    network: ImportedNetwork
+    offered: OfferedLoad
+    left: list[OmittedLines]
     notes: list[str] = field(default_factory=list)

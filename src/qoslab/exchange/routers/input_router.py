@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface
 
 from qoslab.exchange.routers.chassis import Chassis
-from qoslab.exchange.routers.configured_interfaces import LINES, Layout, Port
+from qoslab.exchange.routers.configured_interfaces import LINES, ConfiguredPort, InterfaceLayout
 from qoslab.exchange.routers.show_values import ClassCounters, InterfaceCounters
 from qoslab.model.framing import Framing
 from qoslab.model.units import Rate
@@ -16,7 +16,7 @@ from qoslab.policy.pasted_configuration import Configuration
 
 
 @dataclass(frozen=True)
-class Attached:
+class AttachedInterface:
     """An interface of the input, with the interface of the topology that carries its packets."""
 
     router: str
@@ -33,20 +33,20 @@ class Attached:
 
 
 @dataclass
-class Router:
+class InputRouter:
     """A router of the input."""
 
     name: str
     file: str
     text: str
     """Configuration, with each line at its line number in the file."""
-    layout: Layout
+    layout: InterfaceLayout
     configuration: Configuration
     chassis: Chassis
     interfaces: dict[str, InterfaceCounters] = field(default_factory=dict)
     classes: list[ClassCounters] = field(default_factory=list)
     table: dict[IPv4Network, IPv4Address] = field(default_factory=dict)
-    attached: list[Attached] = field(default_factory=list)
+    attached: list[AttachedInterface] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     """Reasons by interface that is omitted from the topology."""
     notes: list[str] = field(default_factory=list)
@@ -71,17 +71,17 @@ class Router:
         )
         return f"{reason}: platform engine, with the same rules and interface names"
 
-    def attached_at(self, port: str) -> Attached | None:
+    def attached_at(self, port: str) -> AttachedInterface | None:
         """Return the interface of the topology that carries the packets of an interface of the configuration."""
         return next((each for each in self.attached if each.port == port), None)
 
-    def networks(self) -> Iterator[Port]:
+    def networks(self) -> Iterator[ConfiguredPort]:
         """Yield the interfaces with an address that can be the end of a link, in order."""
         for port in self.layout.ports.values():
             if not port.management and (port.has_network or self._only_policy(port)):
                 yield port
 
-    def _only_policy(self, port: Port) -> bool:
+    def _only_policy(self, port: ConfiguredPort) -> bool:
         """Return whether a port has a policy, no IPv4 address, and no other interface that represents it."""
         if not port.policies or port.shutdown or port.kind not in LINES or port.parent is not None:
             return False

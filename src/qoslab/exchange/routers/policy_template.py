@@ -6,24 +6,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from qoslab.exchange.routers.configured_interfaces import Port
-from qoslab.exchange.routers.input_router import Attached, Router
-from qoslab.ios.commands.account import MOST_ACCOUNTED, with_offset
+from qoslab.exchange.routers.configured_interfaces import ConfiguredPort
+from qoslab.exchange.routers.input_router import AttachedInterface, InputRouter
+from qoslab.ios.commands.account import MAX_ACCOUNTED_BYTES, with_account_offset
 from qoslab.ios.device_config.running_config_parser import read_onto
-from qoslab.ios.device_config.secret_lines import without_secrets
+from qoslab.ios.device_config.secret_lines import remove_secrets
 from qoslab.ios.model.accounting import INHERITED
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT
-from qoslab.ios.parse import RefusedLineError, apply, parse_config
+from qoslab.ios.parse import RefusedLineError, apply_config, parse_config
 from qoslab.ios.registry import BLOCKS
 from qoslab.model.experiment import Topology
 from qoslab.model.framing import COUNTED_HEADER
-from qoslab.platforms.startup import CIRCUIT, hardware, startup_config
+from qoslab.platforms.startup import CIRCUIT, router_hardware, startup_config
 from qoslab.policy.pasted_configuration import Attachment, is_refusal
-from qoslab.policy.rate import listed
-from qoslab.policy.tunnels import Tunnel, encapsulation_of, hidden_classes, tunnels_of
+from qoslab.policy.rate import format_list
+from qoslab.policy.tunnels import Tunnel, encapsulation_of, find_tunnels, hidden_classes
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 _QUEUEING = re.compile(
@@ -33,17 +33,17 @@ _QUEUEING = re.compile(
 _SPOKES = re.compile(r"(?:ip )?nhrp map group (?P<group>\S+) service-policy output (?P<policy>\S+)")
 """Per-tunnel QoS of DMVPN: the policy of each spoke in the group."""
 _LISTS = ("priority-list", "queue-list", "access-list rate-limit")
-_MOST_REFUSED = 200
-MOST_CHARACTERS = 2**16
+_MAX_REFUSED_LINES = 200
+MAX_ACCESS_LIST_CHARACTERS = 2**16
 """Maximum characters of access lists in the templates of a router, as the check of a template limits its work."""
 
 
 @dataclass
-class Template:
+class PolicyTemplate:
     """Configuration lines for a router, and the use of each input line."""
 
     text: str = ""
-    policies: list[tuple[Attached, str, str]] = field(default_factory=list)
+    policies: list[tuple[AttachedInterface, str, str]] = field(default_factory=list)
     """Attached policies: interface, direction, policy-map."""
     used: set[int] = field(default_factory=set)
     """Numbers of the input lines in the template."""
@@ -54,33 +54,35 @@ class Template:
     """Bytes of encapsulation that the shapers, shares and policers of a policy-map count with each packet."""
 
 
-def template_of(router: Router, topology: Topology) -> Template:
+def build_template(router: InputRouter, topology: Topology) -> PolicyTemplate:
     """Return the template of a router, without lines that its model refuses."""
-    found = Template()
-    blocks = {each.carrier: list(_interface(router, each, found)) for each in router.attached}
-    _tunnels(router, blocks, found)
+    found = PolicyTemplate()
+    blocks = {each.carrier: list(_interface_lines(router, each, found)) for each in router.attached}
+    _attach_tunnel_policy(router, blocks, found)
     device = router.configuration.device
     for name, offset in found.counted.items():
-        device = with_offset(device, name, offset)
+        device = with_account_offset(device, name, offset)
     wanted = _policy_maps(device, [name for _, _, name in found.policies])
     maps = _class_maps(device, wanted)
     lines = [line for part in blocks.values() for _, line in part]
-    text = _blocks(device, maps, wanted, lines, found)
+    text = _referenced_blocks(device, maps, wanted, lines, found)
     for each in router.attached:
         own = [line for _, line in blocks[each.carrier]]
         if own:
             inner = [f" pvc {CIRCUIT}", *(f"  {line}" for line in own)] if interface_kind(each.carrier) == "ATM" else []
             text += [f"interface {each.carrier}", *(inner or [f" {line}" for line in own]), "!"]
-    found.text = _accepted(router, topology, text, found)
+    found.text = _accepted_lines(router, topology, text, found)
     found.policies = [each for each in found.policies if f"service-policy {each[1]} {each[2]}" in found.text]
-    _mark(router, found, wanted, maps)
+    _mark_used(router, found, wanted, maps)
     return found
 
 
-def _interface(router: Router, attached: Attached, found: Template) -> Iterator[tuple[int, str]]:
+def _interface_lines(
+    router: InputRouter, attached: AttachedInterface, found: PolicyTemplate
+) -> Iterator[tuple[int, str]]:
     """Yield the queueing lines of an interface and of the ports that carry it, with their numbers."""
     taken: dict[str, str] = {}
-    for port in _layers(router, attached):
+    for port in _interface_layers(router, attached):
         for number, text in port.lines.items():
             policy = re.fullmatch(r"service-policy (input|output) (\S+)", text)
             if policy is None:
@@ -96,7 +98,7 @@ def _interface(router: Router, attached: Attached, found: Template) -> Iterator[
                 yield number, text
 
 
-def _layers(router: Router, attached: Attached) -> list[Port]:
+def _interface_layers(router: InputRouter, attached: AttachedInterface) -> list[ConfiguredPort]:
     """Return the interface, followed by its lower interfaces: members of a bundle, physical port of a subinterface."""
     ports = router.layout.ports
     port = ports.get(attached.port)
@@ -108,12 +110,12 @@ def _layers(router: Router, attached: Attached) -> list[Port]:
     return list({each.name: each for each in (port, *below)}.values())
 
 
-def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Template) -> None:
+def _attach_tunnel_policy(router: InputRouter, blocks: dict[str, list[tuple[int, str]]], found: PolicyTemplate) -> None:
     """Attach the policy of a tunnel to the port that carries it, if all packets of the port are in the tunnel."""
     tunnels = [each for each in router.layout.ports.values() if each.kind == "Tunnel" and not each.shutdown]
-    encapsulated = tunnels_of(router.configuration)
+    encapsulated = find_tunnels(router.configuration)
     for port in tunnels:
-        for number, direction, policy in _of_tunnel(port, found):
+        for number, direction, policy in _tunnel_policies(port, found):
             attached, reason = _carrier_of_tunnel(router, port, tunnels)
             if attached is not None and any(each[:2] == (attached, direction) for each in found.policies):
                 reason = f"{attached.port} has another policy in this direction"
@@ -123,17 +125,19 @@ def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Te
                 found.refused[number] = reason
                 found.notes.append(f"{port.name}: service-policy {direction} {policy} is left out: {reason}")
                 continue
-            size = _count(router, found, (port.name, attached, direction, policy))
+            size = _count_encapsulation(router, found, (port.name, attached, direction, policy))
             found.policies.append((attached, direction, policy))
             blocks[attached.carrier].append((number, f"service-policy {direction} {policy}"))
             found.notes.append(
                 f"{port.name}: service-policy {direction} {policy} is on {attached.carrier}, which carries the packets "
                 f"of {port.name} alone; {size}"
             )
-    _below_tunnels(router, encapsulated, found)
+    _count_tunnel_bytes(router, encapsulated, found)
 
 
-def _count(router: Router, found: Template, place: tuple[str, Attached, str, str]) -> str:
+def _count_encapsulation(
+    router: InputRouter, found: PolicyTemplate, place: tuple[str, AttachedInterface, str, str]
+) -> str:
     """Let a policy count the bytes of the tunnels whose packets it handles; return a sentence on them.
 
     `place` is the interface on the device, the interface of the topology, direction and policy-map.
@@ -142,7 +146,7 @@ def _count(router: Router, found: Template, place: tuple[str, Attached, str, str
     made = encapsulation_of(router.configuration, Attachment(port, direction, policy, 0))
     if made is None:
         return "not counted: the tunnel bytes"
-    titles = listed([f"{each.bytes_text} by {each.title}" for each in made.tunnels])
+    titles = format_list([f"{each.bytes_text} by {each.title}" for each in made.tunnels])
     added = f"the bytes that encapsulation adds to each packet ({titles})"
     capabilities = GENERATIONS[router.chassis.generation].capabilities
     if made.others:
@@ -150,7 +154,7 @@ def _count(router: Router, found: Template, place: tuple[str, Attached, str, str
     if "max-reserved-bandwidth" in capabilities:
         return f"not counted: {added}, because the release has no `account`"
     offset = made.mean_bytes - (0 if made.below else COUNTED_HEADER[attached.framing])
-    offset = offset if INHERITED in capabilities else min(offset, MOST_ACCOUNTED)
+    offset = offset if INHERITED in capabilities else min(offset, MAX_ACCOUNTED_BYTES)
     device = router.configuration.device
     if any(set(_policy_maps(device, [policy])) & set(_policy_maps(device, [other])) for other in found.counted):
         return f"counted as in the other policies with the same policy-maps: {added}"
@@ -158,26 +162,27 @@ def _count(router: Router, found: Template, place: tuple[str, Attached, str, str
     return f"`account user-defined {offset}` counts {added}, as a mean of all lengths"
 
 
-def _below_tunnels(router: Router, tunnels: Sequence[Tunnel], found: Template) -> None:
+def _count_tunnel_bytes(router: InputRouter, tunnels: Sequence[Tunnel], found: PolicyTemplate) -> None:
     """Count the bytes of tunnels above a port, and note the classes that match inner headers here alone."""
     for attached, direction, policy in found.policies:
         own = f"service-policy {direction} {policy}" in router.layout.ports[attached.port].lines.values()
         above = encapsulation_of(router.configuration, Attachment(attached.port, direction, policy, 0))
         if own and above is not None:
-            size = _count(router, found, (attached.port, attached, direction, policy))
+            size = _count_encapsulation(router, found, (attached.port, attached, direction, policy))
             found.notes.append(f"{attached.port}: {size}")
         for tunnel in tunnels:
             if direction != "output" or not own or tunnel.source != attached.port or tunnel.pre_classify:
                 continue
             if names := hidden_classes(router.configuration, policy):
                 found.notes.append(
-                    f"{attached.port}: class {listed(names)} sees the packets of {tunnel.name} encapsulated on the "
+                    f"{attached.port}: class {format_list(names)} sees the packets of {tunnel.name} "
+                    "encapsulated on the "
                     f"device, because qos pre-classify is missing there; the topology has no tunnel, so the class "
                     f"matches"
                 )
 
 
-def _of_tunnel(port: Port, found: Template) -> Iterator[tuple[int, str, str]]:
+def _tunnel_policies(port: ConfiguredPort, found: PolicyTemplate) -> Iterator[tuple[int, str, str]]:
     """Yield line, direction and name of the policies of a tunnel; only the first of the policies for groups of
     spokes.
     """
@@ -197,11 +202,13 @@ def _of_tunnel(port: Port, found: Template) -> Iterator[tuple[int, str, str]]:
     yield number, "output", first["policy"]
 
 
-def _carrier_of_tunnel(router: Router, tunnel: Port, tunnels: list[Port]) -> tuple[Attached | None, str]:
+def _carrier_of_tunnel(
+    router: InputRouter, tunnel: ConfiguredPort, tunnels: list[ConfiguredPort]
+) -> tuple[AttachedInterface | None, str]:
     """Return the interface that carries only the packets of a tunnel, or None and the reason."""
-    from qoslab.exchange.routers.show_values import full_name
+    from qoslab.exchange.routers.show_values import full_interface_name
 
-    source = full_name(tunnel.value(r"tunnel source (\S.*)") or "")
+    source = full_interface_name(tunnel.value(r"tunnel source (\S.*)") or "")
     ports = router.layout.ports
     address = tunnel.value(r"tunnel source (\d+\.\S+)")
     if address is not None:
@@ -209,7 +216,7 @@ def _carrier_of_tunnel(router: Router, tunnel: Port, tunnels: list[Port]) -> tup
     attached = router.attached_at(source)
     if attached is None:
         return None, f"the tunnel's source {source or '?'} is not an interface of the topology"
-    if sum(full_name(each.value(r"tunnel source (\S.*)") or "") == source for each in tunnels) > 1:
+    if sum(full_interface_name(each.value(r"tunnel source (\S.*)") or "") == source for each in tunnels) > 1:
         return None, f"several tunnels share {source}, and the policy is for the packets of one"
     if source in ports and ports[source].value(r"ip nat outside"):
         return None, f"{source} also carries packets outside the tunnel (ip nat outside)"
@@ -241,19 +248,21 @@ def _class_maps(device: Device, policies: list[str]) -> list[str]:
     return found
 
 
-def _small(lists: Sequence[Sequence[str]], found: Template) -> list[Sequence[str]]:
+def _omit_long_access_lists(lists: Sequence[Sequence[str]], found: PolicyTemplate) -> list[Sequence[str]]:
     """Omit the longest access lists if all together exceed the size limit of an experiment."""
     kept = list(lists)
-    while sum(len(line) + 1 for block in kept for line in block) > MOST_CHARACTERS:
+    while sum(len(line) + 1 for block in kept for line in block) > MAX_ACCESS_LIST_CHARACTERS:
         longest = max(kept, key=lambda block: sum(map(len, block)))
         kept.remove(longest)
         found.notes.append(f"left out: {longest[0]}: it has {len(longest)} lines, too many for a template")
     return kept
 
 
-def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[str], found: Template) -> list[str]:
+def _referenced_blocks(
+    device: Device, maps: list[str], policies: list[str], lines: list[str], found: PolicyTemplate
+) -> list[str]:
     """Return the blocks of the configuration that policies and interfaces refer to."""
-    device = _without_missing(device)
+    device = _drop_missing_policies(device)
     every = [block for blocks in BLOCKS.of(device.hardware.family) for block in blocks(device) if block]
     chosen = [
         block
@@ -268,14 +277,16 @@ def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[st
     words = {word for block in chosen for line in block for word in line.split()} | {
         w for x in lines for w in x.split()
     }
-    lists = [block for block in every if re.match(r"(?:ip(?:v6)? )?access-list ", block[0]) and _named(block, words)]
+    lists = [
+        block for block in every if re.match(r"(?:ip(?:v6)? )?access-list ", block[0]) and _block_names(block, words)
+    ]
     words |= {word for block in lists for line in block for word in line.split()}
-    lists = _small(lists, found)
+    lists = _omit_long_access_lists(lists, found)
     groups = [block for block in every if block[0].startswith("object-group ") and block[0].split()[-1] in words]
     return [line for block in (*groups, *lists, *chosen) for line in (*block, "!")]
 
 
-def _without_missing(device: Device) -> Device:
+def _drop_missing_policies(device: Device) -> Device:
     """Return a device with only the policies, and without child policies that are missing in the input."""
     policies = {}
     for name, policy in device.policy_maps.items():
@@ -298,16 +309,16 @@ def _without_missing(device: Device) -> Device:
     )
 
 
-def _named(block: Sequence[str], words: set[str]) -> bool:
+def _block_names(block: Sequence[str], words: set[str]) -> bool:
     parts = block[0].split()
     if parts[0] == "access-list":
         return parts[1] in words
     return parts[-1] in words
 
 
-def _accepted(router: Router, topology: Topology, lines: list[str], found: Template) -> str:
+def _accepted_lines(router: InputRouter, topology: Topology, lines: list[str], found: PolicyTemplate) -> str:
     """Return the lines that the router of the topology accepts, and record the others."""
-    chassis = hardware(topology, router.name)
+    chassis = router_hardware(topology, router.name)
     base = startup_config(topology, router.name, LOGIN)
     reading = read_onto(parse_config(base, chassis), "\n".join(lines))
     for each in reading.unread:
@@ -315,19 +326,19 @@ def _accepted(router: Router, topology: Topology, lines: list[str], found: Templ
             found.notes.append(f"left out: {' / '.join((*each.place, each.text))}: {each.reason.removeprefix('% ')}")
     unread = {each.number for each in reading.unread}
     kept = [line for number, line in enumerate(lines, 1) if number not in unread]
-    for _ in range(_MOST_REFUSED):
+    for _ in range(_MAX_REFUSED_LINES):
         try:
-            apply(parse_config(base, chassis), "\n".join(kept))
+            apply_config(parse_config(base, chassis), "\n".join(kept))
         except RefusedLineError as refusal:
             message = " ".join(each.strip() for each in refusal.refusal.render() if each.strip(" ^"))
             found.notes.append(f"left out: {kept[refusal.number - 1].strip()}: {message.removeprefix('% ')}")
             del kept[refusal.number - 1]
         else:
             break
-    return without_secrets("\n".join(kept)) + "\n" if kept else ""
+    return remove_secrets("\n".join(kept)) + "\n" if kept else ""
 
 
-def _mark(router: Router, found: Template, policies: list[str], maps: list[str]) -> None:
+def _mark_used(router: InputRouter, found: PolicyTemplate, policies: list[str], maps: list[str]) -> None:
     """Record the input lines that are in the template."""
     words = set(found.text.split())
     for each in router.configuration.reading.carried:
@@ -342,11 +353,11 @@ def _mark(router: Router, found: Template, policies: list[str], maps: list[str])
         ):
             found.used.add(each.number)
     for attached in router.attached:
-        for port in _layers(router, attached):
+        for port in _interface_layers(router, attached):
             for number, text in port.lines.items():
                 queueing = _QUEUEING.match(text) or re.match(r"service-policy (input|output) ", text)
                 if queueing and text in found.text and number not in found.refused:
                     found.used.add(number)
 
 
-__all__ = ["Template", "template_of"]
+__all__ = ["PolicyTemplate", "build_template"]

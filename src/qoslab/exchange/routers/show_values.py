@@ -29,7 +29,7 @@ _VIA = re.compile(r"via (\d+\.\d+\.\d+\.\d+)")
 
 
 @dataclass(frozen=True)
-class Version:
+class SoftwareVersion:
     """Model and release in `show version`; empty if they are not printed."""
 
     model: str = ""
@@ -69,7 +69,7 @@ class ClassCounters:
     bytes: int = 0
 
 
-def full_name(text: str) -> str:
+def full_interface_name(text: str) -> str:
     """Return the full name of an interface from any abbreviation; the unchanged text if it is not an interface.
 
     A channel of a controller, `Serial0/0/0:0`, has the name of its port.
@@ -78,7 +78,7 @@ def full_name(text: str) -> str:
     return interface_name(bare) or bare
 
 
-def read_version(lines: Iterable[str]) -> Version:
+def read_version(lines: Iterable[str]) -> SoftwareVersion:
     """Return model and release."""
     model = release = ""
     for line in lines:
@@ -86,7 +86,7 @@ def read_version(lines: Iterable[str]) -> Version:
             release = found[1]
         if not model and (found := _CHASSIS.match(line.strip())):
             model = found[1]
-    return Version(model, re.sub(r"\.0(?=\d)", ".", release) if release.startswith(XE_TRAINS) else release)
+    return SoftwareVersion(model, re.sub(r"\.0(?=\d)", ".", release) if release.startswith(XE_TRAINS) else release)
 
 
 def read_interfaces(lines: Iterable[str]) -> list[InterfaceCounters]:
@@ -94,7 +94,9 @@ def read_interfaces(lines: Iterable[str]) -> list[InterfaceCounters]:
     found: list[InterfaceCounters] = []
     for line in lines:
         if begins := _UP.match(line):
-            found.append(InterfaceCounters(full_name(begins[1]), begins[2].strip() == "up" and begins[3] == "up"))
+            found.append(
+                InterfaceCounters(full_interface_name(begins[1]), begins[2].strip() == "up" and begins[3] == "up")
+            )
             continue
         if not found:
             continue
@@ -102,7 +104,7 @@ def read_interfaces(lines: Iterable[str]) -> list[InterfaceCounters]:
         if bandwidth := _BANDWIDTH.search(line):
             current.bandwidth_kbps = int(bandwidth[1])
         if address := _ADDRESS.search(line):
-            current.address = _interface(address[1])
+            current.address = _parse_interface(address[1])
         if "uplex" in line and (speed := _SPEED.search(line)):
             current.line_bps = round(float(speed[1]) * (10**6 if speed[2] == "M" else 10**9))
         if rate := _RATE.search(line):
@@ -137,7 +139,12 @@ def read_policies(lines: Iterable[str]) -> list[ClassCounters]:
             and len(line) - len(line.lstrip()) <= 1
             and re.fullmatch(r"[A-Z][A-Za-z-]+ ?\d\S*(?: .*)?", stripped)
         ):
-            interface, direction, current, above = full_name(stripped.split(" :")[0].split(":")[0]), "", None, []
+            interface, direction, current, above = (
+                full_interface_name(stripped.split(" :")[0].split(":")[0]),
+                "",
+                None,
+                [],
+            )
         elif current is not None:
             if (counted := _COUNTED.match(line)) and not current.packets:
                 current.packets, current.bytes = int(counted[1]), int(counted[2])
@@ -154,7 +161,7 @@ def read_routes(lines: Iterable[str]) -> dict[IPv4Network, IPv4Address]:
         if subnetted := _SUBNETTED.match(line):
             length = int(subnetted[2])
         elif route := _ROUTE.match(line):
-            prefix = _network(route[2], int(route[3] or length))
+            prefix = _to_network(route[2], int(route[3] or length))
             via = _VIA.search(route[4])
             if prefix is not None and via is not None:
                 found.setdefault(prefix, IPv4Address(via[1]))
@@ -163,14 +170,14 @@ def read_routes(lines: Iterable[str]) -> dict[IPv4Network, IPv4Address]:
     return found
 
 
-def _network(address: str, length: int) -> IPv4Network | None:
+def _to_network(address: str, length: int) -> IPv4Network | None:
     try:
         return IPv4Network((address, length), strict=False)
     except ValueError:
         return None
 
 
-def _interface(text: str) -> IPv4Interface | None:
+def _parse_interface(text: str) -> IPv4Interface | None:
     try:
         return IPv4Interface(text)
     except ValueError:

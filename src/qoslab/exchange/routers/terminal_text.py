@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from qoslab.policy.pasted import CONFIGURING, terminal_lines
+from qoslab.policy.pasted import CONFIGURATION_PROMPT, terminal_lines
 
 Kind = Literal["configuration", "interfaces", "version", "policies", "routes", "other"]
 
@@ -47,7 +47,7 @@ _HOSTNAME = re.compile(r"^ ?hostname +(\S+)")
 
 
 @dataclass
-class Output:
+class RouterOutput:
     """The output of one show command."""
 
     file: str
@@ -67,15 +67,15 @@ class Output:
         return "\n".join(made) + "\n"
 
 
-def outputs_of(file: str, pasted: str) -> list[Output]:
+def split_outputs(file: str, pasted: str) -> list[RouterOutput]:
     """Return the outputs in a file, in order; empty if it has none."""
-    lines = [_typed(line) for line in terminal_lines(pasted)]
+    lines = [_strip_configuration_prompt(line) for line in terminal_lines(pasted)]
     least = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     lines = [line[least:] for line in lines]
-    found = _by_lines(file, lines)
+    found = _split_by_lines(file, lines)
     configured = _CONFIGURATION.search("\n".join(lines)) is not None
     if configured and all(each.kind == "other" for each in found):
-        found = [Output(file, "configuration", "", list(enumerate(lines, 1)))]
+        found = [RouterOutput(file, "configuration", "", list(enumerate(lines, 1)))]
     for each in found:
         if each.kind == "configuration":
             names = (_HOSTNAME.match(line) for _, line in each.lines)
@@ -83,38 +83,42 @@ def outputs_of(file: str, pasted: str) -> list[Output]:
     return [each for each in found if any(line.strip() for _, line in each.lines)]
 
 
-def _typed(line: str) -> str:
+def _strip_configuration_prompt(line: str) -> str:
     """Return a configuration command without its prompt; other lines are unchanged."""
-    found = CONFIGURING.match(line)
+    found = CONFIGURATION_PROMPT.match(line)
     return line if found is None or found[1].startswith("do ") else found[1]
 
 
-def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:
-    found: list[Output] = []
-    current: Output | None = None
+def _split_by_lines(file: str, lines: Sequence[str]) -> list[RouterOutput]:
+    found: list[RouterOutput] = []
+    current: RouterOutput | None = None
     prompted = ended = False
     before = 0
     for number, line in enumerate(lines, 1):
-        if (prompt := _command(line)) is not None:
+        if (prompt := _split_prompt(line)) is not None:
             current, prompted, ended = None, bool(prompt[1]), False
             if prompt[1]:
-                current = Output(file, _kind(prompt[1]), prompt[0])
+                current = RouterOutput(file, _command_kind(prompt[1]), prompt[0])
                 found.append(current)
             continue
-        kind = _marked(line, lines[before - 1] if before else "")
+        kind = _marked_kind(line, lines[before - 1] if before else "")
         if (
             kind is not None
             and (ended or not prompted)
-            and _begins(current, kind, ended=ended, weak=_WEAK.match(line) is not None)
+            and _begins_output(current, kind, ended=ended, weak=_WEAK.match(line) is not None)
         ):
             taken = [(before, lines[before - 1])] if kind == "policies" else []
             if current is not None and taken:
                 current.lines = [each for each in current.lines if each[0] < before]
-            current, prompted, ended = Output(file, kind, "" if current is None else current.host, taken), False, False
+            current, prompted, ended = (
+                RouterOutput(file, kind, "" if current is None else current.host, taken),
+                False,
+                False,
+            )
             found.append(current)
         before = number if line.strip() else before
         if current is None and line.strip():
-            current = Output(file, "other", "")
+            current = RouterOutput(file, "other", "")
             found.append(current)
         if current is not None:
             current.lines.append((number, line))
@@ -122,7 +126,7 @@ def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:
     return found
 
 
-def _begins(current: Output | None, kind: Kind, *, ended: bool, weak: bool) -> bool:
+def _begins_output(current: RouterOutput | None, kind: Kind, *, ended: bool, weak: bool) -> bool:
     """Return whether a line with the mark of a kind begins a new output."""
     if current is None or current.kind == "other":
         return True
@@ -131,7 +135,7 @@ def _begins(current: Output | None, kind: Kind, *, ended: bool, weak: bool) -> b
     return kind not in ("configuration", current.kind)
 
 
-def _command(line: str) -> tuple[str, str] | None:
+def _split_prompt(line: str) -> tuple[str, str] | None:
     """Return host and command of a line with a prompt."""
     found = _PROMPT.match(line)
     if found is None or "-" in found[2][:1]:
@@ -139,11 +143,11 @@ def _command(line: str) -> tuple[str, str] | None:
     return found[1], found[2].strip()
 
 
-def _kind(command: str) -> Kind:
+def _command_kind(command: str) -> Kind:
     return next((kind for pattern, kind in _COMMANDS if re.match(pattern, command, re.IGNORECASE)), "other")
 
 
-def _marked(line: str, before: str) -> Kind | None:
+def _marked_kind(line: str, before: str) -> Kind | None:
     """Return the kind of output that begins with a line."""
     if _POLICY_MARK.match(line) and _INTERFACE.match(before):
         return "policies"

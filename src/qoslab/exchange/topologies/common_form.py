@@ -46,7 +46,7 @@ class ForeignLink:
 
 
 @dataclass
-class Foreign:
+class ForeignTopology:
     """A topology of another tool while it is read."""
 
     tool: str
@@ -113,6 +113,6 @@ class Foreign:
         return found
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def as_mapping(value: Any) -> dict[str, Any]:
     """Return the value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, dict) else {}

@@ -9,39 +9,39 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from qoslab.exchange.topologies.common_form import Foreign, ForeignEnd, ForeignLink, mapping
+from qoslab.exchange.topologies.common_form import ForeignEnd, ForeignLink, ForeignTopology, as_mapping
 from qoslab.schema.document import Document, Steps
 
-OUTSIDE = ("host", "mgmt-net", "macvlan")
+EXTERNAL_ENDS = ("host", "mgmt-net", "macvlan")
 """Names for the machine and its networks, in place of a node in the brief form."""
 SWITCH = "l2"
 """Type of a node that is a switch."""
 ROUTER_IMAGE = re.compile(r"(?:frr|vyos|bird|quagga)\b")
 """Beginning of image names of routers in containers."""
-_EXTENDED = ("type", "endpoints", "mtu", "vars", "labels", "ipv4", "ipv6")
+_EXTENDED_LINKS = ("type", "endpoints", "mtu", "vars", "labels", "ipv4", "ipv6")
 
 
 def is_containerlab(data: Any) -> bool:
     """Return whether a document looks like a containerlab topology."""
-    return isinstance(data, dict) and "topology" in data and "nodes" in mapping(data["topology"])
+    return isinstance(data, dict) and "topology" in data and "nodes" in as_mapping(data["topology"])
 
 
-def read_containerlab(document: Document) -> Foreign:
+def read_containerlab(document: Document) -> ForeignTopology:
     """Return nodes and links, and add errors to the document's findings."""
-    found = Foreign("containerlab", document)
-    topology = mapping(document.data["topology"])
-    defaults, groups = mapping(topology.get("defaults")), mapping(topology.get("groups"))
-    kinds = mapping(topology.get("kinds"))
+    found = ForeignTopology("containerlab", document)
+    topology = as_mapping(document.data["topology"])
+    defaults, groups = as_mapping(topology.get("defaults")), as_mapping(topology.get("groups"))
+    kinds = as_mapping(topology.get("kinds"))
     nodes = topology["nodes"]
     if not isinstance(nodes, dict):
         found.refuse(("topology", "nodes"), "found no mapping, expected nodes by name")
         return found
     for name, content in nodes.items():
-        own = mapping(content)
+        own = as_mapping(content)
         group = own.get("group", defaults.get("group"))
-        around = mapping(groups.get(group)) if isinstance(group, str) else {}
+        around = as_mapping(groups.get(group)) if isinstance(group, str) else {}
         kind = own.get("kind") or around.get("kind") or defaults.get("kind")
-        places = (own, around, mapping(kinds.get(kind)) if isinstance(kind, str) else {}, defaults)
+        places = (own, around, as_mapping(kinds.get(kind)) if isinstance(kind, str) else {}, defaults)
         image = next((str(place["image"]) for place in places if place.get("image")), "")
         if str(own.get("type") or around.get("type") or "").lower() == SWITCH:
             # Its forwarding differs from a router of that kind.
@@ -60,7 +60,7 @@ def read_containerlab(document: Document) -> Foreign:
     return found
 
 
-def _link(found: Foreign, link: Any, steps: Steps) -> None:
+def _link(found: ForeignTopology, link: Any, steps: Steps) -> None:
     if not isinstance(link, dict):
         found.refuse(steps, "found no mapping, expected a link with endpoints")
         return
@@ -68,8 +68,8 @@ def _link(found: Foreign, link: Any, steps: Steps) -> None:
     if kind != "veth":
         found.refuse(steps, f"found a link of type {kind!r}, expected veth: others have no counterpart")
         return
-    for key in link.keys() - set(_EXTENDED):
-        found.refuse((*steps, key), f"found {key!r}, expected one of {', '.join(_EXTENDED)}")
+    for key in link.keys() - set(_EXTENDED_LINKS):
+        found.refuse((*steps, key), f"found {key!r}, expected one of {', '.join(_EXTENDED_LINKS)}")
     for key in ("mtu", "vars", "labels", "ipv6"):
         if key in link:
             found.note(f"{key} of links is left out")
@@ -84,7 +84,7 @@ def _link(found: Foreign, link: Any, steps: Steps) -> None:
         found.add_link(ForeignLink((made[0], made[1]), steps))
 
 
-def _end(found: Foreign, end: Any, address: Any, steps: Steps) -> ForeignEnd | None:
+def _end(found: ForeignTopology, end: Any, address: Any, steps: Steps) -> ForeignEnd | None:
     if isinstance(end, dict):
         name, interface = end.get("node"), end.get("interface", "")
         address = end.get("ipv4", address)
@@ -93,7 +93,7 @@ def _end(found: Foreign, end: Any, address: Any, steps: Steps) -> ForeignEnd | N
     if not isinstance(name, str) or not name or not isinstance(interface, str):
         found.refuse(steps, f"found {end!r}, expected NODE:INTERFACE")
         return None
-    if name in OUTSIDE and name not in found.nodes:
+    if name in EXTERNAL_ENDS and name not in found.nodes:
         found.refuse(
             steps, f'found an end at "{name}", expected a node: the host machine cannot be a node of an experiment'
         )

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from qoslab.errors import ExperimentError, UserError
-from qoslab.exchange.shortest_paths import Near, shortest_routes
-from qoslab.exchange.topologies.common_form import Foreign, ForeignLink
+from qoslab.exchange.shortest_paths import NodeInterface, shortest_routes
+from qoslab.exchange.topologies.common_form import ForeignLink, ForeignTopology
 from qoslab.exchange.topologies.containerlab import is_containerlab, read_containerlab
 from qoslab.exchange.topologies.netlab import is_netlab, read_netlab
 from qoslab.model.experiment import Node
@@ -21,7 +21,7 @@ from qoslab.results.file_access import drafted
 from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology
 
-OTHERS = "engine"
+REFUSED_KIND_SUBSTITUTE = "engine"
 """Substitute for a refused kind, so that the rest is also checked."""
 KINDS = {
     **dict.fromkeys(("linux",), "host"),
@@ -49,7 +49,7 @@ class ConversionOptions:
 
 
 @dataclass(frozen=True)
-class _End:
+class _ConvertedEnd:
     node: str
     interface: str
     was: str
@@ -57,8 +57,8 @@ class _End:
 
 
 @dataclass(frozen=True)
-class _Link:
-    ends: tuple[_End, _End]
+class _ConvertedLink:
+    ends: tuple[_ConvertedEnd, _ConvertedEnd]
     rate: Rate
 
 
@@ -78,20 +78,20 @@ def import_topology(source: Path, to: Path, wishes: ConversionOptions) -> list[s
             f"{source}: found neither topology.nodes (containerlab) nor nodes (netlab), expected one of them",
             hint="qoslab's own topology files need no import",
         )
-    platforms = _platforms(found, wishes)
-    models = _models(found, platforms, wishes)
+    platforms = _platforms_by_node(found, wishes)
+    models = _models_by_node(found, platforms, wishes)
     _check_ports(found, models)
     if document.findings:
         raise ExperimentError(findings=document.findings)
-    links = list(_links(found, platforms, models, wishes))
+    links = list(_named_links(found, platforms, models, wishes))
     if document.findings:
         raise ExperimentError(findings=document.findings)
-    text = _text(found, source, platforms, models, links)
+    text = _topology_text(found, source, platforms, models, links)
     _write(to, text)
     return found.notes
 
 
-def _platforms(found: Foreign, wishes: ConversionOptions) -> dict[str, str]:
+def _platforms_by_node(found: ForeignTopology, wishes: ConversionOptions) -> dict[str, str]:
     """Return the platforms by node; refuse a kind without a counterpart."""
     platforms = {}
     for name, node in found.nodes.items():
@@ -103,18 +103,18 @@ def _platforms(found: Foreign, wishes: ConversionOptions) -> dict[str, str]:
                 f'found the kind "{node.kind}", expected one of {", ".join(KINDS)}',
                 f'--as "{node.kind}=engine" (or host, ios) maps it to a qoslab kind',
             )
-            word = OTHERS
+            word = REFUSED_KIND_SUBSTITUTE
         platforms[name] = word
     return platforms
 
 
-def _models(found: Foreign, platforms: Mapping[str, str], wishes: ConversionOptions) -> dict[str, str]:
+def _models_by_node(found: ForeignTopology, platforms: Mapping[str, str], wishes: ConversionOptions) -> dict[str, str]:
     """Return the models of routers with an IOS command line by node, with a note for each substitute."""
     models = {}
     for name, node in found.nodes.items():
         if not PLATFORMS[platforms[name]].access.command_line:
             continue
-        models[name] = model = wishes.model or _model_of(node.kind)
+        models[name] = model = wishes.model or _find_model(node.kind)
         hardware = MODELS[model]
         release = ""
         if hardware.default_generation is not None:
@@ -127,17 +127,17 @@ def _models(found: Foreign, platforms: Mapping[str, str], wishes: ConversionOpti
     return models
 
 
-def _model_of(kind: str) -> str:
+def _find_model(kind: str) -> str:
     return next((name for name, model in MODELS.items() if kind in model.node_kinds), OTHER_MODEL)
 
 
-def _check_ports(found: Foreign, models: Mapping[str, str]) -> None:
+def _check_ports(found: ForeignTopology, models: Mapping[str, str]) -> None:
     """Refuse routers with more links than their model has ports."""
     for name, node in found.nodes.items():
         count = sum(end.node == name for link in found.links for end in link.ends)
         if not count:
             found.refuse(node.steps, "found no link, expected at least one")
-        elif name in models and count > (most := len(_ports_of(models[name]))):
+        elif name in models and count > (most := len(_model_ports(models[name]))):
             found.refuse(
                 node.steps,
                 f"found {count} links, expected at most {most}, the number of Ethernet ports of a {models[name]}",
@@ -145,13 +145,13 @@ def _check_ports(found: Foreign, models: Mapping[str, str]) -> None:
             )
 
 
-def _ports_of(model: str) -> list[str]:
+def _model_ports(model: str) -> list[str]:
     return [each.name for each in MODELS[model].interfaces if _ETHERNET.match(each.name)]
 
 
-def _links(
-    found: Foreign, platforms: Mapping[str, str], models: Mapping[str, str], wishes: ConversionOptions
-) -> Iterator[_Link]:
+def _named_links(
+    found: ForeignTopology, platforms: Mapping[str, str], models: Mapping[str, str], wishes: ConversionOptions
+) -> Iterator[_ConvertedLink]:
     """Yield the links with qoslab's interface names and addresses, in order."""
     taken: dict[str, int] = {}
     given = [each.network for link in found.links for end in link.ends if (each := end.address) is not None]
@@ -165,29 +165,29 @@ def _links(
     for link in found.links:
         if link.rate is None:
             found.note(f"links without a rate get {wishes.rate}")
-        addresses = _addresses(found, link, free)
+        addresses = _link_addresses(found, link, free)
         if addresses is None:
             continue
         ends = []
         for end, address in zip(link.ends, addresses, strict=True):
             number = taken.get(end.node, 0)
             taken[end.node] = number + 1
-            interface = _interface(platforms[end.node], models.get(end.node), number)
-            ends.append(_End(end.node, interface, end.interface, address))
-        yield _Link((ends[0], ends[1]), link.rate or wishes.rate)
+            interface = _interface_name(platforms[end.node], models.get(end.node), number)
+            ends.append(_ConvertedEnd(end.node, interface, end.interface, address))
+        yield _ConvertedLink((ends[0], ends[1]), link.rate or wishes.rate)
 
 
-def _interface(word: str, model: str | None, number: int) -> str:
+def _interface_name(word: str, model: str | None, number: int) -> str:
     """Return the name of a node's interface number `number`, from 0."""
     if model is not None:
-        return _ports_of(model)[number]
+        return _model_ports(model)[number]
     name = f"eth{number}"
     taken = PLATFORMS[word].interface_problem(Node.model_validate({"platform": word}), name, "ethernet") is None
     return name if taken else f"GigabitEthernet0/{number}"
 
 
-def _addresses(
-    found: Foreign, link: ForeignLink, free: Iterator[tuple[IPv4Network, IPv4Network]]
+def _link_addresses(
+    found: ForeignTopology, link: ForeignLink, free: Iterator[tuple[IPv4Network, IPv4Network]]
 ) -> tuple[IPv4Interface, IPv4Interface] | None:
     """Return addresses from the file, from its prefix, or from a pool; refuse the link and return None if none
     is left.
@@ -208,7 +208,7 @@ def _addresses(
             )
             return None
         found.note(f"links without addresses get addresses from {pool}")
-    others = [each for each in islice(_hosts(prefix), 3) if each != given]
+    others = [each for each in islice(_host_addresses(prefix), 3) if each != given]
     if first is not None:
         others.insert(0, first)
     elif second is not None:
@@ -223,23 +223,29 @@ def _addresses(
     return others[0], others[1]
 
 
-def _hosts(prefix: IPv4Network) -> Iterator[IPv4Interface]:
+def _host_addresses(prefix: IPv4Network) -> Iterator[IPv4Interface]:
     return (IPv4Interface(f"{address}/{prefix.prefixlen}") for address in prefix.hosts())
 
 
-def _routes(links: list[_Link], platforms: Mapping[str, str]) -> dict[str, dict[IPv4Network, IPv4Address]]:
+def _router_routes(
+    links: list[_ConvertedLink], platforms: Mapping[str, str]
+) -> dict[str, dict[IPv4Network, IPv4Address]]:
     """Return the routes of the routers."""
-    near: dict[str, list[Near[IPv4Address, IPv4Network]]] = {name: [] for name in platforms}
+    near: dict[str, list[NodeInterface[IPv4Address, IPv4Network]]] = {name: [] for name in platforms}
     for link in links:
         for end, other in (link.ends, link.ends[::-1]):
-            near[end.node].append(Near(other.node, other.address.ip, end.address.network))
+            near[end.node].append(NodeInterface(other.node, other.address.ip, end.address.network))
     return shortest_routes((name for name, word in platforms.items() if PLATFORMS[word].is_router), near)
 
 
-def _text(
-    found: Foreign, source: Path, platforms: Mapping[str, str], models: Mapping[str, str], links: list[_Link]
+def _topology_text(
+    found: ForeignTopology,
+    source: Path,
+    platforms: Mapping[str, str],
+    models: Mapping[str, str],
+    links: list[_ConvertedLink],
 ) -> str:
-    routes = _routes(links, platforms)
+    routes = _router_routes(links, platforms)
     if any(routes.values()):
         found.note("routers have static routes along shortest paths")
     lines = [f"# From {source.name}, a topology of {found.tool}.", "nodes:"]
@@ -247,28 +253,28 @@ def _text(
         model = f', model: "{models[name]}"' if name in models else ""
         own = f"platform: {word}{model}"
         if routes.get(name):
-            lines.append(f"  {_quoted(name)}:")
+            lines.append(f"  {_quote_word(name)}:")
             lines += [f"    {part}" for part in own.split(", ")] + ["    routes:"]
             lines += [f"      - {{prefix: {network}, via: {via}}}" for network, via in routes[name].items()]
         else:
-            lines.append(f"  {_quoted(name)}: {{{own}}}")
+            lines.append(f"  {_quote_word(name)}: {{{own}}}")
     lines.append("links:")
     for number, link in enumerate(links, 1):
         lines += [f"  - name: link{number}", f"    rate: {link.rate}", "    ends:"]
         for end in link.ends:
-            was = f"  # {_comment(end.was)}" if end.was and end.was != end.interface else ""
+            was = f"  # {_comment_lines(end.was)}" if end.was and end.was != end.interface else ""
             lines.append(
-                f"      - {{node: {_quoted(end.node)}, interface: {end.interface}, address: {end.address}}}{was}"
+                f"      - {{node: {_quote_word(end.node)}, interface: {end.interface}, address: {end.address}}}{was}"
             )
     return "\n".join(lines) + "\n"
 
 
-def _quoted(name: str) -> str:
+def _quote_word(name: str) -> str:
     """Quote a word if YAML would interpret it differently (`no`, `1`)."""
     return f'"{name}"'
 
 
-def _comment(text: str) -> str:
+def _comment_lines(text: str) -> str:
     return "".join(each for each in text if each.isprintable())[:40]
 
 

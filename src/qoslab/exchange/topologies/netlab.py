@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from qoslab.exchange.topologies.common_form import Foreign, ForeignEnd, ForeignLink, mapping
+from qoslab.exchange.topologies.common_form import ForeignEnd, ForeignLink, ForeignTopology, as_mapping
 from qoslab.model.units import Rate
 from qoslab.schema.document import Document, Steps
 
-REFUSED = ("plugin", "components")
+REFUSED_KEYS = ("plugin", "components")
 """Top-level keys that change the nodes and links of the file."""
 
 
@@ -22,66 +22,66 @@ def is_netlab(data: Any) -> bool:
     return isinstance(data, dict) and "nodes" in data and "topology" not in data
 
 
-def read_netlab(document: Document) -> Foreign:
+def read_netlab(document: Document) -> ForeignTopology:
     """Return nodes and links, and add errors to the document's findings."""
-    found, data = Foreign("netlab", document), document.data
-    for key in REFUSED:
+    found, data = ForeignTopology("netlab", document), document.data
+    for key in REFUSED_KEYS:
         if key in data:
             found.refuse(
                 (key,),
                 f"found {key}, expected nodes and links listed one by one",
                 "netlab create -o yaml:nodefault:noaddr=FILE writes them",
             )
-    defaults = mapping(data.get("defaults"))
+    defaults = as_mapping(data.get("defaults"))
     default = defaults.get("device", data.get("defaults.device"))
-    of_group = dict(_of_groups(found, mapping(data.get("groups"))))
-    for name, content, steps in _nodes(data["nodes"]):
-        own = mapping(content)
+    of_group = dict(_group_nodes(found, as_mapping(data.get("groups"))))
+    for name, content, steps in _read_nodes(data["nodes"]):
+        own = as_mapping(content)
         device = own.get("device") or of_group.get(str(name)) or default
         found.add_node(name, device, steps, own.get("role", ""))
     if "module" in data:
         found.note("modules (routing protocols and others) are omitted: routes are static, along shortest paths")
-    for link, steps in _links(data.get("links") or [], ("links",)):
+    for link, steps in _read_links(data.get("links") or [], ("links",)):
         _link(found, link, steps)
     return found
 
 
-def _of_groups(found: Foreign, groups: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+def _group_nodes(found: ForeignTopology, groups: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the nodes that have the device of their group."""
     for name, group in groups.items():
-        members = mapping(group).get("members") or []
+        members = as_mapping(group).get("members") or []
         if not isinstance(members, list):
             found.refuse(("groups", name, "members"), f"found {members!r}, expected a list of nodes")
-        elif "device" in mapping(group):
+        elif "device" in as_mapping(group):
             yield from ((member, group["device"]) for member in members if isinstance(member, str))
 
 
-def _nodes(nodes: Any) -> Iterator[tuple[Any, Any, Steps]]:
+def _read_nodes(nodes: Any) -> Iterator[tuple[Any, Any, Steps]]:
     if isinstance(nodes, dict):
         yield from ((name, content, ("nodes", name)) for name, content in nodes.items())
     elif isinstance(nodes, list):
         for number, node in enumerate(nodes):
-            content = mapping(node)
+            content = as_mapping(node)
             yield content.get("name") if content else node, content, ("nodes", number)
 
 
-def _links(links: Any, steps: Steps) -> Iterator[tuple[Any, Steps]]:
+def _read_links(links: Any, steps: Steps) -> Iterator[tuple[Any, Steps]]:
     """Yield the links, including those of groups."""
     if isinstance(links, dict):
         for name, group in links.items():
-            yield from _links(group, (*steps, name))
+            yield from _read_links(group, (*steps, name))
     elif isinstance(links, list):
         for number, link in enumerate(links):
-            group = mapping(link)
+            group = as_mapping(link)
             if "group" in group and "members" in group:
-                yield from _links(group["members"], (*steps, number, "members"))
+                yield from _read_links(group["members"], (*steps, number, "members"))
             else:
                 yield link, (*steps, number)
 
 
-def _link(found: Foreign, link: Any, steps: Steps) -> None:
-    attributes = mapping(link)
-    ends = _ends(found, link, steps)
+def _link(found: ForeignTopology, link: Any, steps: Steps) -> None:
+    attributes = as_mapping(link)
+    ends = _read_ends(found, link, steps)
     if len(ends) != 2:
         named = ", ".join(end.node for end in ends) or "none"
         hint = "" if len(ends) > 2 else "no traffic can cross a stub network; remove it"
@@ -105,25 +105,25 @@ def _link(found: Foreign, link: Any, steps: Steps) -> None:
     )
 
 
-def _ends(found: Foreign, link: Any, steps: Steps) -> list[ForeignEnd]:
+def _read_ends(found: ForeignTopology, link: Any, steps: Steps) -> list[ForeignEnd]:
     if isinstance(link, str):
         # Names with hyphens are only allowed in lists, in netlab as well.
         return [ForeignEnd(name) for name in link.split("-")]
     if isinstance(link, list):
         return [ForeignEnd(str(name)) for name in link]
-    attributes = mapping(link)
+    attributes = as_mapping(link)
     inside = attributes.get("interfaces")
     if isinstance(inside, list):
         return [_end(found, each, (*steps, "interfaces", at)) for at, each in enumerate(inside)]
     return [
-        _end(found, {"node": name, **mapping(content)}, (*steps, name))
+        _end(found, {"node": name, **as_mapping(content)}, (*steps, name))
         for name, content in attributes.items()
         if name in found.nodes
     ]
 
 
-def _end(found: Foreign, end: Any, steps: Steps) -> ForeignEnd:
-    content = {"node": end} if isinstance(end, str) else mapping(end)
+def _end(found: ForeignTopology, end: Any, steps: Steps) -> ForeignEnd:
+    content = {"node": end} if isinstance(end, str) else as_mapping(end)
     name, interface, address = content.get("node"), content.get("ifname", ""), content.get("ipv4")
     if not isinstance(name, str):
         found.refuse(steps, f"found {end!r}, expected a node")

@@ -7,7 +7,7 @@ from typing import Any
 from genie.metaparser.util.exceptions import SchemaEmptyParserError
 
 
-def parsed(device: Any, command: str) -> dict[str, Any]:
+def learn_parsed(device: Any, command: str) -> dict[str, Any]:
     """Return a device's parsed answer to a show command; empty if the answer is empty."""
     try:
         found: dict[str, Any] = device.parse(command)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qoslab.ios.model.catalyst import Place, QueueSet, SwitchPort, SwitchQos
+from qoslab.ios.model.catalyst import QueuePlace, QueueSet, SwitchPort, SwitchQos
 from qoslab.ios.model.device import Speed
 from qoslab.ios.model.policy import PolicyClass
 
@@ -26,10 +26,10 @@ def compile_qos(qos: SwitchQos) -> program_formats.SwitchConfig:
             "dscp_cos": list(qos.dscp_cos),
             "policed_dscp": list(qos.policed_dscp),
             "dscp_mutation": {name: list(values) for name, values in qos.mutations},
-            "cos_output_q": _places(qos.cos_output),
-            "dscp_output_q": _places(qos.dscp_output),
-            "cos_input_q": _places(qos.cos_input),
-            "dscp_input_q": _places(qos.dscp_input),
+            "cos_output_q": _place_config(qos.cos_output),
+            "dscp_output_q": _place_config(qos.dscp_output),
+            "cos_input_q": _place_config(qos.cos_input),
+            "dscp_input_q": _place_config(qos.dscp_input),
         },
         "queue_sets": [_queue_set(each) for each in qos.queue_sets],
         "input": {
@@ -45,7 +45,7 @@ def compile_qos(qos: SwitchQos) -> program_formats.SwitchConfig:
     }
 
 
-def _places(places: tuple[Place, ...]) -> list[list[int]]:
+def _place_config(places: tuple[QueuePlace, ...]) -> list[list[int]]:
     return [list(place) for place in places]
 
 

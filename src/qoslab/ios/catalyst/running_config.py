@@ -12,12 +12,12 @@ from qoslab.ios.model.catalyst import (
     DEFAULT_QOS,
     FULL_LIMIT,
     IDENTITY,
-    Place,
+    QueuePlace,
     QueueSet,
     SwitchPort,
     SwitchQos,
 )
-from qoslab.ios.model.ios_names import spaced
+from qoslab.ios.model.ios_names import join_with_blanks
 from qoslab.ios.model.policy import PolicyClass
 
 VALUES_A_LINE = 8
@@ -45,45 +45,47 @@ def qos_lines(qos: SwitchQos) -> Iterator[str]:
 
 
 def _map_lines(qos: SwitchQos) -> Iterator[str]:
-    yield from _grouped("policed-dscp", qos.policed_dscp, IDENTITY)
+    yield from _group_by_value("policed-dscp", qos.policed_dscp, IDENTITY)
     for name, values in qos.mutations:
-        yield from _grouped(f"dscp-mutation {name}", values, IDENTITY)
-    yield from _grouped("dscp-cos", qos.dscp_cos, DEFAULT_QOS.dscp_cos)
+        yield from _group_by_value(f"dscp-mutation {name}", values, IDENTITY)
+    yield from _group_by_value("dscp-cos", qos.dscp_cos, DEFAULT_QOS.dscp_cos)
     if qos.cos_dscp != DEFAULT_QOS.cos_dscp:
-        yield f"mls qos map cos-dscp {spaced(qos.cos_dscp)}"
+        yield f"mls qos map cos-dscp {join_with_blanks(qos.cos_dscp)}"
     if qos.ip_prec_dscp != DEFAULT_QOS.ip_prec_dscp:
-        yield f"mls qos map ip-prec-dscp {spaced(qos.ip_prec_dscp)}"
+        yield f"mls qos map ip-prec-dscp {join_with_blanks(qos.ip_prec_dscp)}"
 
 
-def _grouped(name: str, values: Sequence[int], default: Sequence[int]) -> Iterator[str]:
+def _group_by_value(name: str, values: Sequence[int], default: Sequence[int]) -> Iterator[str]:
     """Yield the lines of a map by DSCP: the changed code points, grouped by their value."""
     changed = [dscp for dscp, value in enumerate(values) if value != default[dscp]]
     for target in sorted({values[dscp] for dscp in changed}):
-        for some in _eights([dscp for dscp in changed if values[dscp] == target]):
-            yield f"mls qos map {name} {spaced(some)} to {target}"
+        for some in _groups_of_eight([dscp for dscp in changed if values[dscp] == target]):
+            yield f"mls qos map {name} {join_with_blanks(some)} to {target}"
 
 
-def _eights(values: Sequence[int]) -> Iterator[Sequence[int]]:
+def _groups_of_eight(values: Sequence[int]) -> Iterator[Sequence[int]]:
     for start in range(0, len(values), VALUES_A_LINE):
         yield values[start : start + VALUES_A_LINE]
 
 
-def _place_lines(direction: str, what: str, places: Sequence[Place], default: Sequence[Place]) -> Iterator[str]:
+def _place_lines(
+    direction: str, what: str, places: Sequence[QueuePlace], default: Sequence[QueuePlace]
+) -> Iterator[str]:
     changed = [code for code, place in enumerate(places) if place != default[code]]
     for queue, threshold in sorted({places[code] for code in changed}):
-        for some in _eights([code for code in changed if places[code] == (queue, threshold)]):
-            yield f"mls qos srr-queue {direction} {what} queue {queue} threshold {threshold} {spaced(some)}"
+        for some in _groups_of_eight([code for code in changed if places[code] == (queue, threshold)]):
+            yield f"mls qos srr-queue {direction} {what} queue {queue} threshold {threshold} {join_with_blanks(some)}"
 
 
 def _input_lines(qos: SwitchQos) -> Iterator[str]:
     head, own, default = "mls qos srr-queue input", qos.input, DEFAULT_QOS.input
     if own.bandwidth != default.bandwidth:
-        yield f"{head} bandwidth {spaced(own.bandwidth)}"
+        yield f"{head} bandwidth {join_with_blanks(own.bandwidth)}"
     for queue, (thresholds, usual) in enumerate(zip(own.thresholds, default.thresholds, strict=True), 1):
         if thresholds != usual:
-            yield f"{head} threshold {queue} {spaced(thresholds)}"
+            yield f"{head} threshold {queue} {join_with_blanks(thresholds)}"
     if own.buffers != default.buffers:
-        yield f"{head} buffers {spaced(own.buffers)}"
+        yield f"{head} buffers {join_with_blanks(own.buffers)}"
     if (own.priority_queue, own.priority_bandwidth) != (default.priority_queue, default.priority_bandwidth):
         yield f"{head} priority-queue {own.priority_queue} bandwidth {own.priority_bandwidth}"
     yield from _place_lines("input", "cos-map", qos.cos_input, DEFAULT_QOS.cos_input)
@@ -95,9 +97,9 @@ def _queue_set_lines(number: int, queue_set: QueueSet) -> Iterator[str]:
     for queue, (own, usual) in enumerate(zip(queue_set.thresholds, default.thresholds, strict=True), 1):
         if own != usual:
             values = (own.first, own.second, own.reserved, own.maximum)
-            yield f"mls qos queue-set output {number} threshold {queue} {spaced(values)}"
+            yield f"mls qos queue-set output {number} threshold {queue} {join_with_blanks(values)}"
     if queue_set.buffers != default.buffers:
-        yield f"mls qos queue-set output {number} buffers {spaced(queue_set.buffers)}"
+        yield f"mls qos queue-set output {number} buffers {join_with_blanks(queue_set.buffers)}"
 
 
 def vlan_blocks(qos: SwitchQos) -> Iterator[list[str]]:
@@ -123,7 +125,7 @@ def switching_lines(port: SwitchPort) -> Iterator[str]:
 def queueing_lines(port: SwitchPort) -> Iterator[str]:
     """Yield an interface's lines about its egress queues and its trust."""
     if port.share != DEFAULT_PORT.share:
-        yield f"srr-queue bandwidth share {spaced(port.share)}"
+        yield f"srr-queue bandwidth share {join_with_blanks(port.share)}"
     if port.shape != DEFAULT_PORT.shape:
         # [R] Real images print these with doubled blanks.
         yield "srr-queue bandwidth shape" + "".join(f"  {weight}" for weight in port.shape)

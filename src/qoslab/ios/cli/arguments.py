@@ -30,7 +30,7 @@ class ArgumentType:
     """True for a whole number within limits."""
 
 
-def integer(low: int, high: int) -> ArgumentType:
+def integer_type(low: int, high: int) -> ArgumentType:
     """Return the type of decimal integers from `low` to `high`."""
 
     def match(text: str) -> int | None:
@@ -42,7 +42,7 @@ def integer(low: int, high: int) -> ArgumentType:
     return ArgumentType(f"<{low}-{high}>", match, number=True)
 
 
-def rate(low: int, high: int) -> ArgumentType:
+def rate_type(low: int, high: int) -> ArgumentType:
     """Return the type of rates from `low` to `high` in bits per second, with an optional decimal point and suffix k, m
     or g."""
 
@@ -56,14 +56,14 @@ def rate(low: int, high: int) -> ArgumentType:
     return ArgumentType(f"<{low}-{high}>", match, number=True)
 
 
-def _address(text: str) -> IPv4Address | None:
+def _parse_address(text: str) -> IPv4Address | None:
     try:
         return IPv4Address(text)
     except AddressValueError:
         return None
 
 
-def _ipv6_address(text: str) -> IPv6Address | None:
+def _parse_ipv6_address(text: str) -> IPv6Address | None:
     try:
         # A zone (`%eth0`) is no notation of IOS.
         return IPv6Address(text) if "%" not in text else None
@@ -71,25 +71,25 @@ def _ipv6_address(text: str) -> IPv6Address | None:
         return None
 
 
-def _ipv6_prefix(text: str) -> IPv6Interface | None:
+def _parse_ipv6_prefix(text: str) -> IPv6Interface | None:
     address, _, length = text.partition("/")
-    found = _ipv6_address(address)
+    found = _parse_ipv6_address(address)
     if found is None or not re.fullmatch(r"[0-9]{1,3}", length) or int(length) > 128:
         return None
     return IPv6Interface((found, int(length)))
 
 
-def _word(text: str) -> str | None:
+def _parse_word(text: str) -> str | None:
     # A question mark asks for help and can't be part of a name.
     return text if "?" not in text else None
 
 
-def _host_name(text: str) -> str | None:
+def _parse_host_name(text: str) -> str | None:
     """Return a host name; None for an address."""
     return text if re.fullmatch(r"[A-Za-z0-9_.-]*[A-Za-z][A-Za-z0-9_.-]*", text) else None
 
 
-def _coded(numbers: dict[str, int], top: int) -> Callable[[str], int | None]:
+def _code_parser(numbers: dict[str, int], top: int) -> Callable[[str], int | None]:
     def match(text: str) -> int | None:
         if re.fullmatch(r"[0-9]{1,5}", text):
             return int(text) if int(text) <= top else None
@@ -106,19 +106,19 @@ def _list_number(*ranges: tuple[int, int]) -> Callable[[str], int | None]:
     return match
 
 
-def _length(text: str) -> IPv4Address | None:
+def _parse_prefix_length(text: str) -> IPv4Address | None:
     """Return the mask of a prefix length such as `/27`."""
     if not re.fullmatch(r"/[0-9]{1,2}", text) or int(text[1:]) > 32:
         return None
     return IPv4Address((1 << 32) - (1 << 32 - int(text[1:])))
 
 
-def _octet(text: str) -> int | None:
+def _parse_octet(text: str) -> int | None:
     """Return the value of one or two hexadecimal digits."""
     return int(text, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,2}", text) else None
 
 
-def _vlans(text: str) -> tuple[int, int] | None:
+def _parse_vlans(text: str) -> tuple[int, int] | None:
     """Return the first and last VLAN of `100` or `100-199`."""
     match = re.fullmatch(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?", text)
     if match is None:
@@ -127,17 +127,17 @@ def _vlans(text: str) -> tuple[int, int] | None:
     return (first, last) if first <= last <= 4094 else None
 
 
-def _overhead(text: str) -> int | None:
+def _parse_overhead(text: str) -> int | None:
     """Return the bytes that overhead accounting adds or, if negative, subtracts."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,2}", text) and -63 <= int(text) <= 63 else None
 
 
-def _wide_overhead(text: str) -> int | None:
+def _parse_wide_overhead(text: str) -> int | None:
     """Return the bytes of overhead accounting within the wider limits of IOS-XE."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,7}", text) and abs(int(text)) <= 1_000_000 else None
 
 
-def _circuit(text: str) -> str | None:
+def _parse_circuit(text: str) -> str | None:
     """Return the `VPI/VCI` of an ATM circuit."""
     match = re.fullmatch(r"([0-9]{1,3})/([0-9]{1,5})", text)
     if match is None or int(match[1]) > 255 or not 1 <= int(match[2]) <= 65535:
@@ -145,7 +145,7 @@ def _circuit(text: str) -> str | None:
     return f"{int(match[1])}/{int(match[2])}"
 
 
-def _clock(text: str) -> int | None:
+def _parse_clock(text: str) -> int | None:
     """Return the seconds of `hh:mm` or `hh:mm:ss`."""
     match = re.fullmatch(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", text)
     if match is None or int(match[2]) > 59 or int(match[3] or 0) > 59:
@@ -153,18 +153,18 @@ def _clock(text: str) -> int | None:
     return 3600 * int(match[1]) + 60 * int(match[2]) + int(match[3] or 0)
 
 
-def _other_interface(text: str) -> str | None:
+def _parse_other_interface(text: str) -> str | None:
     name = ios_names.interface_name(text) or text
     return name if _OTHER_INTERFACE.fullmatch(name) else None
 
 
-def _host_interface(text: str) -> str | None:
+def _parse_host_interface(text: str) -> str | None:
     """Return the full name of a Loopback interface with up to ten digits, or of Null0."""
     name = ios_names.interface_name(text)
     return name if name is not None and re.fullmatch(r"Loopback\d{1,10}|Null0", name) else None
 
 
-def _vlan_interface(text: str) -> str | None:
+def _parse_vlan_interface(text: str) -> str | None:
     """Return the full name of a Vlan interface from 1 to 4094."""
     name = ios_names.interface_name(text)
     found = None if name is None else re.fullmatch(r"Vlan([1-9]\d{0,3})", name)
@@ -180,18 +180,18 @@ _OTHER_INTERFACE = re.compile(rf"(?:{_KINDS})(?:\d[\d/:.]*)|Serial\d[\d/.]*:\d+"
 _OTHER_KIND = re.compile(_KINDS, re.IGNORECASE)
 
 TYPES: dict[str, ArgumentType] = {
-    "address": ArgumentType("A.B.C.D", _address),
-    "mask": ArgumentType("A.B.C.D", _address),
-    "wildcard": ArgumentType("A.B.C.D", _address),
-    "length": ArgumentType("/nn", _length),
-    "ipv6-address": ArgumentType("X:X:X:X::X", _ipv6_address),
-    "ipv6-prefix": ArgumentType("X:X:X:X::X/<0-128>", _ipv6_prefix),
-    "word": ArgumentType("WORD", _word),
-    "host-name": ArgumentType("WORD", _host_name),
-    "overhead": ArgumentType("<-63-63>", _overhead, number=True),
-    "wide-overhead": ArgumentType("<-1000000-1000000>", _wide_overhead, number=True),
-    "circuit": ArgumentType("<0-255>/<1-65535>", _circuit),
-    "clock": ArgumentType("hh:mm", _clock),
+    "address": ArgumentType("A.B.C.D", _parse_address),
+    "mask": ArgumentType("A.B.C.D", _parse_address),
+    "wildcard": ArgumentType("A.B.C.D", _parse_address),
+    "length": ArgumentType("/nn", _parse_prefix_length),
+    "ipv6-address": ArgumentType("X:X:X:X::X", _parse_ipv6_address),
+    "ipv6-prefix": ArgumentType("X:X:X:X::X/<0-128>", _parse_ipv6_prefix),
+    "word": ArgumentType("WORD", _parse_word),
+    "host-name": ArgumentType("WORD", _parse_host_name),
+    "overhead": ArgumentType("<-63-63>", _parse_overhead, number=True),
+    "wide-overhead": ArgumentType("<-1000000-1000000>", _parse_wide_overhead, number=True),
+    "circuit": ArgumentType("<0-255>/<1-65535>", _parse_circuit),
+    "clock": ArgumentType("hh:mm", _parse_clock),
     "line": ArgumentType("LINE", lambda text: text or None, rest_of_line=True),
     "interface": ArgumentType(
         "Interface",
@@ -199,25 +199,25 @@ TYPES: dict[str, ArgumentType] = {
         begins=lambda text: text.replace("-", "").isalpha() and ios_names.interface_type(text) is not None,
     ),
     "other-interface": ArgumentType(
-        "Interface", _other_interface, begins=lambda text: _OTHER_KIND.fullmatch(text) is not None
+        "Interface", _parse_other_interface, begins=lambda text: _OTHER_KIND.fullmatch(text) is not None
     ),
     "host-interface": ArgumentType(
         "Interface",
-        _host_interface,
+        _parse_host_interface,
         begins=lambda text: text.isalpha() and ios_names.interface_type(text) in ("Loopback", "Null"),
     ),
     "vlan-interface": ArgumentType(
-        "Vlan", _vlan_interface, begins=lambda text: text.isalpha() and ios_names.interface_type(text) == "Vlan"
+        "Vlan", _parse_vlan_interface, begins=lambda text: text.isalpha() and ios_names.interface_type(text) == "Vlan"
     ),
     "engine-id": ArgumentType("engineID", lambda text: text if text.lower() == "engineid" else None),
-    "tcp-port": ArgumentType("<0-65535>", _coded(port_names.TCP_PORTS, 65535)),
-    "udp-port": ArgumentType("<0-65535>", _coded(port_names.UDP_PORTS, 65535)),
+    "tcp-port": ArgumentType("<0-65535>", _code_parser(port_names.TCP_PORTS, 65535)),
+    "udp-port": ArgumentType("<0-65535>", _code_parser(port_names.UDP_PORTS, 65535)),
     "standard-list": ArgumentType("<1-99>", _list_number((1, 99), (1300, 1999))),
     "extended-list": ArgumentType("<100-199>", _list_number((100, 199), (2000, 2699))),
-    "hexadecimal-octet": ArgumentType("<0-FF>", _octet),
-    "dscp": ArgumentType("<0-63>", _coded(DSCP_NUMBERS, 63)),
-    "vlans": ArgumentType("<1-4094>", _vlans),
-    "precedence": ArgumentType("<0-7>", _coded(ios_names.PRECEDENCE_NUMBERS, 7)),
+    "hexadecimal-octet": ArgumentType("<0-FF>", _parse_octet),
+    "dscp": ArgumentType("<0-63>", _code_parser(DSCP_NUMBERS, 63)),
+    "vlans": ArgumentType("<1-4094>", _parse_vlans),
+    "precedence": ArgumentType("<0-7>", _code_parser(ios_names.PRECEDENCE_NUMBERS, 7)),
 }
 
 
@@ -225,7 +225,7 @@ def argument_type(text: str) -> ArgumentType:
     """Return the type named `text` in the syntax notation: a name in `TYPES`, `LOW-HIGH`, or a rate `LOW-HIGHkmg`."""
     limits = re.fullmatch(r"(\d+)-(\d+)(kmg)?", text)
     if limits:
-        return (rate if limits[3] else integer)(int(limits[1]), int(limits[2]))
+        return (rate_type if limits[3] else integer_type)(int(limits[1]), int(limits[2]))
     if text not in TYPES:
         raise ValueError(f"no argument type {text!r}")
     return TYPES[text]

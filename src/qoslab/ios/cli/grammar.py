@@ -111,7 +111,7 @@ class HelpItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Command(Generic[Handler]):
+class CommandSyntax(Generic[Handler]):
     """A registered command."""
 
     modes: tuple[str, ...]
@@ -119,7 +119,7 @@ class Command(Generic[Handler]):
     handler: Handler
     requires: frozenset[str]
     no: str | bool = False
-    """The syntax of its `no` form, as given to `Table.add`."""
+    """The syntax of its `no` form, as given to `CommandTable.add`."""
     undo: Undo = PLAIN
     fallback: bool = False
     """True if the command matches a line only if no other command does."""
@@ -219,10 +219,10 @@ class Args:
 
 
 @dataclass(frozen=True, slots=True)
-class Match(Generic[Handler]):
+class CommandMatch(Generic[Handler]):
     """A line that matched."""
 
-    command: Command[Handler]
+    command: CommandSyntax[Handler]
     mode: str
     """The mode in which the line matched: the current mode or one of its parents."""
     args: Args
@@ -233,7 +233,7 @@ class Match(Generic[Handler]):
         if filled is not None:
             return filled
         no, plain = self.command.no, self.command.syntax
-        negative = None if no is False else _mandatory(plain if no is True else no, shorten=no is True)
+        negative = None if no is False else _mandatory_syntax(plain if no is True else no, shorten=no is True)
         filled = None if negative is None else negative.fill(self.args.words(line))
         return line.removeprefix("no ") if filled is None else filled
 
@@ -250,30 +250,30 @@ class Match(Generic[Handler]):
         return self._filled(self.command.undo.goes_with, line)
 
     def _filled(self, template: str | None, line: str) -> str | None:
-        return None if template is None else _automaton(template).fill(self.args.words(line))
+        return None if template is None else _syntax_automaton(template).fill(self.args.words(line))
 
 
 @cache
-def _automaton(text: str) -> syntax.Automaton:
+def _syntax_automaton(text: str) -> syntax.Automaton:
     return syntax.Automaton(syntax.parse(text))
 
 
 @cache
-def _mandatory(text: str, *, shorten: bool) -> syntax.Automaton:
-    return syntax.Automaton(syntax.mandatory(_node(text, shorten=shorten)))
+def _mandatory_syntax(text: str, *, shorten: bool) -> syntax.Automaton:
+    return syntax.Automaton(syntax.without_optional_parts(_syntax_node(text, shorten=shorten)))
 
 
 @cache
-def _node(text: str, *, shorten: bool) -> syntax.Node:
+def _syntax_node(text: str, *, shorten: bool) -> syntax.Node:
     node = syntax.parse(text)
-    return syntax.shortened(node) if shorten else node
+    return syntax.accept_truncated(node) if shorten else node
 
 
 @dataclass(frozen=True)
-class Compiled(Generic[Handler]):
+class CompiledForm(Generic[Handler]):
     """One form (plain, `no`, `default`) of a command; its syntax is parsed when a line first may match it."""
 
-    command: Command[Handler]
+    command: CommandSyntax[Handler]
     form: Form
     text: str
     """The syntax, without `no` and `default`."""
@@ -284,27 +284,27 @@ class Compiled(Generic[Handler]):
     @cached_property
     def automaton(self) -> syntax.Automaton:
         """Return the automaton of the syntax."""
-        node = _node(self.text, shorten=self.shorten)
-        return syntax.Automaton(node if self.form == "set" else syntax.prefixed(self.form, node))
+        node = _syntax_node(self.text, shorten=self.shorten)
+        return syntax.Automaton(node if self.form == "set" else syntax.with_keyword(self.form, node))
 
     @cached_property
     def leading(self) -> tuple[str, ...]:
         """The mandatory keywords among the first two words of every matching line."""
         if self.form == "set":
-            return syntax.leading(self.text, 2)
-        return (self.form, *syntax.leading(self.text, 1))
+            return syntax.leading_keywords(self.text, 2)
+        return (self.form, *syntax.leading_keywords(self.text, 1))
 
 
 class _Thread(NamedTuple, Generic[Handler]):
     """A state of a command's automaton reached by the tokens so far, with the captured values."""
 
-    compiled: Compiled[Handler]
+    compiled: CompiledForm[Handler]
     state: int
     captures: tuple[Capture, ...] = ()
     keywords: tuple[Capture, ...] = ()
 
 
-class _Beginnings(Generic[Handler]):
+class _CommandIndex(Generic[Handler]):
     """Index of the commands of a mode by the first letters of their first two words.
 
     Most lines match few of the hundreds of commands, and the others need not be compiled.
@@ -313,14 +313,14 @@ class _Beginnings(Generic[Handler]):
     LETTERS = 2
     WORDS = 2
 
-    def __init__(self, commands: Iterable[Compiled[Handler]], depth: int = 0) -> None:
+    def __init__(self, commands: Iterable[CompiledForm[Handler]], depth: int = 0) -> None:
         self._commands = list(commands)
         self._depth = depth
-        self._following: dict[str, _Beginnings[Handler]] = {}
+        self._following: dict[str, _CommandIndex[Handler]] = {}
         words = {self._word(each) for each in self._commands} - {None}
         self._known = {word[: length + 1] for word in words if word for length in range(self.LETTERS)}
 
-    def _word(self, compiled: Compiled[Handler]) -> str | None:
+    def _word(self, compiled: CompiledForm[Handler]) -> str | None:
         """Return the leading keyword of the command at this depth; None if there is no fixed keyword."""
         leading = compiled.leading
         return leading[self._depth].lower() if self._depth < len(leading) else None
@@ -340,7 +340,7 @@ class _Beginnings(Generic[Handler]):
             found = found._next(token.text[: self.LETTERS].lower())
         return found._threads
 
-    def _next(self, letters: str) -> _Beginnings[Handler]:
+    def _next(self, letters: str) -> _CommandIndex[Handler]:
         if letters not in self._known:
             letters = ""
         if letters not in self._following:
@@ -355,15 +355,15 @@ class _Beginnings(Generic[Handler]):
                     if each.leading[: self._depth] not in read:
                         read.add(each.leading[: self._depth])
                         fitting.add(index)
-            self._following[letters] = _Beginnings((self._commands[i] for i in sorted(fitting)), self._depth + 1)
+            self._following[letters] = _CommandIndex((self._commands[i] for i in sorted(fitting)), self._depth + 1)
         return self._following[letters]
 
 
-_NO_HELP = {"no": "Negate a command or set its defaults", "default": "Set a command to its defaults"}
+_EMPTY_HELP = {"no": "Negate a command or set its defaults", "default": "Set a command to its defaults"}
 
 
 @dataclass
-class Table(Generic[Handler]):
+class CommandTable(Generic[Handler]):
     """Commands by mode.
 
     `texts` has the help of keywords that many commands share; a command's own `help` takes precedence. `parents` gives
@@ -375,8 +375,8 @@ class Table(Generic[Handler]):
 
     texts: Mapping[str, str] = field(default_factory=dict)
     parents: Mapping[str, str | None] = field(default_factory=dict)
-    _modes: dict[str, list[Compiled[Handler]]] = field(default_factory=dict)
-    _beginnings: dict[tuple[str, frozenset[str]], _Beginnings[Handler]] = field(default_factory=dict)
+    _modes: dict[str, list[CompiledForm[Handler]]] = field(default_factory=dict)
+    _beginnings: dict[tuple[str, frozenset[str]], _CommandIndex[Handler]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # A configuration is parsed many times: to print, compare and remove it.
@@ -430,15 +430,15 @@ class Table(Generic[Handler]):
         fallback: bool = False,
     ) -> Callable[[Handler], Handler]:
         modes = (mode,) if isinstance(mode, str) else mode
-        texts = {**self.texts, **_NO_HELP, **(help or {})}
+        texts = {**self.texts, **_EMPTY_HELP, **(help or {})}
 
         def register(handler: Handler) -> Handler:
-            command = Command(modes, text, handler, frozenset(requires), no, undo or PLAIN, fallback)
-            for name in (name for own in {own for _, own, _ in forms} for name in syntax.names(own)):
+            command = CommandSyntax(modes, text, handler, frozenset(requires), no, undo or PLAIN, fallback)
+            for name in (name for own in {own for _, own, _ in forms} for name in syntax.syntax_names(own)):
                 if name not in texts:
                     raise ValueError(f"command {text!r}: no help text for {name!r}")
             for form, own, shorten in forms:
-                compiled = Compiled(command, form, own, shorten, texts)
+                compiled = CompiledForm(command, form, own, shorten, texts)
                 for each in modes:
                     self._modes.setdefault(each, []).append(compiled)
             self._beginnings.clear()
@@ -447,7 +447,7 @@ class Table(Generic[Handler]):
 
         return register
 
-    def forms(self, mode: str) -> list[Compiled[Handler]]:
+    def forms(self, mode: str) -> list[CompiledForm[Handler]]:
         """Return each form of each command of a mode, in the order of registration."""
         return list(self._modes.get(mode, ()))
 
@@ -467,7 +467,7 @@ class Table(Generic[Handler]):
         start: Column = 0,
         capabilities: Collection[str] = (),
         any_number: bool = False,
-    ) -> Match[Handler]:
+    ) -> CommandMatch[Handler]:
         """Match `line` from column `start` in `mode`, then in the parent modes. Raise CliError if it does not match.
 
         With `any_number` a number may lie outside its range.
@@ -482,10 +482,10 @@ class Table(Generic[Handler]):
 
     def _match(
         self, mode: str, line: str, start: Column, capabilities: frozenset[str], any_number: bool
-    ) -> Match[Handler]:
+    ) -> CommandMatch[Handler]:
         worst: InvalidInputError | None = None
         undecided: IncompleteError | AmbiguousError | None = None
-        found: Match[Handler] | None = None
+        found: CommandMatch[Handler] | None = None
         current: str | None = mode
         known = 0
         while current is not None:
@@ -561,17 +561,17 @@ class Table(Generic[Handler]):
         found = self._beginnings.get((mode, capabilities))
         if found is None:
             commands = (each for each in self._modes.get(mode, ()) if each.command.requires <= capabilities)
-            found = self._beginnings[mode, capabilities] = _Beginnings(commands)
+            found = self._beginnings[mode, capabilities] = _CommandIndex(commands)
         return found.of(tokens)
 
     def _parse_in(
         self, mode: str, line: str, start: Column, capabilities: frozenset[str], any_number: bool
-    ) -> Match[Handler]:
+    ) -> CommandMatch[Handler]:
         tokens = tokenise(line, start)
         failure: CliError | None = None
         for outcome in self._readings(self._start(mode, capabilities, tokens), line, tokens, 0, any_number):
             if isinstance(outcome, CliError):
-                failure = _further(failure, outcome)
+                failure = _further_failure(failure, outcome)
                 continue
             whole = [thread for thread in outcome if thread.compiled.automaton.accepts(thread.state)]
             if whole:
@@ -580,8 +580,8 @@ class Table(Generic[Handler]):
                 thread = whole[ranks.index(min(ranks))]
                 end = tokens[-1].column + len(tokens[-1].text) if tokens else start
                 args = Args(thread.compiled.form, thread.captures, thread.keywords, end)
-                return Match(thread.compiled.command, mode, args)
-            failure = _further(failure, IncompleteError())
+                return CommandMatch(thread.compiled.command, mode, args)
+            failure = _further_failure(failure, IncompleteError())
         assert failure is not None
         raise failure
 
@@ -592,7 +592,7 @@ class Table(Generic[Handler]):
         for outcome in self._readings(self._start(mode, frozenset(capabilities), tokens), line, tokens, 0):
             if not isinstance(outcome, CliError):
                 return outcome
-            failure = _further(failure, outcome)
+            failure = _further_failure(failure, outcome)
         assert failure is not None
         raise failure
 
@@ -622,7 +622,7 @@ class Table(Generic[Handler]):
         for thread in threads:
             for argument, target in thread.compiled.automaton.arguments(thread.state):
                 kind = argument.type
-                count, value = _argument(kind, line, token, following, len(tokens) - index)
+                count, value = _match_argument(kind, line, token, following, len(tokens) - index)
                 if value is None and any_number and kind.number:
                     value = int(token.text) if token.text.isdecimal() else None
                 if value is None:
@@ -661,7 +661,7 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
                 # `speed 10` is no abbreviation of `speed 100`.
                 continue
             keywords = thread.keywords
-            if not (word in _NO_HELP and not keywords and not thread.captures and thread.compiled.form == word):
+            if not (word in _EMPTY_HELP and not keywords and not thread.captures and thread.compiled.form == word):
                 keywords = (*keywords, Capture(word, word, token.column))
             step = _Thread(thread.compiled, target, thread.captures, keywords)
             by_word.setdefault(word, []).append(step)
@@ -678,7 +678,7 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
     return by_word
 
 
-def _argument(
+def _match_argument(
     kind: ArgumentType, line: str, token: Token, following: Token | None, remaining: int
 ) -> tuple[int, object | None]:
     """Return the number of tokens of the argument, and its value or None."""
@@ -690,7 +690,7 @@ def _argument(
     return 1, value
 
 
-def _further(first: CliError | None, second: CliError) -> CliError:
+def _further_failure(first: CliError | None, second: CliError) -> CliError:
     """Return the failure further to the right; the first one if equal."""
 
     def reach(error: CliError) -> float:

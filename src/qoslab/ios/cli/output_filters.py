@@ -25,7 +25,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class OutputFilter:
     """A kind of filter and its regular expression."""
 
     kind: str
@@ -70,7 +70,7 @@ def split(line: str) -> tuple[str, Column | None]:
     return command, len(command) + 1 if mark else None
 
 
-def parse(line: str, start: Column) -> Filter:
+def parse(line: str, start: Column) -> OutputFilter:
     """Parse the filter that begins at column `start`. Raise CliError with the refusal of IOS."""
     tokens = tokenise(line, start)
     if not tokens:
@@ -86,13 +86,13 @@ def parse(line: str, start: Column) -> Filter:
     if not expression:
         raise IncompleteError
     try:
-        return Filter(kinds[0], Regexp(expression))
+        return OutputFilter(kinds[0], Regexp(expression))
     except RegexpError:
         # [I] The words of the refusal are not backed by a device's sample.
         raise RejectedError("% Failed to compile regular expression.") from None
 
 
-def help_items(line: str, start: Column) -> list[HelpItem]:
+def filter_help_items(line: str, start: Column) -> list[HelpItem]:
     """Return the possible words after the `|`."""
     tokens = tokenise(line, start)
     if len(tokens) > 1 or (tokens and line.endswith(" ")):

@@ -15,16 +15,16 @@ from qoslab.ios.cli.grammar import (
     NOT_SUPPORTED,
     Args,
     CliError,
+    CommandMatch,
+    CommandTable,
     HelpItem,
     InvalidInputError,
-    Match,
     RejectedError,
-    Table,
     tokenise,
 )
 from qoslab.ios.model import generations
 from qoslab.ios.model.device import Device, Hardware, HostInterface, Interface, Line
-from qoslab.ios.model.inert_lines import InertLine, indented
+from qoslab.ios.model.inert_lines import InertLine, indentation
 from qoslab.ios.model.policy import ClassMap, PolicyClass, PolicyMap
 
 
@@ -72,7 +72,7 @@ INERT = "kept"
 """The mode below an inert line; it accepts any line."""
 
 
-def commands_of(hardware: Hardware) -> frozenset[str]:
+def device_capabilities(hardware: Hardware) -> frozenset[str]:
     """Return the capabilities of a device: `switch`, or `router` and the capabilities of its generation."""
     return frozenset({"switch"}) if hardware.family == "switch" else frozenset({"router"}) | hardware.qos.capabilities
 
@@ -91,7 +91,7 @@ TEXTS = {
 WITHOUT_EFFECT: set[str] = set()
 """The syntaxes of inert commands."""
 
-CONFIG: Table[Handler] = Table(texts=TEXTS, parents={name: mode.parent for name, mode in MODES.items()})
+CONFIG: CommandTable[Handler] = CommandTable(texts=TEXTS, parents={name: mode.parent for name, mode in MODES.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +127,13 @@ class _TextBlock:
 class ConfigSession:
     """One login's configuration mode, from `configure terminal` to `end`.
 
-    `capabilities` are those that commands may require (`commands_of`). After `end`, or `exit` from the outermost mode,
-    `finished` is true. `notices` collects the output of executed lines; its reader empties it.
+    `capabilities` are those that commands may require (`device_capabilities`). After `end`, or `exit` from the
+    outermost mode, `finished` is true. `notices` collects the output of executed lines; its reader empties it.
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.capabilities = commands_of(device.hardware)
+        self.capabilities = device_capabilities(device.hardware)
         self.position = Position("config")
         self.finished = False
         self.notices: list[str] = []
@@ -174,7 +174,7 @@ class ConfigSession:
             return
         self.carry_out(self.parse(line))
 
-    def carry_out(self, match: Match[Handler]) -> None:
+    def carry_out(self, match: CommandMatch[Handler]) -> None:
         """Execute a line that `parse` has matched. Raise CliError, without a change, if it is refused."""
         before, block = self.position, self._block
         self._climb(match.mode)
@@ -189,7 +189,7 @@ class ConfigSession:
             self.position, self._block = before, block
             raise
 
-    def _handle(self, match: Match[Handler]) -> None:
+    def _handle(self, match: CommandMatch[Handler]) -> None:
         """Execute a line; for a range on each of its interfaces, or on none if one of them refuses it."""
         first, others = self.position, self._others
         before = {name: copy(self.device.interfaces[name]) for name in (*first.names, *others) if others}
@@ -210,9 +210,9 @@ class ConfigSession:
         """The interfaces of the current range except the first one; empty outside a range."""
         return self._range[1] if self._range is not None and self._range[0] is self.position else ()
 
-    def parse(self, line: str) -> Match[Handler]:
+    def parse(self, line: str) -> CommandMatch[Handler]:
         """Match one line in the current mode and its parent modes."""
-        self.indent = indented(line)
+        self.indent = indentation(line)
         if self._skipped is not None and self.indent > self._skipped:
             raise UnsupportedError(BELOW_REFUSED)
         self._skipped = None
@@ -226,14 +226,14 @@ class ConfigSession:
             raise InvalidInputError(self.indent)
         return match
 
-    def _parse_in_block(self, line: str, block: _TextBlock) -> Match[Handler]:
+    def _parse_in_block(self, line: str, block: _TextBlock) -> CommandMatch[Handler]:
         """Match a line after the first line of a block of text.
 
         It belongs to the block if it is indented deeper than the first line of the block, or if it is no command and
         its first word begins no command. In an interface's block, commands of interfaces belong to it too.
         """
         inside, outside = INERT, block.outer.mode
-        if line.strip() in ("exit", "end") or indented(line) > block.depth or self._of_block(line):
+        if line.strip() in ("exit", "end") or indentation(line) > block.depth or self._of_block(line):
             return CONFIG.parse(inside, line, capabilities=self.capabilities)
         try:
             return CONFIG.parse(outside, line, capabilities=self.capabilities)

@@ -63,16 +63,16 @@ def parse(text: str) -> Node:
             lexemes.append(Argument(name, argument_type(kind or name)))
         else:
             lexemes.append(match["mark"] or match["word"])
-    node, rest = _choice(lexemes, 0)
+    node, rest = _parse_choice(lexemes, 0)
     if rest != len(lexemes):
         raise ValueError(f"syntax {text!r}: unexpected {lexemes[rest]}")
     return node
 
 
-def _choice(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
+def _parse_choice(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
     nodes: list[Node] = []
     while True:
-        node, index = _sequence(lexemes, index)
+        node, index = _parse_sequence(lexemes, index)
         nodes.append(node)
         if index == len(lexemes) or lexemes[index] != "|":
             break
@@ -80,7 +80,7 @@ def _choice(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
     return (nodes[0] if len(nodes) == 1 else Choice(tuple(nodes), False)), index
 
 
-def _sequence(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
+def _parse_sequence(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
     nodes: list[Node] = []
     while index < len(lexemes) and lexemes[index] not in ("|", ")", "]"):
         lexeme = lexemes[index]
@@ -88,7 +88,7 @@ def _sequence(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
         if lexeme == "+":
             nodes.append(Repeat(nodes.pop()))
         elif lexeme in ("(", "["):
-            node, index = _choice(lexemes, index)
+            node, index = _parse_choice(lexemes, index)
             closing = ")" if lexeme == "(" else "]"
             if index == len(lexemes) or lexemes[index] != closing:
                 raise ValueError(f"syntax: {lexeme} is not closed")
@@ -99,12 +99,12 @@ def _sequence(lexemes: list[Symbol], index: int) -> tuple[Node, int]:
     return Sequence(tuple(nodes)), index
 
 
-def names(text: str) -> list[str]:
+def syntax_names(text: str) -> list[str]:
     """Return the name of every keyword and argument of the notation, without parsing it."""
     return [argument or word for argument, word in _NAME.findall(text)]
 
 
-def leading(text: str, most: int) -> tuple[str, ...]:
+def leading_keywords(text: str, most: int) -> tuple[str, ...]:
     """Return the leading keywords common to all lines of this syntax, at most `most`."""
     depth = 0
     for mark in re.findall(r"[()\[\]|]", text):
@@ -119,12 +119,12 @@ def leading(text: str, most: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def prefixed(word: str, node: Node) -> Node:
+def with_keyword(word: str, node: Node) -> Node:
     """Return the syntax preceded by a keyword."""
     return Sequence((word, node))
 
 
-def shortened(node: Node) -> Node:
+def accept_truncated(node: Node) -> Node:
     """Return a syntax that also accepts truncated lines of `node`, from its leading keywords on."""
     nodes = node.nodes if isinstance(node, Sequence) else (node,)
     leading = next((i for i, each in enumerate(nodes) if not isinstance(each, str)), len(nodes))
@@ -134,13 +134,15 @@ def shortened(node: Node) -> Node:
     return Sequence((*nodes[: max(leading, 1)], *tail))
 
 
-def mandatory(node: Node) -> Node:
+def without_optional_parts(node: Node) -> Node:
     """Return the syntax without its optional parts."""
     if isinstance(node, Sequence):
-        return Sequence(tuple(mandatory(each) for each in node.nodes))
+        return Sequence(tuple(without_optional_parts(each) for each in node.nodes))
     if isinstance(node, Choice):
-        return Sequence(()) if node.optional else Choice(tuple(mandatory(each) for each in node.nodes), False)
-    return Repeat(mandatory(node.node)) if isinstance(node, Repeat) else node
+        return (
+            Sequence(()) if node.optional else Choice(tuple(without_optional_parts(each) for each in node.nodes), False)
+        )
+    return Repeat(without_optional_parts(node.node)) if isinstance(node, Repeat) else node
 
 
 @dataclass(frozen=True, slots=True)

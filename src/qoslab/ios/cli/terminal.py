@@ -32,7 +32,7 @@ HISTORY_SIZE = 20
 """Number of lines in the history: the default of `terminal history size`, 10 in 12.4 and 20 in 15.x."""
 LINE_LIMIT = 4096
 """Maximum length of a command in characters. IOS truncates commands at 254, silently."""
-TYPED_AHEAD = 2**16
+MAX_UNREAD_CHARACTERS = 2**16
 """Limit of unread characters above which the caller of `feed` should wait, see `taken`."""
 
 _MORE = " --More-- "
@@ -48,11 +48,11 @@ _ARROWS = {
 }
 
 
-class Disconnected(Exception):  # noqa: N818 - it is an event, not an error
+class ClientDisconnected(Exception):  # noqa: N818 - it is an event, not an error
     """The client closed the connection."""
 
 
-class Interrupted(Exception):  # noqa: N818
+class InterruptRequested(Exception):  # noqa: N818
     """Ctrl-C, or Ctrl-Z with the same meaning."""
 
 
@@ -121,8 +121,8 @@ class Terminal:
 
     @property
     def crowded(self) -> bool:
-        """True if more than `TYPED_AHEAD` characters are unread."""
-        return len(self._input) > TYPED_AHEAD
+        """True if more than `MAX_UNREAD_CHARACTERS` characters are unread."""
+        return len(self._input) > MAX_UNREAD_CHARACTERS
 
     async def taken(self) -> None:
         """Wait until all input has been read, or the line closes."""
@@ -147,7 +147,7 @@ class Terminal:
         while not self._input:
             self._taken.set()
             if self._ended:
-                raise Disconnected
+                raise ClientDisconnected
             self._arrived.clear()
             await self._within_idle_time(self._arrived)
         key = self._input.popleft()
@@ -164,7 +164,7 @@ class Terminal:
                 await event.wait()
         except TimeoutError:
             self.hang_up()
-            raise Disconnected from None
+            raise ClientDisconnected from None
 
     async def interruptible(self) -> None:
         """Wait until Ctrl-C or Ctrl-Shift-6 is typed, or the line closes; a command awaits this during its work."""
@@ -236,7 +236,7 @@ class Terminal:
                 return answer
             if key in (CTRL_C, CTRL_Z, CTRL_CARET):
                 self.write("\n")
-                raise Interrupted
+                raise InterruptRequested
             if key in (BACKSPACE, DELETE):
                 if answer and echo:
                     self.write("\b \b")
@@ -263,7 +263,7 @@ class Terminal:
         Raise HelpRequested at `?`, CompletionRequested at Tab, EndOfConfiguration at Ctrl-Z, Interrupted at Ctrl-C.
         """
         self.write(prompt)
-        editor = _Editor(self, prompt, line, self._history)
+        editor = _LineEditor(self, prompt, line, self._history)
         while True:
             key = await self._key()
             if key == ESCAPE:
@@ -283,9 +283,9 @@ class Terminal:
                 raise EndOfConfiguration(editor.text)
             if key == CTRL_C:
                 self.write("^C\n")
-                raise Interrupted
+                raise InterruptRequested
             if key == CTRL_D and not editor.text:
-                raise Disconnected
+                raise ClientDisconnected
             editor.key(key)
 
     async def _escape(self) -> str:
@@ -299,7 +299,7 @@ class Terminal:
         return _ARROWS.get(first + final, "")
 
 
-class _Editor:
+class _LineEditor:
     """The text of a line being typed, with a cursor."""
 
     def __init__(self, terminal: Terminal, prompt: str, text: str, history: deque[str]) -> None:

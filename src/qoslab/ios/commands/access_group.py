@@ -39,7 +39,7 @@ _HELP = {
     requires={"router"},
     help={**_HELP, "access-group": "Specify access control for packets"},
 )
-def _access_group(session: ConfigSession, args: Args) -> None:
+def _configure_access_group(session: ConfigSession, args: Args) -> None:
     number = args.optional("list", int)
     _attach(session, args, args.optional("name", str) if number is None else str(number), 4)
 
@@ -56,7 +56,7 @@ def _access_group(session: ConfigSession, args: Args) -> None:
         "traffic-filter": "Access control list for packets",
     },
 )
-def _traffic_filter(session: ConfigSession, args: Args) -> None:
+def _configure_traffic_filter(session: ConfigSession, args: Args) -> None:
     _attach(session, args, args.optional("name", str), 6)
 
 
@@ -67,7 +67,9 @@ def _attach(session: ConfigSession, args: Args, name: str | None, version: Liter
         raise args.invalid("name")
     if args.unset:
         name = None
-    elif name is not None and name in session.device.access_lists and not _filters(session.device, name, version):
+    elif (
+        name is not None and name in session.device.access_lists and not _is_list_defined(session.device, name, version)
+    ):
         other = "IPv4" if version == 6 else "IPv6"
         session.notices.append(OTHER_FAMILY.format(name=name, other=other, family=f"IPv{version}"))
     present = interface.filters if version == 4 else interface.ipv6_filters
@@ -78,23 +80,23 @@ def _attach(session: ConfigSession, args: Args, name: str | None, version: Liter
         interface.ipv6_filters = changed
 
 
-def _filters(device: Device, name: str, version: Literal[4, 6]) -> bool:
+def _is_list_defined(device: Device, name: str, version: Literal[4, 6]) -> bool:
     """Return whether an access list of that name exists for that version of IP."""
     found = device.access_lists.get(name)
     return found is not None and (found.kind == "ipv6") == (version == 6)
 
 
 @INTERFACE_LINES.at(31, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
-    yield from _printed("ip access-group", interface.filters)
+def _config_lines(interface: Interface) -> Iterator[str]:
+    yield from _group_lines("ip access-group", interface.filters)
 
 
 @INTERFACE_LINES.at(86, family="router")
 def _ipv6_lines(interface: Interface) -> Iterator[str]:
-    yield from _printed("ipv6 traffic-filter", interface.ipv6_filters)
+    yield from _group_lines("ipv6 traffic-filter", interface.ipv6_filters)
 
 
-def _printed(command: str, groups: AccessGroups) -> Iterator[str]:
+def _group_lines(command: str, groups: AccessGroups) -> Iterator[str]:
     if groups.input is not None:
         yield f"{command} {groups.input} in"
     if groups.output is not None:
@@ -111,7 +113,7 @@ def filter_names(device: Device, interface: Interface) -> tuple[list[str], list[
     for groups, version in versions:
         for found, name in zip(names, (groups.input, groups.output), strict=True):
             # A list that is not there permits all; there may be one of that name for the other version.
-            if name is not None and _filters(device, name, version):
+            if name is not None and _is_list_defined(device, name, version):
                 found.append(name)
     return names
 
@@ -123,5 +125,5 @@ def engine_filters(device: Device, interface: Interface) -> dict[str, list[str]]
 
 
 @ENGINE_INTERFACE.at(51, family="router")
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return cast("program_formats.InterfaceConfigPart", engine_filters(device, interface))

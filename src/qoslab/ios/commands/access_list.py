@@ -24,8 +24,8 @@ from qoslab.ios.model.device import (
 )
 from qoslab.ios.model.ios_names import PRECEDENCE_NAMES, dscp_text
 from qoslab.ios.model.matches import ANY_ADDRESS, ANY_IPV6_ADDRESS, AddressMatch, PortMatch
-from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, BY_PORT_RANGE, IPV6_ONLY
-from qoslab.ios.model.object_groups import addresses, services
+from qoslab.ios.model.nbar import IPV6_ONLY_PROTOCOLS, PROTOCOLS_BY_NUMBER, PROTOCOLS_BY_PORT, PROTOCOLS_BY_PORT_RANGE
+from qoslab.ios.model.object_groups import group_addresses, group_services
 from qoslab.ios.model.policy import Criterion
 from qoslab.ios.model.port_names import (
     ICMP,
@@ -53,7 +53,7 @@ INVALID_NAME = "% Invalid access list name."
 NO_SUCH_GROUP = "% There is no {kind} object group {name}"
 EMPTY_GROUP = "% Object group {name} is empty"
 TOO_MANY = "% Object groups of access list {name} expand to {count} entries, at most {limit} are allowed"
-MOST_EXPANDED = 2048
+MAX_EXPANDED_ENTRIES = 2048
 """Maximum entries of a list after expansion of its object groups, as in the manual of the Catalyst 4500."""
 KINDS = {"standard": "standard IP", "extended": "extended IP", "ipv6": "IPv6"}
 
@@ -62,7 +62,7 @@ _OPTIONS = "[(dscp <dscp:dscp>|precedence <precedence:precedence>|fragments|log)
 _TCP_OPTIONS = "[(established|dscp <dscp:dscp>|precedence <precedence:precedence>|fragments|log)+]"
 
 
-def _address(side: str, *, groups: bool = False) -> str:
+def _address_syntax(side: str, *, groups: bool = False) -> str:
     group = f"|object-group <{side}-group:word>" if groups else ""
     return f"(any|host <{side}:address>{group}|<{side}:address> <{side}-wildcard:wildcard>)"
 
@@ -75,11 +75,11 @@ def ports_syntax(side: str, kind: str) -> str:
     )
 
 
-_SOURCE, _DESTINATION = _address("source"), _address("destination")
+_SOURCE, _DESTINATION = _address_syntax("source"), _address_syntax("destination")
 ICMP_SYNTAX = f"[{'|'.join(ICMP_MESSAGES)}|<type:0-255> [<code:0-255>]]"
 
 
-def _extended(source: str, destination: str) -> tuple[str, ...]:
+def _extended_syntax(source: str, destination: str) -> tuple[str, ...]:
     """Return the syntax of entries of extended lists with these addresses."""
     tcp, udp = (
         (ports_syntax("source", f"{name}-port"), ports_syntax("destination", f"{name}-port")) for name in ("tcp", "udp")
@@ -95,14 +95,18 @@ def _extended(source: str, destination: str) -> tuple[str, ...]:
     )
 
 
-EXTENDED = _extended(_SOURCE, _DESTINATION)
-_GROUP_SOURCE, _GROUP_DESTINATION = _address("source", groups=True), _address("destination", groups=True)
-GROUPED = (
-    *_extended(_GROUP_SOURCE, _GROUP_DESTINATION),
+EXTENDED_SYNTAX = _extended_syntax(_SOURCE, _DESTINATION)
+_GROUP_SOURCE, _GROUP_DESTINATION = _address_syntax("source", groups=True), _address_syntax("destination", groups=True)
+OBJECT_GROUP_SYNTAX = (
+    *_extended_syntax(_GROUP_SOURCE, _GROUP_DESTINATION),
     f"(permit|deny) object-group <service:word> {_GROUP_SOURCE} {_GROUP_DESTINATION} {_OPTIONS}",
 )
 """Syntax of entries with object groups: 12.4(20)T and later."""
-_ENTRIES_BY_SOFTWARE = (("plain-access-lists", EXTENDED), ("switch", EXTENDED), ("object-groups", GROUPED))
+_ENTRIES_BY_SOFTWARE = (
+    ("plain-access-lists", EXTENDED_SYNTAX),
+    ("switch", EXTENDED_SYNTAX),
+    ("object-groups", OBJECT_GROUP_SYNTAX),
+)
 """Syntax of entries by required capability of a device."""
 STANDARD = "(permit|deny) (any|host <source:address>|<source:address> [<source-wildcard:wildcard>]) [log]"
 
@@ -197,7 +201,7 @@ class FamilyWords(NamedTuple):
     """Function for the address of one side."""
 
 
-def entry_of(args: Args, family: FamilyWords) -> AccessEntry:
+def parse_entry(args: Args, family: FamilyWords) -> AccessEntry:
     """Return the entry of a line."""
     action: Literal["permit", "deny"] = "permit" if "permit" in args else "deny"
     protocol = args.optional("protocol", int)
@@ -240,16 +244,16 @@ _latest: tuple[AccessList, set[AccessEntry | Remark]] = AccessList("", "extended
 """The list that was extended last, with its lines as a set: a long list is typed line by line."""
 
 
-def _lines_of(present: AccessList) -> set[AccessEntry | Remark]:
+def _list_lines(present: AccessList) -> set[AccessEntry | Remark]:
     latest, lines = _latest
     return lines if latest is present else set(present.lines)
 
 
-def with_line(present: AccessList, line: AccessEntry | Remark, number: int | None = None) -> AccessList:
+def add_line(present: AccessList, line: AccessEntry | Remark, number: int | None = None) -> AccessList:
     """Return the list with an additional line; an existing equal line stays in its place."""
     global _latest
     last = present.numbers[-1] if present.numbers else 0
-    known = _lines_of(present)
+    known = _list_lines(present)
     if line in known:
         # IOS ignores an entry that the list holds already. A remark may occur twice on IOS; here it may not, so
         # that pushing the same configuration twice changes nothing.
@@ -271,7 +275,7 @@ def with_line(present: AccessList, line: AccessEntry | Remark, number: int | Non
     return extended
 
 
-def without_line(present: AccessList, index: int) -> AccessList:
+def remove_line(present: AccessList, index: int) -> AccessList:
     """Return the list without one of its lines."""
     return replace(
         present,
@@ -288,8 +292,8 @@ def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "ext
         lists.pop(name, None)
         return
     text = args.optional("text", str)
-    line = entry_of(args, _IPV4) if text is None else Remark(text)
-    _put(session, with_line(lists.get(name, AccessList(name, kind)), line), line)
+    line = parse_entry(args, _IPV4) if text is None else Remark(text)
+    _store_list(session, add_line(lists.get(name, AccessList(name, kind)), line), line)
 
 
 _NUMBERED = Undo(table=True, referred=4)
@@ -302,7 +306,7 @@ _NUMBERED = Undo(table=True, referred=4)
     undo=_NUMBERED,
     help=_HELP,
 )
-def _numbered_standard(session: ConfigSession, args: Args) -> None:
+def _configure_numbered_standard(session: ConfigSession, args: Args) -> None:
     _numbered(session, args, "standard")
 
 
@@ -338,7 +342,7 @@ _NAMED = "ip access-list (standard (<number:standard-list>|<name:word>)|extended
     ),
     help={**_HELP, "ip": "Global IP configuration subcommands", "access-list": "Named access-list"},
 )
-def _named(session: ConfigSession, args: Args) -> None:
+def _configure_named(session: ConfigSession, args: Args) -> None:
     lists = session.device.access_lists
     kind: Literal["standard", "extended"] = "standard" if "standard" in args else "extended"
     number = args.optional("number", int)
@@ -361,14 +365,14 @@ def _line(session: ConfigSession, args: Args) -> None:
     kind: Literal["standard", "extended"] = "standard" if session.position.mode == "standard-acl" else "extended"
     present = lists.get(name, AccessList(name, kind))
     text = args.optional("text", str)
-    line = entry_of(args, _IPV4) if text is None else Remark(text)
+    line = parse_entry(args, _IPV4) if text is None else Remark(text)
     if not args.unset:
-        _put(session, with_line(present, line, args.optional("sequence", int)), line)
+        _store_list(session, add_line(present, line, args.optional("sequence", int)), line)
     elif line in present.lines:
-        lists[name] = without_line(present, present.lines.index(line))
+        lists[name] = remove_line(present, present.lines.index(line))
 
 
-def _put(session: ConfigSession, access_list: AccessList, line: AccessEntry | Remark) -> None:
+def _store_list(session: ConfigSession, access_list: AccessList, line: AccessEntry | Remark) -> None:
     """Store a list with a new line, if its object groups allow that."""
     device = session.device
     if isinstance(line, AccessEntry) and line.object_groups:
@@ -386,7 +390,9 @@ def _check_group(device: Device, name: str | None, kind: Literal["network", "ser
     group = device.object_groups.get(name)
     if group is None or group.kind != kind:
         raise RejectedError(NO_SUCH_GROUP.format(kind=kind, name=name))
-    if not (addresses(device.object_groups, name) if kind == "network" else services(device.object_groups, name)):
+    if not (
+        group_addresses(device.object_groups, name) if kind == "network" else group_services(device.object_groups, name)
+    ):
         raise RejectedError(EMPTY_GROUP.format(name=name))
 
 
@@ -411,14 +417,14 @@ def _forget_line(session: ConfigSession, args: Args) -> None:
     entries = [] if present is None else list(zip(present.numbers, present.lines, strict=True))
     for index, (each, line) in enumerate(entries):
         if present is not None and each == number and isinstance(line, AccessEntry):
-            lists[present.name] = without_line(present, index)
+            lists[present.name] = remove_line(present, index)
 
 
 CONFIG.add_no(("standard-acl", "extended-acl"), "<sequence:1-2147483647>", help=_HELP)(_forget_line)
 
 
 @BLOCKS.at(110)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (access_list_block(each) for each in access_list_order(device) if each.kind != "ipv6")
 
 
@@ -488,40 +494,40 @@ def port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
 
 
 @ENGINE.at(30)
-def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
+def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     return {
         "access_lists": {
-            **dict.fromkeys(_named_lists(device), NO_ENTRIES),
-            **{each.list_name: list(map(_engine_entry, of_criterion(each))) for each in _by_list(device)},
+            **dict.fromkeys(_named_lists(device), UNDEFINED_LIST),
+            **{each.list_name: list(map(_engine_entry, criterion_entries(each))) for each in _list_criteria(device)},
             **{name: _engine_access_list(device, each) for name, each in device.access_lists.items()},
             **device.tree_access_lists,
         }
     }
 
 
-NO_ENTRIES: list[program_formats.AccessListEntry] = []
+UNDEFINED_LIST: list[program_formats.AccessListEntry] = []
 """Access list that is referenced but not configured: it matches nothing (assumed, not documented)."""
 
 
-def _by_list(device: Device) -> set[Criterion]:
+def _list_criteria(device: Device) -> set[Criterion]:
     """Return the criteria of class-maps with a separate access list in the data plane."""
     criteria = {criterion for each in device.class_maps.values() for criterion in each.criteria}
     return {replace(each, negate=False) for each in criteria if each.list_name}
 
 
-def of_criterion(criterion: Criterion) -> list[AccessEntry]:
+def criterion_entries(criterion: Criterion) -> list[AccessEntry]:
     """Return the entries that represent a criterion; empty if no packet of a lab matches it."""
     if criterion.type == "rtp_ports":
         return [AccessEntry("permit", UDP, destination_port=PortMatch("range", each)) for each in criterion.ranges]
-    return of_protocol(criterion.name or "") if criterion.type == "protocol" else []
+    return protocol_entries(criterion.name or "") if criterion.type == "protocol" else []
 
 
-def of_protocol(name: str) -> list[AccessEntry]:
+def protocol_entries(name: str) -> list[AccessEntry]:
     """Return the entries that represent a protocol identified by ports or number; empty for other protocols."""
-    address = ANY_IPV6_ADDRESS if name in IPV6_ONLY else ANY_ADDRESS
-    entries = [AccessEntry("permit", number, address, address) for number in BY_NUMBER.get(name, ())]
-    matches = [(number, PortMatch("eq", ports)) for number, ports in BY_PORT.get(name, ())]
-    if (ports := BY_PORT_RANGE.get(name)) is not None:
+    address = ANY_IPV6_ADDRESS if name in IPV6_ONLY_PROTOCOLS else ANY_ADDRESS
+    entries = [AccessEntry("permit", number, address, address) for number in PROTOCOLS_BY_NUMBER.get(name, ())]
+    matches = [(number, PortMatch("eq", ports)) for number, ports in PROTOCOLS_BY_PORT.get(name, ())]
+    if (ports := PROTOCOLS_BY_PORT_RANGE.get(name)) is not None:
         matches.append((UDP, PortMatch("range", ports)))
     for number, match in matches:
         entries += [
@@ -545,26 +551,26 @@ def _named_lists(device: Device) -> set[str]:
 
 
 def _engine_access_list(device: Device, access_list: AccessList) -> list[program_formats.AccessListEntry]:
-    return [_engine_entry(each) for entry in access_list.entries for each in expanded(device, entry)]
+    return [_engine_entry(each) for entry in access_list.entries for each in expand_entry(device, entry)]
 
 
-def expanded(device: Device, entry: AccessEntry) -> list[AccessEntry]:
+def expand_entry(device: Device, entry: AccessEntry) -> list[AccessEntry]:
     """Return the entries without object groups for an entry: one for each combination of the groups' members."""
     if not entry.object_groups:
         return [entry]
     return [
         replace(each, source=source, destination=destination, source_group=None, destination_group=None)
-        for each in _by_service(device, entry)
-        for source in _by_address(device, entry.source, entry.source_group)
-        for destination in _by_address(device, entry.destination, entry.destination_group)
+        for each in _expand_service(device, entry)
+        for source in _expand_address(device, entry.source, entry.source_group)
+        for destination in _expand_address(device, entry.destination, entry.destination_group)
     ]
 
 
-def _by_address(device: Device, match: AddressMatch, group: str | None) -> list[AddressMatch]:
-    return [match] if group is None else addresses(device.object_groups, group)
+def _expand_address(device: Device, match: AddressMatch, group: str | None) -> list[AddressMatch]:
+    return [match] if group is None else group_addresses(device.object_groups, group)
 
 
-def _by_service(device: Device, entry: AccessEntry) -> list[AccessEntry]:
+def _expand_service(device: Device, entry: AccessEntry) -> list[AccessEntry]:
     if entry.service_group is None:
         return [entry]
     return [
@@ -577,7 +583,7 @@ def _by_service(device: Device, entry: AccessEntry) -> list[AccessEntry]:
             icmp_type=each.icmp_type,
             icmp_code=each.icmp_code,
         )
-        for each in services(device.object_groups, entry.service_group)
+        for each in group_services(device.object_groups, entry.service_group)
         for protocol in each.protocols or (None,)
     ]
 
@@ -585,14 +591,14 @@ def _by_service(device: Device, entry: AccessEntry) -> list[AccessEntry]:
 def check_expansion(device: Device, lists: Iterable[AccessList]) -> None:
     """Refuse access lists whose object groups expand to more entries than the data plane should check per packet."""
     for each in lists:
-        count = sum(_expansions(device, entry) for entry in each.entries if entry.object_groups)
-        if count > MOST_EXPANDED:
-            raise RejectedError(TOO_MANY.format(name=each.name, count=count, limit=MOST_EXPANDED))
+        count = sum(_entry_expansions(device, entry) for entry in each.entries if entry.object_groups)
+        if count > MAX_EXPANDED_ENTRIES:
+            raise RejectedError(TOO_MANY.format(name=each.name, count=count, limit=MAX_EXPANDED_ENTRIES))
 
 
-def _expansions(device: Device, entry: AccessEntry) -> int:
+def _entry_expansions(device: Device, entry: AccessEntry) -> int:
     sides = ((entry.source, entry.source_group), (entry.destination, entry.destination_group))
-    return len(_by_service(device, entry)) * prod(len(_by_address(device, *side)) for side in sides)
+    return len(_expand_service(device, entry)) * prod(len(_expand_address(device, *side)) for side in sides)
 
 
 def _engine_entry(entry: AccessEntry) -> program_formats.AccessListEntry:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model.accounting import accounts, inherits, with_account, with_inherited_accounts
+from qoslab.ios.model.accounting import inherit_accounts, inherits_accounting, line_accounts, replace_account
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.policy import (
     Account,
@@ -20,7 +20,7 @@ from qoslab.ios.model.policy import (
     PolicyMap,
     SubscriberEncapsulation,
     SubscriberLine,
-    UserDefined,
+    UserDefinedAccount,
 )
 from qoslab.ios.registry import ENGINE_CLASS, OUTPUT_RULES
 from qoslab.ios.rules import descendants
@@ -51,7 +51,7 @@ HELP = {
     "mux-dot1q-rbe": "Multiplexed by circuit, bridged Ethernet with a tag",
 }
 
-MOST_ACCOUNTED = 63
+MAX_ACCOUNTED_BYTES = 63
 """Maximum bytes that `account user-defined` adds before IOS-XE."""
 
 # The rules are Cisco's, the words our own.
@@ -60,12 +60,12 @@ NOT_IN_HIERARCHY = "Overhead accounting of policy-map {child} has to be that of 
 ETHERNET_ONLY = "Overhead accounting for ATM is supported on Ethernet interfaces only"
 
 
-def account_of(args: Args) -> Account | None:
+def parse_account(args: Args) -> Account | None:
     """Return the values of a line after `account`."""
     if "account" not in args:
         return None
     if "user-defined" in args:
-        return UserDefined(args.value("offset", int), "atm" in args)
+        return UserDefinedAccount(args.value("offset", int), "atm" in args)
     subscriber: SubscriberEncapsulation = next(each for each in get_args(SubscriberEncapsulation) if each in args)
     return SubscriberLine("dot1q" if "dot1q" in args else "qinq", subscriber)
 
@@ -75,50 +75,50 @@ def account_text(account: Account | None) -> str:
     return "" if account is None else f" account {account}"
 
 
-def _of_policer(session: ConfigSession, args: Args) -> None:
+def _configure_policer_account(session: ConfigSession, args: Args) -> None:
     """`account user-defined` below `police`, also one with its actions on the line: the lengths that it meters."""
     present = session.policy_class
     if present.police is None:
         raise args.invalid(args.keywords[0])
-    account = None if args.unset else UserDefined(args.value("offset", int), "atm" in args)
+    account = None if args.unset else UserDefinedAccount(args.value("offset", int), "atm" in args)
     change_class(session, replace(present, police=replace(present.police, account=account)))
 
 
 for _kind, _requires in (("overhead", "queue-limit-units"), ("wide-overhead", "limit-microseconds")):
     _below_police = f"account user-defined <offset:{_kind}> [atm]"
-    CONFIG.add("police", _below_police, no=True, requires={_requires}, help=HELP)(_of_policer)
+    CONFIG.add("police", _below_police, no=True, requires={_requires}, help=HELP)(_configure_policer_account)
     # A policer with its actions on the line opens no mode of its own.
-    CONFIG.add("policy-class", _below_police, no=True, requires={_requires}, help=HELP)(_of_policer)
+    CONFIG.add("policy-class", _below_police, no=True, requires={_requires}, help=HELP)(_configure_policer_account)
 
 
 @OUTPUT_RULES.at(30, family="router")
 def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse accounting that differs between classes or from the parent class."""
     for part in descendants(device, policy):
-        found = [account for each in part.classes for account in accounts(each)]
+        found = [account for each in part.classes for account in line_accounts(each)]
         if len(set(found)) > 1:
             raise RejectedError(NOT_ALL.format(policy=part.name))
         for each in part.classes:
             child = None if each.service_policy is None else device.policy_maps[each.service_policy]
-            above = accounts(each)
-            below = [] if child is None else [account for inner in child.classes for account in accounts(inner)]
-            if inherits(device) and set(below) == {None}:
+            above = line_accounts(each)
+            below = [] if child is None else [account for inner in child.classes for account in line_accounts(inner)]
+            if inherits_accounting(device) and set(below) == {None}:
                 continue
             if child is not None and below and set(below) != set(above or [None]):
                 raise RejectedError(NOT_IN_HIERARCHY.format(child=child.name, name=each.name, parent=part.name))
-        if (interface.serial or interface.atm) and any(_in_cells(account) for account in found):
+        if (interface.serial or interface.atm) and any(_counts_cells(account) for account in found):
             raise RejectedError(ETHERNET_ONLY)
 
 
-def with_offset(device: Device, name: str, offset: int) -> Device:
+def with_account_offset(device: Device, name: str, offset: int) -> Device:
     """Return a device whose policy-map, with its child policies, counts `offset` more bytes for each packet: in
     shapers, shares and policers.
     """
-    made = with_inherited_accounts(device).copy()
+    made = inherit_accounts(device).copy()
 
-    def more(account: Account | None) -> UserDefined:
-        own = account if isinstance(account, UserDefined) else UserDefined(0)
-        return UserDefined(own.offset + offset, own.atm)
+    def more(account: Account | None) -> UserDefinedAccount:
+        own = account if isinstance(account, UserDefinedAccount) else UserDefinedAccount(0)
+        return UserDefinedAccount(own.offset + offset, own.atm)
 
     for part in {each.name: each for each in descendants(made, made.policy_maps[name])}.values():
         classes = (
@@ -127,22 +127,22 @@ def with_offset(device: Device, name: str, offset: int) -> Device:
             else replace(each, police=replace(each.police, account=more(each.police.account)))
             for each in part.classes
         )
-        made.policy_maps[part.name] = with_account(replace(part, classes=tuple(classes)), more)
+        made.policy_maps[part.name] = replace_account(replace(part, classes=tuple(classes)), more)
     return made
 
 
-def _in_cells(account: Account | None) -> bool:
+def _counts_cells(account: Account | None) -> bool:
     return isinstance(account, SubscriberLine) or (account is not None and account.atm)
 
 
 @ENGINE_CLASS.at(45)
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
-    account = next((account for account in accounts(each) if account is not None), None)
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
+    account = next((account for account in line_accounts(each) if account is not None), None)
     return {} if account is None else {"account": account_config(account)}
 
 
 def account_config(account: Account) -> program_formats.AccountConfig:
     """Return the data plane's configuration of `account`."""
-    if isinstance(account, UserDefined):
+    if isinstance(account, UserDefinedAccount):
         return {"user_defined": {"offset": account.offset, "atm": account.atm}}
     return {"aal5": {"access": account.access, "subscriber": account.subscriber}}

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
         "bytes": "Maximum segment size in bytes",
     },
 )
-def _adjust_mss(session: ConfigSession, args: Args) -> None:
+def _configure_adjust_mss(session: ConfigSession, args: Args) -> None:
     session.interface.tcp_adjust_mss = None if args.unset else args.value("bytes", int)
 
 
 @INTERFACE_LINES.at(33, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.tcp_adjust_mss is not None:
         yield f"ip tcp adjust-mss {interface.tcp_adjust_mss}"
 
@@ -41,5 +41,5 @@ def engine_adjust_mss(interface: Interface) -> dict[str, int]:
 
 
 @ENGINE_INTERFACE.at(53, family="router")
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return cast("program_formats.InterfaceConfigPart", engine_adjust_mss(interface))

@@ -38,7 +38,7 @@ ENGINE_ENCAPSULATIONS: dict[AtmEncapsulation, program_formats.Framing] = {
     requires={"router"},
     help={"pvc": "Configure ATM PVC parameters", "circuit": "Enter VPI/VCI value(slash required)"},
 )
-def _pvc(session: ConfigSession, args: Args) -> None:
+def _configure_pvc(session: ConfigSession, args: Args) -> None:
     interface, name = session.interface, args.value("circuit", str)
     if not interface.atm:
         raise args.invalid("pvc")
@@ -68,7 +68,7 @@ def _change(session: ConfigSession, circuit: Circuit) -> None:
     session.interface.circuit = circuit
 
 
-def _circuit(session: ConfigSession) -> Circuit:
+def _current_circuit(session: ConfigSession) -> Circuit:
     circuit = session.interface.circuit
     assert circuit is not None  # the mode is that of a circuit
     return circuit
@@ -88,11 +88,11 @@ def _circuit(session: ConfigSession) -> Circuit:
         "dialer": "PPP over ATM on a dialer",
     },
 )
-def _encapsulation(session: ConfigSession, args: Args) -> None:
+def _configure_encapsulation(session: ConfigSession, args: Args) -> None:
     chosen: AtmEncapsulation | None = None
     if not args.unset:
         chosen = "aal5snap" if "aal5snap" in args else "aal5mux ip" if "ip" in args else "aal5mux ppp dialer"
-    _change(session, replace(_circuit(session), encapsulation=chosen))
+    _change(session, replace(_current_circuit(session), encapsulation=chosen))
 
 
 _CONTRACT_HELP = {
@@ -122,8 +122,8 @@ _CONTRACT_UNDO = Undo(key="ubr", line="(ubr|cbr|vbr-nrt)")
     requires={"router"},
     help=_CONTRACT_HELP,
 )
-def _contract(session: ConfigSession, args: Args) -> None:
-    circuit = _circuit(session)
+def _configure_contract(session: ConfigSession, args: Args) -> None:
+    circuit = _current_circuit(session)
     if args.unset:
         _change(session, replace(circuit, contract=None))
         return
@@ -136,7 +136,7 @@ def _contract(session: ConfigSession, args: Args) -> None:
 
 
 @INTERFACE_LINES.at(152, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     circuit = interface.circuit
     if circuit is None:
         return
@@ -154,7 +154,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(90, family="router")
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if not interface.atm:
         return {}
     own = device.with_circuit(interface.name)

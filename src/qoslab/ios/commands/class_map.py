@@ -13,8 +13,8 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
 )
-from qoslab.ios.model.ios_names import dscp_text, spaced, vlans_text
-from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, MATCH_LIST, PROTOCOLS
+from qoslab.ios.model.ios_names import dscp_text, join_with_blanks, vlans_text
+from qoslab.ios.model.nbar import MATCH_LIST, PROTOCOLS, PROTOCOLS_BY_NUMBER, PROTOCOLS_BY_PORT
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     ClassMap,
@@ -35,7 +35,7 @@ MATCH = (
     "|[ip] precedence <precedence:precedence>+"
     "|cos <cos:0-7>+"
     "|vlan <vlans:vlans>+"
-    f"|protocol ({'|'.join((*PROTOCOLS, *BY_PORT, *BY_NUMBER))}|rtp [audio])"
+    f"|protocol ({'|'.join((*PROTOCOLS, *PROTOCOLS_BY_PORT, *PROTOCOLS_BY_NUMBER))}|rtp [audio])"
     "|ip rtp <lower:2000-65535> <range:0-16383>"
     "|packet length (min <minimum:1-9999> [max <maximum:1-9999>]|max <maximum:1-9999>)"
     "|input-interface <interface:interface>"
@@ -63,7 +63,7 @@ def check_name(device: Device, args: Args, name: str) -> str:
     return name
 
 
-def users(device: Device, name: str) -> list[str]:
+def class_map_users(device: Device, name: str) -> list[str]:
     """Return the names of the policy-maps and other class-maps that refer to a class-map."""
     policies = [policy.name for policy in device.policy_maps.values() if policy.find(name) is not None]
     classes = [
@@ -86,13 +86,13 @@ def users(device: Device, name: str) -> list[str]:
         "name": "class-map name",
     },
 )
-def _class_map(session: ConfigSession, args: Args) -> None:
+def _configure_class_map(session: ConfigSession, args: Args) -> None:
     maps = session.device.class_maps
     name = check_name(session.device, args, args.value("name", str))
     if name == CLASS_DEFAULT:
         raise RejectedError(WELL_KNOWN)
     if args.unset:
-        if name in maps and users(session.device, name):
+        if name in maps and class_map_users(session.device, name):
             raise RejectedError(IN_USE.format(name=name))
         maps.pop(name, None)
         return
@@ -111,7 +111,7 @@ def _class_map(session: ConfigSession, args: Args) -> None:
     no=True,
     help={"description": "Class-Map description", "text": "Up to 200 characters describing this Class-Map"},
 )
-def _description(session: ConfigSession, args: Args) -> None:
+def _configure_description(session: ConfigSession, args: Args) -> None:
     _replace(session, replace(session.class_map, description=None if args.unset else args.value("text", str)))
 
 
@@ -165,8 +165,8 @@ def _description(session: ConfigSession, args: Args) -> None:
         "smtp": "Simple Mail Transfer Protocol",
         "tcp": "Transmission Control Protocol",
         "udp": "User Datagram Protocol",
-        **dict.fromkeys(BY_PORT, "Identified by port"),
-        **dict.fromkeys(BY_NUMBER, "Identified by protocol number"),
+        **dict.fromkeys(PROTOCOLS_BY_PORT, "Identified by port"),
+        **dict.fromkeys(PROTOCOLS_BY_NUMBER, "Identified by protocol number"),
     },
 )
 def add_match(session: ConfigSession, args: Args) -> None:
@@ -202,11 +202,11 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
         name = args.value("access-list", str) if number is None else str(number)
         return Criterion("access_group", negate, name=name)
     if what == "dscp":
-        return Criterion("dscp", negate, values=_values(args, "dscp", 8), ip_only="ip" in args)
+        return Criterion("dscp", negate, values=_distinct_values(args, "dscp", 8), ip_only="ip" in args)
     if what == "precedence":
-        return Criterion("precedence", negate, values=_values(args, "precedence", 4), ip_only="ip" in args)
+        return Criterion("precedence", negate, values=_distinct_values(args, "precedence", 4), ip_only="ip" in args)
     if what == "cos":
-        return Criterion("cos", negate, values=_values(args, "cos", 4))
+        return Criterion("cos", negate, values=_distinct_values(args, "cos", 4))
     if what == "vlan":
         return Criterion("vlan", negate, ranges=tuple(dict.fromkeys(args.values("vlans", tuple))))
     if what == "protocol":
@@ -232,7 +232,7 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
     return Criterion("any", negate)
 
 
-def _values(args: Args, name: str, limit: int) -> tuple[int, ...]:
+def _distinct_values(args: Args, name: str, limit: int) -> tuple[int, ...]:
     """Return the distinct values of a list; IOS accepts `limit` of them in a line."""
     values = args.values(name, int)
     if len(values) > limit:
@@ -260,13 +260,13 @@ def _replace(session: ConfigSession, changed: ClassMap) -> None:
 
 
 @BLOCKS.at(70)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (class_map_block(device.class_maps[name]) for name in class_order(device))
 
 
 def class_order(device: Device) -> list[str]:
     """Return the names of the class-maps in the order of the running configuration."""
-    return ordered(
+    return order_by_reference(
         {
             name: [c.name for c in each.criteria if c.type == "class_map" and c.name is not None]
             for name, each in device.class_maps.items()
@@ -289,15 +289,15 @@ def match_line(criterion: Criterion) -> str:
         case "access_group":
             text = f"access-group {_group(criterion.name or '')}"
         case "dscp":
-            text = f"{ip}dscp {spaced(map(dscp_text, criterion.values))}"
+            text = f"{ip}dscp {join_with_blanks(map(dscp_text, criterion.values))}"
         case "precedence" | "cos" | "qos_group" | "discard_class":
-            text = f"{ip}{criterion.type.replace('_', '-')} {spaced(criterion.values)}"
+            text = f"{ip}{criterion.type.replace('_', '-')} {join_with_blanks(criterion.values)}"
         case "vlan":
-            text = f"vlan {spaced(map(vlans_text, criterion.ranges))}"
+            text = f"vlan {join_with_blanks(map(vlans_text, criterion.ranges))}"
         case "packet_length":
-            text = f"packet length{_limits(criterion)}"
+            text = f"packet length{_criterion_limits(criterion)}"
         case "input_interface" if criterion.interfaces:
-            text = f"input-interface {spaced(_range(*each) for each in criterion.interfaces)}"
+            text = f"input-interface {join_with_blanks(_format_range(*each) for each in criterion.interfaces)}"
         case "protocol" | "input_interface" | "class_map":
             text = f"{criterion.type.replace('_', '-')} {criterion.name}"
         case "rtp_ports" | "unseen":
@@ -311,7 +311,7 @@ def _group(name: str) -> str:
     return name if name.isdigit() else f"name {name}"
 
 
-def _range(first: str, last: str) -> str:
+def _format_range(first: str, last: str) -> str:
     return first if first == last else f"{first} - {last}"
 
 
@@ -322,12 +322,12 @@ def ports_between(first: str, last: str) -> list[str]:
     return [f"{module}/{number}" for number in range(int(start), int(end) + 1)] if module == other else []
 
 
-def _limits(criterion: Criterion) -> str:
+def _criterion_limits(criterion: Criterion) -> str:
     low = "" if criterion.minimum is None else f" min {criterion.minimum}"
     return low if criterion.maximum is None else f"{low} max {criterion.maximum}"
 
 
-def ordered(needs: dict[str, list[str]]) -> list[str]:
+def order_by_reference(needs: dict[str, list[str]]) -> list[str]:
     """Return the names sorted, but each after the names that it refers to."""
     sorter = TopologicalSorter(needs)
     sorter.prepare()
@@ -340,7 +340,7 @@ def ordered(needs: dict[str, list[str]]) -> list[str]:
 
 
 @ENGINE.at(40)
-def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
+def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     return {"class_maps": {name: _engine_class_map(each) for name, each in device.class_maps.items()}}
 
 

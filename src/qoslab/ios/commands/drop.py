@@ -35,12 +35,12 @@ DISCARD: program_formats.PoliceConfig = {
 
 
 @CONFIG.add("policy-class", "drop", no=True, requires={"router"}, help={"drop": "Drop all packets"})
-def _drop(session: ConfigSession, args: Args) -> None:
+def _configure_drop(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, drop=not args.unset))
 
 
 @CLASS_LINES.at(25, family="router")
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.drop:
         yield "  drop"
 
@@ -52,10 +52,10 @@ def _check(device: Device, each: PolicyClass) -> None:
 
 
 @ENGINE_CLASS.at(25, family="router")
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"police": DISCARD} if each.drop else {}
 
 
-def discards(police: program_formats.PoliceConfig | None) -> bool:
+def represents_drop(police: program_formats.PoliceConfig | None) -> bool:
     """Return whether a policer of the data plane represents `drop`."""
     return police is not None and police.get("bc") == BURST

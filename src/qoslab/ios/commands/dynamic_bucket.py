@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
-from qoslab.ios.commands.police import PARTS, with_one_bucket
+from qoslab.ios.commands.police import PARTS, check_one_bucket
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.engine_rules import RANGES
 from qoslab.ios.model.policy import DynamicBucket, Police
@@ -57,7 +57,7 @@ _RANGES = {
 """Names of the ranges in `engine_rules.RANGES`."""
 
 
-def _syntax() -> str:
+def _dynamic_bucket_syntax() -> str:
     words = []
     for name, word in DYNAMIC_BUCKET_WORDS.items():
         least, most = RANGES[f"police.dynamic.{_RANGES[name]}"]
@@ -67,7 +67,7 @@ def _syntax() -> str:
 
 @CONFIG.add(
     "policy-class",
-    _syntax(),
+    _dynamic_bucket_syntax(),
     no=DYNAMIC_BUCKET,
     requires={"router"},
     help={
@@ -87,7 +87,7 @@ def _syntax() -> str:
         **{f"{word}-value": "Value" for word in DYNAMIC_BUCKET_WORDS.values()},
     },
 )
-def _dynamic_bucket(session: ConfigSession, args: Args) -> None:
+def _configure_dynamic_bucket(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if present.police is None:
         if args.unset:
@@ -99,7 +99,7 @@ def _dynamic_bucket(session: ConfigSession, args: Args) -> None:
             each.name: args.optional(f"{DYNAMIC_BUCKET_WORDS[each.name]}-value", int) for each in fields(DynamicBucket)
         }
         dynamic = DynamicBucket(**values)
-    change_class(session, replace(present, police=with_one_bucket(replace(present.police, dynamic=dynamic))))
+    change_class(session, replace(present, police=check_one_bucket(replace(present.police, dynamic=dynamic))))
 
 
 class _DynamicBucket:
@@ -121,7 +121,7 @@ class _DynamicBucket:
 
     def counted(self, police: program_formats.PoliceCounters) -> Iterator[str]:
         if police["dynamic"] is not None:
-            yield from _counted(police["dynamic"])
+            yield from _bucket_counter_lines(police["dynamic"])
 
 
 PARTS.append(_DynamicBucket())
@@ -133,7 +133,7 @@ def _dynamic_bucket_text(dynamic: DynamicBucket) -> str:
     return " ".join([DYNAMIC_BUCKET, *(f"{word} {value}" for word, value in given if value is not None)])
 
 
-def _counted(bucket: program_formats.DynamicCounters) -> Iterator[str]:
+def _bucket_counter_lines(bucket: program_formats.DynamicCounters) -> Iterator[str]:
     # No IOS prints this.
     yield "qoslab-extension dynamic-bucket:"
     yield f"  bucket {bucket['bucket_bytes']} bytes, level {bucket['level_bytes']}, mean {bucket['mean_bucket_bytes']}"

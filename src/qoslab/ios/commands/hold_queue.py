@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         "out": "Output queue",
     },
 )
-def _hold_queue(session: ConfigSession, args: Args) -> None:
+def _configure_hold_queue(session: ConfigSession, args: Args) -> None:
     packets = None if args.unset else args.value("packets", int)
     if "in" in args:
         session.interface.hold_queue_in = packets
@@ -46,7 +46,7 @@ def _hold_queue(session: ConfigSession, args: Args) -> None:
 
 
 @INTERFACE_LINES.at(160)
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.hold_queue_in is not None:
         yield f"hold-queue {interface.hold_queue_in} in"
     if interface.hold_queue_out is not None:
@@ -54,5 +54,5 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(30)
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"hold_queue_out": interface.hold_queue_out}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address
 
-from qoslab.ios.addressing import check_others, interface_address
+from qoslab.ios.addressing import check_overlap, parse_interface_address
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
@@ -47,12 +47,12 @@ def _change(session: ConfigSession, changed: HostInterface) -> None:
     no=True,
     help={"description": "Interface specific description", "text": "Up to 240 characters describing this interface"},
 )
-def _description(session: ConfigSession, args: Args) -> None:
+def _configure_description(session: ConfigSession, args: Args) -> None:
     _change(session, replace(session.host_interface, description=None if args.unset else args.value("text", str)))
 
 
 @CONFIG.add(HOST_INTERFACE, "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
-def _shutdown(session: ConfigSession, args: Args) -> None:
+def _configure_shutdown(session: ConfigSession, args: Args) -> None:
     _change(session, replace(session.host_interface, shutdown=not args.unset))
 
 
@@ -67,7 +67,7 @@ def _shutdown(session: ConfigSession, args: Args) -> None:
         "mask": "IP subnet mask",
     },
 )
-def _address(session: ConfigSession, args: Args) -> None:
+def _configure_address(session: ConfigSession, args: Args) -> None:
     present = session.host_interface
     if present.name == NULL:
         raise args.invalid("address")
@@ -79,17 +79,17 @@ def _address(session: ConfigSession, args: Args) -> None:
         return
     if given is None or mask is None:
         raise IncompleteError
-    address = interface_address(given, mask)
+    address = parse_interface_address(given, mask)
     if args.unset:
         if present.address != address:
             raise RejectedError(NO_ADDRESS)
     else:
-        check_others(session.device, present.name, address)
+        check_overlap(session.device, present.name, address)
     _change(session, replace(present, address=None if args.unset else address))
 
 
 @BLOCKS.at(89)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     for name, interface in sorted(device.host_interfaces.items(), key=lambda each: (len(each[0]), each[0])):
         if interface_kind(name) != "Vlan":
             # Those of VLANs come after the ports.
@@ -98,10 +98,10 @@ def _blocks(device: Device) -> Iterator[list[str]]:
 
 def host_interface_block(interface: HostInterface) -> list[str]:
     """Return the lines of one interface."""
-    return [f"interface {interface.name}", *(f" {line}" for line in _lines(interface))]
+    return [f"interface {interface.name}", *(f" {line}" for line in _config_lines(interface))]
 
 
-def _lines(interface: HostInterface) -> Iterator[str]:
+def _config_lines(interface: HostInterface) -> Iterator[str]:
     if interface.description is not None:
         yield f"description {interface.description}"
     if interface.address is not None:

@@ -16,9 +16,9 @@ from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, INERT, WITHOUT_EFFECT, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.inert_commands import FAMILIES, Family
+from qoslab.ios.inert_commands import FAMILIES, InertFamily
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.inert_lines import InertLine, InertLines, entered, taken_out
+from qoslab.ios.model.inert_lines import InertLine, InertLines, insert_line, remove_lines
 from qoslab.ios.registry import BLOCKS, INTERFACE_LINES
 from qoslab.ios.undecided import UNDECIDED, VIRTUAL_INTERFACE
 
@@ -28,12 +28,12 @@ PRINTED_AFTER = (inert_commands.SERVICES,)
 """Ranks that are printed within a block of another module."""
 
 
-def _key(args: Args, names: frozenset[str]) -> str:
+def _line_key(args: Args, names: frozenset[str]) -> str:
     """Return the key of a line's subject: its words with those names."""
     return " ".join(str(each.value) for each in args.ordered() if each.name in names)
 
 
-def text_of(args: Args) -> str:
+def full_line_text(args: Args) -> str:
     """Return a line with unabbreviated keywords."""
     return " ".join(str(each.value) for each in args.ordered())
 
@@ -60,7 +60,7 @@ def _keep(session: ConfigSession, line: InertLine) -> None:
     session.remarks.append(line)
 
 
-def _supersede(device: Device, key: str) -> None:
+def _remove_superseded(device: Device, key: str) -> None:
     """Remove the model's settings on the same subject: a user has one password, of a known kind or not."""
     kind, _, name = key.rpartition(" ")
     if kind == "username":
@@ -69,18 +69,18 @@ def _supersede(device: Device, key: str) -> None:
         device.enable_secret = None
 
 
-def _help(family: Family) -> str:
+def _family_help(family: InertFamily) -> str:
     return f"{UNDECIDED_HELP if family.undecided else 'Kept without effect: '}{family.about}"
 
 
-def _line(family: Family, key: str, text: str) -> InertLine:
+def _inert_line(family: InertFamily, key: str, text: str) -> InertLine:
     return InertLine(key, text, family.about, family.place, family.undecided)
 
 
-def _keep_block(session: ConfigSession, family: Family, key: str, text: str) -> None:
+def _keep_block(session: ConfigSession, family: InertFamily, key: str, text: str) -> None:
     """Store the first line of a block, and enter the block."""
     present = session.device.inert.find(key)
-    line = _line(family, key, text)
+    line = _inert_line(family, key, text)
     _keep(session, line if present is None else replace(line, below=present.below))
     session.begin_block(key)
 
@@ -94,26 +94,26 @@ def keep_virtual_interface(session: ConfigSession, name: str, args: Args) -> Non
         _keep_block(session, VIRTUAL_INTERFACE, key, key)
 
 
-def _register(family: Family, row: str) -> None:
+def _register(family: InertFamily, row: str) -> None:
     marks = row[: len(row) - len(row.lstrip("~=>"))]
     about, elsewhere, further = row[len(marks) :].partition("^")
     text = about + further
-    subject = about.strip() if elsewhere else _without_rest(text)
-    names = frozenset(syntax.names(subject))
+    subject = about.strip() if elsewhere else _drop_rest_argument(text)
+    names = frozenset(syntax.syntax_names(subject))
 
     def handler(session: ConfigSession, args: Args) -> None:
-        key = _key(args, names)
+        key = _line_key(args, names)
         if args.form == "default" or (args.negated and "~" not in marks and "=" not in marks):
             _change(session, lambda inert: inert.without(key))
         elif args.negated:
-            _keep(session, _line(family, key, f"no {text_of(args)}"))
+            _keep(session, _inert_line(family, key, f"no {full_line_text(args)}"))
         elif "~" in marks:
             _change(session, lambda inert: inert.without(key))
         elif ">" in marks:
-            _keep_block(session, family, key, text_of(args))
+            _keep_block(session, family, key, full_line_text(args))
         else:
-            _supersede(session.device, key)
-            _keep(session, _line(family, key, text_of(args)))
+            _remove_superseded(session.device, key)
+            _keep(session, _inert_line(family, key, full_line_text(args)))
 
     WITHOUT_EFFECT.add(text)
     no: str | bool = False if elsewhere else subject if subject == text else f"{subject} [<rest:line>]"
@@ -121,14 +121,14 @@ def _register(family: Family, row: str) -> None:
         INTERFACES if family.mode == "interface" else family.mode,
         text,
         no=no,
-        help=dict.fromkeys(syntax.names(text), _help(family)),
+        help=dict.fromkeys(syntax.syntax_names(text), _family_help(family)),
         requires={family.requires} - {""},
         undo=Undo(key=subject, afresh=">" in marks),
         fallback=family.undecided,
     )(handler)
 
 
-def _without_rest(text: str) -> str:
+def _drop_rest_argument(text: str) -> str:
     """Return a syntax without `<rest:line>` at its end."""
     return _REST.sub(lambda match: match[1], text)
 
@@ -144,7 +144,7 @@ for _family in (*FAMILIES, *UNDECIDED):
     no="<text:line>",
     help={"text": "An inert line, together with the line above it"},
 )
-def _below(session: ConfigSession, args: Args) -> None:
+def _store_below(session: ConfigSession, args: Args) -> None:
     """Store a line below another one, or remove it."""
     line = session.device.inert.find(session.position.names[0])
     if line is None:
@@ -156,23 +156,23 @@ def _below(session: ConfigSession, args: Args) -> None:
             session.remarks.append(InertLine(key, words, reason, line.place, undecided=True))
     block = session.block
     text = " " * max(session.indent - block.depth - 1, 0) + words
-    changed, cursor = taken_out(line, text, block.cursor) if args.unset else (line, block.cursor)
+    changed, cursor = remove_lines(line, text, block.cursor) if args.unset else (line, block.cursor)
     if args.negated and changed == line:
-        changed, cursor = entered(line, text.replace(words, f"no {words}"), cursor)
+        changed, cursor = insert_line(line, text.replace(words, f"no {words}"), cursor)
     elif not args.unset:
-        changed, cursor = entered(line, text, cursor)
+        changed, cursor = insert_line(line, text, cursor)
     session.put_at(cursor)
     session.device.inert = session.device.inert.with_line(changed)
 
 
-def lines_at(device: Device, place: int) -> Iterator[str]:
+def inert_lines_of_rank(device: Device, place: int) -> Iterator[str]:
     """Yield the inert lines of a rank in the running configuration, with their blocks."""
     for line in device.inert.at(place):
         yield line.text
         yield from (f" {each}" for each in line.below)
 
 
-def _block(place: int) -> Callable[[Device], Iterator[list[str]]]:
+def _rank_block(place: int) -> Callable[[Device], Iterator[list[str]]]:
     def block(device: Device) -> Iterator[list[str]]:
         plain = [line.text for line in device.inert.at(place) if not line.below]
         yield plain
@@ -184,7 +184,7 @@ def _block(place: int) -> Callable[[Device], Iterator[list[str]]]:
 
 
 for _place in sorted({family.place for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_AFTER}):
-    BLOCKS.at(_place)(_block(_place))
+    BLOCKS.at(_place)(_rank_block(_place))
 
 
 @INTERFACE_LINES.at(70)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
 from typing import TYPE_CHECKING, Literal
 
-from qoslab.ios.addressing import check_others, interface_address
+from qoslab.ios.addressing import check_overlap, parse_interface_address
 from qoslab.ios.cli.grammar import Args, CliError, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
@@ -40,7 +40,7 @@ NO_VLAN_YET = """% Configuring IP routing on a LAN subinterface is only allowed 
 subinterface is already configured as part of an IEEE 802.10, IEEE 802.1Q,
 or ISL vLAN."""
 OTHER_KIND = "no interface of this kind is modelled"
-MOST_IN_RANGE = 1000
+MAX_RANGE_INTERFACES = 1000
 SERIAL_CIRCUITS = "subinterfaces of serial lines are Frame Relay circuits, which are not modelled"
 SECONDARY_FIRST = "% Must delete secondary before deleting primary"
 
@@ -63,7 +63,7 @@ SECONDARY_FIRST = "% Must delete secondary before deleting primary"
         "point-to-point": "Treat as a point-to-point link",
     },
 )
-def _interface(session: ConfigSession, args: Args) -> None:
+def _configure_interface(session: ConfigSession, args: Args) -> None:
     device, name = session.device, args.value("name", str)
     if interface_kind(name) in OTHER_KINDS and name not in device.interfaces and device.hardware.family == "router":
         keep_virtual_interface(session, name, args)
@@ -78,19 +78,19 @@ def _interface(session: ConfigSession, args: Args) -> None:
         raise args.invalid("point-to-point")
     if args.unset:
         if name not in device.interfaces:
-            raise _absent(args, name)
+            raise _missing_interface_error(args, name)
         if parent is None:
             raise RejectedError(PHYSICAL)
         del device.interfaces[name]
         device.routes = [route for route in device.routes if route.interface != name]
     elif parent is None:
         if name not in device.interfaces:
-            raise _refused(session, args, name)
+            raise _refuse_interface(session, args, name)
         session.enter("interface", name)
     else:
         port = device.interfaces.get(parent)
         if port is None or port.port is not None:
-            raise _refused(session, args, name)
+            raise _refuse_interface(session, args, name)
         if name not in device.interfaces:
             device.add_subinterface(name)
         session.enter("subinterface", name)
@@ -110,8 +110,8 @@ _RANGE = re.compile(
         "interfaces": "Such as `FastEthernet0/0 - 1 , Serial0/0`",
     },
 )
-def _interface_range(session: ConfigSession, args: Args) -> None:
-    names = names_in_range(args.value("interfaces", str))
+def _configure_interface_range(session: ConfigSession, args: Args) -> None:
+    names = interfaces_in_range(args.value("interfaces", str))
     if not names or any(name not in session.device.interfaces for name in names):
         session.skip_block()
         raise args.invalid("interfaces")
@@ -122,44 +122,44 @@ def _interface_range(session: ConfigSession, args: Args) -> None:
     session.enter_range(modes.pop(), tuple(names))
 
 
-def names_in_range(text: str) -> list[str]:
+def interfaces_in_range(text: str) -> list[str]:
     """Return the interfaces of a list such as `Fa0/0 - 1 , Serial0/0`; empty if a part has another form."""
-    parts = [_between(part.strip()) for part in text.split(",")]
+    parts = [_interfaces_between(part.strip()) for part in text.split(",")]
     return list(dict.fromkeys(name for part in parts for name in part)) if all(parts) else []
 
 
-def _between(text: str) -> list[str]:
+def _interfaces_between(text: str) -> list[str]:
     """Return the interfaces of `TYPE A/B`, `TYPE A/B - C` or `TYPE A/B - TYPE A/C`; empty for another form."""
     match = _RANGE.fullmatch(text)
     first = None if match is None else interface_name(match["first"].replace(" ", ""))
     if match is None or first is None:
         return []
-    stem, number = _numbered(first)
+    stem, number = _split_number(first)
     last = number
     if match["last"] is not None:
         other = match["last"].replace(" ", "")
         name = f"{stem}{other}" if other.isdecimal() else interface_name(other)
-        if name is None or _numbered(name)[0] != stem:
+        if name is None or _split_number(name)[0] != stem:
             return []
-        last = _numbered(name)[1]
-    if not number <= last or last - number > MOST_IN_RANGE:
+        last = _split_number(name)[1]
+    if not number <= last or last - number > MAX_RANGE_INTERFACES:
         return []
     return [f"{stem}{each}" for each in range(number, last + 1)]
 
 
-def _numbered(name: str) -> tuple[str, int]:
+def _split_number(name: str) -> tuple[str, int]:
     """Return an interface's name without its last number, and this number."""
     match = re.fullmatch(r"(.*?)([0-9]{1,9})", name)
     return (match[1], int(match[2])) if match else (name, 0)
 
 
-def _refused(session: ConfigSession, args: Args, name: str) -> CliError:
+def _refuse_interface(session: ConfigSession, args: Args, name: str) -> CliError:
     """Return the error for a missing interface, and skip the lines pasted below it."""
     session.skip_block()
-    return _absent(args, name)
+    return _missing_interface_error(args, name)
 
 
-def _absent(args: Args, name: str) -> CliError:
+def _missing_interface_error(args: Args, name: str) -> CliError:
     """Return the error for an interface that the device does not have."""
     return UnsupportedError(OTHER_KIND) if interface_kind(name) in OTHER_KINDS else args.invalid("name")
 
@@ -170,7 +170,7 @@ def _absent(args: Args, name: str) -> CliError:
     no=True,
     help={"description": "Interface specific description", "text": "Up to 240 characters describing this interface"},
 )
-def _description(session: ConfigSession, args: Args) -> None:
+def _configure_description(session: ConfigSession, args: Args) -> None:
     session.interface.description = None if args.unset else args.value("text", str)
 
 
@@ -196,7 +196,7 @@ def _check_overlap(session: ConfigSession, address: IPv4Interface, secondary: bo
         others.append(here.address)
     if any(each.network.overlaps(address.network) for each in others):
         raise RejectedError(f"% {address.network.network_address} overlaps with secondary")
-    check_others(session.device, here.name, address)
+    check_overlap(session.device, here.name, address)
 
 
 @CONFIG.add(
@@ -210,7 +210,7 @@ def _check_overlap(session: ConfigSession, address: IPv4Interface, secondary: bo
         "secondary": "Make this IP address a secondary address",
     },
 )
-def _ip_address(session: ConfigSession, args: Args) -> None:
+def _configure_ip_address(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     given = args.optional("address", IPv4Address)
     if args.unset and given is None:
@@ -223,7 +223,7 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
     mask = args.optional("mask", IPv4Address)
     if given is None or mask is None:
         raise IncompleteError
-    address = interface_address(given, mask)
+    address = parse_interface_address(given, mask)
     if args.unset:
         _remove_address(interface, address, "secondary" in args)
         return
@@ -242,7 +242,7 @@ def _ip_address(session: ConfigSession, args: Args) -> None:
     no=True,
     help={"bandwidth": "Set bandwidth informational parameter", "kbps": "Bandwidth in kilobits"},
 )
-def _bandwidth(session: ConfigSession, args: Args) -> None:
+def _configure_bandwidth(session: ConfigSession, args: Args) -> None:
     changed = replace(session.interface, bandwidth_kbps=None if args.unset else args.value("kbps", int))
     check_reserved(session, changed)
     session.interface.bandwidth_kbps = changed.bandwidth_kbps
@@ -259,7 +259,7 @@ def _bandwidth(session: ConfigSession, args: Args) -> None:
         "bps": "Clock rate in bits per second",
     },
 )
-def _clock_rate(session: ConfigSession, args: Args) -> None:
+def _configure_clock_rate(session: ConfigSession, args: Args) -> None:
     _serial_only(session, args, "clock")
     session.interface.clock_rate_bps = None if args.unset else args.value("bps", int)
 
@@ -275,7 +275,7 @@ def _clock_rate(session: ConfigSession, args: Args) -> None:
         "hdlc": "Serial HDLC synchronous",
     },
 )
-def _encapsulation(session: ConfigSession, args: Args) -> None:
+def _configure_encapsulation(session: ConfigSession, args: Args) -> None:
     _serial_only(session, args, "encapsulation")
     session.interface.encapsulation = "ppp" if "ppp" in args and not args.unset else None
 
@@ -311,12 +311,12 @@ def _load_interval(session: ConfigSession, args: Args) -> None:
 
 
 @CONFIG.add(("interface", "subinterface"), "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
-def _shutdown(session: ConfigSession, args: Args) -> None:
+def _configure_shutdown(session: ConfigSession, args: Args) -> None:
     session.interface.shutdown = not args.unset
 
 
 @CONFIG.add("interface", "keepalive", no=True, help={"keepalive": "Enable keepalive"})
-def _keepalive(session: ConfigSession, args: Args) -> None:
+def _configure_keepalive(session: ConfigSession, args: Args) -> None:
     session.interface.keepalive = not args.negated
 
 
@@ -331,7 +331,7 @@ def _keepalive(session: ConfigSession, args: Args) -> None:
         "half": "Force half-duplex operation",
     },
 )
-def _duplex(session: ConfigSession, args: Args) -> None:
+def _configure_duplex(session: ConfigSession, args: Args) -> None:
     """Store the duplex mode for show commands only: a virtual line has no collisions."""
     _ethernet_only(session, args, "duplex")
     forced: tuple[Literal["full", "half"], ...] = ("full", "half")
@@ -350,7 +350,7 @@ def _duplex(session: ConfigSession, args: Args) -> None:
         "1000": "Force 1000 Mbps operation",
     },
 )
-def _speed(session: ConfigSession, args: Args) -> None:
+def _configure_speed(session: ConfigSession, args: Args) -> None:
     _ethernet_only(session, args, "speed")
     interface = session.interface
     if args.unset or "auto" in args:
@@ -373,18 +373,18 @@ def interface_block(interface: Interface) -> list[str]:
 
 
 @BLOCKS.at(90)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (interface_block(interface) for interface in device.interfaces.values())
 
 
 @INTERFACE_LINES.at(10)
-def _description_line(interface: Interface) -> Iterator[str]:
+def _description_config_line(interface: Interface) -> Iterator[str]:
     if interface.description is not None:
         yield f"description {interface.description}"
 
 
 @INTERFACE_LINES.at(30)
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.bandwidth_kbps is not None:
         yield f"bandwidth {interface.bandwidth_kbps}"
     for address in interface.secondary_addresses:
@@ -396,7 +396,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @INTERFACE_LINES.at(34)
-def _further_lines(interface: Interface) -> Iterator[str]:
+def _further_config_lines(interface: Interface) -> Iterator[str]:
     if interface.encapsulation is not None:
         yield f"encapsulation {interface.encapsulation}"
     if interface.load_interval_s is not None:
@@ -421,7 +421,7 @@ def _keepalive_line(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(10)
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     load_interval = interface.load_interval_s
     return {
         "enabled": not interface.shutdown,

@@ -52,7 +52,7 @@ _FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
 @CONFIG.add(
     "interface", "fair-queue", no=True, undo=_FAIR_QUEUE_UNDO, requires={"fair-queue-flows"}, help=_FAIR_QUEUE_HELP
 )
-def _fair_queue(session: ConfigSession, args: Args) -> None:
+def _configure_fair_queue(session: ConfigSession, args: Args) -> None:
     if args.form == "default" or (args.negated and not session.interface.serial):
         session.interface.fair_queue = None
         return
@@ -68,7 +68,7 @@ def _fair_queue(session: ConfigSession, args: Args) -> None:
     session.interface.fair_queue = InterfaceFairQueue(True, threshold, dynamic, reservable)
 
 
-def _text(fair_queue: InterfaceFairQueue) -> str:
+def _fair_queue_text(fair_queue: InterfaceFairQueue) -> str:
     if not fair_queue.enabled:
         return "no fair-queue"
     figures = (fair_queue.discard_threshold, fair_queue.dynamic_queues, fair_queue.reserved_queues)
@@ -76,13 +76,13 @@ def _text(fair_queue: InterfaceFairQueue) -> str:
 
 
 @INTERFACE_LINES.at(100)
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.fair_queue is not None:
-        yield _text(interface.fair_queue)
+        yield _fair_queue_text(interface.fair_queue)
 
 
 @ENGINE_INTERFACE.at(40)
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     fair = interface.fair_queue
     if fair is None:
         return {"fair_queue": None}

@@ -18,7 +18,7 @@ limits let a driver hold hardly more."""
 
 
 @ENGINE_INTERFACE.at(54, family="router")
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if interface.tree is not None:
         return {"queueing": interface.tree, "tx_ring_limit": TREE_TX_RING}
     if interface.priority_group is not None:

@@ -10,7 +10,7 @@ from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.queue_lists import check_queueing
-from qoslab.ios.commands.random_detect import DETAIL, HELP, NO, red_config, red_lines, syntax, with_line
+from qoslab.ios.commands.random_detect import DETAIL, HELP, NO, apply_line, random_detect_syntax, red_config, red_lines
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 @CONFIG.add(
     "interface",
-    syntax("<minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"),
+    random_detect_syntax("<minimum:1-4096> <maximum:1-4096> [<denominator:1-65535>]"),
     no=NO,
     undo=Undo(key=DETAIL, parts=True, afresh=True),
     requires={"router"},
     help=HELP,
 )
-def _random_detect(session: ConfigSession, args: Args) -> None:
+def _configure_random_detect(session: ConfigSession, args: Args) -> None:
     interface = session.interface
-    changed = with_line(session, interface.random_detect, args)
+    changed = apply_line(session, interface.random_detect, args)
     if changed is not None:
         check_queueing(session.device, replace(interface, random_detect=changed), "random-detect")
     interface.random_detect = changed
 
 
 @INTERFACE_LINES.at(101, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.random_detect is not None:
         yield from red_lines(interface.random_detect)
 
 
 @ENGINE_INTERFACE.at(41, family="router")
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {} if interface.random_detect is None else {"random_detect": red_config(interface.random_detect)}

@@ -27,7 +27,7 @@ from qoslab.ios.model.device import (
     Device,
     Interface,
 )
-from qoslab.ios.model.ios_names import address_text, ipv6_text, spaced
+from qoslab.ios.model.ios_names import address_text, ipv6_text, join_with_blanks
 from qoslab.ios.model.ip_sla import (
     DEFAULT_FREQUENCY_S,
     DEFAULT_LIFE_S,
@@ -95,7 +95,7 @@ _IP_SLA = {
     help=_IP_SLA,
     requires={"router"},
 )
-def _ip_sla(session: ConfigSession, args: Args) -> None:
+def _configure_ip_sla(session: ConfigSession, args: Args) -> None:
     sla, number = session.device.ip_sla, args.value("number", int)
     if args.unset:
         sla.operations.pop(number, None)
@@ -107,7 +107,7 @@ def _ip_sla(session: ConfigSession, args: Args) -> None:
     session.enter(NO_TYPE if operation.kind is None else MODES_OF[operation.kind], str(number))
 
 
-def _operation(session: ConfigSession) -> Operation:
+def _current_operation(session: ConfigSession) -> Operation:
     number = int(session.position.names[-1])
     found = session.device.ip_sla.operations.get(number)
     if found is None:
@@ -118,7 +118,7 @@ def _operation(session: ConfigSession) -> Operation:
     return found
 
 
-def _put(session: ConfigSession, operation: Operation) -> None:
+def _store_operation(session: ConfigSession, operation: Operation) -> None:
     session.device.ip_sla.operations[operation.number] = operation
 
 
@@ -158,14 +158,14 @@ _ECHO_SOURCE6 = "[source-ip <source:ipv6-address>|source-interface <interface:in
 @CONFIG.add(NO_TYPE, f"icmp-jitter <target:address> {_SOURCE} {_BURST}", help=_TYPE_HELP)
 @CONFIG.add(NO_TYPE, f"udp-echo <target:address> <port:1-65535> {_UDP}", help=_TYPE_HELP)
 @CONFIG.add(NO_TYPE, f"udp-jitter <target:address> <port:1-65535> {_UDP} {_BURST}", help=_TYPE_HELP)
-def _type(session: ConfigSession, args: Args) -> None:
+def _configure_type(session: ConfigSession, args: Args) -> None:
     _define(session, args, IPv4Address)
 
 
 @CONFIG.add(NO_TYPE, f"icmp-echo <target:ipv6-address> {_ECHO_SOURCE6}", requires={"ip-sla-ipv6"}, help=_TYPE_HELP)
 @CONFIG.add(NO_TYPE, f"udp-echo {_UDP6}", requires={"ip-sla-ipv6"}, help=_TYPE_HELP)
 @CONFIG.add(NO_TYPE, f"udp-jitter {_UDP6} {_BURST}", requires={"ip-sla-ipv6"}, help=_TYPE_HELP)
-def _type_ipv6(session: ConfigSession, args: Args) -> None:
+def _configure_type_ipv6(session: ConfigSession, args: Args) -> None:
     for address in (*args.values("target", IPv6Address), *args.values("source", IPv6Address)):
         if address.is_link_local:
             raise RejectedError(LINK_LOCAL.format(address=ipv6_text(address)))
@@ -199,17 +199,17 @@ _MONITOR_UDP = (
 )
 @CONFIG.add(NO_TYPE, f"type udpEcho {_MONITOR_UDP}", help=_MONITOR_HELP)
 @CONFIG.add(NO_TYPE, f"type jitter {_MONITOR_UDP} {_BURST}", help=_MONITOR_HELP)
-def _monitor_type(session: ConfigSession, args: Args) -> None:
+def _configure_monitor_type(session: ConfigSession, args: Args) -> None:
     _define(session, args, IPv4Address)
 
 
 def _define(session: ConfigSession, args: Args, family: type[IPv4Address] | type[IPv6Address]) -> None:
-    operation = _operation(session)
+    operation = _current_operation(session)
     kind = _MONITOR_KINDS[args.keywords[1]] if "type" in args else cast(Kind, args.keywords[0])
     interface = args.optional("interface", str)
     if interface is not None and interface not in session.device.interfaces:
         raise args.invalid("interface")
-    _put(
+    _store_operation(
         session,
         replace(
             operation,
@@ -233,12 +233,12 @@ def _define(session: ConfigSession, args: Args, family: type[IPv4Address] | type
     no=True,
     help={"frequency": "Frequency of an operation", "seconds": "Frequency in seconds (default 60)"},
 )
-def _frequency(session: ConfigSession, args: Args) -> None:
-    operation = _operation(session)
+def _configure_frequency(session: ConfigSession, args: Args) -> None:
+    operation = _current_operation(session)
     seconds = None if args.unset else args.value("seconds", int)
     if 1000 * (seconds or DEFAULT_FREQUENCY_S) < _timeout_ms(operation):
         raise RejectedError(BAD_FREQUENCY)
-    _put(session, replace(operation, frequency_s=seconds))
+    _store_operation(session, replace(operation, frequency_s=seconds))
 
 
 def _timeout_ms(operation: Operation) -> int:
@@ -251,12 +251,12 @@ def _timeout_ms(operation: Operation) -> int:
     no=True,
     help={"timeout": "Timeout of an operation", "milliseconds": "Timeout in milliseconds (default 5000)"},
 )
-def _timeout(session: ConfigSession, args: Args) -> None:
-    operation = _operation(session)
+def _configure_timeout(session: ConfigSession, args: Args) -> None:
+    operation = _current_operation(session)
     changed = replace(operation, timeout_ms=None if args.unset else args.value("milliseconds", int))
     if 1000 * (operation.frequency_s or DEFAULT_FREQUENCY_S) < _timeout_ms(changed):
         raise RejectedError(BAD_TIMEOUT)
-    _put(session, changed)
+    _store_operation(session, changed)
 
 
 @CONFIG.add(
@@ -268,8 +268,11 @@ def _timeout(session: ConfigSession, args: Args) -> None:
         "milliseconds": "Millisecond threshold value (default 5000)",
     },
 )
-def _threshold(session: ConfigSession, args: Args) -> None:
-    _put(session, replace(_operation(session), threshold_ms=None if args.unset else args.value("milliseconds", int)))
+def _configure_threshold(session: ConfigSession, args: Args) -> None:
+    _store_operation(
+        session,
+        replace(_current_operation(session), threshold_ms=None if args.unset else args.value("milliseconds", int)),
+    )
 
 
 @CONFIG.add(
@@ -278,23 +281,23 @@ def _threshold(session: ConfigSession, args: Args) -> None:
     no=True,
     help={"request-data-size": "Request data size", "bytes": "Number of bytes in payload"},
 )
-def _size(session: ConfigSession, args: Args) -> None:
-    operation = _operation(session)
+def _configure_size(session: ConfigSession, args: Args) -> None:
+    operation = _current_operation(session)
     size = None if args.unset else args.value("bytes", int)
     assert operation.kind is not None
     limits = REQUEST_SIZES[operation.kind]
     assert limits is not None  # the others have no such command
     if size is not None and not limits[0] <= size <= limits[2]:
         raise RejectedError(BAD_SIZE.format(low=limits[0], high=limits[2]))
-    _put(session, replace(operation, request_data_size=size))
+    _store_operation(session, replace(operation, request_data_size=size))
 
 
 @CONFIG.add(DEFINED, "tos <value:0-255>", no=True, help={"tos": "Type Of Service", "value": "Type of Service Value"})
-def _tos(session: ConfigSession, args: Args) -> None:
-    operation = _operation(session)
+def _configure_tos(session: ConfigSession, args: Args) -> None:
+    operation = _current_operation(session)
     if operation.ipv6:
         raise RejectedError(ONLY_IPV4)
-    _put(session, replace(operation, tos=None if args.unset else args.value("value", int)))
+    _store_operation(session, replace(operation, tos=None if args.unset else args.value("value", int)))
 
 
 @CONFIG.add(
@@ -304,21 +307,23 @@ def _tos(session: ConfigSession, args: Args) -> None:
     requires={"ip-sla-ipv6"},
     help={"traffic-class": "Traffic Class (IPv6)", "value": "Traffic Class Value"},
 )
-def _traffic_class(session: ConfigSession, args: Args) -> None:
-    operation = _operation(session)
+def _configure_traffic_class(session: ConfigSession, args: Args) -> None:
+    operation = _current_operation(session)
     if not operation.ipv6:
         raise RejectedError(ONLY_IPV6)
-    _put(session, replace(operation, tos=None if args.unset else args.value("value", int)))
+    _store_operation(session, replace(operation, tos=None if args.unset else args.value("value", int)))
 
 
 @CONFIG.add(DEFINED, "tag <text:line>", no=True, help={"tag": "User defined tag", "text": "Tag string"})
-def _tag(session: ConfigSession, args: Args) -> None:
-    _put(session, replace(_operation(session), tag=None if args.unset else args.value("text", str)))
+def _configure_tag(session: ConfigSession, args: Args) -> None:
+    _store_operation(session, replace(_current_operation(session), tag=None if args.unset else args.value("text", str)))
 
 
 @CONFIG.add(DEFINED, "owner <text:line>", no=True, help={"owner": "Owner of Entry", "text": "Owner string"})
-def _owner(session: ConfigSession, args: Args) -> None:
-    _put(session, replace(_operation(session), owner=None if args.unset else args.value("text", str)))
+def _configure_owner(session: ConfigSession, args: Args) -> None:
+    _store_operation(
+        session, replace(_current_operation(session), owner=None if args.unset else args.value("text", str))
+    )
 
 
 _HISTORY = (
@@ -341,10 +346,10 @@ _HISTORY = (
         "width": "Size of statistics distribution interval, milliseconds (default 20)",
     },
 )
-def _history(session: ConfigSession, args: Args) -> None:
+def _configure_history(session: ConfigSession, args: Args) -> None:
     fields = {"hours": "hours", "buckets": "buckets", "width": "bucket_ms"}
     given = {field: args.optional(name, int) for name, field in fields.items() if args.values(name, int)}
-    _put(session, replace(_operation(session), **(dict.fromkeys(given) if args.unset else given)))
+    _store_operation(session, replace(_current_operation(session), **(dict.fromkeys(given) if args.unset else given)))
 
 
 _SCHEDULE = (
@@ -418,7 +423,7 @@ def _start(args: Args) -> Start:
         "port": "Port Number",
     },
 )
-def _responder(session: ConfigSession, args: Args) -> None:
+def _configure_responder(session: ConfigSession, args: Args) -> None:
     sla, port = session.device.ip_sla, args.optional("port", int)
     if port is None:
         sla.responder = not args.unset
@@ -431,7 +436,7 @@ def _responder(session: ConfigSession, args: Args) -> None:
 
 
 @BLOCKS.at(120)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     """Yield the blocks of IP SLA."""
     sla = device.ip_sla
     yield [
@@ -460,7 +465,7 @@ def operation_lines(operation: Operation) -> Iterator[str]:
     )
     for name, value in options:
         words += [word for word in (name, value) if word != ""] if value is not None else []
-    yield spaced(words)
+    yield join_with_blanks(words)
     long = _timeout_ms(operation) > 1000 * DEFAULT_FREQUENCY_S
     settings: tuple[tuple[str, object], ...] = (
         ("request-data-size", operation.request_data_size),
@@ -506,15 +511,15 @@ def schedule_line(schedule: Schedule) -> str:
 
 
 @ENGINE.at(20)
-def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
-    addresses = {name: _addresses_of(each) for name, each in device.interfaces.items()}
+def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
+    addresses = {name: _interface_addresses(each) for name, each in device.interfaces.items()}
     connected = [each.network for own in addresses.values() for each in own]
     routed = [route.prefix for route in device.routes]
     ip_sla = compile_ip_sla(device.ip_sla, addresses, [*connected, *routed])
     return {} if ip_sla is None else {"ip_sla": ip_sla}
 
 
-def _addresses_of(interface: Interface) -> tuple[IPv4Interface | IPv6Interface, ...]:
+def _interface_addresses(interface: Interface) -> tuple[IPv4Interface | IPv6Interface, ...]:
     return (*(() if interface.address is None else (interface.address,)), *interface.ipv6_addresses)
 
 

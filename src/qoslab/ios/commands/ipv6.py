@@ -34,7 +34,7 @@ _INTERFACE = {"ipv6": "IPv6 interface subcommands"}
     requires={"router"},
     help={**_IPV6, "unicast-routing": "Enable unicast routing"},
 )
-def _unicast_routing(session: ConfigSession, args: Args) -> None:
+def _configure_unicast_routing(session: ConfigSession, args: Args) -> None:
     session.device.ipv6_unicast_routing = not args.unset
 
 
@@ -45,7 +45,7 @@ def _unicast_routing(session: ConfigSession, args: Args) -> None:
     requires={"router"},
     help={**_IPV6, "cef": "Cisco Express Forwarding"},
 )
-def _cef(session: ConfigSession, args: Args) -> None:
+def _configure_cef(session: ConfigSession, args: Args) -> None:
     session.device.ipv6_cef = not args.unset
 
 
@@ -77,7 +77,7 @@ _ADDRESS = "(<prefix:ipv6-prefix>|<link:ipv6-address> link-local)"
         "link-local": "Use link-local address",
     },
 )
-def _address(session: ConfigSession, args: Args) -> None:
+def _configure_address(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     given, link = args.optional("prefix", IPv6Interface), args.optional("link", IPv6Address)
     if link is not None:
@@ -117,7 +117,7 @@ def _check(session: ConfigSession, address: IPv6Interface) -> None:
 
 
 @BLOCKS.at(65, family="router")
-def _block(device: Device) -> Iterator[list[str]]:
+def _config_block(device: Device) -> Iterator[list[str]]:
     yield [
         *(["ipv6 unicast-routing"] if device.ipv6_unicast_routing else []),
         *(["ipv6 cef"] if device.ipv6_cef else []),
@@ -125,7 +125,7 @@ def _block(device: Device) -> Iterator[list[str]]:
 
 
 @INTERFACE_LINES.at(85, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.ipv6_link_local is not None:
         yield f"ipv6 address {ipv6_text(interface.ipv6_link_local)} link-local"
     for address in interface.ipv6_addresses:

@@ -19,12 +19,12 @@ from qoslab.ios.commands.access_list import (
     OTHER_KIND,
     FamilyWords,
     access_list_order,
-    entry_of,
+    add_line,
     option_words,
+    parse_entry,
     port_words,
     ports_syntax,
-    with_line,
-    without_line,
+    remove_line,
 )
 from qoslab.ios.model.device import AccessEntry, AccessList, Device, Remark
 from qoslab.ios.model.ios_names import ipv6_text
@@ -112,7 +112,7 @@ _HELP = {
         "name": "User selected string identifying this access list",
     },
 )
-def _named(session: ConfigSession, args: Args) -> None:
+def _configure_named(session: ConfigSession, args: Args) -> None:
     lists = session.device.access_lists
     name = args.value("name", str)
     if not name[0].isalpha():
@@ -146,11 +146,11 @@ def _line(session: ConfigSession, args: Args) -> None:
     lists, name = session.device.access_lists, session.position.names[0]
     present = lists.get(name, AccessList(name, "ipv6"))
     text = args.optional("text", str)
-    line = entry_of(args, _IPV6) if text is None else Remark(text)
+    line = parse_entry(args, _IPV6) if text is None else Remark(text)
     if not args.unset:
-        lists[name] = with_line(present, line, args.optional("sequence", int))
+        lists[name] = add_line(present, line, args.optional("sequence", int))
     elif line in present.lines:
-        lists[name] = without_line(present, present.lines.index(line))
+        lists[name] = remove_line(present, present.lines.index(line))
 
 
 for _body in ENTRIES:
@@ -173,14 +173,14 @@ def _forget_line(session: ConfigSession, args: Args) -> None:
         return
     for index, (each, line) in enumerate(zip(present.numbers, present.lines, strict=True)):
         if each == number and isinstance(line, AccessEntry):
-            lists[present.name] = without_line(present, index)
+            lists[present.name] = remove_line(present, index)
 
 
 CONFIG.add_no("ipv6-acl", "sequence <sequence:1-4294967294>", requires={"router"}, help=_HELP)(_forget_line)
 
 
 @BLOCKS.at(114)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     for each in access_list_order(device):
         if each.kind == "ipv6":
             yield ipv6_access_list_block(each)

@@ -10,7 +10,7 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.routing import route_order
 from qoslab.ios.model.device import Device, StaticRoute
-from qoslab.ios.model.ios_names import ipv6_text, spaced
+from qoslab.ios.model.ios_names import ipv6_text, join_with_blanks
 from qoslab.ios.registry import BLOCKS
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -37,7 +37,7 @@ _ROUTE = f"ipv6 route <prefix:ipv6-prefix> {_HOP} [<distance:1-254>]"
         "distance": "Administrative distance",
     },
 )
-def _route(session: ConfigSession, args: Args) -> None:
+def _configure_route(session: ConfigSession, args: Args) -> None:
     device = session.device
     network = args.value("prefix", IPv6Interface).network
     out, hop, distance = args.optional("out", str), args.optional("hop", IPv6Address), args.optional("distance", int)
@@ -70,9 +70,9 @@ def ipv6_route_line(route: StaticRoute) -> str:
     """Return the `ipv6 route` line of a static route."""
     hop = None if route.next_hop is None else ipv6_text(route.next_hop)
     parts = [ipv6_text(route.prefix), route.interface, hop, route.distance]
-    return "ipv6 route " + spaced(part for part in parts if part is not None)
+    return "ipv6 route " + join_with_blanks(part for part in parts if part is not None)
 
 
 @BLOCKS.at(112)
-def _block(device: Device) -> Iterator[list[str]]:
+def _config_block(device: Device) -> Iterator[list[str]]:
     yield [ipv6_route_line(route) for route in device.routes if route.prefix.version == 6]

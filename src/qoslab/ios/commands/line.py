@@ -14,7 +14,7 @@ from qoslab.ios.model.device import (
     Device,
     Line,
 )
-from qoslab.ios.model.ios_names import spaced
+from qoslab.ios.model.ios_names import join_with_blanks
 from qoslab.ios.registry import (
     BLOCKS,
 )
@@ -22,7 +22,7 @@ from qoslab.ios.registry import (
 MAX_VTY = 15
 
 
-def _single_lines(args: Args) -> list[str]:
+def _split_line_range(args: Args) -> list[str]:
     """Return `line vty 0 4` as one line for each terminal line."""
     if "console" in args:
         return ["line con 0"]
@@ -33,7 +33,7 @@ def _single_lines(args: Args) -> list[str]:
 @CONFIG.add(
     "config",
     "line (console <number:0-0>|vty <first:0-15> [<last:1-15>])",
-    undo=Undo(split=_single_lines),
+    undo=Undo(split=_split_line_range),
     help={
         "line": "Configure a terminal line",
         "console": "Primary terminal line",
@@ -43,7 +43,7 @@ def _single_lines(args: Args) -> list[str]:
         "last": "Last Line number",
     },
 )
-def _line(session: ConfigSession, args: Args) -> None:
+def _configure_line(session: ConfigSession, args: Args) -> None:
     lines = session.device.lines
     if "console" in args:
         session.enter("line", "con 0")
@@ -65,7 +65,7 @@ def _line(session: ConfigSession, args: Args) -> None:
     requires={"router"},
     help={"line": "Configure a terminal line", "aux": "Auxiliary line", "number": "Line number"},
 )
-def _auxiliary_line(session: ConfigSession, args: Args) -> None:
+def _configure_auxiliary_line(session: ConfigSession, args: Args) -> None:
     session.enter("line", "aux 0")
 
 
@@ -74,7 +74,7 @@ def _auxiliary_line(session: ConfigSession, args: Args) -> None:
     "line vty <first:5-15> [<last:6-15>]",
     help={"line": "Configure a terminal line", "vty": "Virtual terminal", "first": "First Line number", "last": "Last"},
 )
-def _no_line(session: ConfigSession, args: Args) -> None:
+def _configure_no_line(session: ConfigSession, args: Args) -> None:
     # IOS removes the line and all behind it; the first five are always there.
     for number in range(args.value("first", int), MAX_VTY + 1):
         session.device.lines.pop(f"vty {number}", None)
@@ -107,7 +107,7 @@ def _exec_timeout(session: ConfigSession, args: Args) -> None:
     no=True,
     help={"logging": "Modify message logging facilities", "synchronous": "Synchronized message output"},
 )
-def _logging_synchronous(session: ConfigSession, args: Args) -> None:
+def _configure_logging_synchronous(session: ConfigSession, args: Args) -> None:
     for line in session.terminal_lines:
         line.logging_synchronous = not args.unset
 
@@ -119,7 +119,7 @@ def _logging_synchronous(session: ConfigSession, args: Args) -> None:
     undo=Undo(line="default login"),
     help={"login": "Enable password checking", "local": "Local password checking"},
 )
-def _login(session: ConfigSession, args: Args) -> None:
+def _configure_login(session: ConfigSession, args: Args) -> None:
     for line in session.terminal_lines:
         default: Literal["none", "password"] = "password" if line.kind == "vty" else "none"
         login: Literal["none", "password", "local"] = "local" if "local" in args else "password"
@@ -140,7 +140,7 @@ def _login(session: ConfigSession, args: Args) -> None:
         "text": "The UNENCRYPTED line password",
     },
 )
-def _password(session: ConfigSession, args: Args) -> None:
+def _configure_password(session: ConfigSession, args: Args) -> None:
     for line in session.terminal_lines:
         line.password = None if args.unset else args.value("text", str)
 
@@ -158,7 +158,7 @@ def _password(session: ConfigSession, args: Args) -> None:
         "telnet": "TCP/IP Telnet protocol",
     },
 )
-def _transport(session: ConfigSession, args: Args) -> None:
+def _configure_transport(session: ConfigSession, args: Args) -> None:
     protocols = tuple(word for word in ("all", "none", "telnet", "ssh") if word in args)
     for line in session.terminal_lines:
         line.transport_input = None if args.unset else protocols
@@ -170,13 +170,13 @@ def _transport(session: ConfigSession, args: Args) -> None:
     no=True,
     help={"privilege": "Change privilege level for line", "level": "Assign default privilege level for line"},
 )
-def _privilege(session: ConfigSession, args: Args) -> None:
+def _configure_privilege(session: ConfigSession, args: Args) -> None:
     for line in session.terminal_lines:
         line.privilege = None if args.unset else args.value("level", int)
 
 
 @BLOCKS.at(140)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield [text for lines in line_groups(device) for text in line_block(lines)]
 
 
@@ -211,5 +211,5 @@ def line_settings(line: Line) -> tuple[str, ...]:
     elif line.kind == "vty":
         texts.append("no login")
     if line.transport_input is not None:
-        texts.append(f"transport input {spaced(line.transport_input)}")
+        texts.append(f"transport input {join_with_blanks(line.transport_input)}")
     return (*texts, *(inert.text for inert in line.inert))

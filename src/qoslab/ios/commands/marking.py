@@ -16,17 +16,17 @@ from qoslab.ios.model.device import (
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
     Mark,
-    MarkFrom,
+    MarkFromField,
     PolicyClass,
     SetField,
 )
 from qoslab.ios.registry import (
     CLASS_LINES,
     CLASS_RULES,
-    COUNTED_CLASS,
     ENGINE_CLASS,
-    LISTED_CLASS,
-    CountedClass,
+    SHOW_INTERFACE_CLASS,
+    SHOW_POLICY_MAP_CLASS,
+    InterfacePolicyClass,
     Layout,
 )
 
@@ -82,12 +82,14 @@ def change_marks(session: ConfigSession, args: Args) -> None:
         marks = [*others, Mark(field, args.value("value", int))]
     marks.sort(key=lambda mark: SET_FIELDS.index(mark.field))
     taken = (
-        present.marks_from if args.unset and args.optional("value", int) is not None else other_sources(present, word)
+        present.marks_from
+        if args.unset and args.optional("value", int) is not None
+        else field_marking_lines(present, word)
     )
     change_class(session, replace(present, marks=tuple(marks), marks_from=taken))
 
 
-def other_sources(present: PolicyClass, word: str) -> tuple[MarkFrom, ...]:
+def field_marking_lines(present: PolicyClass, word: str) -> tuple[MarkFromField, ...]:
     """Return the `set` lines of a class that take their value from a field, except those that set the field `word`."""
     return tuple(each for each in present.marks_from if each.field.removeprefix("ip_") != word)
 
@@ -104,12 +106,12 @@ def set_text(field: str, value: int) -> str:
 
 
 @CLASS_LINES.at(100)
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (f"  set {_mark(mark)}" for mark in each.marks)
 
 
 @ENGINE_CLASS.at(10)
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"set": [{"field": mark.field, "value": mark.value} for mark in each.marks]}
 
 
@@ -120,16 +122,16 @@ def _check(device: Device, each: PolicyClass) -> None:
         raise RejectedError(DSCP_AND_PRECEDENCE)
 
 
-@LISTED_CLASS.at(70)
-def _listed(
+@SHOW_POLICY_MAP_CLASS.at(70)
+def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     for action in typed.get("set") or []:
         yield f"      set {set_text(action['field'], action['value'])}"
 
 
-@COUNTED_CLASS.at(20)
-def _counted(shown: CountedClass) -> Iterator[str]:
+@SHOW_INTERFACE_CLASS.at(20)
+def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     if shown.counters["set"]:
         yield "QoS Set"
         for marked in shown.counters["set"]:

@@ -14,7 +14,7 @@ from qoslab.ios.model.mtu import DEFAULT_MTU, line_mtu
 from qoslab.ios.registry import INTERFACE_LINES
 
 NO_LONGER = f"all lines accept packets of up to {DEFAULT_MTU} bytes"
-MOST = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 9216, "Serial": 17940}
+MAX_MTU_BY_TYPE = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 9216, "Serial": 17940}
 """Maximum value in the answer to `?`, by type of interface [R]."""
 
 
@@ -25,10 +25,10 @@ MOST = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 9216, "Serial
     requires={"router"},
     help={"mtu": "Set the interface Maximum Transmission Unit (MTU)", "bytes": "MTU size in bytes"},
 )
-def _mtu(session: ConfigSession, args: Args) -> None:
+def _configure_mtu(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     bytes_ = DEFAULT_MTU if args.unset else args.value("bytes", int)
-    if bytes_ > MOST.get(interface.kind, DEFAULT_MTU):
+    if bytes_ > MAX_MTU_BY_TYPE.get(interface.kind, DEFAULT_MTU):
         raise args.invalid("bytes")
     if bytes_ > DEFAULT_MTU:
         raise UnsupportedError(NO_LONGER)
@@ -49,8 +49,8 @@ def _mtu(session: ConfigSession, args: Args) -> None:
     requires={"router"},
     help={"mtu": "Set IP Maximum Transmission Unit", "bytes": "MTU (bytes)"},
 )
-def _ip_mtu(session: ConfigSession, args: Args) -> None:
-    session.interface.ip_mtu = _below_line(session, args)
+def _configure_ip_mtu(session: ConfigSession, args: Args) -> None:
+    session.interface.ip_mtu = _protocol_mtu(session, args)
 
 
 @CONFIG.add(
@@ -64,11 +64,11 @@ def _ip_mtu(session: ConfigSession, args: Args) -> None:
         "bytes": "MTU (bytes)",
     },
 )
-def _ipv6_mtu(session: ConfigSession, args: Args) -> None:
-    session.interface.ipv6_mtu = _below_line(session, args)
+def _configure_ipv6_mtu(session: ConfigSession, args: Args) -> None:
+    session.interface.ipv6_mtu = _protocol_mtu(session, args)
 
 
-def _below_line(session: ConfigSession, args: Args) -> int | None:
+def _protocol_mtu(session: ConfigSession, args: Args) -> int | None:
     """Return the MTU of a protocol; None if it equals that of the line, which is not printed."""
     if args.unset:
         return None
@@ -80,7 +80,7 @@ def _below_line(session: ConfigSession, args: Args) -> int | None:
 
 
 @INTERFACE_LINES.at(12, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.mtu is not None:
         yield f"mtu {interface.mtu}"
 

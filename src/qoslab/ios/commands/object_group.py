@@ -15,10 +15,10 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.access_list import ICMP_SYNTAX, OTHER_PROTOCOLS, check_expansion
-from qoslab.ios.commands.class_map import ordered
+from qoslab.ios.commands.class_map import order_by_reference
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.matches import PortMatch
-from qoslab.ios.model.object_groups import NetworkObject, ObjectGroup, ServiceObject, reached
+from qoslab.ios.model.object_groups import NetworkObject, ObjectGroup, ServiceObject, nested_groups
 from qoslab.ios.model.port_names import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP, icmp_text, port_text, protocol_text
 from qoslab.ios.registry import BLOCKS
 
@@ -73,14 +73,14 @@ _REQUIRES = {"object-groups"}
     requires=_REQUIRES,
     help=_HELP,
 )
-def _object_group(session: ConfigSession, args: Args) -> None:
+def _configure_object_group(session: ConfigSession, args: Args) -> None:
     groups, name = session.device.object_groups, args.value("name", str)
     kind: Literal["network", "service"] = "network" if "network" in args else "service"
     present = groups.get(name)
     if present is not None and present.kind != kind:
         raise RejectedError(OTHER_KIND.format(name=name, kind=present.kind))
     if args.unset:
-        if present is not None and (_used(session.device, name) or _holders(session.device, name)):
+        if present is not None and (_is_used_by_access_list(session.device, name) or _is_nested(session.device, name)):
             raise RejectedError(IN_USE.format(name=name))
         groups.pop(name, None)
         return
@@ -88,31 +88,31 @@ def _object_group(session: ConfigSession, args: Args) -> None:
     session.enter(f"{kind}-group", name)
 
 
-def _used(device: Device, name: str) -> bool:
+def _is_used_by_access_list(device: Device, name: str) -> bool:
     """Return whether an entry of an access list refers to the group, directly or through another group."""
     named = {group for each in device.access_lists.values() for entry in each.entries for group in entry.object_groups}
-    return any(part.name == name for group in named for part in reached(device.object_groups, group))
+    return any(part.name == name for group in named for part in nested_groups(device.object_groups, group))
 
 
-def _holders(device: Device, name: str) -> bool:
+def _is_nested(device: Device, name: str) -> bool:
     """Return whether another group refers to this one."""
     return any(name in each.groups for each in device.object_groups.values())
 
 
 @CONFIG.add(("network-group", "service-group"), "description <text:line>", no=True, requires=_REQUIRES, help=_HELP)
-def _description(session: ConfigSession, args: Args) -> None:
-    _put(session, replace(_present(session), description=None if args.unset else args.value("text", str)))
+def _configure_description(session: ConfigSession, args: Args) -> None:
+    _store_group(session, replace(_current_group(session), description=None if args.unset else args.value("text", str)))
 
 
-def _present(session: ConfigSession) -> ObjectGroup:
+def _current_group(session: ConfigSession) -> ObjectGroup:
     return session.device.object_groups[session.position.names[0]]
 
 
-def _put(session: ConfigSession, group: ObjectGroup) -> None:
+def _store_group(session: ConfigSession, group: ObjectGroup) -> None:
     """Replace the group of the same name, unless access lists do not allow it."""
     groups = session.device.object_groups
     before = groups[group.name]
-    if group.empty and not before.empty and _used(session.device, group.name):
+    if group.empty and not before.empty and _is_used_by_access_list(session.device, group.name):
         raise RejectedError(LAST_OBJECT.format(name=group.name))
     groups[group.name] = group
     try:
@@ -134,19 +134,19 @@ _HOLDS = Undo(attaches=True)
 
 @CONFIG.add("network-group", _NETWORK, no=_NETWORK, undo=Undo(late=True), requires=_REQUIRES, help=_HELP)
 @CONFIG.add("network-group", _GROUP, no=_GROUP, undo=_HOLDS, requires=_REQUIRES, help=_HELP)
-def _network(session: ConfigSession, args: Args) -> None:
-    group, each = _present(session), _network_object(session, args)
+def _configure_network(session: ConfigSession, args: Args) -> None:
+    group, each = _current_group(session), _network_object(session, args)
     others = tuple(one for one in group.networks if one != each)
     if args.unset:
-        _put(session, replace(group, networks=others))
+        _store_group(session, replace(group, networks=others))
     elif each not in group.networks:
-        _put(session, replace(group, networks=(*others, each)))
+        _store_group(session, replace(group, networks=(*others, each)))
 
 
 def _network_object(session: ConfigSession, args: Args) -> NetworkObject:
     name = args.optional("group", str)
     if name is not None:
-        return NetworkObject("group", group=_nested(session, args, name))
+        return NetworkObject("group", group=_nestable_name(session, args, name))
     if "any" in args:
         return NetworkObject("any")
     address = args.optional("address", IPv4Address)
@@ -164,28 +164,28 @@ def _network_object(session: ConfigSession, args: Args) -> NetworkObject:
     return NetworkObject("range", first, last)
 
 
-def _nested(session: ConfigSession, args: Args, name: str) -> str:
+def _nestable_name(session: ConfigSession, args: Args, name: str) -> str:
     """Return the name of a group that may be nested in the current one."""
-    group, groups = _present(session), session.device.object_groups
+    group, groups = _current_group(session), session.device.object_groups
     if args.unset:
         return name
     if name not in groups:
         raise RejectedError(UNKNOWN.format(name=name))
     if groups[name].kind != group.kind:
         raise RejectedError(OTHER_KIND.format(name=name, kind=groups[name].kind))
-    if any(each.name == group.name for each in reached(groups, name)):
+    if any(each.name == group.name for each in nested_groups(groups, name)):
         raise RejectedError(LOOP.format(name=group.name))
     return name
 
 
-def _ports(side: str, kind: str) -> str:
+def _ports_syntax(side: str, kind: str) -> str:
     port = f"<{side}-port:{kind}>"
     return f"({port}|eq {port}|gt {port}|lt {port}|range {port} {port})"
 
 
 _SERVICES = (
     *(
-        f"{word} [source {_ports('source', kind)}] [{_ports('destination', kind)}]"
+        f"{word} [source {_ports_syntax('source', kind)}] [{_ports_syntax('destination', kind)}]"
         for word, kind in (("tcp", "tcp-port"), ("udp", "udp-port"), ("tcp-udp", "tcp-port"))
     ),
     f"icmp {ICMP_SYNTAX}",
@@ -194,25 +194,25 @@ _SERVICES = (
 
 
 @CONFIG.add("service-group", _GROUP, no=_GROUP, undo=_HOLDS, requires=_REQUIRES, help=_HELP)
-def _service(session: ConfigSession, args: Args) -> None:
-    group, each = _present(session), _service_object(session, args)
+def _configure_service(session: ConfigSession, args: Args) -> None:
+    group, each = _current_group(session), _service_object(session, args)
     others = tuple(one for one in group.services if one != each)
     if args.unset:
-        _put(session, replace(group, services=others))
+        _store_group(session, replace(group, services=others))
     elif each not in group.services:
-        _put(session, replace(group, services=(*others, each)))
+        _store_group(session, replace(group, services=(*others, each)))
 
 
 for _syntax in _SERVICES:
     CONFIG.add("service-group", _syntax, no=_syntax, undo=Undo(_syntax, late=True), requires=_REQUIRES, help=_HELP)(
-        _service
+        _configure_service
     )
 
 
 def _service_object(session: ConfigSession, args: Args) -> ServiceObject:
     name = args.optional("group", str)
     if name is not None:
-        return ServiceObject(group=_nested(session, args, name))
+        return ServiceObject(group=_nestable_name(session, args, name))
     number = args.optional("protocol", int)
     if number is not None:
         return ServiceObject((number,))
@@ -246,7 +246,7 @@ def _port_match(args: Args, side: str) -> PortMatch | None:
 
 
 @BLOCKS.at(68, family="router")
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     for name in group_order(device):
         group = device.object_groups[name]
         yield [f"object-group {group.kind} {name}", *(f" {line}" for line in group_lines(group))]
@@ -254,7 +254,7 @@ def _blocks(device: Device) -> Iterator[list[str]]:
 
 def group_order(device: Device) -> list[str]:
     """Return the names of the object groups in the order of the running configuration."""
-    return ordered({name: each.groups for name, each in device.object_groups.items()})
+    return order_by_reference({name: each.groups for name, each in device.object_groups.items()})
 
 
 def group_lines(group: ObjectGroup) -> Iterator[str]:

@@ -13,8 +13,8 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.account import account_config, account_text
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
-from qoslab.ios.commands.drop import discards
-from qoslab.ios.commands.inert_lines import text_of
+from qoslab.ios.commands.drop import represents_drop
+from qoslab.ios.commands.inert_lines import full_line_text
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.inert_lines import InertLine
@@ -28,14 +28,14 @@ from qoslab.ios.model.policy import (
     PoliceAction,
     PolicyClass,
 )
-from qoslab.ios.model.printed_rates import policy_rate
+from qoslab.ios.model.printed_rates import format_policy_rate
 from qoslab.ios.registry import (
     CLASS_LINES,
-    COUNTED_CLASS,
     ENGINE_CLASS,
-    LISTED_CLASS,
     ORDER_WORDS,
-    CountedClass,
+    SHOW_INTERFACE_CLASS,
+    SHOW_POLICY_MAP_CLASS,
+    InterfacePolicyClass,
     Layout,
 )
 from qoslab.ios.undecided import NO_DROP_BIT, NO_LABELS, NO_SECOND_TAG, NO_TUNNELS
@@ -47,7 +47,7 @@ _RATE = "8000-64000000000"
 _WIDE_RATE = "8000-100000000000kmg"
 """Committed rates of IOS-XE (its YANG model); peak rates end where those of earlier releases do."""
 _BURST = "1000-512000000"
-_LEAST_BURST = 1000
+_MIN_BURST = 1000
 # The range of percent-form bursts is that of the shaper (from memory, not confirmed by a document).
 _BURST_MS = "1-2000"
 # An excess burst of 0 is in recordings of later images, and none of earlier ones has it.
@@ -144,7 +144,7 @@ def _police(session: ConfigSession, args: Args) -> None:
     if args.unset:
         change_class(session, replace(present, police=None))
         return
-    police = _parameters(args)
+    police = _policer_parameters(args)
     typed = _inline_actions(args)
     old = present.police
     if typed:
@@ -157,13 +157,13 @@ def _police(session: ConfigSession, args: Args) -> None:
         police = old
     if old is not None:
         police = replace(police, account=old.account, dynamic=old.dynamic)
-    change_class(session, replace(present, police=with_one_bucket(police)))
-    _remark(session, args)
+    change_class(session, replace(present, police=check_one_bucket(police)))
+    _remark_without_effect(session, args)
     if not typed:
         session.enter("police", "police")
 
 
-def _forms(rate: str, peak: str, excess: str, excess_ms: str) -> tuple[str, ...]:
+def _police_forms(rate: str, peak: str, excess: str, excess_ms: str) -> tuple[str, ...]:
     return (
         f"<committed:{rate}> [<committed-burst:{_BURST}> [<excess-burst:{excess}>]]",
         f"cir <committed:{rate}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{excess}>]"
@@ -185,20 +185,20 @@ for _requires, _rates, _help in (
     ("plain-rates", (_RATE, _RATE), _HELP),
     ("rate-suffixes", (_WIDE_RATE, f"{_RATE}kmg"), _SUFFIXED_HELP),
 ):
-    for _form in _forms(*_rates, *_EXCESS[_requires]):
+    for _form in _police_forms(*_rates, *_EXCESS[_requires]):
         CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={_requires}, help=_help)(
             _police
         )
 
 
-def with_one_bucket(police: Police) -> Police:
+def check_one_bucket(police: Police) -> Police:
     """Return the policer. Raise RejectedError if it has an adaptive bucket and further parameters or buckets."""
     if police.dynamic is not None and (police.bc, police.pir, police.be, police.violate) != (None, None, None, None):
         raise RejectedError(ONE_BUCKET)
     return police
 
 
-def _parameters(args: Args) -> Police:
+def _policer_parameters(args: Args) -> Police:
     """Return the policer of a line, without its actions."""
     committed, share = args.optional("committed", int), args.optional("committed-share", int)
     peak, peak_share = args.optional("peak", int), args.optional("peak-share", int)
@@ -206,7 +206,7 @@ def _parameters(args: Args) -> Police:
     if len(args.values("excess-burst", int)) > 1:
         raise args.invalid_repeat("excess-burst", 1)
     unit: Literal["bytes", "ms"] = "bytes" if share is None else "ms"
-    least = _LEAST_BURST if unit == "bytes" else 1
+    least = _MIN_BURST if unit == "bytes" else 1
     if be is not None and be < least and (be, peak, peak_share) != (0, None, None):
         raise args.invalid("excess-burst")
     return Police(
@@ -243,16 +243,16 @@ def _action(session: ConfigSession, args: Args) -> None:
         raise args.invalid(args.keywords[0])
     [(colour, (action,))] = _inline_actions(args).items()
     have = present.police.actions(colour) or ()
-    actions = tuple(each for each in have if each != action) or None if args.unset else _with(have, action)
-    change_class(session, replace(present, police=with_one_bucket(present.police.with_actions(colour, actions))))
-    _remark(session, args)
+    actions = tuple(each for each in have if each != action) or None if args.unset else _add_action(have, action)
+    change_class(session, replace(present, police=check_one_bucket(present.police.with_actions(colour, actions))))
+    _remark_without_effect(session, args)
 
 
-def _remark(session: ConfigSession, args: Args) -> None:
+def _remark_without_effect(session: ConfigSession, args: Args) -> None:
     """Report the actions of a line that set a field that no packet of a lab has."""
     for action, reason in UNDECIDED.items():
         if action in args and not args.unset:
-            session.remarks.append(InertLine(action, text_of(args), f"{reason}: {action} is transmit", 0, True))
+            session.remarks.append(InertLine(action, full_line_text(args), f"{reason}: {action} is transmit", 0, True))
 
 
 for _colour in COLOURS:
@@ -260,7 +260,7 @@ for _colour in COLOURS:
     CONFIG.add("police", _line, no=_line, help=_HELP)(_action)
 
 
-def _with(have: tuple[PoliceAction, ...], action: PoliceAction) -> tuple[PoliceAction, ...]:
+def _add_action(have: tuple[PoliceAction, ...], action: PoliceAction) -> tuple[PoliceAction, ...]:
     """Return the actions with an added one: markings can be combined, `transmit` and `drop` cannot."""
     if action.action in ("transmit", "drop"):
         return (action,)
@@ -291,11 +291,11 @@ PARTS: list[PolicerPart] = []
 # The running configuration.
 
 
-def _lines(each: PolicyClass, layout: Layout) -> list[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> list[str]:
     return [] if each.police is None else police_lines(each.police, layout.queueing)
 
 
-def _alone(each: PolicyClass) -> bool:
+def _has_separate_actions(each: PolicyClass) -> bool:
     """Return whether the policer's actions are on separate lines.
 
     It is then printed first in the classic layout and last in the later one, so that clients that parse a configuration
@@ -306,31 +306,31 @@ def _alone(each: PolicyClass) -> bool:
 
 
 @CLASS_LINES.at(10, family="router")
-def _first(each: PolicyClass, layout: Layout) -> list[str]:
-    return _lines(each, layout) if _alone(each) and not layout.qos.police_last else []
+def _first_line(each: PolicyClass, layout: Layout) -> list[str]:
+    return _config_lines(each, layout) if _has_separate_actions(each) and not layout.qos.police_last else []
 
 
 @CLASS_LINES.at(50, family="router")
-def _between(each: PolicyClass, layout: Layout) -> list[str]:
-    return [] if _alone(each) else _lines(each, layout)
+def _middle_lines(each: PolicyClass, layout: Layout) -> list[str]:
+    return [] if _has_separate_actions(each) else _config_lines(each, layout)
 
 
 @CLASS_LINES.at(90, family="router")
-def _last(each: PolicyClass, layout: Layout) -> list[str]:
-    return _lines(each, layout) if _alone(each) and layout.qos.police_last else []
+def _last_lines(each: PolicyClass, layout: Layout) -> list[str]:
+    return _config_lines(each, layout) if _has_separate_actions(each) and layout.qos.police_last else []
 
 
 def police_lines(police: Police, indent: str) -> list[str]:
     """Return the lines of a policer; with actions, each on a separate line, it is indented by three blanks."""
     text = {
-        "bps": lambda: f"police {police.cir.number}{_bounded('', police.bc)}{_bounded('', police.be)}",
+        "bps": lambda: f"police {police.cir.number}{_bounded_amount('', police.bc)}{_bounded_amount('', police.be)}",
         "cir": lambda: (
-            f"police cir {rate_text(police.cir)}{_bounded(' bc', police.bc)}"
-            f"{_bounded(' pir', police.pir)}{_bounded(' be', police.be)}"
+            f"police cir {rate_text(police.cir)}{_bounded_amount(' bc', police.bc)}"
+            f"{_bounded_amount(' pir', police.pir)}{_bounded_amount(' be', police.be)}"
         ),
         "rate": lambda: (
-            f"police rate {rate_text(police.cir)}{_bounded(' burst', police.bc)}"
-            f"{_bounded(' peak-rate', police.pir)}{_bounded(' peak-burst', police.be)}"
+            f"police rate {rate_text(police.cir)}{_bounded_amount(' burst', police.bc)}"
+            f"{_bounded_amount(' peak-rate', police.pir)}{_bounded_amount(' peak-burst', police.be)}"
         ),
     }[police.form]()
     actions = [
@@ -343,7 +343,7 @@ def police_lines(police: Police, indent: str) -> list[str]:
     return [*lines, *(indent + line for part in PARTS for line in part.lines(police))]
 
 
-def _bounded(word: str, amount: Amount | None) -> str:
+def _bounded_amount(word: str, amount: Amount | None) -> str:
     if amount is None:
         return ""
     return f"{word} {rate_text(amount)}" if amount.unit in ("bps", "percent") else f"{word} {burst_text(amount)}"
@@ -360,7 +360,7 @@ def _action_text(action: PoliceAction) -> str:
 
 
 @ENGINE_CLASS.at(20)
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"police": None if each.police is None else _engine_police(each.police)}
 
 
@@ -418,20 +418,20 @@ def _engine_action(action: PoliceAction) -> program_formats.PoliceAction:
 # Show output.
 
 
-@LISTED_CLASS.at(80)
-def _listed(
+@SHOW_POLICY_MAP_CLASS.at(80)
+def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
-    if discards(police := typed.get("police")):
+    if represents_drop(police := typed.get("police")):
         yield "      drop"
     elif police is not None and (resolved := entry["police"]) is not None:
         yield from _listed_police(police, resolved, GENERATIONS[config["generation"]])
 
 
-@COUNTED_CLASS.at(30)
-def _counted(shown: CountedClass) -> Iterator[str]:
+@SHOW_INTERFACE_CLASS.at(30)
+def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     police = shown.config.get("police")
-    if discards(police):
+    if represents_drop(police):
         yield "drop"
     elif shown.counters["police"] is not None and police is not None:
         yield from _counted_police(police, shown.counters["police"], shown.qos)
@@ -475,14 +475,16 @@ def _counted_police(
     yield "police:"
     yield from ("    " + line for line in _police_parameters(config, police))
     actions = police_actions(config)
-    rates = [f"conformed {policy_rate(police['conformed']['rate_bps'], qos)} bps"]
-    yield from _coloured("conformed", police["conformed"]["packets"], police["conformed"]["bytes"], actions["conform"])
-    yield from _coloured("exceeded", police["exceeded"]["packets"], police["exceeded"]["bytes"], actions["exceed"])
-    rates.append(f"{qos.exceeded} {policy_rate(police['exceeded']['rate_bps'], qos)} bps")
+    rates = [f"conformed {format_policy_rate(police['conformed']['rate_bps'], qos)} bps"]
+    yield from _colour_lines(
+        "conformed", police["conformed"]["packets"], police["conformed"]["bytes"], actions["conform"]
+    )
+    yield from _colour_lines("exceeded", police["exceeded"]["packets"], police["exceeded"]["bytes"], actions["exceed"])
+    rates.append(f"{qos.exceeded} {format_policy_rate(police['exceeded']['rate_bps'], qos)} bps")
     violated = police["violated"]
     if violated is not None:
-        yield from _coloured("violated", violated["packets"], violated["bytes"], actions["violate"])
-        rates.append(f"{qos.violated} {policy_rate(violated['rate_bps'], qos)} bps")
+        yield from _colour_lines("violated", violated["packets"], violated["bytes"], actions["violate"])
+        rates.append(f"{qos.violated} {format_policy_rate(violated['rate_bps'], qos)} bps")
     yield "  " + ", ".join(rates)
     for part in PARTS:
         yield from part.counted(police)
@@ -493,24 +495,26 @@ def _police_parameters(config: program_formats.PoliceConfig, police: program_for
     rate_form = police["form"] == "rate"
     cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
     if police["cir_percent"] is not None:
-        yield f"{cir} {percent_text(police['cir_percent'])} %" + _milliseconds(bc, config.get("bc"))
+        yield f"{cir} {percent_text(police['cir_percent'])} %" + _milliseconds_text(bc, config.get("bc"))
     first = f"{cir} {police['cir_bps']} bps, {bc} {police['bc_bytes']} bytes"
     if police["pir_bps"] is None:
         yield first if police["be_bytes"] is None else f"{first}, {be} {police['be_bytes']} bytes"
         return
     yield first
     if police["pir_percent"] is not None:
-        yield f"{pir} {percent_text(police['pir_percent'])} %" + _milliseconds(be, config.get("be"))
+        yield f"{pir} {percent_text(police['pir_percent'])} %" + _milliseconds_text(be, config.get("be"))
     yield f"{pir} {police['pir_bps']} bps, {be} {police['be_bytes']} bytes"
 
 
-def _milliseconds(word: str, burst: program_formats.PoliceBurst | None) -> str:
+def _milliseconds_text(word: str, burst: program_formats.PoliceBurst | None) -> str:
     if burst is None or "ms" not in burst:
         return ""
     return f" {word} {burst['ms']} ms"
 
 
-def _coloured(colour: str, packets: int, size: int, actions: Sequence[program_formats.PoliceAction]) -> Iterator[str]:
+def _colour_lines(
+    colour: str, packets: int, size: int, actions: Sequence[program_formats.PoliceAction]
+) -> Iterator[str]:
     yield f"  {colour} {packets} packets, {size} bytes; actions:"
     yield from (f"    {police_action(action)} " for action in actions)
 

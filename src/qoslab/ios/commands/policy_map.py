@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.class_map import check_name, ordered
+from qoslab.ios.commands.class_map import check_name, order_by_reference
 from qoslab.ios.model.device import (
     Device,
 )
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
-    MarkFrom,
+    MarkFromField,
     PolicyClass,
     PolicyMap,
 )
-from qoslab.ios.model.table_maps import new_values
+from qoslab.ios.model.table_maps import mapped_values
 from qoslab.ios.registry import (
     BLOCKS,
     CLASS_LINES,
@@ -49,7 +49,7 @@ def policy_users(device: Device, name: str) -> list[str]:
     return interfaces + parents
 
 
-def policy_unknown(name: str | None) -> RejectedError:
+def unknown_policy_error(name: str | None) -> RejectedError:
     """Return the refusal of an unknown policy-map name."""
     return RejectedError(POLICY_UNKNOWN.format(name=name))
 
@@ -72,7 +72,7 @@ def change_class(session: ConfigSession, changed: PolicyClass) -> None:
     undo=Undo(referred=1, rewrite=True),
     help={"policy-map": "Configure QoS Policy Map", "name": "policy-map name"},
 )
-def _policy_map(session: ConfigSession, args: Args) -> None:
+def _configure_policy_map(session: ConfigSession, args: Args) -> None:
     maps = session.device.policy_maps
     name = check_name(session.device, args, args.value("name", str))
     if args.unset:
@@ -90,7 +90,7 @@ def _policy_map(session: ConfigSession, args: Args) -> None:
     no=True,
     help={"description": "Policy-Map description", "text": "Up to 200 characters describing this Policy-Map"},
 )
-def _description(session: ConfigSession, args: Args) -> None:
+def _configure_description(session: ConfigSession, args: Args) -> None:
     policy = replace(session.policy_map, description=None if args.unset else args.value("text", str))
     session.device.policy_maps[policy.name] = policy
 
@@ -107,7 +107,7 @@ def _description(session: ConfigSession, args: Args) -> None:
         "other": "class-map name",
     },
 )
-def _class(session: ConfigSession, args: Args) -> None:
+def _configure_class(session: ConfigSession, args: Args) -> None:
     policy = session.policy_map
     name = args.value("name", str)
     if args.unset:
@@ -121,14 +121,14 @@ def _class(session: ConfigSession, args: Args) -> None:
         limit = session.device.hardware.qos.max_classes
         if len(policy.classes) >= limit:
             raise RejectedError(TOO_MANY_CLASSES.format(name=policy.name, limit=limit))
-        position = _position(policy, args, name)
+        position = _class_position(policy, args, name)
         classes = (*policy.classes[:position], PolicyClass(name), *policy.classes[position:])
         check_change(session.device, replace(policy, classes=classes))
         session.device.policy_maps[policy.name] = replace(policy, classes=classes)
     session.enter("policy-class", name)
 
 
-def _position(policy: PolicyMap, args: Args, name: str) -> int:
+def _class_position(policy: PolicyMap, args: Args, name: str) -> int:
     """Return the index of a new class: before the class named in the line, else last, but before class-default."""
     present = [each.name for each in policy.classes]
     other = args.optional("other", str)
@@ -143,13 +143,13 @@ def _position(policy: PolicyMap, args: Args, name: str) -> int:
 
 
 @BLOCKS.at(80)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (policy_map_block(device, device.policy_maps[name]) for name in policy_order(device))
 
 
 def policy_order(device: Device) -> list[str]:
     """Return the names of the policy-maps in the order of the running configuration."""
-    return ordered(
+    return order_by_reference(
         {
             name: [c.service_policy for c in each.classes if c.service_policy is not None]
             for name, each in device.policy_maps.items()
@@ -178,7 +178,7 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
 
 
 @ENGINE.at(50)
-def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
+def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     return {"policy_maps": {name: _engine_policy_map(device, each) for name, each in device.policy_maps.items()}}
 
 
@@ -192,6 +192,6 @@ def _engine_policy_map(device: Device, policy_map: PolicyMap) -> program_formats
     return {"classes": classes}
 
 
-def _engine_map(device: Device, mark: MarkFrom) -> program_formats.MapAction:
-    values = new_values(mark, device.table_maps)
+def _engine_map(device: Device, mark: MarkFromField) -> program_formats.MapAction:
+    values = mapped_values(mark, device.table_maps)
     return {"field": mark.field, "source": mark.source, "table": mark.table, "values": values}

@@ -26,8 +26,8 @@ from qoslab.ios.registry import (
     CLASS_LINES,
     COMBINATION_WORDS,
     ENGINE_CLASS,
-    LISTED_CLASS,
     POLICY_RULES,
+    SHOW_POLICY_MAP_CLASS,
     Layout,
 )
 
@@ -66,7 +66,7 @@ _DETAIL = f"queue-limit [{'|'.join(f'{field} {value}' for field, value in _VALUE
 _WIDE_DETAIL = f"queue-limit [{'|'.join(f'{field} ({value}|values {value}+)' for field, value in _VALUES.items())}]"
 
 
-def _wide_fields(*, optional: bool = False) -> str:
+def _xe_fields_syntax(*, optional: bool = False) -> str:
     """Return the syntax of IOS-XE for limits by a field, which may be percentages of the class's limit."""
     amount = f"({_WIDE_AMOUNT}|percent <share:1-100>)"
     amount = f"[{amount}]" if optional else amount
@@ -101,8 +101,8 @@ _HELP = {
 )
 @CONFIG.add(
     "policy-class",
-    f"queue-limit ({_WIDE_AMOUNT}|{_wide_fields()})",
-    no=f"queue-limit [{_WIDE_AMOUNT}|{_wide_fields(optional=True)}]",
+    f"queue-limit ({_WIDE_AMOUNT}|{_xe_fields_syntax()})",
+    no=f"queue-limit [{_WIDE_AMOUNT}|{_xe_fields_syntax(optional=True)}]",
     undo=Undo(key=_WIDE_DETAIL),
     requires={"limit-microseconds"},
     help=_HELP,
@@ -115,7 +115,7 @@ _HELP = {
     requires={"queue-limit-units"},
     help=_HELP,
 )
-def _queue_limit(session: ConfigSession, args: Args) -> None:
+def _configure_queue_limit(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     field = next((field for field in _FIELDS if field.replace("_", "-") in args), None)
     if field is None:
@@ -130,7 +130,7 @@ def _queue_limit(session: ConfigSession, args: Args) -> None:
     else:
         for other in present.queue_thresholds:
             if other.field != field:
-                raise RejectedError(MIXED_FIELDS.format(one=_word(other.field), other=_word(field)))
+                raise RejectedError(MIXED_FIELDS.format(one=_field_word(other.field), other=_field_word(field)))
         table |= {value: QueueThreshold(field, value, _amount(session, args)) for value in values}
     change_class(session, replace(present, queue_thresholds=tuple(table[value] for value in sorted(table))))
 
@@ -146,35 +146,35 @@ def _amount(session: ConfigSession, args: Args) -> QueueLimit:
     return QueueLimit(number, unit)
 
 
-def _word(field: str) -> str:
+def _field_word(field: str) -> str:
     return field.replace("_", "-")
 
 
-def _threshold_text(each: QueueThreshold) -> str:
+def _threshold_line(each: QueueThreshold) -> str:
     value = dscp_text(each.value) if each.field == "dscp" else str(each.value)
-    return f"queue-limit {_word(each.field)} {value} {limit_text(_limit(each.limit))}"
+    return f"queue-limit {_field_word(each.field)} {value} {limit_text(_engine_limit(each.limit))}"
 
 
 @CLASS_LINES.at(60, family="router")
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if (limit := each.queue_limit) is not None:
         yield f"{layout.queueing}queue-limit {limit.number}{f' {limit.unit}' if layout.qos.shows_limit_units else ''}"
-    yield from (layout.queueing + _threshold_text(threshold) for threshold in each.queue_thresholds)
+    yield from (layout.queueing + _threshold_line(threshold) for threshold in each.queue_thresholds)
 
 
 @ENGINE_CLASS.at(35)
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     thresholds: list[program_formats.QueueThreshold] = [
-        {"field": threshold.field, "value": threshold.value, "limit": _limit(threshold.limit)}
+        {"field": threshold.field, "value": threshold.value, "limit": _engine_limit(threshold.limit)}
         for threshold in each.queue_thresholds
     ]
     return {
-        "queue_limit": None if each.queue_limit is None else _limit(each.queue_limit),
+        "queue_limit": None if each.queue_limit is None else _engine_limit(each.queue_limit),
         "queue_thresholds": thresholds,
     }
 
 
-def _limit(limit: QueueLimit) -> program_formats.QueueLimit:
+def _engine_limit(limit: QueueLimit) -> program_formats.QueueLimit:
     return cast("program_formats.QueueLimit", {limit.unit: limit.number})
 
 
@@ -188,7 +188,7 @@ COMBINATION_WORDS.update(
 )
 
 
-def _units(each: PolicyClass) -> Iterator[LimitUnit]:
+def _limit_units(each: PolicyClass) -> Iterator[LimitUnit]:
     if each.queue_limit is not None:
         yield each.queue_limit.unit
     yield from (one.limit.unit for one in each.queue_thresholds if one.limit.unit != "percent")
@@ -200,14 +200,14 @@ def _units(each: PolicyClass) -> Iterator[LimitUnit]:
 @POLICY_RULES.at(20)
 def _check_units(device: Device, policy: PolicyMap) -> None:
     # [R] One unit in a policy-map, which early detection shares. Recordings of IOS-XE have one in each class.
-    by_class = [set(_units(each)) for each in policy.classes]
+    by_class = [set(_limit_units(each)) for each in policy.classes]
     groups = by_class if device.hardware.qos.minimum_and_excess else [set[LimitUnit]().union(*by_class)]
     if any(len(units) > 1 for units in groups):
         raise RejectedError(MIXED_LIMIT_UNITS)
 
 
-@LISTED_CLASS.at(40)
-def _listed(
+@SHOW_POLICY_MAP_CLASS.at(40)
+def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     limit = typed.get("queue_limit")
@@ -215,7 +215,7 @@ def _listed(
         yield f"      queue-limit {limit_text(limit)}"
     for each in typed.get("queue_thresholds", []):
         value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])
-        yield f"      queue-limit {_word(each['field'])} {value} {limit_text(each['limit'])}"
+        yield f"      queue-limit {_field_word(each['field'])} {value} {limit_text(each['limit'])}"
 
 
 def limit_text(limit: program_formats.QueueLimit) -> str:

@@ -78,7 +78,7 @@ _HELP = {
     requires={"router"},
     help=_HELP,
 )
-def _priority_list(session: ConfigSession, args: Args) -> None:
+def _configure_priority_list(session: ConfigSession, args: Args) -> None:
     number, lists = args.value("number", int), session.device.priority_lists
     present = lists.get(number, PriorityList(number))
     words = args.keywords
@@ -89,7 +89,7 @@ def _priority_list(session: ConfigSession, args: Args) -> None:
     elif "default" in args:
         present = replace(present, default=None if args.unset else level)
     elif "protocol" in args or "interface" in args:
-        present = replace(present, rules=_changed(present.rules, _rule(args, level or 0), args))
+        present = replace(present, rules=_change_rules(present.rules, _parse_rule(args, level or 0), args))
     elif args.unset:
         present = PriorityList(number)
     lists.pop(number, None)
@@ -105,7 +105,7 @@ def _priority_list(session: ConfigSession, args: Args) -> None:
     requires={"router"},
     help=_HELP,
 )
-def _queue_list(session: ConfigSession, args: Args) -> None:
+def _configure_queue_list(session: ConfigSession, args: Args) -> None:
     number, lists = args.value("number", int), session.device.queue_lists
     present = lists.get(number, CustomList(number))
     queue = args.optional("queue", int) or 0
@@ -114,9 +114,9 @@ def _queue_list(session: ConfigSession, args: Args) -> None:
     elif "default" in args:
         present = replace(present, default=None if args.unset else queue)
     elif "protocol" in args or "interface" in args:
-        present = replace(present, rules=_changed(present.rules, _rule(args, queue), args))
+        present = replace(present, rules=_change_rules(present.rules, _parse_rule(args, queue), args))
     elif "byte-count" in args or "limit" in args:
-        present = replace(present, queues=_figures(present.queues, queue, args))
+        present = replace(present, queues=_queue_values(present.queues, queue, args))
     elif args.unset:
         present = CustomList(number)
     lists.pop(number, None)
@@ -124,7 +124,7 @@ def _queue_list(session: ConfigSession, args: Args) -> None:
         lists[number] = present
 
 
-def _rule(args: Args, queue: int) -> QueueRule:
+def _parse_rule(args: Args, queue: int) -> QueueRule:
     name = args.optional("name", str)
     if name is not None:
         return QueueRule(queue, None, name)
@@ -145,7 +145,7 @@ def _rule(args: Args, queue: int) -> QueueRule:
     return QueueRule(queue, protocol)
 
 
-def _changed(rules: tuple[QueueRule, ...], rule: QueueRule, args: Args) -> tuple[QueueRule, ...]:
+def _change_rules(rules: tuple[QueueRule, ...], rule: QueueRule, args: Args) -> tuple[QueueRule, ...]:
     """Return the rules with a rule added or removed. A rule for the same packets gets a new queue in its place."""
     same = [each for each in rules if replace(each, queue=rule.queue) == rule]
     if args.unset:
@@ -153,7 +153,7 @@ def _changed(rules: tuple[QueueRule, ...], rule: QueueRule, args: Args) -> tuple
     return tuple(rule if each in same else each for each in rules) if same else (*rules, rule)
 
 
-def _figures(queues: tuple[CustomQueue, ...], number: int, args: Args) -> tuple[CustomQueue, ...]:
+def _queue_values(queues: tuple[CustomQueue, ...], number: int, args: Args) -> tuple[CustomQueue, ...]:
     found = next((each for each in queues if each.number == number), CustomQueue(number))
     if "limit" in args:
         found = replace(found, limit=None if args.unset else args.value("packets", int))
@@ -168,7 +168,7 @@ def _figures(queues: tuple[CustomQueue, ...], number: int, args: Args) -> tuple[
 
 
 @CONFIG.add("interface", "priority-group <number:1-16>", no=True, requires={"router"}, help=_HELP)
-def _priority_group(session: ConfigSession, args: Args) -> None:
+def _configure_priority_group(session: ConfigSession, args: Args) -> None:
     number = None if args.unset else args.value("number", int)
     made = replace(session.interface, priority_group=number)
     if number is not None:
@@ -177,7 +177,7 @@ def _priority_group(session: ConfigSession, args: Args) -> None:
 
 
 @CONFIG.add("interface", "custom-queue-list <number:1-16>", no=True, requires={"router"}, help=_HELP)
-def _custom_queue_list(session: ConfigSession, args: Args) -> None:
+def _configure_custom_queue_list(session: ConfigSession, args: Args) -> None:
     number = None if args.unset else args.value("number", int)
     made = replace(session.interface, custom_queue_list=number)
     if number is not None:
@@ -195,14 +195,17 @@ def check_queueing(device: Device, interface: Interface, asked: str) -> None:
         ("traffic-shape", bool(interface.shapers)),
         ("fair-queue", fair),
         ("random-detect", interface.random_detect is not None),
-        ("service-policy output", asked != "fair-queue" and _queues(device, interface.service_policy_output)),
+        (
+            "service-policy output",
+            asked != "fair-queue" and _configured_queues(device, interface.service_policy_output),
+        ),
     )
     for what, there in kinds:
         if there and what != asked and {what, asked} != {"traffic-shape", "fair-queue"}:
             raise RejectedError(MUST_REMOVE.format(what=what))
 
 
-def _queues(device: Device, name: str | None) -> bool:
+def _configured_queues(device: Device, name: str | None) -> bool:
     policy = None if name is None else device.policy_maps.get(name)
     return policy is not None and any(each.queueing for part in descendants(device, policy) for each in part.classes)
 
@@ -218,7 +221,7 @@ def _output_rule(device: Device, policy: PolicyMap, interface: Interface) -> Non
 
 
 @INTERFACE_LINES.at(105, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.priority_group is not None:
         yield f"priority-group {interface.priority_group}"
     if interface.custom_queue_list is not None:
@@ -226,7 +229,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @BLOCKS.at(125, family="router")
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     for priority in sorted(device.priority_lists.values(), key=lambda each: each.number):
         yield [f"priority-list {priority.number} {line}" for line in _priority_lines(priority)]
     for custom in sorted(device.queue_lists.values(), key=lambda each: each.number):
@@ -274,7 +277,7 @@ def rule_text(rule: QueueRule, queue: str) -> str:
 def engine_priority(device: Device, number: int) -> program_formats.InterfaceQueueingPriority:
     """Return a priority list for the data plane; an undefined list puts all packets into its default queue [I]."""
     made = device.priority_lists.get(number, PriorityList(number))
-    rules = [_engine_rule(each) for each in made.rules if _known(device, each)]
+    rules = [_engine_rule(each) for each in made.rules if _has_data_plane_packets(device, each)]
     queueing: program_formats.InterfaceQueueingPriority = {"type": "priority", "rules": rules}
     if made.default is not None:
         queueing["default"] = made.default
@@ -288,7 +291,7 @@ def engine_custom(device: Device, number: int) -> program_formats.InterfaceQueue
     made = device.queue_lists.get(number, CustomList(number))
     queueing: program_formats.InterfaceQueueingCustom = {
         "type": "custom",
-        "rules": [_engine_rule(each) for each in made.rules if _known(device, each)],
+        "rules": [_engine_rule(each) for each in made.rules if _has_data_plane_packets(device, each)],
         "queues": [_engine_queue(each) for each in made.queues],
     }
     if made.default is not None:
@@ -298,7 +301,7 @@ def engine_custom(device: Device, number: int) -> program_formats.InterfaceQueue
     return queueing
 
 
-def _known(device: Device, rule: QueueRule) -> bool:
+def _has_data_plane_packets(device: Device, rule: QueueRule) -> bool:
     """Return whether the data plane has such packets: of an interface of this router or a supported protocol."""
     return rule.interface in device.interfaces or rule.protocol in ("ip", "ipv6", "arp")
 

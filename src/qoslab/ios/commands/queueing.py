@@ -10,7 +10,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands import account
-from qoslab.ios.commands.class_queue_lines import classic_queueing, hqf_queueing
+from qoslab.ios.commands.class_queue_lines import classic_queueing_lines, hqf_queueing_lines
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import (
@@ -30,15 +30,15 @@ from qoslab.ios.model.policy import (
 from qoslab.ios.registry import (
     CLASS_LINES,
     COMBINATION_WORDS,
-    COUNTED_CLASS,
     ENGINE_CLASS,
-    LISTED_CLASS,
     OUTPUT_RULES,
     POLICY_RULES,
-    CountedClass,
+    SHOW_INTERFACE_CLASS,
+    SHOW_POLICY_MAP_CLASS,
+    InterfacePolicyClass,
     Layout,
 )
-from qoslab.ios.rules import amount_in, exceeds, interface_bandwidth_kbps
+from qoslab.ios.rules import exceeds_share, find_amount, interface_bandwidth_kbps
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -99,7 +99,7 @@ _BANDWIDTH = "<kbps:8-2000000>|percent <share:1-100>|remaining percent <share:1-
     requires={"remaining-wide"},
     help={**_BANDWIDTH_HELP, **account.HELP},
 )
-def _bandwidth(session: ConfigSession, args: Args) -> None:
+def _configure_bandwidth(session: ConfigSession, args: Args) -> None:
     bandwidth = None
     if not args.unset:
         kbps, share, parts = (args.optional(name, int) for name in ("kbps", "share", "parts"))
@@ -110,7 +110,7 @@ def _bandwidth(session: ConfigSession, args: Args) -> None:
         elif share is not None:
             bandwidth = Bandwidth("remaining_percent" if "remaining" in args else "percent", share)
         if bandwidth is not None:
-            bandwidth = replace(bandwidth, account=account.account_of(args))
+            bandwidth = replace(bandwidth, account=account.parse_account(args))
     change_class(session, replace(session.policy_class, bandwidth=bandwidth))
 
 
@@ -148,7 +148,7 @@ _PRIORITY_HELP = {
     requires={"priority-wide"},
     help=_PRIORITY_HELP,
 )
-def _priority(session: ConfigSession, args: Args) -> None:
+def _configure_priority(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset:
         change_class(session, replace(present, priority=None))
@@ -186,7 +186,7 @@ _FAIR_QUEUE_HELP = {
     requires={"fair-queue-flows"},
     help=_FAIR_QUEUE_HELP,
 )
-def _fair_queue(session: ConfigSession, args: Args) -> None:
+def _configure_fair_queue(session: ConfigSession, args: Args) -> None:
     queues = args.optional("queues", int)
     if queues is not None and queues & (queues - 1):
         raise RejectedError(POWER_OF_TWO)
@@ -231,7 +231,7 @@ def _queue_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(40)
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {
         "fair_queue": None if each.fair_queue is None else _engine_fair_queue(each.fair_queue),
         "bandwidth": None if each.bandwidth is None else _engine_bandwidth(each.bandwidth),
@@ -296,11 +296,11 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
     if len({each.unit for each in given if each is not None}) > 1:
         raise RejectedError(MIXED_IN_CLASS if device.hardware.qos.minimum_and_excess else MIXED_UNITS)
     qos = device.hardware.qos
-    configured = [(each.name, _engine(each)) for each in policy.classes]
+    configured = [(each.name, _engine_config(each)) for each in policy.classes]
     for row in SUMS:
         most = row.most or qos.reservable_percent or 100
-        amounts = ((name, amount_in(row, config)) for name, config in configured)
-        if (row.only is None or getattr(qos, row.only)) and exceeds(amounts, 100, most):
+        amounts = ((name, find_amount(row, config)) for name, config in configured)
+        if (row.only is None or getattr(qos, row.only)) and exceeds_share(amounts, 100, most):
             raise RejectedError(f"{SUM_EXCEEDS} {qos.reservable_percent or 99} percent")
 
 
@@ -313,7 +313,7 @@ def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> No
     )
 
 
-def _kbps(each: PolicyClass, guaranteed_bps: int) -> int:
+def _reserved_kbps(each: PolicyClass, guaranteed_bps: int) -> int:
     """Return the bandwidth in kbit/s that a class reserves of `guaranteed_bps`, rounded as in the engine."""
     given = each.priority if each.bandwidth is None else each.bandwidth
     number = 0 if given is None else given.number or 0
@@ -336,10 +336,10 @@ def _check_reserved(
     rate_bps, guaranteed_bps = bases
     qos = device.hardware.qos
     most = of_interface if qos.reservable_percent is None else qos.reservable_percent
-    amounts = {each.name: 1000 * _kbps(each, guaranteed_bps) for each in policy.classes}
+    amounts = {each.name: 1000 * _reserved_kbps(each, guaranteed_bps) for each in policy.classes}
     if not qos.default_class_reserves:
         amounts.pop(CLASS_DEFAULT, None)
-    if exceeds(amounts.items(), guaranteed_bps, most):
+    if exceeds_share(amounts.items(), guaranteed_bps, most):
         if qos.reservable_percent is not None:
             raise RejectedError(f"{SUM_EXCEEDS} {most} percent")
         reserved = sum(bps for name, bps in amounts.items() if name != CLASS_DEFAULT) // 1000
@@ -352,7 +352,7 @@ def _check_reserved(
         if each.service_policy is None:
             continue
         has_minimum = each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent")
-        below = rate_bps, 1000 * _kbps(each, guaranteed_bps) if has_minimum else guaranteed_bps
+        below = rate_bps, 1000 * _reserved_kbps(each, guaranteed_bps) if has_minimum else guaranteed_bps
         if each.shape is not None:
             amount = each.shape.rate
             shape_bps = rate_bps * amount.number // 100 if amount.unit == "percent" else amount.number
@@ -364,8 +364,8 @@ def _check_reserved(
 # Show output.
 
 
-@LISTED_CLASS.at(10)
-def _listed_queues(
+@SHOW_POLICY_MAP_CLASS.at(10)
+def _show_queue_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     classic = not GENERATIONS[config["generation"]].separate_queues
@@ -373,14 +373,14 @@ def _listed_queues(
         # A percentage has no burst before it is attached.
         resolved = entry.get("priority")
         burst = None if resolved is None else resolved["burst_bytes"]
-        yield from _classic_priority(priority, burst) if classic else _hqf_priority(priority)
+        yield from _classic_priority_text(priority, burst) if classic else _hqf_priority_text(priority)
     if (bandwidth := typed.get("bandwidth")) is not None:
-        text = _bandwidth_shown(bandwidth)
-        yield f"      Bandwidth {text}{_classic_threshold(typed)}" if classic else f"      bandwidth {text}"
+        text = _shown_bandwidth(bandwidth)
+        yield f"      Bandwidth {text}{_classic_threshold_text(typed)}" if classic else f"      bandwidth {text}"
 
 
-@LISTED_CLASS.at(45)
-def _listed_flows(
+@SHOW_POLICY_MAP_CLASS.at(45)
+def _show_flow_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     if (fair := typed.get("fair_queue")) is not None:
@@ -388,29 +388,29 @@ def _listed_flows(
         yield f"      {text}{' ' if text == 'fair-queue' else ''}"
 
 
-def _classic_priority(priority: program_formats.PriorityConfig, burst: int | None) -> Iterator[str]:
+def _classic_priority_text(priority: program_formats.PriorityConfig, burst: int | None) -> Iterator[str]:
     yield "      Strict Priority"
     if priority["unit"] != "strict":
-        yield f"      Bandwidth {_amount(priority)}" + (f" Burst {burst} (Bytes)" if burst is not None else "")
+        yield f"      Bandwidth {_priority_amount(priority)}" + (f" Burst {burst} (Bytes)" if burst is not None else "")
 
 
-def _hqf_priority(priority: program_formats.PriorityConfig) -> Iterator[str]:
+def _hqf_priority_text(priority: program_formats.PriorityConfig) -> Iterator[str]:
     words = ["priority"]
     if (level := priority.get("level")) is not None:
         words.append(f"level {level}")
     if priority["unit"] != "strict":
-        words.append(_amount(priority))
+        words.append(_priority_amount(priority))
     if (burst := priority.get("burst_bytes")) is not None:
         # [I] How a configured burst is printed.
         words.append(f"burst {burst} (Bytes)")
     yield "      " + " ".join(words)
 
 
-def _amount(priority: program_formats.PriorityConfig) -> str:
+def _priority_amount(priority: program_formats.PriorityConfig) -> str:
     return f"{priority.get('number')} ({'kbps' if priority['unit'] == 'kbps' else '%'})"
 
 
-def _bandwidth_shown(bandwidth: program_formats.BandwidthConfig) -> str:
+def _shown_bandwidth(bandwidth: program_formats.BandwidthConfig) -> str:
     if "kbps" in bandwidth:
         return f"{bandwidth['kbps']} (kbps)"
     if "percent" in bandwidth:
@@ -420,7 +420,7 @@ def _bandwidth_shown(bandwidth: program_formats.BandwidthConfig) -> str:
     return f"remaining ratio {bandwidth['remaining_ratio']}"
 
 
-def _classic_threshold(typed: program_formats.PolicyClass) -> str:
+def _classic_threshold_text(typed: program_formats.PolicyClass) -> str:
     if typed.get("random_detect") is not None:
         return ""
     limit = typed.get("queue_limit")
@@ -429,9 +429,9 @@ def _classic_threshold(typed: program_formats.PolicyClass) -> str:
     return f" Max Threshold {packets} (packets)"
 
 
-@COUNTED_CLASS.at(10)
-def _counted(shown: CountedClass) -> Iterator[str]:
+@SHOW_INTERFACE_CLASS.at(10)
+def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     if shown.qos.separate_queues:
-        yield from hqf_queueing(shown.config, shown.counters, shown.qos)
+        yield from hqf_queueing_lines(shown.config, shown.counters, shown.qos)
     else:
-        yield from classic_queueing(shown.counters)
+        yield from classic_queueing_lines(shown.counters)

@@ -26,7 +26,7 @@ from qoslab.ios.registry import (
     CLASS_LINES,
     COMBINATION_WORDS,
     ENGINE_CLASS,
-    LISTED_CLASS,
+    SHOW_POLICY_MAP_CLASS,
     Layout,
 )
 
@@ -67,7 +67,7 @@ _GROUPED = "minimum-thresh <minimum:1-4096> maximum-thresh <maximum:1-4096> [mar
 """Syntax of thresholds for several values."""
 
 
-def syntax(thresholds: str) -> str:
+def random_detect_syntax(thresholds: str) -> str:
     """Return the syntax of `random-detect`, given the syntax of the thresholds of a value."""
     fields = "|".join(f"{field} {thresholds}" for field in _FIELDS)
     several = "|".join(f"{name} values {value}+ {_GROUPED}" for name, value in (each.split(" ", 1) for each in _FIELDS))
@@ -77,12 +77,12 @@ def syntax(thresholds: str) -> str:
     )
 
 
-def amounts(amount: str) -> str:
+def amounts_syntax(amount: str) -> str:
     """Return the syntax of the thresholds of a value, given the type of an amount after its `:`."""
     return f"<minimum:{amount} <maximum:{amount} [<denominator:1-65535>]"
 
 
-def _percent_amounts() -> str:
+def _xe_amounts_syntax() -> str:
     """Return the syntax of IOS-XE: thresholds in any unit, and in percent of the queue limit."""
     number = "1-64000000> [packets|bytes|ms|us]"
     amounts = f"<minimum:{number} <maximum:{number}|percent <least-share:1-100> <greatest-share:1-100>"
@@ -129,7 +129,7 @@ _BASES: dict[str, RedBasis] = {"precedence-based": "precedence", **{word: basis 
 
 @CONFIG.add(
     "policy-class",
-    syntax(amounts("1-4096>")),
+    random_detect_syntax(amounts_syntax("1-4096>")),
     no=NO,
     undo=Undo(key=DETAIL, parts=True, afresh=True),
     requires={"random-detect-packets"},
@@ -139,7 +139,7 @@ _BASES: dict[str, RedBasis] = {"precedence-based": "precedence", **{word: basis 
     "policy-class",
     # `precedence-based`, `cos-based` and `aggregate` are of later releases; that all generations have them is inferred
     # [I].
-    syntax(amounts("1-64000000> [packets|bytes|ms]")),
+    random_detect_syntax(amounts_syntax("1-64000000> [packets|bytes|ms]")),
     no=NO,
     undo=Undo(key=DETAIL, parts=True, afresh=True),
     requires={"random-detect-units"},
@@ -147,20 +147,20 @@ _BASES: dict[str, RedBasis] = {"precedence-based": "precedence", **{word: basis 
 )
 @CONFIG.add(
     "policy-class",
-    syntax(_percent_amounts()),
+    random_detect_syntax(_xe_amounts_syntax()),
     no=NO,
     undo=Undo(key=DETAIL, parts=True, afresh=True),
     requires={"random-detect-percent"},
     help=HELP,
 )
-def _random_detect(session: ConfigSession, args: Args) -> None:
+def _configure_random_detect(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
-    changed = with_line(session, present.random_detect, args)
+    changed = apply_line(session, present.random_detect, args)
     if changed != present.random_detect or not args.unset:
         change_class(session, replace(present, random_detect=changed))
 
 
-def with_line(session: ConfigSession, present: RandomDetect | None, args: Args) -> RandomDetect | None:
+def apply_line(session: ConfigSession, present: RandomDetect | None, args: Args) -> RandomDetect | None:
     """Return early detection with the values of a line; None if it is removed."""
     if args.unset and present is None:
         return None
@@ -181,11 +181,11 @@ def with_line(session: ConfigSession, present: RandomDetect | None, args: Args) 
         basis = _BASES[words[0]] if words else "precedence"
         if basis != red.basis:
             red = replace(red, basis=basis, thresholds=(), unit=None)
-        red = replace(red, aggregate=_several(args) if "minimum-thresh" in args else None)
+        red = replace(red, aggregate=_several_thresholds(args) if "minimum-thresh" in args else None)
     return red
 
 
-def _several(args: Args) -> RedThresholds:
+def _several_thresholds(args: Args) -> RedThresholds:
     """Return the thresholds of a line for several values."""
     minimum, maximum = (args.value(name, int) for name in ("minimum", "maximum"))
     if minimum > maximum:
@@ -202,7 +202,7 @@ def _red_thresholds(session: ConfigSession, red: RandomDetect, field: RedBasis, 
         table = {value: each for value, each in table.items() if value not in values}
     else:
         percent = "percent" in args
-        unit: LimitUnit | None = "percent" if percent else _unit(session, args)
+        unit: LimitUnit | None = "percent" if percent else _common_unit(session, args)
         if table and unit != red.unit:
             raise RejectedError(MIXED_LIMIT_UNITS)
         red = replace(red, unit=unit)
@@ -214,7 +214,7 @@ def _red_thresholds(session: ConfigSession, red: RandomDetect, field: RedBasis, 
     return replace(red, thresholds=tuple(sorted(table.items())), unit=red.unit if table else None)
 
 
-def _unit(session: ConfigSession, args: Args) -> LimitUnit | None:
+def _common_unit(session: ConfigSession, args: Args) -> LimitUnit | None:
     """Return the unit of both thresholds, None for packets."""
     units: list[LimitUnit] = [unit for word in args.keywords for unit in LIMIT_UNITS if unit == word]
     if len(units) == 1:
@@ -233,7 +233,7 @@ def red_lines(red: RandomDetect) -> list[str]:
     """Return the lines of early detection."""
     lines = ["random-detect" if red.basis == "precedence" else f"random-detect {BASED_ON[red.basis]}"]
     if red.aggregate is not None:
-        lines = [f"random-detect {BASED_ON[red.basis]} aggregate{_grouped(red.aggregate)}"]
+        lines = [f"random-detect {BASED_ON[red.basis]} aggregate{_group_thresholds(red.aggregate)}"]
     if red.exponential_weight is not None:
         lines.append(f"random-detect exponential-weighting-constant {red.exponential_weight}")
     if red.ecn:
@@ -250,13 +250,13 @@ def red_lines(red: RandomDetect) -> list[str]:
     return lines
 
 
-def _grouped(limits: RedThresholds) -> str:
+def _group_thresholds(limits: RedThresholds) -> str:
     probability = "" if limits.denominator is None else f" mark-prob {limits.denominator}"
     return f" minimum-thresh {limits.minimum} maximum-thresh {limits.maximum}{probability}"
 
 
 @CLASS_LINES.at(80, family="router")
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.random_detect is not None:
         # Later software indents it by one blank more.
         indent = layout.queueing + layout.qos.random_detect_indent
@@ -264,7 +264,7 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(50)
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"random_detect": None if each.random_detect is None else red_config(each.random_detect)}
 
 
@@ -272,7 +272,7 @@ def red_config(red: RandomDetect) -> program_formats.RandomDetectConfig:
     """Return the data plane's configuration of early detection."""
     thresholds: list[program_formats.RandomDetectThreshold] = [
         {"value": value, "min": each.minimum, "max": each.maximum, "denominator": each.denominator}
-        for value, each in thresholds_of(red)
+        for value, each in thresholds_by_value(red)
     ]
     return {
         "basis": red.basis,
@@ -283,7 +283,7 @@ def red_config(red: RandomDetect) -> program_formats.RandomDetectConfig:
     }
 
 
-def thresholds_of(red: RandomDetect) -> list[tuple[int, RedThresholds]]:
+def thresholds_by_value(red: RandomDetect) -> list[tuple[int, RedThresholds]]:
     """Return the thresholds by value: explicit ones, and for all other values those of `aggregate`."""
     rows: dict[int, RedThresholds] = {}
     if red.aggregate is not None:
@@ -300,15 +300,15 @@ COMBINATION_WORDS.update(
 )
 
 
-@LISTED_CLASS.at(60)
-def _listed(
+@SHOW_POLICY_MAP_CLASS.at(60)
+def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     if (red := typed.get("random_detect")) is not None:
-        yield from _table(red, classic=not GENERATIONS[config["generation"]].separate_queues)
+        yield from _threshold_table(red, classic=not GENERATIONS[config["generation"]].separate_queues)
 
 
-def _table(red: program_formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
+def _threshold_table(red: program_formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
     # [I] The table is from memory, not from an output. Default values are dashes.
     weight = red.get("exponential_weight")
     weight = engine_defaults.RANDOM_DETECT_WEIGHT if weight is None else weight

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_LINES = 100
 """Maximum lines of an interface in one direction, from Cisco's configuration guide [I]."""
-LEAST_BURST_DIVISOR = 2000
+MIN_BURST_DIVISOR = 2000
 """Divisor from the rate in b/s to the minimum normal burst in bytes, from the command reference."""
 
 _ACTIONS: dict[str, LimitAction] = {
@@ -85,12 +85,12 @@ _HELP = {
     requires={"router"},
     help=_HELP,
 )
-def _rate_limit(session: ConfigSession, args: Args) -> None:
-    interface, line = session.interface, _line(args)
+def _configure_rate_limit(session: ConfigSession, args: Args) -> None:
+    interface, line = session.interface, _parse_line(args)
     if args.unset:
         interface.rate_limits = tuple(each for each in interface.rate_limits if each != line)
         return
-    least = line.rate_bps // LEAST_BURST_DIVISOR
+    least = line.rate_bps // MIN_BURST_DIVISOR
     if line.normal_burst < least:
         raise RejectedError(BURST_TOO_SMALL.format(least=least, rate=line.rate_bps))
     if line in interface.rate_limits:
@@ -102,7 +102,7 @@ def _rate_limit(session: ConfigSession, args: Args) -> None:
     interface.rate_limits = tuple(sorted(lines, key=lambda each: each.direction))
 
 
-def _line(args: Args) -> RateLimit:
+def _parse_line(args: Args) -> RateLimit:
     match, number = _match(args)
     return RateLimit(
         "input" if "input" in args else "output",
@@ -111,8 +111,8 @@ def _line(args: Args) -> RateLimit:
         args.value("rate", int),
         args.value("normal", int),
         args.value("extended", int),
-        _action(args, "conform"),
-        _action(args, "exceed"),
+        _parse_action(args, "conform"),
+        _parse_action(args, "exceed"),
     )
 
 
@@ -130,7 +130,7 @@ def _match(args: Args) -> tuple[LimitMatch, int]:
     return "all", 0
 
 
-def _action(args: Args, colour: Literal["conform", "exceed"]) -> LimitAction:
+def _parse_action(args: Args, colour: Literal["conform", "exceed"]) -> LimitAction:
     word = args.keywords[args.keywords.index(f"{colour}-action") + 1]
     return replace(_ACTIONS[word], value=args.optional(colour, int) or 0)
 
@@ -156,19 +156,19 @@ def match_text(line: RateLimit) -> str:
             return f"{line.match} {line.number}"
 
 
-def _text(line: RateLimit) -> str:
+def _rate_limit_text(line: RateLimit) -> str:
     words = ("rate-limit", line.direction, match_text(line), str(line.rate_bps), str(line.normal_burst))
     actions = f"conform-action {action_text(line.conform)} exceed-action {action_text(line.exceed)}"
     return " ".join(filter(None, (*words, str(line.extended_burst), actions)))
 
 
 @INTERFACE_LINES.at(25, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
-    yield from (_text(line) for line in interface.rate_limits)
+def _config_lines(interface: Interface) -> Iterator[str]:
+    yield from (_rate_limit_text(line) for line in interface.rate_limits)
 
 
 @ENGINE_INTERFACE.at(52, family="router")
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     part: program_formats.InterfaceConfigPart = {}
     lines = {
         direction: [_engine_line(device, each) for each in interface.rate_limits if each.direction == direction]
@@ -236,7 +236,7 @@ def _engine_action(action: LimitAction) -> program_formats.RateLimitAction:
         "bits": "Precedence bit mask",
     },
 )
-def _rate_limit_list(session: ConfigSession, args: Args) -> None:
+def _configure_rate_limit_list(session: ConfigSession, args: Args) -> None:
     number = args.value("number", int)
     lists = session.device.rate_limit_lists
     if args.unset:
@@ -246,7 +246,7 @@ def _rate_limit_list(session: ConfigSession, args: Args) -> None:
 
 
 @BLOCKS.at(112, family="router")
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     lists = sorted(device.rate_limit_lists.values(), key=lambda each: each.number)
     if lists:
         yield [f"access-list rate-limit {each.number} {_list_text(each)}" for each in lists]

@@ -16,7 +16,7 @@ from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
 )
-from qoslab.ios.rules import check_attached
+from qoslab.ios.rules import check_attachment
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     requires={"max-reserved-bandwidth"},
     help={"max-reserved-bandwidth": "Maximum Reservable Bandwidth on an Interface", "percent": "Percent of bandwidth"},
 )
-def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
+def _configure_max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
     percent = None if args.unset else args.value("percent", int)
     check_reserved(session, replace(session.interface, max_reserved_bandwidth=percent))
     session.interface.max_reserved_bandwidth = percent
@@ -40,15 +40,15 @@ def check_reserved(session: ConfigSession, changed: Interface) -> None:
     name = changed.service_policy_output
     policy = None if name is None else session.device.policy_maps.get(name)
     if policy is not None:
-        check_attached(session.device, policy, changed, "output")
+        check_attachment(session.device, policy, changed, "output")
 
 
 @INTERFACE_LINES.at(130)
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.max_reserved_bandwidth is not None:
         yield f"max-reserved-bandwidth {interface.max_reserved_bandwidth}"
 
 
 @ENGINE_INTERFACE.at(50)
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"max_reserved_percent": interface.max_reserved_bandwidth}

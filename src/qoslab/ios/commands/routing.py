@@ -12,7 +12,7 @@ from qoslab.ios.model.device import (
     Device,
     StaticRoute,
 )
-from qoslab.ios.model.ios_names import OTHER_KINDS, interface_kind, spaced
+from qoslab.ios.model.ios_names import OTHER_KINDS, interface_kind, join_with_blanks
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.registry import (
     BLOCKS,
@@ -53,7 +53,7 @@ _IP = {"ip": "Global IP configuration subcommands"}
         "permanent": "permanent route",
     },
 )
-def _route(session: ConfigSession, args: Args) -> None:
+def _configure_route(session: ConfigSession, args: Args) -> None:
     device = session.device
     prefix, mask = args.value("prefix", IPv4Address), args.value("mask", IPv4Address)
     length = int(mask).bit_count()
@@ -81,14 +81,14 @@ def _route(session: ConfigSession, args: Args) -> None:
         raise RejectedError(OWN_ADDRESS)
     further = [f"tag {tag}" for tag in args.values("tag", int)] + ["permanent"] * ("permanent" in args)
     further += [f"name {name}" for name in args.values("name", str)[:1]]
-    route = StaticRoute(network, hop, out, None if distance == 1 else distance, spaced(further))
+    route = StaticRoute(network, hop, out, None if distance == 1 else distance, join_with_blanks(further))
     same = [r for r in device.routes if (r.prefix, r.next_hop, r.interface) == (network, hop, out)]
     device.routes = [r for r in device.routes if r not in same] + [route]
     device.routes.sort(key=route_order)
 
 
 @CONFIG.add("config", "ip routing", requires={"router"}, help={**_IP, "routing": "Enable IP routing"})
-def _routing(session: ConfigSession, args: Args) -> None:
+def _configure_routing(session: ConfigSession, args: Args) -> None:
     """Accept the command without effect: a router always routes, and its configuration does not print the command."""
 
 
@@ -101,10 +101,10 @@ def route_order(route: StaticRoute) -> tuple[int, int, int, str, int]:
 def route_line(route: StaticRoute) -> str:
     """Return the `ip route` line of a static route."""
     parts = [route.prefix.network_address, route.prefix.netmask, route.interface, route.next_hop, route.distance]
-    return "ip route " + spaced(part for part in (*parts, route.further or None) if part is not None)
+    return "ip route " + join_with_blanks(part for part in (*parts, route.further or None) if part is not None)
 
 
 @BLOCKS.at(100)
-def _block(device: Device) -> Iterator[list[str]]:
+def _config_block(device: Device) -> Iterator[list[str]]:
     classful = [] if device.ip_classless else ["no ip classless"]
     yield [*classful, *(route_line(route) for route in device.routes if route.prefix.version == 4)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.policy_map import change_class, policy_unknown
+from qoslab.ios.commands.policy_map import change_class, unknown_policy_error
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import (
     Device,
@@ -23,10 +23,10 @@ from qoslab.ios.registry import (
     ENGINE_CLASS,
     ENGINE_INTERFACE,
     INTERFACE_LINES,
-    LISTED_CLASS,
+    SHOW_POLICY_MAP_CLASS,
     Layout,
 )
-from qoslab.ios.rules import check_attachable, check_attached, descendants, levels
+from qoslab.ios.rules import check_attachable, check_attachment, descendants, hierarchy_depth
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -51,7 +51,7 @@ ALREADY_ATTACHED = "Policy map {policy} is already attached"
     requires={"router"},
     help={"service-policy": "Configure QoS Service Policy", "policy": "policy-map name"},
 )
-def _service_policy(session: ConfigSession, args: Args) -> None:
+def _configure_service_policy(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     device = session.device
     if args.unset:
@@ -60,19 +60,19 @@ def _service_policy(session: ConfigSession, args: Args) -> None:
     name = args.value("policy", str)
     child = device.policy_maps.get(name)
     if child is None:
-        raise policy_unknown(name)
+        raise unknown_policy_error(name)
     policy = session.policy_map
     if any(part.name == policy.name for part in descendants(device, child)):
         raise RejectedError(LOOP.format(name=policy.name))
-    if _levels_above(device, policy.name) + 1 + levels(device, child) > engine_defaults.MAX_LEVELS:
+    if _count_levels_above(device, policy.name) + 1 + hierarchy_depth(device, child) > engine_defaults.MAX_LEVELS:
         raise RejectedError(TOO_DEEP.format(limit=engine_defaults.MAX_LEVELS))
     change_class(session, replace(present, service_policy=name))
 
 
-def _levels_above(device: Device, name: str) -> int:
+def _count_levels_above(device: Device, name: str) -> int:
     """Return the number of levels of policy-maps above the policy-map `name`."""
     parents = [p.name for p in device.policy_maps.values() if any(c.service_policy == name for c in p.classes)]
-    return max((1 + _levels_above(device, parent) for parent in parents), default=0)
+    return max((1 + _count_levels_above(device, parent) for parent in parents), default=0)
 
 
 @CONFIG.add(
@@ -100,16 +100,16 @@ def attach_policy(session: ConfigSession, args: Args) -> None:
     name = args.optional("policy", str)
     if args.unset:
         if name is not None and attached != name:
-            raise policy_unknown(name)
+            raise unknown_policy_error(name)
         _attach(interface, direction, None)
         return
     policy = session.device.policy_maps.get(args.value("policy", str))
     if policy is None:
-        raise policy_unknown(name)
+        raise unknown_policy_error(name)
     if attached not in (None, name):
         raise RejectedError(ALREADY_ATTACHED.format(policy=attached))
     check_attachable(session.device, interface, direction)
-    check_attached(session.device, policy, interface, direction)
+    check_attachment(session.device, policy, interface, direction)
     _attach(interface, direction, policy.name)
 
 
@@ -121,7 +121,7 @@ def _attach(interface: Interface, direction: str, name: str | None) -> None:
 
 
 @CLASS_LINES.at(110)
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.service_policy is not None:
         yield f"  service-policy {each.service_policy}"
 
@@ -137,7 +137,7 @@ def _interface_lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(60)
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"service_policy": each.service_policy}
 
 
@@ -149,8 +149,8 @@ def _engine_interface(device: Device, interface: Interface) -> program_formats.I
     }
 
 
-@LISTED_CLASS.at(90)
-def _listed(
+@SHOW_POLICY_MAP_CLASS.at(90)
+def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     if typed.get("service_policy") is not None:

@@ -21,7 +21,7 @@ from qoslab.ios.registry import (
     CLASS_LINES,
     ENGINE_CLASS,
     INPUT_RULES,
-    LISTED_CLASS,
+    SHOW_POLICY_MAP_CLASS,
     Layout,
 )
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SHAPE_OUTPUT_ONLY = "GTS : Can be enabled as an output feature only"
 
-LEAST_EXCESS_BURST = 256
+MIN_EXCESS_BURST = 256
 """Minimum excess burst in bits, other than 0."""
 
 
@@ -81,7 +81,7 @@ def _shape_syntax(top: str) -> str:
     requires={"shape-wide"},
     help=_SUFFIXED_HELP,
 )
-def _shape(session: ConfigSession, args: Args) -> None:
+def _configure_shape(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if args.unset:
         change_class(session, replace(present, shape=None))
@@ -89,14 +89,14 @@ def _shape(session: ConfigSession, args: Args) -> None:
     rate, share = args.optional("rate", int), args.optional("share", int)
     amounts = [Amount(number, "bits") for name in ("bc", "be") for number in args.values(name, int)]
     amounts += [Amount(number, "ms") for name in ("bc-ms", "be-ms") for number in args.values(name, int)]
-    if any(0 < number < LEAST_EXCESS_BURST for number in args.values("be", int)):
+    if any(0 < number < MIN_EXCESS_BURST for number in args.values("be", int)):
         raise args.invalid("be")
     shape = Shape(
         mode="average" if "average" in args else "peak",
         rate=Amount(rate, "bps") if rate is not None else Amount(share or 0, "percent"),
         bc=amounts[0] if amounts else None,
         be=amounts[1] if len(amounts) > 1 else None,
-        account=account.account_of(args),
+        account=account.parse_account(args),
     )
     change_class(session, replace(present, shape=shape))
 
@@ -110,13 +110,13 @@ def _shape(session: ConfigSession, args: Args) -> None:
     requires={"shape-buffers"},
     help={"shape": "Traffic Shaping", "max-buffers": "Set Maximum Buffer Limit", "packets": "Number of buffers"},
 )
-def _max_buffers(session: ConfigSession, args: Args) -> None:
+def _configure_max_buffers(session: ConfigSession, args: Args) -> None:
     packets = None if args.unset else args.value("packets", int)
     change_class(session, replace(session.policy_class, shape_buffers=packets))
 
 
 @CLASS_LINES.at(40, family="router")
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.shape is not None:
         amounts = "".join(f" {burst_text(amount)}" for amount in (each.shape.bc, each.shape.be) if amount is not None)
         end = account.account_text(each.shape.account)
@@ -126,7 +126,7 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(30)
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     shape = each.shape
     if shape is None:
         return {"shape": None, "shape_buffers": None}
@@ -148,13 +148,13 @@ def _engine_burst(burst: Amount | None) -> program_formats.ShapeBurst | None:
 
 
 @INPUT_RULES.at(10)
-def _output_only(each: PolicyClass) -> None:
+def _is_output_only(each: PolicyClass) -> None:
     if each.shape is not None:
         raise RejectedError(SHAPE_OUTPUT_ONLY)
 
 
-@LISTED_CLASS.at(30)
-def _listed(
+@SHOW_POLICY_MAP_CLASS.at(30)
+def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     if (shape := typed.get("shape")) is not None:

@@ -37,7 +37,7 @@ ABOUT = "Frame Relay congestion bits, which no frame here carries"
     requires={"router"},
     help={"shape": "Traffic Shaping", "fecn-adapt": "Enable Traffic Shaping reflection of FECN as BECN"},
 )
-def _shape_adaptive(session: ConfigSession, args: Args) -> None:
+def _configure_shape_adaptive(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     key = "shape adaptive" if "adaptive" in args else "shape fecn-adapt"
     if args.unset:
@@ -50,5 +50,5 @@ def _shape_adaptive(session: ConfigSession, args: Args) -> None:
 
 
 @CLASS_LINES.at(45, family="router")
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (layout.queueing + line.text for line in sorted(each.inert, key=lambda line: line.key))

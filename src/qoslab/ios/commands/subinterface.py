@@ -18,7 +18,7 @@ from qoslab.ios.model.engine_rules import ON_SUBINTERFACE, PORT_OR_SUBINTERFACE
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
 from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES, OUTPUT_RULES
-from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, combination_in, facts_of, interface_bandwidth_kbps
+from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, class_facts, find_combination, interface_bandwidth_kbps
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -52,7 +52,7 @@ NATIVE_TAKEN = "% The native VLAN is already configured on {name}"
         "native": "Make this as native vlan",
     },
 )
-def _encapsulation(session: ConfigSession, args: Args) -> None:
+def _configure_encapsulation(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     if interface.atm:
         raise args.invalid("encapsulation")
@@ -73,22 +73,24 @@ def _encapsulation(session: ConfigSession, args: Args) -> None:
 
 
 @INTERFACE_LINES.at(20, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.vlan is not None:
         yield f"encapsulation dot1Q {interface.vlan}{' native' if interface.native else ''}"
 
 
 @ENGINE_INTERFACE.at(70, family="router")
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     parts = {
-        each.name: _part(device, each, each.vlan, interface)
+        each.name: _subinterface_part(device, each, each.vlan, interface)
         for each in device.subinterfaces(interface.name)
         if each.vlan is not None
     }
     return {"subinterfaces": parts} if parts else {}
 
 
-def _part(device: Device, interface: Interface, vlan: int, port: Interface) -> program_formats.SubinterfaceConfig:
+def _subinterface_part(
+    device: Device, interface: Interface, vlan: int, port: Interface
+) -> program_formats.SubinterfaceConfig:
     own = interface.bandwidth_kbps
     part: program_formats.SubinterfaceConfig = {
         "enabled": not interface.shutdown,
@@ -103,18 +105,18 @@ def _part(device: Device, interface: Interface, vlan: int, port: Interface) -> p
 
 
 @OUTPUT_RULES.at(5, family="router")
-def _check_shaped(device: Device, policy: PolicyMap, interface: Interface) -> None:
+def _check_shaper_above_queues(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse a queueing policy without a shaper above its queues: a subinterface has no separate line."""
     if interface.parent is None or interface.atm:
         return
     for each in policy.classes:
-        found = combination_in(ON_SUBINTERFACE, device, facts_of(device, each))
+        found = find_combination(ON_SUBINTERFACE, device, class_facts(device, each))
         if found is not None:
             raise RejectedError(HIERARCHY_NEEDS_SHAPER if found.of == "queueing_child" else NOT_ON_SUBINTERFACES)
 
 
 @ATTACH_RULES.at(10, family="router")
-def _check_both(device: Device, interface: Interface, direction: str) -> None:
+def _check_port_and_subinterface(device: Device, interface: Interface, direction: str) -> None:
     """Refuse policies on both a port and one of its subinterfaces.
 
     IOS-XE accepts a shaper of the port above them [C], which is not modelled.
@@ -129,16 +131,16 @@ def _check_both(device: Device, interface: Interface, direction: str) -> None:
         name = getattr(other, key)
         if name is not None:
             policy = device.policy_maps.get(name)
-            above = interface.parent is not None and direction == "output" and _only_shapes(device, policy)
+            above = interface.parent is not None and direction == "output" and _has_only_shaper(device, policy)
             accepted = above and SHAPED_PORT in GENERATIONS[device.generation].capabilities
             raise RejectedError(NOT_BELOW_SHAPER if accepted else NOT_ON_BOTH)
 
 
-def _only_shapes(device: Device, policy: PolicyMap | None) -> bool:
+def _has_only_shaper(device: Device, policy: PolicyMap | None) -> bool:
     """Return whether a policy-map has only class-default with a shaper."""
     names = [] if policy is None else [each.name for each in policy.classes]
     if policy is None or names != [CLASS_DEFAULT]:
         return False
     [each] = policy.classes
-    queues = combination_in(ON_SUBINTERFACE, device, facts_of(device, each)) is not None
+    queues = find_combination(ON_SUBINTERFACE, device, class_facts(device, each)) is not None
     return each.shape is not None and each.service_policy is None and not queues

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.inert_lines import lines_at
+from qoslab.ios.commands.inert_lines import inert_lines_of_rank
 from qoslab.ios.inert_commands import SERVICES
 from qoslab.ios.model.device import (
     Device,
     Secret,
     User,
 )
-from qoslab.ios.model.password_hash import secret_of, verify
+from qoslab.ios.model.password_hash import hash_password, verify
 from qoslab.ios.registry import (
     BLOCKS,
 )
@@ -32,7 +32,7 @@ _IP = {"ip": "Global IP configuration subcommands"}
 @CONFIG.add(
     "config", "version <release:word>", help={"version": "Show running configuration's version", "release": "Release"}
 )
-def _version(session: ConfigSession, args: Args) -> None:
+def _configure_version(session: ConfigSession, args: Args) -> None:
     """Recognise a running configuration by its `version` line; the release is no setting."""
     session.restoring = True
 
@@ -43,7 +43,7 @@ def _version(session: ConfigSession, args: Args) -> None:
     no=True,
     help={"hostname": "Set system's network name", "name": "This system's network name"},
 )
-def _hostname(session: ConfigSession, args: Args) -> None:
+def _configure_hostname(session: ConfigSession, args: Args) -> None:
     name = "Router" if args.unset else args.value("name", str)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{0,62}", name):
         raise RejectedError(BAD_HOSTNAME)
@@ -67,7 +67,7 @@ def _hostname(session: ConfigSession, args: Args) -> None:
         "year": "Include year in timestamp",
     },
 )
-def _timestamps(session: ConfigSession, args: Args) -> None:
+def _configure_timestamps(session: ConfigSession, args: Args) -> None:
     kind = "debug" if "debug" in args else "log"
     if args.unset:
         session.device.timestamps.pop(kind, None)
@@ -98,7 +98,7 @@ USUAL_BUFFER = 4096
     no=True,
     help={"logging": "Modify message logging facilities", "console": "Set console logging parameters", **_SEVERE},
 )
-def _logging_console(session: ConfigSession, args: Args) -> None:
+def _configure_logging_console(session: ConfigSession, args: Args) -> None:
     level = next((word for word in args.keywords if word in _SEVERE), None)
     session.device.logging_console = not args.negated
     session.device.logging_console_level = None if args.unset or level == USUAL_SEVERITY else level
@@ -115,7 +115,7 @@ def _logging_console(session: ConfigSession, args: Args) -> None:
         **_SEVERE,
     },
 )
-def _logging_buffered(session: ConfigSession, args: Args) -> None:
+def _configure_logging_buffered(session: ConfigSession, args: Args) -> None:
     device = session.device
     level = next((word for word in args.keywords if word in _SEVERE), None)
     size = args.optional("size", int)
@@ -131,7 +131,7 @@ _SECRET_HELP = {
 }
 
 
-def _secret(args: Args, present: Secret | None) -> Secret:
+def _parse_secret(args: Args, present: Secret | None) -> Secret:
     """Return the secret of a line; `present` if the line has its password."""
     encrypted = args.optional("hash", str)
     if encrypted is not None:
@@ -139,7 +139,7 @@ def _secret(args: Args, present: Secret | None) -> Secret:
             raise RejectedError(BAD_SECRET)
         return Secret(5, encrypted)
     password = args.value("text", str)
-    return present if present is not None and verify(present, password) else secret_of(password)
+    return present if present is not None and verify(present, password) else hash_password(password)
 
 
 @CONFIG.add(
@@ -154,7 +154,7 @@ def _secret(args: Args, present: Secret | None) -> Secret:
 )
 def _enable_secret(session: ConfigSession, args: Args) -> None:
     device = session.device
-    device.enable_secret = None if args.unset else _secret(args, device.enable_secret)
+    device.enable_secret = None if args.unset else _parse_secret(args, device.enable_secret)
     # There is one secret, of a kind that is understood or not.
     device.inert = device.inert.without("enable secret")
 
@@ -173,7 +173,7 @@ def _enable_secret(session: ConfigSession, args: Args) -> None:
         **_SECRET_HELP,
     },
 )
-def _username(session: ConfigSession, args: Args) -> None:
+def _configure_username(session: ConfigSession, args: Args) -> None:
     users = session.device.users
     name = args.value("name", str)
     if args.unset:
@@ -181,12 +181,12 @@ def _username(session: ConfigSession, args: Args) -> None:
     else:
         old = users.get(name, User(name))
         level = args.optional("level", int)
-        secret = _secret(args, old.secret) if "secret" in args else old.secret
+        secret = _parse_secret(args, old.secret) if "secret" in args else old.secret
         users[name] = User(name, old.privilege if level is None else level, secret)
     session.device.inert = session.device.inert.without(f"username {name}")
 
 
-def _flag(word: str, attribute: str, text: str, requires: frozenset[str] = frozenset()) -> None:
+def _register_ip_flag(word: str, attribute: str, text: str, requires: frozenset[str] = frozenset()) -> None:
     """Register `ip WORD`, which is on by default."""
 
     def handler(session: ConfigSession, args: Args) -> None:
@@ -195,9 +195,9 @@ def _flag(word: str, attribute: str, text: str, requires: frozenset[str] = froze
     CONFIG.add("config", f"ip {word}", no=True, requires=requires, help={**_IP, word: text})(handler)
 
 
-_flag("cef", "ip_cef", "Cisco Express Forwarding", frozenset({"router"}))
-_flag("classless", "ip_classless", "Follow classless routing forwarding rules")
-_flag("subnet-zero", "ip_subnet_zero", "Allow 'subnet zero' subnets")
+_register_ip_flag("cef", "ip_cef", "Cisco Express Forwarding", frozenset({"router"}))
+_register_ip_flag("classless", "ip_classless", "Follow classless routing forwarding rules")
+_register_ip_flag("subnet-zero", "ip_subnet_zero", "Allow 'subnet zero' subnets")
 
 
 @CONFIG.add(
@@ -212,7 +212,7 @@ _flag("subnet-zero", "ip_subnet_zero", "Allow 'subnet zero' subnets")
         "domain-lookup": "Enable IP Domain Name System hostname translation",
     },
 )
-def _domain_lookup(session: ConfigSession, args: Args) -> None:
+def _configure_domain_lookup(session: ConfigSession, args: Args) -> None:
     session.device.domain_lookup = not args.negated
 
 
@@ -227,7 +227,7 @@ def _domain_lookup(session: ConfigSession, args: Args) -> None:
         "domain-name": "Define the default domain name",
     },
 )
-def _domain_name(session: ConfigSession, args: Args) -> None:
+def _configure_domain_name(session: ConfigSession, args: Args) -> None:
     session.device.domain_name = None if args.unset else args.value("name", str)
 
 
@@ -245,7 +245,7 @@ def _domain_name(session: ConfigSession, args: Args) -> None:
         "text": "c banner-text c, where 'c' is a delimiting character",
     },
 )
-def _banner(session: ConfigSession, args: Args) -> None:
+def _configure_banner(session: ConfigSession, args: Args) -> None:
     device = session.device
     kind = args.keywords[-1]
     if args.unset:
@@ -276,7 +276,7 @@ def _set_banner(device: Device, kind: str, text: str | None) -> None:
 @BLOCKS.at(SERVICES)
 def _heading(device: Device) -> Iterator[list[str]]:
     timestamps = [f"service timestamps {kind} {device.timestamps[kind]}" for kind in sorted(device.timestamps)]
-    yield [f"version {device.hardware.version}", *timestamps, *lines_at(device, SERVICES)]
+    yield [f"version {device.hardware.version}", *timestamps, *inert_lines_of_rank(device, SERVICES)]
     yield [f"hostname {device.hostname}"]
 
 
@@ -291,8 +291,8 @@ def _ip_block(device: Device) -> Iterator[list[str]]:
 
 
 @BLOCKS.at(66)
-def _users(device: Device) -> Iterator[list[str]]:
-    yield [_user(device, name) for name in sorted(device.users)]
+def _user_lines(device: Device) -> Iterator[list[str]]:
+    yield [_find_user(device, name) for name in sorted(device.users)]
 
 
 @BLOCKS.at(130)
@@ -327,7 +327,7 @@ def _ip_services(device: Device) -> list[str]:
     return lines
 
 
-def _user(device: Device, name: str) -> str:
+def _find_user(device: Device, name: str) -> str:
     user = device.users[name]
     level = "" if user.privilege is None else f" privilege {user.privilege}"
     secret = "" if user.secret is None else f" secret {user.secret.kind} {user.secret.text}"

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Literal
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.marking import FIELD_WORDS, SET_FIELDS, other_sources
+from qoslab.ios.commands.marking import FIELD_WORDS, SET_FIELDS, field_marking_lines
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.policy import MarkFrom, PolicyClass, ThresholdField
+from qoslab.ios.model.policy import MarkFromField, PolicyClass, ThresholdField
 from qoslab.ios.model.table_maps import TableMap
 from qoslab.ios.registry import (
     BLOCKS,
     CLASS_LINES,
-    COUNTED_CLASS,
-    LISTED_CLASS,
-    CountedClass,
+    SHOW_INTERFACE_CLASS,
+    SHOW_POLICY_MAP_CLASS,
+    InterfacePolicyClass,
     Layout,
 )
 
@@ -62,7 +62,7 @@ _HELP = {
     requires={"router"},
     help=_HELP,
 )
-def _table_map(session: ConfigSession, args: Args) -> None:
+def _configure_table_map(session: ConfigSession, args: Args) -> None:
     name = args.value("name", str)
     if args.unset:
         session.device.table_maps.pop(name, None)
@@ -71,7 +71,7 @@ def _table_map(session: ConfigSession, args: Args) -> None:
     session.enter("table-map", name)
 
 
-def _present(session: ConfigSession) -> TableMap:
+def _current_table_map(session: ConfigSession) -> TableMap:
     found = session.device.table_maps.get(session.position.names[0])
     if found is None:
         raise RejectedError("% The object being configured has been removed")
@@ -86,8 +86,8 @@ def _present(session: ConfigSession) -> TableMap:
     requires={"router"},
     help=_HELP,
 )
-def _map(session: ConfigSession, args: Args) -> None:
-    table = _present(session)
+def _configure_map(session: ConfigSession, args: Args) -> None:
+    table = _current_table_map(session)
     rows = dict(table.rows)
     if args.unset:
         rows.pop(args.value("old", int), None)
@@ -97,8 +97,8 @@ def _map(session: ConfigSession, args: Args) -> None:
 
 
 @CONFIG.add("table-map", "default (copy|ignore|<value:0-99>)", no=True, requires={"router"}, help=_HELP)
-def _default(session: ConfigSession, args: Args) -> None:
-    table = _present(session)
+def _configure_default(session: ConfigSession, args: Args) -> None:
+    table = _current_table_map(session)
     default: int | Literal["copy", "ignore"] | None = args.optional("value", int)
     if "copy" in args:
         default = "copy"
@@ -110,7 +110,7 @@ def _default(session: ConfigSession, args: Args) -> None:
 
 
 @BLOCKS.at(65)
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     for name in sorted(device.table_maps):
         table = device.table_maps[name]
         default = [] if table.default is None else [f" default {table.default}"]
@@ -125,7 +125,7 @@ def _blocks(device: Device) -> Iterator[list[str]]:
     requires={"router"},
     help=_HELP,
 )
-def _set_from(session: ConfigSession, args: Args) -> None:
+def _configure_set_from(session: ConfigSession, args: Args) -> None:
     field_word, source_word = (word.replace("-", "_") for word in args.keywords if word not in ("set", "ip", "table"))
     name = f"ip_{field_word}" if "ip" in args else field_word
     field = next(each for each in SET_FIELDS if each == name)
@@ -136,34 +136,34 @@ def _set_from(session: ConfigSession, args: Args) -> None:
         change_class(session, replace(present, marks_from=left))
         return
     marks = tuple(each for each in present.marks if each.field.removeprefix("ip_") != field_word)
-    from_field = (*other_sources(present, field_word), MarkFrom(field, source, args.optional("table", str)))
+    from_field = (*field_marking_lines(present, field_word), MarkFromField(field, source, args.optional("table", str)))
     from_field = tuple(sorted(from_field, key=lambda each: SET_FIELDS.index(each.field)))
     change_class(session, replace(present, marks=marks, marks_from=from_field))
 
 
-def _text(field: str, source: str, table: str | None) -> str:
+def _set_from_text(field: str, source: str, table: str | None) -> str:
     words = f"{field.replace('ip_', 'ip ')} {source}".replace("_", "-")
     return words if table is None else f"{words} table {table}"
 
 
 @CLASS_LINES.at(101, family="router")
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
-    yield from (f"  set {_text(mark.field, mark.source, mark.table)}" for mark in each.marks_from)
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+    yield from (f"  set {_set_from_text(mark.field, mark.source, mark.table)}" for mark in each.marks_from)
 
 
-@LISTED_CLASS.at(71)
-def _listed(
+@SHOW_POLICY_MAP_CLASS.at(71)
+def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     for action in typed.get("map") or []:
-        yield f"      set {_text(action['field'], action['source'], action.get('table'))}"
+        yield f"      set {_set_from_text(action['field'], action['source'], action.get('table'))}"
 
 
-@COUNTED_CLASS.at(21)
-def _counted(shown: CountedClass) -> Iterator[str]:
+@SHOW_INTERFACE_CLASS.at(21)
+def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     if shown.counters["map"]:
         if not shown.counters["set"]:
             yield "QoS Set"
         for action, marked in zip(shown.config.get("map") or [], shown.counters["map"], strict=True):
-            yield f"  {_text(marked['field'], marked['source'], action.get('table'))}"
+            yield f"  {_set_from_text(marked['field'], marked['source'], action.get('table'))}"
             yield f"    Packets marked {marked['packets']}"

@@ -18,10 +18,10 @@ from qoslab.ios.registry import INTERFACE_LINES
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-LEAST_BURST_BITS = 256
+MIN_BURST_BITS = 256
 """Minimum burst of `shape`; that of this command is not known [I]."""
 # Our own words: no printout of a refusal is known.
-BURST_TOO_SMALL = f"% Bits per interval must be at least {LEAST_BURST_BITS}, or 0"
+BURST_TOO_SMALL = f"% Bits per interval must be at least {MIN_BURST_BITS}, or 0"
 
 _FIGURES = "<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1-4096>]]]"
 _UNSET = "[<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1-4096>]]]]"
@@ -43,18 +43,18 @@ _UNSET = "[<rate:8000-100000000> [<bc:0-100000000> [<be:0-100000000> [<buffers:1
         "buffers": "Set buffer limit",
     },
 )
-def _traffic_shape(session: ConfigSession, args: Args) -> None:
+def _configure_traffic_shape(session: ConfigSession, args: Args) -> None:
     interface, number = session.interface, args.optional("list", int)
     others = tuple(each for each in interface.shapers if each.access_list != number)
     if args.unset:
         interface.shapers = others
         return
-    made = replace(interface, shapers=(*others, _shaper(args, number)))
+    made = replace(interface, shapers=(*others, _parse_shaper(args, number)))
     check_queueing(session.device, made, "traffic-shape")
-    interface.shapers = tuple(sorted(made.shapers, key=_place))
+    interface.shapers = tuple(sorted(made.shapers, key=_shaper_order_key))
 
 
-def _place(shaper: Shaper) -> tuple[bool, int]:
+def _shaper_order_key(shaper: Shaper) -> tuple[bool, int]:
     """Return the sort key of a shaper, by list number: [I] the order of IOS is not known.
 
     The order of typing could not be restored by retyping one line. Packets that match no list use the rate for all.
@@ -62,7 +62,7 @@ def _place(shaper: Shaper) -> tuple[bool, int]:
     return shaper.access_list is None, shaper.access_list or 0
 
 
-def _shaper(args: Args, number: int | None) -> Shaper:
+def _parse_shaper(args: Args, number: int | None) -> Shaper:
     """Return the shaper of a line, with IOS's defaults by the rule of the classic generation."""
     rate = args.value("rate", int)
     interval = max(
@@ -71,7 +71,7 @@ def _shaper(args: Args, number: int | None) -> Shaper:
     # [I] A burst of 0 stands for the default one.
     bc = args.optional("bc", int) or rate * interval // 1000
     be = args.optional("be", int)
-    if bc < LEAST_BURST_BITS or 0 < (be or 0) < LEAST_BURST_BITS:
+    if bc < MIN_BURST_BITS or 0 < (be or 0) < MIN_BURST_BITS:
         raise RejectedError(BURST_TOO_SMALL)
     buffers = args.optional("buffers", int)
     return Shaper(
@@ -80,7 +80,7 @@ def _shaper(args: Args, number: int | None) -> Shaper:
 
 
 @INTERFACE_LINES.at(35, family="router")
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     for each in interface.shapers:
         subject = "rate" if each.access_list is None else f"group {each.access_list}"
         yield f"traffic-shape {subject} {each.rate_bps} {each.bc_bits} {each.be_bits} {each.buffers}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     requires={"router"},
     help={"tx-ring-limit": "Configure PA level transmit ring limit", "packets": "Number of packets"},
 )
-def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
+def _configure_tx_ring_limit(session: ConfigSession, args: Args) -> None:
     if session.interface.atm and session.position.mode == "interface":
         # The ring is that of a circuit.
         raise args.invalid("tx-ring-limit")
@@ -35,11 +35,11 @@ def _tx_ring_limit(session: ConfigSession, args: Args) -> None:
 
 
 @INTERFACE_LINES.at(90)
-def _lines(interface: Interface) -> Iterator[str]:
+def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.tx_ring_limit is not None and not interface.atm:
         yield f"tx-ring-limit {interface.tx_ring_limit}"
 
 
 @ENGINE_INTERFACE.at(20)
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"tx_ring_limit": interface.tx_ring_limit}

@@ -7,32 +7,32 @@ from qoslab.ios.cli.grammar import UNDECIDED, Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import change_match
-from qoslab.ios.commands.inert_lines import text_of
-from qoslab.ios.inert_commands import Family
+from qoslab.ios.commands.inert_lines import full_line_text
+from qoslab.ios.inert_commands import InertFamily
 from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.policy import Criterion
 from qoslab.ios.undecided import CRITERIA
 
 
-def _criterion(args: Args) -> Criterion:
+def _undecided_criterion(args: Args) -> Criterion:
     """Return the criterion of a line, with unabbreviated keywords."""
     negate = "not" in args
-    text = text_of(args).removeprefix("match ").removeprefix("not ")
+    text = full_line_text(args).removeprefix("match ").removeprefix("not ")
     if text.startswith("protocol "):
         return Criterion("protocol", negate, name=text.removeprefix("protocol "))
     return Criterion("unseen", negate, name=text)
 
 
-def _register(family: Family, row: str) -> None:
+def _register(family: InertFamily, row: str) -> None:
     def handler(session: ConfigSession, args: Args) -> None:
-        criterion = _criterion(args)
+        criterion = _undecided_criterion(args)
         change_match(session, args, criterion)
         if criterion.undecided and not args.unset:
-            text, name = text_of(args), session.class_map.name
+            text, name = full_line_text(args), session.class_map.name
             about = f"class {name}: {family.about}; no packet matches"
             session.remarks.append(InertLine(text, text, about, family.place, undecided=True))
 
-    help = dict.fromkeys(syntax.names(row), f"{UNDECIDED}{family.about}")
+    help = dict.fromkeys(syntax.syntax_names(row), f"{UNDECIDED}{family.about}")
     CONFIG.add(
         family.mode,
         row,

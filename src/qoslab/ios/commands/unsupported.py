@@ -8,7 +8,7 @@ from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import NOT_SUPPORTED, Args
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
 from qoslab.ios.commands.ip_sla import DEFINED, SIZED
-from qoslab.ios.unsupported import REFUSED, Refused
+from qoslab.ios.unsupported import REFUSED, RefusedCommands
 from qoslab.ios.unsupported_queueing import REFUSED_QUEUEING
 from qoslab.ios.unsupported_xe import REFUSED_XE
 
@@ -22,7 +22,7 @@ MODES_OF = {
 ALL_REFUSED = (*REFUSED, *REFUSED_QUEUEING, *REFUSED_XE)
 
 
-def _register(refused: Refused, row: str) -> None:
+def _register(refused: RefusedCommands, row: str) -> None:
     text = row.lstrip(">")
 
     def handler(session: ConfigSession, args: Args) -> None:
@@ -31,7 +31,7 @@ def _register(refused: Refused, row: str) -> None:
         raise UnsupportedError(refused.reason)
 
     modes = MODES_OF.get(refused.mode, refused.mode)
-    help = dict.fromkeys(syntax.names(text), f"{NOT_SUPPORTED}{refused.reason}")
+    help = dict.fromkeys(syntax.syntax_names(text), f"{NOT_SUPPORTED}{refused.reason}")
     requires = {refused.requires} - {""}
     CONFIG.add(modes, text, help=help, requires=requires, fallback=True)(handler)
     # A command of its own: the line is about all of its words, `no` takes it without its values, as IOS does.

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from qoslab.ios.device_config.diff import Block, tree
-from qoslab.ios.device_config.normalise import spelled_out
+from qoslab.ios.device_config.diff import ConfigurationBlock, configuration_tree
+from qoslab.ios.device_config.normalise import fill_in_defaults
 from qoslab.ios.device_config.running_config_parser import (
     Chain,
-    Reading,
-    Unread,
+    ConfigurationReading,
+    UnreadLine,
     block_name,
+    described_hardware,
     enter_lines,
-    generations_of,
-    hardware_of,
-    normalised,
+    normalise_blanks,
+    possible_generations,
     read_running,
 )
 from qoslab.ios.model.device import Device
@@ -43,35 +43,37 @@ def configuration_differences(
     that of the router's software; None for the one that its version shows or, for a 12.4, the one with fewer unknown
     lines, then with fewer differences.
     """
-    generations = generations_of(running) if generation is None else (generation,)
+    generations = possible_generations(running) if generation is None else (generation,)
     if family == "switch":
         generations = generations[:1]
     found = []
     for each in generations:
-        comparison = _Comparison.of(asked, running, before, family, each)
+        comparison = _ConfigurationComparison.of(asked, running, before, family, each)
         found.append((comparison.not_understood, list(comparison.differences())))
     return min(found, key=lambda each: (each[0], len(each[1])))[1]
 
 
 @dataclass(frozen=True)
-class _Comparison:
-    wanted: Reading
+class _ConfigurationComparison:
+    wanted: ConfigurationReading
     """The router with the requested configuration."""
-    present: Reading
+    present: ConfigurationReading
     """The running router."""
     asked: frozenset[str]
     """The requested lines, with one blank between words."""
 
     @classmethod
-    def of(cls, asked: str, running: str, before: str | None, family: str, generation: Generation) -> _Comparison:
-        hardware = hardware_of(running, family, generation)
+    def of(
+        cls, asked: str, running: str, before: str | None, family: str, generation: Generation
+    ) -> _ConfigurationComparison:
+        hardware = described_hardware(running, family, generation)
         present = read_running(running, hardware)
         earlier = Device(hardware) if before is None else read_running(before, hardware).device
-        trial = _tried_out(asked, present.device)
-        wanted = Reading(_without(_named(trial), present.device, earlier))
+        trial = _apply_on_trial(asked, present.device)
+        wanted = ConfigurationReading(_without_objects(_object_names(trial), present.device, earlier))
         enter_lines(wanted, asked)
-        _attach_again(wanted.device, present.device, trial.device)
-        return cls(wanted, present, frozenset(map(normalised, asked.splitlines())))
+        _reattach_policies(wanted.device, present.device, trial.device)
+        return cls(wanted, present, frozenset(map(normalise_blanks, asked.splitlines())))
 
     @property
     def not_understood(self) -> int:
@@ -80,101 +82,105 @@ class _Comparison:
     def differences(self) -> Iterator[str]:
         for line in self.wanted.unread:
             yield from self._as_text(line)
-        wanted, present = spelled_out(self.wanted.device), spelled_out(self.present.device)
+        wanted, present = fill_in_defaults(self.wanted.device), fill_in_defaults(self.present.device)
         if wanted == present:
             return
-        found = [*self._below((), _Pair.of(wanted, self.wanted.device), _Pair.of(present, self.present.device))]
+        found = [
+            *self._below((), _BlockPair.of(wanted, self.wanted.device), _BlockPair.of(present, self.present.device))
+        ]
         if not found and (wanted.banner_motd, wanted.banners) != (present.banner_motd, present.banners):
             found = ["asked for another `banner`"]
-        if not found and _comparable(wanted) != _comparable(present):
-            found = list(_any_difference(render(wanted), render(present)))
+        if not found and _comparable_device(wanted) != _comparable_device(present):
+            found = list(_has_difference(render(wanted), render(present)))
         yield from found
 
-    def _as_text(self, line: Unread) -> Iterator[str]:
+    def _as_text(self, line: UnreadLine) -> Iterator[str]:
         """Yield the difference of a requested line that the model does not accept."""
         taken_back = line.text.startswith("no ")
         text = line.text.removeprefix("no ")
-        others = [each.text for each in self.present.unread if _same_place(each.place, line.place)]
+        others = [each.text for each in self.present.unread if _is_same_block(each.place, line.place)]
         if taken_back:
             left = next((each for each in others if f"{each} ".startswith(f"{text} ")), None)
             if left is not None:
-                yield _sentence(line.place, line.text, left)
+                yield _difference_sentence(line.place, line.text, left)
             elif self._would_be_read(line):
-                yield _sentence(line.place, line.text, "", f" ({line.reason})")
+                yield _difference_sentence(line.place, line.text, "", f" ({line.reason})")
         elif text not in others:
-            yield _sentence(line.place, line.text, self._like(line.place, text), f" ({line.reason})")
+            yield _difference_sentence(line.place, line.text, self._like(line.place, text), f" ({line.reason})")
 
     @staticmethod
-    def _would_be_read(line: Unread) -> bool:
+    def _would_be_read(line: UnreadLine) -> bool:
         """Return whether a line was refused because of the router's state, not because of an unknown word."""
         return not line.reason.startswith("% Invalid input")
 
-    def _below(self, place: Chain, wanted: _Pair, present: _Pair) -> Iterator[str]:
+    def _below(self, place: Chain, wanted: _BlockPair, present: _BlockPair) -> Iterator[str]:
         """Yield the differences below one line."""
         for key, block in wanted.plain.children.items():
             has = present.plain.children.get(key)
             asked_line = wanted.line(key)
             if has is None:
                 if not self._printed_otherwise(place, block, wanted.typed.children.get(key)):
-                    yield _sentence(place, asked_line, self._like(place, asked_line))
+                    yield _difference_sentence(place, asked_line, self._like(place, asked_line))
                 continue
             if has.line != block.line:
-                yield _sentence(place, asked_line, present.line(key))
+                yield _difference_sentence(place, asked_line, present.line(key))
             yield from self._below((*place, block_name(key)), wanted.below(key), present.below(key))
         for key, block in present.plain.children.items():
             if key not in wanted.plain.children:
-                yield _sentence(place, "", present.line(key) or block.line)
+                yield _difference_sentence(place, "", present.line(key) or block.line)
         yield from _order(place, list(wanted.plain.children), list(present.plain.children))
 
-    def _printed_otherwise(self, place: Chain, block: Block, typed: Block | None) -> bool:
+    def _printed_otherwise(self, place: Chain, block: ConfigurationBlock, typed: ConfigurationBlock | None) -> bool:
         """Return whether the router prints a line and its child lines as requested, although unlike the model."""
-        others = {each.text for each in self.present.unread if _same_place(each.place, place)}
-        candidates = {block.line, *([] if typed is None else [typed.line])} | _like(self.asked, block.line)
+        others = {each.text for each in self.present.unread if _is_same_block(each.place, place)}
+        candidates = {block.line, *([] if typed is None else [typed.line])} | _similar_lines(self.asked, block.line)
         if not candidates & others:
             return False
         deeper = {each.text for each in self.present.unread if each.place[: len(place)] == place}
-        return all(normalised(line) in deeper or normalised(line) in others for line in [*block.lines()][1:])
+        return all(
+            normalise_blanks(line) in deeper or normalise_blanks(line) in others for line in [*block.lines()][1:]
+        )
 
     def _like(self, place: Chain, line: str) -> str:
         """Return the router's line on the same subject that the model does not accept; empty if there is none."""
         # The first word of global lines, such as `ip` or `interface`, is not specific enough.
         words = line.split()[: 1 if place else 2]
-        texts = (each.text for each in self.present.unread if _same_place(each.place, place))
+        texts = (each.text for each in self.present.unread if _is_same_block(each.place, place))
         return next((text for text in texts if text.split()[: len(words)] == words), "")
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _BlockPair:
     """A block with its defaults spelled out, and the same block as typed."""
 
-    plain: Block
-    typed: Block
+    plain: ConfigurationBlock
+    typed: ConfigurationBlock
 
     @classmethod
-    def of(cls, spelled: Device, device: Device) -> _Pair:
-        return cls(tree(spelled), tree(device))
+    def of(cls, spelled: Device, device: Device) -> _BlockPair:
+        return cls(configuration_tree(spelled), configuration_tree(device))
 
     def line(self, key: str) -> str:
         """Return a line below this block, as typed if possible."""
         return self.typed.children.get(key, self.plain.children[key]).line
 
-    def below(self, key: str) -> _Pair:
-        return _Pair(self.plain.children[key], self.typed.children.get(key, self.plain.children[key]))
+    def below(self, key: str) -> _BlockPair:
+        return _BlockPair(self.plain.children[key], self.typed.children.get(key, self.plain.children[key]))
 
 
-def _like(lines: Iterable[str], line: str) -> set[str]:
+def _similar_lines(lines: Iterable[str], line: str) -> set[str]:
     """Return the lines with the same first word."""
     return {each for each in lines if each and each.split()[0] == line.split()[0]}
 
 
-def _same_place(one: Chain, other: Chain) -> bool:
+def _is_same_block(one: Chain, other: Chain) -> bool:
     """Return whether lines at these places are in the same block; lines below an action of a class belong to it."""
     if one and one[0].startswith("policy-map "):
         return one[:2] == other[:2]
     return one == other
 
 
-def _sentence(place: Chain, asked: str, found: str, why: str = "") -> str:
+def _difference_sentence(place: Chain, asked: str, found: str, why: str = "") -> str:
     where = ", ".join(place) + ": " if place else ""
     if not asked:
         return f"{where}`{found}` is active, but was not configured"
@@ -191,18 +197,20 @@ def _order(place: Chain, wanted: list[str], present: list[str]) -> Iterator[str]
     ):
         return
     if wanted != present and set(wanted) == set(present):
-        yield f"{place[0]}: configured in the order {_listed(wanted)}, active in the order {_listed(present)}"
+        yield (
+            f"{place[0]}: configured in the order {_format_lines(wanted)}, active in the order {_format_lines(present)}"
+        )
 
 
-def _listed(lines: Iterable[str]) -> str:
+def _format_lines(lines: Iterable[str]) -> str:
     return ", ".join(f"`{line}`" for line in lines)
 
 
-def _comparable(device: Device) -> list[str]:
+def _comparable_device(device: Device) -> list[str]:
     return sorted(render(device).splitlines())
 
 
-def _any_difference(wanted: str, present: str) -> Iterator[str]:
+def _has_difference(wanted: str, present: str) -> Iterator[str]:
     have, want = present.splitlines(), wanted.splitlines()
     yield from (f"configured `{line.strip()}`, but no such line is active" for line in want if line not in have)
     yield from (f"`{line.strip()}` is active, but was not configured" for line in have if line not in want)
@@ -211,16 +219,16 @@ def _any_difference(wanted: str, present: str) -> Iterator[str]:
 # Removal of the requested configuration from the running router.
 
 
-def _tried_out(asked: str, present: Device) -> Reading:
+def _apply_on_trial(asked: str, present: Device) -> ConfigurationReading:
     """Enter the requested configuration on the running router, without its access lists and IP SLA operations."""
     trial = present.copy()
     trial.access_lists, trial.ip_sla = {}, IpSla()
-    reading = Reading(trial)
+    reading = ConfigurationReading(trial)
     enter_lines(reading, asked)
     return reading
 
 
-def _named(trial: Reading) -> set[tuple[str, str]]:
+def _object_names(trial: ConfigurationReading) -> set[tuple[str, str]]:
     """Return the kinds and names of the objects that were entered or changed."""
     named = {("access-list", name) for name in trial.device.access_lists}
     sla = trial.device.ip_sla
@@ -233,15 +241,15 @@ def _named(trial: Reading) -> set[tuple[str, str]]:
     return named
 
 
-def _without(named: set[tuple[str, str]], present: Device, before: Device) -> Device:
+def _without_objects(named: set[tuple[str, str]], present: Device, before: Device) -> Device:
     """Return the running router with each named object as it was before."""
     made = present.copy()
     for kind, name in named:
         match kind:
             case "class-map":
-                _as_before(made.class_maps, before.class_maps, name)
+                _restore_object(made.class_maps, before.class_maps, name)
             case "policy-map":
-                _as_before(made.policy_maps, before.policy_maps, name)
+                _restore_object(made.policy_maps, before.policy_maps, name)
                 for interface in made.interfaces.values():
                     if interface.service_policy_input == name:
                         interface.service_policy_input = None
@@ -251,20 +259,20 @@ def _without(named: set[tuple[str, str]], present: Device, before: Device) -> De
                     if own.service_policy_input == name:
                         made.host_interfaces[vlan] = replace(own, service_policy_input=None)
             case "access-list":
-                _as_before(made.access_lists, before.access_lists, name)
+                _restore_object(made.access_lists, before.access_lists, name)
             case "ip sla":
-                _as_before(made.ip_sla.operations, before.ip_sla.operations, int(name))
-                _as_before(made.ip_sla.schedules, before.ip_sla.schedules, int(name))
+                _restore_object(made.ip_sla.operations, before.ip_sla.operations, int(name))
+                _restore_object(made.ip_sla.schedules, before.ip_sla.schedules, int(name))
     return made
 
 
-def _as_before(made: dict[Key, Value], before: dict[Key, Value], name: Key) -> None:
+def _restore_object(made: dict[Key, Value], before: dict[Key, Value], name: Key) -> None:
     made.pop(name, None)
     if name in before:
         made[name] = before[name]
 
 
-def _attach_again(wanted: Device, present: Device, trial: Device) -> None:
+def _reattach_policies(wanted: Device, present: Device, trial: Device) -> None:
     """Keep attached policies attached, unless they were detached in `trial`."""
     for name, interface in wanted.interfaces.items():
         has, kept = present.interfaces.get(name), trial.interfaces.get(name)

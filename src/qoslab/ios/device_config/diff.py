@@ -14,20 +14,20 @@ from operator import attrgetter
 from typing import Literal, get_args
 
 from qoslab.errors import IosError, QoslabError
-from qoslab.ios.cli.grammar import CliError, Match
+from qoslab.ios.cli.grammar import CliError, CommandMatch
 from qoslab.ios.cli.session import INERT, Handler
 from qoslab.ios.cli.undo import PLAIN, Undo
 from qoslab.ios.config import CAPABILITIES, CONFIG, MODES, ConfigSession
 from qoslab.ios.model.device import Device
-from qoslab.ios.parse import apply
+from qoslab.ios.parse import apply_config
 from qoslab.ios.running_config import render
 
-LOOKS = 3
+MAX_PASSES = 3
 """Maximum number of passes over the remaining difference: a macro changes more than its own line."""
 
 
 @dataclass
-class Block:
+class ConfigurationBlock:
     """A configuration line with its child lines by subject."""
 
     line: str = ""
@@ -38,7 +38,7 @@ class Block:
     goes_with: str | None = None
     text: list[str] = field(default_factory=list)
     """The additional lines of a banner, unchanged."""
-    children: dict[str, Block] = field(default_factory=dict)
+    children: dict[str, ConfigurationBlock] = field(default_factory=dict)
 
     def lines(self, depth: int = 0) -> Iterator[str]:
         """Yield the text of the whole block."""
@@ -52,18 +52,18 @@ class Block:
         if self.how.followed is not None:
             yield " " * depth + self.how.followed
 
-    def differs(self, other: Block | None) -> bool:
+    def differs(self, other: ConfigurationBlock | None) -> bool:
         """Return whether the other block is missing or has a different text."""
         return other is None or list(self.lines()) != list(other.lines())
 
 
 Rewrite = Literal["nothing", "differing", "all"]
 """Policies, classes and addresses that are removed and re-entered."""
-LATER: Rewrite = "nothing"
+LATER_PASSES: Rewrite = "nothing"
 """Value of `Rewrite` for later passes: re-entered lines stay."""
 
 
-def lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") -> list[str]:
+def configuration_lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") -> list[str]:
     """Return the lines that change the device `current` to `wanted`; empty if they are equal.
 
     Differences are changed in place if possible; otherwise policies and addresses that differ, or if necessary all of
@@ -76,9 +76,9 @@ def lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") 
     for each in tries[: tries.index(rewrite) + 1]:
         device, lines = current.copy(), []
         with suppress(IosError):
-            for look in range(LOOKS):
-                lines += (more := _step(wanted, device, each if look == 0 else LATER))
-                apply(device, "\n".join(more))
+            for look in range(MAX_PASSES):
+                lines += (more := _step(wanted, device, each if look == 0 else LATER_PASSES))
+                apply_config(device, "\n".join(more))
                 if device == wanted:
                     return lines
     raise QoslabError(
@@ -89,20 +89,23 @@ def lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") 
 
 def _step(wanted: Device, device: Device, rewrite: Rewrite) -> list[str]:
     """Return the lines of one pass over the differences, in an order in which they can be typed."""
-    target, present = tree(wanted), tree(device)
-    return [*_taken_off(target, present, rewrite), *_difference(target, present, rewrite=rewrite != "nothing")]
+    target, present = configuration_tree(wanted), configuration_tree(device)
+    return [
+        *_early_removals(target, present, rewrite),
+        *_block_difference(target, present, rewrite=rewrite != "nothing"),
+    ]
 
 
 # The running configuration as a tree.
 
 
-def tree(device: Device) -> Block:
+def configuration_tree(device: Device) -> ConfigurationBlock:
     """Return the running configuration as a tree, parsed as if typed.
 
     Printed lines that the device would refuse as input, such as default values, are included.
     """
     session = ConfigSession(Device(device.hardware))
-    root = Block()
+    root = ConfigurationBlock()
     path = [("config", root)]
     lines = render(device).splitlines()
     while lines:
@@ -115,11 +118,11 @@ def tree(device: Device) -> Block:
         try:
             session.carry_out(match)
         except CliError:
-            _entered(path[-1][1], line, match)
+            _add_block(path[-1][1], line, match)
             continue
         if session.finished:
             break
-        block = _entered(path[-1][1], line, match)
+        block = _add_block(path[-1][1], line, match)
         if len(session.position.names) == len(path):
             path.append((session.position.mode, block))
         else:
@@ -131,7 +134,7 @@ def tree(device: Device) -> Block:
     return root
 
 
-def _read(session: ConfigSession, line: str) -> Match[Handler]:
+def _read(session: ConfigSession, line: str) -> CommandMatch[Handler]:
     """Match a line that the device prints. Its numbers may be out of range if it cannot be typed."""
     try:
         return session.parse(line)
@@ -140,7 +143,7 @@ def _read(session: ConfigSession, line: str) -> Match[Handler]:
 
 
 @lru_cache(1024)
-def subject(line: str) -> str:
+def line_subject(line: str) -> str:
     """Return the key of a line's subject, regardless of its block; the line itself if no command matches."""
     for mode in MODES:
         try:
@@ -151,7 +154,7 @@ def subject(line: str) -> str:
 
 
 @lru_cache(1024)
-def table_of(line: str) -> str | None:
+def line_table(line: str) -> str | None:
     """Return the key of the table of a global line, even if no command matches the line; None without a table.
 
     The `no` form that clears the table also removes the line.
@@ -166,23 +169,23 @@ def table_of(line: str) -> str | None:
     return None
 
 
-def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
+def _add_block(above: ConfigurationBlock, line: str, match: CommandMatch[Handler]) -> ConfigurationBlock:
     """Add a line below its parent, and return it."""
     how, key = match.command.undo, match.key(line)
     if how.split is not None:
         # Lines below a range of terminal lines apply to each of them.
-        blocks = [Block(single, f"no {single}", how) for single in how.split(match.args)]
+        blocks = [ConfigurationBlock(single, f"no {single}", how) for single in how.split(match.args)]
         for block in blocks:
             above.children[block.line], block.children = block, blocks[0].children
         return blocks[0]
     if how.table:
-        above = above.children.setdefault(key, Block(key, f"no {key}", how))
+        above = above.children.setdefault(key, ConfigurationBlock(key, f"no {key}", how))
         key = line
     elif how.parts:
         whole = (each for name, each in above.children.items() if key.startswith(f"{name} "))
         above = next(whole, above)
     ordered = how.ordered is not None and how.ordered(match.args)
-    block = Block(line, match.undo(line), how, ordered, match.goes_with(line))
+    block = ConfigurationBlock(line, match.undo(line), how, ordered, match.goes_with(line))
     above.children[key] = block
     return block
 
@@ -190,7 +193,7 @@ def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
 # The difference of two trees.
 
 
-def _taken_off(target: Block, present: Block, rewrite: Rewrite) -> Iterator[str]:
+def _early_removals(target: ConfigurationBlock, present: ConfigurationBlock, rewrite: Rewrite) -> Iterator[str]:
     """Yield the removals that precede all other changes, and remove their lines from `present`.
 
     These are the attachments of policies that must not stay attached. Re-entered policies (`rewrite`) are detached in
@@ -203,13 +206,15 @@ def _taken_off(target: Block, present: Block, rewrite: Rewrite) -> Iterator[str]
         and (rewrite == "all" or (rewrite == "differing" and block.differs(target.children.get(key))))
     }
     for key, block in present.children.items():
-        wanted = target.children.get(key, Block())
+        wanted = target.children.get(key, ConfigurationBlock())
         gone = [
-            name for name, child in block.children.items() if _in_the_way(child, wanted.children.get(name), written)
+            name
+            for name, child in block.children.items()
+            if _must_remove_first(child, wanted.children.get(name), written)
         ]
-        if rewrite != "nothing" and _configured(block) != _configured(wanted):
-            gone += _configured(block)
-        yield from _taken_off_below(wanted, block, written)
+        if rewrite != "nothing" and _reentered_lines(block) != _reentered_lines(wanted):
+            gone += _reentered_lines(block)
+        yield from _early_removals_below(wanted, block, written)
         if gone:
             yield block.line
         for name in gone:
@@ -225,37 +230,39 @@ def _taken_off(target: Block, present: Block, rewrite: Rewrite) -> Iterator[str]
         del present.children[key]
 
 
-def _named(line: Block, blocks: Iterable[str]) -> bool:
+def _ends_with_name(line: ConfigurationBlock, blocks: Iterable[str]) -> bool:
     """Return whether a line ends with the name of one of the blocks."""
     name = line.line.split()[-1]
     return any(key.endswith(f" {name}") for key in blocks)
 
 
-def _in_the_way(line: Block, wanted: Block | None, written: Iterable[str]) -> bool:
+def _must_remove_first(line: ConfigurationBlock, wanted: ConfigurationBlock | None, written: Iterable[str]) -> bool:
     """Return whether a line is removed before all additions; `written` are the re-entered blocks."""
     if line.how.attaches:
-        return _named(line, written) or line.differs(wanted)
+        return _ends_with_name(line, written) or line.differs(wanted)
     return line.how.first and wanted is None
 
 
-def _taken_off_below(target: Block, present: Block, written: Iterable[str]) -> Iterator[str]:
+def _early_removals_below(
+    target: ConfigurationBlock, present: ConfigurationBlock, written: Iterable[str]
+) -> Iterator[str]:
     """Yield the lines that detach the policies of nested blocks (circuits), and remove these from `present`."""
     for key, block in present.children.items():
-        wanted = target.children.get(key, Block())
+        wanted = target.children.get(key, ConfigurationBlock())
         for name, child in list(block.children.items()):
-            if _in_the_way(child, wanted.children.get(name), written):
+            if _must_remove_first(child, wanted.children.get(name), written):
                 yield from (present.line, f" {block.line}", f"  {block.children.pop(name).taken_back}")
 
 
-def _configured(block: Block) -> dict[str, str]:
+def _reentered_lines(block: ConfigurationBlock) -> dict[str, str]:
     """Return the lines below a block, by key, that are removed and re-entered if they differ."""
     lines = {key: child.line for key, child in block.children.items() if child.how.rewrite}
     return {key: line for key, line in lines.items() if not line.startswith("no ")}
 
 
-def _difference(target: Block, present: Block, *, rewrite: bool) -> Iterator[str]:
+def _block_difference(target: ConfigurationBlock, present: ConfigurationBlock, *, rewrite: bool) -> Iterator[str]:
     """Yield the lines from one configuration to the other."""
-    _forget_what_goes_along(target, present)
+    _drop_dependent_lines(target, present)
     gone = [block for key, block in present.children.items() if key not in target.children and block.how.split is None]
     for block in gone:
         if block.how.referred is None and not block.how.verbatim:
@@ -264,7 +271,7 @@ def _difference(target: Block, present: Block, *, rewrite: bool) -> Iterator[str
     ordered = sorted(target.children.items(), key=lambda item: rewrite and not item[1].how.early)
     for key, block in ordered:
         if block.how.split is None and not block.how.verbatim:
-            yield from _changed(block, present.children.get(key), 0)
+            yield from _block_changes(block, present.children.get(key), 0)
     # Remove a name before the names that it refers to.
     referred = [block for block in reversed(gone) if block.how.referred is not None]
     yield from (block.taken_back for block in sorted(referred, key=attrgetter("how.referred")))
@@ -275,7 +282,7 @@ def _difference(target: Block, present: Block, *, rewrite: bool) -> Iterator[str
             yield from block.lines()
 
 
-def _forget_what_goes_along(target: Block, present: Block) -> None:
+def _drop_dependent_lines(target: ConfigurationBlock, present: ConfigurationBlock) -> None:
     """Remove from `present` the lines that disappear with a removed or re-entered line, such as a schedule."""
     for key, block in list(present.children.items()):
         name = block.goes_with
@@ -283,31 +290,35 @@ def _forget_what_goes_along(target: Block, present: Block) -> None:
             del present.children[key]
 
 
-def _changed(target: Block, present: Block | None, depth: int) -> Iterator[str]:
+def _block_changes(target: ConfigurationBlock, present: ConfigurationBlock | None, depth: int) -> Iterator[str]:
     """Yield the lines that change a block of `present` to that of `target`."""
     indent = " " * depth
     if present is None:
         yield from target.lines(depth)
     elif not target.differs(present):
         return
-    elif _whole(target) or _whole(present) or (target.how.renewed and target.line != present.line):
+    elif (
+        _is_replaced_as_whole(target)
+        or _is_replaced_as_whole(present)
+        or (target.how.renewed and target.line != present.line)
+    ):
         yield indent + present.taken_back
         yield from target.lines(depth)
     else:
         yield indent + target.line
-        yield from _below(target, present, depth + 1)
+        yield from _changes_below(target, present, depth + 1)
 
 
-def _whole(block: Block) -> bool:
+def _is_replaced_as_whole(block: ConfigurationBlock) -> bool:
     """Return whether a block can only be replaced as a whole."""
     return block.how.afresh or block.how.table
 
 
-def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
+def _changes_below(target: ConfigurationBlock, present: ConfigurationBlock, depth: int) -> Iterator[str]:
     """Yield the changes below a line: removals in reverse order, then additions."""
-    misplaced = _misplaced(target, present)
-    gone: list[Block] = []
-    last: list[Block] = []
+    misplaced = _misplaced_lines(target, present)
+    gone: list[ConfigurationBlock] = []
+    last: list[ConfigurationBlock] = []
     for key, block in reversed(present.children.items()):
         if key not in target.children or key in misplaced:
             (last if block.how.late else gone).append(block)
@@ -318,11 +329,11 @@ def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
         gone, last = gone + last[: len(last) - kept], last[len(last) - kept :]
     yield from (" " * depth + block.taken_back for block in gone)
     for key, block in target.children.items():
-        yield from _changed(block, None if key in misplaced else present.children.get(key), depth)
+        yield from _block_changes(block, None if key in misplaced else present.children.get(key), depth)
     yield from (" " * depth + block.taken_back for block in last)
 
 
-def _misplaced(target: Block, present: Block) -> set[str]:
+def _misplaced_lines(target: ConfigurationBlock, present: ConfigurationBlock) -> set[str]:
     """Return the lines that must be re-entered for the right order, since new lines are appended."""
     wanted = [key for key, block in target.children.items() if block.ordered]
     have = [key for key, block in present.children.items() if block.ordered and key in target.children]
@@ -332,7 +343,7 @@ def _misplaced(target: Block, present: Block) -> set[str]:
     return set(have[kept:])
 
 
-def _terminal_lines(target: Block, present: Block) -> Iterator[str]:
+def _terminal_lines(target: ConfigurationBlock, present: ConfigurationBlock) -> Iterator[str]:
     """Yield the changes of terminal lines; neighbours with the same changes are combined."""
     superfluous = [b for key, b in present.children.items() if b.how.split is not None and key not in target.children]
     if superfluous:
@@ -342,7 +353,9 @@ def _terminal_lines(target: Block, present: Block) -> Iterator[str]:
     for key, block in target.children.items():
         if block.how.split is not None:
             kind, _, number = key.rpartition(" ")
-            changes.append((kind, number, list(_below(block, present.children.get(key, Block()), 1))))
+            changes.append(
+                (kind, number, list(_changes_below(block, present.children.get(key, ConfigurationBlock()), 1)))
+            )
     for (kind, below), group in groupby(changes, key=lambda each: (each[0], each[2])):
         numbers = [number for _, number, _ in group]
         if below:

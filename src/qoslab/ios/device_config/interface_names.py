@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.model.interface_selection import OWN
+from qoslab.model.interface_selection import OWN_INTERFACE_PREFIX
 
 _NAMED = re.compile(r"(?<![\w./-])([A-Za-z][A-Za-z-]*) ?(\d+(?:/\d+)*)(\.\d+)?(?![\w/])")
 """Patterns of interface names, abbreviated or not: type, numbers, subinterface."""
@@ -19,7 +19,7 @@ class InterfaceNames:
     def __init__(self, devices: Mapping[str, str]) -> None:
         """`devices` maps each interface name of the experiment to that of the device, both in full."""
         self._there = dict(devices)
-        own = {name: f"{OWN}{name}" for name in devices}
+        own = {name: f"{OWN_INTERFACE_PREFIX}{name}" for name in devices}
         self._here = own | {device: name for name, device in devices.items()}
 
     def device(self, name: str) -> str:
@@ -28,7 +28,7 @@ class InterfaceNames:
 
     def to_device(self, text: str) -> str:
         """Replace the experiment's interface names, also abbreviated ones, in lines or a command by the device's."""
-        return _renamed(text, self._there) if self._there else text
+        return _rename_interfaces(text, self._there) if self._there else text
 
     def from_device(self, value: Any) -> Any:
         """Replace the device's interface names in a parsed answer, in keys and texts, by the experiment's.
@@ -41,10 +41,10 @@ class InterfaceNames:
             return {self.from_device(key): self.from_device(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.from_device(item) for item in value]
-        return _renamed(value, self._here) if isinstance(value, str) else value
+        return _rename_interfaces(value, self._here) if isinstance(value, str) else value
 
 
-def _renamed(text: str, names: Mapping[str, str]) -> str:
+def _rename_interfaces(text: str, names: Mapping[str, str]) -> str:
     """Replace all names in one pass, since two names may be swapped."""
 
     def other(found: re.Match[str]) -> str:
@@ -54,4 +54,4 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     return _NAMED.sub(other, text)
 
 
-AS_THEY_ARE = InterfaceNames({})
+IDENTITY_NAMES = InterfaceNames({})

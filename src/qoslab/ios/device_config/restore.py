@@ -13,8 +13,19 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from qoslab.errors import QoslabError
-from qoslab.ios.device_config.diff import Block, lines_between, table_of, tree
-from qoslab.ios.device_config.running_config_parser import Reading, Unread, enter_lines, normalised, read_running
+from qoslab.ios.device_config.diff import (
+    ConfigurationBlock,
+    configuration_lines_between,
+    configuration_tree,
+    line_table,
+)
+from qoslab.ios.device_config.running_config_parser import (
+    ConfigurationReading,
+    UnreadLine,
+    enter_lines,
+    normalise_blanks,
+    read_running,
+)
 from qoslab.ios.model.device import Device, Hardware
 
 MARK = "alias exec qoslab"
@@ -32,7 +43,7 @@ VOLATILE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Restoration:
+class RestorationPlan:
     """Lines that restore a device, and the changes that stay."""
 
     lines: tuple[str, ...]
@@ -41,53 +52,53 @@ class Restoration:
     """Changes of others during the run that are left in place, one sentence each."""
 
 
-def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> Restoration:
+def plan_restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> RestorationPlan:
     """Return the restoration of a device that printed `before`, got the configurations `pushed` and prints `after`.
 
     `before` and `after` are running configurations. Raise QoslabError if no lines are known that undo the changes.
     """
-    was, now = (_steady(read_running(text, hardware)) for text in (before, after))
-    touched = _touched(was.device, pushed)
-    target, present = tree(was.device), tree(now.device)
-    left = [sentence for keys, sentence in _changes(target, present) if not touched.has(keys)]
-    wanted = _read_again(_merged(target, present, touched), hardware) if left else was.device
-    refused = _ours(was.unread, now.unread, pushed)
-    lines = [*_removed(refused), *lines_between(wanted, now.device, rewrite="differing")]
+    was, now = (_without_volatile_lines(read_running(text, hardware)) for text in (before, after))
+    touched = _touched_lines(was.device, pushed)
+    target, present = configuration_tree(was.device), configuration_tree(now.device)
+    left = [sentence for keys, sentence in _tree_changes(target, present) if not touched.has(keys)]
+    wanted = _reread_block(_merge_trees(target, present, touched), hardware) if left else was.device
+    refused = _own_lines(was.unread, now.unread, pushed)
+    lines = [*_removed_lines(refused), *configuration_lines_between(wanted, now.device, rewrite="differing")]
     taken_off = {key for key in touched.whole if key not in target.children}
     unread = [line for line in now.unread if line not in refused]
-    return Restoration(tuple(lines), (*left, *_changes_unread(was.unread, unread, taken_off)))
+    return RestorationPlan(tuple(lines), (*left, *_unread_changes(was.unread, unread, taken_off)))
 
 
-def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> list[str]:
+def unrestored_lines(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> list[str]:
     """Return the lines of `pushed` not rolled back in the running configuration `after`, one sentence each.
 
     Without pushed lines, return all differences from `before`.
     """
-    was, now = (_steady(read_running(text, hardware)) for text in (before, after))
-    touched = _touched(was.device, pushed)
-    target, present = tree(was.device), tree(now.device)
-    found = [sentence for keys, sentence in _changes(target, present) if not pushed or touched.has(keys)]
+    was, now = (_without_volatile_lines(read_running(text, hardware)) for text in (before, after))
+    touched = _touched_lines(was.device, pushed)
+    target, present = configuration_tree(was.device), configuration_tree(now.device)
+    found = [sentence for keys, sentence in _tree_changes(target, present) if not pushed or touched.has(keys)]
     if not pushed:
-        return [*found, *_changes_unread(was.unread, now.unread, set())]
+        return [*found, *_unread_changes(was.unread, now.unread, set())]
     # A line missing below a line that stays was removed by others; a line in a removed block was removed by the run.
-    names = _names(target, was.unread)
-    mine = [line for line in was.unread if (name := _name_of(line)) in touched.whole or name in touched.keys & names]
+    names = _block_keys(target, was.unread)
+    mine = [line for line in was.unread if (name := _block_key(line)) in touched.whole or name in touched.keys & names]
     known = {(line.place, line.text) for line in mine}
     left = [line for line in now.unread if (line.place, line.text) in known]
-    return [*found, *_changes_unread(mine, [*left, *_ours(was.unread, now.unread, pushed)], set())]
+    return [*found, *_unread_changes(mine, [*left, *_own_lines(was.unread, now.unread, pushed)], set())]
 
 
-def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
+def find_collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
     """Return the parts of the running configuration `before` that `asked` would overwrite, one sentence each.
 
     These are policy-maps, class-maps, access lists and operations of the same name with different content, and policies
     attached in the place of requested ones. They belong to the device, and its owner must decide. Lines that the model
     does not accept count as content: they would be removed with their block and could not be restored.
     """
-    own = _steady(read_running(before, hardware))
-    alone = Reading(Device(hardware))
+    own = _without_volatile_lines(read_running(before, hardware))
+    alone = ConfigurationReading(Device(hardware))
     enter_lines(alone, asked)
-    had, made = tree(own.device), tree(alone.device)
+    had, made = configuration_tree(own.device), configuration_tree(alone.device)
     found = []
     for key, block in made.children.items():
         mine = had.children.get(key)
@@ -99,26 +110,26 @@ def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
             wanted = block.children.get(name)
             if child.how.attaches and wanted is not None and wanted.line != child.line:
                 found.append(f"`{child.line}` is already active under `{mine.line}`")
-    return [*found, *_collisions_unread(own, alone, asked)]
+    return [*found, *_unread_collisions(own, alone, asked)]
 
 
 # What the run touched.
 
 
 @dataclass(frozen=True)
-class _Touched:
+class _TouchedLines:
     """Changes below one line."""
 
     whole: frozenset[str]
     """Keys of lines that were added or removed, with all lines below them."""
-    parts: dict[str, _Touched]
+    parts: dict[str, _TouchedLines]
     """Changed children by key of a line that stayed; empty changes stand for the line itself."""
 
     def has(self, keys: Sequence[str]) -> bool:
         """Return whether the line with these keys, outermost first, or a parent of it, was changed."""
         return bool(keys) and (keys[0] in self.whole or self.below(keys[0]).has(keys[1:]))
 
-    def below(self, key: str) -> _Touched:
+    def below(self, key: str) -> _TouchedLines:
         return self.parts.get(key, _NOTHING)
 
     @property
@@ -127,24 +138,24 @@ class _Touched:
         return {*self.whole, *self.parts}
 
 
-_NOTHING = _Touched(frozenset(), {})
+_NOTHING = _TouchedLines(frozenset(), {})
 
 
-def _touched(device: Device, pushed: Sequence[str]) -> _Touched:
+def _touched_lines(device: Device, pushed: Sequence[str]) -> _TouchedLines:
     """Return the changes that configurations make on a device, each entered separately and in order."""
-    before = tree(device)
+    before = configuration_tree(device)
     found = _NOTHING
     together = device.copy()
     for text in pushed:
-        alone = Reading(device.copy())
+        alone = ConfigurationReading(device.copy())
         enter_lines(alone, text)
-        enter_lines(Reading(together), text)
+        enter_lines(ConfigurationReading(together), text)
         for changed in (alone.device, together):
-            found = _both(found, _difference(before, tree(changed)))
+            found = _merge_touched(found, _tree_difference(before, configuration_tree(changed)))
     return found
 
 
-def _difference(one: Block, other: Block) -> _Touched:
+def _tree_difference(one: ConfigurationBlock, other: ConfigurationBlock) -> _TouchedLines:
     whole = one.children.keys() ^ other.children.keys()
     parts = {}
     for key in one.children.keys() & other.children.keys():
@@ -154,28 +165,28 @@ def _difference(one: Block, other: Block) -> _Touched:
         if mine.line != theirs.line or mine.text != theirs.text:
             whole |= {key}
         else:
-            parts[key] = _difference(mine, theirs)
-    return _Touched(frozenset(whole), parts)
+            parts[key] = _tree_difference(mine, theirs)
+    return _TouchedLines(frozenset(whole), parts)
 
 
-def _both(one: _Touched, other: _Touched) -> _Touched:
+def _merge_touched(one: _TouchedLines, other: _TouchedLines) -> _TouchedLines:
     whole = one.whole | other.whole
     keys = (one.parts.keys() | other.parts.keys()) - whole
-    return _Touched(whole, {key: _both(one.below(key), other.below(key)) for key in keys})
+    return _TouchedLines(whole, {key: _merge_touched(one.below(key), other.below(key)) for key in keys})
 
 
 # Block or table of lines that the model does not accept.
 
 
-def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str]:
+def _unread_collisions(own: ConfigurationReading, alone: ConfigurationReading, asked: str) -> Iterator[str]:
     """Yield unread lines on only one side of common blocks; `alone` is `asked` parsed by itself."""
-    mine, theirs = (_names(tree(each.device), each.unread) for each in (own, alone))
-    touched = theirs | _touched(own.device, [asked]).keys
+    mine, theirs = (_block_keys(configuration_tree(each.device), each.unread) for each in (own, alone))
+    touched = theirs | _touched_lines(own.device, [asked]).keys
     # Parsed by itself, it lacks objects of the device that it refers to.
-    together = Reading(own.device.copy())
+    together = ConfigurationReading(own.device.copy())
     enter_lines(together, asked)
     had, wanted, refused = (
-        Counter((_name_of(line), line.place, line.text) for line in each.unread) for each in (own, alone, together)
+        Counter((_block_key(line), line.place, line.text) for line in each.unread) for each in (own, alone, together)
     )
     for name, _, text in had - wanted:
         if name in mine & touched:
@@ -185,28 +196,28 @@ def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str
             yield f"it has its own `{name}`, without `{text}`"
 
 
-def _name_of(line: Unread) -> str:
+def _block_key(line: UnreadLine) -> str:
     """Return the key of the line's block, or of the table of a global line."""
-    return line.place[0] if line.place else table_of(line.text) or line.text
+    return line.place[0] if line.place else line_table(line.text) or line.text
 
 
-def _names(read: Block, unread: Sequence[Unread]) -> set[str]:
+def _block_keys(read: ConfigurationBlock, unread: Sequence[UnreadLine]) -> set[str]:
     """Return the keys of blocks that are removed as a whole: named objects and tables."""
     found = {key for key, block in read.children.items() if block.how.referred is not None or block.how.table}
-    return found | {table for line in unread if not line.place and (table := table_of(line.text)) is not None}
+    return found | {table for line in unread if not line.place and (table := line_table(line.text)) is not None}
 
 
 # Lines of the run that the model does not accept, for example because of changes by others in the meantime.
 
 
-def _ours(was: Sequence[Unread], now: Sequence[Unread], pushed: Sequence[str]) -> list[Unread]:
+def _own_lines(was: Sequence[UnreadLine], now: Sequence[UnreadLine], pushed: Sequence[str]) -> list[UnreadLine]:
     """Return the new lines that are identical to pushed lines."""
-    asked = {normalised(line) for text in pushed for line in text.splitlines()}
+    asked = {normalise_blanks(line) for text in pushed for line in text.splitlines()}
     known = {(line.place, line.text) for line in was}
     return [line for line in now if line.text in asked and (line.place, line.text) not in known]
 
 
-def _removed(lines: Sequence[Unread]) -> Iterator[str]:
+def _removed_lines(lines: Sequence[UnreadLine]) -> Iterator[str]:
     for place, group in groupby(lines, key=lambda line: line.place):
         yield from (" " * depth + line for depth, line in enumerate(place))
         yield from (" " * len(place) + f"no {line.text}" for line in group)
@@ -215,56 +226,58 @@ def _removed(lines: Sequence[Unread]) -> Iterator[str]:
 # Differences.
 
 
-def _changes(was: Block, now: Block, keys: tuple[str, ...] = (), place: tuple[str, ...] = ()) -> Iterator[_Change]:
+def _tree_changes(
+    was: ConfigurationBlock, now: ConfigurationBlock, keys: tuple[str, ...] = (), place: tuple[str, ...] = ()
+) -> Iterator[_Change]:
     """Yield the differences: keys of the line, outermost first, and a sentence."""
     for key in dict.fromkeys((*was.children, *now.children)):
         mine, theirs = was.children.get(key), now.children.get(key)
         if mine is None or theirs is None:
-            yield (*keys, key), _sentence(place, mine.line if mine else "", theirs.line if theirs else "")
+            yield (*keys, key), _change_sentence(place, mine.line if mine else "", theirs.line if theirs else "")
         elif mine.line != theirs.line or mine.text != theirs.text:
-            yield (*keys, key), _sentence(place, mine.line, theirs.line)
+            yield (*keys, key), _change_sentence(place, mine.line, theirs.line)
         else:
-            yield from _changes(mine, theirs, (*keys, key), (*place, mine.line))
+            yield from _tree_changes(mine, theirs, (*keys, key), (*place, mine.line))
 
 
 _Change = tuple[tuple[str, ...], str]
 
 
-def _changes_unread(was: Sequence[Unread], now: Sequence[Unread], taken_off: set[str]) -> Iterator[str]:
+def _unread_changes(was: Sequence[UnreadLine], now: Sequence[UnreadLine], taken_off: set[str]) -> Iterator[str]:
     """Yield lines that the model does not know, except those in blocks that are removed as a whole."""
     counted = [Counter((each.place, each.text) for each in lines) for lines in (was, now)]
     for one, other, gone in ((counted[0], counted[1], True), (counted[1], counted[0], False)):
         for place, text in one - other:
             if not (place and place[0] in taken_off):
-                yield _sentence(place, text if gone else "", "" if gone else text)
+                yield _change_sentence(place, text if gone else "", "" if gone else text)
 
 
-def _sentence(place: Sequence[str], was: str, now: str) -> str:
+def _change_sentence(place: Sequence[str], was: str, now: str) -> str:
     where = ", ".join(place) + ": " if place else ""
     if not was:
         return f"{where}`{now}` is new"
     return f"{where}`{was}` became `{now}`" if now else f"{where}`{was}` is gone"
 
 
-def _steady(reading: Reading) -> Reading:
+def _without_volatile_lines(reading: ConfigurationReading) -> ConfigurationReading:
     """Return the reading without the lines that a device changes by itself."""
     for key in VOLATILE:
         reading.device.inert = reading.device.inert.without(key)
     return reading
 
 
-def _merged(was: Block, now: Block, touched: _Touched) -> Block:
+def _merge_trees(was: ConfigurationBlock, now: ConfigurationBlock, touched: _TouchedLines) -> ConfigurationBlock:
     """Return the current configuration with the touched parts as they were before.
 
     Lines are in the previous order, which has no references to later lines; new lines come last.
     """
-    children: dict[str, Block] = {}
+    children: dict[str, ConfigurationBlock] = {}
     for key in dict.fromkeys((*was.children, *now.children)):
         mine, theirs = was.children.get(key), now.children.get(key)
         if key in touched.whole:
             kept = mine
         elif mine is not None and theirs is not None:
-            kept = _merged(mine, theirs, touched.below(key))
+            kept = _merge_trees(mine, theirs, touched.below(key))
         else:
             kept = theirs
         if kept is not None:
@@ -272,9 +285,9 @@ def _merged(was: Block, now: Block, touched: _Touched) -> Block:
     return replace(now, children=children)
 
 
-def _read_again(block: Block, hardware: Hardware) -> Device:
+def _reread_block(block: ConfigurationBlock, hardware: Hardware) -> Device:
     # Blocks that others refer to come first.
-    children = sorted(block.children.values(), key=_rank)
+    children = sorted(block.children.values(), key=_block_rank)
     reading = read_running("\n".join(line for each in children for line in each.lines()), hardware)
     if reading.unread:
         raise QoslabError(
@@ -285,5 +298,5 @@ def _read_again(block: Block, hardware: Hardware) -> Device:
     return reading.device
 
 
-def _rank(block: Block) -> int:
+def _block_rank(block: ConfigurationBlock) -> int:
     return -(block.how.referred or 0)

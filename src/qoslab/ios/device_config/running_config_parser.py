@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import CONFIG, MODES, ConfigSession
-from qoslab.ios.device_config.diff import subject
+from qoslab.ios.device_config.diff import line_subject
 from qoslab.ios.model.device import Clutter, Device, Hardware, Interface
-from qoslab.ios.model.generations import generations_of_train
+from qoslab.ios.model.generations import train_generations
 from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.parse import HEADING
@@ -35,16 +35,16 @@ _ROOTS = {
 
 POLICY_MODES = ("policy-map", "policy-class", "police")
 
-MADE = ("Loopback", "Null")
-SWITCH_MADE = (*MADE, "Vlan")
-"""Interface types created by configuration, without hardware: of a router (`MADE`) and of a switch."""
+CREATED_INTERFACES = ("Loopback", "Null")
+SWITCH_CREATED_INTERFACES = (*CREATED_INTERFACES, "Vlan")
+"""Interface types created by configuration, without hardware: of a router (`CREATED_INTERFACES`) and of a switch."""
 
 Chain = tuple[str, ...]
 """A place in a configuration: the keys, as in `diff.subject`, of the parent lines, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadLine:
     """A line that the device model does not accept."""
 
     place: Chain
@@ -61,7 +61,7 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class ExecutedLine:
     """An executed line."""
 
     number: int
@@ -75,18 +75,18 @@ class Carried:
 
 
 @dataclass(slots=True)
-class Reading:
+class ConfigurationReading:
     """Result of reading a configuration."""
 
     device: Device
-    unread: list[Unread] = field(default_factory=list)
+    unread: list[UnreadLine] = field(default_factory=list)
     entered: set[Position] = field(default_factory=set)
     """Places of the executed lines: mode and names."""
-    carried: list[Carried] = field(default_factory=list)
+    carried: list[ExecutedLine] = field(default_factory=list)
     """The executed lines, in order."""
-    _by_names: dict[tuple[str, ...], list[Carried]] = field(default_factory=lambda: defaultdict(list))
+    _by_names: dict[tuple[str, ...], list[ExecutedLine]] = field(default_factory=lambda: defaultdict(list))
     """Lines of policy-maps by the first names of their position."""
-    _by_owner: dict[str, list[Carried]] = field(default_factory=lambda: defaultdict(list))
+    _by_owner: dict[str, list[ExecutedLine]] = field(default_factory=lambda: defaultdict(list))
     """All lines by the first name of their position."""
     _indexed: int = 0
     """Number of lines in the two indexes."""
@@ -101,7 +101,7 @@ class Reading:
                     self._by_names[names[:length]].append(each)
         self._indexed = len(self.carried)
 
-    def lines_below(self, name: str) -> list[Carried]:
+    def lines_below(self, name: str) -> list[ExecutedLine]:
         """Return the executed lines of all positions whose first name is given, such as that of an interface."""
         self._index()
         return self._by_owner.get(name, [])
@@ -125,17 +125,17 @@ class Reading:
         return max((each.number for each in own if each.text.startswith(command)), default=0)
 
 
-def clutter_of(reading: Reading) -> Clutter:
+def unread_as_inert_lines(reading: ConfigurationReading) -> Clutter:
     """Return the unread lines in the form of `Device.clutter`, for a device that prints them anyway."""
     return tuple((each.head, " " * each.depth + each.text) for each in reading.unread)
 
 
-def normalised(line: str) -> str:
+def normalise_blanks(line: str) -> str:
     """Return a line with one blank between its words."""
     return " ".join(line.split())
 
 
-def place_of(position: Position) -> Chain:
+def session_place(position: Position) -> Chain:
     """Return the place of lines entered at a position of a configuration session."""
     mode, names = position.mode, position.names
     if not names:
@@ -159,21 +159,21 @@ def block_name(line: str) -> str:
         # A range of terminal lines may be printed in parts.
         return "line"
     try:
-        return subject(line)
+        return line_subject(line)
     except IndexError:
         # It only begins like a line that is known.
         return line
 
 
-def generations_of(text: str) -> tuple[Generation, ...]:
+def possible_generations(text: str) -> tuple[Generation, ...]:
     """Return the possible generations of the router by its `version` line: only 12.4 has releases of both."""
     version = _VERSION.search(text)
-    return generations_of_train("" if version is None else version[1])
+    return train_generations("" if version is None else version[1])
 
 
-def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
+def described_hardware(text: str, family: str, generation: Generation) -> Hardware:
     """Return the hardware described by a running configuration: its interfaces. The generation is mostly not shown."""
-    made = SWITCH_MADE if family == "switch" else MADE
+    made = SWITCH_CREATED_INTERFACES if family == "switch" else CREATED_INTERFACES
     names = (interface_name(match[1]) for line in text.splitlines() if (match := _INTERFACE.fullmatch(line)))
     version = _VERSION.search(text)
     return Hardware(
@@ -190,64 +190,64 @@ def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
 
 def likely_hardware(text: str, family: str) -> Hardware:
     """Return the hardware described by a running configuration, with the generation that leaves fewer unknown lines."""
-    candidates = (hardware_of(text, family, generation) for generation in generations_of(text))
+    candidates = (described_hardware(text, family, generation) for generation in possible_generations(text))
     return min(candidates, key=lambda hardware: len(read_running(text, hardware).unread))
 
 
-def read_running(text: str, hardware: Hardware) -> Reading:
+def read_running(text: str, hardware: Hardware) -> ConfigurationReading:
     """Read a running configuration by its blocks: indented lines belong to the line above them."""
     return read_onto(Device(hardware), text)
 
 
-def read_onto(device: Device, text: str) -> Reading:
+def read_onto(device: Device, text: str) -> ConfigurationReading:
     """Read a running configuration into `device`, which is changed."""
-    reading = Reading(device)
+    reading = ConfigurationReading(device)
     session = ConfigSession(reading.device)
-    above: list[_Above] = []
-    for number, line in _lines(text, lambda: session.collecting):
+    above: list[_OpenBlock] = []
+    for number, line in _numbered_lines(text, lambda: session.collecting):
         if session.collecting:
             session.execute(line)
             continue
         depth = len(line) - len(line.lstrip())
-        while above and above[-1].depth >= _depth(line, depth, above):
+        while above and above[-1].depth >= _effective_depth(line, depth, above):
             above.pop()
         if depth == 0:
             session.position = Position("config")
         if above and above[-1].unread:
             reason = "the line above it is unknown"
         else:
-            reason = _carry_out(session, line, nested=depth > 0)
+            reason = _execute_line(session, line, nested=depth > 0)
         if reason:
             place = tuple(block_name(each.text) for each in above)
             head = tuple(each.text for each in above if not each.unread)
-            reading.unread.append(Unread(place, normalised(line), reason, head, len(above), number))
+            reading.unread.append(UnreadLine(place, normalise_blanks(line), reason, head, len(above), number))
         else:
-            reading.carried.append(_carried(session, number, line))
-        above.append(_Above(depth, normalised(line), bool(reason)))
+            reading.carried.append(_executed_line(session, number, line))
+        above.append(_OpenBlock(depth, normalise_blanks(line), bool(reason)))
         session.finished = False
     return reading
 
 
-def _carried(session: ConfigSession, number: int, line: str) -> Carried:
+def _executed_line(session: ConfigSession, number: int, line: str) -> ExecutedLine:
     remarks = tuple(session.remarks)
     session.remarks.clear()
-    return Carried(number, session.position, normalised(line), remarks)
+    return ExecutedLine(number, session.position, normalise_blanks(line), remarks)
 
 
 @dataclass(frozen=True, slots=True)
-class _Above:
+class _OpenBlock:
     depth: int
     text: str
     unread: bool
 
 
-def _depth(line: str, depth: int, above: list[_Above]) -> int:
+def _effective_depth(line: str, depth: int, above: list[_OpenBlock]) -> int:
     """Return the effective depth of a line: actions of a class are printed at different depths but are siblings."""
     in_class = len(above) > 1 and above[0].text.startswith("policy-map ") and depth > above[1].depth
     return above[1].depth + 1 if in_class and not line.split()[0].endswith("-action") else depth
 
 
-def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
+def _execute_line(session: ConfigSession, line: str, *, nested: bool) -> str:
     """Execute a line; return the reason of a refusal."""
     try:
         if nested and session.parse(line).mode == "config":
@@ -255,17 +255,17 @@ def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
             return "it is unknown here"
         session.execute(line)
     except CliError as error:
-        return _reason(error, line)
+        return _refusal_reason(error, line)
     return ""
 
 
-def _reason(error: CliError, line: str) -> str:
+def _refusal_reason(error: CliError, line: str) -> str:
     """Return the message of a refusal, with a number that no command accepts."""
     word = line[error.column :].split()[0:1] if isinstance(error, InvalidInputError) else []
     return f"{error.message} ({word[0]})" if word and word[0][0].isdigit() else error.message
 
 
-def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str]]:
+def _numbered_lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str]]:
     """Yield the configuration lines with their numbers, from 1, without banners that the model does not have."""
     delimiter = ""
     for number, line in enumerate(text.expandtabs(1).splitlines(), 1):
@@ -281,83 +281,87 @@ def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str
             yield number, line.rstrip()
 
 
-def enter_lines(reading: Reading, text: str) -> None:
+def enter_lines(reading: ConfigurationReading, text: str) -> None:
     """Execute a piece of typed configuration on top of `reading`, possibly abbreviated and with or without indentation.
 
     A refused line and the deeper lines below it are collected as unread.
     """
     session = ConfigSession(reading.device)
     indented = any(line.startswith(" ") for line in text.splitlines())
-    refused: _Above | None = None
-    for number, line in _lines(text, lambda: session.collecting):
+    refused: _OpenBlock | None = None
+    for number, line in _numbered_lines(text, lambda: session.collecting):
         depth = len(line) - len(line.lstrip())
         if session.collecting:
             session.execute(line)
             continue
         if refused is not None and depth > refused.depth:
-            place = (*place_of(session.position), block_name(refused.text))
-            reading.unread.append(Unread(place, normalised(line), "the line above it was refused", number=number))
+            place = (*session_place(session.position), block_name(refused.text))
+            reading.unread.append(
+                UnreadLine(place, normalise_blanks(line), "the line above it was refused", number=number)
+            )
             continue
         refused = None
-        if reason := _entered(session, line):
+        if reason := _enter_line(session, line):
             if depth == 0 and indented:
                 # The line would have led into a block of its own, or belongs to none.
                 session.position = Position("config")
-            reading.unread.append(Unread(place_of(session.position), normalised(line), reason, number=number))
-            refused = _Above(depth, normalised(line), unread=True)
+            reading.unread.append(
+                UnreadLine(session_place(session.position), normalise_blanks(line), reason, number=number)
+            )
+            refused = _OpenBlock(depth, normalise_blanks(line), unread=True)
         else:
-            reading.carried.append(_carried(session, number, line))
+            reading.carried.append(_executed_line(session, number, line))
         reading.entered.add(session.position)
         session.finished = False
 
 
-def read_typed(reading: Reading, text: str) -> None:
+def read_typed(reading: ConfigurationReading, text: str) -> None:
     """Execute lines without indentation on top of `reading`, as typed at the prompt of a router.
 
     The commands determine the mode. Lines of an unknown block are collected as unread up to the next global command.
     """
     session = ConfigSession(reading.device)
     lost = ""
-    for number, line in _lines(text, lambda: session.collecting):
+    for number, line in _numbered_lines(text, lambda: session.collecting):
         if session.collecting:
             session.execute(line)
             continue
         line = line.strip()
         outer = session.position
-        reason = _carry_out(session, line, nested=False)
+        reason = _execute_line(session, line, nested=False)
         if not reason:
-            lost = "" if not lost or session.position != Position("config") or _leads(line) else lost
-            reading.carried.append(_carried(session, number, line))
+            lost = "" if not lost or session.position != Position("config") or _begins_block(line) else lost
+            reading.carried.append(_executed_line(session, number, line))
         else:
-            place = (block_name(lost),) if lost else place_of(outer)
-            reading.unread.append(Unread(place, normalised(line), reason, number=number))
-            if _leads(line):
-                session.position, lost = Position("config"), normalised(line)
+            place = (block_name(lost),) if lost else session_place(outer)
+            reading.unread.append(UnreadLine(place, normalise_blanks(line), reason, number=number))
+            if _begins_block(line):
+                session.position, lost = Position("config"), normalise_blanks(line)
         session.finished = False
 
 
-def _leads(line: str) -> bool:
+def _begins_block(line: str) -> bool:
     """Return whether a line begins a block or is a global command, judging by its first word alone."""
     first = line.split()[0].lower()
     inner = ("interface", "policy-map", "policy-class", "class-map", "police", "line")
     return first in CONFIG.first_words("config") and not any(first in CONFIG.first_words(mode) for mode in inner)
 
 
-def _entered(session: ConfigSession, line: str) -> str:
+def _enter_line(session: ConfigSession, line: str) -> str:
     """Execute a line; return the reason of a refusal. A requested policy replaces an attached one."""
-    reason = _carry_out(session, line, nested=False)
+    reason = _execute_line(session, line, nested=False)
     if not reason or session.position.mode != "interface":
         return reason
     interface = session.interface
-    attached = _attached(interface)
+    attached = _attached_policies(interface)
     if attached == (None, None):
         return reason
     interface.service_policy_input = interface.service_policy_output = None
-    reason = _carry_out(session, line, nested=False)
+    reason = _execute_line(session, line, nested=False)
     interface.service_policy_input = interface.service_policy_input or attached[0]
     interface.service_policy_output = interface.service_policy_output or attached[1]
     return reason
 
 
-def _attached(interface: Interface) -> tuple[str | None, str | None]:
+def _attached_policies(interface: Interface) -> tuple[str | None, str | None]:
     return interface.service_policy_input, interface.service_policy_output

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-REMOVED = "<removed>"
+SECRET_REPLACEMENT = "<removed>"
 """Replacement for a secret, and for the rest of its line."""
 
-_BEFORE = (
+_SECRET_KEYWORDS = (
     r"(?:area-|domain-)?password",
     r"secret",
     r"snmp-server community",
@@ -30,7 +30,7 @@ _BEFORE = (
 )
 """Words before a secret, with an optional number for its form (`password 7 0822455D0A16`)."""
 _SECRET = re.compile(
-    rf"^((?:.*?(?<!\S)|[-+])(?:{'|'.join(_BEFORE)})(?: level \d+)?(?: [0-9](?= \S))?) \S.*$", re.MULTILINE
+    rf"^((?:.*?(?<!\S)|[-+])(?:{'|'.join(_SECRET_KEYWORDS)})(?: level \d+)?(?: [0-9](?= \S))?) \S.*$", re.MULTILINE
 )
 """Pattern of a secret; in a difference, + or - comes before the line."""
 _KEY = re.compile(r"([-+]?\s*key) (?!chain )\S.*")
@@ -38,21 +38,21 @@ _KEY = re.compile(r"([-+]?\s*key) (?!chain )\S.*")
 _KEY_CHAIN = re.compile(r"[-+]?key chain ")
 
 
-def without_secrets(text: str) -> str:
+def remove_secrets(text: str) -> str:
     """Return a configuration that is safe to store and show: secrets are replaced, their lines stay.
 
     The commands are those of Cisco's IOS Security Command Reference and SNMP Command Reference; other secrets, such as
     one in a description, are not replaced.
     """
-    return _without_keys(_SECRET.sub(rf"\1 {REMOVED}", text))
+    return _remove_keys(_SECRET.sub(rf"\1 {SECRET_REPLACEMENT}", text))
 
 
-def _without_keys(text: str) -> str:
+def _remove_keys(text: str) -> str:
     lines, in_chain = text.split("\n"), False
     for index, line in enumerate(lines):
         if found := _KEY.match(line):
-            if not in_chain and not line.endswith(REMOVED):
-                lines[index] = f"{found[1]} {REMOVED}"
+            if not in_chain and not line.endswith(SECRET_REPLACEMENT):
+                lines[index] = f"{found[1]} {SECRET_REPLACEMENT}"
         elif line.lstrip("+-")[:1].strip():
             in_chain = _KEY_CHAIN.match(line) is not None
     return "\n".join(lines)

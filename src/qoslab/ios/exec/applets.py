@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
-from qoslab.ios.model.applets import applets
+from qoslab.ios.model.applets import countdown_applets
 
 _HEADING = "No.  Class     Type    Event Type          Trap  Time Registered           Name\n"
 """[R] Columns and the lines below are those of examples in Cisco's command reference."""
@@ -20,10 +20,10 @@ _HEADING = "No.  Class     Type    Event Type          Trap  Time Registered    
         "registered": "Registered policies",
     },
 )
-async def _registered(session: ExecSession, args: Args) -> str:
+async def _show_registered(session: ExecSession, args: Args) -> str:
     at = session.environment.registered
     shown = ""
-    for number, (name, applet) in enumerate(applets(session.device).items(), 1):
+    for number, (name, applet) in enumerate(countdown_applets(session.device).items(), 1):
         when = f"{at[name]:%a %b} {at[name].day} {at[name]:%H:%M:%S %Y}" if name in at else ""
         shown += f"{number:<4} applet    user    timer countdown     Off   {when:<25} {name}\n"
         shown += f" timer countdown: time {applet.seconds:.3f}\n"

@@ -21,7 +21,7 @@ NO_FLASH = "%Error opening flash:/ (Device not ready)\n"
 
 
 @EXEC.add(ANY_MODE, "show inventory", help={"inventory": "Show the physical inventory"})
-async def _inventory(session: ExecSession, args: Args) -> str:
+async def _show_inventory(session: ExecSession, args: Args) -> str:
     return automation_tools.show_inventory(session.device, session.environment.chassis)
 
 
@@ -29,7 +29,7 @@ _INTERFACES = {"interfaces": "Interface status and configuration"}
 
 
 @EXEC.add(ANY_MODE, "show interfaces description", help={**_INTERFACES, "description": "Show interface description"})
-async def _description(session: ExecSession, args: Args) -> str:
+async def _show_interface_description(session: ExecSession, args: Args) -> str:
     return automation_tools.show_interfaces_description(session.device, await session.environment.ports())
 
 
@@ -39,7 +39,7 @@ async def _description(session: ExecSession, args: Args) -> str:
     requires={"switch"},
     help={**_INTERFACES, "status": "Show interface line status"},
 )
-async def _status(session: ExecSession, args: Args) -> str:
+async def _show_interface_status(session: ExecSession, args: Args) -> str:
     return automation_tools.show_interfaces_status(session.device, await session.environment.ports())
 
 
@@ -49,7 +49,7 @@ async def _status(session: ExecSession, args: Args) -> str:
     requires={"switch"},
     help={"vlan": "VTP VLAN status", "brief": "VTP all VLAN status in brief"},
 )
-async def _vlan(session: ExecSession, args: Args) -> str:
+async def _show_vlan(session: ExecSession, args: Args) -> str:
     return automation_tools.show_vlan(session.device)
 
 
@@ -59,7 +59,7 @@ _NEIGHBORS = {"cdp": "CDP information", "lldp": "LLDP information", "detail": "S
 @EXEC.add(
     ANY_MODE, "show cdp neighbors [<name:interface>] [detail]", help={**_NEIGHBORS, "neighbors": "CDP neighbor entries"}
 )
-async def _cdp(session: ExecSession, args: Args) -> str:
+async def _show_cdp(session: ExecSession, args: Args) -> str:
     return automation_tools.show_cdp_neighbors(session.device)
 
 
@@ -68,17 +68,17 @@ async def _cdp(session: ExecSession, args: Args) -> str:
     "show lldp neighbors [<name:interface>] [detail]",
     help={**_NEIGHBORS, "neighbors": "LLDP neighbor entries"},
 )
-async def _lldp(session: ExecSession, args: Args) -> str:
+async def _show_lldp(session: ExecSession, args: Args) -> str:
     return automation_tools.show_lldp_neighbors(session.device)
 
 
 @EXEC.add(ANY_MODE, "show users", help={"users": "Display information about terminal lines"})
-async def _users(session: ExecSession, args: Args) -> str:
+async def _show_users(session: ExecSession, args: Args) -> str:
     return automation_tools.show_users()
 
 
 @EXEC.add(ANY_MODE, "show (boot|bootvar)", help={"boot": "Boot variables", "bootvar": "Boot variables"})
-async def _boot(session: ExecSession, args: Args) -> str:
+async def _show_boot(session: ExecSession, args: Args) -> str:
     return automation_tools.show_boot(session.device, session.environment.chassis)
 
 
@@ -87,12 +87,12 @@ async def _boot(session: ExecSession, args: Args) -> str:
     "show memory [statistics]",
     help={"memory": "Memory statistics", "statistics": "Memory statistics"},
 )
-async def _memory(session: ExecSession, args: Args) -> str:
+async def _show_memory(session: ExecSession, args: Args) -> str:
     return automation_tools.show_memory(session.environment.chassis, await session.environment.memory())
 
 
 @EXEC.add(ANY_MODE, "show logging", help={"logging": "Show the contents of logging buffers"})
-async def _logging(session: ExecSession, args: Args) -> str:
+async def _show_logging(session: ExecSession, args: Args) -> str:
     return automation_tools.show_logging(session.device, session.environment.log)
 
 
@@ -106,39 +106,45 @@ _FILES = {
 
 
 @EXEC.add(PRIVILEGED, "dir [(flash:|nvram:|all-filesystems|<url:word>)]", help=_FILES)
-async def _dir(session: ExecSession, args: Args) -> str:
+async def _execute_dir(session: ExecSession, args: Args) -> str:
     if "nvram:" in args:
-        return _nvram(session)
+        return _nvram_listing(session)
     url = args.optional("url", str)
     if url is not None:
         name = file_name(session, url)
         if name is None:
             raise args.invalid("url")
         if name:
-            return _file(session, url, name)
-    return _flash(session) + (f"\n{_nvram(session)}" if "all-filesystems" in args else "")
+            return _file_listing(session, url, name)
+    return _flash_listing(session) + (f"\n{_nvram_listing(session)}" if "all-filesystems" in args else "")
 
 
 @EXEC.add(ANY_MODE, "show (flash:|flash)", help={"flash:": "display information about flash: file system", "flash": ""})
 async def _show_flash(session: ExecSession, args: Args) -> str:
-    return _flash(session)
+    return _flash_listing(session)
 
 
-def _flash(session: ExecSession) -> str:
+def _flash_listing(session: ExecSession) -> str:
     """Return the listing of flash memory, without the image, whose size is not known."""
     size = flash_bytes(session)
     files = {name: len(text.encode()) for name, text in session.environment.flash.items()}
     where = f"{file_system(session)}:/"
-    return NO_FLASH if size is None else automation_tools.directory(files, where, size[0], session.environment.now())
+    return (
+        NO_FLASH
+        if size is None
+        else automation_tools.directory_listing(files, where, size[0], session.environment.now())
+    )
 
 
-def _file(session: ExecSession, url: str, name: str) -> str:
+def _file_listing(session: ExecSession, url: str, name: str) -> str:
     """Return the listing of one file."""
     text, size = session.environment.flash.get(name), flash_bytes(session)
     if text is None or size is None:
         return f"%Error opening {url} (No such file or directory)\n"
     total = size[0]
-    return automation_tools.directory({name: len(text.encode())}, url, total, session.environment.now(), size[1])
+    return automation_tools.directory_listing(
+        {name: len(text.encode())}, url, total, session.environment.now(), size[1]
+    )
 
 
 def file_system(session: ExecSession) -> str:
@@ -167,7 +173,7 @@ def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
     return 1024 * int(size[1]), 1024 * int(size[1]) - used
 
 
-def offers_to_erase(session: ExecSession) -> bool:
+def copy_offers_erase(session: ExecSession) -> bool:
     """Return whether `copy` to this flash memory offers to erase it first."""
     flash = _flash_memory(session)
     return flash is not None and flash["class_b"] is not None
@@ -179,13 +185,15 @@ def _flash_memory(session: ExecSession) -> re.Match[str] | None:
 
 def nvram_bytes(session: ExecSession) -> tuple[int, int]:
     """Return the total and free bytes of NVRAM, the memory for configurations."""
-    return NVRAM_BYTES, NVRAM_BYTES - sum(_saved(session).values())
+    return NVRAM_BYTES, NVRAM_BYTES - sum(_saved_configuration(session).values())
 
 
-def _saved(session: ExecSession) -> dict[str, int]:
+def _saved_configuration(session: ExecSession) -> dict[str, int]:
     text = session.environment.startup_config()
     return {} if text is None else {"startup-config": len(text.encode())}
 
 
-def _nvram(session: ExecSession) -> str:
-    return automation_tools.directory(_saved(session), "nvram:/", NVRAM_BYTES, session.environment.now())
+def _nvram_listing(session: ExecSession) -> str:
+    return automation_tools.directory_listing(
+        _saved_configuration(session), "nvram:/", NVRAM_BYTES, session.environment.now()
+    )

@@ -9,7 +9,7 @@ from qoslab.ios.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.show.catalyst import counters as switch_counters
 from qoslab.ios.show.catalyst import mls_qos
 from qoslab.ios.show.catalyst import policy as switch_policy
-from qoslab.ios.show.interfaces import unwired
+from qoslab.ios.show.interfaces import unwired_counters
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -43,7 +43,7 @@ async def _show_mls_qos_interface(session: ExecSession, args: Args) -> str:
     if "statistics" in args:
         counted = await session.environment.qos_statistics()
         return "".join(
-            switch_counters.show_statistics(each, counted.get(each) or switch_counters.idle())
+            switch_counters.show_statistics(each, counted.get(each) or switch_counters.idle_counters())
             for each in device.interfaces
             if name in (None, each)
         )
@@ -143,20 +143,20 @@ async def _clear_statistics(session: ExecSession, args: Args) -> None:
     },
 )
 async def _show_port_asic_drops(session: ExecSession, args: Args) -> str:
-    wanted, counted = session.known_interface(args), await _counters(session)
+    wanted, counted = session.known_interface(args), await _port_counters(session)
     return "".join(
-        switch_counters.show_port_asic_drops(name, each.get("switch") or switch_counters.idle())
+        switch_counters.show_port_asic_drops(name, each.get("switch") or switch_counters.idle_counters())
         for name, each in counted.items()
         if wanted in (None, name)
     )
 
 
-async def _counters(session: ExecSession) -> dict[str, program_formats.InterfaceCounters]:
+async def _port_counters(session: ExecSession) -> dict[str, program_formats.InterfaceCounters]:
     """Return the counters of all ports in the order of the chassis; those of a port without a cable are zero."""
     counted = (await session.environment.counters())["interfaces"]
     chassis = session.environment.chassis
     return {
-        name: counted[name] if name in counted else unwired(interface, chassis)
+        name: counted[name] if name in counted else unwired_counters(interface, chassis)
         for name, interface in session.device.interfaces.items()
     }
 
@@ -173,7 +173,7 @@ async def _counters(session: ExecSession) -> dict[str, program_formats.Interface
 )
 async def _show_counters(session: ExecSession, args: Args) -> str:
     wanted = session.known_interface(args)
-    counted = {name: each for name, each in (await _counters(session)).items() if wanted in (None, name)}
+    counted = {name: each for name, each in (await _port_counters(session)).items() if wanted in (None, name)}
     if "errors" in args:
         return switch_counters.show_error_counters(counted)
     return switch_counters.show_counters(counted)

@@ -28,7 +28,7 @@ _WRITE = {
 }
 
 
-def _building(text: str) -> str:
+def _building_output(text: str) -> str:
     return f"Building configuration...\n\nCurrent configuration : {len(text.encode())} bytes\n{text}\n"
 
 
@@ -39,7 +39,7 @@ def _building(text: str) -> str:
 )
 async def _show_running_config(session: ExecSession, args: Args) -> str:
     # The model has typed settings only; `all` has no further lines to add.
-    return _building(running_config.render(session.device))
+    return _building_output(running_config.render(session.device))
 
 
 @EXEC.add(
@@ -49,7 +49,7 @@ async def _show_running_config(session: ExecSession, args: Args) -> str:
 )
 async def _show_running_interface(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
-    return _building(f"!\n{running_config.render_interface(session.device, name)}end\n")
+    return _building_output(f"!\n{running_config.render_interface(session.device, name)}end\n")
 
 
 @EXEC.add(
@@ -61,7 +61,7 @@ async def _show_running_policy_map(session: ExecSession, args: Args) -> str:
     device, wanted = session.device, args.optional("policy", str)
     names = [name for name in policy_order(device) if wanted in (None, name)]
     blocks = [policy_map_block(device, device.policy_maps[name]) for name in names]
-    return _building("".join("!\n" + "\n".join(block) + "\n" for block in blocks) + "!\nend\n")
+    return _building_output("".join("!\n" + "\n".join(block) + "\n" for block in blocks) + "!\nend\n")
 
 
 @EXEC.add(
@@ -73,7 +73,7 @@ async def _show_running_class_map(session: ExecSession, args: Args) -> str:
     device, wanted = session.device, args.optional("class", str)
     names = [name for name in class_order(device) if wanted in (None, name)]
     blocks = [class_map_block(device.class_maps[name]) for name in names]
-    return _building("".join("!\n" + "\n".join(block) + "\n" for block in blocks) + "!\nend\n")
+    return _building_output("".join("!\n" + "\n".join(block) + "\n" for block in blocks) + "!\nend\n")
 
 
 @EXEC.add(PRIVILEGED, "show startup-config", help=_SHOW)
@@ -98,7 +98,7 @@ async def _write_memory(session: ExecSession, args: Args) -> None:
 
 @EXEC.add(PRIVILEGED, "write terminal", help=_WRITE)
 async def _write_terminal(session: ExecSession, args: Args) -> str:
-    return _building(running_config.render(session.device))
+    return _building_output(running_config.render(session.device))
 
 
 @EXEC.add(PRIVILEGED, "copy running-config startup-config", help=_COPY)
@@ -122,7 +122,7 @@ async def _write_erase(session: ExecSession, args: Args) -> None:
     "erase startup-config",
     help={"erase": "Erase a filesystem", "startup-config": "Erase contents of configuration memory"},
 )
-async def _erase_startup_config(session: ExecSession, args: Args) -> None:
+async def _execute_erase_startup_config(session: ExecSession, args: Args) -> None:
     await _erase(session)
 
 

@@ -7,7 +7,7 @@ import hashlib
 from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args, CliError
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.exec.automation_tools import NO_FLASH, file_name, file_system, flash_bytes, offers_to_erase
+from qoslab.ios.exec.automation_tools import NO_FLASH, copy_offers_erase, file_name, file_system, flash_bytes
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.model.device import Device
 
@@ -19,7 +19,7 @@ _COPY = {
 }
 
 
-def named(session: ExecSession, args: Args, argument: str = "url") -> str:
+def file_name_argument(session: ExecSession, args: Args, argument: str = "url") -> str:
     """Return the name of the file in an argument. Raise the error for invalid input for another file system."""
     name = file_name(session, args.value(argument, str))
     if name is None:
@@ -27,20 +27,20 @@ def named(session: ExecSession, args: Args, argument: str = "url") -> str:
     return name
 
 
-def quiet(session: ExecSession) -> bool:
+def is_quiet(session: ExecSession) -> bool:
     """Return whether `file prompt quiet` is configured, so that file commands do not prompt."""
     line = session.device.inert.find("file prompt")
     return line is not None and line.text.endswith(" quiet")
 
 
-def missing(url: str) -> str:
+def missing_file_message(url: str) -> str:
     """Return the message about a missing file."""
     return f"%Error opening {url} (No such file or directory)\n"
 
 
-async def _copied(session: ExecSession, args: Args, text: str) -> str:
-    name = named(session, args)
-    asks = not quiet(session)
+async def _copy_to_flash(session: ExecSession, args: Args, text: str) -> str:
+    name = file_name_argument(session, args)
+    asks = not is_quiet(session)
     if asks:
         session.terminal.write(f"Destination filename [{name}]? ")
         name = (await session.terminal.read_answer()).strip() or name
@@ -51,7 +51,7 @@ async def _copied(session: ExecSession, args: Args, text: str) -> str:
         )
         if not await session.terminal.read_confirmation():
             return ""
-    if asks and offers_to_erase(session) and not await _confirm_erasure(session):
+    if asks and copy_offers_erase(session) and not await _confirm_erasure(session):
         return ""
     size = len(text.encode())
     room = flash_bytes(session)
@@ -79,7 +79,7 @@ async def _confirm_erasure(session: ExecSession) -> bool:
 
 @EXEC.add(PRIVILEGED, "copy running-config <url:word>", help=_COPY)
 async def _copy_running(session: ExecSession, args: Args) -> str:
-    return await _copied(session, args, running_config.render(session.device) + "\n")
+    return await _copy_to_flash(session, args, running_config.render(session.device) + "\n")
 
 
 @EXEC.add(PRIVILEGED, "copy startup-config <url:word>", help=_COPY)
@@ -87,22 +87,22 @@ async def _copy_startup(session: ExecSession, args: Args) -> str:
     text = session.environment.startup_config()
     if text is None:
         return "%% Non-volatile configuration memory is not present\n"
-    return await _copied(session, args, text)
+    return await _copy_to_flash(session, args, text)
 
 
 @EXEC.add(PRIVILEGED, "copy null: <url:word>", help={**_COPY, "null:": "Copy from null: file system"})
 async def _copy_nothing(session: ExecSession, args: Args) -> str:
-    return await _copied(session, args, "")
+    return await _copy_to_flash(session, args, "")
 
 
 @EXEC.add(PRIVILEGED, "copy <source:word> running-config", help={**_COPY, "source": "Copy from flash: file system"})
 async def _merge(session: ExecSession, args: Args) -> str:
     """Enter the lines of a file as if typed; other configuration stays."""
-    name = named(session, args, "source")
+    name = file_name_argument(session, args, "source")
     text = session.environment.flash.get(name)
     if text is None:
-        return missing(args.value("source", str))
-    if not quiet(session):
+        return missing_file_message(args.value("source", str))
+    if not is_quiet(session):
         session.terminal.write("Destination filename [running-config]? ")
         await session.terminal.read_answer()
     config = ConfigSession(session.device)
@@ -132,9 +132,9 @@ async def _enter(session: ExecSession, config: ConfigSession, line: str) -> None
     help={"verify": "Verify a file", "/md5": "Compute an md5 signature", "url": "File to be verified"},
 )
 async def _verify(session: ExecSession, args: Args) -> str:
-    url, text = args.value("url", str), session.environment.flash.get(named(session, args))
+    url, text = args.value("url", str), session.environment.flash.get(file_name_argument(session, args))
     if text is None:
-        return missing(url)
+        return missing_file_message(url)
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     return f".MD5 of {url} Done!\nverify /md5 ({url}) = {digest}\n"
 
@@ -145,20 +145,20 @@ async def _verify(session: ExecSession, args: Args) -> str:
     help={"delete": "Delete a file", "/force": "Force delete", "url": "File to be deleted"},
 )
 async def _delete(session: ExecSession, args: Args) -> str:
-    name = named(session, args)
+    name = file_name_argument(session, args)
     place = f"{file_system(session)}:"
-    if "/force" not in args and not quiet(session):
+    if "/force" not in args and not is_quiet(session):
         session.terminal.write(f"Delete filename [{name}]? ")
         name = (await session.terminal.read_answer()).strip() or name
         session.terminal.write(f"Delete {place}{name}? [confirm]")
         if not await session.terminal.read_confirmation():
             return f"Delete of {place} aborted!\n"
     if session.environment.flash.pop(name, None) is None:
-        return missing(place + name)
+        return missing_file_message(place + name)
     return ""
 
 
 @EXEC.add(PRIVILEGED, "more <url:word>", help={"more": "Display the contents of a file", "url": "File to display"})
-async def _more(session: ExecSession, args: Args) -> str:
-    text = session.environment.flash.get(named(session, args))
-    return missing(args.value("url", str)) if text is None else text
+async def _execute_more(session: ExecSession, args: Args) -> str:
+    text = session.environment.flash.get(file_name_argument(session, args))
+    return missing_file_message(args.value("url", str)) if text is None else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.ip_sla import (
-    print_of,
+    output_format,
     show_aggregated,
     show_configuration,
     show_responder,
@@ -26,35 +26,35 @@ _HELP = {
 
 
 @EXEC.add(ANY_MODE, "show ip sla statistics [<number:1-2147483647>] [details]", help=_HELP)
-async def _statistics(session: ExecSession, args: Args) -> str:
+async def _show_statistics(session: ExecSession, args: Args) -> str:
     device = session.device
     reports = (await session.environment.ip_sla())["operations"]
     number = args.optional("number", int)
     return show_statistics(
-        device.ip_sla, reports, print_of(device.hardware.version), number=number, details="details" in args
+        device.ip_sla, reports, output_format(device.hardware.version), number=number, details="details" in args
     )
 
 
 @EXEC.add(ANY_MODE, "show ip sla statistics aggregated [<number:1-2147483647>]", help=_HELP)
-async def _aggregated(session: ExecSession, args: Args) -> str:
+async def _show_aggregated(session: ExecSession, args: Args) -> str:
     device = session.device
     reports = (await session.environment.ip_sla())["operations"]
     return show_aggregated(
-        device.ip_sla, reports, print_of(device.hardware.version), number=args.optional("number", int)
+        device.ip_sla, reports, output_format(device.hardware.version), number=args.optional("number", int)
     )
 
 
 @EXEC.add(ANY_MODE, "show ip sla summary", help=_HELP)
-async def _summary(session: ExecSession, args: Args) -> str:
+async def _show_summary(session: ExecSession, args: Args) -> str:
     router = session.environment
     return show_summary(session.device.ip_sla, (await router.ip_sla())["operations"], router.now())
 
 
 @EXEC.add(ANY_MODE, "show ip sla configuration [<number:1-2147483647>]", help=_HELP)
-async def _configuration(session: ExecSession, args: Args) -> str:
+async def _show_configuration(session: ExecSession, args: Args) -> str:
     return show_configuration(session.device.ip_sla, number=args.optional("number", int))
 
 
 @EXEC.add(ANY_MODE, "show ip sla responder", help=_HELP)
-async def _responder(session: ExecSession, args: Args) -> str:
+async def _show_responder(session: ExecSession, args: Args) -> str:
     return show_responder((await session.environment.ip_sla())["responder"])

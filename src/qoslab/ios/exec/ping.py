@@ -32,8 +32,8 @@ _LINE = 70
         "tos": "specify type of service value",
     },
 )
-async def _ping(session: ExecSession, args: Args) -> None:
-    await _run(session, _options(args, IPv4Address))
+async def _execute_ping(session: ExecSession, args: Args) -> None:
+    await _run(session, _ping_options(args, IPv4Address))
 
 
 @EXEC.add(
@@ -52,20 +52,20 @@ async def _ping(session: ExecSession, args: Args) -> None:
         "source": "specify source address or name",
     },
 )
-async def _ping_ipv6(session: ExecSession, args: Args) -> None:
-    await _run(session, _options(args, IPv6Address))
+async def _execute_ping_ipv6(session: ExecSession, args: Args) -> None:
+    await _run(session, _ping_options(args, IPv6Address))
 
 
-def _options(args: Args, family: type[IPv4Address] | type[IPv6Address]) -> PingOptions:
+def _ping_options(args: Args, family: type[IPv4Address] | type[IPv6Address]) -> PingOptions:
     """Return the typed options; options that the address family lacks cannot be typed."""
     return PingOptions(
         address=args.value("address", family),
-        count=_given(args, "count", 5),
-        size=_given(args, "size", 100),
-        timeout_s=float(_given(args, "timeout", 2)),
+        count=_given_value(args, "count", 5),
+        size=_given_value(args, "size", 100),
+        timeout_s=float(_given_value(args, "timeout", 2)),
         source=args.optional("source", family),
         dont_fragment="df-bit" in args,
-        tos=_given(args, "tos", 0),
+        tos=_given_value(args, "tos", 0),
     )
 
 
@@ -96,7 +96,7 @@ async def _run(session: ExecSession, options: PingOptions) -> None:
         terminal.take_interrupt()
     elif (error := work.exception()) is not None:
         raise error
-    terminal.write(("\n" if len(outcomes) % _LINE else "") + _summary(outcomes) + "\n")
+    terminal.write(("\n" if len(outcomes) % _LINE else "") + _ping_summary(outcomes) + "\n")
 
 
 async def _send(session: ExecSession, options: PingOptions, outcomes: list[PingOutcome]) -> None:
@@ -107,7 +107,7 @@ async def _send(session: ExecSession, options: PingOptions, outcomes: list[PingO
             session.terminal.write("\n")
 
 
-def _summary(outcomes: list[PingOutcome]) -> str:
+def _ping_summary(outcomes: list[PingOutcome]) -> str:
     times = [outcome for outcome in outcomes if isinstance(outcome, float)]
     sent = len(outcomes)
     percent = 100 * len(times) // sent if sent else 0
@@ -119,6 +119,6 @@ def _summary(outcomes: list[PingOutcome]) -> str:
     return f"{text}, round-trip min/avg/max = {low}/{mean}/{high} ms"
 
 
-def _given(args: Args, name: str, default: int) -> int:
+def _given_value(args: Args, name: str, default: int) -> int:
     value = args.optional(name, int)
     return default if value is None else value

@@ -9,9 +9,9 @@ from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.exec.configuration import save
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
-from qoslab.ios.show.times import in_words, moment_text
+from qoslab.ios.show.times import duration_in_words, moment_text
 
-MOST_MINUTES = 24 * 24 * 60
+MAX_MINUTES = 24 * 24 * 60
 """Maximum delay of a reload in minutes: 24 days."""
 
 _RELOAD = {
@@ -32,15 +32,17 @@ async def _reload(session: ExecSession, args: Args) -> None:
 
 
 @EXEC.add(PRIVILEGED, "reload in <when:word> [<reason:line>]", help=_RELOAD)
-async def _reload_in(session: ExecSession, args: Args) -> None:
+async def _schedule_reload(session: ExecSession, args: Args) -> None:
     found = re.fullmatch(r"(?:([0-9]{1,3}):)?([0-9]{1,3})", args.value("when", str))
     minutes = 60 * int(found[1] or 0) + int(found[2]) if found else 0
-    if not 0 < minutes <= MOST_MINUTES:
+    if not 0 < minutes <= MAX_MINUTES:
         raise args.invalid("when")
     await _offer_to_save(session)
     environment = session.environment
     after = timedelta(minutes=minutes)
-    session.terminal.write(f"Reload scheduled for {moment_text(environment.now() + after)} (in {in_words(after)})\n")
+    session.terminal.write(
+        f"Reload scheduled for {moment_text(environment.now() + after)} (in {duration_in_words(after)})\n"
+    )
     session.terminal.write("Proceed with reload? [confirm]")
     if await session.terminal.read_confirmation():
         environment.reload_after(60.0 * minutes)
@@ -59,7 +61,7 @@ async def _show_reload(session: ExecSession, args: Args) -> str:
     at = session.environment.reload_at
     if at is None:
         return "No reload is scheduled.\n"
-    return f"Reload scheduled for {moment_text(at)} (in {in_words(at - session.environment.now())})\n"
+    return f"Reload scheduled for {moment_text(at)} (in {duration_in_words(at - session.environment.now())})\n"
 
 
 async def _offer_to_save(session: ExecSession) -> None:

@@ -11,12 +11,12 @@ from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.exec.automation_tools import file_name
-from qoslab.ios.exec.flash_files import missing, named
+from qoslab.ios.exec.flash_files import file_name_argument, missing_file_message
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.model.device import Device
-from qoslab.ios.show.times import in_words, moment_text
+from qoslab.ios.show.times import duration_in_words, moment_text
 
-MOST_MINUTES = 120
+MAX_MINUTES = 120
 """Maximum of the confirmation timer in minutes."""
 
 _WARNING = (
@@ -41,9 +41,9 @@ _REPLACE = {
 
 @EXEC.add(PRIVILEGED, "configure replace <url:word> [force] [revert trigger error]", help=_REPLACE)
 async def _replace(session: ExecSession, args: Args) -> str:
-    text = session.environment.flash.get(named(session, args))
+    text = session.environment.flash.get(file_name_argument(session, args))
     if text is None:
-        return missing(args.value("url", str))
+        return missing_file_message(args.value("url", str))
     if "force" not in args:
         session.terminal.write(_WARNING)
         answer = (await session.terminal.read_answer()).strip().lower()
@@ -67,18 +67,18 @@ _DIFFERENCES = {
 
 
 @EXEC.add(PRIVILEGED, "show archive config differences [<url:word> [<other:word>]]", help=_DIFFERENCES)
-async def _differences(session: ExecSession, args: Args) -> str:
+async def _show_differences(session: ExecSession, args: Args) -> str:
     texts = []
     for name, absent in (("url", "nvram:startup-config"), ("other", "system:running-config")):
         url = args.optional(name, str) or absent
-        text = _text_of(session, url)
+        text = _configuration_text(session, url)
         if text is None:
-            return missing(url)
+            return missing_file_message(url)
         texts.append(text)
-    return "".join(f"{line}\n" for line in differences(*texts))
+    return "".join(f"{line}\n" for line in contextual_differences(*texts))
 
 
-def _text_of(session: ExecSession, url: str) -> str | None:
+def _configuration_text(session: ExecSession, url: str) -> str | None:
     if url == "nvram:startup-config":
         return session.environment.startup_config()
     if url in ("system:running-config", "system:/running-config"):
@@ -87,11 +87,11 @@ def _text_of(session: ExecSession, url: str) -> str | None:
     return None if name is None else session.environment.flash.get(name)
 
 
-def differences(one: str, other: str) -> list[str]:
+def contextual_differences(one: str, other: str) -> list[str]:
     """Return the contextual differences of two configurations: added (+) and removed (-) lines below their parents."""
     found: list[str] = []
     shown: tuple[str, ...] = ()
-    for line in difflib.ndiff(_with_context(one), _with_context(other)):
+    for line in difflib.ndiff(_lines_with_parents(one), _lines_with_parents(other)):
         sign = line[:1]
         if sign not in "+-":
             continue
@@ -102,7 +102,7 @@ def differences(one: str, other: str) -> list[str]:
     return ["!Contextual Config Diffs:", *found] if found else ["!No changes were found"]
 
 
-def _with_context(text: str) -> list[str]:
+def _lines_with_parents(text: str) -> list[str]:
     """Return each line preceded by its parent lines, outermost first."""
     above: list[str] = []
     lines = []
@@ -119,7 +119,7 @@ def _with_context(text: str) -> list[str]:
 # Confirmation of a configuration.
 
 
-def _archived(device: Device) -> bool:
+def _is_archive_configured(device: Device) -> bool:
     """Return whether `archive` has a path, to which the current configuration is saved before a change."""
     archive = device.inert.find("archive")
     return archive is not None and any(line.strip().startswith("path ") for line in archive.below)
@@ -128,7 +128,7 @@ def _archived(device: Device) -> bool:
 @EXEC.add(PRIVILEGED, "show archive", help={"archive": "Archive functions"})
 async def _show_archive(session: ExecSession, args: Args) -> str:
     archive = session.device.inert.find("archive")
-    if archive is None or not _archived(session.device):
+    if archive is None or not _is_archive_configured(session.device):
         return "Archive feature not enabled\n"
     path = next(line.split(None, 1)[1] for line in map(str.strip, archive.below) if line.startswith("path "))
     return (
@@ -149,9 +149,9 @@ _TIMER = {
 }
 
 
-@EXEC.add(PRIVILEGED, f"configure terminal revert timer <minutes:1-{MOST_MINUTES}>", help=_TIMER)
+@EXEC.add(PRIVILEGED, f"configure terminal revert timer <minutes:1-{MAX_MINUTES}>", help=_TIMER)
 async def _configure_with_timer(session: ExecSession, args: Args) -> str:
-    if not _archived(session.device):
+    if not _is_archive_configured(session.device):
         return _NO_ARCHIVE
     minutes = args.value("minutes", int)
     session.environment.revert_after(60.0 * minutes, running_config.render(session.device))
@@ -162,8 +162,8 @@ async def _configure_with_timer(session: ExecSession, args: Args) -> str:
     )
 
 
-@EXEC.add(PRIVILEGED, f"configure revert timer <minutes:1-{MOST_MINUTES}>", help=_TIMER)
-async def _renew(session: ExecSession, args: Args) -> str:
+@EXEC.add(PRIVILEGED, f"configure revert timer <minutes:1-{MAX_MINUTES}>", help=_TIMER)
+async def _renew_timer(session: ExecSession, args: Args) -> str:
     if session.environment.revert_at is None:
         return "%No Rollback Confirmed Change pending\n"
     session.environment.revert_after(60.0 * args.value("minutes", int))
@@ -179,7 +179,7 @@ async def _revert_now(session: ExecSession, args: Args) -> str:
 
 
 @EXEC.add(PRIVILEGED, "configure confirm", help=_TIMER)
-async def _confirm(session: ExecSession, args: Args) -> str:
+async def _execute_confirm(session: ExecSession, args: Args) -> str:
     if session.environment.revert_at is None:
         return "%No Rollback Confirmed Change pending\n"
     session.environment.revert_after(None)
@@ -197,5 +197,6 @@ async def _show_timer(session: ExecSession, args: Args) -> str:
         return "%No Rollback Confirmed Change pending\n"
     now = session.environment.now()
     return (
-        f"Time configured: Rollback at {moment_text(at)}\nTimer type: absolute timer\nTime left: {in_words(at - now)}\n"
+        f"Time configured: Rollback at {moment_text(at)}\nTimer type: absolute timer\nTime left: "
+        f"{duration_in_words(at - now)}\n"
     )

@@ -9,7 +9,7 @@ from qoslab.ios.cli.grammar import Args
 from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.access_lists import show_access_lists, show_object_groups
 from qoslab.ios.show.atm import show_atm_pvc
-from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired
+from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired_counters
 from qoslab.ios.show.ip import show_arp, show_ip_route
 from qoslab.ios.show.ip_interface import show_ip_interface, show_ipv6_interface
 from qoslab.ios.show.ipv6 import show_ipv6_interface_brief, show_ipv6_route
@@ -98,7 +98,7 @@ async def _show_interfaces(session: ExecSession, args: Args) -> str:
             interface=interface,
             chassis=router.chassis,
             port=ports.get(name),
-            counters=counters[name] if name in ports else unwired(interface, router.chassis),
+            counters=counters[name] if name in ports else unwired_counters(interface, router.chassis),
             now=router.now(),
             cleared=router.cleared(name),
             activity=activity[name],
@@ -163,7 +163,9 @@ async def _show_queueing(session: ExecSession, args: Args) -> str:
 @EXEC.add(ANY_MODE, "show queue <name:interface>", requires={"router"}, help={"queue": "Show queue contents"})
 async def _show_queue(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
-    return show_queue(session.device.interfaces[name], await _counters_of(session, name), session.device.hardware.qos)
+    return show_queue(
+        session.device.interfaces[name], await _interface_counters(session, name), session.device.hardware.qos
+    )
 
 
 @EXEC.add(
@@ -198,7 +200,7 @@ async def _show_queueing_interface(session: ExecSession, args: Args) -> str:
         # Packets are queued at the port only.
         raise args.invalid("name")
     return show_queueing_interface(
-        session.device.interfaces[name], await _counters_of(session, name), session.device.hardware.qos
+        session.device.interfaces[name], await _interface_counters(session, name), session.device.hardware.qos
     )
 
 
@@ -214,7 +216,7 @@ async def _show_controllers(session: ExecSession, args: Args) -> str:
     if not interface.serial or interface.parent is not None:
         # The controller data of an Ethernet port is not known.
         raise args.invalid("name")
-    return show_controllers_serial(interface, await _counters_of(session, name), session.environment.chassis)
+    return show_controllers_serial(interface, await _interface_counters(session, name), session.environment.chassis)
 
 
 @EXEC.add(
@@ -230,11 +232,15 @@ async def _show_atm_pvc(session: ExecSession, args: Args) -> str:
     return show_atm_pvc(session.device, name, wired.get(port))
 
 
-async def _counters_of(session: ExecSession, name: str) -> program_formats.InterfaceCounters:
+async def _interface_counters(session: ExecSession, name: str) -> program_formats.InterfaceCounters:
     """Return the counters of an interface, with or without a cable."""
     router = session.environment
     counters = (await router.counters())["interfaces"]
-    return counters[name] if name in await router.ports() else unwired(session.device.interfaces[name], router.chassis)
+    return (
+        counters[name]
+        if name in await router.ports()
+        else unwired_counters(session.device.interfaces[name], router.chassis)
+    )
 
 
 @EXEC.add(
@@ -246,10 +252,10 @@ async def _counters_of(session: ExecSession, name: str) -> program_formats.Inter
     },
 )
 async def _show_ip_interface_brief(session: ExecSession, args: Args) -> str:
-    return show_ip_interface_brief(session.device, await session.environment.ports(), _from_startup(session))
+    return show_ip_interface_brief(session.device, await session.environment.ports(), _startup_addressed(session))
 
 
-def _from_startup(session: ExecSession) -> frozenset[str]:
+def _startup_addressed(session: ExecSession) -> frozenset[str]:
     """Return the interfaces that still have their address from the router's start."""
     device, boot = session.device, session.environment.boot_device
     return frozenset(
@@ -269,7 +275,7 @@ async def _show_ip_interface(session: ExecSession, args: Args) -> str:
     if own is not None and own not in session.device.host_interfaces:
         raise args.invalid("own")
     name = session.known_interface(args) or own
-    return show_ip_interface(session.device, await session.environment.ports(), _from_startup(session), name)
+    return show_ip_interface(session.device, await session.environment.ports(), _startup_addressed(session), name)
 
 
 @EXEC.add(

@@ -54,7 +54,7 @@ async def _configure(session: ExecSession, args: Args) -> None:
         "lines": "Number of lines on screen (0 for no pausing)",
     },
 )
-async def _terminal_length(session: ExecSession, args: Args) -> None:
+async def _set_terminal_length(session: ExecSession, args: Args) -> None:
     session.terminal.length = args.value("lines", int)
 
 
@@ -67,7 +67,7 @@ async def _terminal_length(session: ExecSession, args: Args) -> None:
         "columns": "Number of characters on a screen line",
     },
 )
-async def _terminal_width(session: ExecSession, args: Args) -> None:
+async def _set_terminal_width(session: ExecSession, args: Args) -> None:
     session.terminal.width = args.value("columns", int)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from qoslab.ios.cli.grammar import Args, CliError
-from qoslab.ios.cli.session import commands_of
+from qoslab.ios.cli.session import device_capabilities
 from qoslab.ios.exec.automation_tools import file_name
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 
@@ -17,7 +17,7 @@ _QUIT = ("tclquit", "exit", "quit")
 
 
 @EXEC.add(PRIVILEGED, "tclsh", requires={"router"}, help={"tclsh": "Tool Command Language shell"})
-async def _tclsh(session: ExecSession, args: Args) -> None:
+async def _execute_tclsh(session: ExecSession, args: Args) -> None:
     while True:
         session.terminal.write(f"{session.device.hostname}(tcl)#")
         line = await session.terminal.read_answer()
@@ -43,7 +43,7 @@ async def _write(session: ExecSession, url: str, text: str) -> None:
 
 async def _exec(session: ExecSession, line: str) -> None:
     try:
-        match = EXEC.parse(session.mode, line, capabilities=commands_of(session.device.hardware))
+        match = EXEC.parse(session.mode, line, capabilities=device_capabilities(session.device.hardware))
         session.terminal.write(await match.command.handler(session, match.args) or "")
     except CliError as error:
         session.terminal.write("\n".join(error.render()) + "\n")

@@ -15,41 +15,41 @@ INHERITED = "limit-microseconds"
 """Capability of IOS-XE."""
 
 
-def accounts(each: PolicyClass) -> list[Account | None]:
+def line_accounts(each: PolicyClass) -> list[Account | None]:
     """Return the accounting of each line of a class that may have one."""
     return [line.account for line in (each.shape, each.bandwidth) if line is not None]
 
 
-def inherits(device: Device) -> bool:
+def inherits_accounting(device: Device) -> bool:
     """Return whether child policies without `account` count the bytes of the class above them, as in IOS-XE."""
     return INHERITED in GENERATIONS[device.generation].capabilities
 
 
-def with_inherited_accounts(device: Device) -> Device:
+def inherit_accounts(device: Device) -> Device:
     """Return a device whose child policies have the accounting of the class above them.
 
     A policy-map below classes with different accounting is unchanged.
     """
-    if not inherits(device):
+    if not inherits_accounting(device):
         return device
     policies = dict(device.policy_maps)
     for _ in range(engine_defaults.MAX_LEVELS):
         above: dict[str, set[Account | None]] = {}
         for each in (each for policy in policies.values() for each in policy.classes if each.service_policy):
-            above.setdefault(each.service_policy or "", set()).update(accounts(each) or [None])
+            above.setdefault(each.service_policy or "", set()).update(line_accounts(each) or [None])
         for name, found in above.items():
             if name in policies and len(found) == 1 and (account := next(iter(found))) is not None:
-                policies[name] = with_account(policies[name], partial(_own_or, account))
+                policies[name] = replace_account(policies[name], partial(_own_or_inherited, account))
     made = device.copy()
     made.policy_maps = policies
     return made
 
 
-def _own_or(inherited: Account, own: Account | None) -> Account:
+def _own_or_inherited(inherited: Account, own: Account | None) -> Account:
     return own or inherited
 
 
-def with_account(policy: PolicyMap, change: Callable[[Account | None], Account | None]) -> PolicyMap:
+def replace_account(policy: PolicyMap, change: Callable[[Account | None], Account | None]) -> PolicyMap:
     """Return a policy-map with a changed accounting of each shaper and share."""
     classes = []
     for each in policy.classes:

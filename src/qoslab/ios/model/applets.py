@@ -25,7 +25,7 @@ class Applet:
     """Lines entered at the end of the countdown, in the order of the actions' labels, compared as texts."""
 
 
-def applets(device: Device) -> dict[str, Applet]:
+def countdown_applets(device: Device) -> dict[str, Applet]:
     """Return the applets of a configuration with a countdown, by name."""
     found = {}
     for line in device.inert:

@@ -19,16 +19,16 @@ Exceed = Literal["drop", "policed-dscp-transmit"]
 AutoQos = Literal["cisco-phone", "cisco-softphone", "trust"]
 """The forms of `auto qos voip`."""
 
-Place = tuple[int, int]
+QueuePlace = tuple[int, int]
 """Queue and threshold."""
 
 IDENTITY = tuple(range(64))
 DEFAULT_COS_DSCP = tuple(range(0, 64, 8))
 DEFAULT_DSCP_COS = tuple(dscp >> 3 for dscp in range(64))
-DEFAULT_COS_OUTPUT: tuple[Place, ...] = ((2, 1), (2, 1), (3, 1), (3, 1), (4, 1), (1, 1), (4, 1), (4, 1))
-DEFAULT_DSCP_OUTPUT: tuple[Place, ...] = tuple(DEFAULT_COS_OUTPUT[dscp >> 3] for dscp in range(64))
-DEFAULT_COS_INPUT: tuple[Place, ...] = tuple((2, 1) if cos == 5 else (1, 1) for cos in range(8))
-DEFAULT_DSCP_INPUT: tuple[Place, ...] = tuple(DEFAULT_COS_INPUT[dscp >> 3] for dscp in range(64))
+DEFAULT_COS_OUTPUT: tuple[QueuePlace, ...] = ((2, 1), (2, 1), (3, 1), (3, 1), (4, 1), (1, 1), (4, 1), (4, 1))
+DEFAULT_DSCP_OUTPUT: tuple[QueuePlace, ...] = tuple(DEFAULT_COS_OUTPUT[dscp >> 3] for dscp in range(64))
+DEFAULT_COS_INPUT: tuple[QueuePlace, ...] = tuple((2, 1) if cos == 5 else (1, 1) for cos in range(8))
+DEFAULT_DSCP_INPUT: tuple[QueuePlace, ...] = tuple(DEFAULT_COS_INPUT[dscp >> 3] for dscp in range(64))
 
 FULL_LIMIT = 100
 """`srr-queue bandwidth limit` of a port without one, in percent."""
@@ -38,7 +38,7 @@ DEFAULT_MUTATION = "Default DSCP Mutation Map"
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
+class QueueThresholds:
     """Thresholds of one output queue of a queue-set, in percent of its allocation."""
 
     first: int = 100
@@ -53,7 +53,12 @@ class QueueSet:
 
     buffers: tuple[int, ...] = (25, 25, 25, 25)
     """Percent; they sum to 100."""
-    thresholds: tuple[Thresholds, ...] = (Thresholds(), Thresholds(200, 200), Thresholds(), Thresholds())
+    thresholds: tuple[QueueThresholds, ...] = (
+        QueueThresholds(),
+        QueueThresholds(200, 200),
+        QueueThresholds(),
+        QueueThresholds(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +96,10 @@ class SwitchQos:
     policed_dscp: tuple[int, ...] = IDENTITY
     mutations: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """DSCP mutation maps, sorted by name, without those that change nothing."""
-    cos_output: tuple[Place, ...] = DEFAULT_COS_OUTPUT
-    dscp_output: tuple[Place, ...] = DEFAULT_DSCP_OUTPUT
-    cos_input: tuple[Place, ...] = DEFAULT_COS_INPUT
-    dscp_input: tuple[Place, ...] = DEFAULT_DSCP_INPUT
+    cos_output: tuple[QueuePlace, ...] = DEFAULT_COS_OUTPUT
+    dscp_output: tuple[QueuePlace, ...] = DEFAULT_DSCP_OUTPUT
+    cos_input: tuple[QueuePlace, ...] = DEFAULT_COS_INPUT
+    dscp_input: tuple[QueuePlace, ...] = DEFAULT_DSCP_INPUT
     queue_sets: tuple[QueueSet, QueueSet] = (QueueSet(), QueueSet())
     input: InputQueues = InputQueues()
     aggregate_policers: tuple[tuple[str, AggregatePolicer], ...] = ()

@@ -192,7 +192,7 @@ CAPABILITIES = frozenset().union(*(each.capabilities for each in GENERATIONS.val
 """All capabilities of generations that a command may require."""
 
 
-def generations_with(capability: str) -> list[Generation]:
+def generations_with_capability(capability: str) -> list[Generation]:
     """Return the generations that have a capability."""
     return [name for name, each in GENERATIONS.items() if capability in each.capabilities]
 
@@ -206,7 +206,7 @@ _FIRST_XE = 16
 """Releases from 16 on are IOS-XE."""
 
 
-def generation_of(release: str) -> Generation | None:
+def release_generation(release: str) -> Generation | None:
     """Return the generation of a router's release; None if it has no class-maps (before 12.0(5)T) or is unknown."""
     parts = _RELEASE.match(release)
     if parts is None:
@@ -220,7 +220,7 @@ def generation_of(release: str) -> Generation | None:
     return "hqf" if number[0] >= 15 or (number >= _FIRST_HQF and (parts[4] or "").startswith("T")) else "classic"
 
 
-def generations_of_train(version: str) -> tuple[Generation, ...]:
+def train_generations(version: str) -> tuple[Generation, ...]:
     """Return the possible generations for a `version` line, which has only the train: 12.4 has releases of both."""
     parts = _RELEASE.match(version)
     if parts is None or (train := (int(parts[1]), int(parts[2]))) == _FIRST_HQF[:2]:

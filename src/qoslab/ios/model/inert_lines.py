@@ -68,22 +68,22 @@ class InertLines:
 NO_INERT_LINES = InertLines()
 
 
-def indented(line: str) -> int:
+def indentation(line: str) -> int:
     """Return the number of leading blanks of a line."""
     return len(line) - len(line.lstrip(" "))
 
 
-def entered(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
+def insert_line(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
     """Return the block with a line inserted after the line at `cursor` (-1: at the start), and its index.
 
     A line that follows at the same depth is not inserted twice, so that text may be pasted again. A `no` form of the
     line is removed.
     """
-    line, cursor = _without_siblings(line, cursor, text, lambda each: f"{text} ".startswith(f"{_negated(each)} "))
+    line, cursor = _remove_siblings(line, cursor, text, lambda each: f"{text} ".startswith(f"{_negated_line(each)} "))
     below = line.below
-    depth = indented(text)
+    depth = indentation(text)
     at = cursor + 1
-    while at < len(below) and indented(below[at]) >= depth:
+    while at < len(below) and indentation(below[at]) >= depth:
         if below[at] == text:
             return line, at
         at += 1
@@ -92,32 +92,30 @@ def entered(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
     return replace(line, below=(*below[:at], text, *below[at:])), at
 
 
-def taken_out(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
+def remove_lines(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
     """Return the block without the lines around `cursor` that begin with `text`, and the new cursor."""
-    return _without_siblings(line, cursor, text, lambda each: f"{each} ".startswith(f"{text} "))
+    return _remove_siblings(line, cursor, text, lambda each: f"{each} ".startswith(f"{text} "))
 
 
-def _negated(text: str) -> str:
+def _negated_line(text: str) -> str:
     """Return the line that a `no` line negates, with its indentation; for other lines, a text that no line begins
     with."""
     plain = text.lstrip(" ")
-    return " " * indented(text) + plain[3:] if plain.startswith("no ") else "\n"
+    return " " * indentation(text) + plain[3:] if plain.startswith("no ") else "\n"
 
 
-def _without_siblings(
-    line: InertLine, cursor: int, text: str, unwanted: Callable[[str], bool]
-) -> tuple[InertLine, int]:
+def _remove_siblings(line: InertLine, cursor: int, text: str, unwanted: Callable[[str], bool]) -> tuple[InertLine, int]:
     """Return the block without the unwanted siblings of `text` and their children, and the adjusted cursor."""
-    below, depth = list(line.below), indented(text)
+    below, depth = list(line.below), indentation(text)
     first = min(cursor, len(below) - 1)
-    while first >= 0 and indented(below[first]) >= depth:
+    while first >= 0 and indentation(below[first]) >= depth:
         first -= 1
     at = first + 1
-    while at < len(below) and indented(below[at]) >= depth:
+    while at < len(below) and indentation(below[at]) >= depth:
         end = at + 1
-        while end < len(below) and indented(below[end]) > indented(below[at]):
+        while end < len(below) and indentation(below[end]) > indentation(below[at]):
             end += 1
-        if indented(below[at]) == depth and unwanted(below[at]):
+        if indentation(below[at]) == depth and unwanted(below[at]):
             del below[at:end]
             cursor -= max(min(cursor + 1, end) - at, 0) if cursor >= at else 0
         else:

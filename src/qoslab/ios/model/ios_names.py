@@ -40,7 +40,7 @@ OTHER_KINDS = ("Port-channel", "Tunnel", "Vlan", "BDI", "Dialer", "Multilink", "
 
 _NUMBERS = r"(?:[0-9]{1,10}(?:/[0-9]{1,10}){0,2}(?:\.([0-9]{1,10}))?)"
 _INTERFACE = re.compile(rf"([A-Za-z][A-Za-z-]*)({_NUMBERS})")
-MOST_SUBINTERFACE = 2**32 - 1
+MAX_SUBINTERFACE = 2**32 - 1
 """The largest number of a subinterface (Cisco, "interface")."""
 
 
@@ -48,11 +48,13 @@ def interface_type(abbreviation: str) -> str | None:
     """Return the full type name that `abbreviation` stands for; None if there is none or more than one."""
     wanted = abbreviation.lower()
     exact = [name for name in (*INTERFACE_TYPES, *FURTHER_TYPES) if name.lower() == wanted]
-    found = exact or next(filter(None, (_beginning(wanted, names) for names in (INTERFACE_TYPES, FURTHER_TYPES))), [])
+    found = exact or next(
+        filter(None, (_unique_prefix_match(wanted, names) for names in (INTERFACE_TYPES, FURTHER_TYPES))), []
+    )
     return found[0] if len(found) == 1 else None
 
 
-def _beginning(wanted: str, names: Iterable[str]) -> list[str]:
+def _unique_prefix_match(wanted: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.lower().startswith(wanted)]
 
 
@@ -93,7 +95,7 @@ def address_text(address: IPv4Address | IPv6Address | None) -> str:
 
 def _is_subinterface(number: str | None) -> bool:
     """Return whether this is a valid subinterface number, or there is none."""
-    return number is None or int(number) <= MOST_SUBINTERFACE
+    return number is None or int(number) <= MAX_SUBINTERFACE
 
 
 DSCP_NAMES: dict[int, str] = {number: name for name, number in DSCP_NUMBERS.items()}
@@ -123,6 +125,6 @@ def vlans_text(vlans: tuple[int, int]) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def spaced(values: Iterable[object]) -> str:
+def join_with_blanks(values: Iterable[object]) -> str:
     """Return values separated by blanks, as in commands and output."""
     return " ".join(map(str, values))

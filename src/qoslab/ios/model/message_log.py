@@ -6,12 +6,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
 
-MOST_MESSAGES = 200
+MAX_MESSAGES = 200
 """Maximum messages in the buffer; IOS limits bytes instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class LogMessage:
     """One line of the log, `%FACILITY-SEVERITY-MNEMONIC: text`."""
 
     moment: datetime
@@ -22,10 +22,10 @@ class Message:
 class MessageLog:
     """The latest messages, and the number of all messages."""
 
-    messages: deque[Message] = field(default_factory=lambda: deque(maxlen=MOST_MESSAGES))
+    messages: deque[LogMessage] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     count: int = 0
 
     def add(self, moment: datetime, text: str) -> None:
         """Log a message."""
-        self.messages.append(Message(moment, text))
+        self.messages.append(LogMessage(moment, text))
         self.count += 1

@@ -6,7 +6,7 @@ from qoslab.ios.model.device import Device, Interface
 
 DEFAULT_MTU = 1500
 """Largest packet of Ethernet and of a serial line, bytes."""
-LEAST_IPV6_MTU = 1280
+MIN_IPV6_MTU = 1280
 """Minimum MTU of IPv6 in bytes (RFC 8200, section 5)."""
 
 
@@ -28,5 +28,5 @@ def ip_mtu(device: Device, interface: Interface) -> int:
 
 def ipv6_mtu(device: Device, interface: Interface) -> int:
     """Return the length of the longest IPv6 packet in bytes."""
-    line = max(packet_mtu(device, interface), LEAST_IPV6_MTU)
+    line = max(packet_mtu(device, interface), MIN_IPV6_MTU)
     return line if interface.ipv6_mtu is None else min(interface.ipv6_mtu, line)

@@ -91,7 +91,7 @@ class ObjectGroup:
 Groups = Mapping[str, ObjectGroup]
 
 
-def reached(groups: Groups, name: str) -> Iterator[ObjectGroup]:
+def nested_groups(groups: Groups, name: str) -> Iterator[ObjectGroup]:
     """Yield a group and all its directly or indirectly nested groups, each once."""
     names = [name]
     for each in names:
@@ -100,13 +100,13 @@ def reached(groups: Groups, name: str) -> Iterator[ObjectGroup]:
             names += [below for below in groups[each].groups if below not in names]
 
 
-def addresses(groups: Groups, name: str) -> list[AddressMatch]:
+def group_addresses(groups: Groups, name: str) -> list[AddressMatch]:
     """Return the addresses of a network object group."""
-    found = [match for group in reached(groups, name) for each in group.networks for match in each.matches]
+    found = [match for group in nested_groups(groups, name) for each in group.networks for match in each.matches]
     return list(dict.fromkeys(found))
 
 
-def services(groups: Groups, name: str) -> list[ServiceObject]:
+def group_services(groups: Groups, name: str) -> list[ServiceObject]:
     """Return the services of a service object group."""
-    found = [each for group in reached(groups, name) for each in group.services if not each.group]
+    found = [each for group in nested_groups(groups, name) for each in group.services if not each.group]
     return list(dict.fromkeys(found))

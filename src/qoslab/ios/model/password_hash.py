@@ -11,7 +11,7 @@ _ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ROUNDS = 1000
 
 
-def secret_of(password: str) -> Secret:
+def hash_password(password: str) -> Secret:
     """Return the type 5 secret of a password.
 
     The salt is derived from the password, so that the same configuration always has the same text. This is weaker
@@ -48,9 +48,9 @@ def md5_crypt(password: str, salt: str) -> str:
             block += key
         digest = hashlib.md5(block + (digest if turn & 1 else key)).digest()
     groups = [(0, 6, 12), (1, 7, 13), (2, 8, 14), (3, 9, 15), (4, 10, 5)]
-    text = "".join(_base64(digest[a] << 16 | digest[b] << 8 | digest[c], 4) for a, b, c in groups)
-    return f"$1${salt[:8]}${text}{_base64(digest[11], 2)}"
+    text = "".join(_crypt_base64(digest[a] << 16 | digest[b] << 8 | digest[c], 4) for a, b, c in groups)
+    return f"$1${salt[:8]}${text}{_crypt_base64(digest[11], 2)}"
 
 
-def _base64(value: int, count: int) -> str:
+def _crypt_base64(value: int, count: int) -> str:
     return "".join(_ALPHABET[value >> 6 * index & 63] for index in range(count))

@@ -12,12 +12,12 @@ from typing import Literal
 from qoslab.ios.model.catalyst import TrustState
 from qoslab.ios.model.engine_rules import QUEUEING
 from qoslab.ios.model.inert_lines import NO_INERT_LINES, InertLines
-from qoslab.ios.model.nbar import DECIDED, MATCH_LIST, PROTOCOL_LIST, PROTOCOLS
+from qoslab.ios.model.nbar import DECIDABLE_PROTOCOLS, MATCH_LIST, PROTOCOL_LIST, PROTOCOLS
 
 CLASS_DEFAULT = "class-default"
 
 
-NOTHING = "none"
+NO_PACKET_CRITERION = "none"
 """The criterion that no packet matches."""
 
 
@@ -60,8 +60,8 @@ class Criterion:
     @property
     def undecided(self) -> bool:
         """True if the criterion refers to a property that no packet of a lab has, so that no packet matches."""
-        return (self.type == "unseen" and self.name != NOTHING) or (
-            self.type == "protocol" and self.name not in PROTOCOLS and self.name not in DECIDED
+        return (self.type == "unseen" and self.name != NO_PACKET_CRITERION) or (
+            self.type == "protocol" and self.name not in PROTOCOLS and self.name not in DECIDABLE_PROTOCOLS
         )
 
     @property
@@ -99,7 +99,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkFrom:
+class MarkFromField:
     """A `set` line that takes the value from another field, through a table-map or unchanged."""
 
     field: SetField
@@ -187,7 +187,7 @@ class Police:
     exceed: tuple[PoliceAction, ...] | None = None
     violate: tuple[PoliceAction, ...] | None = None
     dynamic: DynamicBucket | None = None
-    account: UserDefined | None = None
+    account: UserDefinedAccount | None = None
     """Metered packet lengths, if they differ from the counted ones."""
 
     def actions(self, colour: Colour) -> tuple[PoliceAction, ...] | None:
@@ -215,7 +215,7 @@ SubscriberEncapsulation = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class UserDefined:
+class UserDefinedAccount:
     """`account user-defined N [atm]`."""
 
     offset: int
@@ -237,7 +237,7 @@ class SubscriberLine:
         return f"{self.access} aal5 {self.subscriber}"
 
 
-Account = UserDefined | SubscriberLine
+Account = UserDefinedAccount | SubscriberLine
 """Overhead accounting: packet lengths for a rate, if they differ from the counted ones."""
 
 
@@ -347,7 +347,7 @@ class PolicyClass:
     """Queue thresholds of one field, by its values."""
     random_detect: RandomDetect | None = None
     marks: tuple[Mark, ...] = ()
-    marks_from: tuple[MarkFrom, ...] = ()
+    marks_from: tuple[MarkFromField, ...] = ()
     drop: bool = False
     """True if every packet is dropped."""
     trust: TrustState | None = None

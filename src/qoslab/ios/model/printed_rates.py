@@ -13,12 +13,12 @@ def interval_text(seconds: int) -> str:
     return f"{seconds // 60} minute" if seconds % 60 == 0 else f"{seconds} second"
 
 
-def rate_shown(bits_per_second: float) -> int:
+def format_rate(bits_per_second: float) -> int:
     """Return a rate as printed, rounded to whole kilobits."""
     return int(bits_per_second / RATE_UNIT + 0.5) * RATE_UNIT
 
 
-def policy_rate(bits_per_second: float, qos: QosGeneration) -> str:
+def format_policy_rate(bits_per_second: float, qos: QosGeneration) -> str:
     """Return a rate in `show policy-map interface`: IOS-XE always prints three zeros after the kilobits."""
-    shown = rate_shown(bits_per_second)
+    shown = format_rate(bits_per_second)
     return f"{shown // RATE_UNIT}000" if qos.prints_thousands else str(shown)

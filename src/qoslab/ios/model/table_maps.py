@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from qoslab.ios.model.policy import MarkFrom
+from qoslab.ios.model.policy import MarkFromField
 
 VALUES = {"cos": 8, "precedence": 8, "discard_class": 8, "dscp": 64, "qos_group": 100}
 """Number of values of each field."""
@@ -24,7 +24,7 @@ class TableMap:
     """New value for values without a row; None is copy."""
 
 
-def new_values(mark: MarkFrom, tables: Mapping[str, TableMap]) -> list[int | None]:
+def mapped_values(mark: MarkFromField, tables: Mapping[str, TableMap]) -> list[int | None]:
     """Return the new value for each value of the other field; None if the packet is not marked.
 
     Cisco, "Enhanced Packet Marking": without a table the value is copied. A field of three bits gets the class selector

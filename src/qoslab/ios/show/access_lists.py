@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from qoslab.ios.commands.access_list import access_line, access_list_order, expanded
+from qoslab.ios.commands.access_list import access_line, access_list_order, expand_entry
 from qoslab.ios.commands.ipv6_access_list import ipv6_access_line
 from qoslab.ios.commands.object_group import group_lines, group_order
 from qoslab.ios.model.device import AccessEntry, AccessList, Device
@@ -33,12 +33,12 @@ def show_access_lists(
             if not isinstance(entry, AccessEntry):
                 continue
             # The data plane may lag behind an edit of another login.
-            matched = sum(next(hits, {"packets": 0})["packets"] for _ in expanded(device, entry))
+            matched = sum(next(hits, {"packets": 0})["packets"] for _ in expand_entry(device, entry))
             hit = f" ({matched} match{'' if matched == 1 else 'es'})" if matched else ""
             if ipv6:
                 lines.append(f"    {ipv6_access_line(entry)}{hit} sequence {sequence}")
             else:
-                lines.append(f"    {sequence} {_entry(access_list, entry)}{hit}")
+                lines.append(f"    {sequence} {_entry_line(access_list, entry)}{hit}")
     return "".join(line + "\n" for line in lines)
 
 
@@ -56,7 +56,7 @@ def show_object_groups(device: Device, name: str | None = None) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def _entry(access_list: AccessList, entry: AccessEntry) -> str:
+def _entry_line(access_list: AccessList, entry: AccessEntry) -> str:
     if access_list.kind == "extended" or entry.source == ANY_ADDRESS or int(entry.source.wildcard) == 0:
         return access_line(access_list, entry)
     return f"{entry.action} {entry.source.address}, wildcard bits {entry.source.wildcard}"

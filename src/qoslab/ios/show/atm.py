@@ -38,7 +38,7 @@ def show_atm_pvc(device: Device, name: str, counters: program_formats.InterfaceC
     ring = engine_defaults.ATM_TX_RING if interface.tx_ring_limit is None else interface.tx_ring_limit
     lines = [
         f"{interface.name}: VCD: 1, VPI: {vpi}, VCI: {vci}",
-        _contract(device, interface),
+        _contract_lines(device, interface),
         f"{ENCAPSULATIONS[circuit.encapsulation or DEFAULT_ENCAPSULATION]}, etype:0x0, Flags: 0x20, VCmode: 0x0",
         "OAM Loopback status: OAM Disabled",
         "OAM VC state: Not Managed",
@@ -52,7 +52,7 @@ def show_atm_pvc(device: Device, name: str, counters: program_formats.InterfaceC
     return "".join(f"{line}\n" for line in lines)
 
 
-def _contract(device: Device, interface: Interface) -> str:
+def _contract_lines(device: Device, interface: Interface) -> str:
     contract = None if interface.circuit is None else interface.circuit.contract
     if contract is None:
         port = device.interfaces[interface.parent or interface.name]

@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
-from qoslab.ios.environment import MemoryUse, Port
+from qoslab.ios.environment import MemoryUse, PortState
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.ios_names import short_name
 from qoslab.ios.model.message_log import MessageLog
-from qoslab.ios.show.interfaces import states
+from qoslab.ios.show.interfaces import interface_states
 
 CAPABILITIES = (
     "Capability Codes: R - Router, T - Trans Bridge, B - Source Route Bridge",
@@ -36,7 +36,7 @@ PHYSICAL = "V01"
 """Hardware version [I]."""
 
 
-def _text(lines: list[str]) -> str:
+def _join_lines(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -49,7 +49,7 @@ def show_inventory(device: Device, chassis: Chassis) -> str:
     else:
         name = described = f"{chassis.name} chassis"
         product = f"CISCO{chassis.name}"
-    return _text(
+    return _join_lines(
         [
             f'NAME: "{name}", DESCR: "{described}"',
             f"PID: {product:<18}, VID: {PHYSICAL} , SN: {chassis.board_id}",
@@ -58,21 +58,21 @@ def show_inventory(device: Device, chassis: Chassis) -> str:
     )
 
 
-def show_interfaces_description(device: Device, ports: Mapping[str, Port]) -> str:
+def show_interfaces_description(device: Device, ports: Mapping[str, PortState]) -> str:
     """Return a line for each interface with its description."""
     lines = ["Interface                      Status         Protocol Description"]
     for name, interface in device.interfaces.items():
-        status, protocol = states(interface, ports.get(name))
+        status, protocol = interface_states(interface, ports.get(name))
         status = "admin down" if interface.shutdown else status
         lines.append(f"{short_name(name):<31}{status:<15}{protocol:<9}{interface.description or ''}".rstrip())
-    return _text(lines)
+    return _join_lines(lines)
 
 
-def show_interfaces_status(device: Device, ports: Mapping[str, Port]) -> str:
+def show_interfaces_status(device: Device, ports: Mapping[str, PortState]) -> str:
     """Return a line for each port of a switch."""
     lines = ["", "Port      Name               Status       Vlan       Duplex  Speed Type"]
     for name, interface in device.interfaces.items():
-        up = states(interface, ports.get(name))[1] == "up"
+        up = interface_states(interface, ports.get(name))[1] == "up"
         status = "disabled" if interface.shutdown else "connected" if up else "notconnect"
         port = interface.port
         vlan = "routed" if port is not None and not port.switched else "1" if port is None else str(port.access_vlan)
@@ -84,7 +84,7 @@ def show_interfaces_status(device: Device, ports: Mapping[str, Port]) -> str:
         lines.append(
             f"{short_name(name):<10}{described:<19}{status:<13}{vlan:<10} {duplex:>6} {speed:>6} 10/100/1000BaseTX"
         )
-    return _text(lines)
+    return _join_lines(lines)
 
 
 def show_vlan(device: Device) -> str:
@@ -109,26 +109,26 @@ def show_vlan(device: Device) -> str:
         parts = [", ".join(ports[start : start + 4]) for start in range(0, len(ports), 4)] or [""]
         rows.append(f"{number:<4} {name:<32} active    {parts[0]}".rstrip())
         rows += [f"{'':<48}{part}" for part in parts[1:]]
-    return _text(rows)
+    return _join_lines(rows)
 
 
 def show_cdp_neighbors(device: Device) -> str:
     """Return an empty list: no node of a lab uses CDP."""
     if device.inert.find("cdp run") is not None:
         return "% CDP is not enabled\n"
-    return _text([*CAPABILITIES])
+    return _join_lines([*CAPABILITIES])
 
 
 def show_lldp_neighbors(device: Device) -> str:
     """Return an empty list: no node of a lab uses LLDP, which is off by default."""
     if device.inert.find("lldp run") is None:
         return "% LLDP is not enabled\n"
-    return _text([*LLDP_CAPABILITIES])
+    return _join_lines([*LLDP_CAPABILITIES])
 
 
 def show_users() -> str:
     """Return the current login only: other logins are not visible."""
-    return _text(
+    return _join_lines(
         [
             "    Line       User       Host(s)              Idle       Location",
             "*  2 vty 0                idle                 00:00:00 ",
@@ -143,7 +143,7 @@ def show_boot(device: Device, chassis: Chassis) -> str:
     """Return the settings for the router's next boot."""
     images = [line.text.removeprefix("boot system ") for line in device.inert if line.text.startswith("boot system ")]
     listed = ";".join(f"{image.removeprefix('flash ')},1" for image in images)
-    return _text(
+    return _join_lines(
         [
             f"BOOT variable = {listed + ';' if listed else ''}",
             "CONFIG_FILE variable = ",
@@ -153,7 +153,7 @@ def show_boot(device: Device, chassis: Chassis) -> str:
     )
 
 
-def directory(files: Mapping[str, int], where: str, total: int, now: datetime, free: int | None = None) -> str:
+def directory_listing(files: Mapping[str, int], where: str, total: int, now: datetime, free: int | None = None) -> str:
     """Return the files of a file system with sizes in bytes; without `free`, these files are all of its content."""
     lines = [f"Directory of {where}", ""]
     lines += [
@@ -163,7 +163,7 @@ def directory(files: Mapping[str, int], where: str, total: int, now: datetime, f
     if not files:
         lines.append("No files in directory")
     free = total - sum(files.values()) if free is None else free
-    return _text([*lines, "", f"{total} bytes total ({free} bytes free)"])
+    return _join_lines([*lines, "", f"{total} bytes total ({free} bytes free)"])
 
 
 def show_memory(chassis: Chassis, used: MemoryUse) -> str:
@@ -175,7 +175,7 @@ def show_memory(chassis: Chassis, used: MemoryUse) -> str:
         if total:
             free = max(total - taken, 0)
             lines.append(f"{name:>9}   00000000{total:12}{min(taken, total):12}{free:12}{free:12}{free:12}")
-    return _text(lines)
+    return _join_lines(lines)
 
 
 def show_logging(device: Device, log: MessageLog) -> str:
@@ -220,4 +220,4 @@ def show_logging(device: Device, log: MessageLog) -> str:
         for each in log.messages
         for at in (each.moment,)
     ]
-    return _text(lines)
+    return _join_lines(lines)

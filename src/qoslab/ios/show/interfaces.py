@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from qoslab.ios.environment import Activity, Port
+from qoslab.ios.environment import Activity, PortState
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.mtu import line_mtu
-from qoslab.ios.model.printed_rates import interval_text, rate_shown
+from qoslab.ios.model.printed_rates import format_rate, interval_text
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.show.queueing import queue_lines
 from qoslab.ios.show.times import elapsed_text
@@ -25,7 +25,7 @@ KEEPALIVE_S = 10
 FULL_LOAD = 255
 
 
-def unwired(
+def unwired_counters(
     interface: Interface, chassis: Chassis, subinterfaces: Iterable[Interface] = ()
 ) -> program_formats.InterfaceCounters:
     """Return the counters of an interface without a cable, which the data plane does not have."""
@@ -60,7 +60,7 @@ def unwired(
         "tree": [],
         "tx_ring": {"limit": 0, "depth": 0},
         "queueing_delay": None,
-        "link": {"input": NOTHING_ON_THE_WAY, "output": NOTHING_ON_THE_WAY},
+        "link": {"input": EMPTY_LINE, "output": EMPTY_LINE},
         "access_list_hits": None,
         "denied_input": {"packets": 0, "bytes": 0},
         "denied_output": {"packets": 0, "bytes": 0},
@@ -85,7 +85,7 @@ def unwired(
     }
 
 
-NOTHING_ON_THE_WAY: program_formats.PropagationCounters = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
+EMPTY_LINE: program_formats.PropagationCounters = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
 
 
 def dotted_mac(mac: str) -> str:
@@ -94,7 +94,7 @@ def dotted_mac(mac: str) -> str:
     return ".".join(digits[i : i + 4] for i in (0, 4, 8))
 
 
-def states(interface: Interface, port: Port | None, *, shutdown: bool | None = None) -> tuple[str, str]:
+def interface_states(interface: Interface, port: PortState | None, *, shutdown: bool | None = None) -> tuple[str, str]:
     """Return status and line protocol; for a subinterface, `shutdown` includes that of its port."""
     if interface.shutdown if shutdown is None else shutdown:
         return "administratively down", "down"
@@ -108,7 +108,7 @@ class InterfaceView:
 
     interface: Interface
     chassis: Chassis
-    port: Port | None
+    port: PortState | None
     counters: program_formats.InterfaceCounters
     now: datetime
     cleared: datetime | None
@@ -125,7 +125,7 @@ class InterfaceView:
 
     def _lines(self) -> Iterator[str]:
         interface, counters, port = self.interface, self.counters, self.port
-        status, protocol = states(interface, port)
+        status, protocol = interface_states(interface, port)
         # A Catalyst adds the state of the cable.
         plugged = "" if interface.port is None else "(connected) " if protocol == "up" else "(notconnect) "
         yield f"{interface.name} is {status}, line protocol is {protocol} {plugged}"
@@ -139,7 +139,7 @@ class InterfaceView:
         interval = interval_text(counters["load_interval_s"])
         for way in ("input", "output"):
             rates = counters["input"] if way == "input" else counters["output"]
-            bits, packets = rate_shown(rates["rate_bps"]), round(rates["rate_pps"])
+            bits, packets = format_rate(rates["rate_bps"]), round(rates["rate_pps"])
             yield f"  {interval} {way} rate {bits} bits/sec, {packets} packets/sec"
         yield from self._totals()
 
@@ -242,26 +242,26 @@ def _load(rate_bps: float, bandwidth_kbps: int) -> int:
     return max(1, min(FULL_LOAD, int(FULL_LOAD * rate_bps / (1000 * bandwidth_kbps))))
 
 
-def _brief(name: str, address: str, method: str, status: str, protocol: str) -> str:
+def _brief_row(name: str, address: str, method: str, status: str, protocol: str) -> str:
     return f"{name:<27}{address:<16}YES {method:<7}{status:<22}{protocol:<8}"
 
 
-def show_ip_interface_brief(device: Device, ports: Mapping[str, Port], from_startup: Collection[str]) -> str:
+def show_ip_interface_brief(device: Device, ports: Mapping[str, PortState], from_startup: Collection[str]) -> str:
     """Return one line for each interface; those in `from_startup` have their address from the startup configuration."""
     lines = ["Interface                  IP-Address      OK? Method Status                Protocol"]
     for name, interface in device.interfaces.items():
         # A subinterface uses the cable of its port.
         port = ports.get(interface.parent or name)
-        status, protocol = states(interface, port, shutdown=device.is_shut_down(interface))
+        status, protocol = interface_states(interface, port, shutdown=device.is_shut_down(interface))
         if interface.address is None:
             address, method = "unassigned", "unset"
         else:
             address, method = str(interface.address.ip), "NVRAM" if name in from_startup else "manual"
-        lines.append(_brief(name, address, method, status, protocol))
+        lines.append(_brief_row(name, address, method, status, protocol))
     for name, own in device.host_interfaces.items():
         status, protocol = ("administratively down", "down") if own.shutdown else ("up", "up")
         method = "unset" if own.address is None else "NVRAM" if name in from_startup else "manual"
         address = "unassigned" if own.address is None else str(own.address.ip)
         if name != NULL:
-            lines.append(_brief(name, address, method, status, protocol))
+            lines.append(_brief_row(name, address, method, status, protocol))
     return "".join(line + "\n" for line in lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
-from qoslab.ios.environment import Neighbour, Port, RouteEntry
+from qoslab.ios.environment import Neighbour, PortState, RouteEntry
 from qoslab.ios.model.device import Device
 from qoslab.ios.show.interfaces import dotted_mac
 
@@ -36,38 +36,38 @@ def show_ip_route(routes: Sequence[RouteEntry], source: str | None = None) -> st
     by_major: dict[IPv4Network, list[RouteEntry]] = {}
     for route in sorted(routes, key=lambda r: (int(r.prefix.network_address), r.prefix.prefixlen)):
         if isinstance(route.prefix, IPv4Network) and route.prefix != _ANYWHERE:
-            by_major.setdefault(_major(route.prefix), []).append(route)
+            by_major.setdefault(_classful_network(route.prefix), []).append(route)
     lines: list[str] = []
     for major, group in by_major.items():
         lines += _group(major, group)
     if default is not None:
-        lines.append("S*   0.0.0.0/0" + _target(default))
+        lines.append("S*   0.0.0.0/0" + _route_target(default))
     return "".join(line + "\n" for line in [*_CODES, "", last_resort, "", *lines])
 
 
 def _group(major: IPv4Network, group: list[RouteEntry]) -> list[str]:
     if all(route.prefix.prefixlen <= major.prefixlen for route in group):
-        return [f"{_code(route)}    {route.prefix}{_target(route)}" for route in group]
+        return [f"{_route_code(route)}    {route.prefix}{_route_target(route)}" for route in group]
     prefixes = {route.prefix for route in group}
     lengths = {prefix.prefixlen for prefix in prefixes}
     if len(lengths) == 1:
         lines = [f"     {major.network_address}/{lengths.pop()} is subnetted, {len(prefixes)} subnets"]
-        return lines + [f"{_code(r)}       {r.prefix.network_address}{_target(r)}" for r in group]
+        return lines + [f"{_route_code(r)}       {r.prefix.network_address}{_route_target(r)}" for r in group]
     lines = [f"     {major} is variably subnetted, {len(prefixes)} subnets, {len(lengths)} masks"]
-    return lines + [f"{_code(r)}       {r.prefix}{_target(r)}" for r in group]
+    return lines + [f"{_route_code(r)}       {r.prefix}{_route_target(r)}" for r in group]
 
 
-def _code(route: RouteEntry) -> str:
+def _route_code(route: RouteEntry) -> str:
     return {"connected": "C", "local": "L", "static": "S"}[route.source]
 
 
-def _target(route: RouteEntry) -> str:
+def _route_target(route: RouteEntry) -> str:
     if route.next_hop is None:
         return f" is directly connected, {route.interface}"
     return f" [{route.distance}/0] via {route.next_hop}"
 
 
-def _major(prefix: IPv4Network) -> IPv4Network:
+def _classful_network(prefix: IPv4Network) -> IPv4Network:
     """Return the classful network of a prefix; a supernet is returned unchanged."""
     first = int(prefix.network_address) >> 24
     length = 8 if first < 128 else 16 if first < 192 else 24
@@ -106,7 +106,7 @@ def show_ip_route_summary(routes: Sequence[RouteEntry]) -> str:
     ]
     totals = [0, 0]
     for source in _SOURCES:
-        whole = sum(each.prefixlen <= _major(each).prefixlen for each in prefixes[source])
+        whole = sum(each.prefixlen <= _classful_network(each).prefixlen for each in prefixes[source])
         parts = len(prefixes[source]) - whole
         totals = [totals[0] + whole, totals[1] + parts]
         lines.append(f"{source:<16}{whole:<12}{parts:<12}0           0")
@@ -115,7 +115,7 @@ def show_ip_route_summary(routes: Sequence[RouteEntry]) -> str:
 
 
 def show_arp(
-    device: Device, ports: Mapping[str, Port], neighbours: Sequence[Neighbour], wanted: str | None = None
+    device: Device, ports: Mapping[str, PortState], neighbours: Sequence[Neighbour], wanted: str | None = None
 ) -> str:
     """Return the addresses of the router (age `-`) and its neighbours, or those of one interface or address."""
     rows: list[tuple[str, str, str, str]] = []

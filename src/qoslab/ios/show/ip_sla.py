@@ -50,7 +50,7 @@ Reports = Mapping[str, "program_formats.OperationReport"]
 """Results of the data plane, by operation."""
 
 
-def print_of(version: str) -> Print:
+def output_format(version: str) -> Print:
     """Return the output format of an image with this `version` line."""
     return PRINTS.get(version, "2008" if version.startswith("12.") else "later")
 
@@ -58,30 +58,30 @@ def print_of(version: str) -> Print:
 def show_statistics(sla: IpSla, reports: Reports, which: Print, *, number: int | None, details: bool) -> str:
     """Return `show ip sla statistics [N] [details]`."""
     chosen = [each for key, each in sorted(sla.operations.items()) if number in (None, key) and each.kind is not None]
-    blocks = [list(_latest(each, reports.get(str(each.number)), which, details)) for each in chosen]
+    blocks = [list(_latest_lines(each, reports.get(str(each.number)), which, details)) for each in chosen]
     if not blocks:
         return ""
     head = ["IPSLAs Latest Operation Statistics", ""] if which == "later" else []
-    return "".join(line + "\n" for line in [*head, *_separated(blocks)])
+    return "".join(line + "\n" for line in [*head, *_separate_blocks(blocks)])
 
 
 def show_aggregated(sla: IpSla, reports: Reports, which: Print, *, number: int | None) -> str:
     """Return `show ip sla statistics aggregated [N]`: one block for each stored hour."""
     blocks = [
-        list(_hour(sla.operations[key], hour, which))
+        list(_hour_lines(sla.operations[key], hour, which))
         for key in sorted(sla.operations)
         if number in (None, key) and sla.operations[key].kind is not None
-        for hour in _hours(reports.get(str(key)))
+        for hour in _stored_hours(reports.get(str(key)))
     ]
     head = ["IPSLAs aggregated statistics", ""] if which == "later" and blocks else []
-    return "".join(line + "\n" for line in [*head, *_separated(blocks)])
+    return "".join(line + "\n" for line in [*head, *_separate_blocks(blocks)])
 
 
-def _hours(report: program_formats.OperationReport | None) -> list[program_formats.Hour]:
+def _stored_hours(report: program_formats.OperationReport | None) -> list[program_formats.Hour]:
     return [] if report is None else report["hours"]
 
 
-def _separated(blocks: list[list[str]]) -> Iterator[str]:
+def _separate_blocks(blocks: list[list[str]]) -> Iterator[str]:
     for index, block in enumerate(blocks):
         if index:
             yield ""
@@ -94,12 +94,12 @@ def time_text(time_ns: int) -> str:
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03} UTC {moment:%a %b} {moment.day} {moment.year}"
 
 
-def _second_text(time_ns: int) -> str:
+def _format_second(time_ns: int) -> str:
     moment = datetime.fromtimestamp(time_ns // 10**9, UTC)
     return f"{moment:%H:%M:%S} UTC {moment:%a %b} {moment.day} {moment.year}"
 
 
-def _head(operation: Operation, which: Print) -> Iterator[str]:
+def _heading_lines(operation: Operation, which: Print) -> Iterator[str]:
     kind = operation.kind or ""
     if which == "2008":
         yield f"Round Trip Time (RTT) for       Index {operation.number}"
@@ -108,24 +108,24 @@ def _head(operation: Operation, which: Print) -> Iterator[str]:
     yield f"Type of operation: {kind}"
 
 
-def _hour(operation: Operation, hour: program_formats.Hour, which: Print) -> Iterator[str]:
-    yield from _head(operation, which)
+def _hour_lines(operation: Operation, hour: program_formats.Hour, which: Print) -> Iterator[str]:
+    yield from _heading_lines(operation, which)
     yield f"Start Time Index: {time_text(hour['start_ns'])}"
     if which == "2008":
         yield f"Type of operation: {TYPES_2008[operation.kind or '']}"
     if operation.jitter:
-        yield from _values(operation, hour["statistics"], which)
+        yield from _value_lines(operation, hour["statistics"], which)
         if which == "2008":
             return
     yield f"Number of successes: {hour['successes']}"
     yield f"Number of failures: {hour['failures']}"
 
 
-def _latest(
+def _latest_lines(
     operation: Operation, report: program_formats.OperationReport | None, which: Print, details: bool
 ) -> Iterator[str]:
     # The heading of the latest statistics in 2008 is from memory, not from an output.
-    yield from _head(operation, which)
+    yield from _heading_lines(operation, which)
     latest = None if report is None else report["latest"]
     if report is None or latest is None or latest["return_code"] == "unknown":
         yield "        Latest RTT: Unknown" if which == "later" else "        Latest RTT: 0 milliseconds"
@@ -134,76 +134,82 @@ def _latest(
     else:
         rtt = latest["rtt_ms"]
         yield f"        Latest RTT: {NO_FIGURES if rtt is None else f'{rtt} milliseconds'}"
-        yield f"Latest operation start time: {_second_text(latest['start_ns'])}"
+        yield f"Latest operation start time: {_format_second(latest['start_ns'])}"
         yield f"Latest operation return code: {RETURN_CODES[latest['return_code']]}"
         if operation.jitter:
-            yield from _values(operation, latest["statistics"], which)
+            yield from _value_lines(operation, latest["statistics"], which)
     if details:
         occurred = report is not None and report["over_thresholds_occurred"]
         yield f"Over thresholds occurred: {'TRUE' if occurred else 'FALSE'}"
     yield f"Number of successes: {0 if report is None else report['successes']}"
     yield f"Number of failures: {0 if report is None else report['failures']}"
-    yield f"Operation time to live: {_time_to_live(report)}"
+    yield f"Operation time to live: {_time_to_live_text(report)}"
     if details:
         state = "Pending" if report is None else str(report["state"]).capitalize()
         yield f"Operational state of entry: {state}"
         yield "Last time this entry was reset: Never"
 
 
-def _time_to_live(report: program_formats.OperationReport | None) -> str:
+def _time_to_live_text(report: program_formats.OperationReport | None) -> str:
     seconds = 0 if report is None else report["time_to_live_s"]
     return "Forever" if seconds is None else f"{seconds} sec"
 
 
-def triplet(least: int, mean: int, greatest: int) -> str:
+def format_triplet(least: int, mean: int, greatest: int) -> str:
     """Return three values as `6/15/31`."""
     return f"{least}/{mean}/{greatest}"
 
 
-def summary_triplet(summary: program_formats.Summary) -> str:
+def format_summary_triplet(summary: program_formats.Summary) -> str:
     """Return minimum, truncated mean and maximum of a summary; `0/0/0` if it is empty."""
     count = summary["count"]
-    return triplet(summary["min"], summary["sum"] // count if count else 0, summary["max"])
+    return format_triplet(summary["min"], summary["sum"] // count if count else 0, summary["max"])
 
 
-def jitter_triplet(jitter: program_formats.Jitter, which: Print) -> str:
+def format_jitter_triplet(jitter: program_formats.Jitter, which: Print) -> str:
     """Return the jitter of one direction, positive and negative differences together.
 
     In 2008 zeros are left out. Later they count for the minimum, and (inferred) for the mean.
     """
     parts = [part for part in (jitter["positive"], jitter["negative"]) if part["count"]]
     if not parts:
-        return triplet(0, 0, 0)
+        return format_triplet(0, 0, 0)
     counted = sum(part["count"] for part in parts)
     pairs = counted if which == "2008" else jitter["pairs"]
     least = min(part["min"] for part in parts) if pairs == counted else 0
-    return triplet(least, sum(part["sum"] for part in parts) // pairs, max(part["max"] for part in parts))
+    return format_triplet(least, sum(part["sum"] for part in parts) // pairs, max(part["max"] for part in parts))
 
 
-def jitter_samples(jitter: program_formats.Jitter) -> int:
+def jitter_sample_count(jitter: program_formats.Jitter) -> int:
     """Return the number of nonzero differences."""
     return int(jitter["positive"]["count"] + jitter["negative"]["count"])
 
 
-def _values(operation: Operation, found: program_formats.Statistics, which: Print) -> Iterator[str]:
+def _value_lines(operation: Operation, found: program_formats.Statistics, which: Print) -> Iterator[str]:
     rtt, sd, ds = found["rtt"], found["jitter_sd"], found["jitter_ds"]
     unit = " milliseconds" if which == "later" else ""
     number = f"Number Of RTT: {rtt['count']}"
     yield "RTT Values:"
-    yield f"        {number:<32}RTT Min/Avg/Max: {summary_triplet(rtt)}{unit}"
+    yield f"        {number:<32}RTT Min/Avg/Max: {format_summary_triplet(rtt)}{unit}"
     yield "Latency one-way time:"
     yield f"        Number of Latency one-way Samples: {found['one_way_sd']['count']}"
-    yield f"        Source to Destination Latency one way Min/Avg/Max: {summary_triplet(found['one_way_sd'])}{unit}"
-    yield f"        Destination to Source Latency one way Min/Avg/Max: {summary_triplet(found['one_way_ds'])}{unit}"
+    yield (
+        "        Source to Destination Latency one way Min/Avg/Max: "
+        f"{format_summary_triplet(found['one_way_sd'])}{unit}"
+    )
+    yield (
+        "        Destination to Source Latency one way Min/Avg/Max: "
+        f"{format_summary_triplet(found['one_way_ds'])}{unit}"
+    )
     yield "Jitter Time:"
     if which == "2008":
         # One number for both directions: assumed to be that of nonzero differences from source to destination.
-        yield f"        Number of Jitter Samples: {jitter_samples(sd)}"
+        yield f"        Number of Jitter Samples: {jitter_sample_count(sd)}"
     else:
         yield f"        Number of SD Jitter Samples: {sd['pairs']}"
         yield f"        Number of DS Jitter Samples: {ds['pairs']}"
-    yield f"        Source to Destination Jitter Min/Avg/Max: {jitter_triplet(sd, which)}{unit}"
-    yield f"        Destination to Source Jitter Min/Avg/Max: {jitter_triplet(ds, which)}{unit}"
+    yield f"        Source to Destination Jitter Min/Avg/Max: {format_jitter_triplet(sd, which)}{unit}"
+    yield f"        Destination to Source Jitter Min/Avg/Max: {format_jitter_triplet(ds, which)}{unit}"
     if which == "2008":
         return
     losses = found["losses"]
@@ -260,14 +266,14 @@ def show_summary(sla: IpSla, reports: Reports, now: datetime) -> str:
         rtt = latest["rtt_ms"] if known and latest is not None else None
         sign = _SIGNS[report["state"] if report else "pending"]
         code = RETURN_CODES[latest["return_code"]] if latest is not None else "Unknown"
-        last = _ago(now, latest["start_ns"]) if known and latest is not None else "-"
+        last = _elapsed_text(now, latest["start_ns"]) if known and latest is not None else "-"
         stats = "-" if rtt is None else f"RTT={rtt}"
         target = address_text(operation.target)
         lines.append(f"{sign + str(number):<13}{operation.kind:<12}{target:<16}  {stats:<12}{code:<11} {last}")
     return "".join(line + "\n" for line in lines)
 
 
-def _ago(now: datetime, time_ns: int) -> str:
+def _elapsed_text(now: datetime, time_ns: int) -> str:
     gone = now - datetime.fromtimestamp(time_ns / 1e9, UTC)
     seconds = max(0, int(gone / timedelta(seconds=1)))
     for unit, size in (("hour", 3600), ("minute", 60)):
@@ -284,15 +290,15 @@ def show_configuration(sla: IpSla, *, number: int | None) -> str:
         operation = sla.operations[key]
         if operation.kind is None or number not in (None, key):
             continue
-        lines += ["", *_configuration(sla, operation)] if len(lines) > 1 else _configuration(sla, operation)
+        lines += ["", *_configuration_lines(sla, operation)] if len(lines) > 1 else _configuration_lines(sla, operation)
     return "".join(line + "\n" for line in lines)
 
 
-def _or(value: int | None, default: int) -> int:
+def _value_or_default(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-def _configuration(sla: IpSla, operation: Operation) -> list[str]:
+def _configuration_lines(sla: IpSla, operation: Operation) -> list[str]:
     kind = operation.kind
     assert kind is not None
     schedule = sla.schedules.get(operation.number)
@@ -311,27 +317,27 @@ def _configuration(sla: IpSla, operation: Operation) -> list[str]:
     if operation.udp:
         lines += [
             f"Target port: {operation.target_port}",
-            f"Source port: {_or(operation.source_port, 0)}",
+            f"Source port: {_value_or_default(operation.source_port, 0)}",
             f"Control Packets: {'enabled' if operation.control else 'disabled'}",
         ]
     if operation.jitter:
         lines += [
-            f"Packet Interval (milliseconds): {_or(operation.interval_ms, DEFAULT_INTERVAL_MS)}",
-            f"Number of packets: {_or(operation.packets, DEFAULT_PACKETS)}",
+            f"Packet Interval (milliseconds): {_value_or_default(operation.interval_ms, DEFAULT_INTERVAL_MS)}",
+            f"Number of packets: {_value_or_default(operation.packets, DEFAULT_PACKETS)}",
         ]
     if sizes is not None:
-        lines.append(f"Request size (ARR data bytes): {_or(operation.request_data_size, sizes[1])}")
+        lines.append(f"Request size (ARR data bytes): {_value_or_default(operation.request_data_size, sizes[1])}")
     lines += [
-        f"Timeout (milliseconds): {_or(operation.timeout_ms, DEFAULT_TIMEOUT_MS)}",
-        f"{byte}: 0x{_or(operation.tos, 0):X}",
-        f"Frequency (seconds): {_or(operation.frequency_s, DEFAULT_FREQUENCY_S)}",
+        f"Timeout (milliseconds): {_value_or_default(operation.timeout_ms, DEFAULT_TIMEOUT_MS)}",
+        f"{byte}: 0x{_value_or_default(operation.tos, 0):X}",
+        f"Frequency (seconds): {_value_or_default(operation.frequency_s, DEFAULT_FREQUENCY_S)}",
         "Verify data: No",
         f"Status of entry (SNMP RowStatus): {'notInService' if schedule is None else 'Active'}",
-        f"Threshold (milliseconds): {_or(operation.threshold_ms, DEFAULT_THRESHOLD_MS)}",
+        f"Threshold (milliseconds): {_value_or_default(operation.threshold_ms, DEFAULT_THRESHOLD_MS)}",
         "Distribution Statistics:",
-        f"Number of statistics hours kept: {_or(operation.hours, DEFAULT_HOURS)}",
-        f"Number of statistics distributions buckets kept: {_or(operation.buckets, DEFAULT_BUCKETS)}",
-        f"Statistic distribution interval (milliseconds): {_or(operation.bucket_ms, DEFAULT_BUCKET_MS)}",
+        f"Number of statistics hours kept: {_value_or_default(operation.hours, DEFAULT_HOURS)}",
+        f"Number of statistics distributions buckets kept: {_value_or_default(operation.buckets, DEFAULT_BUCKETS)}",
+        f"Statistic distribution interval (milliseconds): {_value_or_default(operation.bucket_ms, DEFAULT_BUCKET_MS)}",
     ]
     return lines
 

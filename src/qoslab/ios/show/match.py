@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 
 def policy_match(criterion: program_formats.Criterion, kind: program_formats.MatchMode = "all") -> str:
     """Return the text after `Match: ` in `show policy-map interface`; `kind` is the mode of a nested class-map."""
-    return _negation(criterion) + _policy_match(criterion, kind)
+    return _negation_prefix(criterion) + _positive_policy_match(criterion, kind)
 
 
-def _policy_match(criterion: program_formats.Criterion, kind: program_formats.MatchMode) -> str:
+def _positive_policy_match(criterion: program_formats.Criterion, kind: program_formats.MatchMode) -> str:
     match criterion["type"]:
         case "dscp":
-            return f"{_family(criterion)} dscp {_dscp_values(criterion['values'])}"
+            return f"{_protocol_family_text(criterion)} dscp {_format_dscp_values(criterion['values'])}"
         case "precedence":
-            return f"{_family(criterion)} precedence {'  '.join(map(str, criterion['values']))}"
+            return f"{_protocol_family_text(criterion)} precedence {'  '.join(map(str, criterion['values']))}"
         case "cos":
             return "cos " + "".join(f" {value}" for value in criterion["values"])
         case "access_group" if criterion["name"].startswith((PROTOCOL_LIST, MATCH_LIST)):
             return criterion["name"].removeprefix(MATCH_LIST)
         case "access_group":
             return f"access-group {'' if criterion['name'].isdecimal() else 'name '}{criterion['name']}"
-    return _common(criterion, kind)
+    return _common_match_text(criterion, kind)
 
 
 def class_map_match(criterion: program_formats.Criterion) -> str:
     """Return the text after `Match ` in `show class-map`."""
-    return _negation(criterion) + _class_map_match(criterion)
+    return _negation_prefix(criterion) + _positive_class_map_match(criterion)
 
 
-def _class_map_match(criterion: program_formats.Criterion) -> str:
+def _positive_class_map_match(criterion: program_formats.Criterion) -> str:
     match criterion["type"]:
         case "dscp":
-            return f"{_family(criterion)}  dscp {_dscp_values(criterion['values'])}"
+            return f"{_protocol_family_text(criterion)}  dscp {_format_dscp_values(criterion['values'])}"
         case "precedence":
-            return f"{_family(criterion)}  precedence {'  '.join(map(str, criterion['values']))}"
+            return f"{_protocol_family_text(criterion)}  precedence {'  '.join(map(str, criterion['values']))}"
         case "cos":
             return "cos " + "".join(f" {value}" for value in criterion["values"]) + " "
         case "access_group" if criterion["name"].startswith((PROTOCOL_LIST, MATCH_LIST)):
@@ -53,14 +53,14 @@ def _class_map_match(criterion: program_formats.Criterion) -> str:
         case "access_group":
             return f"access-group {' ' if criterion['name'].isdecimal() else 'name '}{criterion['name']}"
     # This output is in the reference only, without a sample of a device; match-all is the default of a class-map.
-    return _common(criterion, "all")
+    return _common_match_text(criterion, "all")
 
 
-def _negation(criterion: program_formats.Criterion) -> str:
+def _negation_prefix(criterion: program_formats.Criterion) -> str:
     return "not " if criterion.get("negate") else ""
 
 
-def _common(criterion: program_formats.Criterion, kind: program_formats.MatchMode) -> str:
+def _common_match_text(criterion: program_formats.Criterion, kind: program_formats.MatchMode) -> str:
     match criterion["type"]:
         case "vlan":
             return "vlan " + "".join(f" {vlans_text((first, last))}" for first, last in criterion["ranges"])
@@ -84,9 +84,9 @@ def _common(criterion: program_formats.Criterion, kind: program_formats.MatchMod
     raise ValueError(f"no output form for the match criterion {criterion['type']!r}")
 
 
-def _family(criterion: program_formats.CriterionDscp) -> str:
+def _protocol_family_text(criterion: program_formats.CriterionDscp) -> str:
     return "ip" if criterion.get("ip_only") else ""
 
 
-def _dscp_values(values: Sequence[int]) -> str:
+def _format_dscp_values(values: Sequence[int]) -> str:
     return " ".join(f"{dscp_text(value)} ({value})" for value in values)

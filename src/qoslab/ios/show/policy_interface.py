@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from qoslab.ios.commands.class_queue_lines import has_level, hqf_priority_queue
+from qoslab.ios.commands.class_queue_lines import has_level, hqf_priority_queue_lines
 from qoslab.ios.config import load
 from qoslab.ios.model.device import Interface
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.model.printed_rates import interval_text, policy_rate
-from qoslab.ios.registry import COUNTED_CLASS, CountedClass
+from qoslab.ios.model.printed_rates import format_policy_rate, interval_text
+from qoslab.ios.registry import SHOW_INTERFACE_CLASS, InterfacePolicyClass
 from qoslab.ios.show.match import policy_match
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def show_policy_map_interface(
     Interfaces without a policy are left out, as in IOS. `circuits` are the interfaces with a circuit, by their port.
     """
     blocks: list[str] = []
-    for name, interval, policies in _attached(counters):
+    for name, interval, policies in _attached_policies(counters):
         attached = [
             (way, policy) for way, policy in policies.items() if policy is not None and direction in (None, way)
         ]
@@ -46,13 +46,13 @@ def show_policy_map_interface(
             continue
         lines = [f" {name} " if on is None or on.circuit is None else f" {on.name}: VC {on.circuit.name} - ", ""]
         for way, policy in attached:
-            printer = _Printer(config, interval)
+            printer = _PolicyPrinter(config, interval)
             lines += [f"  Service-policy {way}: {policy['policy']}", "", *printer.policy(policy, 4), ""]
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
 
 
-def _attached(
+def _attached_policies(
     counters: program_formats.Counters,
 ) -> Iterator[tuple[str, int, dict[Direction, program_formats.PolicyCounters | None]]]:
     """Yield name, load interval in seconds and policies of each interface, with subinterfaces after their port."""
@@ -63,7 +63,7 @@ def _attached(
             yield own, interval, {"input": each["policy_input"], "output": each["policy_output"]}
 
 
-class _Printer:
+class _PolicyPrinter:
     """Printer of the policies of one interface."""
 
     def __init__(self, config: program_formats.RouterConfig, load_interval_s: int) -> None:
@@ -77,7 +77,7 @@ class _Printer:
         named = any(has_level(entry) for entry in configured.values())
         for queue in policy["priority_queues"]:
             yield " " * indent + "queue stats for all priority classes:"
-            yield from (" " * (indent + 2) + line for line in hqf_priority_queue(queue, named))
+            yield from (" " * (indent + 2) + line for line in hqf_priority_queue_lines(queue, named))
             yield ""
         for position, counters in enumerate(policy["classes"]):
             if position:
@@ -99,13 +99,17 @@ class _Printer:
         # On IOS-XE the drops of a child policy are not counted by the class.
         own = not self.qos.parents_without_depth or counters["child"] is None or counters["shape"] is None
         drop_rate = counters["drop_rate_bps"] if own else 0.0
-        offered, dropped = policy_rate(counters["offered_rate_bps"], self.qos), policy_rate(drop_rate, self.qos)
+        offered, dropped = (
+            format_policy_rate(counters["offered_rate_bps"], self.qos),
+            format_policy_rate(drop_rate, self.qos),
+        )
         yield f"{body}{self.interval} offered rate {offered} bps, drop rate {dropped} bps"
         yield from (body + line for line in self._matches(counters))
-        for part in COUNTED_CLASS.of("router"):
+        for part in SHOW_INTERFACE_CLASS.of("router"):
             # An empty line is indented by later software only.
             yield from (
-                body + line if line or self.padded else "" for line in part(CountedClass(config, counters, self.qos))
+                body + line if line or self.padded else ""
+                for line in part(InterfacePolicyClass(config, counters, self.qos))
             )
         if counters["child"] is not None:
             yield ""
@@ -123,7 +127,7 @@ class _Printer:
             yield f"Match: {policy_match(criterion, self._kind(criterion))}"
             if counters["match"] == "any" and self.qos.counts_each_match:
                 yield f"  {matched['packets']} packets, {matched['bytes']} bytes"
-                yield f"  {self.interval} rate {policy_rate(matched['rate_bps'], self.qos)} bps"
+                yield f"  {self.interval} rate {format_policy_rate(matched['rate_bps'], self.qos)} bps"
 
     def _kind(self, criterion: program_formats.Criterion) -> program_formats.MatchMode:
         """Return the match mode of a nested class-map for the output."""

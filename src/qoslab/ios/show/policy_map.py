@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from qoslab.ios.config import load
-from qoslab.ios.registry import LISTED_CLASS
+from qoslab.ios.registry import SHOW_POLICY_MAP_CLASS
 from qoslab.ios.show.match import class_map_match
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def show_policy_map(
                 # The engine adds class-default.
                 continue
             lines.append(f"    Class {entry['name']}")
-            for part in LISTED_CLASS.of("router"):
+            for part in SHOW_POLICY_MAP_CLASS.of("router"):
                 lines += part(config, typed[entry["name"]], entry)
     return "".join(line + "\n" for line in lines)
 

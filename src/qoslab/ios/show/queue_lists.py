@@ -15,7 +15,7 @@ def show_queueing_priority(device: Device) -> str:
     lists = sorted(device.priority_lists.values(), key=lambda each: each.number)
     if lists:
         lines += ["", "List   Queue  Args"]
-    lines += [f"{each.number:<7}{line}" for each in lists for line in _priority(each)]
+    lines += [f"{each.number:<7}{line}" for each in lists for line in _priority_row(each)]
     return "".join(line + "\n" for line in lines)
 
 
@@ -25,11 +25,11 @@ def show_queueing_custom(device: Device) -> str:
     lists = sorted(device.queue_lists.values(), key=lambda each: each.number)
     if lists:
         lines += ["", "List   Queue  Args"]
-    lines += [f"{each.number:<7}{line}" for each in lists for line in _custom(each)]
+    lines += [f"{each.number:<7}{line}" for each in lists for line in _custom_row(each)]
     return "".join(line + "\n" for line in lines)
 
 
-def _priority(each: PriorityList) -> Iterator[str]:
+def _priority_row(each: PriorityList) -> Iterator[str]:
     if each.default is not None:
         yield f"{PRIORITIES[each.default]:<7}default"
     for rule in each.rules:
@@ -38,7 +38,7 @@ def _priority(each: PriorityList) -> Iterator[str]:
         yield f"{level:<7}limit {limit}"
 
 
-def _custom(each: CustomList) -> Iterator[str]:
+def _custom_row(each: CustomList) -> Iterator[str]:
     if each.default is not None:
         yield f"{each.default:<7}default"
     for rule in each.rules:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from qoslab.ios.commands.class_queue_lines import classic_random_detect
+from qoslab.ios.commands.class_queue_lines import classic_random_detect_lines
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import QosGeneration
@@ -166,7 +166,7 @@ def show_queueing_random_detect(counters: Mapping[str, program_formats.Interface
         if each["random_detect"] is not None:
             # [I] The layout of the lines is from memory, not from an output.
             lines += [f"  {name}", "    Queueing strategy: random early detection(RED)"]
-            lines += [f"    {line}" for line in classic_random_detect(each["random_detect"])]
+            lines += [f"    {line}" for line in classic_random_detect_lines(each["random_detect"])]
     return "".join(line.rstrip() + "\n" for line in lines)
 
 

@@ -25,12 +25,12 @@ def show_rate_limit(
         line
         for name, each in device.interfaces.items()
         if interface in (None, name) and each.rate_limits and name in counters
-        for line in _interface(name, each.description, each.rate_limits, counters[name])
+        for line in _interface_lines(name, each.description, each.rate_limits, counters[name])
     ]
     return "".join(line + "\n" for line in lines)
 
 
-def _interface(
+def _interface_lines(
     name: str, description: str | None, limits: Sequence[RateLimit], counters: program_formats.InterfaceCounters
 ) -> Iterator[str]:
     yield f"{name} {description or ''}"
@@ -41,10 +41,10 @@ def _interface(
             yield f"  {direction.capitalize()}"
         # The data plane may lag behind an edit of another login.
         for limit, figure in zip(lines, figures, strict=False):
-            yield from _line(limit, figure)
+            yield from _limit_lines(limit, figure)
 
 
-def _line(limit: RateLimit, figures: program_formats.RateLimitCounters) -> Iterator[str]:
+def _limit_lines(limit: RateLimit, figures: program_formats.RateLimitCounters) -> Iterator[str]:
     seconds = figures["counting_ns"] / NANOSECONDS
     conformed, exceeded = figures["conformed"], figures["exceeded"]
     rates = [0 if seconds == 0 else int(8 * each["bytes"] / seconds) for each in (conformed, exceeded)]

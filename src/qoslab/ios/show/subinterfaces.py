@@ -6,28 +6,28 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from qoslab.ios.environment import Port
+from qoslab.ios.environment import PortState
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.mtu import line_mtu
-from qoslab.ios.show.interfaces import KEEPALIVE_S, dotted_mac, states
+from qoslab.ios.show.interfaces import KEEPALIVE_S, dotted_mac, interface_states
 from qoslab.ios.show.times import elapsed_text
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-NOTHING: program_formats.Count = {"packets": 0, "bytes": 0}
+NO_COUNTERS: program_formats.Count = {"packets": 0, "bytes": 0}
 
 
 def show_subinterface(
-    device: Device, interface: Interface, chassis: Chassis, port: Port | None, cleared: str, kbit: str
+    device: Device, interface: Interface, chassis: Chassis, port: PortState | None, cleared: str, kbit: str
 ) -> str:
     """Return the output of `show interfaces` for a subinterface, which has no counters in IOS; `port` is its port's."""
     parent = device.interfaces[interface.parent or ""]
     hardware = chassis.interface(parent.name)
     if hardware is None:
         raise ValueError(f"{parent.name} is not an interface of a {chassis.name}")
-    status, protocol = states(interface, port, shutdown=device.is_shut_down(interface))
+    status, protocol = interface_states(interface, port, shutdown=device.is_shut_down(interface))
     lines = [f"{interface.name} is {status}, line protocol is {protocol} "]
     address = "" if port is None or port.mac is None or interface.atm else dotted_mac(port.mac)
     lines.append(f"  Hardware is {hardware.chip}" + (f", address is {address} (bia {address})" if address else ""))
@@ -80,15 +80,15 @@ def show_vlans(
             lines += [" This is configured as native Vlan for the following interface(s) :", *native, ""]
         lines.append("   Protocols Configured:   Address:              Received:        Transmitted:")
         for interface in interfaces:
-            lines += _counted(interface, counters)
+            lines += _counter_lines(interface, counters)
         lines.append("")
     return "".join(line + "\n" for line in lines)
 
 
-def _counted(interface: Interface, counters: Mapping[str, program_formats.InterfaceCounters]) -> Iterator[str]:
+def _counter_lines(interface: Interface, counters: Mapping[str, program_formats.InterfaceCounters]) -> Iterator[str]:
     port = counters.get(interface.parent or "")
     own = None if port is None else port["subinterfaces"].get(interface.name)
-    received, sent = (NOTHING, NOTHING) if own is None else (own["input"], own["output"])
+    received, sent = (NO_COUNTERS, NO_COUNTERS) if own is None else (own["input"], own["output"])
     if interface.address is not None:
         address = str(interface.address.ip)
         yield f"           IP              {address:<17}{received['packets']:>14}{sent['packets']:>20}"

@@ -41,7 +41,7 @@ def moment_text(at: datetime) -> str:
     return f"{at:%H:%M:%S} UTC {at:%a %b} {at.day} {at.year}"
 
 
-def in_words(left: timedelta) -> str:
+def duration_in_words(left: timedelta) -> str:
     """Return `8 minutes and 12 seconds`: hours, minutes and seconds, without zero parts."""
     seconds = max(0, round(left.total_seconds()))
     parts = ((seconds // _HOUR, "hour"), (seconds % _HOUR // _MINUTE, "minute"), (seconds % _MINUTE, "second"))

@@ -13,7 +13,7 @@ from qoslab.ios.model.ios_names import short_name
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-Shaped = tuple[str, Shaper, "program_formats.InterfaceShaperCounters"]
+InterfaceShaper = tuple[str, Shaper, "program_formats.InterfaceShaperCounters"]
 """Name of the interface, configured shaper, and its counters."""
 
 
@@ -23,7 +23,7 @@ def show_traffic_shape(
     """Return `show traffic-shape [X]`: the effective parameters."""
     lines: list[str] = []
     last = None
-    for name, shaper, counted in _shaped(device, counters, interface):
+    for name, shaper, counted in _interface_shapers(device, counters, interface):
         if name != last:
             lines += [
                 "",
@@ -36,7 +36,7 @@ def show_traffic_shape(
             f"-      {_list(shaper):<7}{shape['cir_bps']:<10}{shape['byte_limit']:<7}{shape['bc_bits']:<10}"
             f"{shape['be_bits']:<10}{shape['interval_ms']:<10g}{shape['increment_bytes']:<10}-   "
         )
-    return _text(lines)
+    return _join_lines(lines)
 
 
 def show_traffic_shape_statistics(
@@ -47,14 +47,14 @@ def show_traffic_shape_statistics(
         "                  Acc. Queue Packets   Bytes     Packets   Bytes     Shaping",
         "I/F               List Depth                     Delayed   Delayed   Active",
     ]
-    for name, shaper, counted in _shaped(device, counters, interface):
+    for name, shaper, counted in _interface_shapers(device, counters, interface):
         shape = counted["shape"]
         sent, delayed = shape["sent"], shape["delayed"]
         lines.append(
             f"{short_name(name):<18}{_list(shaper):<6}{counted['depth_packets']:<6}{sent['packets']:<10}"
             f"{sent['bytes']:<10}{delayed['packets']:<10}{delayed['bytes']:<10}{'yes' if shape['active'] else 'no'}"
         )
-    return _text(lines)
+    return _join_lines(lines)
 
 
 def show_traffic_shape_queue(
@@ -62,7 +62,7 @@ def show_traffic_shape_queue(
 ) -> str:
     """Return `show traffic-shape queue [X]`: the shapers' queues, without individual packets."""
     lines: list[str] = []
-    for name, shaper, counted in _shaped(device, counters, interface):
+    for name, shaper, counted in _interface_shapers(device, counters, interface):
         lines.append(f"Traffic queued in shaping queue on {name}")
         if shaper.access_list is not None:
             lines.append(f" Traffic shape group: {shaper.access_list}")
@@ -76,12 +76,12 @@ def show_traffic_shape_queue(
             f"     Conversations  {active}/{active}/{most} (active/max active/max total)",
             "     Reserved Conversations 0/0 (allocated/max allocated)",
         ]
-    return _text(lines)
+    return _join_lines(lines)
 
 
-def _shaped(
+def _interface_shapers(
     device: Device, counters: Mapping[str, program_formats.InterfaceCounters], interface: str | None
-) -> Iterator[Shaped]:
+) -> Iterator[InterfaceShaper]:
     for name, each in device.interfaces.items():
         if interface in (None, name) and name in counters:
             # The data plane may lag behind an edit of another login.
@@ -92,5 +92,5 @@ def _list(shaper: Shaper) -> str:
     return "" if shaper.access_list is None else str(shaper.access_list)
 
 
-def _text(lines: list[str]) -> str:
+def _join_lines(lines: list[str]) -> str:
     return "".join(line + "\n" for line in lines)

@@ -14,8 +14,8 @@ from qoslab.capture.filters import filter_program
 from qoslab.errors import QoslabError
 from qoslab.model.experiment import CapturePoint
 from qoslab.results import CaptureRecord
-from qoslab.run.protocols import Lab
-from qoslab.system.programs import how_ended
+from qoslab.run.protocols import RunningLab
+from qoslab.system.programs import describe_exit
 
 START_WAIT_S = 15.0
 STOP_WAIT_S = 30.0
@@ -42,7 +42,7 @@ class RunningCapture(Protocol):
         """End the capture; its file may be incomplete."""
 
 
-def start_capture(lab: Lab, point: CapturePoint, file: Path, comment: str) -> RunningCapture:
+def start_capture(lab: RunningLab, point: CapturePoint, file: Path, comment: str) -> RunningCapture:
     """Start a capture: by the router's data plane if it answers requests, otherwise by a program.
 
     The time stamps of a data plane are its event time, which is independent of the load of the machine; those of a
@@ -53,14 +53,14 @@ def start_capture(lab: Lab, point: CapturePoint, file: Path, comment: str) -> Ru
     return _ToolCapture(lab, point, file, comment)
 
 
-def _place(point: CapturePoint) -> str:
+def _capture_place(point: CapturePoint) -> str:
     return f'capture "{point.name}" at {point.node} {point.interface}'
 
 
 class _DataPlaneCapture:
     """Capture by the data plane of the router."""
 
-    def __init__(self, lab: Lab, point: CapturePoint, file: Path, comment: str) -> None:
+    def __init__(self, lab: RunningLab, point: CapturePoint, file: Path, comment: str) -> None:
         self.point = point
         self._lab = lab
         # The data plane runs in a different file system view.
@@ -70,7 +70,7 @@ class _DataPlaneCapture:
         try:
             asyncio.run(self._begin())
         except QoslabError as error:
-            raise CaptureError(f"{_place(point)}: {error}") from error
+            raise CaptureError(f"{_capture_place(point)}: {error}") from error
 
     async def _begin(self) -> None:
         point = self.point
@@ -94,7 +94,7 @@ class _DataPlaneCapture:
         try:
             return asyncio.run(self._end())
         except QoslabError as error:
-            raise CaptureError(f"{_place(self.point)}: {error}") from error
+            raise CaptureError(f"{_capture_place(self.point)}: {error}") from error
 
     def kill(self) -> None:
         """See `RunningCapture`."""
@@ -108,7 +108,7 @@ class _DataPlaneCapture:
 class _ToolCapture:
     """Capture by a program at the interface."""
 
-    def __init__(self, lab: Lab, point: CapturePoint, file: Path, comment: str) -> None:
+    def __init__(self, lab: RunningLab, point: CapturePoint, file: Path, comment: str) -> None:
         self.point = point
         self.file = file
         self._stderr = file.with_suffix(".stderr")
@@ -127,7 +127,7 @@ class _ToolCapture:
         while not _TOOL.is_running(self._log()):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise CaptureError(f"{_place(self.point)}: {_TOOL.failure(self._log()) or 'did not start'}")
+                raise CaptureError(f"{_capture_place(self.point)}: {_TOOL.failure(self._log()) or 'did not start'}")
             time.sleep(POLL_S)
 
     def stop(self, last_packet: float) -> CaptureRecord:
@@ -142,8 +142,8 @@ class _ToolCapture:
         self._host.fetch(self.file)
         if status:
             # For example, a full disk; the counts do not cover packets missing from the file.
-            why = _TOOL.failure(self._log()) or f"dumpcap {how_ended(status)}"
-            raise CaptureError(f"{_place(self.point)}: {why}")
+            why = _TOOL.failure(self._log()) or f"dumpcap {describe_exit(status)}"
+            raise CaptureError(f"{_capture_place(self.point)}: {why}")
         counts = _TOOL.counts(self._log())
         self._stderr.unlink()
         return CaptureRecord(received=counts.received, dropped=counts.dropped)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Self
 
 from qoslab.results import ClockRecord, HostClockRecord
-from qoslab.run.protocols import ClockReading, Lab
-from qoslab.run.threads import side_by_side
+from qoslab.run.protocols import ClockReading, RunningLab
+from qoslab.run.threads import run_parallel
 
 READINGS = 20
 """Number of readings; the fastest counts, since the time between reading two clocks adds to their difference."""
 
 
 @dataclass(frozen=True)
-class Clocks:
+class MachineClocks:
     """Offsets of other clocks from CLOCK_MONOTONIC (which neither steps nor counts sleep), in nanoseconds."""
 
     wall_ns: int
@@ -25,13 +25,13 @@ class Clocks:
     @classmethod
     def read(cls) -> Self:
         """Read the current offsets."""
-        return cls(_ahead(time.CLOCK_REALTIME), _ahead(time.CLOCK_BOOTTIME))
+        return cls(_clock_offset(time.CLOCK_REALTIME), _clock_offset(time.CLOCK_BOOTTIME))
 
     def until_now(self) -> ClockRecord:
         """Return the changes from then until now."""
         return self.until(self.read())
 
-    def until(self, then: Clocks) -> ClockRecord:
+    def until(self, then: MachineClocks) -> ClockRecord:
         """Return the changes until then."""
         # Sleep advances the wall clock too: that is not a step.
         asleep = then.boot_ns - self.boot_ns
@@ -41,7 +41,7 @@ class Clocks:
 class HostClocks:
     """Clocks of the hosts with their own clocks, from now on."""
 
-    def __init__(self, lab: Lab, hosts: Iterable[str]) -> None:
+    def __init__(self, lab: RunningLab, hosts: Iterable[str]) -> None:
         self._lab = lab
         self._before = {host: look for host, look in self._looks(hosts).items() if look is not None}
 
@@ -52,7 +52,7 @@ class HostClocks:
 
     def _looks(self, hosts: Iterable[str]) -> dict[str, ClockReading | None]:
         """Read the clocks of all hosts in parallel, because a remote reading is slow."""
-        found, errors = side_by_side({name: self._lab.host(name).clock for name in hosts})
+        found, errors = run_parallel({name: self._lab.host(name).clock for name in hosts})
         if errors:
             raise errors[0]
         return found
@@ -60,7 +60,7 @@ class HostClocks:
 
 def _record(before: ClockReading, after: ClockReading | None) -> HostClockRecord:
     assert after is not None
-    own, then = (Clocks(look.wall_ahead_ns, look.boot_ahead_ns) for look in (before, after))
+    own, then = (MachineClocks(look.wall_ahead_ns, look.boot_ahead_ns) for look in (before, after))
     return HostClockRecord(
         looked_ns=(before.at_ns, after.at_ns),
         ahead_ns=(before.ahead_ns, after.ahead_ns),
@@ -69,7 +69,7 @@ def _record(before: ClockReading, after: ClockReading | None) -> HostClockRecord
     )
 
 
-def _ahead(clock: int) -> int:
+def _clock_offset(clock: int) -> int:
     found = []
     for _ in range(READINGS):
         before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)

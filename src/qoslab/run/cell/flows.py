@@ -13,28 +13,28 @@ from pathlib import Path
 
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow, Topology
-from qoslab.model.instants import during as moment_during
+from qoslab.model.instants import observation_time as moment_during
 from qoslab.model.units import Duration
 from qoslab.platforms import routers_of
 from qoslab.results import Cell, FlowRecord
 from qoslab.results.file_access import writing
-from qoslab.run.protocols import Lab, Process
+from qoslab.run.protocols import RemoteProcess, RunningLab
 from qoslab.schema.devices import configured_devices
-from qoslab.schema.packet_routes import faults_of
-from qoslab.schema.traffic_ways import traffic_ways
-from qoslab.system.programs import how_ended
+from qoslab.schema.packet_routes import path_faults
+from qoslab.schema.traffic_ways import traffic_paths
+from qoslab.system.programs import describe_exit
 from qoslab.traffic import (
     Commands,
     Endpoints,
+    FlowOutput,
     FlowResult,
-    Output,
     TrafficError,
     TrafficTool,
-    connected,
+    count_connections,
+    find_tool,
     is_listening,
-    tool,
 )
-from qoslab.traffic.endpoints import ends_of
+from qoslab.traffic.endpoints import flow_addresses
 
 LISTEN_WAIT_S = 10.0
 POLL_S = 0.02
@@ -48,19 +48,19 @@ Check = Callable[[], None]
 
 
 @dataclass
-class _Side:
-    process: Process
+class _FlowSide:
+    process: RemoteProcess
     stdout: Path
     stderr: Path
 
-    def output(self) -> Output:
+    def output(self) -> FlowOutput:
         """Return the output so far."""
         errors = self.stderr.read_text(encoding="utf-8", errors="replace") if self.stderr.exists() else ""
-        return Output(self.stdout.read_text(encoding="utf-8", errors="replace"), errors, self.process.poll())
+        return FlowOutput(self.stdout.read_text(encoding="utf-8", errors="replace"), errors, self.process.poll())
 
 
 @dataclass(frozen=True)
-class FlowPlace:
+class FlowLocation:
     """Ends of a flow, and the folder of its output."""
 
     topology: Topology
@@ -70,25 +70,27 @@ class FlowPlace:
     cell: Cell
 
 
-def unreached(cell: Cell, flow: Flow) -> str:
+def unreachable_reason(cell: Cell, flow: Flow) -> str:
     """Return why packets of a flow, or their answers, cannot arrive by the configurations: `no route from …`."""
     files = cell.files()
     experiment = files.experiment()
     devices = configured_devices(experiment, files.configurations(routers_of(experiment.topology)))
-    ways = traffic_ways(experiment, experiment.arm(cell.arm), devices)
-    faults = faults_of(way for each in ways if each.what == f'traffic "{flow.name}"' for way in each.ways)
+    ways = traffic_paths(experiment, experiment.arm(cell.arm), devices)
+    faults = path_faults(way for each in ways if each.what == f'traffic "{flow.name}"' for way in each.ways)
     return "; ".join(fault.reason for fault in faults)
 
 
 class RunningFlow:
     """One flow of a cell, from the start of its server to its values."""
 
-    def __init__(self, lab: Lab, flow: Flow, duration: Duration, congestion_control: str, place: FlowPlace) -> None:
+    def __init__(
+        self, lab: RunningLab, flow: Flow, duration: Duration, congestion_control: str, place: FlowLocation
+    ) -> None:
         self.flow = flow
         self.duration = duration
         self._lab = lab
-        self._tool: TrafficTool = tool(flow.tool)
-        source, destination = ends_of(place.topology, flow)
+        self._tool: TrafficTool = find_tool(flow.tool)
+        source, destination = flow_addresses(place.topology, flow)
         ends = Endpoints(
             source=source,
             destination=destination,
@@ -102,8 +104,8 @@ class RunningFlow:
         self._started: tuple[int, datetime] | None = None
         """Start time sent to the client's host, by CLOCK_MONOTONIC and by the wall clock."""
         self._began: datetime | None = None
-        self._server: _Side | None = None
-        self._client: _Side | None = None
+        self._server: _FlowSide | None = None
+        self._client: _FlowSide | None = None
         self._deadline = 0.0
         self._watched_until = 0.0
         self._cut = False
@@ -114,14 +116,14 @@ class RunningFlow:
         """Return how long before its start time `start_client` must be called, in seconds."""
         return self._lab.notice_s
 
-    def _start(self, node: str, argv: Sequence[str], side: str, at_ns: int | None = None) -> _Side:
+    def _start(self, node: str, argv: Sequence[str], side: str, at_ns: int | None = None) -> _FlowSide:
         stdout = self._cell.traffic(self.flow.name, side, self._tool.suffix)
         stderr = self._cell.traffic(self.flow.name, side, "err")
         with writing(stdout):
             stdout.parent.mkdir(parents=True, exist_ok=True)
         with writing(stdout):
             process = self._lab.host(node).start(argv, stdout=stdout, stderr=stderr, at_ns=at_ns)
-        return _Side(process, stdout, stderr)
+        return _FlowSide(process, stdout, stderr)
 
     def start_server(self) -> None:
         """Start the server; `wait_listening` returns when it is ready."""
@@ -154,7 +156,7 @@ class RunningFlow:
         expected = self.commands.connections
         if self._began is not None or not expected or time.monotonic() > self._watched_until:
             return
-        if connected([self._sockets("tcp")], self._port) >= expected:
+        if count_connections([self._sockets("tcp")], self._port) >= expected:
             self._began = datetime.now(UTC)
 
     def start_client(self, at_ns: int) -> None:
@@ -222,7 +224,7 @@ class RunningFlow:
 
     def _unreached(self) -> str:
         """Return why nothing arrives, by the routers' configurations and by missing connections; empty if unknown."""
-        if reason := unreached(self._cell, self.flow):
+        if reason := unreachable_reason(self._cell, self.flow):
             return f"{reason},"
         if self.commands.connections and self._began is None:
             return f"no connection from {self._ends.source} to {self._ends.destination},"
@@ -247,7 +249,7 @@ class RunningFlow:
         sides = [] if self._stopped else [("client", self._client), ("server", self._server)]
         statuses = [(name, side.process.poll()) for name, side in sides if side is not None]
         return [
-            f'{self.flow.tool} {name}, traffic "{self.flow.name}": {how_ended(status)}'
+            f'{self.flow.tool} {name}, traffic "{self.flow.name}": {describe_exit(status)}'
             for name, status in statuses
             if status is not None and status < 0 and status != -signal.SIGINT
         ]

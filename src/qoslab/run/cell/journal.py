@@ -15,7 +15,7 @@ from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import Observation, Stage, Trigger
 from qoslab.model.matrix import as_texts
 from qoslab.model.steps import Step as PlannedStep
-from qoslab.platforms import with_command_line
+from qoslab.platforms import command_line_nodes
 from qoslab.results import (
     CaptureRecord,
     Cell,
@@ -39,7 +39,7 @@ CONFIGURATION = re.compile(r"sh\w* +(?:run|start|conf|arch|deri|tech)|more\b", r
 
 
 @dataclass
-class Findings:
+class CellFindings:
     """Findings of a cell outside its files; the fields are those of `cell.json`."""
 
     flows: tuple[FlowRecord, ...] = ()
@@ -57,21 +57,21 @@ class Findings:
     clock: ClockRecord | None = None
 
 
-class Journal:
+class CellJournal:
     """Source of `cell.json`. Steps are opened by the keys of the plan, in its order."""
 
     def __init__(self, task: CellTask, cell: Cell, tell: StepReceiver) -> None:
         self.cell = cell
         self.task = task
-        self.findings = Findings()
+        self.findings = CellFindings()
         self._tell = tell
-        self._planned = keys(lab_kind(task.lab).steps(task.experiment))
+        self._planned = step_keys(lab_kind(task.lab).steps(task.experiment))
         self._steps: list[Step] = []
         self._reasons: list[str] = []
         self._lateness: set[str] = set()
         self._warnings: list[str] = []
         self._observed: list[ObservedCommand] = []
-        self._command_lines = with_command_line(task.experiment.topology)
+        self._command_lines = command_line_nodes(task.experiment.topology)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -156,7 +156,7 @@ class Journal:
             # A parser separates a secret from its line, and the secret could no longer be recognised.
             data = {"unparsed": "a configuration, with its secrets removed"}
         self.cell.write(base.with_name(base.name + ".txt"), KNOWN.masked(raw))
-        self.cell.write_json(base.with_name(base.name + ".json"), _masked(data))
+        self.cell.write_json(base.with_name(base.name + ".json"), _mask_secrets(data))
         file = str(base.relative_to(self.cell.path))
         before, after = (None if each is None else datetime.fromtimestamp(each / 1e9, UTC) for each in between_ns)
         self._observed.append(
@@ -232,15 +232,15 @@ class Journal:
         )
 
 
-def _masked(data: Any) -> Any:
+def _mask_secrets(data: Any) -> Any:
     """Return parsed output with the secrets in its texts masked."""
     if isinstance(data, str):
         return KNOWN.masked(data)
     if isinstance(data, Mapping):
-        return {key: _masked(value) for key, value in data.items()}
-    return [_masked(each) for each in data] if isinstance(data, list | tuple) else data
+        return {key: _mask_secrets(value) for key, value in data.items()}
+    return [_mask_secrets(each) for each in data] if isinstance(data, list | tuple) else data
 
 
-def keys(steps: Sequence[PlannedStep]) -> tuple[str, ...]:
+def step_keys(steps: Sequence[PlannedStep]) -> tuple[str, ...]:
     """Return the keys of planned steps in order, each once: the steps of `cell.json`."""
     return tuple(dict.fromkeys(step.key for step in steps))

@@ -13,28 +13,28 @@ from typing import Any, Protocol
 
 from qoslab.capture import CaptureError
 from qoslab.errors import QoslabError, RunInvalid
-from qoslab.lab_kinds.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
+from qoslab.lab_kinds.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, WAIT_FOR_TURN
 from qoslab.model.experiment import Stage
-from qoslab.model.instants import looks, traffic_time
+from qoslab.model.instants import counter_reading_times, traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import has_kernel, hosts_of, routers_of
-from qoslab.platforms.tcp import without_effect
+from qoslab.platforms.tcp import settings_without_effect
 from qoslab.run.cell.captures import RunningCapture, start_capture
-from qoslab.run.cell.clock_checks import Clocks, HostClocks
-from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
-from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.clock_checks import HostClocks, MachineClocks
+from qoslab.run.cell.flows import FlowLocation, RunningFlow, run_flows
+from qoslab.run.cell.journal import CellJournal
 from qoslab.run.cell.nic_counters import NicCounters
 from qoslab.run.cell.observing import Observe, observe_all
-from qoslab.run.cell.pace import directions, fed_routers, senders
+from qoslab.run.cell.pace import packet_directions, sender_precisions, time_dependent_upstreams
 from qoslab.run.cell.periodic_show import ShowSampler
-from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
+from qoslab.run.cell.probes import CellProbes, Enter, Setting, reserved_ports
 from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
-from qoslab.run.cell.triggers import Triggered
-from qoslab.run.devices.collector import Observed
-from qoslab.run.events import Interrupted
-from qoslab.run.faults import LabDied, death_of
-from qoslab.run.protocols import Lab
-from qoslab.run.task import tcp_of_hosts
+from qoslab.run.cell.triggers import TriggerThreads
+from qoslab.run.devices.collector import RouterAnswer
+from qoslab.run.events import RunInterrupted
+from qoslab.run.faults import LabDiedFault, describe_death
+from qoslab.run.protocols import RunningLab
+from qoslab.run.task import host_tcp_settings
 from qoslab.traffic import FlowResult, TrafficError
 from qoslab.traffic.endpoints import flow_ports, flow_seed
 
@@ -42,7 +42,7 @@ from qoslab.traffic.endpoints import flow_ports, flow_seed
 class Parse(Protocol):
     """Parser of router output."""
 
-    def __call__(self, device: str, command: str, text: str) -> Observed:
+    def __call__(self, device: str, command: str, text: str) -> RouterAnswer:
         """Parse `text`, the answer of the router to `command`."""
 
 
@@ -62,8 +62,8 @@ class CellRun:
 
     def __init__(
         self,
-        lab: Lab,
-        journal: Journal,
+        lab: RunningLab,
+        journal: CellJournal,
         routers: CommandLines,
         interrupted: threading.Event,
     ) -> None:
@@ -83,9 +83,9 @@ class CellRun:
     def check(self) -> None:
         """Raise when the cell must end now: interrupted, or a daemon of the lab died."""
         if self._interrupted.is_set():
-            raise Interrupted
-        if death := death_of(self._lab):
-            raise LabDied(death)
+            raise RunInterrupted
+        if death := describe_death(self._lab):
+            raise LabDiedFault(death)
 
     def measure(self, turn: AbstractContextManager[None]) -> None:
         """Measure a cell, from the hosts' settings to the last counter; `turn` ends with the traffic.
@@ -94,11 +94,11 @@ class CellRun:
         returns or raises.
         """
         with ExitStack() as turns:
-            with self._journal.step(TURN):
+            with self._journal.step(WAIT_FOR_TURN):
                 turns.enter_context(turn)
             with self._journal.step(SET_HOSTS):
                 self._prepare()
-            moments_s = [each.seconds for each in looks(self._experiment, self._demand)]
+            moments_s = [each.seconds for each in counter_reading_times(self._experiment, self._demand)]
             sampler = CounterSampler(self._lab, (*self._data_planes, *self._kernels), self.cell, moments_s)
             readings = self._readings()
             with ExitStack() as running:
@@ -122,7 +122,7 @@ class CellRun:
     def _prepare(self) -> None:
         """Apply the settings of hosts, and reset counters to zero."""
         self.check()
-        for host, (profile, answers) in tcp_of_hosts(self._experiment).items():
+        for host, (profile, answers) in host_tcp_settings(self._experiment).items():
             self._lab.host(host).apply_tcp(profile, answers=answers)
         for router in self._data_planes:
             self._keep_engine_configuration(router)
@@ -145,7 +145,7 @@ class CellRun:
         self._keep_host_counters(0)
         hosts = hosts_of(self._experiment.topology)
         cards = NicCounters(self._lab, self._experiment.topology, hosts)
-        triggered = Triggered(self._lab, self._data_planes, self._journal, self._commands.observe)
+        triggered = TriggerThreads(self._lab, self._data_planes, self._journal, self._commands.observe)
 
         def started(zero: float) -> None:
             readings.start(zero)
@@ -158,14 +158,14 @@ class CellRun:
 
         # Routers are read while hosts are examined, both before and after the traffic.
         with readings:
-            clocks, host_clocks = Clocks.read(), HostClocks(self._lab, hosts)
+            clocks, host_clocks = MachineClocks.read(), HostClocks(self._lab, hosts)
             for host in hosts:
                 self._lab.host(host).stalls()
             with (
                 self._journal.step(TRAFFIC, self._traffic_s),
                 sampler,
                 self._lab.load() as load,
-                _probing(probes),
+                _probe_during(probes),
                 triggered,
             ):
                 during = partial(self._observe, "during")
@@ -215,7 +215,7 @@ class CellRun:
         running.callback(self._keep_flows, flows)
         for flow in experiment.flows_of(arm):
             seed = flow_seed(experiment.seed, self.cell.repetition, flow.name)
-            place = FlowPlace(experiment.topology, ports[flow.name], seed, self.cell)
+            place = FlowLocation(experiment.topology, ports[flow.name], seed, self.cell)
             flows.append(RunningFlow(self._lab, flow, experiment.duration_of(arm, flow), control, place))
         return flows
 
@@ -223,7 +223,7 @@ class CellRun:
         records = (flow.record() for flow in flows)
         self._journal.findings.flows = tuple(record for record in records if record is not None)
 
-    def _probes(self, running: ExitStack) -> Probes | None:
+    def _probes(self, running: ExitStack) -> CellProbes | None:
         """Return the probes, ready to start; None if the experiment has none."""
         if not self._experiment.probes:
             return None
@@ -234,12 +234,12 @@ class CellRun:
             observe=lambda *words: self._commands.observe(*words).raw,
             enter=self._commands.enter,
         )
-        probes = Probes(setting)
+        probes = CellProbes(setting)
         running.callback(self._close, probes)
         probes.prepare()
         return probes
 
-    def _close(self, probes: Probes) -> None:
+    def _close(self, probes: CellProbes) -> None:
         self._journal.findings.probe_senders = probes.senders
         for warning in probes.warnings:
             self._journal.warn(warning)
@@ -251,7 +251,7 @@ class CellRun:
     def _keep_results(self, results: Mapping[str, FlowResult]) -> None:
         """Record the pacing of the senders and the warnings of the tools."""
         named = {flow.name: flow for flow in self._experiment.flows_of(self._arm)}
-        self._journal.findings.senders = senders(self._experiment.topology, named, results)
+        self._journal.findings.senders = sender_precisions(self._experiment.topology, named, results)
         for name, result in results.items():
             if result.failure:
                 self._journal.warn(f'traffic "{name}" did not get through: {result.failure}')
@@ -260,8 +260,8 @@ class CellRun:
 
     def _failed(self, error: QoslabError) -> None:
         """Record why the traffic ended early; a dead router also makes the tools fail, so its death is the reason."""
-        if death := death_of(self._lab, wait=True):
-            raise LabDied(death) from error
+        if death := describe_death(self._lab, wait=True):
+            raise LabDiedFault(death) from error
         if self._journal.is_valid:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
@@ -276,8 +276,8 @@ class CellRun:
             if journal.is_valid:
                 journal.invalid(f"the lateness statistics of the data planes cannot be read: {error}")
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
-        traffic = directions(self._experiment.flows_of(self._arm), self._experiment.probes)
-        feeds = fed_routers(self._experiment.topology, configurations, traffic)
+        traffic = packet_directions(self._experiment.flows_of(self._arm), self._experiment.probes)
+        feeds = time_dependent_upstreams(self._experiment.topology, configurations, traffic)
         one_decides = self._demand.one_packet
         for router, health in found.health.items():
             fed = feeds.get(router, {})
@@ -321,7 +321,7 @@ class CellRun:
         flows = self._experiment.flows_of(self._arm)
         for host in dict.fromkeys(flow.source for flow in flows if flow.protocol == "tcp"):
             release = self._lab.host(host).read("/proc/sys/kernel/osrelease").strip()
-            if text := without_effect(profile, release):
+            if text := settings_without_effect(profile, release):
                 self._journal.warn(f"{host}: {text}")
 
     def _keep_engine_configuration(self, router: str) -> None:
@@ -337,7 +337,7 @@ class CellRun:
 
 
 @contextmanager
-def _probing(probes: Probes | None) -> Iterator[None]:
+def _probe_during(probes: CellProbes | None) -> Iterator[None]:
     """Wait for the probes; cancel them if the traffic ends early."""
     try:
         yield

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Topology
 from qoslab.results import Cell
-from qoslab.run.protocols import Lab
+from qoslab.run.protocols import RunningLab
 
 COLUMNS = {"received_bytes": 0, "received_packets": 1, "sent_bytes": 8, "sent_packets": 9}
 """Columns of a line of `/proc/net/dev`, behind the interface's name."""
@@ -18,7 +18,7 @@ Counts = dict[str, dict[str, int]]
 class NicCounters:
     """Counters of the hosts' interfaces, from now on."""
 
-    def __init__(self, lab: Lab, topology: Topology, hosts: Iterable[str]) -> None:
+    def __init__(self, lab: RunningLab, topology: Topology, hosts: Iterable[str]) -> None:
         self._lab = lab
         self._topology = topology
         self._before = {host: self._read(host) for host in hosts}

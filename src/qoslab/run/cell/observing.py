@@ -7,18 +7,18 @@ from functools import partial
 from typing import Protocol
 
 from qoslab.model.experiment import Observation
-from qoslab.run.devices.collector import Observed
-from qoslab.run.threads import side_by_side
+from qoslab.run.devices.collector import RouterAnswer
+from qoslab.run.threads import run_parallel
 
 
 class Observe(Protocol):
     """Function that runs a show command on a router."""
 
-    def __call__(self, device: str, command: str) -> Observed:
+    def __call__(self, device: str, command: str) -> RouterAnswer:
         """Run the command now. Raise `DeviceError` if the router does not answer."""
 
 
-def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[Observed]:
+def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[RouterAnswer]:
     """Return the answers, in the order of `wanted`.
 
     Routers are queried in parallel, each with its commands in that order. Raise the errors of `observe` after all
@@ -28,10 +28,10 @@ def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[Observe
     if not routers:
         return []
 
-    def ask(router: str) -> list[Observed]:
+    def ask(router: str) -> list[RouterAnswer]:
         return [observe(router, each.command) for each in wanted if each.node == router]
 
-    taken, errors = side_by_side({router: partial(ask, router) for router in routers})
+    taken, errors = run_parallel({router: partial(ask, router) for router in routers})
     if errors:
         raise errors[0]
     answers = {router: iter(each) for router, each in taken.items()}

@@ -14,15 +14,15 @@ from qoslab.traffic import FlowResult
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-WITH_HEADERS = 1.5
+HEADER_RATIO = 1.5
 """Ratio of a datagram's size on the line to its payload, an upper limit except for the smallest ones."""
 
 
-WITHOUT_TIME = frozenset({"name", "set", "trust", "service_policy"})
+TIMELESS_ACTIONS = frozenset({"name", "set", "trust", "service_policy"})
 """Actions of a class that do not depend on time."""
 
 
-def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
+def depends_on_time(configuration: Mapping[str, Any], interface: str) -> bool:
     """Return whether a router's treatment of frames from an interface depends on their spacing.
 
     It does if the router polices, shapes or queues them by class. The plain queue of an interface takes all frames of a
@@ -33,7 +33,7 @@ def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
     timed = {
         name
         for name, policy in configuration.get("policy_maps", {}).items()
-        if any(value for each in policy["classes"] for key, value in each.items() if key not in WITHOUT_TIME)
+        if any(value for each in policy["classes"] for key, value in each.items() if key not in TIMELESS_ACTIONS)
     }
     # A nested policy counts with its parent.
     for _ in configuration.get("policy_maps", {}):
@@ -54,7 +54,7 @@ Pair: TypeAlias = tuple[str, str]
 """Sender and receiver."""
 
 
-def fed_routers(
+def time_dependent_upstreams(
     topology: Topology, configurations: Mapping[str, Mapping[str, Any]], traffic: Collection[Pair]
 ) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return, for each router with a data plane and port, the routers with time-dependent policies that it feeds.
@@ -67,14 +67,14 @@ def fed_routers(
             near.interface: (far.node,)
             for _, near, far in topology.links_of(router)
             if far.node in configurations
-            and goes_by_time(configurations[far.node], far.interface)
+            and depends_on_time(configurations[far.node], far.interface)
             and any(_may_cross(topology, pair, (router, far.node)) for pair in traffic)
         }
         for router in configurations
     }
 
 
-def directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
+def packet_directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
     """Return the pairs of sender and receiver; TCP and probes also have answers."""
     there = {(flow.source, flow.destination) for flow in flows}
     answered = {(flow.source, flow.destination) for flow in flows if flow.protocol == "tcp"}
@@ -89,11 +89,11 @@ def _may_cross(topology: Topology, pair: Pair, link: Pair) -> bool:
     without going back. If there are several paths, all of them count, since the choice of the routers is not known.
     """
     (source, destination), (near, far) = pair, link
-    before = _reached(topology, source, without={far, destination})
-    return near in before and destination in _reached(topology, far, without={near, source})
+    before = _reachable_nodes(topology, source, without={far, destination})
+    return near in before and destination in _reachable_nodes(topology, far, without={near, source})
 
 
-def _reached(topology: Topology, start: str, *, without: Set[str]) -> set[str]:
+def _reachable_nodes(topology: Topology, start: str, *, without: Set[str]) -> set[str]:
     """Return the nodes that can be reached; none if `start` is in `without`."""
     found: set[str] = set()
     ahead = [start]
@@ -105,7 +105,7 @@ def _reached(topology: Topology, start: str, *, without: Set[str]) -> set[str]:
     return found
 
 
-def senders(
+def sender_precisions(
     topology: Topology, flows: Mapping[str, Flow], results: Mapping[str, FlowResult]
 ) -> dict[str, SenderRecord]:
     """Return the precision of the senders, by traffic.
@@ -121,12 +121,12 @@ def senders(
             shortfall=pace.shortfall,
             late_p99_ms=pace.late_p99_ms,
             late_max_ms=pace.late_max_ms,
-            lost=_lost(result),
+            lost=_lost_share(result),
         )
     return found
 
 
-def _lost(result: FlowResult) -> float | None:
+def _lost_share(result: FlowResult) -> float | None:
     """Return the share of all datagrams that did not arrive; None if unknown for a stream."""
     known = [(each.lost, each.datagrams) for each in result.streams if each.lost is not None and each.datagrams]
     if not known or len(known) < len(result.streams):
@@ -151,7 +151,7 @@ def probe_sender(samples: Sequence[program_formats.Sample], interval_ns: int) ->
 
 def _exceeds_link(topology: Topology, host: str, flows: Iterable[Flow]) -> bool:
     own = [flow for flow in flows if flow.source == host]
-    asked = WITH_HEADERS * sum(flow.rate.bps * flow.streams for flow in own if flow.rate is not None)
+    asked = HEADER_RATIO * sum(flow.rate.bps * flow.streams for flow in own if flow.rate is not None)
     # TCP traffic next to it fills the link.
     shared = any(flow.protocol == "tcp" for flow in own)
     return shared or asked > min((link.rate.bps for link, _, _ in topology.links_of(host)), default=0)

@@ -20,16 +20,16 @@ from typing import Any, Protocol, Self
 
 from qoslab.errors import QoslabError
 from qoslab.model.experiment import Topology
-from qoslab.model.instants import WINDOW_FROM, Demand
+from qoslab.model.instants import WINDOW_START, MeasurementDemand
 from qoslab.model.units import Duration
 from qoslab.platforms import is_switch
 from qoslab.results import Cell, PollingRecord
-from qoslab.run.devices.collector import Observed
-from qoslab.run.threads import in_thread
+from qoslab.run.devices.collector import RouterAnswer
+from qoslab.run.threads import start_thread
 
 LOAD = "show processes cpu | include CPU utilization"
 """Show commands for a router's own load, in one line."""
-AROUND_S = 0.5
+READING_MARGIN_S = 0.5
 """Distance in seconds of the readings before and after an instant; they must be close (`analysis.at_instant`)."""
 SELDOM_S = 10.0
 """Default interval of a router's readings without a setting in the inventory."""
@@ -38,7 +38,7 @@ OFTEN_S = 2.0
 
 The readings around it are then close enough if none takes longer than half a second (`analysis.at_instant`).
 """
-DROPS_OF_ASIC = "show platform port-asic stats drop"
+ASIC_DROPS_COMMAND = "show platform port-asic stats drop"
 INTERRUPTED_S = 2.0
 """Time for unfinished readings after Ctrl-C."""
 _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
@@ -47,10 +47,10 @@ _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
 class Shows(Protocol):
     """Functions for reading the counters of routers."""
 
-    def show(self, device: str, command: str) -> Observed:
+    def show(self, device: str, command: str) -> RouterAnswer:
         """Run a show command without parsing its output."""
 
-    def parse(self, device: str, command: str, text: str) -> Observed:
+    def parse(self, device: str, command: str, text: str) -> RouterAnswer:
         """Parse `text`, the answer of the router to `command`."""
 
 
@@ -60,13 +60,13 @@ def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
     commands = ["show policy-map interface", *(f"show interfaces {name}" for name in ends)]
     if is_switch(topology.nodes[router]):
         commands += [f"show mls qos interface {name} statistics" for name in ends]
-        commands += [f"{DROPS_OF_ASIC} {name}" for name in ends]
+        commands += [f"{ASIC_DROPS_COMMAND} {name}" for name in ends]
     else:
         commands += [f"show queue {name}" for name in ends]
     return (*commands, LOAD)
 
 
-def period_s(stated: Duration | None, demand: Demand) -> float:
+def reading_interval_s(stated: Duration | None, demand: MeasurementDemand) -> float:
     """Return the interval of a router's readings, in seconds: from its inventory, else from the demand."""
     if stated is not None:
         return stated.seconds
@@ -83,28 +83,28 @@ def reading_times(
     """
     if not every_s:
         return []
-    window = length_s * (1 - WINDOW_FROM)
+    window = length_s * (1 - WINDOW_START)
     period = window / math.ceil(window / every_s)
     # A reading at the start would be the first one, which is taken before it.
-    before = math.ceil(length_s * WINDOW_FROM / period - 1e-6) - 1
-    first = length_s * WINDOW_FROM - before * period
+    before = math.ceil(length_s * WINDOW_START / period - 1e-6) - 1
+    first = length_s * WINDOW_START - before * period
     times = [first + number * period for number in range(1 + before + round(window / period))]
     end_s = max(length_s, traffic_s)
     times += [length_s + number * period for number in range(1, math.ceil((end_s - length_s) / period - 1e-6))]
-    for due in (moment + side for moment in moments_s for side in (-AROUND_S, AROUND_S)):
+    for due in (moment + side for moment in moments_s for side in (-READING_MARGIN_S, READING_MARGIN_S)):
         # Another reading at the same distance is sufficient.
-        if 0 < due < end_s and all(abs(each - due) >= AROUND_S / 2 for each in times):
+        if 0 < due < end_s and all(abs(each - due) >= READING_MARGIN_S / 2 for each in times):
             times.append(due)
     return sorted(times)
 
 
 @dataclass
-class _Taken:
+class _RouterReadings:
     """Readings of one router."""
 
     commands: Sequence[str]
     """Commands that the router answers."""
-    answers: list[tuple[str, Observed]] = field(default_factory=list)
+    answers: list[tuple[str, RouterAnswer]] = field(default_factory=list)
     first_took_s: float = 0.0
     """Latest duration of the first answered command."""
     rounds: list[float] = field(default_factory=list)
@@ -125,19 +125,19 @@ class ShowSampler:
         topology: Topology,
         every: Mapping[str, Duration | None],
         cell: Cell,
-        demand: Demand,
+        demand: MeasurementDemand,
         *,
         length_s: float,
         traffic_s: float,
     ) -> None:
         self._shows = shows
         self._cell = cell
-        self._every_s = {router: period_s(stated, demand) for router, stated in every.items()}
+        self._every_s = {router: reading_interval_s(stated, demand) for router, stated in every.items()}
         self._times = {
             router: reading_times(length_s, period, demand.times_s, traffic_s)
             for router, period in self._every_s.items()
         }
-        self._taken = {router: _Taken(reading_commands(topology, router)) for router in every}
+        self._taken = {router: _RouterReadings(reading_commands(topology, router)) for router in every}
         self._stop = threading.Event()
         self._under_way: list[Future[None]] = []
         """Current reading of each router: the first, one during the traffic, or the last."""
@@ -149,7 +149,7 @@ class ShowSampler:
         return self
 
     def _begin_reading(self) -> None:
-        self._under_way = [in_thread(partial(self._read, router)) for router in self._taken]
+        self._under_way = [start_thread(partial(self._read, router)) for router in self._taken]
 
     def ready(self) -> None:
         """Wait for the first readings, which must precede the traffic. Raise `QoslabError` if one failed."""
@@ -163,14 +163,14 @@ class ShowSampler:
         useful = {command for command, found in parsed.items() if found}
         useful |= {LOAD} if taken.busy_percent else set()
         if any("'dropped'" in repr(found) for command, found in parsed.items() if "mls qos" in command):
-            useful = {command for command in useful if not command.startswith(DROPS_OF_ASIC)}
+            useful = {command for command in useful if not command.startswith(ASIC_DROPS_COMMAND)}
         taken.answers = [(command, replace(each, parsed=parsed[command])) for command, each in taken.answers]
         taken.answers = [each for each in taken.answers if each[0] in useful]
         taken.commands = [command for command in taken.commands if command in useful]
 
     def start(self, zero: float) -> None:
         """Set the start time of the traffic (`time.monotonic`)."""
-        self._under_way = [in_thread(partial(self._run, router, zero)) for router in self._taken]
+        self._under_way = [start_thread(partial(self._run, router, zero)) for router in self._taken]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
@@ -228,7 +228,7 @@ class ShowSampler:
                 taken.busy_percent += [int(busy[1])] if busy else []
             elif not answer.reason:
                 taken.answers.append((command, answer))
-                self._cell.append_reading(router, {**_as_asked(command, answer), "parsed": None})
+                self._cell.append_reading(router, {**_as_requested(command, answer), "parsed": None})
         taken.rounds.append(time.monotonic() - started)
 
     def _write(self, *, parse: bool) -> None:
@@ -240,7 +240,7 @@ class ShowSampler:
                     # The readings before the traffic were parsed then.
                     is_read = answer.parsed is not None
                     parsed_data = (answer if is_read else self._shows.parse(router, command, answer.raw)).data
-                found.append({**_as_asked(command, answer), "parsed": parsed_data})
+                found.append({**_as_requested(command, answer), "parsed": parsed_data})
             self._cell.write_readings(router, found)
         self._cell.whole()
 
@@ -256,5 +256,5 @@ class ShowSampler:
         )
 
 
-def _as_asked(command: str, answer: Observed) -> dict[str, Any]:
+def _as_requested(command: str, answer: RouterAnswer) -> dict[str, Any]:
     return {"command": command, "before_ns": answer.before_ns, "after_ns": answer.after_ns, "raw": answer.raw}

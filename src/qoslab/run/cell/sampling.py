@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 from qoslab.errors import QoslabError
-from qoslab.model.instants import COUNTED_EVERY_S
+from qoslab.model.instants import COUNTER_INTERVAL_S
 from qoslab.results import Cell, Health
-from qoslab.run.protocols import DataPlane, Lab
+from qoslab.run.protocols import DataPlaneClient, RunningLab
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-NEAR_S = 0.25
+MAX_READING_DISTANCE_S = 0.25
 """Distance to a requested time at which the regular reading is replaced, in seconds.
 
 Closer readings would give rates of single packets.
@@ -27,7 +27,7 @@ FIRST_S = 10.0
 """Longest time for the first sample, in seconds."""
 
 
-def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
+def read_health(lab: RunningLab, routers: Sequence[str]) -> dict[str, Health]:
     """Return lateness and losses of each data plane since its counters were cleared."""
 
     async def ask() -> dict[str, Health]:
@@ -40,7 +40,7 @@ def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
     return asyncio.run(ask())
 
 
-def start_afresh(lab: Lab, routers: Sequence[str], kernels: Sequence[str] = ()) -> None:
+def start_afresh(lab: RunningLab, routers: Sequence[str], kernels: Sequence[str] = ()) -> None:
     """Empty the queues of each data plane and reset its counters, including lateness and losses.
 
     Routers in `kernels` are configured again, which empties their queues.
@@ -61,7 +61,7 @@ def start_afresh(lab: Lab, routers: Sequence[str], kernels: Sequence[str] = ()) 
     asyncio.run(ask())
 
 
-async def _empty_queues(client: DataPlane) -> None:
+async def _empty_queues(client: DataPlaneClient) -> None:
     """If packets wait, shut down the interfaces, which drops the packets, and bring them up again."""
     found = (await client.counters())["interfaces"]
     full = [name for name, each in found.items() if each["queue"]["depth"] or each["tx_ring"]["depth"]]
@@ -74,7 +74,7 @@ async def _empty_queues(client: DataPlane) -> None:
     await client.configure(config)
 
 
-def read_engine_configuration(lab: Lab, router: str) -> program_formats.RouterConfig | None:
+def read_engine_configuration(lab: RunningLab, router: str) -> program_formats.RouterConfig | None:
     """Return the active configuration of the router's data plane."""
 
     async def ask() -> program_formats.RouterConfig | None:
@@ -84,7 +84,7 @@ def read_engine_configuration(lab: Lab, router: str) -> program_formats.RouterCo
     return asyncio.run(ask())
 
 
-class Readings:
+class CounterReadings:
     """Schedule of counter readings: once a second, and at requested times, which replace regular ones nearby.
 
     Times are of `time.monotonic`.
@@ -102,7 +102,7 @@ class Readings:
     def due(self) -> float:
         """Return the time of the next reading."""
         moment = self._moment()
-        return moment if moment < self._regular + NEAR_S else self._regular
+        return moment if moment < self._regular + MAX_READING_DISTANCE_S else self._regular
 
     def _moment(self) -> float:
         """Return the earliest pending requested time, as far as known."""
@@ -112,8 +112,8 @@ class Readings:
         """Record that the reading for this time was taken."""
         if due == self._moment():
             self._moments_s.pop(0)
-        if due > self._regular - NEAR_S:
-            self._regular += COUNTED_EVERY_S
+        if due > self._regular - MAX_READING_DISTANCE_S:
+            self._regular += COUNTER_INTERVAL_S
 
 
 class CounterSampler:
@@ -123,10 +123,10 @@ class CounterSampler:
     set the start of the traffic, at requested times, and a last one when the block ends.
     """
 
-    def __init__(self, lab: Lab, routers: Sequence[str], cell: Cell, moments_s: Iterable[float] = ()) -> None:
+    def __init__(self, lab: RunningLab, routers: Sequence[str], cell: Cell, moments_s: Iterable[float] = ()) -> None:
         self._clients = {router: lab.control(router) for router in routers}
         self._cell = cell
-        self._readings = Readings(time.monotonic(), moments_s)
+        self._readings = CounterReadings(time.monotonic(), moments_s)
         self._stop = threading.Event()
         self._begun = threading.Event()
         self._thread = threading.Thread(target=self._run, name="counters", daemon=True)

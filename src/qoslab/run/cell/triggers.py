@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from qoslab.model.experiment import Observation, Trigger
-from qoslab.model.instants import counted, triggers
-from qoslab.run.cell.journal import Journal
+from qoslab.model.instants import trigger_bytes, triggers
+from qoslab.run.cell.journal import CellJournal
 from qoslab.run.cell.observing import Observe
-from qoslab.run.devices.collector import Observed
-from qoslab.run.protocols import Lab
+from qoslab.run.devices.collector import RouterAnswer
+from qoslab.run.protocols import RunningLab
 
-LEAST_S, MOST_S = 0.01, 1.0
+MIN_READING_INTERVAL_S, MAX_READING_INTERVAL_S = 0.01, 1.0
 """Least and greatest time between two readings of a counter.
 
 The next reading is due when half of the remaining distance is covered at the current rate, so readings are frequent
@@ -25,32 +25,32 @@ only near the trigger.
 
 
 @dataclass
-class _Wait:
+class _TriggerWait:
     """One trigger of one router."""
 
     moment: Trigger
     wanted: list[Observation]
-    taken: list[Observed] = field(default_factory=list)
+    taken: list[RouterAnswer] = field(default_factory=list)
     never: str = ""
     """Reason why the trigger did not occur."""
     error: BaseException | None = None
 
 
-class Triggered:
+class TriggerThreads:
     """Context manager with a thread for each trigger of each router, waiting from `start` until the block is left."""
 
-    def __init__(self, lab: Lab, data_planes: Collection[str], journal: Journal, observe: Observe) -> None:
+    def __init__(self, lab: RunningLab, data_planes: Collection[str], journal: CellJournal, observe: Observe) -> None:
         self._lab = lab
         self._data_planes = data_planes
         self._journal = journal
         self._observe = observe
         self._stop = threading.Event()
         self._zero = 0.0
-        self._waits: list[_Wait] = []
+        self._waits: list[_TriggerWait] = []
         for moment in triggers(journal.task.experiment):
             wanted = list(journal.observations(moment))
             for router in dict.fromkeys(each.node for each in wanted):
-                self._waits.append(_Wait(moment, [each for each in wanted if each.node == router]))
+                self._waits.append(_TriggerWait(moment, [each for each in wanted if each.node == router]))
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
@@ -79,7 +79,7 @@ class Triggered:
             for each in wait.wanted[len(wait.taken) :]:
                 self._journal.never_came(each, wait.moment, wait.never)
 
-    def _run(self, wait: _Wait) -> None:
+    def _run(self, wait: _TriggerWait) -> None:
         router = wait.wanted[0].node
         try:
             if wait.moment.time is not None:
@@ -103,13 +103,13 @@ class Triggered:
         async with self._lab.control(router) as client:
             while True:
                 over = self._stop.is_set()
-                found, now = counted(moment, await client.counters()), time.monotonic()
+                found, now = trigger_bytes(moment, await client.counters()), time.monotonic()
                 if found >= value:
                     return ""
                 if over:
                     return f"{found} B at the end"
                 rate = (found - before) / max(now - last, 1e-3)
-                pause = (value - found) / rate / 2 if rate > 0 else MOST_S
+                pause = (value - found) / rate / 2 if rate > 0 else MAX_READING_INTERVAL_S
                 before, last = found, now
                 # The event belongs to another thread, and nothing else runs in this loop.
-                self._stop.wait(min(MOST_S, max(LEAST_S, pause)))
+                self._stop.wait(min(MAX_READING_INTERVAL_S, max(MIN_READING_INTERVAL_S, pause)))

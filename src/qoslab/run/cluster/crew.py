@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from qoslab.results import Cell, CellRecord
-from qoslab.run.cluster.pool import LOCAL, Pool
-from qoslab.run.cluster.remote import ArchiveError, failed, unpack
+from qoslab.run.cluster.pool import LOCAL, ProcessPool
+from qoslab.run.cluster.remote import ArchiveError, failed_record, unpack
 from qoslab.run.task import CellTask
 
 WAIT_S = 0.2
@@ -25,8 +25,8 @@ class Finish(Protocol):
         """Record the outcome; `lost`: the worker returned nothing."""
 
 
-class Workers(Protocol):
-    """`qoslab.run.cluster.pool.Pool` or `qoslab.run.cluster.dask_cluster.Cluster`."""
+class WorkerPool(Protocol):
+    """`qoslab.run.cluster.pool.ProcessPool` or `qoslab.run.cluster.dask_cluster.DaskCluster`."""
 
     def look(self) -> None:
         """Check the workers."""
@@ -42,7 +42,7 @@ class Workers(Protocol):
         """Return the finished cells, with their folders as archives."""
 
 
-class ClusterCrew:
+class ClusterRunner:
     """Counterpart of `qoslab.run.runner` for workers in other processes."""
 
     def __init__(
@@ -88,12 +88,12 @@ class ClusterCrew:
             for cell in self._begun.values():
                 shutil.rmtree(cell.path, ignore_errors=True)
 
-    def _open(self) -> AbstractContextManager[Workers]:
+    def _open(self) -> AbstractContextManager[WorkerPool]:
         if self._address == LOCAL:
-            return Pool(self._workers, self._note)
-        from qoslab.run.cluster.dask_cluster import Cluster, Tls  # Dask is slow to load
+            return ProcessPool(self._workers, self._note)
+        from qoslab.run.cluster.dask_cluster import DaskCluster, Tls  # Dask is slow to load
 
-        return Cluster(self._address, self._note, Tls(**self._tls))
+        return DaskCluster(self._address, self._note, Tls(**self._tls))
 
     def _begin(self, task: CellTask) -> Path | None:
         """Return the folder for the progress of a worker of this machine, for viewers; None for other workers."""
@@ -111,6 +111,6 @@ class ClusterCrew:
         try:
             unpack(files, record, cell)
         except ArchiveError as error:
-            record, files = failed(task, error.message), b""
+            record, files = failed_record(task, error.message), b""
             unpack(files, record, cell)
         self._finish(task, record, lost=not files)

@@ -13,23 +13,23 @@ from qoslab import __version__
 from qoslab.errors import MachineError, UserError
 from qoslab.results import CellRecord
 from qoslab.run.cluster import remote_worker as cluster_worker
-from qoslab.run.cluster.remote import VersionError, check_version, failed, outcome_of, plain_task
-from qoslab.run.identity import made_with
+from qoslab.run.cluster.remote import VersionError, check_version, failed_record, parse_outcome, serialise_task
+from qoslab.run.identity import software_line
 from qoslab.run.task import CellTask
-from qoslab.system.extras import need
+from qoslab.system.extras import require_extra
 
 CONNECT_S = 5
 """Time limit for the scheduler's answer, in seconds."""
 WORKERS_S = 60.0
 """Time that a run waits while the cluster has no worker, in seconds."""
-LOOK_S = 1.0
+CHECK_INTERVAL_S = 1.0
 """Interval of counting the workers, in seconds."""
-SPARE = 1
+SPARE_CELLS = 1
 """Number of cells that wait at the cluster, so that no worker is idle while a result is fetched."""
 
 
-def _distributed() -> Any:
-    need("cluster")
+def _import_distributed() -> Any:
+    require_extra("cluster")
     import distributed  # Slow to load, and only needed here.
 
     return distributed
@@ -47,13 +47,13 @@ class Tls:
     """Key of the certificate."""
 
 
-UNPROTECTED = (
+UNENCRYPTED_SCHEMES = (
     "is neither encrypted nor authenticated: anyone with access to it can run programs as its workers' user, and as "
     "you; docs/sweeps.md describes certificates (tls://)"
 )
 
 
-def _security(distributed: Any, address: str, tls: Tls) -> Any:
+def _security_settings(distributed: Any, address: str, tls: Tls) -> Any:
     """Return the security settings for Dask's client.
 
     Raise `UserError` if certificates are missing for a `tls://` address, or are not files.
@@ -86,7 +86,7 @@ def _security(distributed: Any, address: str, tls: Tls) -> Any:
 _OPTIONS = {"tls_ca_file": "--tls-ca-file", "tls_client_cert": "--tls-cert", "tls_client_key": "--tls-key"}
 
 
-class Cluster:
+class DaskCluster:
     """Connection to a cluster; a context manager that ends the workers' labs, not the workers.
 
     `note` takes lines for people.
@@ -96,10 +96,10 @@ class Cluster:
         """Raise `MachineError` if there is no scheduler, `VersionError` if a worker has another version."""
         self._address = address
         self._note = note
-        distributed = _distributed()
-        security = _security(distributed, address, tls)
+        distributed = _import_distributed()
+        security = _security_settings(distributed, address, tls)
         if security is None:
-            note(f"the cluster at {address} {UNPROTECTED}")
+            note(f"the cluster at {address} {UNENCRYPTED_SCHEMES}")
         try:
             self._client: Any = distributed.Client(
                 address, timeout=CONNECT_S, set_as_default=False, name="qoslab", security=security
@@ -114,7 +114,7 @@ class Cluster:
         self._looked = 0.0
         self._alone_since = time.monotonic()
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> DaskCluster:
         try:
             self.look()
         except BaseException:
@@ -138,7 +138,7 @@ class Cluster:
 
         Raise `VersionError`, with both versions, or `UserError` if there has been no worker for too long.
         """
-        if time.monotonic() - self._looked < LOOK_S:
+        if time.monotonic() - self._looked < CHECK_INTERVAL_S:
             return
         if self._client.status != "running":
             raise self._gone()
@@ -149,7 +149,9 @@ class Cluster:
             self._note(f"worker {address} has left")
         if new:
             self._check(new)
-            self._note(f"{_number(len(workers), 'worker')}, {_number(sum(workers.values()), 'cell')} at a time")
+            self._note(
+                f"{_format_count(len(workers), 'worker')}, {_format_count(sum(workers.values()), 'cell')} at a time"
+            )
         self._known = workers
         self._looked = time.monotonic()
         if workers:
@@ -166,7 +168,7 @@ class Cluster:
         )
 
     def _check(self, workers: list[str]) -> None:
-        reply = self._client.run(cluster_worker.version, workers=workers, on_error="return")
+        reply = self._client.run(cluster_worker.worker_version, workers=workers, on_error="return")
         for address, found in reply.items():
             if isinstance(found, ImportError | AttributeError):
                 raise VersionError(
@@ -177,13 +179,13 @@ class Cluster:
                 continue  # It has left in the meantime.
             if isinstance(found, BaseException):
                 raise MachineError(f"worker {address} does not answer: {found}")
-            check_version(address, found, made_with(()))
+            check_version(address, found, software_line(()))
 
     @property
     def room(self) -> bool:
         """True if the cluster has room for another cell."""
         labs = sum(self._known.values())
-        return bool(labs) and len(self._running) < labs + SPARE
+        return bool(labs) and len(self._running) < labs + SPARE_CELLS
 
     def submit(self, task: CellTask, coming: Path | None = None) -> None:
         """Submit a cell. If its worker dies, Dask runs it elsewhere, as often as its configuration allows.
@@ -191,7 +193,7 @@ class Cluster:
         `coming` is not used, since the worker may be on any machine.
         """
         name = f"{task.name}#{task.attempt} {time.time_ns()}"
-        future = self._client.submit(cluster_worker.run_cell, plain_task(task), pure=False, retries=0, key=name)
+        future = self._client.submit(cluster_worker.run_cell, serialise_task(task), pure=False, retries=0, key=name)
         self._running[future] = task
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
@@ -219,11 +221,11 @@ class Cluster:
             raise self._gone() from error
         except KilledWorker as error:
             reason = f"the workers that ran it died, the last was {error.last_worker.address}"
-            return task, failed(task, reason), b""
+            return task, failed_record(task, reason), b""
         except Exception as error:
-            return task, failed(task, f"its worker failed: {type(error).__name__}: {error}"), b""
-        return task, *outcome_of(task, reply)
+            return task, failed_record(task, f"its worker failed: {type(error).__name__}: {error}"), b""
+        return task, *parse_outcome(task, reply)
 
 
-def _number(count: int, unit: str) -> str:
+def _format_count(count: int, unit: str) -> str:
     return f"{count} {unit}" + ("" if count == 1 else "s")

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from qoslab.results import CellRecord
-from qoslab.run.cluster.remote import failed, outcome_of, plain_task
-from qoslab.run.events import cells_at_a_time
+from qoslab.run.cluster.remote import failed_record, parse_outcome, serialise_task
+from qoslab.run.events import parallel_cells_text
 from qoslab.run.task import CellTask
-from qoslab.system.programs import python_module
+from qoslab.system.programs import python_module_command
 
 LOCAL = "local"
 """Value in place of a scheduler's address, for a pool on this machine."""
-WORKER = python_module("qoslab.run.cluster.pool_worker")
+WORKER = python_module_command("qoslab.run.cluster.pool_worker")
 """Command of a worker; the number of its descriptor follows."""
 END_S = 30.0
 """Time limit for the processes to end their labs, in seconds."""
@@ -59,7 +59,7 @@ class _Worker:
             self.process.wait()
 
 
-class Pool:
+class ProcessPool:
     """Pool of processes, each with one cell at a time; a context manager ends them and their labs.
 
     A process that dies loses only its cell, and another replaces it. `note` takes lines for people.
@@ -71,7 +71,7 @@ class Pool:
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
-        self._note(cells_at_a_time(self._most))
+        self._note(parallel_cells_text(self._most))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -97,7 +97,7 @@ class Pool:
             self._workers.append(worker)
         worker.task = task
         with suppress(OSError):  # It has died, which reading will detect.
-            worker.connection.send(plain_task(task, coming))
+            worker.connection.send(serialise_task(task, coming))
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """Return the finished cells: their records, and their folders as archives (empty if nothing was returned).
@@ -113,9 +113,9 @@ class Pool:
             try:
                 reply = worker.connection.recv()
             except (EOFError, OSError):
-                found.append((task, failed(task, self._dead(worker)), b""))
+                found.append((task, failed_record(task, self._dead(worker)), b""))
             else:
-                found.append((task, *outcome_of(task, reply)))
+                found.append((task, *parse_outcome(task, reply)))
         return found
 
     def _dead(self, worker: _Worker) -> str:

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from qoslab.run.cluster import remote_worker as cluster_worker
-from qoslab.run.events import Interrupted
+from qoslab.run.events import RunInterrupted
 
 
 def main(descriptor: int) -> None:
@@ -34,7 +34,7 @@ def main(descriptor: int) -> None:
     while (task := tasks.get()) is not None:
         try:
             reply = cluster_worker.run_cell(task)
-        except Interrupted:
+        except RunInterrupted:
             return
         except Exception as error:
             reply = {"failure": f"its worker failed: {type(error).__name__}: {error}"}

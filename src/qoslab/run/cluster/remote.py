@@ -16,12 +16,12 @@ from qoslab.lab_kinds import lab_kind
 from qoslab.model.matrix import as_texts
 from qoslab.results import Cell, CellRecord
 from qoslab.results.file_access import DISK, sync_all, writing
-from qoslab.run.identity import made_with
+from qoslab.run.identity import software_line
 from qoslab.run.task import CellTask
 
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 """Greatest number of files of a cell from a worker."""
-MOST_BYTES = 4 * 2**30
+MAX_BYTES = 4 * 2**30
 """Greatest unpacked size of all files of a cell."""
 
 Outcome = tuple[CellRecord, bytes]
@@ -36,13 +36,13 @@ class ArchiveError(QoslabError):
     """Error for data from a worker that is not the folder of a cell."""
 
 
-def plain_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
+def serialise_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
     """Return a task in the form for a worker.
 
     `coming` is the folder in which a worker of this machine writes the progress of the cell for viewers.
     """
     return {
-        "version": made_with(lab_kind(task.lab).programs),
+        "version": software_line(lab_kind(task.lab).programs),
         "arm": task.identity.arm,
         "parameters": as_texts(task.identity.values),
         "repetition": task.identity.repetition,
@@ -57,7 +57,7 @@ def plain_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
 
 
 def check_version(worker: str, found: str, own: str) -> None:
-    """Raise `VersionError` if a worker has another version, sources or programs (`qoslab.run.identity.made_with`)."""
+    """Raise `VersionError` if a worker has another version, sources or programs (`qoslab.run.identity.software_line`)."""
     if found != own:
         raise VersionError(
             f"worker {worker} has qoslab {found}, this is qoslab {own}",
@@ -66,19 +66,19 @@ def check_version(worker: str, found: str, own: str) -> None:
         )
 
 
-def outcome_of(task: CellTask, reply: dict[str, Any]) -> Outcome:
+def parse_outcome(task: CellTask, reply: dict[str, Any]) -> Outcome:
     """Convert the result of `remote_worker.run_cell`. Raise errors that the user has to fix."""
     if "version" in reply:
-        check_version("that took the cell", reply["version"], made_with(lab_kind(task.lab).programs))
+        check_version("that took the cell", reply["version"], software_line(lab_kind(task.lab).programs))
     if "error" in reply:
         message, hint = reply["error"]
         raise UserError(message, hint=hint)
     if "failure" in reply:
-        return failed(task, reply["failure"]), b""
+        return failed_record(task, reply["failure"]), b""
     return CellRecord.model_validate_json(reply["record"]), reply["files"]
 
 
-def failed(task: CellTask, reason: str) -> CellRecord:
+def failed_record(task: CellTask, reason: str) -> CellRecord:
     """Return the record of an attempt without a result."""
     return CellRecord(
         arm=task.identity.arm,
@@ -121,10 +121,10 @@ def _extract(files: bytes, folder: Path) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(files)) as archive:
             entries = archive.infolist()
-            if len(entries) > MOST_FILES:
-                raise ArchiveError(f"its worker sent {len(entries)} files, expected at most {MOST_FILES}")
-            if (size := sum(entry.file_size for entry in entries)) > MOST_BYTES:
-                raise ArchiveError(f"its worker sent {size} bytes of files, expected at most {MOST_BYTES}")
+            if len(entries) > MAX_FILES:
+                raise ArchiveError(f"its worker sent {len(entries)} files, expected at most {MAX_FILES}")
+            if (size := sum(entry.file_size for entry in entries)) > MAX_BYTES:
+                raise ArchiveError(f"its worker sent {size} bytes of files, expected at most {MAX_BYTES}")
             for entry in entries:
                 place = Path(os.path.normpath(top / entry.filename))
                 if not place.is_relative_to(top):

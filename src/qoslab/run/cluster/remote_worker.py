@@ -19,34 +19,34 @@ if TYPE_CHECKING:
 
 _LABS = threading.local()
 _OPEN: list[Any] = []
-_SHARED: dict[str, Any] = {}
+_SHARED_DATA: dict[str, Any] = {}
 """Shared data by kind of lab."""
 _LOCK = threading.Lock()
-_CLOSING = threading.Event()
+_EXIT_STACKS = threading.Event()
 
 
-def version() -> str:
+def worker_version() -> str:
     """Return the version of qoslab on this worker, with the hash of its sources."""
-    from qoslab.run.identity import made_with
+    from qoslab.run.identity import software_line
 
-    return made_with(())
+    return software_line(())
 
 
 def run_cell(task: dict[str, Any]) -> dict[str, Any]:
-    """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.plain_task`.
+    """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.serialise_task`.
 
     Return `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version` if this worker has
     another version, other sources or programs; or `error`, an error that the user has to fix.
     """
     from qoslab.lab_kinds import lab_kind
-    from qoslab.run.identity import made_with
+    from qoslab.run.identity import software_line
 
-    own = made_with(lab_kind(task["lab"]).programs)
+    own = software_line(lab_kind(task["lab"]).programs)
     if task["version"] != own:
         return {"version": own}
     from qoslab.errors import QoslabError, UserError
     from qoslab.model.experiment import Experiment
-    from qoslab.model.instants import Demand
+    from qoslab.model.instants import MeasurementDemand
     from qoslab.model.matrix import as_values
     from qoslab.results import Cell
     from qoslab.run.task import CellTask
@@ -54,17 +54,17 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
 
     identity = CellIdentity(task["arm"], tuple(as_values(task["parameters"]).items()), task["repetition"])
     experiment = Experiment.model_validate_json(task["experiment"])
-    demand = Demand(**{**task["demand"], "times_s": tuple(task["demand"]["times_s"])})
+    demand = MeasurementDemand(**{**task["demand"], "times_s": tuple(task["demand"]["times_s"])})
     local_task = CellTask(
         identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"], demand=demand
     )
     coming = None if task["coming"] is None else Path(task["coming"])
     try:
-        worker, place = _worker(local_task.lab)
+        worker, place = _thread_worker(local_task.lab)
         with TemporaryDirectory(prefix="cell-", dir=place, ignore_cleanup_errors=True) as name:
             cell = Cell(Path(name, "cell"), identity, task["attempt"], coming=coming, sent=True)
             record = worker.run(local_task, cell)
-            return {"record": record.model_dump_json(), "files": _packed(cell.path)}
+            return {"record": record.model_dump_json(), "files": _pack_folder(cell.path)}
     except UserError as error:
         _forget()
         return {"error": [error.message, error.hint]}
@@ -74,31 +74,33 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
         return {"failure": error.message}
 
 
-def _worker(lab: str) -> tuple[Any, Path]:
+def _thread_worker(lab: str) -> tuple[Any, Path]:
     """Return this thread's worker for cells of a kind of lab, and its temporary folder; a worker for another kind
     ends.
     """
     from qoslab.lab_kinds import lab_kind
-    from qoslab.run.events import silent
+    from qoslab.run.events import ignore_step
     from qoslab.run.scratch import Scratch
-    from qoslab.run.workers import machinery
+    from qoslab.run.workers import lab_machinery
     from qoslab.run.workers.base import WorkerSlot
 
     if getattr(_LABS, "kind", lab) != lab:
         _forget()
     worker = getattr(_LABS, "worker", None)
     if worker is None:
-        runs = machinery(lab_kind(lab))
+        runs = lab_machinery(lab_kind(lab))
         with _LOCK:
             number = len(_OPEN)
             scratch = Scratch("worker")
             restored = scratch.path / "restored"
             restored.mkdir()
-            if lab not in _SHARED:
-                _SHARED[lab] = runs.shared()
+            if lab not in _SHARED_DATA:
+                _SHARED_DATA[lab] = runs.shared()
             # Progress is reported where the run was started.
             worker = runs.worker(
-                WorkerSlot(number, f"lab {number}", restored, _SHARED[lab], silent, lambda text: None, _CLOSING)
+                WorkerSlot(
+                    number, f"lab {number}", restored, _SHARED_DATA[lab], ignore_step, lambda text: None, _EXIT_STACKS
+                )
             )
             _OPEN.append((worker, scratch))
         _LABS.worker, _LABS.kind, _LABS.place = worker, lab, scratch.path
@@ -122,13 +124,13 @@ def close_labs() -> None:
         mine, _OPEN[:] = list(_OPEN), []
     for each in mine:
         _close(*each)
-    for shared in _SHARED.values():
+    for shared in _SHARED_DATA.values():
         shared.close()
 
 
 def interrupt() -> None:
     """Cancel the running cells."""
-    _CLOSING.set()
+    _EXIT_STACKS.set()
 
 
 def _close(worker: Any, scratch: Scratch) -> None:
@@ -146,7 +148,7 @@ def _close(worker: Any, scratch: Scratch) -> None:
 atexit.register(close_labs)
 
 
-def _packed(folder: Path) -> bytes:
+def _pack_folder(folder: Path) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path in sorted(folder.rglob("*")):

@@ -17,19 +17,19 @@ from typing import Any, Self
 
 from qoslab.errors import DeviceError
 from qoslab.run.devices.ansible_inventory import Access, IosAccess
-from qoslab.run.devices.testbed import testbed
-from qoslab.run.faults import PassingFault
+from qoslab.run.devices.testbed import build_testbed
+from qoslab.run.faults import TransientFault
 from qoslab.run.helper_process import HelperProcess
-from qoslab.system.programs import python_module
+from qoslab.system.programs import python_module_command
 
 REPLY_S = 120.0
 """Time limit of a reply: two logins and two commands on any router that answers without a longer limit of its own."""
 END_S = 3.0
-PROGRAM = python_module("qoslab.run.devices.collector_process")
+PROGRAM = python_module_command("qoslab.run.devices.collector_process")
 
 
 @dataclass(frozen=True)
-class Observed:
+class RouterAnswer:
     """Answer of a router."""
 
     raw: str
@@ -48,7 +48,7 @@ class Observed:
         return {"unparsed": self.reason} if self.parsed is None else self.parsed
 
 
-class Collector:
+class CollectorProcess:
     """Context manager; the process starts with the object and ends with the block.
 
     All methods may be called from any thread, and wait for the answer.
@@ -79,36 +79,38 @@ class Collector:
         if not ios:
             return
         self._reply_s = max(self._reply_s, *(REPLY_S + 2 * (access.answer_s or 0) for access in ios.values()))
-        devices = testbed("run", ios, known_hosts=known_hosts)["devices"]
+        devices = build_testbed("run", ios, known_hosts=known_hosts)["devices"]
         futures = {
-            name: self._helper.ask(op="connect", device=_key(lab, name), name=name, connection=device)
+            name: self._helper.ask(op="connect", device=_device_key(lab, name), name=name, connection=device)
             for name, device in devices.items()
         }
         if wait:
             for name, future in futures.items():
                 self._reply(future, name)
 
-    def observe(self, device: str, command: str, *, lab: str = "") -> Observed:
+    def observe(self, device: str, command: str, *, lab: str = "") -> RouterAnswer:
         """Return the router's current answer to a show command, parsed. Raise `DeviceError` if it does not answer."""
-        reply = self._reply(self._helper.ask(op="observe", device=_key(lab, device), command=command), device)
-        return Observed(reply["raw"], reply["parsed"], reply["reason"], reply["before_ns"], reply["after_ns"])
+        reply = self._reply(self._helper.ask(op="observe", device=_device_key(lab, device), command=command), device)
+        return RouterAnswer(reply["raw"], reply["parsed"], reply["reason"], reply["before_ns"], reply["after_ns"])
 
-    def show(self, device: str, command: str, *, lab: str = "") -> Observed:
+    def show(self, device: str, command: str, *, lab: str = "") -> RouterAnswer:
         """Observe without parsing, which takes time of this machine that traffic may need."""
-        reply = self._reply(self._helper.ask(op="show", device=_key(lab, device), command=command), device)
-        return Observed(reply["raw"], None, reply["reason"], reply["before_ns"], reply["after_ns"])
+        reply = self._reply(self._helper.ask(op="show", device=_device_key(lab, device), command=command), device)
+        return RouterAnswer(reply["raw"], None, reply["reason"], reply["before_ns"], reply["after_ns"])
 
     def configure(self, device: str, lines: list[str], *, lab: str = "") -> str:
         """Enter configuration lines and return the router's answer. Raise `DeviceError` if it does not answer.
 
         Configurations are pushed by Ansible; this is for single lines at a given time while traffic runs.
         """
-        return str(self._reply(self._helper.ask(op="configure", device=_key(lab, device), lines=lines), device)["raw"])
+        return str(
+            self._reply(self._helper.ask(op="configure", device=_device_key(lab, device), lines=lines), device)["raw"]
+        )
 
-    def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
+    def parse(self, command: str, text: str, os_name: str = "ios") -> RouterAnswer:
         """Parse `text`, the answer to `command`."""
         reply = self._reply(self._helper.ask(op="parse", os=os_name, command=command, text=text), "")
-        return Observed(text, reply["parsed"], reply["reason"])
+        return RouterAnswer(text, reply["parsed"], reply["reason"])
 
     def difference(self, before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:
         """Return the removed and added lines of a configuration; see `qoslab.genie.configuration_diff`."""
@@ -129,23 +131,23 @@ class Collector:
         try:
             reply = future.result(self._reply_s)
         except FutureTimeoutError as error:
-            raise PassingFault(f"{device} did not answer within {self._reply_s:.0f} s") from error
+            raise TransientFault(f"{device} did not answer within {self._reply_s:.0f} s") from error
         if reply["ok"]:
             return reply
         failure = reply["error"]
         text = failure["message"]
         match failure["kind"]:
             case "login":
-                raise PassingFault(f"{device} refused the login: {text}", hint="Check user, password, enable secret.")
+                raise TransientFault(f"{device} refused the login: {text}", hint="Check user, password, enable secret.")
             case "unreachable":
-                raise PassingFault(f"{device} cannot be reached: {text}", hint="Check its address and port.")
+                raise TransientFault(f"{device} cannot be reached: {text}", hint="Check its address and port.")
             case "unknown":
                 raise DeviceError(f"{device} is not a connected router", hint="Only IOS routers are connected.")
             case _:
-                raise PassingFault(f"observing {device} failed: {text}")
+                raise TransientFault(f"observing {device} failed: {text}")
 
 
-def _key(lab: str, device: str) -> str:
+def _device_key(lab: str, device: str) -> str:
     return f"{lab}/{device}" if lab else device
 
 
@@ -157,18 +159,18 @@ class SharedCollector:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._collector: Collector | None = None
+        self._collector: CollectorProcess | None = None
         self._routers: dict[str, tuple[Mapping[str, Access], Path | None]] = {}
         """Arguments of `connect`, by lab."""
 
-    def get(self) -> Collector:
+    def get(self) -> CollectorProcess:
         """Return the collector; start it if needed, without waiting."""
         with self._lock:
             if self._collector is not None and self._collector.over:
                 self._collector.close()
                 self._collector = None
             if self._collector is None:
-                self._collector = Collector()
+                self._collector = CollectorProcess()
                 for lab, (routers, known_hosts) in self._routers.items():
                     self._collector.connect(routers, known_hosts=known_hosts, wait=False, lab=lab)
             return self._collector

@@ -34,11 +34,11 @@ from ipaddress import ip_address
 from typing import Any, TextIO
 
 from qoslab.genie.configuration_diff import configuration_difference
-from qoslab.genie.show_parser import IMPORTING, parse, register
+from qoslab.genie.show_parser import IMPORT_LOCK, parse, register
 from qoslab.ios.refusals import NO_SUCH_COMMAND
-from qoslab.system.priority import step_behind_traffic
+from qoslab.system.priority import lower_priority
 
-PARSE_ONLY = "--parse-only"
+PARSE_ONLY_ARGUMENT = "--parse-only"
 """Argument of a process that connects to no router."""
 CONNECT_S = 20
 """Time limit of a login."""
@@ -48,7 +48,7 @@ COMMAND_S = 60
 _LOGIN_TROUBLE = re.compile(r"credentials|[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied|[Bb]ad secrets")
 _SPAWN = re.compile(r" to device spawn:.*")
 """Command line in Unicon's messages, which is removed."""
-_WAITED_FOR = re.compile(r" last_command: .*\]")
+_SILENCE_PATTERN = re.compile(r" last_command: .*\]")
 """Pattern of Unicon's text about a silent device, with the last typed line (possibly a password) and all known
 refusals.
 """
@@ -63,7 +63,7 @@ class ConnectError(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandAnswer:
     """Answer of a router with its times: nanoseconds since 1970."""
 
     raw: str
@@ -71,7 +71,7 @@ class Answer:
     after_ns: int
 
 
-class Session:
+class DeviceSession:
     """Command line of one router. Its methods may be called from any thread; one command runs at a time."""
 
     def __init__(self, name: str, device: Mapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ class Session:
         with self._lock:
             self._login()
 
-    def execute(self, command: str) -> Answer:
+    def execute(self, command: str) -> CommandAnswer:
         """Execute a command, with `\n` as line end; log in again if the router has hung up."""
         with self._lock:
             if self._connection is None:
@@ -120,11 +120,11 @@ class Session:
         with self._lock:
             self._hang_up()
 
-    def _ask(self, command: str) -> Answer:
+    def _ask(self, command: str) -> CommandAnswer:
         before = time.time_ns()
         text = self._connection.execute(command, timeout=self._command_s, error_pattern=[])
         after = time.time_ns()
-        return Answer(str(text).replace("\r", "").strip("\n") + "\n", before, after)
+        return CommandAnswer(str(text).replace("\r", "").strip("\n") + "\n", before, after)
 
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None
@@ -136,7 +136,7 @@ class Session:
                 logging.getLogger(__name__).info("%s: could not hang up", self._name, exc_info=True)
 
     def _login(self) -> None:
-        with IMPORTING:
+        with IMPORT_LOCK:
             from unicon import Connection
         cli = self._device["connections"]["cli"]
         login = self._device["credentials"].get("default", {})
@@ -154,19 +154,19 @@ class Session:
             connection_timeout=CONNECT_S,
             log_stdout=False,
             logfile=os.devnull,
-            settings={**_pace(str(cli["ip"])), **cli.get("settings", {})},
+            settings={**_wait_settings(str(cli["ip"])), **cli.get("settings", {})},
             **cli.get("arguments", {}),
         )
         try:
             connection.connect()
         except Exception as error:
-            text = _SPAWN.sub("", _text_of(error))
+            text = _SPAWN.sub("", _exception_text(error))
             kind = "login" if _LOGIN_TROUBLE.search(text) else "unreachable"
             raise ConnectError(kind, text) from error
         self._connection = connection
 
 
-def _pace(host: str) -> dict[str, float]:
+def _wait_settings(host: str) -> dict[str, float]:
     """Return Unicon's wait settings for a host.
 
     By default, Unicon waits 50 ms for more output after a prompt, and checks the line six times for 20 ms before each
@@ -180,24 +180,24 @@ def _pace(host: str) -> dict[str, float]:
     return {"EXECUTE_MATCHED_RETRY_SLEEP": 0.01, "CONNECTED_CHECK_COUNT": 0} if near else {}
 
 
-def _text_of(error: BaseException | None) -> str:
+def _exception_text(error: BaseException | None) -> str:
     """Return the messages of an exception and its causes, the innermost last, each once."""
     texts: list[str] = []
     while error is not None:
-        text = _WAITED_FOR.sub("", " ".join(str(error).split()))
+        text = _SILENCE_PATTERN.sub("", " ".join(str(error).split()))
         if text and not any(text in other for other in texts):
             texts.append(text)
         error = error.__cause__ or error.__context__
     return ": ".join(texts)
 
 
-class Server:
+class CollectorServer:
     """Server for requests; connections and commands of different routers run in parallel."""
 
     def __init__(self, replies: TextIO) -> None:
         self._replies = replies
         self._write = threading.Lock()
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, DeviceSession] = {}
         self._workers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="observe")
 
     def serve(self, requests: TextIO) -> None:
@@ -209,7 +209,7 @@ class Server:
                 if before is not None:
                     self._workers.submit(before.close)
                 # Created here, so that a command that follows at once finds it.
-                self._sessions[request["device"]] = Session(request["name"], request["connection"])
+                self._sessions[request["device"]] = DeviceSession(request["name"], request["connection"])
             self._workers.submit(self._answer, request)
         for session in self._sessions.values():
             session.close()
@@ -224,13 +224,13 @@ class Server:
         except Exception as error:
             reply |= {
                 "ok": False,
-                "error": {"kind": "internal", "message": f"{type(error).__name__}: {_text_of(error)}"},
+                "error": {"kind": "internal", "message": f"{type(error).__name__}: {_exception_text(error)}"},
             }
         with self._write:
             self._replies.write(json.dumps(reply) + "\n")
             self._replies.flush()
 
-    def _session(self, request: Mapping[str, Any]) -> Session:
+    def _session(self, request: Mapping[str, Any]) -> DeviceSession:
         session = self._sessions.get(request["device"])
         if session is None:
             raise ConnectError("unknown", "it is not a connected router")
@@ -243,13 +243,13 @@ class Server:
                 return {}
             case "observe":
                 session, command = self._session(request), request["command"]
-                shown = _shown(session.execute(command))
+                shown = _answer_entry(session.execute(command))
                 if shown["reason"]:
                     return {**shown, "parsed": None}
                 found = parse(session.os, command, shown["raw"])
                 return {**shown, "parsed": found.parsed, "reason": found.reason}
             case "show":
-                return _shown(self._session(request).execute(request["command"]))
+                return _answer_entry(self._session(request).execute(request["command"]))
             case "configure":
                 return {"raw": self._session(request).configure(request["lines"])}
             case "parse":
@@ -261,7 +261,7 @@ class Server:
                 raise ValueError(f"unknown op {other!r}")
 
 
-def _shown(answer: Answer) -> dict[str, Any]:
+def _answer_entry(answer: CommandAnswer) -> dict[str, Any]:
     refused = NO_SUCH_COMMAND.search(answer.raw)
     reason = f"the router refused the command: {refused[0]}" if refused else ""
     return {"raw": answer.raw, "before_ns": answer.before_ns, "after_ns": answer.after_ns, "reason": reason}
@@ -269,17 +269,17 @@ def _shown(answer: Answer) -> dict[str, Any]:
 
 def main() -> None:
     """Serve standard input; other output of libraries goes to standard error."""
-    _spare_the_disks()
+    _disable_sync()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    step_behind_traffic()
+    lower_priority()
     register()
-    warm = threading.Thread(target=_warm_up, args=(PARSE_ONLY in sys.argv,), daemon=True)
+    warm = threading.Thread(target=_import_slow_modules, args=(PARSE_ONLY_ARGUMENT in sys.argv,), daemon=True)
     warm.start()
-    Server(replies).serve(sys.stdin)
+    CollectorServer(replies).serve(sys.stdin)
 
 
-def _spare_the_disks() -> None:
+def _disable_sync() -> None:
     """Disable `os.sync`.
 
     Unicon flushes all files of the machine to disk with each line that it sends, even while traffic is captured.
@@ -288,7 +288,7 @@ def _spare_the_disks() -> None:
     os.sync = lambda: None
 
 
-def _warm_up(parse_only: bool = False) -> None:
+def _import_slow_modules(parse_only: bool = False) -> None:
     """Import slow modules in advance, and make Genie read its list of parsers unless the process only parses.
 
     The imported objects live as long as the process: garbage collection during the import and later would take up to a
@@ -300,7 +300,7 @@ def _warm_up(parse_only: bool = False) -> None:
             # Other output of simulated routers is parsed without Genie, or rarely.
             parse("ios", "show interfaces", "")
             return
-        with IMPORTING:
+        with IMPORT_LOCK:
             import unicon  # noqa: F401
         parse("ios", "show clock", "*10:00:00.000 UTC Mon Jan 6 2025")
     finally:

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.device_config.interface_names import InterfaceNames
-from qoslab.ios.device_config.restore import collisions, restoration, unrestored
+from qoslab.ios.device_config.restore import find_collisions, plan_restoration, unrestored_lines
 from qoslab.ios.model.device import Hardware
 from qoslab.model.experiment import Topology
-from qoslab.platforms.startup import hardware
+from qoslab.platforms.startup import router_hardware
 from qoslab.results import Cell
 from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.state import RestoreState
@@ -22,7 +22,7 @@ SHOW = "show running-config"
 
 
 @dataclass(frozen=True)
-class Undo:
+class RouterUndo:
     """Lines that restore a router."""
 
     needed: bool
@@ -59,13 +59,13 @@ class RouterDriver(Protocol):
     def showed(self, answers: Mapping[str, str]) -> bool:
         """Record the answers of the router; return whether the lines that undo the configuration can be derived."""
 
-    def write_undo(self, folder: Path) -> Undo:
+    def write_undo(self, folder: Path) -> RouterUndo:
         """Write the input of its role for undoing the configuration to `folder`."""
 
 
-def own_hardware(topology: Topology, router: str, names: InterfaceNames) -> Hardware:
+def hardware_with_own_names(topology: Topology, router: str, names: InterfaceNames) -> Hardware:
     """Return the hardware of a router, with its own interface names in addition to the experiment's."""
-    model = hardware(topology, router)
+    model = router_hardware(topology, router)
     there = [*map(names.to_device, model.interfaces), *model.interfaces]
     return replace(model, interfaces=tuple(dict.fromkeys(there)))
 
@@ -76,7 +76,7 @@ class CommandLineRouter:
     def __init__(self, router: str, topology: Topology, names: InterfaceNames, state: RestoreState) -> None:
         self._name = router
         self._names = names
-        self._hardware = own_hardware(topology, router, names)
+        self._hardware = hardware_with_own_names(topology, router, names)
         self._state = state
         self._intended = ""
         self._running = ""
@@ -100,7 +100,7 @@ class CommandLineRouter:
 
     def collisions(self) -> Sequence[str]:
         """See `RouterDriver`."""
-        return collisions(self.before, self._intended, self._hardware)
+        return find_collisions(self.before, self._intended, self._hardware)
 
     def pushing(self) -> None:
         """See `RouterDriver`."""
@@ -119,14 +119,14 @@ class CommandLineRouter:
         self._running = answers.get(SHOW, "")
         return bool(self._running)
 
-    def write_undo(self, folder: Path) -> Undo:
+    def write_undo(self, folder: Path) -> RouterUndo:
         """See `RouterDriver`."""
         pushed = self._state.pushed(self._name)
-        found = restoration(self.before, self._running, pushed, self._hardware)
+        found = plan_restoration(self.before, self._running, pushed, self._hardware)
         if found.lines:
             (folder / f"{self._name}.pushed.ios").write_text("".join(pushed), encoding="utf-8")
             (folder / f"{self._name}.restore.ios").write_text("\n".join(found.lines) + "\n", encoding="utf-8")
-        return Undo(bool(found.lines), tuple(found.left))
+        return RouterUndo(bool(found.lines), tuple(found.left))
 
     def changed(self, shown: str) -> list[str]:
         """Return the changes by other users since the push, one sentence each, without secrets.
@@ -134,7 +134,7 @@ class CommandLineRouter:
         `shown` is its current running configuration.
         """
         was = self._running
-        found = unrestored(was, shown, [], self._hardware) if was and shown else []
+        found = unrestored_lines(was, shown, [], self._hardware) if was and shown else []
         return [KNOWN.masked(sentence) for sentence in found]
 
     def lost(self, shown: str) -> list[str]:
@@ -185,9 +185,9 @@ class ControlSocketRouter:
         """See `RouterDriver`."""
         return True
 
-    def write_undo(self, folder: Path) -> Undo:
+    def write_undo(self, folder: Path) -> RouterUndo:
         """See `RouterDriver`: its role has the complete configuration from before."""
-        return Undo(needed=True)
+        return RouterUndo(needed=True)
 
 
 class TcRouter(ControlSocketRouter):
@@ -195,6 +195,6 @@ class TcRouter(ControlSocketRouter):
 
     file = "tc.json"
 
-    def write_undo(self, folder: Path) -> Undo:
+    def write_undo(self, folder: Path) -> RouterUndo:
         """See `RouterDriver`: nothing between two cells, since the next configuration replaces the last one."""
-        return Undo(needed=False)
+        return RouterUndo(needed=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class FailureKind(StrEnum):
     """Reason for a refused login."""
 
     LOGIN_REFUSED = "login refused"
@@ -21,5 +21,5 @@ class Kind(StrEnum):
     DEFECT = "defect of the access proxy"
 
 
-PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})
+TRANSIENT_FAILURES = frozenset({FailureKind.OUT_OF_REACH, FailureKind.NO_ANSWER, FailureKind.HUNG_UP, FailureKind.BUSY})
 """Reasons that may not recur at another attempt."""

@@ -9,28 +9,28 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.results.redaction import KNOWN
-from qoslab.run.devices.ansible_inventory import IosAccess, What, give_secrets, read_inventory
+from qoslab.run.devices.ansible_inventory import InventoryPart, IosAccess, give_secrets, read_inventory
 
 
-def ask_for(source: Path, routers: Collection[str]) -> None:
+def prompt_for_passwords(source: Path, routers: Collection[str]) -> None:
     """Prompt for passwords of these routers missing from the inventory `source`; its later readers find them.
 
     An empty answer means no password: a key is used for the login, which starts with all rights. Raise `UserError`
     without a terminal.
     """
-    given: dict[str, dict[What, str]] = {}
+    given: dict[str, dict[InventoryPart, str]] = {}
     for name, access in read_inventory(source).items():
         if name not in routers or not isinstance(access, IosAccess):
             continue
         who = f"{access.user} on {name}" if access.user else name
         if access.password is None:
-            given.setdefault(name, {})["password"] = _asked(f"Password for {who} (empty: use a key): ")
+            given.setdefault(name, {})["password"] = _prompt(f"Password for {who} (empty: use a key): ")
         if access.enable is None:
-            given.setdefault(name, {})["enable"] = _asked(f"Enable secret for {name} (empty: none): ")
+            given.setdefault(name, {})["enable"] = _prompt(f"Enable secret for {name} (empty: none): ")
     give_secrets(source, given)
 
 
-def _asked(prompt: str) -> str:
+def _prompt(prompt: str) -> str:
     with warnings.catch_warnings():
         # Without a terminal, input would come from elsewhere and be shown.
         warnings.simplefilter("error", getpass.GetPassWarning)

@@ -10,22 +10,22 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from qoslab.errors import DeviceError, ExperimentError, UserError
-from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
+from qoslab.ios.device_config.interface_names import IDENTITY_NAMES, InterfaceNames
 from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
-from qoslab.platforms import has_kernel, platform_of, routers_of, with_tc_commands
+from qoslab.platforms import has_kernel, platform_of, routers_of, tc_command_nodes
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, TC_COMMANDS
 from qoslab.platforms.kernel_router import kernel_config
-from qoslab.platforms.startup import data_plane, hardware, takes_tc
+from qoslab.platforms.startup import accepts_tc_commands, data_plane_config, router_hardware
 from qoslab.results import Cell
 from qoslab.results.file_access import writing
 from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.ansible.intents import Intent
-from qoslab.run.devices.ansible.playbooks import AnsibleSession, Outcome, RouterError
+from qoslab.run.devices.ansible.playbooks import AnsibleSession, PlaybookOutcome, RouterError
 from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver, TcRouter
 from qoslab.run.devices.state import RestoreState
-from qoslab.run.faults import LabDied, PassingFault
+from qoslab.run.faults import LabDiedFault, TransientFault
 from qoslab.tc.commands import is_tc
 from qoslab.tc.commands.router_template import apply_template
 
@@ -40,7 +40,7 @@ class Base(Protocol):
         """Return its text."""
 
 
-class Guard(Protocol):
+class RollbackGuard(Protocol):
     """Rollback of the routers' configurations if this run is interrupted."""
 
     def arm(self, traffic: Duration) -> None:
@@ -50,7 +50,7 @@ class Guard(Protocol):
         """Stop the timer, because the routers are restored."""
 
 
-class Routers:
+class PushedRouters:
     """All routers of a lab under the control of Ansible.
 
     `configure` undoes the configuration of an earlier cell, pushes and verifies, in one order to Ansible; `restore`
@@ -64,7 +64,7 @@ class Routers:
         state: RestoreState,
         base: Base,
         note: Callable[[str], None],
-        guard: Guard | None = None,
+        guard: RollbackGuard | None = None,
         names: Mapping[str, InterfaceNames] = MappingProxyType({}),
         *,
         makes_lines: bool = True,
@@ -84,7 +84,7 @@ class Routers:
         self._state = state
         self._base = base
         self.command_lines = {
-            router: CommandLineRouter(router, topology, names.get(router, AS_THEY_ARE), state)
+            router: CommandLineRouter(router, topology, names.get(router, IDENTITY_NAMES), state)
             for router in routers_of(topology)
             if platform_of(topology.nodes[router]).access == COMMAND_LINE
         }
@@ -113,7 +113,7 @@ class Routers:
 
     def _by_control_socket(self, router: str) -> ControlSocketRouter:
         """Return the driver of a router with a control socket, with the compiler of its language."""
-        if router in with_tc_commands(self._topology):
+        if router in tc_command_nodes(self._topology):
             return TcRouter(router, partial(self.kernel_configuration, router), self._state)
         return ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), self._state)
 
@@ -130,7 +130,9 @@ class Routers:
             )
         return made.as_config()
 
-    def configure(self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str], *, traffic: Duration) -> Outcome:
+    def configure(
+        self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str], *, traffic: Duration
+    ) -> PlaybookOutcome:
         """Activate the configuration of a cell and verify it. `texts` are IOS configurations by router.
 
         `commands` are show commands with answers that verify returns, `traffic` is the traffic time of the cell. Raise
@@ -184,9 +186,9 @@ class Routers:
 
     def compiled(self, router: str, text: str, *, source: str) -> program_formats.RouterConfig:
         """Return the data plane's configuration for a router with this configuration on top of its own."""
-        device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
-        apply_template(device, text, source=source, tc=takes_tc(self._topology, router))
-        return data_plane(self._topology, router, device)
+        device = parse_config(self._base(router), router_hardware(self._topology, router), source=f"{router}: base")
+        apply_template(device, text, source=source, tc=accepts_tc_commands(self._topology, router))
+        return data_plane_config(self._topology, router, device)
 
     def resume(self) -> None:
         """Take over from a run that ended without restoring; its pushed configurations are in the state."""
@@ -207,16 +209,16 @@ class Routers:
         folder, _ = self._write_undo(lines)
         try:
             self._session.carry_out(["restore"], restore=folder, keep=keep)
-        except LabDied:
+        except LabDiedFault:
             raise
-        except PassingFault as error:
+        except TransientFault as error:
             self._restore_again(lines, keep, error)
         if self._guard is not None:
             self._guard.disarm()
         self._state.forget_pushed()
         self._touched, self._known = False, True
 
-    def _restore_again(self, lines: Path | None, keep: Path | None, why: PassingFault) -> None:
+    def _restore_again(self, lines: Path | None, keep: Path | None, why: TransientFault) -> None:
         """Restore again over new connections, since the process with the old ones may have died.
 
         It is not known which lines of the first attempt arrived. Raise `why` if no router answers.

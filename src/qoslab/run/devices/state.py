@@ -20,22 +20,22 @@ from typing import TextIO
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Topology
-from qoslab.platforms import with_command_line
+from qoslab.platforms import command_line_nodes
 from qoslab.results.file_access import writing
 
 FORMAT = 1
-ABOUT = "about.json"
+OWNER_FILE = "about.json"
 LOCK = "lock"
 COUNTDOWNS = "countdowns.json"
 MARK = "mark"
-PLACE = "XDG_STATE_HOME"
+STATE_FOLDER_VARIABLE = "XDG_STATE_HOME"
 """Environment variable with the folder for states (XDG Base Directory Specification); default: `~/.local/state`."""
 DIGITS = 12
 """Digits of the hash of an inventory's path, in its folder's name."""
 
 
 @dataclass(frozen=True)
-class About:
+class StateOwner:
     """Owner of the state."""
 
     inventory: str
@@ -55,7 +55,7 @@ class RestoreState:
     @classmethod
     def of(cls, inventory: Path) -> RestoreState:
         """Return the state of the lab of an inventory; its folder may be absent."""
-        home = os.environ.get(PLACE) or "~/.local/state"
+        home = os.environ.get(STATE_FOLDER_VARIABLE) or "~/.local/state"
         path = inventory.resolve()
         name = f"{path.stem}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:DIGITS]}"
         return cls(Path(home).expanduser() / "qoslab" / "restore" / name)
@@ -73,7 +73,7 @@ class RestoreState:
                 "since": since,
                 "topology": topology.model_dump(mode="json", by_alias=True),
             }
-            self._write(ABOUT, json.dumps(record, indent=1) + "\n")
+            self._write(OWNER_FILE, json.dumps(record, indent=1) + "\n")
 
     def refuse_in_use(self, inventory: Path) -> None:
         """Raise `UserError` if another run of this user is in progress there, or has left its state."""
@@ -132,22 +132,22 @@ class RestoreState:
 
     def is_there(self) -> bool:
         """Return whether there is something to restore from."""
-        return (self.folder / ABOUT).is_file()
+        return (self.folder / OWNER_FILE).is_file()
 
-    def unrestored(self) -> About | None:
+    def unrestored(self) -> StateOwner | None:
         """Return the owner if there are routers to restore; Linux routers restore themselves."""
         about = self.about() if self.is_there() else None
-        return about if about is not None and with_command_line(about.topology) else None
+        return about if about is not None and command_line_nodes(about.topology) else None
 
-    def about(self) -> About:
+    def about(self) -> StateOwner:
         """Return the owner. Raise `UserError` if it cannot be read."""
-        file = self.folder / ABOUT
+        file = self.folder / OWNER_FILE
         try:
             record = json.loads(file.read_text(encoding="utf-8"))
             if record["format"] != FORMAT:
                 raise UserError(f"{file}: found format {record['format']!r}, expected {FORMAT}")
             topology = Topology.model_validate_json(json.dumps(record["topology"]))
-            return About(record["inventory"], record["run"], record["since"], topology)
+            return StateOwner(record["inventory"], record["run"], record["since"], topology)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise UserError(
                 f"{file} cannot be read: {error}", hint="The configurations are in the same folder."
@@ -208,7 +208,7 @@ class RestoreState:
     def remove(self) -> None:
         """Remove the state, because everything is restored or nothing was begun."""
         # First, so that no process restores from a part of the state after an interruption here.
-        (self.folder / ABOUT).unlink(missing_ok=True)
+        (self.folder / OWNER_FILE).unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.release()
 

@@ -15,9 +15,9 @@ from qoslab.ios.refusals import REFUSALS
 from qoslab.model.experiment import Topology
 from qoslab.model.inventory import RouterSettings
 from qoslab.platforms import is_switch, platform_of
-from qoslab.run.devices.ansible_inventory import SWITCH_GROUP, Access, HostAccess, IosAccess, What
+from qoslab.run.devices.ansible_inventory import SWITCH_GROUP, Access, HostAccess, InventoryPart, IosAccess
 from qoslab.run.devices.old_ssh import OPENSSH_OLD
-from qoslab.system.openssh import with_host_keys, with_identity
+from qoslab.system.openssh import host_key_options, identity_options
 
 UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
 """Unicon's patterns of refused configuration lines, in addition to qoslab's list, which replaces Unicon's."""
@@ -31,37 +31,37 @@ INTERFACE_TYPES = {"Ethernet": "ethernet", "Serial": "serial", "ATM": "atm", "Lo
 TELNET_PORT, SSH_PORT = 23, 22
 UNICON = {"defaults": {"class": "unicon.Unicon", "via": "cli"}}
 
-Secret = Callable[[str, What, str], str]
+Secret = Callable[[str, InventoryPart, str], str]
 """Function that returns the text for a secret in the testbed: `secret("R1", "password", "…")`."""
 
 
-def plain(device: str, what: What, value: str) -> str:
+def plain_secret(device: str, what: InventoryPart, value: str) -> str:
     """Return the secret itself."""
     return value
 
 
-def asked(device: str, what: What, value: str) -> str:
+def prompt_secret(device: str, what: InventoryPart, value: str) -> str:
     """Return a prompt, which pyATS shows when it loads the testbed."""
     return f"%ASK{{{what} of {device}}}"
 
 
-class FromEnvironment:
+class EnvironmentSecrets:
     """Environment variables from which pyATS takes the secrets when it loads the testbed."""
 
-    def __init__(self, names: Mapping[str, Mapping[What, str]]) -> None:
+    def __init__(self, names: Mapping[str, Mapping[InventoryPart, str]]) -> None:
         """`names` of existing variables by device and secret; others are called QOSLAB_R1_PASSWORD and so on."""
         self._names = names
         self.used: dict[str, None] = {}
         """Variables in the order of the testbed."""
 
-    def __call__(self, device: str, what: What, value: str) -> str:
+    def __call__(self, device: str, what: InventoryPart, value: str) -> str:
         """See `Secret`."""
         name = self._names.get(device, {}).get(what) or re.sub(r"\W", "_", f"QOSLAB_{device}_{what}".upper())
         self.used[name] = None
         return f"%ENV{{{name}}}"
 
 
-def testbed(
+def build_testbed(
     name: str,
     routers: Mapping[str, Access],
     topology: Topology | None = None,
@@ -71,7 +71,7 @@ def testbed(
     keys: Mapping[str, Path] | None = None,
     hosts: Mapping[str, dict[str, Any]] | None = None,
     names: Callable[[str, str], str] = lambda node, interface: interface,
-    secret: Secret = plain,
+    secret: Secret = plain_secret,
 ) -> dict[str, Any]:
     """Return the testbed for pyATS. IOS routers and `hosts` only, since Unicon cannot access a data plane.
 
@@ -85,14 +85,14 @@ def testbed(
         if not isinstance(access, IosAccess):
             continue
         way = (settings or {}).get(router, RouterSettings())
-        device = _device(router, access, way, known_hosts, (keys or {}).get(router), secret)
-        devices[router] = {**device, **_chassis(topology, router)}
+        device = _router_device(router, access, way, known_hosts, (keys or {}).get(router), secret)
+        devices[router] = {**device, **_chassis_data(topology, router)}
     if not devices:
         raise DeviceError("no IOS router for a testbed")
     devices |= {host: {**device, "alias": host} for host, device in (hosts or {}).items()}
     made: dict[str, Any] = {"testbed": {"name": name}, "devices": devices}
     if topology is not None:
-        made["topology"] = _topology(topology, set(devices), names)
+        made["topology"] = _topology_section(topology, set(devices), names)
     return made
 
 
@@ -103,13 +103,13 @@ def host_device(access: HostAccess) -> dict[str, Any]:
         cli["port"] = access.port
     options: list[str] = []
     if access.known_hosts is not None:
-        options += with_host_keys(access.known_hosts)
+        options += host_key_options(access.known_hosts)
     if access.key is not None:
-        options += with_identity(access.key)
+        options += identity_options(access.key)
     options += access.arguments
     if options:
         cli["ssh_options"] = shlex.join(options)
-    device = _linux(cli)
+    device = _linux_device(cli)
     if access.user is not None:
         device["credentials"] = {"default": {"username": access.user}}
     return device
@@ -117,16 +117,16 @@ def host_device(access: HostAccess) -> dict[str, Any]:
 
 def command_device(command: str) -> dict[str, Any]:
     """Return the device of a host, with a command on this machine that opens its shell."""
-    return _linux({"command": command})
+    return _linux_device({"command": command})
 
 
-def _linux(cli: dict[str, Any]) -> dict[str, Any]:
+def _linux_device(cli: dict[str, Any]) -> dict[str, Any]:
     cli["arguments"] = {"learn_hostname": True}
     cli["settings"] = {"GRACEFUL_DISCONNECT_WAIT_SEC": 0, "POST_DISCONNECT_WAIT_SEC": 0}
     return {"os": "linux", "type": "host", "connections": {**UNICON, "cli": cli}}
 
 
-def _device(
+def _router_device(
     name: str, access: IosAccess, way: RouterSettings, known_hosts: Path | None, keys: Path | None, secret: Secret
 ) -> dict[str, Any]:
     credentials: dict[str, Any] = {}
@@ -140,7 +140,7 @@ def _device(
         credentials["enable"] = {"password": secret(name, "enable", access.enable)}
     cli: dict[str, Any] = {"protocol": "ssh", "ip": access.host, "port": access.port}
     if way.reach == "telnet":
-        cli = _by_telnet(access, way)
+        cli = _telnet_connection(access, way)
     elif options := _ssh_options(access, way, known_hosts, keys):
         cli["ssh_options"] = options
     # No configuration lines at login; the hostname is taken from the prompt; no wait at disconnection.
@@ -169,23 +169,23 @@ def _device(
     }
 
 
-def _by_telnet(access: IosAccess, way: RouterSettings) -> dict[str, Any]:
+def _telnet_connection(access: IosAccess, way: RouterSettings) -> dict[str, Any]:
     port = TELNET_PORT if access.port == SSH_PORT else access.port
     if way.jump is None:
         return {"protocol": "telnet", "ip": access.host, "port": port}
     # The jump host only forwards bytes, without a telnet program.
-    return {"command": f"ssh -W {access.host}:{port} {_jump(way.jump)}"}
+    return {"command": f"ssh -W {access.host}:{port} {_jump_arguments(way.jump)}"}
 
 
 def _ssh_options(access: IosAccess, way: RouterSettings, known_hosts: Path | None, keys: Path | None) -> str:
     options: list[str] = []
     if known_hosts is not None:
         # A port of this machine: the user's ssh configuration for other hosts does not apply.
-        options += ("-F", "none", *with_host_keys(known_hosts))
+        options += ("-F", "none", *host_key_options(known_hosts))
     elif keys is not None:
-        options += with_host_keys(keys)
+        options += host_key_options(keys)
     if access.key is not None:
-        options += with_identity(access.key)
+        options += identity_options(access.key)
     if way.old_ssh:
         options += OPENSSH_OLD
     if way.jump is not None:
@@ -193,13 +193,13 @@ def _ssh_options(access: IosAccess, way: RouterSettings, known_hosts: Path | Non
     return shlex.join(options)
 
 
-def _jump(text: str) -> str:
+def _jump_arguments(text: str) -> str:
     """Return the arguments of ssh for a jump host, after its options."""
     place, _, port = text.partition(":")
     return f"-p {port} {place}" if port else place
 
 
-def _chassis(topology: Topology | None, router: str) -> dict[str, Any]:
+def _chassis_data(topology: Topology | None, router: str) -> dict[str, Any]:
     """Return the experiment's data on a router's hardware, and its operating system, replacing IOS."""
     node = None if topology is None else topology.nodes.get(router)
     if node is None or node.model is None:
@@ -209,14 +209,14 @@ def _chassis(topology: Topology | None, router: str) -> dict[str, Any]:
     return chassis if generation is None else {**chassis, "os": GENERATIONS[generation].genie_os}
 
 
-def _topology(topology: Topology, devices: set[str], names: Callable[[str, str], str]) -> dict[str, Any]:
+def _topology_section(topology: Topology, devices: set[str], names: Callable[[str, str], str]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for link in topology.links:
         for end in link.ends:
             if end.node not in devices:
                 continue
             is_router = platform_of(topology.nodes[end.node]).is_router
-            kind = _interface_type(end.interface) if is_router else "ethernet"
+            kind = _link_interface_type(end.interface) if is_router else "ethernet"
             interface: dict[str, Any] = {"type": kind, "alias": end.interface, "link": link.name}
             if end.address is not None:
                 interface["ipv4"] = str(end.address)
@@ -226,7 +226,7 @@ def _topology(topology: Topology, devices: set[str], names: Callable[[str, str],
     return made
 
 
-def _interface_type(name: str) -> str:
+def _link_interface_type(name: str) -> str:
     return next((word for part, word in INTERFACE_TYPES.items() if part in name), "ethernet")
 
 

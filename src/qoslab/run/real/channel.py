@@ -20,15 +20,15 @@ from typing import Any, BinaryIO
 
 from qoslab.errors import DeviceError, MachineError
 from qoslab.run.devices.ansible_inventory import HostAccess
-from qoslab.run.faults import PassingFault
-from qoslab.run.real.agent import source
-from qoslab.system.openssh import with_host_keys, with_identity
-from qoslab.system.programs import how_ended
+from qoslab.run.faults import TransientFault
+from qoslab.run.real.agent import agent_source
+from qoslab.system.openssh import host_key_options, identity_options
+from qoslab.system.programs import describe_exit
 
 LENGTHS = struct.Struct("!II")
 BEAT_S = 0.5
 """Interval of messages to the agent, in seconds; see `PATIENCE_S` there."""
-ALIVE = ("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=4")
+KEEPALIVE_OPTIONS = ("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=4")
 """Options of ssh for a silent connection, which is lost after 4 s."""
 START_S = 30.0
 """Time limit to log in and to start the agent, in seconds."""
@@ -37,33 +37,33 @@ REPLY_S = 60.0
 LOGIN_LIMIT = ("-o", f"ConnectTimeout={START_S:.0f}")
 """Option of ssh for a host that accepts the connection and sends nothing: ssh ends even if the run was killed."""
 END_S = 5.0
-HEAD_MOST = 1 << 24
-BODY_MOST = 1 << 26
+MAX_HEAD_BYTES = 1 << 24
+MAX_BODY_BYTES = 1 << 26
 """Greatest size of the body of one message, in bytes; an agent sends files in pieces of 64 KiB."""
-EARLY_MOST = 1 << 24
+MAX_EARLY_BYTES = 1 << 24
 """Greatest size of output from programs that are not yet known here, in bytes."""
-UNVERIFIED = "Host key verification failed."
+HOST_KEY_ERROR = "Host key verification failed."
 """Last message of ssh if the host's key is unknown or has changed."""
 BOOT = "import sys; exec(compile(sys.stdin.buffer.read({size}), 'qoslab-agent', 'exec'))"
 
 
-_CONNECTING: set[subprocess.Popen[bytes]] = set()
+_CONNECTING_LOGINS: set[subprocess.Popen[bytes]] = set()
 """Logins in progress; see `_end_logins`."""
 
 
 @atexit.register
 def _end_logins() -> None:
     """End the logins in progress: Ctrl-C waits for no thread, and without an agent nothing has to be restored."""
-    for process in list(_CONNECTING):
+    for process in list(_CONNECTING_LOGINS):
         process.kill()
 
 
-class HostLost(PassingFault):
+class HostLostFault(TransientFault):
     """Host that is no longer reachable."""
 
 
 @dataclass
-class Output:
+class ProgramOutput:
     """Destination of a program's output, and its status."""
 
     stdout: BinaryIO | None
@@ -88,17 +88,17 @@ class Output:
         self.ended.set()
 
 
-class Channel:
+class AgentChannel:
     """Connection to an agent, which starts with the object and restores the host when the connection ends (`close`).
 
-    All methods may be called from any thread. They raise `HostLost` if the connection is lost, `DeviceError` if an
+    All methods may be called from any thread. They raise `HostLostFault` if the connection is lost, `DeviceError` if an
     agent cannot run there at all.
     """
 
     def __init__(self, name: str, access: HostAccess, who: str) -> None:
         """`name` is the host's name for people; `who` identifies the owner of the run to other users."""
         self.name = name
-        text = source(who)
+        text = agent_source(who)
         python = [*access.become, access.python, "-I", "-S", "-c", BOOT.format(size=len(text))]
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the connection)
         try:
@@ -115,7 +115,7 @@ class Channel:
         self._lock = threading.Lock()
         self._pending: dict[int, Future[tuple[dict[str, Any], bytes]]] = {}
         self._files: dict[int, tuple[BinaryIO, Any]] = {}
-        self._outputs: dict[int, Output] = {}
+        self._outputs: dict[int, ProgramOutput] = {}
         self._early: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
         """Messages of programs that are not yet known here: another thread handles the reply to their start."""
         self._early_bytes = 0
@@ -127,19 +127,19 @@ class Channel:
         threading.Thread(target=self._read, name=f"host {name}", daemon=True).start()
         # In a thread: a host that reads nothing would block the run for ever.
         threading.Thread(target=self._write, args=(text,), name=f"agent for {name}", daemon=True).start()
-        _CONNECTING.add(self._process)
+        _CONNECTING_LOGINS.add(self._process)
         try:
             self.facts: Mapping[str, Any] = self._ready.result(START_S)
         except FutureTimeoutError:
             self._process.kill()
             self.close()
             raise DeviceError(f"{name} cannot be used: no answer within {START_S:.0f} s") from None
-        except HostLost as error:
-            raise DeviceError(f"{name} cannot be used: {self.lost}", hint=_advice(self.lost, access)) from error
+        except HostLostFault as error:
+            raise DeviceError(f"{name} cannot be used: {self.lost}", hint=_login_hint(self.lost, access)) from error
         finally:
             if not self._ready.done():
                 self._process.kill()
-            _CONNECTING.discard(self._process)
+            _CONNECTING_LOGINS.discard(self._process)
         threading.Thread(target=self._beat, name=f"beat {name}", daemon=True).start()
 
     # Requests
@@ -154,9 +154,9 @@ class Channel:
 
     def start(
         self, argv: list[str], stdout: BinaryIO | None, stderr: BinaryIO, at_ns: int | None = None
-    ) -> tuple[int, Output]:
+    ) -> tuple[int, ProgramOutput]:
         """Start a program at a time of the host's CLOCK_MONOTONIC; its output files are closed at its end."""
-        output = Output(stdout, stderr, threading.Event())
+        output = ProgramOutput(stdout, stderr, threading.Event())
         number = self.ask("start", argv=argv, stdout=stdout is not None, at_ns=at_ns)["process"]
         with self._lock:
             self._outputs[number] = output
@@ -166,13 +166,13 @@ class Channel:
         return number, output
 
     def fetch(self, name: str, to: BinaryIO, timeout_s: float) -> None:
-        """Copy a file of the agent's folder, complete. Raise `HostLost` if other bytes arrive."""
+        """Copy a file of the agent's folder, complete. Raise `HostLostFault` if other bytes arrive."""
         digest = hashlib.sha256()
         future = self._send("fetch", name=name, file=(to, digest))
         reply, _ = self._wait(future, "fetch", timeout_s)
         to.flush()
         if (reply["size"], reply["sha256"]) != (to.tell(), digest.hexdigest()):
-            raise HostLost(f"{self.name}: {name} arrived damaged")
+            raise HostLostFault(f"{self.name}: {name} arrived damaged")
 
     def give_up(self, reason: str) -> None:
         """Disconnect at once, regardless of the current work; the agent then restores everything.
@@ -190,7 +190,7 @@ class Channel:
         try:
             if not self.lost and self._ready.done():
                 failed = list(self.ask("bye", timeout_s=END_S + REPLY_S)["failed"])
-        except (HostLost, MachineError) as error:
+        except (HostLostFault, MachineError) as error:
             failed = [error.message]
         self._closed.set()
         self._hang_up()
@@ -214,13 +214,13 @@ class Channel:
         future: Future[tuple[dict[str, Any], bytes]] = Future()
         with self._lock:
             if self.lost:
-                future.set_exception(HostLost(f"{self.name} is out of reach: {self.lost}"))
+                future.set_exception(HostLostFault(f"{self.name} is out of reach: {self.lost}"))
                 return future
             self._last += 1
             self._pending[self._last] = future
             if file is not None:
                 self._files[self._last] = file
-            self._write(_frame({"id": self._last, "op": op, **keys}, body))
+            self._write(_frame_message({"id": self._last, "op": op, **keys}, body))
         return future
 
     def _write(self, data: bytes) -> None:
@@ -236,7 +236,7 @@ class Channel:
         try:
             reply, body = future.result(timeout_s)
         except FutureTimeoutError as error:
-            raise HostLost(f"{self.name} did not answer within {timeout_s:.0f} s ({op})") from error
+            raise HostLostFault(f"{self.name} did not answer within {timeout_s:.0f} s ({op})") from error
         if not reply.get("ok"):
             raise MachineError(f"{self.name}: {reply.get('error', 'a reply without a result')}")
         return reply, body
@@ -244,7 +244,7 @@ class Channel:
     def _beat(self) -> None:
         while not self._closed.wait(BEAT_S) and not self.lost:
             with self._lock:
-                self._write(_frame({"op": "beat"}))
+                self._write(_frame_message({"op": "beat"}))
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -253,8 +253,8 @@ class Channel:
         try:
             while lengths := stream.read(LENGTHS.size):
                 head_size, body_size = LENGTHS.unpack(lengths)
-                if head_size > HEAD_MOST or body_size > BODY_MOST:
-                    raise ValueError(f"a message of {head_size + body_size} bytes, expected at most {BODY_MOST}")
+                if head_size > MAX_HEAD_BYTES or body_size > MAX_BODY_BYTES:
+                    raise ValueError(f"a message of {head_size + body_size} bytes, expected at most {MAX_BODY_BYTES}")
                 head = json.loads(stream.read(head_size))
                 self._hear(head, stream.read(body_size))
         except (ValueError, struct.error, TypeError, LookupError, AttributeError, RecursionError, FutureError) as error:
@@ -269,15 +269,15 @@ class Channel:
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().splitlines() if line.strip()]
         # The reason precedes this last line.
-        words = " ".join(lines[-2:] if lines[-1:] == [UNVERIFIED] else lines[-1:])
-        self._lose(reason or words or f"ssh {how_ended(status)}")
+        words = " ".join(lines[-2:] if lines[-1:] == [HOST_KEY_ERROR] else lines[-1:])
+        self._lose(reason or words or f"ssh {describe_exit(status)}")
 
     def _lose(self, reason: str) -> None:
         with self._lock:
             self.lost = self.lost or reason
             pending, self._pending = self._pending, {}
             outputs, self._outputs = self._outputs, {}
-        error = HostLost(f"{self.name} is out of reach: {reason}")
+        error = HostLostFault(f"{self.name} is out of reach: {reason}")
         for future in pending.values():
             future.set_exception(error)
         if not self._ready.done():
@@ -310,8 +310,8 @@ class Channel:
                     self._of_program(self._outputs[number], head, body)
                 else:
                     self._early_bytes += len(body) + LENGTHS.size
-                    if self._early_bytes > EARLY_MOST:
-                        raise ValueError(f"more than {EARLY_MOST} bytes of output from unknown programs")
+                    if self._early_bytes > MAX_EARLY_BYTES:
+                        raise ValueError(f"more than {MAX_EARLY_BYTES} bytes of output from unknown programs")
                     self._early.setdefault(number, []).append((head, body))
                 return
             if not isinstance(head["id"], int):
@@ -321,7 +321,7 @@ class Channel:
         if future is not None:
             future.set_result((head, body))
 
-    def _of_program(self, output: Output, head: dict[str, Any], body: bytes) -> None:
+    def _of_program(self, output: ProgramOutput, head: dict[str, Any], body: bytes) -> None:
         if "ended" in head:
             self._outputs.pop(head["ended"], None)
             output.end(head["status"])
@@ -331,7 +331,7 @@ class Channel:
             output.write(head["stream"], body)
 
 
-def _frame(head: Mapping[str, Any], body: bytes = b"") -> bytes:
+def _frame_message(head: Mapping[str, Any], body: bytes = b"") -> bytes:
     text = json.dumps(head).encode()
     return LENGTHS.pack(len(text), len(body)) + text + body
 
@@ -339,11 +339,11 @@ def _frame(head: Mapping[str, Any], body: bytes = b"") -> bytes:
 def ssh_command(access: HostAccess) -> list[str]:
     """Return the command of the system's ssh, with the user's configuration, agent and jump hosts."""
     command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none"]
-    command += [*ALIVE, *LOGIN_LIMIT]
+    command += [*KEEPALIVE_OPTIONS, *LOGIN_LIMIT]
     if access.known_hosts is not None:
-        command += with_host_keys(access.known_hosts)
+        command += host_key_options(access.known_hosts)
     if access.key is not None:
-        command += with_identity(access.key)
+        command += identity_options(access.key)
     if access.port is not None:
         command += ["-p", str(access.port)]
     if access.user is not None:
@@ -351,18 +351,18 @@ def ssh_command(access: HostAccess) -> list[str]:
     return [*command, *access.arguments, "--", access.host]
 
 
-def _advice(lines: str, access: HostAccess) -> str:
+def _login_hint(lines: str, access: HostAccess) -> str:
     """Return the hint for the last output of ssh, or of the host."""
     if "Permission denied" in lines:
         return "Install your key there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
-    if UNVERIFIED in lines and "has changed" in lines:
+    if HOST_KEY_ERROR in lines and "has changed" in lines:
         place = access.host if access.port is None else f"[{access.host}]:{access.port}"
         file = "" if access.known_hosts is None else f" -f {shlex.quote(access.known_hosts)}"
         return (
             f"Find out why. If the change is legitimate: ssh-keygen -R {shlex.quote(place)}{file}, and accept the "
             f"new one."
         )
-    if UNVERIFIED in lines:
+    if HOST_KEY_ERROR in lines:
         return "Compare the host's key (ssh-keyscan prints it), and add it to known_hosts."
     if "not found" in lines or "No such file" in lines:
         return f"The host needs {access.python} (3.8 or later), or name another as ansible_python_interpreter."

@@ -10,27 +10,27 @@ from dataclasses import asdict
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings
-from qoslab.platforms import hosts_of, with_command_line, with_tc_commands
+from qoslab.platforms import command_line_nodes, hosts_of, tc_command_nodes
 from qoslab.run.devices.ansible_inventory import LabInventory
-from qoslab.run.faults import PassingFault
+from qoslab.run.faults import TransientFault
 from qoslab.run.real.access.proxies import AccessProxies
-from qoslab.run.real.channel import Channel
+from qoslab.run.real.channel import AgentChannel
 from qoslab.run.real.external_lab import ExternalLab
 from qoslab.run.real.linux_router import LinuxRouter
-from qoslab.run.real.nodes import ExternalHost, Place
-from qoslab.run.real.preflight import look, refusal
-from qoslab.run.real.preflight.facts import Facts, Found
-from qoslab.run.real.preflight.gather import Gathering
-from qoslab.run.real.preflight.locks import held
-from qoslab.run.threads import in_thread, result_of, side_by_side, unwatched
+from qoslab.run.real.nodes import ExternalHost, HostPlace
+from qoslab.run.real.preflight import refusal_error, run_checks
+from qoslab.run.real.preflight.facts import PreflightFacts, PreflightFinding
+from qoslab.run.real.preflight.gather import FactCollector
+from qoslab.run.real.preflight.locks import check_locks
+from qoslab.run.threads import ignore_check, run_parallel, start_thread, wait_for_result
 
 
-def together(errors: Sequence[QoslabError]) -> QoslabError:
+def combined_error(errors: Sequence[QoslabError]) -> QoslabError:
     """Return one error for all; a passing fault if all of them are."""
     if len(errors) == 1:
         return errors[0]
     hint = " ".join(dict.fromkeys(error.hint for error in errors if error.hint))
-    kind = PassingFault if all(isinstance(error, PassingFault) for error in errors) else UserError
+    kind = TransientFault if all(isinstance(error, TransientFault) for error in errors) else UserError
     return kind("\n".join(error.message for error in errors), hint=hint)
 
 
@@ -39,14 +39,14 @@ def reach_hosts(
     experiment: Experiment,
     who: str,
     proxies: AccessProxies | None = None,
-    check: Callable[[], None] = unwatched,
+    check: Callable[[], None] = ignore_check,
 ) -> ExternalLab:
     """Start an agent on each host and Linux router of the experiment and log in to other routers, without changes.
 
     If one cannot be reached, all are disconnected. `check` ends the wait by raising.
     """
     topology, nodes = experiment.topology, inventory.nodes
-    names, linux = hosts_of(topology), with_tc_commands(topology)
+    names, linux = hosts_of(topology), tc_command_nodes(topology)
     settings = {name: nodes.hosts[name] for name in names}
     # Addresses and routes of a Linux router are compared, like those of a host that stays as it is.
     settings |= {name: HostSettings(**asdict(nodes.linux_routers[name])) for name in linux}
@@ -54,47 +54,47 @@ def reach_hosts(
 
     def begin(name: str) -> ExternalHost:
         kind = LinuxRouter if name in linux else ExternalHost
-        return kind(Channel(name, access[name], who), Place(topology, name, settings[name]))
+        return kind(AgentChannel(name, access[name], who), HostPlace(topology, name, settings[name]))
 
     def open_proxies() -> None:
         if proxies is not None:
             proxies.open()
 
-    opening = in_thread(functools.partial(side_by_side, {"routers": open_proxies}))
-    machines, errors = side_by_side({name: functools.partial(begin, name) for name in (*names, *linux)}, check)
-    errors = [*result_of(opening, check)[1], *errors]
-    show_every = {name: nodes.routers[name].show_every for name in with_command_line(topology)}
+    opening = start_thread(functools.partial(run_parallel, {"routers": open_proxies}))
+    machines, errors = run_parallel({name: functools.partial(begin, name) for name in (*names, *linux)}, check)
+    errors = [*wait_for_result(opening, check)[1], *errors]
+    show_every = {name: nodes.routers[name].show_every for name in command_line_nodes(topology)}
     linux_routers = {name: each for name, each in machines.items() if isinstance(each, LinuxRouter)}
     hosts = {name: each for name, each in machines.items() if name not in linux_routers}
     lab = ExternalLab(hosts, settings, show_every, linux_routers)
     if errors:
         lab.close()
-        raise together(errors)
+        raise combined_error(errors)
     if proxies is not None:
         # Otherwise hosts would wait for the current work, up to a minute of Ansible or Genie.
         proxies.when_gone(lab.give_up)
     return lab
 
 
-def taken(lab: ExternalLab, marks: Mapping[str, str]) -> list[Found]:
+def nodes_in_use(lab: ExternalLab, marks: Mapping[str, str]) -> list[PreflightFinding]:
     """Return the nodes in use by other runs, from these hosts and from the routers' run locks."""
-    interfaces, errors = side_by_side({name: each.held for name, each in lab.machines.items()})
+    interfaces, errors = run_parallel({name: each.held for name, each in lab.machines.items()})
     if errors:
-        raise together(errors)
-    return list(held(interfaces, marks))
+        raise combined_error(errors)
+    return list(check_locks(interfaces, marks))
 
 
-def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:
+def isolate_hosts(lab: ExternalLab, note: Callable[[str], None]) -> None:
     """Prepare the interfaces of all hosts and Linux routers."""
-    left, errors = side_by_side({name: each.isolate for name, each in lab.machines.items()})
+    left, errors = run_parallel({name: each.isolate for name, each in lab.machines.items()})
     for name, each in ((name, each) for name, failed in left.items() for each in failed):
         note(f"{name}: a setting left by an earlier run could not be restored: {each}")
     if errors:
-        raise together(errors)
+        raise combined_error(errors)
 
 
 @contextmanager
-def left_on_failure(lab: ExternalLab) -> Iterator[None]:
+def disconnect_on_failure(lab: ExternalLab) -> Iterator[None]:
     """Disconnect all hosts if the block fails."""
     try:
         yield
@@ -103,11 +103,11 @@ def left_on_failure(lab: ExternalLab) -> Iterator[None]:
         raise
 
 
-def look_around(gathering: Gathering, note: Callable[[str], None]) -> Facts:
+def collect_facts(gathering: FactCollector, note: Callable[[str], None]) -> PreflightFacts:
     """Return the facts. Raise `UserError` with all findings that prevent a run; other findings are noted."""
     facts = gathering.facts()
-    found = look(facts)
-    if refused := refusal(found):
+    found = run_checks(facts)
+    if refused := refusal_error(found):
         raise refused
     for each in found:
         note(str(each))

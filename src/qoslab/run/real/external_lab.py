@@ -14,14 +14,14 @@ from qoslab.model.units import Duration
 from qoslab.run.protocols import Load, Tap
 from qoslab.run.real.linux_router import LinuxRouter
 from qoslab.run.real.nodes import ExternalHost
-from qoslab.run.threads import side_by_side
+from qoslab.run.threads import run_parallel
 from qoslab.virtual_lab.control import ControlClient
 
 CONTROL_S = 30.0
 """Time limit for a request to a Linux router, in seconds: it runs commands over SSH."""
 
 
-class _Used(Load):
+class _UsedInterfaces(Load):
     def __init__(self) -> None:
         self.taken = 0.0
 
@@ -32,7 +32,7 @@ class _Used(Load):
 
 
 class ExternalLab:
-    """See `run.protocols.Lab`."""
+    """See `run.protocols.RunningLab`."""
 
     def __init__(
         self,
@@ -63,33 +63,33 @@ class ExternalLab:
         return {name: host.described for name, host in self.machines.items()}
 
     def host(self, name: str) -> ExternalHost:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         return self._hosts[name]
 
     def tap(self, node: str, interface: str) -> Tap:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         if node not in self._hosts:
             raise UserError(f"found a capture at {interface} of {node}, expected one at a host")
         return Tap(self._hosts[node], self._settings[node].device(interface))
 
     @property
     def data_planes(self) -> Collection[str]:
-        """See `run.protocols.Lab`: none."""
+        """See `run.protocols.RunningLab`: none."""
         return ()
 
     @property
     def show_every(self) -> Mapping[str, Duration | None]:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         return self._show_every
 
     @property
     def notice_s(self) -> float:
-        """See `run.protocols.Lab`: the value of the most distant host."""
+        """See `run.protocols.RunningLab`: the value of the most distant host."""
         return max(host.notice_s for host in self._hosts.values())
 
     @property
     def lines(self) -> Collection[str]:
-        """See `run.protocols.Lab`: none."""
+        """See `run.protocols.RunningLab`: none."""
         return ()
 
     def serve(self, folder: Path) -> Mapping[str, Path]:
@@ -104,13 +104,13 @@ class ExternalLab:
         return [name for name in self._sockets if not self.linux_routers[name].is_as_configured()]
 
     def control(self, data_plane: str) -> ControlClient:
-        """See `run.protocols.Lab`: Linux routers have one."""
+        """See `run.protocols.RunningLab`: Linux routers have one."""
         if data_plane not in self._sockets:
             raise UserError(f"{data_plane} has no reachable data plane")
         return ControlClient(self._sockets[data_plane], timeout=CONTROL_S)
 
     def death(self) -> str:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         lost = {name: each.lost for name, each in self.machines.items() if each.lost not in ("", self._given_up)}
         kinds = {name: "Linux router" if name in self.linux_routers else "host" for name in lost}
         why = [f"the {kinds[name]} {name} is out of reach: {reason}" for name, reason in lost.items()]
@@ -123,17 +123,17 @@ class ExternalLab:
             each.give_up(reason)
 
     def load(self) -> AbstractContextManager[Load]:
-        """See `run.protocols.Lab`: the processor time of its programs on the hosts."""
+        """See `run.protocols.RunningLab`: the processor time of its programs on the hosts."""
         return self._load()
 
     @contextmanager
-    def _load(self) -> Iterator[_Used]:
-        used = _Used()
+    def _load(self) -> Iterator[_UsedInterfaces]:
+        used = _UsedInterfaces()
         before = {name: host.cpu_s() for name, host in self._hosts.items()}
         yield used
         used.taken = sum(host.cpu_s() - before[name] for name, host in self._hosts.items())
 
     def close(self) -> list[str]:
         """Restore all machines and return what could not be restored; Ctrl-C waits for none of them."""
-        found, errors = side_by_side({name: each.close for name, each in self.machines.items()})
+        found, errors = run_parallel({name: each.close for name, each in self.machines.items()})
         return [*(each for failed in found.values() for each in failed), *(error.message for error in errors)]

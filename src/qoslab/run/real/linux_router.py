@@ -13,9 +13,9 @@ from qoslab.errors import DeviceError, MachineError, QoslabError
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.run.real.nodes import ExternalHost
 from qoslab.system.waiting import answers_hello, wait_until
-from qoslab.tc.commands.kernel_commands import lacking
-from qoslab.tc.daemon import CONFIG_FORMAT, Router, serve
-from qoslab.tc.kernel_kinds import Kinds, probe
+from qoslab.tc.commands.kernel_commands import unsupported_lines
+from qoslab.tc.daemon import CONFIG_FORMAT, KernelRouter, serve
+from qoslab.tc.kernel_kinds import KernelKinds, probe
 
 FORWARDING = "/proc/sys/net/ipv4/ip_forward"
 LISTEN_S = 10.0
@@ -24,7 +24,7 @@ END_S = 30.0
 """Time for its last request to end, in seconds."""
 
 
-class Queues(Router):
+class Queues(KernelRouter):
     """Requests to a Linux router. A lost one has no configuration: its watchdog has removed it."""
 
     def __init__(self, router: LinuxRouter, interfaces: Sequence[str], devices: Mapping[str, str]) -> None:
@@ -58,7 +58,7 @@ class LinuxRouter(ExternalHost):
         reply = self.ask("run", argv=list(argv), text=text, apart=apart)
         return int(reply["status"]), str(reply["stdout"]), str(reply["stderr"])
 
-    def kinds(self) -> Kinds:
+    def kinds(self) -> KernelKinds:
         """Return the kinds of qdiscs, filters and actions of its kernel. Raise `MachineError` without permission."""
 
         def run_apart(argv: Sequence[str]) -> tuple[int, str]:
@@ -71,7 +71,7 @@ class LinuxRouter(ExternalHost):
         """Return whether its kernel forwards packets of IPv4."""
         return self.read(FORWARDING).strip() != "0"
 
-    def obstacles(self, kinds: Kinds, texts: Sequence[str]) -> Iterator[QoslabError]:
+    def obstacles(self, kinds: KernelKinds, texts: Sequence[str]) -> Iterator[QoslabError]:
         """Yield the reasons against these configurations: qdiscs, offloads, missing kinds, rejected parameters.
 
         Nothing changes: commands are tried in a separate network namespace.
@@ -81,7 +81,7 @@ class LinuxRouter(ExternalHost):
         for text in texts:
             made = kernel_config(self._place.topology, self.name, text, lab=False)
             language = "tc" if made.classes is None else "ios"
-            missing = dict.fromkeys(lacking(made.commands, kinds))
+            missing = dict.fromkeys(unsupported_lines(made.commands, kinds))
             for line, kind in missing:
                 yield DeviceError(
                     f"{self.name}.{language} line {line}: the kernel {kinds.release} lacks the {kind}",

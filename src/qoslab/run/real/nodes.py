@@ -18,22 +18,22 @@ from qoslab.platforms import hosts_of, tcp
 from qoslab.platforms.startup import EVERYWHERE, static_routes
 from qoslab.results import StallRecord
 from qoslab.run.protocols import ClockReading
-from qoslab.run.real.channel import Channel, HostLost, Output
-from qoslab.system.programs import OWN_PROGRAMS, own_program
+from qoslab.run.real.channel import AgentChannel, HostLostFault, ProgramOutput
+from qoslab.system.programs import OWN_PROGRAMS, find_own_program
 
 FETCH_S = 600.0
 """Time limit for the transfer of a capture, in seconds."""
-CLOCK_READINGS_LEAST, CLOCK_READINGS_MOST = 8, 64
+MIN_CLOCK_READINGS, MAX_CLOCK_READINGS = 8, 64
 CLOCK_S = 0.2
 """Time for reading a clock, in seconds; a distant host answers the least number of times."""
-SPARE_S = 0.05
+REQUEST_MARGIN_S = 0.05
 """Margin between a request and its action, in seconds, in addition to the fastest round trip."""
 
 
 class ExternalProcess:
-    """See `run.protocols.Process`. It ends with the connection to its host, which `Lab.death` then reports."""
+    """See `run.protocols.RemoteProcess`. It ends with the connection to its host, which `Lab.death` then reports."""
 
-    def __init__(self, channel: Channel, number: int, output: Output, ahead_ns: int = 0) -> None:
+    def __init__(self, channel: AgentChannel, number: int, output: ProgramOutput, ahead_ns: int = 0) -> None:
         """`ahead_ns` is the offset of its host's CLOCK_MONOTONIC from this machine's."""
         self._channel = channel
         self._number = number
@@ -41,33 +41,33 @@ class ExternalProcess:
         self._ahead_ns = ahead_ns
 
     def poll(self) -> int | None:
-        """See `run.protocols.Process`."""
+        """See `run.protocols.RemoteProcess`."""
         return self._output.status
 
     def began_ns(self) -> int | None:
-        """See `run.protocols.Process`. As accurate as the reading of the host's clock."""
+        """See `run.protocols.RemoteProcess`. As accurate as the reading of the host's clock."""
         return None if self._output.began_ns is None else self._output.began_ns - self._ahead_ns
 
     def signal(self, number: signal.Signals) -> None:
-        """See `run.protocols.Process`."""
+        """See `run.protocols.RemoteProcess`."""
         if self._output.status is None:
             self._channel.ask("signal", process=self._number, number=int(number))
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """See `run.protocols.Process`. Raise `HostLost` if its host is out of reach."""
+        """See `run.protocols.RemoteProcess`. Raise `HostLostFault` if its host is out of reach."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not self._output.ended.wait(0.1):
             if self._channel.lost:
-                raise HostLost(f"{self._channel.name} is unreachable: {self._channel.lost}")
+                raise HostLostFault(f"{self._channel.name} is unreachable: {self._channel.lost}")
             if deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"still running after {timeout_s:g} s")
         assert self._output.status is not None
         return self._output.status
 
     def end(self, grace_s: float = 0.0) -> None:
-        """See `run.protocols.Process`."""
+        """See `run.protocols.RemoteProcess`."""
         # If the host is out of reach, it ends its programs itself.
-        with suppress(HostLost):
+        with suppress(HostLostFault):
             if grace_s and self.poll() is None:
                 self.signal(signal.SIGTERM)
                 with suppress(TimeoutError):
@@ -78,7 +78,7 @@ class ExternalProcess:
 
 
 @dataclass(frozen=True)
-class Place:
+class HostPlace:
     """Place of a host in an experiment."""
 
     topology: Topology
@@ -126,15 +126,15 @@ class Place:
         return sorted({str(each.network) for end in ends for each in end.addresses if each.version == version})
 
 
-def _sysctls(profile: TcpProfile, answers: bool) -> dict[str, str]:
-    settings = tcp.SYSCTLS | tcp.sysctls(profile) | tcp.answers(answers)
+def _host_sysctls(profile: TcpProfile, answers: bool) -> dict[str, str]:
+    settings = tcp.SYSCTLS | tcp.tcp_sysctls(profile) | tcp.answer_sysctls(answers)
     return {key: str(value) for key, value in settings.items()}
 
 
 class ExternalHost:
-    """See `run.protocols.Host`."""
+    """See `run.protocols.LabHost`."""
 
-    def __init__(self, channel: Channel, place: Place) -> None:
+    def __init__(self, channel: AgentChannel, place: HostPlace) -> None:
         self._channel = channel
         self._place = place
         self._sent: set[str] = set()
@@ -190,10 +190,10 @@ class ExternalHost:
         return list(failed)
 
     def clock(self) -> ClockReading:
-        """See `run.protocols.Host`: the fastest of many answers counts."""
+        """See `run.protocols.LabHost`: the fastest of many answers counts."""
         found: list[tuple[int, int, int, int, Mapping[str, Any]]] = []
         deadline = time.monotonic() + CLOCK_S
-        while len(found) < CLOCK_READINGS_LEAST or (len(found) < CLOCK_READINGS_MOST and time.monotonic() < deadline):
+        while len(found) < MIN_CLOCK_READINGS or (len(found) < MAX_CLOCK_READINGS and time.monotonic() < deadline):
             steady, before = time.monotonic_ns(), time.time_ns()
             reply = self._channel.ask("clock")
             after = time.time_ns()
@@ -205,8 +205,8 @@ class ExternalHost:
 
     @property
     def notice_s(self) -> float:
-        """See `run.protocols.Lab.notice_s`."""
-        return SPARE_S + 2 * self._steady_now()[1] / 1e9
+        """See `run.protocols.RunningLab.notice_s`."""
+        return REQUEST_MARGIN_S + 2 * self._steady_now()[1] / 1e9
 
     def _steady_now(self) -> tuple[int, int]:
         if self._steady is None:
@@ -215,13 +215,13 @@ class ExternalHost:
         return self._steady
 
     def stalls(self) -> StallRecord:
-        """See `run.protocols.Host`."""
+        """See `run.protocols.LabHost`."""
         return StallRecord(**self._channel.ask("watched")["stalls"])
 
     def start(
         self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None
     ) -> ExternalProcess:
-        """See `run.protocols.Host`: the host waits for the start time by its own clock."""
+        """See `run.protocols.LabHost`: the host waits for the start time by its own clock."""
         if argv[0] in OWN_PROGRAMS and argv[0] not in self._sent:
             self._send(argv[0])
         out = None if stdout is None else stdout.open("xb", buffering=0)
@@ -243,33 +243,35 @@ class ExternalHost:
         machine = str(self._channel.facts["kernel"]).split()[-1]
         if machine != platform.machine():
             raise MachineError(f"{self._place.name} is {machine}, but {program} is built for {platform.machine()}")
-        self._channel.ask("put", own_program(program).read_bytes(), name=program)
+        self._channel.ask("put", find_own_program(program).read_bytes(), name=program)
         self._sent.add(program)
 
     def read(self, *paths: str) -> str:
-        """See `run.protocols.Host`."""
+        """See `run.protocols.LabHost`."""
         return self._channel.read(*paths).decode(errors="replace")
 
     def device(self, interface: str) -> str:
-        """See `run.protocols.Host`."""
+        """See `run.protocols.LabHost`."""
         return self._place.settings.device(interface)
 
     def scratch(self, to: Path) -> str:
-        """See `run.protocols.Host`: a path in the agent's folder."""
+        """See `run.protocols.LabHost`: a path in the agent's folder."""
         return f"{self._channel.facts['folder']}/{to.name}"
 
     def fetch(self, to: Path) -> None:
-        """See `run.protocols.Host`."""
+        """See `run.protocols.LabHost`."""
         with to.open("xb") as file:
             self._channel.fetch(to.name, file, FETCH_S)
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
-        """See `run.protocols.Host`."""
+        """See `run.protocols.LabHost`."""
         metrics = tcp.route_words(profile)
         if self._place.settings.isolate == "as it is":
-            self._channel.ask("apply", sysctls=_sysctls(profile, answers), routes=[], far=self._place.far(metrics))
+            self._channel.ask("apply", sysctls=_host_sysctls(profile, answers), routes=[], far=self._place.far(metrics))
         else:
-            self._channel.ask("apply", sysctls=_sysctls(profile, answers), routes=self._place.routes(metrics), far={})
+            self._channel.ask(
+                "apply", sysctls=_host_sysctls(profile, answers), routes=self._place.routes(metrics), far={}
+            )
 
     def differences(self, profile: TcpProfile, *, answers: bool = True) -> list[tuple[str, str, str]]:
         """Return differing settings of the kernel or of the path to another host, with actual and required value.
@@ -277,7 +279,7 @@ class ExternalHost:
         The required value is empty if there is no route.
         """
         far = self._place.far(tcp.route_words(profile))
-        reply_facts = self._channel.ask("compare", sysctls=_sysctls(profile, answers), far=far)["differences"]
+        reply_facts = self._channel.ask("compare", sysctls=_host_sysctls(profile, answers), far=far)["differences"]
         return [(what, there, wanted) for what, there, wanted in reply_facts]
 
     def cpu_s(self) -> float:

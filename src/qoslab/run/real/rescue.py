@@ -8,34 +8,36 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.ios.device_config.interface_names import InterfaceNames
-from qoslab.platforms import with_command_line
+from qoslab.platforms import command_line_nodes
 from qoslab.run.devices.ansible.playbooks import IOS_MODULES, AnsibleSession
 from qoslab.run.devices.ansible_inventory import read_routers, write_inventory
-from qoslab.run.devices.pushed_routers import Routers
-from qoslab.run.devices.state import About, RestoreState
-from qoslab.run.real.access.inventory_proxies import ways_to
+from qoslab.run.devices.pushed_routers import PushedRouters
+from qoslab.run.devices.state import RestoreState, StateOwner
+from qoslab.run.real.access.inventory_proxies import access_methods
 from qoslab.run.real.access.proxies import AccessProxies
-from qoslab.run.real.access.rollback_timer import refuse_left, stop
-from qoslab.run.real.access.run_lock import refuse_marked, unmark
+from qoslab.run.real.access.rollback_timer import refuse_remaining_timers, stop
+from qoslab.run.real.access.run_lock import refuse_locked, remove_lock
 from qoslab.run.scratch import Scratch
 
 Line = tuple[str, int]
 """Address and port of a console's terminal server."""
 
 
-def left_on(inventory: Path) -> tuple[str, ...]:
+def unrestored_routers(inventory: Path) -> tuple[str, ...]:
     """Return the routers of an inventory with state left by a run; empty if there is none."""
     state = RestoreState.of(inventory)
-    return with_command_line(state.about().topology) if state.is_there() else ()
+    return command_line_nodes(state.about().topology) if state.is_there() else ()
 
 
-def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, Line | None] = {}) -> About | None:
+def restore_routers(
+    inventory: Path, note: Callable[[str], None], consoles: Mapping[str, Line | None] = {}
+) -> StateOwner | None:
     """Restore the routers of an inventory from the state left by a run; return None if there is none.
 
     Routers in `consoles` are reached by telnet to the line of a terminal server, by default the one in the inventory.
     Changes by others since then are left in place and passed to `note`. Raise `RouterError` if a router is not
     restored, `DeviceError` if its rollback timer still runs, `UserError` if a run is in progress, a router is missing
-    or is locked by another run, `AccessFault` or `ProxyClosed` if one is not reached; the state is then kept.
+    or is locked by another run, `AccessFault` or `ProxyClosedFault` if one is not reached; the state is then kept.
     """
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
@@ -49,7 +51,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
     try:
         about = state.about()
         # Linux routers restore themselves, as hosts do.
-        names = with_command_line(about.topology)
+        names = command_line_nodes(about.topology)
         missing = [name for name in (*names, *consoles) if name not in routers]
         if missing:
             raise UserError(
@@ -58,14 +60,14 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
                 hint="Add it to the inventory again, or use the former inventory.",
             )
         chosen = {name: routers[name] for name in names}
-        ways = ways_to(inventory, chosen, settings)
+        ways = access_methods(inventory, chosen, settings)
         for name, given in consoles.items():
-            host, port = given or _console(name, settings[name].console)
+            host, port = given or _console_address(name, settings[name].console)
             ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
         with Scratch("rescue") as scratch, AccessProxies(ways) as proxies:
             proxies.open()
             # Once the process can access a router, it can access its rollback timer as well.
-            refuse_marked(proxies.ask, ways, state.mark())
+            refuse_locked(proxies.ask, ways, state.mark())
             # First, so that no timer expires during the restoration; a console takes one client at a time.
             left = {name: stop(proxies.ask, name, choice) for name, choice in state.countdowns().items()}
             groups = {name: access.group for name, access in chosen.items()}
@@ -76,13 +78,13 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
                 session.wait_for(proxied.values())
                 write_inventory(listed, {**chosen, **proxied}, lab=False)
                 named = {name: InterfaceNames(settings[name].interfaces) for name in names}
-                behind = Routers(about.topology, session, state, _no_base, note, names=named)
+                behind = PushedRouters(about.topology, session, state, _missing_base_error, note, names=named)
                 behind.resume()
                 behind.restore(None, None)
-            refuse_left(left)
+            refuse_remaining_timers(left)
             if state.mark():
                 for name in names:
-                    unmark(proxies.ask, name, state.mark())
+                    remove_lock(proxies.ask, name, state.mark())
     except BaseException:
         state.release()
         raise
@@ -90,7 +92,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
     return about
 
 
-def _console(name: str, known: str | None) -> Line:
+def _console_address(name: str, known: str | None) -> Line:
     if known is None:
         raise UserError(
             f"found --console {name}, but no qoslab_console of {name} in the inventory",
@@ -100,5 +102,5 @@ def _console(name: str, known: str | None) -> Line:
     return host, int(port)
 
 
-def _no_base(router: str) -> str:
+def _missing_base_error(router: str) -> str:
     raise AssertionError(f"a rescue has no configuration to compile for {router}")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from importlib import import_module
 
 from qoslab.lab_kinds import LabKind
-from qoslab.run.workers.base import Machinery
+from qoslab.run.workers.base import LabMachinery
 
 
-def machinery(kind: LabKind) -> Machinery:
+def lab_machinery(kind: LabKind) -> LabMachinery:
     """Return the machinery of such labs."""
-    found: Machinery = import_module(f"{__name__}.{kind.name}").MACHINERY
+    found: LabMachinery = import_module(f"{__name__}.{kind.name}").MACHINERY
     return found

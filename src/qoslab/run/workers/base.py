@@ -35,7 +35,7 @@ class CellWorker(Protocol):
         """Run one cell into its folder and return its record. `turn` is entered for the time of its traffic."""
 
 
-class Shared(Protocol):
+class SharedLabData(Protocol):
     """Common data of the workers of a process."""
 
     def close(self) -> None:
@@ -52,8 +52,8 @@ class WorkerSlot:
     """Label for people."""
     restored: Path
     """Folder for output from restoring the routers."""
-    shared: Shared
-    """Result of `Machinery.shared`."""
+    shared: SharedLabData
+    """Result of `LabMachinery.shared`."""
     tell: StepReceiver
     note: Callable[[str], None]
     """Receives lines for people."""
@@ -67,7 +67,7 @@ class WorkerSlot:
 
 
 @dataclass(frozen=True)
-class Checked:
+class LabCheck:
     """Result of examining an existing lab, before any change."""
 
     seen: Sequence[str]
@@ -79,11 +79,11 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Machinery:
+class LabMachinery:
     """Functions of a kind of lab for running cells."""
 
     worker: Callable[[WorkerSlot], CellWorker]
-    shared: Callable[[], Shared]
+    shared: Callable[[], SharedLabData]
     versions: Callable[[str, Experiment], Mapping[str, str]]
     """Function that returns the measuring programs at a place, with versions.
 
@@ -91,7 +91,7 @@ class Machinery:
     """
     packages: Callable[[], Mapping[str, str]]
     """Python packages that influence the values, with their versions."""
-    check: Callable[[str, Plan], Checked] | None = None
+    check: Callable[[str, Plan], LabCheck] | None = None
     """Check if a plan can run at a place, without changes there; for `placed` kinds."""
     sent: Callable[[str, Plan], Iterator[str]] | None = None
     """Lines that a run sends to the devices of a place, in order, from its inventory alone; for the same kinds."""

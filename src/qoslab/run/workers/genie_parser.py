@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from qoslab.genie import direct
-from qoslab.system.extras import lacking
+from qoslab.system.extras import missing_packages
 
 if TYPE_CHECKING:
-    from qoslab.run.devices.collector import Collector
+    from qoslab.run.devices.collector import CollectorProcess
 
-UNPARSED = (
+NOT_PARSED = (
     "Genie, the parser of router output, is not installed; counters are in counters/, and the raw output is saved"
 )
 
@@ -26,19 +26,19 @@ class GenieParser:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._collector: Collector | None = None
-        self._installed = not lacking("devices")
+        self._collector: CollectorProcess | None = None
+        self._installed = not missing_packages("devices")
 
     def expect(self, commands: Iterable[str]) -> None:
         """Announce commands with answers to parse; Genie, if one of them needs it, takes a second to import."""
-        if self._installed and not all(map(direct.parses, commands)):
+        if self._installed and not all(map(direct.supports_command, commands)):
             self._started()
 
     def parse(self, command: str, text: str) -> dict[str, Any]:
         """Parse `text`, the answer to `command`; return the reason if no parser accepts it."""
-        if direct.parses(command) and (found := direct.parse(command, text)) is not None:
+        if direct.supports_command(command) and (found := direct.parse(command, text)) is not None:
             return {"unparsed": found.reason} if found.parsed is None else found.parsed
-        return self._started().parse(command, text).data if self._installed else {"unparsed": UNPARSED}
+        return self._started().parse(command, text).data if self._installed else {"unparsed": NOT_PARSED}
 
     def close(self) -> None:
         """End the process, if it was started."""
@@ -47,11 +47,11 @@ class GenieParser:
         if collector is not None:
             collector.close()
 
-    def _started(self) -> Collector:
-        from qoslab.run.devices.collector import Collector  # Most sweeps observe nothing.
-        from qoslab.run.devices.collector_process import PARSE_ONLY
+    def _started(self) -> CollectorProcess:
+        from qoslab.run.devices.collector import CollectorProcess  # Most sweeps observe nothing.
+        from qoslab.run.devices.collector_process import PARSE_ONLY_ARGUMENT
 
         with self._lock:
             if self._collector is None:
-                self._collector = Collector(PARSE_ONLY)
+                self._collector = CollectorProcess(PARSE_ONLY_ARGUMENT)
             return self._collector

@@ -12,28 +12,28 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from qoslab.errors import DeviceError, QoslabError
-from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
+from qoslab.ios.device_config.interface_names import IDENTITY_NAMES, InterfaceNames
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.lab_kinds.measured import CONFIGURE
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
-from qoslab.model.interface_selection import of_the_experiment
-from qoslab.platforms import with_command_line
+from qoslab.model.interface_selection import select_experiment_interfaces
+from qoslab.platforms import command_line_nodes
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
-from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.journal import CellJournal
 from qoslab.run.cell.measure import CellRun, CommandLines
-from qoslab.run.devices.ansible.playbooks import IOS_MODULES, AnsibleSession, Outcome
-from qoslab.run.devices.collector import Observed, SharedCollector
-from qoslab.run.devices.pushed_routers import Guard, Routers
+from qoslab.run.devices.ansible.playbooks import IOS_MODULES, AnsibleSession, PlaybookOutcome
+from qoslab.run.devices.collector import RouterAnswer, SharedCollector
+from qoslab.run.devices.pushed_routers import PushedRouters, RollbackGuard
 from qoslab.run.devices.state import RestoreState
-from qoslab.run.events import Interrupted
-from qoslab.run.faults import LabDied, PassingFault, death_of
-from qoslab.run.protocols import Lab
+from qoslab.run.events import RunInterrupted
+from qoslab.run.faults import LabDiedFault, TransientFault, describe_death
+from qoslab.run.protocols import RunningLab
 from qoslab.run.scratch import Scratch
 from qoslab.run.task import CellTask
 from qoslab.run.workers.base import WorkerSlot
-from qoslab.verification.requested_policy import policy_differences, with_policies
+from qoslab.verification.requested_policy import policy_differences, ports_with_policy
 
 PATIENCE_S = 3.0
 """Seconds after Ctrl-C for Ansible to finish its current task, which is faster than starting it again."""
@@ -62,7 +62,7 @@ class MeasuredWorker(ABC):
         self._exit = ExitStack()
         self._scratch: Path
         self._session: AnsibleSession
-        self._routers: Routers
+        self._routers: PushedRouters
         self._state: RestoreState
         self._names: Mapping[str, InterfaceNames] = {}
         """Interface names of routers that differ from the experiment's."""
@@ -85,7 +85,7 @@ class MeasuredWorker(ABC):
 
     @property
     @abstractmethod
-    def lab(self) -> Lab | None:
+    def lab(self) -> RunningLab | None:
         """Return the lab that is up; None without one."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class MeasuredWorker(ABC):
         folder = self._exit.enter_context(Scratch("run"))
         scratch = self._scratch = folder.path
         self._state = RestoreState(before or scratch / "before")
-        modules = IOS_MODULES if with_command_line(experiment.topology) else ()
+        modules = IOS_MODULES if command_line_nodes(experiment.topology) else ()
         self._session = AnsibleSession(
             scratch / "inventory.json", before=self._state.folder, check=self._check, modules=modules
         )
@@ -131,11 +131,11 @@ class MeasuredWorker(ABC):
     def _leave(self) -> None:
         self._exit.close()
 
-    def _know_routers(self, experiment: Experiment, guard: Guard | None = None) -> None:
+    def _know_routers(self, experiment: Experiment, guard: RollbackGuard | None = None) -> None:
         """Set the routers of a new lab; nothing is pushed yet."""
         # An engine router boots with the equivalent of an IOS router's startup configuration in the same topology.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
-        self._routers = Routers(
+        self._routers = PushedRouters(
             experiment.topology,
             self._session,
             self._state,
@@ -157,7 +157,7 @@ class MeasuredWorker(ABC):
             self.start(task.experiment)
         lab = self.lab
         assert lab is not None
-        journal = Journal(task, cell, self._tell)
+        journal = CellJournal(task, cell, self._tell)
         commands = CommandLines(self._observe, self._enter_lines, self._show, self._parse)
         run = CellRun(lab, journal, commands, self._interrupted)
         try:
@@ -186,10 +186,10 @@ class MeasuredWorker(ABC):
     def _expect(self, task: CellTask) -> None:  # noqa: B027 (most labs are the same for every cell of an experiment)
         """Record the needs of a cell, before `fits` is called."""
 
-    def _look_after(self, task: CellTask, journal: Journal) -> None:  # noqa: B027 (most labs have nothing to note)
+    def _look_after(self, task: CellTask, journal: CellJournal) -> None:  # noqa: B027 (most labs have nothing to note)
         """Record notes on the lab after the traffic of a cell."""
 
-    def _verify(self, task: CellTask, outcome: Outcome) -> None:
+    def _verify(self, task: CellTask, outcome: PlaybookOutcome) -> None:
         """Compare the policies that routers show with the requested ones. Raise `DeviceError` if they differ."""
         for router, text in task.configurations.items():
             answers = outcome.answers(router)
@@ -199,7 +199,7 @@ class MeasuredWorker(ABC):
             shown = self._parse(router, VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
             # A port without a link of the experiment may have another user's policy.
             ends = [near.interface for _, near, _ in task.experiment.topology.links_of(router)]
-            measured = of_the_experiment(shown.parsed or {}, [*ends, *with_policies(config)])
+            measured = select_experiment_interfaces(shown.parsed or {}, [*ends, *ports_with_policy(config)])
             for difference in policy_differences(measured, config):
                 raise DeviceError(f"{router}: the running configuration differs from the pushed one: {difference}")
 
@@ -208,9 +208,9 @@ class MeasuredWorker(ABC):
         if self.lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
             return ""
         # A dead lab is the reason, not the errors that it caused elsewhere.
-        if death := death_of(self.lab, wait=True):
+        if death := describe_death(self.lab, wait=True):
             return death
-        return error.message if isinstance(error, (PassingFault, DataPlaneDownError)) else ""
+        return error.message if isinstance(error, (TransientFault, DataPlaneDownError)) else ""
 
     def _give_up(self) -> None:
         """Discard a failed lab, with all connections to it."""
@@ -222,33 +222,33 @@ class MeasuredWorker(ABC):
     def _check(self) -> None:
         """Raise if the lab has died, or if the user has been waiting for the end of the run."""
         self._check_user(PATIENCE_S)
-        if self.lab is not None and (death := death_of(self.lab)):
-            raise LabDied(death)
+        if self.lab is not None and (death := describe_death(self.lab)):
+            raise LabDiedFault(death)
 
     def _check_user(self, patience_s: float = 0.0) -> None:
         """Raise some time after Ctrl-C, unless the routers are being restored."""
         if self._interrupted.is_set() and not self._ending:
             self._interrupted_at = min(self._interrupted_at, time.monotonic())
             if time.monotonic() - self._interrupted_at >= patience_s:
-                raise Interrupted
+                raise RunInterrupted
 
     def _enter_lines(self, device: str, lines: list[str]) -> str:
         """Enter configuration lines in a router of this lab."""
         sent = [self._named(device).to_device(line) for line in lines]
         return self._shared.get().configure(device, sent, lab=str(self._number))
 
-    def _observe(self, device: str, command: str) -> Observed:
+    def _observe(self, device: str, command: str) -> RouterAnswer:
         names = self._named(device)
         observed = self._shared.get().observe(device, names.to_device(command), lab=str(self._number))
         return replace(observed, parsed=names.from_device(observed.parsed))
 
-    def _show(self, device: str, command: str) -> Observed:
+    def _show(self, device: str, command: str) -> RouterAnswer:
         return self._shared.get().show(device, self._named(device).to_device(command), lab=str(self._number))
 
-    def _parse(self, device: str, command: str, text: str) -> Observed:
+    def _parse(self, device: str, command: str, text: str) -> RouterAnswer:
         names = self._named(device)
         observed = self._shared.get().parse(names.to_device(command), text)
         return replace(observed, parsed=names.from_device(observed.parsed))
 
     def _named(self, device: str) -> InterfaceNames:
-        return self._names.get(device, AS_THEY_ARE)
+        return self._names.get(device, IDENTITY_NAMES)

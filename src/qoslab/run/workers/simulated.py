@@ -22,35 +22,42 @@ from qoslab.model.instants import traffic_time, triggers
 from qoslab.model.steps import SIMULATION
 from qoslab.platforms import platform_of
 from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord
-from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.journal import CellJournal
 from qoslab.run.cell.probes.results import (
-    figures_of_print,
-    figures_of_report,
-    figures_of_runs,
-    unanswered,
+    unanswered_error,
+    values_from_output,
+    values_from_report,
+    values_from_runs,
 )
-from qoslab.run.events import Interrupted
+from qoslab.run.events import RunInterrupted
 from qoslab.run.provenance import package_versions
 from qoslab.run.task import CellTask
-from qoslab.run.workers.base import Machinery, WorkerSlot
+from qoslab.run.workers.base import LabMachinery, WorkerSlot
 from qoslab.run.workers.genie_parser import GenieParser
-from qoslab.simulation.history import History
-from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
-from qoslab.simulation.routers import Router
-from qoslab.simulation.scenario import EPOCH, EPOCH_NS, build_scenario, configured_routers, during_ns, probe_end_ns
-from qoslab.simulation.show_answers import answer
+from qoslab.simulation.history import SampleHistory
+from qoslab.simulation.result import SimulationError, SimulationResult, read_flow, read_result
+from qoslab.simulation.routers import SimulatedRouter
+from qoslab.simulation.scenario import (
+    EPOCH,
+    EPOCH_NS,
+    build_scenario,
+    configured_routers,
+    observation_time_ns,
+    probe_end_ns,
+)
+from qoslab.simulation.show_answers import answer_show
 from qoslab.system.programs import SIMULATOR as PROGRAM
-from qoslab.system.programs import ended_with_thread, how_ended, own_program
-from qoslab.traffic.endpoints import ends_of
+from qoslab.system.programs import describe_exit, find_own_program, kill_with_thread_prefix
+from qoslab.traffic.endpoints import flow_addresses
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 SCENARIO_REFUSED = f"{PROGRAM}: scenario: "
 """Prefix of the message of `qos-sim` for an invalid scenario; the path and the reason follow."""
-LEAST_LIMIT_S = 600.0
+MIN_TIME_LIMIT_S = 600.0
 LIMIT_FACTOR = 60.0
-"""Time limit of a cell, as a multiple of its traffic time; at least `LEAST_LIMIT_S`."""
+"""Time limit of a cell, as a multiple of its traffic time; at least `MIN_TIME_LIMIT_S`."""
 POLL_S = 0.2
 
 
@@ -63,7 +70,7 @@ class SimulatedWorker:
     def __init__(self, slot: WorkerSlot) -> None:
         self._tell = slot.tell
         self._interrupted = slot.interrupted
-        self._processes = _Processes()
+        self._processes = _RunningProcesses()
         assert isinstance(slot.shared, GenieParser)  # Made by `MACHINERY`.
         self._prints = slot.shared
 
@@ -79,9 +86,9 @@ class SimulatedWorker:
         Reasons why its values are invalid are in the record. Raise errors that the user has to fix; the folder then
         stays.
         """
-        journal = Journal(task, cell, self._tell)
+        journal = CellJournal(task, cell, self._tell)
         try:
-            _CellRun(journal, self._check, self._processes, self._prints).carry_out()
+            _SimulatedCell(journal, self._check, self._processes, self._prints).carry_out()
         except BaseException:
             with suppress(QoslabError):
                 journal.write(broken=True)
@@ -90,10 +97,10 @@ class SimulatedWorker:
 
     def _check(self) -> None:
         if self._interrupted.is_set():
-            raise Interrupted
+            raise RunInterrupted
 
 
-class _Processes:
+class _RunningProcesses:
     """Running processes of this worker; any thread may end them."""
 
     def __init__(self) -> None:
@@ -121,10 +128,12 @@ class _Processes:
                 process.kill()
 
 
-class _CellRun:
+class _SimulatedCell:
     """One running cell."""
 
-    def __init__(self, journal: Journal, check: Callable[[], None], processes: _Processes, prints: GenieParser) -> None:
+    def __init__(
+        self, journal: CellJournal, check: Callable[[], None], processes: _RunningProcesses, prints: GenieParser
+    ) -> None:
         self._journal = journal
         self._task = journal.task
         self._cell = journal.cell
@@ -151,7 +160,7 @@ class _CellRun:
         except RunInvalid as error:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
-    def _prepare(self) -> tuple[dict[str, Router], program_formats.Scenario]:
+    def _prepare(self) -> tuple[dict[str, SimulatedRouter], program_formats.Scenario]:
         """Write the input of the simulator; return the routers and the scenario."""
         task, cell = self._task, self._cell
         for name, configuration in task.configurations.items():
@@ -170,12 +179,18 @@ class _CellRun:
 
         The program reads the scenario from its file: after a timeout, `communicate` would pass no more input.
         """
-        limit = max(LEAST_LIMIT_S, LIMIT_FACTOR * traffic_time(self._experiment, self._task.arm).seconds)
+        limit = max(MIN_TIME_LIMIT_S, LIMIT_FACTOR * traffic_time(self._experiment, self._task.arm).seconds)
         self._check()
         # In its own session: Ctrl-C is for the run, which ends the program.
         with self._cell.configuration("scenario.json").open("rb") as scenario:
             process = subprocess.Popen(
-                [*ended_with_thread(), str(own_program(PROGRAM)), "run", "--watch", str(self._cell.coming_counters())],
+                [
+                    *kill_with_thread_prefix(),
+                    str(find_own_program(PROGRAM)),
+                    "run",
+                    "--watch",
+                    str(self._cell.coming_counters()),
+                ],
                 cwd=self._cell.path,
                 encoding="utf-8",
                 errors="replace",
@@ -202,9 +217,11 @@ class _CellRun:
         reason = (errors.strip().splitlines() or ["it printed nothing"])[-1]
         if reason.startswith(SCENARIO_REFUSED):
             raise UserError(f"{self._cell.name}: {PROGRAM} rejects it: {reason.removeprefix(SCENARIO_REFUSED)}")
-        raise SimulationError(f"{PROGRAM} {how_ended(process.returncode)}: {reason}")
+        raise SimulationError(f"{PROGRAM} {describe_exit(process.returncode)}: {reason}")
 
-    def _keep(self, result: Result, scenario: program_formats.Scenario, routers: Mapping[str, Router]) -> None:
+    def _keep(
+        self, result: SimulationResult, scenario: program_formats.Scenario, routers: Mapping[str, SimulatedRouter]
+    ) -> None:
         """Write the files of the run folder."""
         cell, experiment = self._cell, self._experiment
         self._journal.findings.virtual_s = result.virtual_ns / 1e9
@@ -241,7 +258,7 @@ class _CellRun:
             raise RunInvalid("; ".join(failed))
 
     def _flow_record(self, flow: Flow, port: int) -> FlowRecord:
-        source, destination = ends_of(self._experiment.topology, flow)
+        source, destination = flow_addresses(self._experiment.topology, flow)
         return FlowRecord(
             traffic=flow.name,
             source=source,
@@ -251,8 +268,12 @@ class _CellRun:
             start_after_s=flow.start_after.seconds,
         )
 
-    def _observe(self, result: Result, routers: Mapping[str, Router]) -> None:
-        moments: dict[Stage, int] = {"before": 0, "during": during_ns(self._experiment), "after": result.virtual_ns}
+    def _observe(self, result: SimulationResult, routers: Mapping[str, SimulatedRouter]) -> None:
+        moments: dict[Stage, int] = {
+            "before": 0,
+            "during": observation_time_ns(self._experiment),
+            "after": result.virtual_ns,
+        }
         for moment, virtual_ns in moments.items():
             for each in self._journal.observations(moment):
                 self._print(each, moment, result.routers[each.node].until(virtual_ns), routers[each.node])
@@ -264,30 +285,32 @@ class _CellRun:
                 else:
                     self._print(each, trigger, came, routers[each.node])
 
-    def _print(self, observation: Observation, moment: Stage | Trigger, history: History, router: Router) -> None:
+    def _print(
+        self, observation: Observation, moment: Stage | Trigger, history: SampleHistory, router: SimulatedRouter
+    ) -> None:
         """Save the output of a router at a trigger; `history` reaches up to that time."""
-        output = answer(self._experiment.topology.nodes[observation.node], router, observation.command, history)
+        output = answer_show(self._experiment.topology.nodes[observation.node], router, observation.command, history)
         self._journal.observed(observation, moment, output, self._prints.parse(observation.command, output))
 
-    def _keep_probe(self, probe: Probe, result: Result, routers: Mapping[str, Router]) -> None:
+    def _keep_probe(self, probe: Probe, result: SimulationResult, routers: Mapping[str, SimulatedRouter]) -> None:
         """Write the results of a probe; those of an IOS router come from its output, as in a real-time lab."""
         experiment, report = self._experiment, result.probes[probe.name]
         file = self._cell.path / "probes" / probe.name
         self._cell.write_json(file.with_name(f"{probe.name}.samples.json"), report)
         node = experiment.topology.nodes[probe.source]
         if not platform_of(node).access.command_line:
-            figures = figures_of_report(report, jitter=probe.jitter)
+            figures = values_from_report(report, jitter=probe.jitter)
         else:
             number = probe_number(experiment, probe)
             output = self._print_of_probe(probe, number, result, routers[probe.source])
             self._cell.write(file.with_name(f"{probe.name}.txt"), output)
             runs = [sample["rtt_ms"] for sample in report["samples"]]
-            figures = figures_of_print(output, number) if probe.jitter else figures_of_runs(runs)
+            figures = values_from_output(output, number) if probe.jitter else values_from_runs(runs)
         if figures is None:
-            raise unanswered(probe, report["latest"]["return_code"])
+            raise unanswered_error(probe, report["latest"]["return_code"])
         self._cell.write_json(file.with_name(f"{probe.name}.json"), figures)
 
-    def _print_of_probe(self, probe: Probe, number: int, result: Result, router: Router) -> str:
+    def _print_of_probe(self, probe: Probe, number: int, result: SimulationResult, router: SimulatedRouter) -> str:
         """Return the statistics of a probe as its router prints them at the time of reading."""
         end_ns = probe_end_ns(self._experiment, probe)
         history = result.routers[probe.source].until(end_ns)
@@ -298,12 +321,12 @@ class _CellRun:
         }
         node = self._experiment.topology.nodes[probe.source]
         command = f"show ip sla statistics {'aggregated ' if probe.jitter else ''}{number}"
-        return answer(node, router, command, replace(history, ip_sla=(output,)))
+        return answer_show(node, router, command, replace(history, ip_sla=(output,)))
 
 
-def version() -> str:
+def simulator_version() -> str:
     """Return the first line of the simulator's version output. Raise `MachineError` if there is none."""
-    program: Path = own_program(PROGRAM)
+    program: Path = find_own_program(PROGRAM)
     try:
         done = subprocess.run(
             [str(program), "--version"],
@@ -320,9 +343,9 @@ def version() -> str:
 
 PACKAGES = ("pandas", "genie")
 """Packages that influence the values."""
-MACHINERY = Machinery(
+MACHINERY = LabMachinery(
     SimulatedWorker,
     GenieParser,
-    lambda place, experiment: {PROGRAM: version()},
+    lambda place, experiment: {PROGRAM: simulator_version()},
     lambda: package_versions(PACKAGES),
 )

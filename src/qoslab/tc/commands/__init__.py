@@ -8,6 +8,6 @@ queueing disciplines are modules of `kinds`, each with the parameters of tc's ma
 
 from qoslab.tc.commands.command_parser import is_tc, parse
 from qoslab.tc.commands.command_words import TcError
-from qoslab.tc.commands.tree_compiler import Compiled, compile_commands
+from qoslab.tc.commands.tree_compiler import CompiledTrees, compile_commands
 
-__all__ = ["Compiled", "TcError", "compile_commands", "is_tc", "parse"]
+__all__ = ["CompiledTrees", "TcError", "compile_commands", "is_tc", "parse"]

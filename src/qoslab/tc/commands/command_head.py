@@ -8,7 +8,14 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from qoslab.tc.commands.command_tree import ROOT
-from qoslab.tc.commands.command_words import PROGRAMS, Reader, RefusedWordError, Word, did_you_mean, one_of
+from qoslab.tc.commands.command_words import (
+    PROGRAMS,
+    RefusedWordError,
+    Word,
+    WordReader,
+    did_you_mean,
+    format_alternatives,
+)
 
 TcObject = Literal["qdisc", "class", "filter"]
 OBJECTS: tuple[TcObject, ...] = ("qdisc", "class", "filter")
@@ -26,25 +33,27 @@ Head = dict[str, Word]
 """Values by word. `prio` is the key for all its synonyms. The value of `root`, hooks and `stab` is the word itself."""
 
 
-def choice(reader: Reader, known: tuple[str, ...], expected: str) -> Word:
+def read_choice(reader: WordReader, known: tuple[str, ...], expected: str) -> Word:
     """Read one of the known words. Raise `RefusedWordError` with `expected` for any other word."""
     word = reader.take(expected)
     if word.text not in known:
         raise RefusedWordError(
-            word, f'found "{word.text}", expected {expected}: {one_of(known)}', did_you_mean(word.text, known)
+            word,
+            f'found "{word.text}", expected {expected}: {format_alternatives(known)}',
+            did_you_mean(word.text, known),
         )
     return word
 
 
-def read_head(reader: Reader) -> tuple[TcObject, Head]:
+def read_head(reader: WordReader) -> tuple[TcObject, Head]:
     """Read a command up to the kind of its object; return the object and the words. Raise `RefusedWordError`."""
     program = reader.peek()
     if program is not None and program.text in PROGRAMS:
         hint = "remove the line: links, addresses and routes are configured by the topology of the experiment"
         raise RefusedWordError(program, f'found "{program.text}", expected a command of tc', hint)
-    choice(reader, ("tc",), "a command of tc")
-    what = cast("TcObject", choice(reader, OBJECTS, "an object of tc").text)
-    choice(reader, VERBS, f"a command for a {what}")
+    read_choice(reader, ("tc",), "a command of tc")
+    what = cast("TcObject", read_choice(reader, OBJECTS, "an object of tc").text)
+    read_choice(reader, VERBS, f"a command for a {what}")
     head: Head = {}
     while (word := reader.peek()) is not None:
         if word.text in HOOKS and what == "qdisc":

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from qoslab.tc.commands.command_words import Word
-from qoslab.tc.commands.qdisc_kind import Kind
+from qoslab.tc.commands.qdisc_kind import QdiscKind
 
 ROOT = "root"
 """The parent of an interface's root qdisc."""
@@ -23,7 +23,7 @@ class Qdisc:
     """`root`, a handle with its colon, or a class."""
     handle: str | None
     """Major number with its colon: `1:`."""
-    kind: Kind
+    kind: QdiscKind
     settings: Any
 
 
@@ -34,7 +34,7 @@ class TcClass:
     place: Word
     parent: str
     classid: str
-    kind: Kind
+    kind: QdiscKind
     """The kind of the class's qdisc."""
     settings: Any
 

@@ -14,17 +14,17 @@ _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+|\S+""")
 _QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
 LONGEST = 100
 """Maximum length of a word for which similar words are searched."""
-NEAR = 0.6
+MIN_SIMILARITY = 0.6
 """Minimum similarity of suggested words, from 0 to 1 (difflib)."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a "did you mean" question with the most similar known word; empty if none is similar."""
-    near = get_close_matches(word, list(known), 1, NEAR) if len(word) <= LONGEST else []
+    near = get_close_matches(word, list(known), 1, MIN_SIMILARITY) if len(word) <= LONGEST else []
     return f'did you mean "{near[0]}"?' if near and near[0] != word else ""
 
 
-def one_of(known: Iterable[str]) -> str:
+def format_alternatives(known: Iterable[str]) -> str:
     """Return the known words as an enumeration in a sentence."""
     words = list(dict.fromkeys(known))
     return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
@@ -67,13 +67,13 @@ _IP_OBJECTS = ("link", "neigh", "rule", "netns")
 """Objects of ip(8) that begin no word after `ip` on IOS, unlike `addr`."""
 
 
-def is_of_linux(command: list[Word]) -> bool:
+def is_linux_command(command: list[Word]) -> bool:
     """Return whether a command is one of tc or of another program of Linux, and no line of IOS."""
     words = [each.text for each in command[:2]]
     return words[0] in _NOT_IOS or (words[0] == "ip" and words[-1] in _IP_OBJECTS)
 
 
-def commands_of(text: str) -> Iterator[list[Word]]:
+def split_commands(text: str) -> Iterator[list[Word]]:
     """Yield the words of each command: one a line, or several lines that end with a backslash.
 
     Blank lines are left out, and comments: from `#` at the start of a word to the end of the line. Quotes join words
@@ -93,7 +93,7 @@ def commands_of(text: str) -> Iterator[list[Word]]:
         yield words
 
 
-class Reader:
+class WordReader:
     """The words of a command, read from the left."""
 
     def __init__(self, words: list[Word]) -> None:

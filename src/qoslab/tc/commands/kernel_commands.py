@@ -10,15 +10,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qoslab.tc.commands.command_head import Head, TcObject, read_head
-from qoslab.tc.commands.command_words import Reader, RefusedWordError, TcError, Word, commands_of, did_you_mean, one_of
-from qoslab.tc.kernel_kinds import ACTIONS, FILTERS, QDISCS, Kinds, described
+from qoslab.tc.commands.command_words import (
+    RefusedWordError,
+    TcError,
+    Word,
+    WordReader,
+    did_you_mean,
+    format_alternatives,
+    split_commands,
+)
+from qoslab.tc.kernel_kinds import ACTIONS, FILTERS, QDISCS, KernelKinds, kind_and_module
 
 _CONTROLS = frozenset({"ok", "drop", "pass", "pipe", "continue", "goto", "shot", "reclassify", "trap"})
 """Keywords of the action `gact`."""
 
 
 @dataclass(frozen=True)
-class Command:
+class KernelCommand:
     """One tc command."""
 
     number: int
@@ -35,26 +43,27 @@ class Command:
     """Words before the kind, by name."""
 
 
-def parse_commands(text: str, interfaces: Collection[str], *, source: str = "configuration") -> list[Command]:
+def parse_commands(text: str, interfaces: Collection[str], *, source: str = "configuration") -> list[KernelCommand]:
     """Return the commands of a text. Raise `TcError` for the first one that is invalid for these interfaces."""
     found = []
-    for words in commands_of(text):
+    for words in split_commands(text):
         try:
-            found.append(_command(words, interfaces))
+            found.append(_parse_command(words, interfaces))
         except RefusedWordError as refusal:
             raise TcError(source, refusal.word, refusal.found, refusal.hint) from None
     return found
 
 
-def _command(words: list[Word], interfaces: Collection[str]) -> Command:
-    reader = Reader(words)
+def _parse_command(words: list[Word], interfaces: Collection[str]) -> KernelCommand:
+    reader = WordReader(words)
     what, head = read_head(reader)
     dev = head.get("dev")
     if dev is None or dev.text not in interfaces:
         found = "no dev" if dev is None else f"the interface {dev.text}"
         raise RefusedWordError(
             dev or reader.last,
-            f"found {found}, expected dev with an interface of the experiment: {one_of(sorted(interfaces))}",
+            f"found {found}, expected dev with an interface of the experiment: "
+            f"{format_alternatives(sorted(interfaces))}",
             "other interfaces of the machine are not changed",
         )
     if what == "qdisc" and reader.skip("stab"):
@@ -63,7 +72,7 @@ def _command(words: list[Word], interfaces: Collection[str]) -> Command:
     kind = reader.take(f"a kind of {what}")
     known = {"qdisc": QDISCS, "filter": FILTERS}.get(what)
     if known is not None and kind.text not in known:
-        message = f"found the {what} {kind.text}, expected {one_of(known)}"
+        message = f"found the {what} {kind.text}, expected {format_alternatives(known)}"
         raise RefusedWordError(kind, message, did_you_mean(kind.text, known))
     if what == "filter" and not {"parent", "hook"} & head.keys():
         raise RefusedWordError(
@@ -71,18 +80,18 @@ def _command(words: list[Word], interfaces: Collection[str]) -> Command:
             "found a filter without place, expected parent HANDLE: or ingress",
             "give the qdisc a handle, such as 1:, and the filter parent 1:",
         )
-    return Command(
+    return KernelCommand(
         words[0].line,
         tuple(word.text for word in words[1:]),
         what,
         dev.text,
         kind.text,
-        tuple(_actions(reader.rest())) if what == "filter" else (),
-        _place(head),
+        tuple(_action_kinds(reader.rest())) if what == "filter" else (),
+        _command_place(head),
     )
 
 
-def on_devices(words: Sequence[str], devices: Mapping[str, str]) -> list[str]:
+def replace_interfaces(words: Sequence[str], devices: Mapping[str, str]) -> list[str]:
     """Return a command with the network devices of interfaces of the experiment, where their names differ."""
     before = ("", *words)
     return [
@@ -91,29 +100,29 @@ def on_devices(words: Sequence[str], devices: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _place(head: Head) -> dict[str, str]:
+def _command_place(head: Head) -> dict[str, str]:
     return {name: word.text for name, word in head.items()}
 
 
-def _actions(words: Sequence[Word]) -> Iterator[str]:
+def _action_kinds(words: Sequence[Word]) -> Iterator[str]:
     for before, word in zip([None, *words], words, strict=False):
         if before is not None and before.text == "action":
             kind = "gact" if word.text in _CONTROLS else word.text
             if kind not in ACTIONS:
-                message = f"found the action {word.text}, expected {one_of(ACTIONS)}"
+                message = f"found the action {word.text}, expected {format_alternatives(ACTIONS)}"
                 raise RefusedWordError(word, message, did_you_mean(word.text, ACTIONS))
             yield kind
         elif word.text == "police":
             yield word.text
 
 
-def lacking(commands: Iterable[Command], kinds: Kinds) -> Iterator[tuple[int, str]]:
+def unsupported_lines(commands: Iterable[KernelCommand], kinds: KernelKinds) -> Iterator[tuple[int, str]]:
     """Yield the line of each command with a kind that a kernel lacks, and that kind with its module."""
     for each in commands:
         if each.what == "qdisc" and each.kind not in kinds.qdiscs:
-            yield each.number, described("qdisc", each.kind)
+            yield each.number, kind_and_module("qdisc", each.kind)
         if each.what == "filter" and each.kind not in kinds.filters:
-            yield each.number, described("filter", each.kind)
+            yield each.number, kind_and_module("filter", each.kind)
         for action in each.actions:
             if action not in kinds.actions:
-                yield each.number, described("action", action)
+                yield each.number, kind_and_module("action", action)

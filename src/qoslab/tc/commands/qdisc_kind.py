@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from qoslab.tc.commands.command_words import Reader, RefusedWordError, Word, did_you_mean, one_of
+from qoslab.tc.commands.command_words import RefusedWordError, Word, WordReader, did_you_mean, format_alternatives
 from qoslab.tc.commands.tc_units import UnitError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class QdiscKind:
     """A kind of qdisc, or the classes of one."""
 
     name: str
@@ -54,12 +54,12 @@ class Kind:
     """Function from settings to the queue; None for a kind with classes or with another qdisc below it."""
     shape: Callable[[Any], program_formats.TreeShape] | None = None
     """Function from settings to the shaper, for a kind with one qdisc below it."""
-    classes: Kind | None = None
+    classes: QdiscKind | None = None
     """Kind of the classes, for a kind with classes."""
     sharing: Callable[[Any], ClassShare] | None = None
     """Function from settings to the share of a class, for the kind of classes."""
 
-    def read(self, reader: Reader) -> Any:
+    def read(self, reader: WordReader) -> Any:
         """Read the rest of a command and return the settings. Raise `RefusedWordError`."""
         given: dict[str, Any] = {}
         places: dict[str, Word] = {}
@@ -91,7 +91,7 @@ class Kind:
         known = (*self.words, *self.refused)
         hint = did_you_mean(word.text, known)
         return RefusedWordError(
-            word, f'found "{word.text}", expected a parameter of {self.name}: {one_of(self.words)}', hint
+            word, f'found "{word.text}", expected a parameter of {self.name}: {format_alternatives(self.words)}', hint
         )
 
 

@@ -43,7 +43,7 @@ class UnitError(ValueError):
     """Error for a text that is not a quantity; `str` is the expected form."""
 
 
-def _quantity(text: str, units: Mapping[str, int | Fraction], expected: str) -> int:
+def _parse_quantity(text: str, units: Mapping[str, int | Fraction], expected: str) -> int:
     match = _NUMBER.fullmatch(text)
     factor = units.get(match[2].lower()) if match else None
     if match is None or factor is None:
@@ -51,19 +51,19 @@ def _quantity(text: str, units: Mapping[str, int | Fraction], expected: str) -> 
     return int(Fraction(match[1]) * factor)
 
 
-def rate_bps(text: str) -> int:
+def parse_rate(text: str) -> int:
     """Return the bits per second of a rate such as `20mbit` or `2.5mbps` (bytes)."""
-    return _quantity(text, RATES, "a rate such as 20mbit or 512kbit (bits), 64kbps (bytes per second)")
+    return _parse_quantity(text, RATES, "a rate such as 20mbit or 512kbit (bits), 64kbps (bytes per second)")
 
 
-def size_bytes(text: str) -> int:
+def parse_size(text: str) -> int:
     """Return the bytes of a size such as `1514`, `32kb` (1024) or `10mb`."""
-    return _quantity(text, SIZES, "a size such as 1514 or 1600b (bytes), 32k (times 1024), 4mb")
+    return _parse_quantity(text, SIZES, "a size such as 1514 or 1600b (bytes), 32k (times 1024), 4mb")
 
 
-def time_us(text: str) -> int:
+def parse_time(text: str) -> int:
     """Return the microseconds of a time such as `5ms`."""
-    return _quantity(text, TIMES, "a time such as 5ms, 100us or 1s (a bare number is in microseconds)")
+    return _parse_quantity(text, TIMES, "a time such as 5ms, 100us or 1s (a bare number is in microseconds)")
 
 
 def count(text: str) -> int:
@@ -73,7 +73,7 @@ def count(text: str) -> int:
     return int(text)
 
 
-def signed(text: str) -> int:
+def parse_signed(text: str) -> int:
     """Return a whole number with an optional sign."""
     try:
         return int(text)
@@ -81,7 +81,7 @@ def signed(text: str) -> int:
         raise UnitError("a whole number such as 44 or -4") from None
 
 
-def share(text: str) -> float:
+def parse_probability(text: str) -> float:
     """Return a probability from 0 to 1."""
     try:
         found = float(text)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.tc.commands.command_tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
-from qoslab.tc.commands.command_words import RefusedWordError, TcError, did_you_mean, one_of
+from qoslab.tc.commands.command_words import RefusedWordError, TcError, did_you_mean, format_alternatives
 from qoslab.tc.commands.qdisc_kind import Leaf
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-MOST_NODES = 255
+MAX_NODES = 255
 """Maximum number of classes and queues of an interface."""
 PORT_PROTOCOLS = (6, 17)
 DEFAULT_QUEUE: program_formats.QueueDisciplinePfifo = {"kind": "pfifo", "limit": 1000}
@@ -23,7 +23,7 @@ DEFAULT_QUEUE: program_formats.QueueDisciplinePfifo = {"kind": "pfifo", "limit":
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledTrees:
     """The engine's configuration of the interfaces in the commands."""
 
     queueing: Mapping[str, program_formats.InterfaceQueueingTree]
@@ -32,31 +32,33 @@ class Compiled:
     """Access lists compiled from the filters."""
 
 
-def compile_commands(commands: Commands, interfaces: Collection[str], *, source: str = "configuration") -> Compiled:
+def compile_commands(
+    commands: Commands, interfaces: Collection[str], *, source: str = "configuration"
+) -> CompiledTrees:
     """Return the engine's configuration; `interfaces` are those of the router. `TcError` for the first mistake."""
     queueing: dict[str, program_formats.InterfaceQueueingTree] = {}
     lists: dict[str, list[program_formats.AccessListEntry]] = {}
     for name, tree in commands.items():
         try:
-            full = _interface(name, tree, interfaces)
-            made = _Builder(tree, full)
+            full = _compile_interface(name, tree, interfaces)
+            made = _TreeBuilder(tree, full)
             queueing[full] = made.queueing()
             lists |= made.access_lists
         except RefusedWordError as refusal:
             raise TcError(source, refusal.word, refusal.found, refusal.hint) from None
-    return Compiled(queueing, lists)
+    return CompiledTrees(queueing, lists)
 
 
-def _interface(name: str, tree: Tree, interfaces: Collection[str]) -> str:
+def _compile_interface(name: str, tree: Tree, interfaces: Collection[str]) -> str:
     full = name if name in interfaces else interface_name(name)
     if full is None or full not in interfaces:
-        message = f'found dev "{name}", expected an interface of the router: {one_of(interfaces)}'
+        message = f'found dev "{name}", expected an interface of the router: {format_alternatives(interfaces)}'
         raise RefusedWordError(tree.place, message, did_you_mean(name, interfaces))
     return full
 
 
 @dataclass(slots=True)
-class _Builder:
+class _TreeBuilder:
     tree: Tree
     interface: str
     nodes: list[program_formats.TreeNode] = field(default_factory=list)
@@ -72,9 +74,9 @@ class _Builder:
             raise RefusedWordError(tree.place, f"{message} tc qdisc add dev {tree.place.text} root …")
         self._qdisc(root, None)
         self._unused()
-        if len(self.nodes) > MOST_NODES:
+        if len(self.nodes) > MAX_NODES:
             raise RefusedWordError(
-                tree.place, f"found {len(self.nodes)} classes and queues, expected at most {MOST_NODES}"
+                tree.place, f"found {len(self.nodes)} classes and queues, expected at most {MAX_NODES}"
             )
         rules = [rule for each in self._filters() for rule in self._rules(each)]
         return {"type": "tree", "nodes": self.nodes, "rules": rules, "default": self._default(root)}
@@ -90,7 +92,7 @@ class _Builder:
         if qdisc.kind.shape is not None and below is not None:
             if own is not None:
                 parent = self._add(own)
-            self._add(_node(name, parent, qdisc.kind.shape(qdisc.settings)))
+            self._add(_tree_node(name, parent, qdisc.kind.shape(qdisc.settings)))
             self._qdisc(below, name)
             return
         leaf = qdisc.kind.leaf(qdisc.settings) if qdisc.kind.leaf is not None else Leaf(DEFAULT_QUEUE)
@@ -99,7 +101,7 @@ class _Builder:
             return
         if own is not None:
             parent = self._add(own)
-        self._add(_node(name, parent, leaf.shape) | {"queue": leaf.queue})
+        self._add(_tree_node(name, parent, leaf.shape) | {"queue": leaf.queue})
 
     def _below(self, qdisc: Qdisc) -> Qdisc | None:
         """Return the qdisc below a qdisc with a single child; None without one."""
@@ -126,7 +128,7 @@ class _Builder:
         if classes is None or classes.sharing is None:
             raise AssertionError(f"{each.kind.name} has classes without a share")
         share = classes.sharing(each.settings)
-        node = _node(each.classid, parent, share.shape)
+        node = _tree_node(each.classid, parent, share.shape)
         node |= {"minimum_bps": share.minimum_bps, "weight": share.weight}
         children = [other for other in self.tree.classes.values() if other.parent == each.classid]
         qdisc = self.tree.qdiscs.get(each.classid)
@@ -153,7 +155,9 @@ class _Builder:
         for parent, qdisc in self.tree.qdiscs.items():
             if parent not in self.used:
                 message = f"found a qdisc at parent {parent}, expected the root, or an existing class or qdisc"
-                raise RefusedWordError(qdisc.place, f"{message}: {one_of(known)}", did_you_mean(parent, known))
+                raise RefusedWordError(
+                    qdisc.place, f"{message}: {format_alternatives(known)}", did_you_mean(parent, known)
+                )
         for classid, each in self.tree.classes.items():
             if classid not in self.used:
                 message = f"found class {classid} below {each.parent}, expected a qdisc with classes, or such a class"
@@ -183,11 +187,14 @@ class _Builder:
         known = [each for each in self.tree.classes if each not in self._parents()]
         if minor is None:
             message = f"found {qdisc.kind.name} without default, expected default MINOR, the class of unmatched packets"
-            raise RefusedWordError(qdisc.place, f"{message}: {one_of(known)}")
+            raise RefusedWordError(qdisc.place, f"{message}: {format_alternatives(known)}")
         wanted = f"{(qdisc.handle or '')[:-1]}:{minor:x}"
         number = self._queue(wanted)
         if number is None:
-            message = f"found default {minor:x}, expected the minor number of a class with a queue: {one_of(known)}"
+            message = (
+                f"found default {minor:x}, expected the minor number of a class with a queue: "
+                f"{format_alternatives(known)}"
+            )
             raise RefusedWordError(qdisc.place, message, did_you_mean(wanted, known))
         return number
 
@@ -198,24 +205,24 @@ class _Builder:
         number = self._queue(each.target.text)
         if number is None:
             known = [name for name in self.tree.classes if name not in self._parents()]
-            message = f'found flowid "{each.target.text}", expected a class with a queue: {one_of(known)}'
+            message = f'found flowid "{each.target.text}", expected a class with a queue: {format_alternatives(known)}'
             raise RefusedWordError(each.target, message, did_you_mean(each.target.text, known))
         if each.match == Match():
             yield {"queue": number}
             return
         for family in (4, 6):
-            entries = list(_entries(each.match, family))
+            entries = list(_access_list_entries(each.match, family))
             if entries:
                 name = f"tc {self.interface} {len(self.access_lists) + 1}"
                 self.access_lists[name] = entries
                 yield {"queue": number, "access_list": name}
 
 
-def _node(name: str, parent: str | None, shape: program_formats.TreeShape | None) -> program_formats.TreeNode:
+def _tree_node(name: str, parent: str | None, shape: program_formats.TreeShape | None) -> program_formats.TreeNode:
     return {"name": name, "parent": parent, "shape": shape}
 
 
-def _entries(match: Match, family: int) -> Iterator[program_formats.AccessListEntry]:
+def _access_list_entries(match: Match, family: int) -> Iterator[program_formats.AccessListEntry]:
     """Yield the access list entries for packets of one version of IP that meet the criteria."""
     networks = (match.source, match.destination)
     if match.family not in (None, family) or any(each is not None and each.version != family for each in networks):
@@ -226,8 +233,8 @@ def _entries(match: Match, family: int) -> Iterator[program_formats.AccessListEn
     for protocol in protocols:
         entry: program_formats.AccessListEntry = {
             "action": "permit",
-            "source": _address(match.source, family),
-            "destination": _address(match.destination, family),
+            "source": _engine_address(match.source, family),
+            "destination": _engine_address(match.destination, family),
         }
         if protocol is not None:
             entry["protocol"] = protocol
@@ -240,6 +247,6 @@ def _entries(match: Match, family: int) -> Iterator[program_formats.AccessListEn
         yield entry
 
 
-def _address(network: IPv4Network | IPv6Network | None, family: int) -> program_formats.AddressMatch:
+def _engine_address(network: IPv4Network | IPv6Network | None, family: int) -> program_formats.AddressMatch:
     wanted = network or (IPv4Network("0.0.0.0/0") if family == 4 else IPv6Network("::/0"))
     return {"address": str(wanted.network_address), "wildcard": str(wanted.hostmask)}

@@ -16,7 +16,7 @@ Values = dict[str, Any]
 _UNRECOGNISED = {Optional("unrecognised"): ListOf(str)}
 
 
-class _Parser(MetaParser):  # type: ignore[misc]
+class _MlsQosParser(MetaParser):  # type: ignore[misc]
     """Base class of the parsers; queries the device unless the output is given."""
 
     schema: ClassVar[dict[Any, Any]] = {}
@@ -28,7 +28,7 @@ class _Parser(MetaParser):  # type: ignore[misc]
         return output, Common.convert_intf_name(interface) if interface else ""
 
 
-class ShowMlsQos(_Parser):
+class ShowMlsQos(_MlsQosParser):
     """Parser for `show mls qos`."""
 
     schema: ClassVar[dict[Any, Any]] = {"enabled": bool, Optional("rewrite_ip_dscp"): bool}
@@ -39,7 +39,7 @@ class ShowMlsQos(_Parser):
         return mls_qos.parse_mls_qos(self.text(output, "", "", self.cli_command[0])[0])
 
 
-class ShowMlsQosVlan(_Parser):
+class ShowMlsQosVlan(_MlsQosParser):
     """Parser for `show mls qos vlan N`."""
 
     schema: ClassVar[dict[Any, Any]] = {"vlan": {AnyKey(): {Optional("policy_map"): str, **_UNRECOGNISED}}}
@@ -50,7 +50,7 @@ class ShowMlsQosVlan(_Parser):
         return mls_qos.parse_vlan(self.device.execute(f"show mls qos vlan {vlan}") if output is None else output)
 
 
-class ShowMlsQosInterface(_Parser):
+class ShowMlsQosInterface(_MlsQosParser):
     """Parser for `show mls qos interface [INTERFACE]`."""
 
     schema: ClassVar[dict[Any, Any]] = {
@@ -77,7 +77,7 @@ class ShowMlsQosInterface(_Parser):
         return mls_qos.parse_interface(*self.text(output, interface, *self.cli_command))
 
 
-class ShowMlsQosInterfaceQueueing(_Parser):
+class ShowMlsQosInterfaceQueueing(_MlsQosParser):
     """Parser for `show mls qos interface [INTERFACE] queueing`."""
 
     schema: ClassVar[dict[Any, Any]] = {
@@ -103,7 +103,7 @@ class ShowMlsQosInterfaceQueueing(_Parser):
         return mls_qos.parse_queueing(*self.text(output, interface, *self.cli_command))
 
 
-class ShowMlsQosInterfaceBuffers(_Parser):
+class ShowMlsQosInterfaceBuffers(_MlsQosParser):
     """Parser for `show mls qos interface [INTERFACE] buffers`."""
 
     schema: ClassVar[dict[Any, Any]] = {
@@ -116,7 +116,7 @@ class ShowMlsQosInterfaceBuffers(_Parser):
         return mls_qos.parse_queueing(*self.text(output, interface, *self.cli_command))
 
 
-class ShowMlsQosInterfaceStatistics(_Parser):
+class ShowMlsQosInterfaceStatistics(_MlsQosParser):
     """Parser for `show mls qos interface [INTERFACE] statistics`."""
 
     schema: ClassVar[dict[Any, Any]] = {
@@ -143,7 +143,7 @@ class ShowMlsQosInterfaceStatistics(_Parser):
 _QUEUES = {"queue": {AnyKey(): {AnyKey(): int}}}
 
 
-class ShowMlsQosQueueSet(_Parser):
+class ShowMlsQosQueueSet(_MlsQosParser):
     """Parser for `show mls qos queue-set [SET]`."""
 
     schema: ClassVar[dict[Any, Any]] = {"queue_set": {AnyKey(): _QUEUES}}
@@ -155,7 +155,7 @@ class ShowMlsQosQueueSet(_Parser):
         return mls_qos.parse_queue_set(text)
 
 
-class ShowMlsQosInputQueue(_Parser):
+class ShowMlsQosInputQueue(_MlsQosParser):
     """Parser for `show mls qos input-queue`."""
 
     schema: ClassVar[dict[Any, Any]] = _QUEUES
@@ -169,7 +169,7 @@ class ShowMlsQosInputQueue(_Parser):
 _VALUE = Or(int, {"queue": int, "threshold": int}, {AnyKey(): int})
 
 
-class ShowMlsQosMaps(_Parser):
+class ShowMlsQosMaps(_MlsQosParser):
     """Parser for `show mls qos maps [NAME]`."""
 
     schema: ClassVar[dict[Any, Any]] = {"map": {AnyKey(): {AnyKey(): _VALUE}}}
@@ -186,7 +186,7 @@ class ShowMlsQosMaps(_Parser):
         return mls_qos.parse_maps(output)
 
 
-class ShowMlsQosAggregatePolicer(_Parser):
+class ShowMlsQosAggregatePolicer(_MlsQosParser):
     """Parser for `show mls qos aggregate-policer [NAME]`."""
 
     schema: ClassVar[dict[Any, Any]] = {
@@ -202,7 +202,7 @@ class ShowMlsQosAggregatePolicer(_Parser):
         return mls_qos.parse_aggregate_policer(text)
 
 
-class ShowPlatformPortAsicStatsDrop(_Parser):
+class ShowPlatformPortAsicStatsDrop(_MlsQosParser):
     """Parser for `show platform port-asic stats drop [INTERFACE]`."""
 
     schema: ClassVar[dict[Any, Any]] = {"interface": {AnyKey(): {"queue": {AnyKey(): {"weight": {AnyKey(): int}}}}}}

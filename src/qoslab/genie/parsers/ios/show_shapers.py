@@ -10,15 +10,15 @@ from genie.metaparser.util.schemaengine import ListOf, Optional
 
 from qoslab.genie.interface_meters import parse_rate_limit, parse_traffic_shape_statistics
 
-_COUNTED = {"packets": int, "bytes": int, "action": str}
+_COUNTER_KEYS = {"packets": int, "bytes": int, "action": str}
 _LIMITS = ListOf(
     {
         "matches": str,
         "rate_bps": int,
         "normal_burst": int,
         "extended_burst": int,
-        "conformed": _COUNTED,
-        "exceeded": _COUNTED,
+        "conformed": _COUNTER_KEYS,
+        "exceeded": _COUNTER_KEYS,
         "last_packet_ms": int,
         "current_burst": int,
     }

@@ -17,18 +17,18 @@ from qoslab.ios.model.catalyst import (
     DEFAULT_QOS,
     IDENTITY,
     AutoQos,
-    Place,
+    QueuePlace,
     QueueSet,
+    QueueThresholds,
     SwitchPort,
     SwitchQos,
-    Thresholds,
     TrustState,
 )
 from qoslab.ios.model.policy import Amount, ClassMap, Criterion, Mark, Police, PoliceAction, PolicyClass, PolicyMap
 from qoslab.ios.rules import check_attachable
 
 
-def _places(*groups: tuple[Place, range]) -> tuple[Place, ...]:
+def _queue_places(*groups: tuple[QueuePlace, range]) -> tuple[QueuePlace, ...]:
     """Return the map by code point for groups of code points, each with queue and threshold."""
     found = {code: place for place, codes in groups for code in codes}
     return tuple(found[code] for code in sorted(found))
@@ -38,7 +38,7 @@ _QOS = SwitchQos(
     enabled=True,
     cos_dscp=(0, 8, 16, 24, 32, 46, 48, 56),
     cos_output=((4, 3), (4, 2), (3, 3), (2, 3), (3, 3), (1, 3), (2, 3), (2, 3)),
-    dscp_output=_places(
+    dscp_output=_queue_places(
         ((4, 3), range(8)),
         ((4, 1), range(8, 9)),
         ((4, 2), range(9, 16)),
@@ -52,25 +52,25 @@ _QOS = SwitchQos(
         QueueSet(
             (10, 10, 26, 54),
             (
-                Thresholds(138, 138, 92, 138),
-                Thresholds(138, 138, 92, 400),
-                Thresholds(36, 77, 100, 318),
-                Thresholds(20, 50, 67, 400),
+                QueueThresholds(138, 138, 92, 138),
+                QueueThresholds(138, 138, 92, 400),
+                QueueThresholds(36, 77, 100, 318),
+                QueueThresholds(20, 50, 67, 400),
             ),
         ),
         QueueSet(
             (16, 6, 17, 61),
             (
-                Thresholds(149, 149, 100, 149),
-                Thresholds(118, 118, 100, 235),
-                Thresholds(41, 68, 100, 272),
-                Thresholds(42, 72, 100, 242),
+                QueueThresholds(149, 149, 100, 149),
+                QueueThresholds(118, 118, 100, 235),
+                QueueThresholds(41, 68, 100, 272),
+                QueueThresholds(42, 72, 100, 242),
             ),
         ),
     ),
 )
 _PORT = SwitchPort(share=(10, 10, 60, 20), queue_set=2, priority_queue=True)
-_POLICED = (24, 26, 46)
+_POLICED_CODE_POINTS = (24, 26, 46)
 """Code points that a phone's policer marks down to 0 [R]."""
 
 _POLICIES: dict[AutoQos, str] = {
@@ -80,8 +80,8 @@ _POLICIES: dict[AutoQos, str] = {
 _VOICE, _CONTROL = "AutoQoS-VoIP-RTP-Trust", "AutoQoS-VoIP-Control-Trust"
 _RATES = {_VOICE: 320_000, _CONTROL: 32_000}
 """Rates of the policers by class in bit/s."""
-_MATCHED = {_VOICE: (46,), _CONTROL: (24, 26)}
-_MARKED = {_VOICE: 46, _CONTROL: 24}
+_MATCHED_CODE_POINTS = {_VOICE: (46,), _CONTROL: (24, 26)}
+_MARKED_CODE_POINTS = {_VOICE: 46, _CONTROL: 24}
 _BURST_BYTES = 8000
 
 
@@ -100,7 +100,7 @@ _BURST_BYTES = 8000
         "trust": "Trust the DSCP/CoS marking",
     },
 )
-def _auto_qos(session: ConfigSession, args: Args) -> None:
+def _configure_auto_qos(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     port = interface.port
     assert port is not None  # the command exists on switches only
@@ -118,8 +118,8 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
     if session.restoring:
         # A running configuration includes the lines of the macro.
         return
-    session.device.switch = _filled(session.device.mls_qos, DEFAULT_QOS, _QOS)
-    port = _filled(port, DEFAULT_PORT, _PORT)
+    session.device.switch = _fill_defaults(session.device.mls_qos, DEFAULT_QOS, _QOS)
+    port = _fill_defaults(port, DEFAULT_PORT, _PORT)
     if kind == "trust":
         # A routed port has no CoS to trust.
         trust: TrustState = "cos" if port.switched else "dscp"
@@ -127,11 +127,11 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
         interface.service_policy_input = None
     else:
         qos = session.device.mls_qos
-        marked_down = tuple(0 if dscp in _POLICED else dscp for dscp in range(64))
+        marked_down = tuple(0 if dscp in _POLICED_CODE_POINTS else dscp for dscp in range(64))
         if qos.policed_dscp == IDENTITY:
             session.device.switch = replace(qos, policed_dscp=marked_down)
         port = replace(port, trust=None, trust_device=kind == "cisco-phone")
-        policy = _policy(session, _POLICIES[kind])
+        policy = _create_policy(session, _POLICIES[kind])
         # The policy of a VLAN-based port is that of its VLAN, whichever line came first.
         interface.service_policy_input = None if port.vlan_based else policy
     interface.port = port
@@ -153,7 +153,7 @@ _SET = ("share", "queue_set", "priority_queue")
 Values = TypeVar("Values", SwitchQos, SwitchPort)
 
 
-def _filled(present: Values, default: Values, wanted: Values) -> Values:
+def _fill_defaults(present: Values, default: Values, wanted: Values) -> Values:
     """Return `present` with settings taken from `wanted` if they are at their default and differ in `wanted`."""
     changes = {
         each.name: getattr(wanted, each.name)
@@ -164,12 +164,12 @@ def _filled(present: Values, default: Values, wanted: Values) -> Values:
     return replace(present, **changes)
 
 
-def _policy(session: ConfigSession, name: str) -> str:
+def _create_policy(session: ConfigSession, name: str) -> str:
     """Create the policy that polices a phone, and its classes, if missing; return the policy's name."""
     device = session.device
     classes = []
     for each, rate in _RATES.items():
-        criterion = Criterion("dscp", values=_MATCHED[each], ip_only=True)
+        criterion = Criterion("dscp", values=_MATCHED_CODE_POINTS[each], ip_only=True)
         device.class_maps.setdefault(each, ClassMap(each, criteria=(criterion,)))
         police = Police(
             "bps",
@@ -177,6 +177,6 @@ def _policy(session: ConfigSession, name: str) -> str:
             Amount(_BURST_BYTES, "bytes"),
             exceed=(PoliceAction("policed-dscp-transmit"),),
         )
-        classes.append(PolicyClass(each, marks=(Mark("dscp", _MARKED[each]),), police=police))
+        classes.append(PolicyClass(each, marks=(Mark("dscp", _MARKED_CODE_POINTS[each]),), police=police))
     device.policy_maps.setdefault(name, PolicyMap(name, tuple(classes)))
     return name

@@ -27,9 +27,9 @@ from qoslab.ios.model.catalyst import (
     AggregatePolicer,
     Exceed,
     InputQueues,
-    Place,
+    QueuePlace,
     QueueSet,
-    Thresholds,
+    QueueThresholds,
 )
 from qoslab.ios.model.device import (
     Device,
@@ -79,7 +79,7 @@ def _change(session: ConfigSession, **changes: Any) -> None:
 
 
 @CONFIG.add("config", "mls qos", no=True, requires={"switch"}, help=MLS)
-def _mls_qos(session: ConfigSession, args: Args) -> None:
+def _configure_mls_qos(session: ConfigSession, args: Args) -> None:
     _change(session, enabled=not args.unset)
 
 
@@ -102,7 +102,7 @@ def _rewrite(session: ConfigSession, args: Args) -> None:
 # Maps.
 
 
-def _eight(args: Args, name: str) -> tuple[int, ...]:
+def _eight_values(args: Args, name: str) -> tuple[int, ...]:
     """Return the values of a map that has exactly one for each of eight codes."""
     values = args.values(name, int)
     if len(values) < MAX_VALUES:
@@ -112,7 +112,7 @@ def _eight(args: Args, name: str) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _listed(args: Args, name: str) -> list[int]:
+def _listed_codes(args: Args, name: str) -> list[int]:
     """Return the codes of a line, at most eight."""
     values = args.values(name, int)
     if len(values) > MAX_VALUES:
@@ -132,8 +132,8 @@ def _listed(args: Args, name: str) -> list[int]:
         "dscp": "8 dscp values separated by spaces",
     },
 )
-def _eight_to_dscp(session: ConfigSession, args: Args) -> None:
-    values = DEFAULT_COS_DSCP if args.unset else _eight(args, "dscp")
+def _configure_eight_to_dscp(session: ConfigSession, args: Args) -> None:
+    values = DEFAULT_COS_DSCP if args.unset else _eight_values(args, "dscp")
     _change(session, **{args.keywords[-1].replace("-", "_"): values})
 
 
@@ -157,17 +157,17 @@ _DSCP_MAPS = {"dscp-cos": ("dscp_cos", DEFAULT_DSCP_COS), "policed-dscp": ("poli
     requires={"switch"},
     help={**_MAP, "policed-dscp": "dscp to policed dscp mapping", **_DSCP_VALUES, "value": "policed dscp value"},
 )
-def _by_dscp(session: ConfigSession, args: Args) -> None:
+def _configure_by_dscp(session: ConfigSession, args: Args) -> None:
     attribute, default = _DSCP_MAPS[args.keywords[3]]
-    _change(session, **{attribute: _mapped(args, getattr(session.device.mls_qos, attribute), default)})
+    _change(session, **{attribute: _mapped_codes(args, getattr(session.device.mls_qos, attribute), default)})
 
 
-def _mapped(args: Args, present: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
+def _mapped_codes(args: Args, present: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
     """Return a map by DSCP after a line that maps code points to one value, or that resets these or all of them."""
     if args.unset and "to" not in args:
         return tuple(default)
     values = list(present)
-    for dscp in _listed(args, "dscp"):
+    for dscp in _listed_codes(args, "dscp"):
         values[dscp] = default[dscp] if args.unset else args.value("value", int)
     return tuple(values)
 
@@ -186,14 +186,14 @@ def _mapped(args: Args, present: Sequence[int], default: Sequence[int]) -> tuple
         "value": "dscp value",
     },
 )
-def _dscp_mutation(session: ConfigSession, args: Args) -> None:
+def _configure_dscp_mutation(session: ConfigSession, args: Args) -> None:
     name, qos = args.value("name", str), session.device.mls_qos
-    session.device.switch = qos.with_mutation(name, _mapped(args, qos.mutation(name), IDENTITY))
+    session.device.switch = qos.with_mutation(name, _mapped_codes(args, qos.mutation(name), IDENTITY))
 
 
 # The queue and threshold of each CoS and DSCP. The number of queues differs between the directions.
 
-_PLACE_MAPS: dict[tuple[str, str], tuple[str, tuple[Place, ...]]] = {
+_PLACE_MAPS: dict[tuple[str, str], tuple[str, tuple[QueuePlace, ...]]] = {
     ("output", "cos-map"): ("cos_output", DEFAULT_COS_OUTPUT),
     ("output", "dscp-map"): ("dscp_output", DEFAULT_DSCP_OUTPUT),
     ("input", "cos-map"): ("cos_input", DEFAULT_COS_INPUT),
@@ -215,7 +215,7 @@ def _place_map(session: ConfigSession, args: Args) -> None:
         return
     places = list(getattr(session.device.mls_qos, attribute))
     queue, level = args.optional("number", int), args.optional("level", int)
-    for code in _listed(args, "code"):
+    for code in _listed_codes(args, "code"):
         # [R] Without `queue` the queue stays; without `threshold` it is the first.
         places[code] = (places[code][0] if queue is None else queue, 1 if level is None else level)
     _change(session, **{attribute: tuple(places)})
@@ -252,13 +252,13 @@ def _change_input(session: ConfigSession, **changes: Any) -> None:
         "second": "enter percentage of buffers for queue 2",
     },
 )
-def _input_buffers(session: ConfigSession, args: Args) -> None:
-    buffers = _pair(args, InputQueues().buffers)
+def _configure_input_buffers(session: ConfigSession, args: Args) -> None:
+    buffers = _argument_pair(args, InputQueues().buffers)
     _check_sum(buffers)
     _change_input(session, buffers=buffers)
 
 
-def _pair(args: Args, default: tuple[int, ...]) -> tuple[int, int]:
+def _argument_pair(args: Args, default: tuple[int, ...]) -> tuple[int, int]:
     first, second = default if args.unset else (args.value("first", int), args.value("second", int))
     return first, second
 
@@ -280,8 +280,8 @@ def _check_sum(buffers: Sequence[int]) -> None:
         "second": "enter bandwidth weight for queue 2",
     },
 )
-def _input_bandwidth(session: ConfigSession, args: Args) -> None:
-    _change_input(session, bandwidth=_pair(args, InputQueues().bandwidth))
+def _configure_input_bandwidth(session: ConfigSession, args: Args) -> None:
+    _change_input(session, bandwidth=_argument_pair(args, InputQueues().bandwidth))
 
 
 @CONFIG.add(
@@ -296,10 +296,10 @@ def _input_bandwidth(session: ConfigSession, args: Args) -> None:
         "second": "enter drop threshold2 as percentage",
     },
 )
-def _input_threshold(session: ConfigSession, args: Args) -> None:
+def _configure_input_threshold(session: ConfigSession, args: Args) -> None:
     thresholds = list(session.device.mls_qos.input.thresholds)
     queue = args.value("number", int) - 1
-    thresholds[queue] = _pair(args, InputQueues().thresholds[queue])
+    thresholds[queue] = _argument_pair(args, InputQueues().thresholds[queue])
     _change_input(session, thresholds=tuple(thresholds))
 
 
@@ -315,7 +315,7 @@ def _input_threshold(session: ConfigSession, args: Args) -> None:
         "percent": "enter priority bandwidth as percentage of ring bandwidth",
     },
 )
-def _input_priority(session: ConfigSession, args: Args) -> None:
+def _configure_input_priority(session: ConfigSession, args: Args) -> None:
     queue, percent = InputQueues().priority_queue, InputQueues().priority_bandwidth
     if not args.unset:
         queue, percent = args.value("number", int), args.value("percent", int)
@@ -356,7 +356,7 @@ _BUFFERS = "<first:0-99> <second:1-100> <third:0-99> <fourth:0-99>"
         "fourth": "enter percent of buffers for queue 4",
     },
 )
-def _buffers(session: ConfigSession, args: Args) -> None:
+def _configure_buffers(session: ConfigSession, args: Args) -> None:
     buffers = QueueSet().buffers
     if not args.unset:
         buffers = tuple(args.value(name, int) for name in ("first", "second", "third", "fourth"))
@@ -383,7 +383,7 @@ _THRESHOLDS = "<first:1-3200> <second:1-3200> <reserved:1-100> <maximum:1-3200>"
         "maximum": "enter maximum threshold (percent of the queue's buffers)",
     },
 )
-def _queue_set_threshold(session: ConfigSession, args: Args) -> None:
+def _configure_queue_set_threshold(session: ConfigSession, args: Args) -> None:
     present = list(session.device.mls_qos.queue_sets[args.value("set", int) - 1].thresholds)
     number = args.optional("number", int)
     for queue in range(len(present)) if number is None else (number - 1,):
@@ -391,8 +391,8 @@ def _queue_set_threshold(session: ConfigSession, args: Args) -> None:
     _change_queue_set(session, args, thresholds=tuple(present))
 
 
-def _thresholds(args: Args) -> Thresholds:
-    return Thresholds(*(args.value(field.name, int) for field in fields(Thresholds)))
+def _thresholds(args: Args) -> QueueThresholds:
+    return QueueThresholds(*(args.value(field.name, int) for field in fields(QueueThresholds)))
 
 
 # Aggregate policers.
@@ -417,7 +417,7 @@ def _thresholds(args: Args) -> Thresholds:
         "policed-dscp-transmit": "change dscp per policed-dscp map and send it",
     },
 )
-def _aggregate_policer(session: ConfigSession, args: Args) -> None:
+def _configure_aggregate_policer(session: ConfigSession, args: Args) -> None:
     name, qos = args.value("name", str), session.device.mls_qos
     if args.unset:
         users = [p.name for p in session.device.policy_maps.values() if any(c.aggregate == name for c in p.classes)]
@@ -441,7 +441,7 @@ def _aggregate_policer(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={"vlan": "VLAN commands", "number": "ISL VLAN IDs 1-4094"},
 )
-def _vlan(session: ConfigSession, args: Args) -> None:
+def _configure_vlan(session: ConfigSession, args: Args) -> None:
     number, qos = args.value("number", int), session.device.mls_qos
     if args.unset:
         if number == FIRST_VLAN:
@@ -463,7 +463,7 @@ def _vlan(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={"name": "Ascii name of the VLAN", "text": "The ascii name for the VLAN"},
 )
-def _vlan_name(session: ConfigSession, args: Args) -> None:
+def _configure_vlan_name(session: ConfigSession, args: Args) -> None:
     number = int(session.position.names[0])
     if number == FIRST_VLAN:
         raise RejectedError(DEFAULT_VLAN.format(number=number))
@@ -477,18 +477,18 @@ def _vlan_name(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={"ip": "Global IP configuration subcommands", "routing": "Enable IP routing"},
 )
-def _ip_routing(session: ConfigSession, args: Args) -> None:
+def _configure_ip_routing(session: ConfigSession, args: Args) -> None:
     """Accept the command without effect: routing between the switch's routed ports cannot be turned off here."""
 
 
 @BLOCKS.at(60, family="switch")
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield list(qos_lines(device.mls_qos))
     yield from vlan_blocks(device.mls_qos)
 
 
 @ENGINE.at(10, family="switch")
-def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
+def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     policies = {str(vlan): each.service_policy_input for vlan, each in vlan_interfaces(device)}
     attached = {vlan: name for vlan, name in policies.items() if name is not None}
     return {"switch": {**compile_qos(device.mls_qos), "vlan_policies": attached}}

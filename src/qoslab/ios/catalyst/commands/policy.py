@@ -73,7 +73,7 @@ _MATCH = (
 def _match(session: ConfigSession, args: Args) -> None:
     present = session.class_map
     if "input-interface" in args:
-        change_match(session, args, Criterion("input_interface", interfaces=_ports(session, args)))
+        change_match(session, args, Criterion("input_interface", interfaces=_port_ranges(session, args)))
     else:
         add_match(session, args)
     try:
@@ -86,7 +86,7 @@ def _match(session: ConfigSession, args: Args) -> None:
         raise RejectedError(ONE_ACCESS_LIST.format(name=present.name))
 
 
-def _ports(session: ConfigSession, args: Args) -> tuple[tuple[str, str], ...]:
+def _port_ranges(session: ConfigSession, args: Args) -> tuple[tuple[str, str], ...]:
     """Return the first and last port of each range of a `match input-interface`; for a single port, both are equal."""
     ranges: list[tuple[str, str]] = []
     following = False
@@ -118,7 +118,7 @@ def _ports(session: ConfigSession, args: Args) -> tuple[tuple[str, str], ...]:
         "value": "New value",
     },
 )
-def _set(session: ConfigSession, args: Args) -> None:
+def _configure_set(session: ConfigSession, args: Args) -> None:
     if not args.unset and session.policy_class.trust is not None:
         raise RejectedError(TRUST_AND_SET)
     change_marks(session, args)
@@ -136,7 +136,7 @@ def _set(session: ConfigSession, args: Args) -> None:
         "ip-precedence": "trust value from ip precedence of the incoming packet",
     },
 )
-def _trust(session: ConfigSession, args: Args) -> None:
+def _configure_trust(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     states: tuple[TrustState, ...] = ("cos", "dscp", "ip-precedence")
     typed = [state for state in states if state in args]
@@ -160,7 +160,7 @@ def _trust(session: ConfigSession, args: Args) -> None:
         "policed-dscp-transmit": "change dscp per policed-dscp map and send it",
     },
 )
-def _police(session: ConfigSession, args: Args) -> None:
+def _configure_police(session: ConfigSession, args: Args) -> None:
     police = None
     if not args.unset:
         exceed: tuple[PoliceAction, ...] | None = None
@@ -183,7 +183,7 @@ def _police(session: ConfigSession, args: Args) -> None:
         "name": "aggregate policer name",
     },
 )
-def _police_aggregate(session: ConfigSession, args: Args) -> None:
+def _configure_police_aggregate(session: ConfigSession, args: Args) -> None:
     if args.unset:
         change_class(session, replace(session.policy_class, police=None, aggregate=None))
         return
@@ -197,10 +197,10 @@ def _police_aggregate(session: ConfigSession, args: Args) -> None:
 
 
 @CLASS_LINES.at(10, family="switch")
-def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
+def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (f"  {line}" for line in policing_lines(each))
 
 
 @ENGINE_CLASS.at(70, family="switch")
-def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return compile_class(each)

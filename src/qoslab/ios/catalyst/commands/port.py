@@ -38,7 +38,7 @@ _SWITCHPORT = {"switchport": "Set switching mode characteristics"}
 _SRR = {"srr-queue": "Configure shaped round-robin transmit queues", "bandwidth": "Configure SRR bandwidth"}
 
 
-def port_of(session: ConfigSession) -> SwitchPort:
+def configured_port(session: ConfigSession) -> SwitchPort:
     """Return the switch settings of the interface being configured."""
     port = session.interface.port
     assert port is not None  # the commands exist on switches only
@@ -46,11 +46,11 @@ def port_of(session: ConfigSession) -> SwitchPort:
 
 
 def _change(session: ConfigSession, **changes: Any) -> None:
-    session.interface.port = replace(port_of(session), **changes)
+    session.interface.port = replace(configured_port(session), **changes)
 
 
 @CONFIG.add("interface", "switchport", no=True, requires={"switch"}, help=_SWITCHPORT)
-def _switchport(session: ConfigSession, args: Args) -> None:
+def _configure_switchport(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     if not args.negated:
         # A switched port has no address.
@@ -72,7 +72,7 @@ def _switchport(session: ConfigSession, args: Args) -> None:
         "auto": "Set trunking mode dynamic negotiation parameter to AUTO",
     },
 )
-def _switchport_mode(session: ConfigSession, args: Args) -> None:
+def _configure_switchport_mode(session: ConfigSession, args: Args) -> None:
     mode = None if args.unset or "dynamic" in args else "trunk" if "trunk" in args else "access"
     _change(session, mode=mode)
 
@@ -89,7 +89,7 @@ def _switchport_mode(session: ConfigSession, args: Args) -> None:
         "number": "VLAN ID of the VLAN when this port is in access mode",
     },
 )
-def _access_vlan(session: ConfigSession, args: Args) -> None:
+def _configure_access_vlan(session: ConfigSession, args: Args) -> None:
     number = DEFAULT_PORT.access_vlan if args.unset else args.value("number", int)
     qos = session.device.mls_qos
     if number != DEFAULT_PORT.access_vlan and number not in dict(qos.vlans):
@@ -114,7 +114,7 @@ def _access_vlan(session: ConfigSession, args: Args) -> None:
         "number": "VLAN ID of the native VLAN when this port is in trunking mode",
     },
 )
-def _trunk(session: ConfigSession, args: Args) -> None:
+def _configure_trunk(session: ConfigSession, args: Args) -> None:
     if "native" in args:
         _change(session, native_vlan=DEFAULT_PORT.native_vlan if args.unset else args.value("number", int))
     else:
@@ -134,7 +134,7 @@ def _trunk(session: ConfigSession, args: Args) -> None:
         "1000": "Force 1000 Mbps operation",
     },
 )
-def _speed(session: ConfigSession, args: Args) -> None:
+def _configure_speed(session: ConfigSession, args: Args) -> None:
     speeds: tuple[Speed, ...] = ("10", "100", "1000")
     forced = [speed for speed in speeds if speed in args and not args.unset]
     session.interface.speed = forced[0] if forced else "auto"
@@ -156,7 +156,7 @@ def _speed(session: ConfigSession, args: Args) -> None:
         "ip-precedence": "Trust ip-precedence keyword",
     },
 )
-def _trust(session: ConfigSession, args: Args) -> None:
+def _configure_trust(session: ConfigSession, args: Args) -> None:
     states: tuple[TrustState, ...] = ("cos", "dscp", "ip-precedence")
     typed = [state for state in states if state in args]
     _change(session, trust=None if args.unset else typed[0] if typed else "dscp")
@@ -178,7 +178,7 @@ def _trust(session: ConfigSession, args: Args) -> None:
         "cisco-phone": "Cisco IP Phone",
     },
 )
-def _trust_device(session: ConfigSession, args: Args) -> None:
+def _configure_trust_device(session: ConfigSession, args: Args) -> None:
     _change(session, trust_device=not args.unset)
 
 
@@ -194,7 +194,7 @@ def _trust_device(session: ConfigSession, args: Args) -> None:
         "override": "override COS for all incoming packets",
     },
 )
-def _cos(session: ConfigSession, args: Args) -> None:
+def _configure_cos(session: ConfigSession, args: Args) -> None:
     if "override" in args:
         _change(session, cos_override=not args.unset)
     else:
@@ -208,7 +208,7 @@ def _cos(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={**MLS, "dscp-mutation": "dscp-mutation keyword", "name": "dscp-mutation name"},
 )
-def _dscp_mutation(session: ConfigSession, args: Args) -> None:
+def _configure_dscp_mutation(session: ConfigSession, args: Args) -> None:
     _change(session, dscp_mutation=None if args.unset else args.value("name", str))
 
 
@@ -219,7 +219,7 @@ def _dscp_mutation(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={**MLS, "vlan-based": "apply vlan based policy"},
 )
-def _vlan_based(session: ConfigSession, args: Args) -> None:
+def _configure_vlan_based(session: ConfigSession, args: Args) -> None:
     _change(session, vlan_based=not args.unset)
     if not args.unset:
         session.interface.service_policy_input = None
@@ -237,7 +237,7 @@ def _vlan_based(session: ConfigSession, args: Args) -> None:
         "policy": "policy-map name",
     },
 )
-def _service_policy(session: ConfigSession, args: Args) -> None:
+def _configure_service_policy(session: ConfigSession, args: Args) -> None:
     policy = session.device.policy_maps.get(args.optional("policy", str) or "")
     if policy is not None and not args.unset:
         check_port_level(session.device, policy)
@@ -258,7 +258,7 @@ _WEIGHTS = {
 }
 
 
-def _weights(args: Args) -> tuple[int, ...]:
+def _queue_weights(args: Args) -> tuple[int, ...]:
     return tuple(args.value(name, int) for name in ("first", "second", "third", "fourth"))
 
 
@@ -269,8 +269,8 @@ def _weights(args: Args) -> tuple[int, ...]:
     requires={"switch"},
     help={**_SRR, **_WEIGHTS, "share": "Configure shared bandwidth"},
 )
-def _share(session: ConfigSession, args: Args) -> None:
-    _change(session, share=DEFAULT_PORT.share if args.unset else _weights(args))
+def _configure_share(session: ConfigSession, args: Args) -> None:
+    _change(session, share=DEFAULT_PORT.share if args.unset else _queue_weights(args))
 
 
 @CONFIG.add(
@@ -280,8 +280,8 @@ def _share(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={**_SRR, **_WEIGHTS, "shape": "Configure shaping on transmit queues"},
 )
-def _shape(session: ConfigSession, args: Args) -> None:
-    _change(session, shape=DEFAULT_PORT.shape if args.unset else _weights(args))
+def _configure_shape(session: ConfigSession, args: Args) -> None:
+    _change(session, shape=DEFAULT_PORT.shape if args.unset else _queue_weights(args))
 
 
 @CONFIG.add(
@@ -295,7 +295,7 @@ def _shape(session: ConfigSession, args: Args) -> None:
         "percent": "enter bandwidth limit for interface as percentage",
     },
 )
-def _limit(session: ConfigSession, args: Args) -> None:
+def _configure_limit(session: ConfigSession, args: Args) -> None:
     _change(session, limit=FULL_LIMIT if args.unset else args.value("percent", int))
 
 
@@ -306,7 +306,7 @@ def _limit(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={"priority-queue": "Priority Queue", "out": "egress priority queue"},
 )
-def _priority_queue(session: ConfigSession, args: Args) -> None:
+def _configure_priority_queue(session: ConfigSession, args: Args) -> None:
     _change(session, priority_queue=not args.unset)
 
 
@@ -317,7 +317,7 @@ def _priority_queue(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={"queue-set": "Choose a queue set for this queue", "set": "the qset to which this port is mapped"},
 )
-def _queue_set(session: ConfigSession, args: Args) -> None:
+def _configure_queue_set(session: ConfigSession, args: Args) -> None:
     _change(session, queue_set=DEFAULT_PORT.queue_set if args.unset else args.value("set", int))
 
 
@@ -343,7 +343,7 @@ def _queueing_lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(70, family="switch")
-def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if interface.port is None:
         return {}
     return {"switch": compile_port(interface.port, device.mls_qos, interface.speed)}

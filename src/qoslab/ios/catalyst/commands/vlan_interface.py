@@ -13,7 +13,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.host_interface import enter_host_interface, host_interface_block
-from qoslab.ios.commands.policy_map import change_class, policy_unknown
+from qoslab.ios.commands.policy_map import change_class, unknown_policy_error
 from qoslab.ios.model.device import Device, HostInterface, Interface
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
 from qoslab.ios.registry import ATTACH_RULES, BLOCKS, POLICY_RULES
@@ -57,19 +57,19 @@ CONFIG.add(
         "policy": "policy-map name",
     },
 )
-def _service_policy(session: ConfigSession, args: Args) -> None:
+def _configure_service_policy(session: ConfigSession, args: Args) -> None:
     device, present = session.device, session.host_interface
     if not present.name.startswith(VLAN):
         raise args.invalid("input")
     name = args.optional("policy", str)
     if args.unset:
         if name not in (None, present.service_policy_input):
-            raise policy_unknown(name)
+            raise unknown_policy_error(name)
         device.host_interfaces[present.name] = replace(present, service_policy_input=None)
         return
     policy = device.policy_maps.get(args.value("policy", str))
     if policy is None:
-        raise policy_unknown(name)
+        raise unknown_policy_error(name)
     if any(each.service_policy_input == name for each in device.interfaces.values()):
         raise RejectedError(ONE_OF_BOTH.format(name=name, other="port", this="VLAN interface"))
     check_vlan_level(device, policy)
@@ -83,33 +83,33 @@ def _service_policy(session: ConfigSession, args: Args) -> None:
     requires={"switch"},
     help={"service-policy": "Configure QoS Service Policy", "policy": "policy-map name"},
 )
-def _child(session: ConfigSession, args: Args) -> None:
+def _configure_child(session: ConfigSession, args: Args) -> None:
     if args.unset:
         change_class(session, replace(session.policy_class, service_policy=None))
         return
     name, own = args.value("policy", str), session.policy_map.name
     child = session.device.policy_maps.get(name)
     if child is None:
-        raise policy_unknown(name)
+        raise unknown_policy_error(name)
     if name == own:
         raise RejectedError(OWN_CHILD.format(name=name))
-    if hierarchical(child):
+    if is_hierarchical(child):
         raise RejectedError(ONE_CHILD.format(name=name))
-    if _parents(session.device, own):
-        raise RejectedError(ONE_CHILD.format(name=_parents(session.device, own)[0].name))
+    if _parent_policies(session.device, own):
+        raise RejectedError(ONE_CHILD.format(name=_parent_policies(session.device, own)[0].name))
     change_class(session, replace(session.policy_class, service_policy=name))
 
 
-def hierarchical(policy: PolicyMap) -> bool:
+def is_hierarchical(policy: PolicyMap) -> bool:
     """Return whether a policy-map has a child policy."""
     return any(each.service_policy is not None for each in policy.classes)
 
 
-def _parents(device: Device, name: str) -> list[PolicyMap]:
+def _parent_policies(device: Device, name: str) -> list[PolicyMap]:
     return [each for each in device.policy_maps.values() if any(c.service_policy == name for c in each.classes)]
 
 
-def _on_vlan(device: Device, name: str) -> bool:
+def _is_attached_to_vlan(device: Device, name: str) -> bool:
     return any(each.service_policy_input == name for each in device.host_interfaces.values())
 
 
@@ -118,7 +118,7 @@ def check_vlan_level(device: Device, policy: PolicyMap) -> None:
     for each in policy.classes:
         if each.police is not None or each.aggregate is not None:
             raise RejectedError(VLAN_POLICER.format(name=each.name))
-        if any(_matches_ports(device, each)):
+        if any(_matches_input_port(device, each)):
             raise RejectedError(VLAN_PORTS.format(name=each.name))
         if each.service_policy is None:
             continue
@@ -127,7 +127,7 @@ def check_vlan_level(device: Device, policy: PolicyMap) -> None:
         for below in device.policy_maps[each.service_policy].classes:
             if below.trust is not None or below.marks or below.aggregate is not None:
                 raise RejectedError(PORT_ACTION.format(name=below.name))
-            if not all(_matches_ports(device, below)):
+            if not all(_matches_input_port(device, below)):
                 raise RejectedError(PORT_MATCH.format(name=below.name))
 
 
@@ -139,7 +139,7 @@ def check_vlan_levels(device: Device) -> None:
             check_vlan_level(device, policy)
 
 
-def _matches_ports(device: Device, each: PolicyClass) -> Iterator[bool]:
+def _matches_input_port(device: Device, each: PolicyClass) -> Iterator[bool]:
     """Yield, for each criterion of a class, whether it matches the input port of a packet."""
     class_map = device.class_maps.get(each.name)
     yield from () if class_map is None else (criterion.type == "input_interface" for criterion in class_map.criteria)
@@ -149,18 +149,22 @@ def _matches_ports(device: Device, each: PolicyClass) -> Iterator[bool]:
 def _policy_rules(device: Device, policy: PolicyMap) -> None:
     """Refuse a change of an attached hierarchical policy-map: it keeps its classes and its lower level."""
     present = device.policy_maps.get(policy.name)
-    if any(_on_vlan(device, parent.name) for parent in _parents(device, policy.name)):
+    if any(_is_attached_to_vlan(device, parent.name) for parent in _parent_policies(device, policy.name)):
         raise RejectedError(ATTACHED.format(name=policy.name))
-    if hierarchical(policy) and any(each.service_policy_input == policy.name for each in device.interfaces.values()):
+    if is_hierarchical(policy) and any(each.service_policy_input == policy.name for each in device.interfaces.values()):
         raise RejectedError(VLAN_ONLY.format(name=policy.name))
-    if not _on_vlan(device, policy.name):
+    if not _is_attached_to_vlan(device, policy.name):
         return
-    if present is not None and (hierarchical(present) or hierarchical(policy)) and _frame(present) != _frame(policy):
+    if (
+        present is not None
+        and (is_hierarchical(present) or is_hierarchical(policy))
+        and _fixed_part(present) != _fixed_part(policy)
+    ):
         raise RejectedError(ATTACHED.format(name=policy.name))
     check_vlan_level(device, policy)
 
 
-def _frame(policy: PolicyMap) -> list[tuple[str, str | None]]:
+def _fixed_part(policy: PolicyMap) -> list[tuple[str, str | None]]:
     """Return the fixed part of an attached hierarchical policy-map: its classes with their children."""
     return [(each.name, each.service_policy) for each in policy.classes]
 
@@ -173,14 +177,14 @@ def _attach_rules(device: Device, interface: Interface, direction: str) -> None:
 
 def check_port_level(device: Device, policy: PolicyMap) -> None:
     """Refuse a policy-map that cannot be attached to a port."""
-    if hierarchical(policy):
+    if is_hierarchical(policy):
         raise RejectedError(VLAN_ONLY.format(name=policy.name))
-    if _on_vlan(device, policy.name):
+    if _is_attached_to_vlan(device, policy.name):
         raise RejectedError(ONE_OF_BOTH.format(name=policy.name, other="VLAN interface", this="port"))
 
 
 @BLOCKS.at(91, family="switch")
-def _blocks(device: Device) -> Iterator[list[str]]:
+def _config_blocks(device: Device) -> Iterator[list[str]]:
     for _, interface in vlan_interfaces(device):
         yield host_interface_block(interface)
 

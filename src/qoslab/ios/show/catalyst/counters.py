@@ -17,7 +17,7 @@ _LAST_DSCP_ROW = 4
 """Index of the row that begins with 60: it has four values, although its label extends to 64."""
 
 
-def idle() -> program_formats.SwitchPortCounters:
+def idle_counters() -> program_formats.SwitchPortCounters:
     """Return the counters of a port without any traffic."""
     return {
         "dscp_in": [0] * 64,
@@ -34,7 +34,7 @@ def idle() -> program_formats.SwitchPortCounters:
     }
 
 
-def since(
+def subtract_counters(
     now: program_formats.SwitchPortCounters, before: program_formats.SwitchPortCounters
 ) -> program_formats.SwitchPortCounters:
     """Return the counts since `before`; depths are the current ones."""
@@ -44,26 +44,26 @@ def since(
     }
     return {
         **now,
-        "dscp_in": _less(now["dscp_in"], before["dscp_in"]),
-        "dscp_out": _less(now["dscp_out"], before["dscp_out"]),
-        "cos_in": _less(now["cos_in"], before["cos_in"]),
-        "cos_out": _less(now["cos_out"], before["cos_out"]),
-        "enqueued": [_less(*each) for each in zip(now["enqueued"], before["enqueued"], strict=True)],
-        "dropped": [_less(*each) for each in zip(now["dropped"], before["dropped"], strict=True)],
+        "dscp_in": _subtract_values(now["dscp_in"], before["dscp_in"]),
+        "dscp_out": _subtract_values(now["dscp_out"], before["dscp_out"]),
+        "cos_in": _subtract_values(now["cos_in"], before["cos_in"]),
+        "cos_out": _subtract_values(now["cos_out"], before["cos_out"]),
+        "enqueued": [_subtract_values(*each) for each in zip(now["enqueued"], before["enqueued"], strict=True)],
+        "dropped": [_subtract_values(*each) for each in zip(now["dropped"], before["dropped"], strict=True)],
         "policer": policer,
     }
 
 
-def _less(now: Sequence[int], before: Sequence[int]) -> list[int]:
+def _subtract_values(now: Sequence[int], before: Sequence[int]) -> list[int]:
     return [one - other for one, other in zip(now, before, strict=True)]
 
 
 def show_statistics(name: str, counters: program_formats.SwitchPortCounters) -> str:
     """Return `show mls qos interface X statistics`. Column widths are from memory [R]."""
-    return "".join(line + "\n" for line in _statistics(name, counters))
+    return "".join(line + "\n" for line in _statistics_lines(name, counters))
 
 
-def _statistics(name: str, counters: program_formats.SwitchPortCounters) -> Iterator[str]:
+def _statistics_lines(name: str, counters: program_formats.SwitchPortCounters) -> Iterator[str]:
     yield f"{name} (All statistics are in packets)"
     yield ""
     for field, received, sent in (
@@ -74,7 +74,7 @@ def _statistics(name: str, counters: program_formats.SwitchPortCounters) -> Iter
             yield f"  {field}: {way}  "
             yield "-" * 31
             yield ""
-            yield from _fives(values)
+            yield from _groups_of_five(values)
     for what, rows in (("enqueued", counters["enqueued"]), ("dropped", counters["dropped"])):
         yield f"  output queues {what}: "
         yield " queue:    threshold1   threshold2   threshold3"
@@ -87,7 +87,7 @@ def _statistics(name: str, counters: program_formats.SwitchPortCounters) -> Iter
     yield ""
 
 
-def _fives(values: Sequence[int]) -> Iterator[str]:
+def _groups_of_five(values: Sequence[int]) -> Iterator[str]:
     for low in range(0, len(values), 5):
         some = values[low : low + 5]
         high = low + (_LAST_DSCP_ROW if low == 60 else len(some) - 1)
@@ -107,12 +107,12 @@ def show_counters(interfaces: Mapping[str, program_formats.InterfaceCounters]) -
     """Return `show interfaces [X] counters`. All packets count as unicast, as broadcasts are not counted separately."""
     lines: list[str] = []
     for way in ("In", "Out"):
-        lines += ["", f"{'Port':<8}" + _columns([f"{way}{word}" for word in _FRAMES], (16, 15, 15, 15)) + " "]
+        lines += ["", f"{'Port':<8}" + _format_columns([f"{way}{word}" for word in _FRAMES], (16, 15, 15, 15)) + " "]
         for name, each in interfaces.items():
             traffic = each["input"] if way == "In" else each["output"]
             lines.append(
                 f"{short_name(name):<8}"
-                + _columns((traffic["bytes"], traffic["packets"], 0, 0), (16, 15, 15, 15))
+                + _format_columns((traffic["bytes"], traffic["packets"], 0, 0), (16, 15, 15, 15))
                 + " "
             )
     return "".join(line + "\n" for line in lines)
@@ -121,7 +121,7 @@ def show_counters(interfaces: Mapping[str, program_formats.InterfaceCounters]) -
 _FRAMES = ("Octets", "UcastPkts", "McastPkts", "BcastPkts")
 
 
-def _columns(values: Sequence[object], widths: Sequence[int]) -> str:
+def _format_columns(values: Sequence[object], widths: Sequence[int]) -> str:
     return "".join(f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
 
 
@@ -129,11 +129,13 @@ def show_error_counters(interfaces: Mapping[str, program_formats.InterfaceCounte
     """Return `show interfaces [X] counters errors`: only output queue drops, since a virtual line has no errors."""
     first = ("Align-Err", "FCS-Err", "Xmit-Err", "Rcv-Err", "UnderSize", "OutDiscards")
     second = ("Single-Col", "Multi-Col", "Late-Col", "Excess-Col", "Carri-Sen", "Runts", "Giants")
-    lines = ["", f"{'Port':<8}" + _columns(first, _ERRORS) + " "]
+    lines = ["", f"{'Port':<8}" + _format_columns(first, _ERRORS) + " "]
     for name, each in interfaces.items():
-        lines.append(f"{short_name(name):<8}" + _columns((0, 0, 0, 0, 0, each["output"]["drops"]), _ERRORS) + " ")
-    lines += ["", f"{'Port':<8}" + _columns(second, _COLLISIONS) + " "]
-    lines += [f"{short_name(name):<8}" + _columns((0,) * len(second), _COLLISIONS) + " " for name in interfaces]
+        lines.append(
+            f"{short_name(name):<8}" + _format_columns((0, 0, 0, 0, 0, each["output"]["drops"]), _ERRORS) + " "
+        )
+    lines += ["", f"{'Port':<8}" + _format_columns(second, _COLLISIONS) + " "]
+    lines += [f"{short_name(name):<8}" + _format_columns((0,) * len(second), _COLLISIONS) + " " for name in interfaces]
     return "".join(line + "\n" for line in lines)
 
 

@@ -47,11 +47,11 @@ def show_policy_map_interface(device: Device, config: program_formats.RouterConf
         if policy is None or name not in (None, interface):
             continue
         lines = [f" {interface} ", "", f"  Service-policy input: {policy.name}", ""]
-        blocks.append("\n".join([*lines, *_classes(device, config, policy, "    ")]))
+        blocks.append("\n".join([*lines, *_class_lines(device, config, policy, "    ")]))
     return "\n".join(blocks)
 
 
-def _classes(device: Device, config: program_formats.RouterConfig, policy: PolicyMap, indent: str) -> Iterator[str]:
+def _class_lines(device: Device, config: program_formats.RouterConfig, policy: PolicyMap, indent: str) -> Iterator[str]:
     """Yield the lines of a policy-map's classes, each followed by those of its child policy."""
     children = {each.name: each.service_policy for each in policy.classes}
     for each in (*(name for name in children if name != CLASS_DEFAULT), CLASS_DEFAULT):
@@ -64,4 +64,4 @@ def _classes(device: Device, config: program_formats.RouterConfig, policy: Polic
         child = device.policy_maps.get(children.get(each) or "")
         if child is not None:
             yield from (f"{indent}  Service-policy : {child.name}", "")
-            yield from _classes(device, config, child, f"{indent}    ")
+            yield from _class_lines(device, config, child, f"{indent}    ")

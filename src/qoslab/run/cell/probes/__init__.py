@@ -5,6 +5,6 @@ plane, the program `sla` on a host. A new prober is a module with a `Prober` and
 """
 
 from qoslab.run.cell.probes.base import Enter, Setting, Show
-from qoslab.run.cell.probes.cell_probes import PROBERS, Probes, reserved_ports
+from qoslab.run.cell.probes.cell_probes import PROBERS, CellProbes, reserved_ports
 
-__all__ = ["PROBERS", "Enter", "Probes", "Setting", "Show", "reserved_ports"]
+__all__ = ["PROBERS", "CellProbes", "Enter", "Setting", "Show", "reserved_ports"]

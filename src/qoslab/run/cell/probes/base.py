@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Experiment, Probe, probe_number
 from qoslab.results import Cell, SenderRecord
-from qoslab.run.cell.probes.results import unanswered
-from qoslab.run.protocols import Lab
+from qoslab.run.cell.probes.results import unanswered_error
+from qoslab.run.protocols import RunningLab
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -30,7 +30,7 @@ Enter = Callable[[str, list[str]], str]
 class Setting:
     """Cell with its probes."""
 
-    lab: Lab
+    lab: RunningLab
     experiment: Experiment
     cell: Cell
     observe: Show
@@ -106,4 +106,4 @@ class Prober(ABC):
 
     def unanswered(self, code: str, reason: str = "") -> RunInvalid:
         """Return the error for unanswered packets; `code` is the latest return code, `reason` is added."""
-        return unanswered(self.probe, code, reason)
+        return unanswered_error(self.probe, code, reason)

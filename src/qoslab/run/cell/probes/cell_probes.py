@@ -22,11 +22,11 @@ PROBERS: Mapping[AccessMethod, Callable[[Setting, Probe], Prober]] = {
     PROGRAMS: HostProber,
 }
 """Probers by access method of the sending node."""
-LOOK_AT = 0.8
+POLL_PHASE = 0.8
 """Reading time of a run, as a share of its period: the run has ended by then, except for a late answer."""
 
 
-class Probes:
+class CellProbes:
     """Runs each probe of a cell in its own thread: starts it at its time and reads it at its end.
 
     Order of calls: `prepare`, `start`, then `finish` or `cancel`, and `close` in every case.
@@ -130,7 +130,7 @@ class Probes:
         prober.start(int((self._began + begin) * 1e9))
         began, every = time.monotonic() - self._began, prober.look_every_s
         if every is not None:
-            due = began + LOOK_AT * every
+            due = began + POLL_PHASE * every
             while due < end:
                 if not self._wait_until(due):
                     return

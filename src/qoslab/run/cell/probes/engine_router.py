@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from qoslab.model.experiment import Probe
 from qoslab.run.cell.probes.base import Prober, Setting
-from qoslab.run.cell.probes.results import figures_of_report
+from qoslab.run.cell.probes.results import values_from_report
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-NOW: program_formats.Schedule = {"life_s": None, "start": "now"}
+START_NOW: program_formats.Schedule = {"life_s": None, "start": "now"}
 
 
 class EngineProber(Prober):
@@ -25,13 +25,13 @@ class EngineProber(Prober):
     def start(self, at_ns: int) -> None:
         """See `Prober`."""
         self._scheduled = True
-        asyncio.run(self._schedule(NOW))
+        asyncio.run(self._schedule(START_NOW))
 
     def read(self) -> dict[str, Any]:
         """See `Prober`."""
         report = self.data_plane_report()
         self.keep_samples(report)
-        figures = figures_of_report(report, jitter=self.probe.jitter)
+        figures = values_from_report(report, jitter=self.probe.jitter)
         if figures is None:
             raise self.unanswered(report["latest"]["return_code"])
         return figures

@@ -14,9 +14,9 @@ from qoslab.results import Cell, SenderRecord
 from qoslab.results.file_access import writing
 from qoslab.run.cell.pace import probe_sender
 from qoslab.run.cell.probes.base import Prober, Setting
-from qoslab.run.cell.probes.results import figures_of_report
-from qoslab.run.protocols import Lab
-from qoslab.system.programs import how_ended
+from qoslab.run.cell.probes.results import values_from_report
+from qoslab.run.protocols import RunningLab
+from qoslab.system.programs import describe_exit
 from qoslab.traffic import Listener, is_listening
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ LISTEN_S = 5.0
 POLL_S = 0.02
 
 
-class Program:
+class ProbeProgram:
     """`sla` running on a host; its output goes to files of the cell."""
 
     def __init__(
-        self, lab: Lab, host: str, cell: Cell, name: str, arguments: list[str], at_ns: int | None = None
+        self, lab: RunningLab, host: str, cell: Cell, name: str, arguments: list[str], at_ns: int | None = None
     ) -> None:
         """Start it at `at_ns` of CLOCK_MONOTONIC, or now."""
         folder = cell.path / "probes"
@@ -59,7 +59,7 @@ class Program:
     def ended(self) -> str:
         """Return how it ended; empty while it runs."""
         status = self._process.poll()
-        return "" if status is None else how_ended(status)
+        return "" if status is None else describe_exit(status)
 
     def finish(self) -> None:
         """Wait for its end. Raise `RunInvalid` if it failed or does not end."""
@@ -69,7 +69,7 @@ class Program:
             self.stop()
             raise RunInvalid("sla did not finish in time") from error
         if status != 0:
-            raise RunInvalid(f"sla {how_ended(status)}: {self.reason or 'no reason was given'}")
+            raise RunInvalid(f"sla {describe_exit(status)}: {self.reason or 'no reason was given'}")
 
     def stop(self) -> None:
         """End it if it still runs."""
@@ -83,7 +83,7 @@ class HostProber(Prober):
 
     def __init__(self, setting: Setting, probe: Probe) -> None:
         super().__init__(setting, probe)
-        self._program: Program | None = None
+        self._program: ProbeProgram | None = None
 
     @property
     def notice_s(self) -> float:
@@ -96,7 +96,7 @@ class HostProber(Prober):
         arguments = probe_arguments(self.probe, str(probe_target(experiment, self.probe)))
         arguments += ["--duration", str(experiment.duration_of_probe(self.probe).seconds)]
         name = f"{self.probe.name}.samples"
-        self._program = Program(self.setting.lab, self.probe.source, self.setting.cell, name, arguments, at_ns)
+        self._program = ProbeProgram(self.setting.lab, self.probe.source, self.setting.cell, name, arguments, at_ns)
 
     def read(self) -> dict[str, Any]:
         """See `Prober`."""
@@ -104,7 +104,7 @@ class HostProber(Prober):
         self._program.finish()
         try:
             report = json.loads(self._program.output.read_text(encoding="utf-8"))
-            figures = figures_of_report(report, jitter=self.probe.jitter)
+            figures = values_from_report(report, jitter=self.probe.jitter)
             self.sender = self._sender(report)
             code = str(report["latest"]["return_code"])
         except (ValueError, KeyError, TypeError) as error:
@@ -175,7 +175,7 @@ class HostResponder:
                 hint="Stop that program, or choose another host as responder.",
             )
         arguments = respond_arguments(setting.experiment)
-        self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", arguments)
+        self._program = ProbeProgram(setting.lab, host, setting.cell, f"responder-{host}", arguments)
 
     def wait_listening(self) -> None:
         """Wait until it answers. Raise `RunInvalid`, with its reason, if it does not."""

@@ -6,18 +6,18 @@ from typing import Any
 
 from qoslab.errors import RunInvalid
 from qoslab.genie.ip_sla import parse_statistics
-from qoslab.ios.refusals import refusal_in
+from qoslab.ios.refusals import find_refusal
 from qoslab.model.experiment import Probe
 from qoslab.run.cell.probes.base import Prober, Setting
-from qoslab.run.cell.probes.results import figures_of_print, figures_of_runs
+from qoslab.run.cell.probes.results import values_from_output, values_from_runs
 
 
-def scheduled(number: int) -> str:
+def schedule_line(number: int) -> str:
     """Return the line that starts an operation."""
     return f"ip sla schedule {number} start-time now life forever"
 
 
-def ended(number: int) -> str:
+def stop_line(number: int) -> str:
     """Return the line that stops an operation."""
     return f"no ip sla schedule {number}"
 
@@ -51,10 +51,10 @@ class IosProber(Prober):
 
     def start(self, at_ns: int) -> None:
         """See `Prober`."""
-        line = scheduled(self.number)
+        line = schedule_line(self.number)
         self._scheduled = True
         answer = self.setting.enter(self.probe.source, [line])
-        if (refusal := refusal_in(answer)) is not None:
+        if (refusal := find_refusal(answer)) is not None:
             raise RunInvalid(f'{self.probe.source} refused "{line}": {refusal}')
 
     def look(self) -> None:
@@ -73,10 +73,10 @@ class IosProber(Prober):
         """See `Prober`."""
         if self.probe.jitter:
             self._prints.append(self._show(f"aggregated {self.number}"))
-            figures = figures_of_print(self._prints[-1], self.number)
+            figures = values_from_output(self._prints[-1], self.number)
         else:
             self.look()
-            figures = figures_of_runs(list(self._rtts.values()))
+            figures = values_from_runs(list(self._rtts.values()))
             answered = self._latest(self._prints[-1]).get("successes")
             if isinstance(answered, int) and answered > len(self._rtts):
                 self.warnings.append(
@@ -93,5 +93,5 @@ class IosProber(Prober):
     def stop(self) -> None:
         """See `Prober`; the router may have had the operation before, without a schedule."""
         if self._scheduled:
-            self.setting.enter(self.probe.source, [ended(self.number)])
+            self.setting.enter(self.probe.source, [stop_line(self.number)])
             self._scheduled = False

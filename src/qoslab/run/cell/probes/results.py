@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import RunInvalid
 from qoslab.genie.ip_sla import parse_statistics
-from qoslab.ios.show.ip_sla import RETURN_CODES, jitter_samples, jitter_triplet, summary_triplet
+from qoslab.ios.show.ip_sla import RETURN_CODES, format_jitter_triplet, format_summary_triplet, jitter_sample_count
 from qoslab.model.experiment import Probe
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Figures = dict[str, Any]
 JITTER = ("jitter_samples", "jitter_sd_ms", "jitter_ds_ms")
 
 
-def figures_of_print(text: str, number: int) -> Figures | None:
+def values_from_output(text: str, number: int) -> Figures | None:
     """Parse the newest hour in `show ip sla statistics aggregated` of a jitter operation; None without an answer."""
     groups = parse_statistics(text).get("operations", {}).get(str(number), {}).get("groups", [])
     if not groups or not groups[-1].get("rtt_count"):
@@ -30,7 +30,7 @@ def figures_of_print(text: str, number: int) -> Figures | None:
     return {name: groups[-1][name] for name in ("rtt_count", "rtt_ms", *JITTER)}
 
 
-def figures_of_runs(rtts: Sequence[int]) -> Figures | None:
+def values_from_runs(rtts: Sequence[int]) -> Figures | None:
     """Compute values from round-trip times of single runs, in ms; for echo operations IOS does not aggregate them."""
     if not rtts:
         return None
@@ -38,26 +38,29 @@ def figures_of_runs(rtts: Sequence[int]) -> Figures | None:
     return {"rtt_count": len(rtts), "rtt_ms": spread, **dict.fromkeys(JITTER)}
 
 
-def figures_of_report(report: program_formats.OperationReport, *, jitter: bool) -> Figures | None:
+def values_from_report(report: program_formats.OperationReport, *, jitter: bool) -> Figures | None:
     """Compute values from the data plane's answer, in the form of the output of 2008; None without an answer."""
     hours = report["hours"]
     if not hours or not hours[-1]["statistics"]["rtt"]["count"]:
         return None
     found = hours[-1]["statistics"]
-    figures: Figures = {"rtt_count": found["rtt"]["count"], "rtt_ms": _triplet(summary_triplet(found["rtt"]))}
+    figures: Figures = {
+        "rtt_count": found["rtt"]["count"],
+        "rtt_ms": _parse_triplet(format_summary_triplet(found["rtt"])),
+    }
     trips_ns = [each["arrived_ns"] - each["sent_ns"] for each in report["samples"]]
     if trips_ns:
         figures["rtt_p50_ms"] = round(median(trips_ns) / 1e6, 3)
     if not jitter:
         return figures | dict.fromkeys(JITTER)
     return figures | {
-        "jitter_samples": jitter_samples(found["jitter_sd"]),
-        "jitter_sd_ms": _triplet(jitter_triplet(found["jitter_sd"], "2008")),
-        "jitter_ds_ms": _triplet(jitter_triplet(found["jitter_ds"], "2008")),
+        "jitter_samples": jitter_sample_count(found["jitter_sd"]),
+        "jitter_sd_ms": _parse_triplet(format_jitter_triplet(found["jitter_sd"], "2008")),
+        "jitter_ds_ms": _parse_triplet(format_jitter_triplet(found["jitter_ds"], "2008")),
     }
 
 
-def unanswered(probe: Probe, code: str, reason: str = "") -> RunInvalid:
+def unanswered_error(probe: Probe, code: str, reason: str = "") -> RunInvalid:
     """Return the error for unanswered packets; `code` is the latest return code, `reason` is added."""
     code = RETURN_CODES.get(code, code)
     advice = {
@@ -71,5 +74,5 @@ def unanswered(probe: Probe, code: str, reason: str = "") -> RunInvalid:
     return RunInvalid(f"no packet was answered (return code: {code}{f', {reason}' if reason else ''}): {advice}")
 
 
-def _triplet(text: str) -> dict[str, int]:
+def _parse_triplet(text: str) -> dict[str, int]:
     return dict(zip(("min", "avg", "max"), map(int, text.split("/")), strict=True))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from qoslab.ios.device_config.config_equivalence import configuration_differences
 
-ASKED = """\
+PROMPT_ANSWERS = """\
 class-map match-any Voice
  match ip dscp ef
 policy-map Policy
@@ -19,7 +19,7 @@ interface FastEthernet0/0
  service-policy output Policy
 access-list 101 permit ip any any
 """
-BEFORE = """\
+PRECEDING_COMMANDS = """\
 version 12.4
 hostname R1
 enable secret 5 $1$salt$text
@@ -37,5 +37,7 @@ line vty 0 4
 end
 """
 
-configuration_differences(ASKED, BEFORE, before=BEFORE)
-configuration_differences(ASKED, BEFORE.removesuffix("end\n") + ASKED, before=BEFORE)
+configuration_differences(PROMPT_ANSWERS, PRECEDING_COMMANDS, before=PRECEDING_COMMANDS)
+configuration_differences(
+    PROMPT_ANSWERS, PRECEDING_COMMANDS.removesuffix("end\n") + PROMPT_ANSWERS, before=PRECEDING_COMMANDS
+)

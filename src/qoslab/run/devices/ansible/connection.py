@@ -32,34 +32,34 @@ SOCKETS = "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR"
 """Environment variable with the folder of the connection processes' sockets."""
 
 
-class UnexpectedError(Exception):
+class FastPathError(Exception):
     """The fast path does not apply."""
 
 
-class _Plain:
+class _PlainValue:
     """Value without its tags of origin, which the connection process does not need."""
 
     def __setstate__(self, state: object) -> None:
         """Ignore the tags."""
 
 
-class _Text(_Plain, str):
+class _Text(_PlainValue, str):
     """A string."""
 
 
-class _Number(_Plain, int):
+class _Number(_PlainValue, int):
     """An integer."""
 
 
-class _Fraction(_Plain, float):
+class _Fraction(_PlainValue, float):
     """A float."""
 
 
-class _List(_Plain, list[Any]):
+class _List(_PlainValue, list[Any]):
     """A list."""
 
 
-class _Dict(_Plain, dict[Any, Any]):
+class _Dict(_PlainValue, dict[Any, Any]):
     """A dictionary, or the tags themselves."""
 
 
@@ -80,11 +80,11 @@ class PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> type:
         """Return the plain type; only the tagged types exist here."""
         if name not in self.KNOWN:
-            raise UnexpectedError(f"{module}.{name} in the input")
+            raise FastPathError(f"{module}.{name} in the input")
         return self.KNOWN[name]
 
 
-def unpickle(block: bytes) -> Any:
+def unpickle_block(block: bytes) -> Any:
     """Return the value of a block."""
     return PlainUnpickler(io.BytesIO(block)).load()
 
@@ -94,7 +94,7 @@ def read_block(stream: io.BufferedIOBase) -> bytes:
     size = int(stream.readline())
     block = stream.read(size)
     if len(block) != size:
-        raise UnexpectedError("the input ends early")
+        raise FastPathError("the input ends early")
     return block
 
 
@@ -115,9 +115,9 @@ def call(path: str, method: str, *arguments: Any, **named: Any) -> Any:
         answer = _receive(connection, struct.unpack("!Q", _receive(connection, 8))[0])
     response = json.loads(answer)
     if "error" in response or response.get("id") != request["id"]:
-        raise UnexpectedError(f"{method}: {response.get('error')}")
+        raise FastPathError(f"{method}: {response.get('error')}")
     if "result_type" in response:
-        return unpickle(response["result"].encode("utf-8", "surrogateescape"))
+        return unpickle_block(response["result"].encode("utf-8", "surrogateescape"))
     return response["result"]
 
 
@@ -126,23 +126,23 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     while len(data) < size:
         part = connection.recv(size - len(data))
         if not part:
-            raise UnexpectedError("the connection process closed the connection")
+            raise FastPathError("the connection process closed the connection")
         data += part
     return data
 
 
-def tell(options: bytes, context: bytes, playbook_pid: str, task: str) -> dict[str, Any]:
+def send_task_options(options: bytes, context: bytes, playbook_pid: str, task: str) -> dict[str, Any]:
     """Pass the options of `task` to the running connection process; return the answer that Ansible expects."""
-    path = socket_path(unpickle(context), playbook_pid)
+    path = socket_path(unpickle_block(context), playbook_pid)
     if not os.path.exists(path):  # noqa: PTH110
-        raise UnexpectedError("no connection yet")
-    call(path, "set_options", direct=unpickle(options))
+        raise FastPathError("no connection yet")
+    call(path, "set_options", direct=unpickle_block(options))
     call(path, "update_play_context", context.decode("utf-8", "surrogateescape"))
     call(path, "set_check_prompt", task)
     return {"messages": call(path, "pop_messages"), "socket_path": path}
 
 
-def hand_over(data: bytes) -> NoReturn:
+def run_ansible_helper(data: bytes) -> NoReturn:
     """Become Ansible's own helper, with `data` as its standard input."""
     memory = os.memfd_create("input")
     with os.fdopen(os.dup(memory), "wb") as file:
@@ -161,10 +161,10 @@ def main() -> None:
     try:
         stream = io.BytesIO(data)
         options, context = read_block(stream), read_block(stream)
-        answer = json.dumps(tell(options, context, sys.argv[1], sys.argv[2]))
+        answer = json.dumps(send_task_options(options, context, sys.argv[1], sys.argv[2]))
     except Exception:
         # Ansible's helper meets any such error too, and reports it in Ansible's form.
-        hand_over(data)
+        run_ansible_helper(data)
     sys.stdout.write(answer)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from qoslab.run.devices.ansible import connection
 
-COMPARED = ("2.19", "2.20", "2.21")
+SUPPORTED_RELEASES = ("2.19", "2.20", "2.21")
 """Releases of ansible-core with which `connection` was compared."""
 
 
@@ -28,10 +28,10 @@ class Helper:
 def choose() -> Helper:
     """Return the helper for the installed ansible-core."""
     release = version("ansible-core")
-    if ".".join(release.split(".")[:2]) not in COMPARED:
+    if ".".join(release.split(".")[:2]) not in SUPPORTED_RELEASES:
         return Helper(
             note=f"Ansible's own connection helper is used, some seconds slower in each arm: the helper of "
-            f"qoslab was tested with ansible-core {', '.join(COMPARED)}, but {release} is installed"
+            f"qoslab was tested with ansible-core {', '.join(SUPPORTED_RELEASES)}, but {release} is installed"
         )
     import ansible
 

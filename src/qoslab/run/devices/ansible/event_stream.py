@@ -11,7 +11,7 @@ import sys
 from typing import Any, TextIO
 
 
-def keep_out_of_files(callback: Any) -> None:
+def print_complete_events(callback: Any) -> None:
     """Make the callback module print complete events."""
     context, encoder = callback.event_context, callback.AnsibleJSONEncoderLocal
 
@@ -23,4 +23,4 @@ def keep_out_of_files(callback: Any) -> None:
 
 for module in list(sys.modules.values()):
     if hasattr(module, "IsolatedFileWrite") and hasattr(module, "event_context"):
-        keep_out_of_files(module)
+        print_complete_events(module)

@@ -46,7 +46,7 @@ class Steps(Protocol):
         """Activate the configuration from before the run."""
 
 
-def in_order(intents: Sequence[Intent], steps: Steps, *failures: type[Exception]) -> dict[str, Any]:
+def execute_in_order(intents: Sequence[Intent], steps: Steps, *failures: type[Exception]) -> dict[str, Any]:
     """Carry out the intents up to the first that fails, and return the result of the task.
 
     `intents` in it has the result of each intent that was carried out. Exceptions in `failures` are failures of an

@@ -23,7 +23,7 @@ GRACE_S = 1.0
 """Time for connections to log out of their routers."""
 
 
-def processes(scratch: Path) -> list[int]:
+def session_processes(scratch: Path) -> list[int]:
     """Return the processes of the session with the folder `scratch`.
 
     All of them have that folder in their environment: ansible-playbook, its workers in the middle of a task, the
@@ -42,13 +42,13 @@ def processes(scratch: Path) -> list[int]:
 
 def end_connections(scratch: Path) -> None:
     """End the processes that hold connections to routers, and remove their sockets."""
-    _end(lambda: [process for process in processes(scratch) if _holds_connection(process)])
+    _end(lambda: [process for process in session_processes(scratch) if _is_connection_process(process)])
     for socket in (scratch / CONNECTIONS).glob("*"):
         with contextlib.suppress(OSError):
             socket.unlink()
 
 
-def _holds_connection(process: int) -> bool:
+def _is_connection_process(process: int) -> bool:
     try:
         return CONNECTION_PROCESS in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
@@ -57,7 +57,7 @@ def _holds_connection(process: int) -> bool:
 
 def end_processes(scratch: Path) -> None:
     """End all processes of the session."""
-    _end(lambda: processes(scratch))
+    _end(lambda: session_processes(scratch))
 
 
 def end(scratch: Path) -> None:

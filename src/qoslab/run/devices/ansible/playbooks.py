@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
-from qoslab.ios.refusals import REFUSED
-from qoslab.ios.template_marks import template_mark
+from qoslab.ios.refusals import REFUSAL_PATTERN
+from qoslab.ios.template_marks import find_template_mark
 from qoslab.model.inventory import ANSWER_S
 from qoslab.results.file_access import writing
 from qoslab.results.redaction import KNOWN
@@ -34,13 +34,13 @@ from qoslab.run.devices.ansible import leftovers
 from qoslab.run.devices.ansible.connection_choice import Helper, choose
 from qoslab.run.devices.ansible.intents import Intent
 from qoslab.run.devices.ansible_inventory import UTF8, IosAccess
-from qoslab.run.devices.login_failures import PASSING, Kind
-from qoslab.run.faults import PassingFault
-from qoslab.run.scratch import own_folder
-from qoslab.system.extras import need
-from qoslab.system.priority import BEHIND_TRAFFIC, shell_step_behind_traffic
-from qoslab.system.programs import python_module
-from qoslab.system.shipped import shipped
+from qoslab.run.devices.login_failures import TRANSIENT_FAILURES, FailureKind
+from qoslab.run.faults import TransientFault
+from qoslab.run.scratch import own_temporary_folder
+from qoslab.system.extras import require_extra
+from qoslab.system.priority import BACKGROUND_NICE, shell_lower_priority
+from qoslab.system.programs import python_module_command
+from qoslab.system.shipped import shipped_path
 
 INVENTORY_TASK = "Wait for the inventory"
 READY_TASK = "Wait for an order"
@@ -50,7 +50,7 @@ END_TASK = "Wait for the next order"
 ORDERS_PER_SESSION = 50
 """Greatest number of orders in a session, which includes its order file again, nested, for each."""
 
-ALWAYS = ("qoslab.run.devices.ansible.worker_priority", "qoslab.run.devices.ansible.event_stream")
+ALWAYS_IMPORTED = ("qoslab.run.devices.ansible.worker_priority", "qoslab.run.devices.ansible.event_stream")
 """Modules that Ansible imports for any task."""
 
 PROGRAMS = "bin"
@@ -74,7 +74,7 @@ IOS_MODULES = (
 )
 """Modules for the tasks of the role `ios`, imported in advance while waiting for a lab."""
 
-SIDE_BY_SIDE = 16
+MAX_FORKS = 16
 """Number of routers on which a task runs in parallel; Ansible's default is five. Most of a task is waiting."""
 
 START_SECONDS = 60.0
@@ -99,11 +99,11 @@ class TaskResult:
     @property
     def message(self) -> str:
         """Message of the router if it answered, else of Ansible."""
-        return device_message(self.result)
+        return failure_message(self.result)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlaybookOutcome:
     """Outcome of an order."""
 
     intents: tuple[Intent, ...]
@@ -151,12 +151,12 @@ class Outcome:
 class RouterError(DeviceError):
     """Router that refused something, differs from the request, or could not be reached."""
 
-    def __init__(self, message: str, outcome: Outcome, *, hint: str = "") -> None:
+    def __init__(self, message: str, outcome: PlaybookOutcome, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.outcome = outcome
 
 
-class UnreachableRouterError(RouterError, PassingFault):
+class UnreachableRouterError(RouterError, TransientFault):
     """Router that could not be reached, hung, or refused the login."""
 
 
@@ -164,14 +164,14 @@ _PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
 _BYTES = re.compile(r"""(?:^|Task failed: )(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")$""")
 
 
-def device_message(result: Mapping[str, Any]) -> str:
+def failure_message(result: Mapping[str, Any]) -> str:
     """Return the relevant part of a failed task's result.
 
     A refused line is returned with the whole screen: echo, caret, message, next prompt. The line, the caret under its
     faulty word, and the message are kept.
     """
     if result.get("rc"):
-        return _of_program(result)
+        return _program_failure(result)
     text = str(result.get("msg") or "")
     if "Traceback (most recent call last)" in text:
         # from a process of Ansible
@@ -181,15 +181,15 @@ def device_message(result: Mapping[str, Any]) -> str:
         # Ansible prints the router's output in Python syntax.
         text = ast.literal_eval(quoted[1]).decode(errors="replace")
     lines = [line.rstrip() for line in text.replace("\r", "").split("\n") if line.strip()]
-    last = next((number for number in reversed(range(len(lines))) if REFUSED.search(lines[number])), None)
+    last = next((number for number in reversed(range(len(lines))) if REFUSAL_PATTERN.search(lines[number])), None)
     if last is None:
         return " ".join(line.strip() for line in lines)
     kept = [line for line in lines[max(0, last - 2) : last + 1] if not _PROMPT.fullmatch(line.strip())]
     prompt = lines[-1].strip() if _PROMPT.fullmatch(lines[-1].strip()) else ""
-    return "\n".join(_under_the_line(line, prompt) for line in kept)
+    return "\n".join(_caret_line(line, prompt) for line in kept)
 
 
-def _of_program(result: Mapping[str, Any]) -> str:
+def _program_failure(result: Mapping[str, Any]) -> str:
     """Return why a program on the router failed; `qos-router ctl` prints the data plane's refusal as JSON."""
     printed = str(result.get("stdout") or "")
     with contextlib.suppress(ValueError, LookupError, TypeError):
@@ -197,7 +197,7 @@ def _of_program(result: Mapping[str, Any]) -> str:
     return str(result.get("stderr") or result.get("module_stderr") or printed or result.get("msg") or "").strip()
 
 
-def _under_the_line(line: str, prompt: str) -> str:
+def _caret_line(line: str, prompt: str) -> str:
     """Return the line of a caret, shifted by the prompt before the refused line, which is not in the message."""
     column = line.find("^")
     return " " * (column - len(prompt)) + "^" if line.strip() == "^" and column >= len(prompt) else line
@@ -229,7 +229,7 @@ class AnsibleSession:
         self._check = check
         self._inventory = inventory.resolve()
         self._before = before.resolve()
-        self._playbooks = shipped("playbooks")
+        self._playbooks = shipped_path("playbooks")
         self._helper = choose()
         self._scratch: Path | None = None
         self._thread: threading.Thread | None = None
@@ -263,9 +263,9 @@ class AnsibleSession:
         """Start Ansible if it is not running; return at once."""
         if self._thread is not None and self._thread.is_alive():
             return
-        need("devices")
+        require_extra("devices")
         self._discard()
-        self._scratch = own_folder("ansible")
+        self._scratch = own_temporary_folder("ansible")
         self._before.mkdir(parents=True, exist_ok=True)
         os.mkfifo(self._scratch / "orders", 0o600)
         _write_behind_traffic(self._scratch / PROGRAMS)
@@ -276,7 +276,7 @@ class AnsibleSession:
         self._thread.daemon = True
         self._thread.start()
         self._watch = subprocess.Popen(
-            python_module("qoslab.run.devices.ansible.leftovers", str(self._scratch)),
+            python_module_command("qoslab.run.devices.ansible.leftovers", str(self._scratch)),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -296,8 +296,11 @@ class AnsibleSession:
                 project_dir=str(self._playbooks),
                 playbook="session.yml",
                 inventory=[str(self._inventory)],
-                extravars={"session_orders": str(scratch / "orders"), "session_modules": [*ALWAYS, *self._modules]},
-                envvars=environment(scratch, self._playbooks, self._helper),
+                extravars={
+                    "session_orders": str(scratch / "orders"),
+                    "session_modules": [*ALWAYS_IMPORTED, *self._modules],
+                },
+                envvars=ansible_environment(scratch, self._playbooks, self._helper),
                 settings={"pexpect_timeout": 0.1, "suppress_ansible_output": True},
                 event_handler=keep,
                 cancel_callback=self._cancel.is_set,
@@ -365,7 +368,7 @@ class AnsibleSession:
         restore: Path | None = None,
         commands: Sequence[str] = (),
         keep: Path | None = None,
-    ) -> Outcome:
+    ) -> PlaybookOutcome:
         """Execute `intents` in order on all routers of the inventory.
 
         `intended` is the folder with `NAME.ios` and `NAME.engine.json` for apply and verify; `restore` is the folder
@@ -396,7 +399,7 @@ class AnsibleSession:
         except BaseException:
             self.cancel()
             raise
-        outcome = Outcome(tuple(intents), tuple(results), tuple(commands), output)
+        outcome = PlaybookOutcome(tuple(intents), tuple(results), tuple(commands), output)
         if keep is not None:
             with writing(keep):
                 _keep(keep, outcome)
@@ -415,7 +418,7 @@ class AnsibleSession:
             if event is None:
                 raise self._ended(printed)
             printed.append(str(event.get("stdout", "")))
-            started = _starts(event)
+            started = _started_task(event)
             if started == INVENTORY_TASK:
                 if not self._inventory.exists():
                     raise MachineError(f"the inventory {self._inventory} has not been written yet")
@@ -452,13 +455,13 @@ class AnsibleSession:
                 if not any(result.unreachable for result in results):
                     raise self._ended(printed)
                 break
-            if _starts(event) == END_TASK:
+            if _started_task(event) == END_TASK:
                 # The next order may be written at once: the FIFO takes it when Ansible opens it.
                 self._ready = True
                 break
             if text := str(event.get("stdout", "")):
                 printed.append(text)
-            results += _results(event, intents[0])
+            results += _intent_results(event, intents[0])
         return results, "\n".join(printed) + "\n"
 
     def _next(self, deadline: float, what: str) -> dict[str, Any] | None:
@@ -474,13 +477,13 @@ class AnsibleSession:
                     self._check()
                 if time.monotonic() > deadline:
                     hint = "Check whether the routers answer."
-                    raise PassingFault(f"Ansible took too long {what}", hint=hint) from None
+                    raise TransientFault(f"Ansible took too long {what}", hint=hint) from None
 
     def _ended(self, printed: Sequence[str]) -> QoslabError:
         if self._fault is not None:
-            return PassingFault(f"ansible-runner failed: {self._fault}")
+            return TransientFault(f"ansible-runner failed: {self._fault}")
         text = "\n".join(part for part in printed if part).strip()
-        return PassingFault(f"ansible-playbook ended by itself{': ' + text if text else ''}")
+        return TransientFault(f"ansible-playbook ended by itself{': ' + text if text else ''}")
 
 
 def _write_behind_traffic(folder: Path) -> None:
@@ -491,8 +494,8 @@ def _write_behind_traffic(folder: Path) -> None:
     """
     folder.mkdir()
     program = folder / "ansible-playbook"
-    real = shlex.join(python_module("qoslab.run.devices.ansible.play"))
-    behind = f'{shell_step_behind_traffic()}exec nice -n {BEHIND_TRAFFIC} {real} "$@"\n'
+    real = shlex.join(python_module_command("qoslab.run.devices.ansible.play"))
+    behind = f'{shell_lower_priority()}exec nice -n {BACKGROUND_NICE} {real} "$@"\n'
     program.write_text(f"#!/bin/sh\n{behind}", encoding="utf-8")
     program.chmod(0o700)
 
@@ -500,11 +503,11 @@ def _write_behind_traffic(folder: Path) -> None:
 def _refuse_templates(folder: Path, pattern: str) -> None:
     """Refuse configurations that Ansible could take for templates and execute; the roles do so too."""
     for file in sorted(folder.glob(pattern)):
-        if mark := template_mark(file.read_text(encoding="utf-8")):
+        if mark := find_template_mark(file.read_text(encoding="utf-8")):
             raise IosError(f"{file.name}:{mark}", hint="Write the line without it.")
 
 
-def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str]:
+def ansible_environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str]:
     """Return the environment of `ansible-playbook`: qoslab's settings, all temporary files in `scratch`."""
     return {
         # This interpreter's ansible-playbook comes first, after its wrapper.
@@ -522,12 +525,12 @@ def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str
         **UTF8,
         "ANSIBLE_DEPRECATION_WARNINGS": "false",
         "ANSIBLE_PIPELINING": "true",
-        "ANSIBLE_FORKS": str(SIDE_BY_SIDE),
+        "ANSIBLE_FORKS": str(MAX_FORKS),
         **helper.variables,
     }
 
 
-def _starts(event: Mapping[str, Any]) -> str | None:
+def _started_task(event: Mapping[str, Any]) -> str | None:
     """Return the name of the task that the event starts; None if it starts none."""
     if event.get("event") != "playbook_on_task_start":
         return None
@@ -535,7 +538,7 @@ def _starts(event: Mapping[str, Any]) -> str | None:
     return None if name is None else str(name)
 
 
-def _results(event: Mapping[str, Any], first: Intent) -> list[TaskResult]:
+def _intent_results(event: Mapping[str, Any], first: Intent) -> list[TaskResult]:
     """Return the results of intents in an event; `first` is the intent of a failure before any was carried out."""
     kind = event.get("event")
     if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable"):
@@ -551,7 +554,7 @@ def _results(event: Mapping[str, Any], first: Intent) -> list[TaskResult]:
     return found
 
 
-def _keep(folder: Path, outcome: Outcome) -> None:
+def _keep(folder: Path, outcome: PlaybookOutcome) -> None:
     place = folder / "-".join(outcome.intents)
     place.mkdir(parents=True, exist_ok=True)
     (place / "rc").write_text(f"{2 if outcome.failures else 0}\n", encoding="utf-8")
@@ -559,7 +562,7 @@ def _keep(folder: Path, outcome: Outcome) -> None:
     (place / "stdout").write_text(KNOWN.masked(outcome.output), encoding="utf-8")
 
 
-def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
+def _explain(outcome: PlaybookOutcome, keep: Path | None) -> RouterError:
     """Explain a failure: the router by name, its message, and the remedy."""
     failure = outcome.failures[0]
     place = f" Ansible's output is in {keep}." if keep is not None else ""
@@ -568,7 +571,7 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     text_of_result = "\n".join(
         f"  {line}" for each in failure.result.get("differences", ()) for line in each.splitlines()
     )
-    trouble = _connection_trouble(text)
+    trouble = _connection_failure(text)
     if trouble is None and failure.unreachable:
         trouble = _UNREACHABLE
     proxy_error = _PROXY_ERROR.search(text)
@@ -592,12 +595,12 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     others = len({task.host for task in outcome.failures}) - 1
     if others:
         message += f"\n({others} more routers failed.)"
-    passes = trouble is not None if proxy_error is None else Kind(proxy_error["kind"]) in PASSING
+    passes = trouble is not None if proxy_error is None else FailureKind(proxy_error["kind"]) in TRANSIENT_FAILURES
     kind = UnreachableRouterError if passes else RouterError
     return kind(message, outcome, hint=(hint + place).strip())
 
 
-_PROXY_ERROR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join(Kind)}): .*)$", re.MULTILINE)
+_PROXY_ERROR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join(FailureKind)}): .*)$", re.MULTILINE)
 """Message of an access proxy about an unreachable router."""
 _UNREACHABLE = ("cannot be reached", "Check its address and port in the inventory.")
 _TROUBLES = (
@@ -617,8 +620,8 @@ _TROUBLES = (
 """Messages of Ansible's connections: pattern, meaning, remedy."""
 
 
-def _connection_trouble(text: str) -> tuple[str, str] | None:
-    if any(REFUSED.search(line) for line in text.splitlines()):
+def _connection_failure(text: str) -> tuple[str, str] | None:
+    if any(REFUSAL_PATTERN.search(line) for line in text.splitlines()):
         # The router answered: these are its words.
         return None
     return next(((meaning, hint) for pattern, meaning, hint in _TROUBLES if re.search(pattern, text)), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from qoslab.system.priority import step_behind_traffic
+from qoslab.system.priority import lower_priority
 
 _lead_session = os.setsid
 
@@ -12,7 +12,7 @@ _lead_session = os.setsid
 def _lead_session_behind_traffic() -> None:
     _lead_session()
     # A worker is too short-lived to try again.
-    step_behind_traffic(again=False)
+    lower_priority(again=False)
 
 
 os.setsid = _lead_session_behind_traffic

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import asyncssh
 
-from qoslab.run.devices.login_failures import Kind
-from qoslab.run.real.access.device_logins import Call, Device
+from qoslab.run.devices.login_failures import FailureKind
+from qoslab.run.real.access.device_logins import DeviceLogin, LoginDevice
 from qoslab.run.real.access.login_dialogue import PROMPT
-from qoslab.run.real.access.methods import AccessError, Trouble
+from qoslab.run.real.access.methods import AccessError, AccessFailure
 from qoslab.run.real.access.transport import READ
 
 GOODBYE_S = 1.0
@@ -26,14 +26,14 @@ class ClientSession:
     """Login of one client."""
 
     def __init__(
-        self, device: Device, process: asyncssh.SSHServerProcess[bytes], tell: Callable[[Trouble], None]
+        self, device: LoginDevice, process: asyncssh.SSHServerProcess[bytes], tell: Callable[[AccessFailure], None]
     ) -> None:
         """`tell` receives the reason for a refused login."""
         self._device = device
         self._process = process
         self._tell = tell
         self._deaf = DEAF in str(process.get_extra_info("client_version"))
-        self._call: Call | None = None
+        self._call: DeviceLogin | None = None
         self._pump: asyncio.Task[None] | None = None
         self._prompt = f"{device.name}#"
         self._tail = ""
@@ -74,7 +74,7 @@ class ClientSession:
         if self._call is None:
             if self._lost_mode:
                 self._lost_mode = False
-                self._refuse(_lost(self._device.name))
+                self._refuse(_connection_lost_message(self._device.name))
                 return
             if not await self._let_in():
                 return
@@ -83,7 +83,7 @@ class ClientSession:
         self._call.transcript.sent(data)
         await self._call.line.write(data)
 
-    async def _carry_out(self, call: Call) -> None:
+    async def _carry_out(self, call: DeviceLogin) -> None:
         """Forward output of the device to the client, until the device hangs up."""
         with contextlib.suppress(OSError, asyncssh.Error):
             while data := await call.line.read():
@@ -99,7 +99,7 @@ class ClientSession:
         shown = PROMPT.search(self._tail)
         if shown is None:
             # The client waits for an answer that will never arrive.
-            self._refuse(_lost(self._device.name))
+            self._refuse(_connection_lost_message(self._device.name))
         else:
             self._lost_mode = "(" in shown[1]
 
@@ -126,5 +126,5 @@ class ClientSession:
         self._process.get_extra_info("connection").close()
 
 
-def _lost(name: str) -> str:
-    return f"{Kind.HUNG_UP}: the connection to {name} was lost; the last commands may not have been executed"
+def _connection_lost_message(name: str) -> str:
+    return f"{FailureKind.HUNG_UP}: the connection to {name} was lost; the last commands may not have been executed"

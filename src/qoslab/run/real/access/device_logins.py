@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.results.redaction import Redaction
-from qoslab.run.devices.login_failures import Kind
-from qoslab.run.real.access.login_dialogue import Login
-from qoslab.run.real.access.methods import FINAL, AccessError, AccessMethod, Trouble
-from qoslab.run.real.access.transcript import Transcript
-from qoslab.run.real.access.transport import reach
+from qoslab.run.devices.login_failures import FailureKind
+from qoslab.run.real.access.login_dialogue import LoginDialogue
+from qoslab.run.real.access.methods import FINAL, AccessError, AccessFailure, AccessMethod
+from qoslab.run.real.access.transcript import LoginTranscript
+from qoslab.run.real.access.transport import connect_device
 
 
-class Call:
+class DeviceLogin:
     """Login on a device: its line, and its prompt."""
 
-    def __init__(self, login: Login, prompt: str, transcript: Transcript, *, console: bool) -> None:
+    def __init__(self, login: LoginDialogue, prompt: str, transcript: LoginTranscript, *, console: bool) -> None:
         self.login = login
         self.line = login.line
         self.prompt = prompt
@@ -32,7 +32,7 @@ class Call:
         self.line.close()
 
 
-class Device:
+class LoginDevice:
     """Device with its logins, which are made one after the other."""
 
     def __init__(self, name: str, way: AccessMethod, transcripts: Path | None, redaction: Redaction) -> None:
@@ -42,17 +42,17 @@ class Device:
         self._redaction = redaction
         self._turn = asyncio.Lock()
         self._free_at = 0.0
-        self._call: Call | None = None
+        self._call: DeviceLogin | None = None
         self._calls = 0
-        self._refused: Trouble | None = None
+        self._refused: AccessFailure | None = None
 
-    async def keep(self) -> Call:
+    async def keep(self) -> DeviceLogin:
         """Return a login that is kept for the next client. Raise `AccessError` if it fails."""
         if self._call is None or self._call.line.gone:
             self._call = await self._log_in()
         return self._call
 
-    async def call(self) -> Call:
+    async def call(self) -> DeviceLogin:
         """Return a new or the kept login, at its current prompt. Raise `AccessError` if it fails."""
         call, self._call = self._call, None
         if call is None:
@@ -62,7 +62,7 @@ class Device:
             call.prompt = await call.login.prompt_now()
         except BaseException as error:
             await self.leave(call)
-            if isinstance(error, AccessError) and error.trouble.kind is Kind.HUNG_UP:
+            if isinstance(error, AccessError) and error.trouble.kind is FailureKind.HUNG_UP:
                 return await self._log_in()
             raise
         return call
@@ -81,7 +81,7 @@ class Device:
             await self.leave(call)
         return answers
 
-    async def leave(self, call: Call) -> None:
+    async def leave(self, call: DeviceLogin) -> None:
         """Close a login."""
         self._calls -= 1
         await call.hang_up()
@@ -91,18 +91,18 @@ class Device:
         if self._call is not None:
             await self.leave(self._call)
 
-    async def _log_in(self) -> Call:
+    async def _log_in(self) -> DeviceLogin:
         async with self._turn:
             if self._refused is not None:
                 raise AccessError(self._refused.kind, self._refused.message, self._refused.hint)
             if self._way.console and self._calls:
                 message = f"{self._way.place} has one line, which this run already uses"
                 raise AccessError(
-                    Kind.BUSY, message, "The console is used for restoring only; connect by SSH or telnet."
+                    FailureKind.BUSY, message, "The console is used for restoring only; connect by SSH or telnet."
                 )
             loop = asyncio.get_running_loop()
             await asyncio.sleep(max(0.0, self._free_at - loop.time()))
-            transcript = Transcript.opened(self._transcripts, self.name, self._redaction)
+            transcript = LoginTranscript.opened(self._transcripts, self.name, self._redaction)
             try:
                 return await self._attempt(transcript)
             except AccessError as error:
@@ -114,14 +114,14 @@ class Device:
             finally:
                 self._free_at = loop.time() + self._way.pause_s
 
-    async def _attempt(self, transcript: Transcript) -> Call:
+    async def _attempt(self, transcript: LoginTranscript) -> DeviceLogin:
         transcript.remark(f"to {self._way.place}")
-        line = await reach(self._way)
+        line = await connect_device(self._way)
         try:
-            login = Login(line, self._way, transcript)
+            login = LoginDialogue(line, self._way, transcript)
             prompt = await login.enter()
         except BaseException:
             line.close()
             raise
         self._calls += 1
-        return Call(login, prompt, transcript, console=self._way.console)
+        return DeviceLogin(login, prompt, transcript, console=self._way.console)

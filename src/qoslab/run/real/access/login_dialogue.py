@@ -8,19 +8,19 @@ import re
 import time
 from contextlib import suppress
 
-from qoslab.run.devices.login_failures import Kind
+from qoslab.run.devices.login_failures import FailureKind
 from qoslab.run.real.access.methods import ANSWER_TIMES, LOGIN_TIMES, AccessError, AccessMethod
-from qoslab.run.real.access.transcript import Transcript
-from qoslab.run.real.access.transport import Line
+from qoslab.run.real.access.transcript import LoginTranscript
+from qoslab.run.real.access.transport import DeviceLine
 
 USERNAME = re.compile(r"(?:^|[\r\n])[ \t]*(?:[Uu]sername|[Ll]ogin): ?$")
 PASSWORD = re.compile(r"[Pp]assword(?: for \S+)?: ?$")
 PROMPT = re.compile(r"(?:^|[\r\n])([A-Za-z0-9][\w.+:/-]*(?:\([^()\r\n]+\))*[>#]) ?$")
 """IOS prompt of any mode; group 1 is the whole prompt."""
-REFUSED = re.compile(r"% ?(?:Login invalid|Bad passwords|Authentication failed|Access denied|Login failed)")
+LOGIN_REFUSALS = re.compile(r"% ?(?:Login invalid|Bad passwords|Authentication failed|Access denied|Login failed)")
 BAD_SECRET = re.compile(r"% ?(?:Bad secrets|Bad passwords|Access denied|Error in authentication|No password set)")
 
-UNPAGED = ("terminal length 0", "terminal width 0")
+NO_PAGING_COMMANDS = ("terminal length 0", "terminal width 0")
 """Commands after each login: a client enters them only once, and does not notice when a lost login is replaced."""
 
 ANSWERS = {
@@ -40,27 +40,27 @@ _CTRL_Z = b"\x1a"
 _WAKE_S = 1.0
 """Time for a console to show output after a key, in seconds."""
 _WAKES = 5
-_GOES_ON_S = 0.3
+_BANNER_PAUSE_S = 0.3
 """Greatest time between the lines of a banner, in seconds."""
 _LATEST = 2000
 """Number of latest characters of output that are searched for a question."""
-MOST_BYTES = 4 * 2**20
+MAX_BYTES = 4 * 2**20
 """Greatest size of one answer, or of one login, in bytes. A running configuration of 50,000 lines has 2 MiB."""
 _PROMPTS = 10
 """Greatest number of different prompts in one login: banner lines may look like prompts, but a prompt repeats."""
 
 
-class Login:
+class LoginDialogue:
     """Login on a line; `text` is the device's output since the last input."""
 
-    def __init__(self, line: Line, way: AccessMethod, transcript: Transcript) -> None:
+    def __init__(self, line: DeviceLine, way: AccessMethod, transcript: LoginTranscript) -> None:
         self.line = line
         self.transcript = transcript
         self._way = way
         self.text = ""
         self._over_at, self._limit_s, self._bytes = math.inf, 0.0, 0
         self.round_trip_s = 0.0
-        """Time between the last line of `UNPAGED` and the prompt after it, in seconds."""
+        """Time between the last line of `NO_PAGING_COMMANDS` and the prompt after it, in seconds."""
 
     async def enter(self) -> str:
         """Log in and return the prompt, privileged if there is an enable secret. Raise `AccessError` if refused."""
@@ -74,7 +74,7 @@ class Login:
             prompt = await self._leave_configuration()
         if prompt.endswith(">") and self._way.enable is not None:
             prompt = await self._enable(self._way.enable)
-        for line in UNPAGED:
+        for line in NO_PAGING_COMMANDS:
             # A device without this command prints an error, and its prompt again.
             self.text = ""
             asked = time.monotonic()
@@ -139,13 +139,13 @@ class Login:
                 output = f"; its last output: {last[0]}" if last else ""
                 hint = "Check that it has a free line, and that this machine may log in (access-class)."
                 raise AccessError(
-                    Kind.HUNG_UP, f"{self._way.place} closed the connection during the login{output}", hint
+                    FailureKind.HUNG_UP, f"{self._way.place} closed the connection during the login{output}", hint
                 )
             self.transcript.received(data)
             self.text += data.decode(errors="replace")
             self._bytes += len(data)
-            if self._bytes > MOST_BYTES:
-                raise self._endless(f"more than {MOST_BYTES // 2**20} MiB")
+            if self._bytes > MAX_BYTES:
+                raise self._endless(f"more than {MAX_BYTES // 2**20} MiB")
 
     def _limit(self, times: int) -> None:
         """Start the limits of a login or a question: `times` the allowed silence of the device."""
@@ -159,7 +159,7 @@ class Login:
             try:
                 await self.until(USERNAME, PASSWORD, PROMPT, within_s=_WAKE_S)
             except AccessError as error:
-                if error.trouble.kind is not Kind.NO_ANSWER:
+                if error.trouble.kind is not FailureKind.NO_ANSWER:
                     raise
             else:
                 # It may answer the key in addition to an earlier question: the last output counts.
@@ -183,7 +183,7 @@ class Login:
             if answer is None:
                 hint = f"Give ansible_{'user' if found.re is USERNAME else 'password'} in the inventory."
                 raise AccessError(
-                    Kind.LOGIN_REFUSED, f"{self._way.place} asks for a {what}, but the inventory has none", hint
+                    FailureKind.LOGIN_REFUSED, f"{self._way.place} asks for a {what}, but the inventory has none", hint
                 )
             self.text = ""
             if found.re is USERNAME:
@@ -195,7 +195,7 @@ class Login:
     async def _more(self) -> bool:
         """Return whether more output follows: the apparent prompt was a banner line, or a question follows."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_GOES_ON_S):
+            async with asyncio.timeout(_BANNER_PAUSE_S):
                 data = await self.line.read()
             self.transcript.received(data)
             self.text += data.decode(errors="replace")
@@ -204,8 +204,8 @@ class Login:
 
     async def _refusal(self) -> None:
         """Read on until the device asks again or shows a prompt; raise `AccessError` if it refuses."""
-        found = await self.until(REFUSED, USERNAME, PASSWORD, PROMPT)
-        if found.re is REFUSED:
+        found = await self.until(LOGIN_REFUSALS, USERNAME, PASSWORD, PROMPT)
+        if found.re is LOGIN_REFUSALS:
             raise self._login_refused()
 
     async def _settled(self) -> str:
@@ -239,7 +239,7 @@ class Login:
             found = await self.until(BAD_SECRET, PASSWORD, PROMPT)
         if found.re is not PROMPT or not found[1].endswith("#"):
             message = f"{self._way.place} refused the enable secret"
-            raise AccessError(Kind.ENABLE_REFUSED, message, "Check ansible_become_password in the inventory.")
+            raise AccessError(FailureKind.ENABLE_REFUSED, message, "Check ansible_become_password in the inventory.")
         return await self._prompt_now()
 
     async def _send_secret(self, secret: str, what: str) -> None:
@@ -251,16 +251,20 @@ class Login:
 
     def _login_refused(self) -> AccessError:
         message = f"{self._way.place} refused user {self._way.user!r}"
-        return AccessError(Kind.LOGIN_REFUSED, message, "Check user and password in the inventory.")
+        return AccessError(FailureKind.LOGIN_REFUSED, message, "Check user and password in the inventory.")
 
     def _endless(self, what: str) -> AccessError:
         last = self.text[-_LATEST:].strip().splitlines()[-1:]
         output = f"; its last output: {last[0][-80:]}" if last else ""
         hint = "Switch off unsolicited output there (undebug all), and check that its prompt does not change."
-        return AccessError(Kind.ENDLESS, f"{self._way.place} printed {what} without ending its answer{output}", hint)
+        return AccessError(
+            FailureKind.ENDLESS, f"{self._way.place} printed {what} without ending its answer{output}", hint
+        )
 
     def _silent(self, seconds: float) -> AccessError:
         last = self.text.strip().splitlines()[-1:]
         output = f"; its last output: {last[0]}" if last else " at all"
         hint = "Check whether the device is busy, and whether its prompt ends with > or #."
-        return AccessError(Kind.NO_ANSWER, f"{self._way.place} did not answer within {seconds:g} s{output}", hint)
+        return AccessError(
+            FailureKind.NO_ANSWER, f"{self._way.place} did not answer within {seconds:g} s{output}", hint
+        )

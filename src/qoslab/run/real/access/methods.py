@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from qoslab.model.inventory import ANSWER_S
-from qoslab.run.devices.login_failures import Kind
+from qoslab.run.devices.login_failures import FailureKind
 
 SSH_PORT, TELNET_PORT = 22, 23
 LOGIN_TIMES, ANSWER_TIMES = 2, 4
@@ -71,15 +71,15 @@ class AccessMethod:
         return tuple(each for each in known if each)
 
 
-FINAL = frozenset({Kind.LOGIN_REFUSED, Kind.ENABLE_REFUSED, Kind.KEY_CHANGED})
+FINAL = frozenset({FailureKind.LOGIN_REFUSED, FailureKind.ENABLE_REFUSED, FailureKind.KEY_CHANGED})
 """Failures after which no login is tried again: another try with the same secrets could only lock the user out."""
 
 
 @dataclass(frozen=True)
-class Trouble:
+class AccessFailure:
     """Reason for a failed login."""
 
-    kind: Kind
+    kind: FailureKind
     message: str
     """Finding, without the device's name."""
     hint: str = ""
@@ -91,9 +91,9 @@ class Trouble:
 class AccessError(Exception):
     """Refusal of a login by a device."""
 
-    def __init__(self, kind: Kind, message: str, hint: str = "") -> None:
+    def __init__(self, kind: FailureKind, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.trouble = Trouble(kind, message, hint)
+        self.trouble = AccessFailure(kind, message, hint)
 
 
 @dataclass(frozen=True)

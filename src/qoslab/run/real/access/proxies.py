@@ -15,37 +15,37 @@ from typing import Self
 from qoslab.errors import DeviceError
 from qoslab.model.inventory import ANSWER_S
 from qoslab.run.devices.ansible_inventory import IOS_GROUP, IosAccess
-from qoslab.run.devices.login_failures import PASSING, Kind
-from qoslab.run.faults import PassingFault
+from qoslab.run.devices.login_failures import TRANSIENT_FAILURES, FailureKind
+from qoslab.run.faults import TransientFault
 from qoslab.run.helper_process import HelperProcess, Message
-from qoslab.run.real.access.methods import USER, AccessMethod, ProxySettings, Trouble
+from qoslab.run.real.access.methods import USER, AccessFailure, AccessMethod, ProxySettings
 from qoslab.run.scratch import Scratch
-from qoslab.run.threads import result_of
-from qoslab.system.programs import python_module
+from qoslab.run.threads import wait_for_result
+from qoslab.system.programs import python_module_command
 
-PROGRAM = python_module("qoslab.run.real.access.proxy_process")
+PROGRAM = python_module_command("qoslab.run.real.access.proxy_process")
 PROCESS = "the access proxy of the routers"
 HOST = "127.0.0.1"
 PASSWORD_BYTES = 18
 START_S = 30.0
 END_S = 5.0
 """Time for logging out of consoles."""
-PAUSE_ROUND_TRIPS, PAUSE_LEAST_S, PAUSE_MOST_S = 5, 0.02, 0.05
-"""Parameters of `pause_of`: factor of the round-trip time, least and greatest pause."""
+PAUSE_ROUND_TRIPS, MIN_PAUSE_S, MAX_PAUSE_S = 5, 0.02, 0.05
+"""Parameters of `output_pause_s`: factor of the round-trip time, least and greatest pause."""
 
 
 class AccessFault(DeviceError):  # noqa: N818 - the field's word
     """Refused login that would be refused again."""
 
-    def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
+    def __init__(self, message: str, kind: FailureKind, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
 
 
-class ProxyClosed(PassingFault):
+class ProxyClosedFault(TransientFault):
     """Refused login that may succeed later."""
 
-    def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
+    def __init__(self, message: str, kind: FailureKind, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
 
@@ -74,7 +74,7 @@ class AccessProxies:
         self._passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in ways}
         self._folder = Scratch("proxy")
         self._opened: Future[Message] = Future()
-        self._troubles: dict[str, Trouble] = {}
+        self._troubles: dict[str, AccessFailure] = {}
         self._round_trips: dict[str, float] = {}
         """Round-trip times in seconds, of devices with a login."""
         self.gone = ""
@@ -107,7 +107,7 @@ class AccessProxies:
                 ports[name],
                 group=(groups or {}).get(name, IOS_GROUP),
                 proxied=True,
-                pause_s=pause_of(self._round_trips.get(name)),
+                pause_s=output_pause_s(self._round_trips.get(name)),
                 answer_s=None if way.answer_s == ANSWER_S else math.ceil(way.answer_s),
             )
             for name, way in self._ways.items()
@@ -125,7 +125,7 @@ class AccessProxies:
     def open(self, *devices: str) -> None:
         """Log in to these devices, or to all, in parallel, in advance for the first client.
 
-        Raise `AccessFault` or `ProxyClosed` with every device that refuses the login, and the reasons; the kind is from
+        Raise `AccessFault` or `ProxyClosedFault` with every device that refuses the login, and the reasons; the kind is from
         the first.
         """
         self._wait(self._opened, START_S, "did not open")
@@ -136,14 +136,14 @@ class AccessProxies:
             if reply["ok"]:
                 self._round_trips[name] = reply["round_trip_s"]
             else:
-                troubles[name] = _trouble(reply["trouble"])
+                troubles[name] = _parse_failure(reply["trouble"])
         if troubles:
-            raise _fault(troubles)
+            raise _failure_error(troubles)
 
     def ask(self, device: str, *lines: str) -> list[str]:
         """Return a device's answers to these lines, in one login; its questions about them are answered.
 
-        Nothing is saved, and requests are confirmed. Raise `AccessFault` or `ProxyClosed` if it is not reached, or does
+        Nothing is saved, and requests are confirmed. Raise `AccessFault` or `ProxyClosedFault` if it is not reached, or does
         not answer.
         """
         patience_s = (5 + len(lines)) * self._ways[device].answer_s
@@ -151,14 +151,14 @@ class AccessProxies:
             self._helper.ask(device=device, op="ask", lines=lines), patience_s, f"got no answer from {device}"
         )
         if not reply["ok"]:
-            raise _fault({device: _trouble(reply["trouble"])})
+            raise _failure_error({device: _parse_failure(reply["trouble"])})
         answers: list[str] = reply["answers"]
         return answers
 
     def explained(self, device: str) -> DeviceError | None:
         """Return why the latest client could not log in; None if all could."""
         trouble = self._troubles.get(device)
-        return None if trouble is None else _fault({device: trouble})
+        return None if trouble is None else _failure_error({device: trouble})
 
     def when_gone(self, tell: Callable[[str], None]) -> None:
         """Call `tell` with the reason in `gone` if the process ends before it is closed, in any thread.
@@ -179,10 +179,10 @@ class AccessProxies:
         if "ports" in message:
             self._opened.set_result(message)
         else:
-            trouble = self._troubles[message["device"]] = _trouble(message["trouble"])
+            trouble = self._troubles[message["device"]] = _parse_failure(message["trouble"])
             self._note(f"{message['device']}: {trouble}")
 
-    def _gone(self, fault: PassingFault) -> None:
+    def _gone(self, fault: TransientFault) -> None:
         self.gone = f"no router can be reached any more: {fault.message}"
         if not self._opened.done():
             self._opened.set_exception(fault)
@@ -191,12 +191,12 @@ class AccessProxies:
 
     def _wait(self, future: Future[Message], seconds: float, what: str) -> Message:
         try:
-            return result_of(future, self._check, seconds)
+            return wait_for_result(future, self._check, seconds)
         except FutureTimeoutError as error:
-            raise PassingFault(f"{PROCESS} {what} within {seconds:.0f} s") from error
+            raise TransientFault(f"{PROCESS} {what} within {seconds:.0f} s") from error
 
 
-def pause_of(round_trip_s: float | None) -> float | None:
+def output_pause_s(round_trip_s: float | None) -> float | None:
     """Return how long clients wait for more output after a prompt, in seconds; None: their own default.
 
     The pieces of an answer arrive less than a few round-trip times apart. For a nearby device this is less than the
@@ -204,17 +204,17 @@ def pause_of(round_trip_s: float | None) -> float | None:
     """
     if round_trip_s is None:
         return None
-    pause_s = max(PAUSE_LEAST_S, PAUSE_ROUND_TRIPS * round_trip_s)
-    return pause_s if pause_s <= PAUSE_MOST_S else None
+    pause_s = max(MIN_PAUSE_S, PAUSE_ROUND_TRIPS * round_trip_s)
+    return pause_s if pause_s <= MAX_PAUSE_S else None
 
 
-def _trouble(reply: Mapping[str, str]) -> Trouble:
-    return Trouble(Kind(reply["kind"]), reply["message"], reply["hint"])
+def _parse_failure(reply: Mapping[str, str]) -> AccessFailure:
+    return AccessFailure(FailureKind(reply["kind"]), reply["message"], reply["hint"])
 
 
-def _fault(troubles: Mapping[str, Trouble]) -> AccessFault | ProxyClosed:
+def _failure_error(troubles: Mapping[str, AccessFailure]) -> AccessFault | ProxyClosedFault:
     first = next(iter(troubles.values()))
     message = "\n".join(f"{name}: {trouble}" for name, trouble in troubles.items())
     hint = " ".join(dict.fromkeys(trouble.hint for trouble in troubles.values() if trouble.hint))
-    kind = ProxyClosed if all(each.kind in PASSING for each in troubles.values()) else AccessFault
+    kind = ProxyClosedFault if all(each.kind in TRANSIENT_FAILURES for each in troubles.values()) else AccessFault
     return kind(message, first.kind, hint=hint)

@@ -28,18 +28,18 @@ import asyncssh
 from pydantic import TypeAdapter
 
 from qoslab.results.redaction import Redaction
-from qoslab.run.devices.login_failures import Kind
+from qoslab.run.devices.login_failures import FailureKind
 from qoslab.run.real.access.client_session import ClientSession
-from qoslab.run.real.access.device_logins import Device
-from qoslab.run.real.access.methods import USER, AccessError, ProxySettings, Trouble
-from qoslab.system.peer import is_own, own_listener
+from qoslab.run.real.access.device_logins import LoginDevice
+from qoslab.run.real.access.methods import USER, AccessError, AccessFailure, ProxySettings
+from qoslab.system.peer import is_own_peer, open_own_listener
 
 LISTEN = "127.0.0.1"
 LOGIN_S = 30
 """Time limit of a login."""
 
 
-class _Visitor(asyncssh.SSHServer):
+class _ProxyClient(asyncssh.SSHServer):
     """Client of a device's proxy."""
 
     def __init__(self, password: str) -> None:
@@ -47,7 +47,7 @@ class _Visitor(asyncssh.SSHServer):
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         # An address of the loopback interface has no owner; the connection has.
-        if not is_own(conn.get_extra_info("socket")):
+        if not is_own_peer(conn.get_extra_info("socket")):
             conn.abort()
 
     def begin_auth(self, username: str) -> bool:
@@ -60,7 +60,7 @@ class _Visitor(asyncssh.SSHServer):
         return username == USER and compare_digest(password.encode(), self._password.encode())
 
 
-class Server:
+class ProxyServer:
     """Server of all proxies."""
 
     def __init__(self, settings: ProxySettings, replies: Any) -> None:
@@ -69,7 +69,7 @@ class Server:
         self._redaction = Redaction(secret for way in settings.ways.values() for secret in way.secrets)
         self._redaction.know(*settings.passwords.values())
         folder = None if settings.transcripts is None else Path(settings.transcripts)
-        self._devices = {name: Device(name, way, folder, self._redaction) for name, way in settings.ways.items()}
+        self._devices = {name: LoginDevice(name, way, folder, self._redaction) for name, way in settings.ways.items()}
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptors: list[asyncssh.SSHAcceptor] = []
 
@@ -93,7 +93,7 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(device.close() for device in self._devices.values()), return_exceptions=True)
 
-    async def _listen(self, device: Device, key: asyncssh.SSHKey) -> asyncssh.SSHAcceptor:
+    async def _listen(self, device: LoginDevice, key: asyncssh.SSHKey) -> asyncssh.SSHAcceptor:
         password = self._settings.passwords[device.name]
 
         async def visit(process: asyncssh.SSHServerProcess[bytes]) -> None:
@@ -106,8 +106,8 @@ class Server:
                 self._tasks.discard(task)
 
         return await asyncssh.create_server(
-            lambda: _Visitor(password),
-            sock=own_listener(LISTEN, 0),
+            lambda: _ProxyClient(password),
+            sock=open_own_listener(LISTEN, 0),
             server_host_keys=[key],
             process_factory=visit,
             public_key_auth=False,
@@ -119,10 +119,10 @@ class Server:
             encoding=None,
         )
 
-    async def _visit(self, device: Device, process: asyncssh.SSHServerProcess[bytes]) -> None:
+    async def _visit(self, device: LoginDevice, process: asyncssh.SSHServerProcess[bytes]) -> None:
         """Connect a client: after the prompt, it communicates with the device directly."""
 
-        def tell(trouble: Trouble) -> None:
+        def tell(trouble: AccessFailure) -> None:
             self._say({"device": device.name, "trouble": self._shown(trouble)})
 
         await ClientSession(device, process, tell).run()
@@ -140,7 +140,7 @@ class Server:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
         except Exception as error:
             # The requester needs a reply, also after an error.
-            trouble = Trouble(Kind.DEFECT, f"{type(error).__name__}: {error}")
+            trouble = AccessFailure(FailureKind.DEFECT, f"{type(error).__name__}: {error}")
             reply |= {"ok": False, "trouble": self._shown(trouble)}
         self._say(reply)
 
@@ -149,7 +149,7 @@ class Server:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _shown(self, trouble: Trouble) -> dict[str, Any]:
+    def _shown(self, trouble: AccessFailure) -> dict[str, Any]:
         return asdict(trouble) | {"message": self._redaction.masked(trouble.message)}
 
     def _say(self, message: dict[str, Any]) -> None:
@@ -168,7 +168,7 @@ def main() -> None:
         if not byte:
             return
         first += byte
-    asyncio.run(Server(TypeAdapter(ProxySettings).validate_json(first), replies).serve())
+    asyncio.run(ProxyServer(TypeAdapter(ProxySettings).validate_json(first), replies).serve())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from qoslab.ios.device_config.restore import APPLETS, VOLATILE
-from qoslab.ios.refusals import refusal_in
+from qoslab.ios.refusals import find_refusal
 from qoslab.model.inventory import RollbackMethod as Choice
 
 Lines = tuple[str, ...]
@@ -48,7 +48,7 @@ class RollbackState:
     """Output of `dir` for the file system of the copy."""
 
 
-class Countdown(ABC):
+class RollbackMethod(ABC):
     """Rollback timer of one method. Its target is fixed when it is started; a restart keeps it."""
 
     effect: str
@@ -83,7 +83,7 @@ class Countdown(ABC):
         """Start it; return why the router cannot run it, empty if it is running."""
 
 
-class Confirmation(Countdown):
+class ConfirmationTimer(RollbackMethod):
     """Rollback unless the change of the configuration is confirmed."""
 
     effect = "the router restores its earlier configuration, unless the change is confirmed"
@@ -91,34 +91,34 @@ class Confirmation(Countdown):
     looks = ("show archive config rollback timer",)
 
     def start(self, minutes: int) -> Lines:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return f"configure terminal revert timer {minutes}", _END
 
     def renew(self, minutes: int, times: int) -> Lines:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return (f"configure revert timer {minutes}",)
 
     def stop(self) -> Lines:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return ("configure confirm",)
 
     def left(self, shown: Sequence[str]) -> str:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return "its rollback timer is still running" if "Timer type" in shown[0] else ""
 
     def can(self, state: RollbackState) -> str:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return "" if _ARCHIVE.search(state.running) else "it has no `archive` with a `path` in its configuration"
 
     def begin(self, ask: Ask, minutes: int) -> str:
-        """See `Countdown`."""
-        if refused := refusal_in(ask(*self.start(minutes))[0]):
+        """See `RollbackMethod`."""
+        if refused := find_refusal(ask(*self.start(minutes))[0]):
             return refused
         (shown,) = ask(*self.looks)
-        return refusal_in(shown) or ""
+        return find_refusal(shown) or ""
 
 
-class Applet(Countdown):
+class AppletTimer(RollbackMethod):
     """Rollback by an applet of the Embedded Event Manager, which activates a copy of the configuration without it."""
 
     effect = f"an applet restores {COPY}, a copy from before the run"
@@ -126,20 +126,20 @@ class Applet(Countdown):
     looks = (_REGISTERED, "dir flash:")
 
     def start(self, minutes: int) -> Lines:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return f"copy running-config {COPY}", _CONFIGURE, *self._applet(minutes, 0), _END
 
     def renew(self, minutes: int, times: int) -> Lines:
-        """See `Countdown`. The new applet starts before the old one is removed."""
+        """See `RollbackMethod`. The new applet starts before the old one is removed."""
         old = APPLETS[(times - 1) % len(APPLETS)]
         return _CONFIGURE, *self._applet(minutes, times), f"no {old}", _END
 
     def stop(self) -> Lines:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return _CONFIGURE, *(f"no {each}" for each in APPLETS), _END, f"delete /force {COPY}"
 
     def left(self, shown: Sequence[str]) -> str:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         registered, files = shown
         counting = [each for each in map(_name, APPLETS) if each in registered]
         if counting:
@@ -148,8 +148,8 @@ class Applet(Countdown):
         return f"{COPY} still exists, with all secrets of its configuration" if copy in files.split() else ""
 
     def can(self, state: RollbackState) -> str:
-        """See `Countdown`."""
-        if refused := refusal_in(state.flash):
+        """See `RollbackMethod`."""
+        if refused := find_refusal(state.flash):
             return refused
         free, needed = _FREE.search(state.flash), len(state.running.encode())
         if free is None or int(free[1]) >= needed:
@@ -157,14 +157,14 @@ class Applet(Countdown):
         return f"flash has {free[1]} bytes free, but the copy needs {needed}"
 
     def begin(self, ask: Ask, minutes: int) -> str:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         copy, *applet = self.start(minutes)
         (copied,) = ask(copy)
-        if refused := refusal_in(copied):
+        if refused := find_refusal(copied):
             return refused
         name = _name(APPLETS[0])
         *answers, shown = ask(*applet, _REGISTERED)
-        refused = refusal_of(applet, answers) or refusal_in(shown) or ""
+        refused = find_required_refusal(applet, answers) or find_refusal(shown) or ""
         if name in shown and not refused:
             return ""
         ask(*self.stop())
@@ -183,7 +183,7 @@ class Applet(Countdown):
         )
 
 
-class Restart(Countdown):
+class ReloadTimer(RollbackMethod):
     """Rollback by a reload of the router."""
 
     effect = "the router reloads its startup configuration (it must equal the running one)"
@@ -191,45 +191,45 @@ class Restart(Countdown):
     looks = ("show reload",)
 
     def start(self, minutes: int) -> Lines:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         # The command for minutes alone accepts three digits.
         return (f"reload in {minutes}" if minutes < 1000 else f"reload in {minutes // 60}:{minutes % 60:02}",)
 
     def renew(self, minutes: int, times: int) -> Lines:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return self.start(minutes)
 
     def stop(self) -> Lines:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return ("reload cancel",)
 
     def left(self, shown: Sequence[str]) -> str:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         return "its reload is still scheduled" if _SCHEDULED in shown[0] else ""
 
     def can(self, state: RollbackState) -> str:
-        """See `Countdown`."""
-        if _steady(state.running) == _steady(state.startup):
+        """See `RollbackMethod`."""
+        if _comparable_lines(state.running) == _comparable_lines(state.startup):
             return ""
         return "it has unsaved changes that a reload would remove (write memory)"
 
     def begin(self, ask: Ask, minutes: int) -> str:
-        """See `Countdown`."""
+        """See `RollbackMethod`."""
         if reason := self.can(RollbackState(*ask("show running-config", "show startup-config"))):
             return reason
         *_, shown = ask(*self.start(minutes), *self.looks)
-        return "" if _SCHEDULED in shown else refusal_in(shown) or f"it shows: {shown.strip()}"
+        return "" if _SCHEDULED in shown else find_refusal(shown) or f"it shows: {shown.strip()}"
 
 
-COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
-    {"archive": Confirmation(), "eem": Applet(), "reload": Restart()}
+ROLLBACK_METHODS: Mapping[Choice, RollbackMethod] = MappingProxyType(
+    {"archive": ConfirmationTimer(), "eem": AppletTimer(), "reload": ReloadTimer()}
 )
 """Rollback methods in the default order; the last one costs a reload of the router, and its counters."""
 
 
-def refusal_of(lines: Sequence[str], ask: Sequence[str]) -> str:
+def find_required_refusal(lines: Sequence[str], ask: Sequence[str]) -> str:
     """Return the router's refusal of one of the required lines; empty without one."""
-    refused = (refusal_in(answer) for line, answer in zip(lines, ask, strict=True) if not line.endswith(MAXRUN))
+    refused = (find_refusal(answer) for line, answer in zip(lines, ask, strict=True) if not line.endswith(MAXRUN))
     return next(filter(None, refused), "")
 
 
@@ -237,7 +237,7 @@ def _name(applet: str) -> str:
     return applet.rpartition(" ")[2]
 
 
-def _steady(text: str) -> list[str]:
+def _comparable_lines(text: str) -> list[str]:
     """Return a configuration's lines without comments, headings, volatile lines and certificates."""
     lines = [line.rstrip() for line in _CERTIFICATE.sub(r"\1", text).splitlines()]
     return [

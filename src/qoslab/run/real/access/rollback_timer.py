@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from qoslab.errors import DeviceError, UserError
-from qoslab.ios.refusals import refusal_in
+from qoslab.ios.refusals import find_refusal
 from qoslab.model.inventory import RollbackMethod as Choice
 from qoslab.model.inventory import RouterSettings
 from qoslab.model.units import Duration
-from qoslab.run.real.access.rollback_methods import COUNTDOWNS, refusal_of
+from qoslab.run.real.access.rollback_methods import ROLLBACK_METHODS, find_required_refusal
 
 Ask = Callable[..., Sequence[str]]
 """Function that returns a router's answer to each line: `ask("R1", "show clock")`, as `AccessProxies.ask`."""
@@ -47,7 +47,7 @@ class RollbackTimers:
     def arm(self, traffic: Duration) -> None:
         """Start or restart the timers for a cell. Raise `UserError` if a router cannot do what is required."""
         for router, settings in self._settings.items():
-            minutes = minutes_of(settings, traffic)
+            minutes = timer_minutes(settings, traffic)
             if router in self.armed:
                 self._renew(router, self.armed[router], minutes)
             else:
@@ -62,17 +62,17 @@ class RollbackTimers:
                 continue
             del self.armed[router]
             self._keep(self.armed)
-        refuse_left(reasons)
+        refuse_remaining_timers(reasons)
 
     def _start(self, router: str, settings: RouterSettings, minutes: int) -> None:
         reasons = {}
-        for choice in tried(settings.rollback):
-            if reason := too_long(choice, minutes_of(settings, self._longest)):
+        for choice in methods_to_try(settings.rollback):
+            if reason := timer_limit_problem(choice, timer_minutes(settings, self._longest)):
                 reasons[choice] = reason
                 continue
             # Saved before it starts: after an interruption in between, the restoring process stops it.
             self._keep({**self.armed, router: choice})
-            countdown = COUNTDOWNS.get(choice)
+            countdown = ROLLBACK_METHODS.get(choice)
             reason = "" if countdown is None else countdown.begin(partial(self._ask, router), minutes)
             if not reason:
                 self.armed[router], self._times[router] = choice, 1
@@ -86,45 +86,45 @@ class RollbackTimers:
         )
 
     def _renew(self, router: str, choice: Choice, minutes: int) -> None:
-        if choice not in COUNTDOWNS:
+        if choice not in ROLLBACK_METHODS:
             return
-        lines = COUNTDOWNS[choice].renew(minutes, self._times[router])
+        lines = ROLLBACK_METHODS[choice].renew(minutes, self._times[router])
         answers = self._ask(router, *lines)
         self._times[router] += 1
-        if refused := refusal_of(lines, answers):
+        if refused := find_required_refusal(lines, answers):
             raise UserError(
                 f"{router}: the rollback timer could not be restarted ({choice}): {refused}",
                 hint="The router may have rolled back already, or reloaded.",
             )
 
 
-def minutes_of(settings: RouterSettings, traffic: Duration) -> int:
+def timer_minutes(settings: RouterSettings, traffic: Duration) -> int:
     """Return the timer of a router for a cell with this traffic time, in minutes."""
     return max(math.ceil((traffic.seconds + settings.rollback_margin.seconds) / 60), 1)
 
 
-def too_long(choice: Choice, minutes: int) -> str:
+def timer_limit_problem(choice: Choice, minutes: int) -> str:
     """Return why the greatest time of a method is too short for a cell; empty if it is sufficient."""
-    countdown = COUNTDOWNS.get(choice)
+    countdown = ROLLBACK_METHODS.get(choice)
     if countdown is None or minutes <= countdown.most_minutes:
         return ""
     return f"its maximum is {countdown.most_minutes} min, but the longest cell needs {minutes} min"
 
 
-def tried(wanted: Choice | None) -> tuple[Choice, ...]:
+def methods_to_try(wanted: Choice | None) -> tuple[Choice, ...]:
     """Return the methods to try, in order, for the setting in the inventory; None: no setting."""
-    return tuple(COUNTDOWNS) if wanted is None else (wanted,)
+    return tuple(ROLLBACK_METHODS) if wanted is None else (wanted,)
 
 
 def stop(ask: Ask, router: str, choice: str) -> str:
     """Stop a timer, which may be over already. Return what remains of it; empty if nothing does."""
-    countdown = next((each for name, each in COUNTDOWNS.items() if name == choice), None)
+    countdown = next((each for name, each in ROLLBACK_METHODS.items() if name == choice), None)
     if countdown is None:
         return ""
     answers = ask(router, *countdown.stop())
     shown = ask(router, *countdown.looks)
     # A user who may not enter one command may not see the output of the other.
-    refused = filter(None, map(refusal_in, (*answers, *shown)))
+    refused = filter(None, map(find_refusal, (*answers, *shown)))
     denied = next((each for each in refused if "uthorization failed" in each), "")
     if left := countdown.left(shown) or denied:
         left += f" ({denied})" if denied not in left else ""
@@ -132,7 +132,7 @@ def stop(ask: Ask, router: str, choice: str) -> str:
     return left
 
 
-def refuse_left(reasons: Mapping[str, str]) -> None:
+def refuse_remaining_timers(reasons: Mapping[str, str]) -> None:
     """Raise `DeviceError` if timers remain, by router."""
     left = {router: reason for router, reason in reasons.items() if reason}
     if left:

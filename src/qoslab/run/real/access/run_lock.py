@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from qoslab.errors import DeviceError, UserError
 from qoslab.ios.device_config.restore import MARK
-from qoslab.ios.refusals import refusal_in
+from qoslab.ios.refusals import find_refusal
 from qoslab.model.units import Duration
-from qoslab.run.devices.pushed_routers import Guard
+from qoslab.run.devices.pushed_routers import RollbackGuard
 from qoslab.run.real.access.rollback_timer import Ask
 
 HINT = (
@@ -20,47 +20,52 @@ HINT = (
     f"or by hand, and `no {MARK}` last."
 )
 
-TAKEN_OUT = ("configure terminal", f"no {MARK}", "end")
+UNLOCK_LINES = ("configure terminal", f"no {MARK}", "end")
 """Lines that remove a run lock."""
 
 
-def entered(who: str) -> tuple[str, ...]:
+def lock_lines(who: str) -> tuple[str, ...]:
     """Return the lines that enter a run lock."""
     return "configure terminal", f"{MARK} {who}", "end"
 
 
-def marked(ask: Ask, router: str) -> str:
+def lock_owner(ask: Ask, router: str) -> str:
     """Return the owner of a router's run lock; empty if there is none."""
     (shown,) = ask(router, f"show running-config | include ^{MARK}")
-    return mark_in(shown)
+    return find_lock(shown)
 
 
-def mark_in(running: str) -> str:
+def find_lock(running: str) -> str:
     """Return the owner of the run lock in a running configuration; empty if there is none."""
     found = [line for line in running.splitlines() if line.startswith(f"{MARK} ")]
     return found[0].removeprefix(MARK).strip() if found else ""
 
 
-def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
+def refuse_locked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
     """Return the owner of each router's run lock. Raise `UserError` with all locks of runs other than `own`."""
-    whose = {router: marked(ask, router) for router in routers}
+    whose = {router: lock_owner(ask, router) for router in routers}
     locked = [f"{router} is locked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
     if locked:
         raise UserError("\n".join(locked), hint=HINT)
     return whose
 
 
-def unmark(ask: Ask, router: str, who: str) -> None:
+def remove_lock(ask: Ask, router: str, who: str) -> None:
     """Remove this run lock; leave the lock of another run."""
-    if marked(ask, router) == who:
-        ask(router, *TAKEN_OUT)
+    if lock_owner(ask, router) == who:
+        ask(router, *UNLOCK_LINES)
 
 
 class RunLocks:
     """Rollback timers together with the run locks of the routers."""
 
     def __init__(
-        self, inner: Guard, ask: Ask, routers: Iterable[str], who: str, keep: Callable[[str], None] = lambda _: None
+        self,
+        inner: RollbackGuard,
+        ask: Ask,
+        routers: Iterable[str],
+        who: str,
+        keep: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`who` is the name in the lock; `keep` receives it before it is entered anywhere."""
         self._inner = inner
@@ -73,7 +78,7 @@ class RunLocks:
 
     def arm(self, traffic: Duration) -> None:
         """See `Guard`. Raise `UserError` if a router now has the lock of another run."""
-        whose = refuse_marked(self._ask, self._routers, self._who)
+        whose = refuse_locked(self._ask, self._routers, self._who)
         self._inner.arm(traffic)
         if not self.marked:
             self._keep(self._who)
@@ -83,17 +88,17 @@ class RunLocks:
                 self._enter(router)
 
     def _enter(self, router: str) -> None:
-        answers = self._ask(router, *entered(self._who))
-        if refused := next(filter(None, map(refusal_in, answers)), None):
+        answers = self._ask(router, *lock_lines(self._who))
+        if refused := next(filter(None, map(find_refusal, answers)), None):
             raise DeviceError(f"{router} refuses the run lock: {refused}")
         if router not in self.marked:
             self.marked.append(router)
         # If two runs enter their locks at once, one of them reads the other's.
-        refuse_marked(self._ask, [router], self._who)
+        refuse_locked(self._ask, [router], self._who)
 
     def disarm(self) -> None:
         """See `Guard`. The lock is removed last: another run could otherwise start, and its timer be stopped here."""
         self._inner.disarm()
         for router in list(self.marked):
-            unmark(self._ask, router, self._who)
+            remove_lock(self._ask, router, self._who)
             self.marked.remove(router)

@@ -9,11 +9,11 @@ from typing import TextIO
 from qoslab.results.redaction import Redaction
 
 FROM_DEVICE, TO_DEVICE, REMARK = "<", ">", "="
-MOST_OF_LINE, MOST_BYTES = 2**16, 64 * 2**20
+MAX_LINE_CHARACTERS, MAX_BYTES = 2**16, 64 * 2**20
 """Greatest length of a line in characters, and of a transcript in bytes."""
 
 
-class Transcript:
+class LoginTranscript:
     """Transcript of one login. Lines are written when they are complete, so that a secret is never split."""
 
     def __init__(self, file: TextIO | None, redaction: Redaction) -> None:
@@ -21,10 +21,10 @@ class Transcript:
         self._redaction = redaction
         self._received = ""
         self._sent = ""
-        self._left = MOST_BYTES
+        self._left = MAX_BYTES
 
     @classmethod
-    def opened(cls, folder: Path | None, device: str, redaction: Redaction) -> Transcript:
+    def opened(cls, folder: Path | None, device: str, redaction: Redaction) -> LoginTranscript:
         """Open the next transcript of a device in the folder: `R1.1.txt`, `R1.2.txt`, …"""
         if folder is None:
             return cls(None, redaction)
@@ -41,9 +41,9 @@ class Transcript:
         *lines, self._received = (self._received + data.decode(errors="replace")).split("\n")
         for line in lines:
             self._write(FROM_DEVICE, line.replace("\r", ""))
-        if len(self._received) > MOST_OF_LINE:
+        if len(self._received) > MAX_LINE_CHARACTERS:
             # Not in pieces, which could split a secret.
-            self._write(REMARK, f"{MOST_OF_LINE} characters of a line without an end are left out")
+            self._write(REMARK, f"{MAX_LINE_CHARACTERS} characters of a line without an end are left out")
             self._received = ""
 
     def sent(self, data: bytes) -> None:
@@ -84,6 +84,6 @@ class Transcript:
             text = f"{now} {who} {self._redaction.masked(line)}\n"
             self._left -= len(text.encode())
             if self._left <= 0:
-                text = f"{now} {REMARK} the rest is left out: more than {MOST_BYTES // 2**20} MiB\n"
+                text = f"{now} {REMARK} the rest is left out: more than {MAX_BYTES // 2**20} MiB\n"
             self._file.write(text)
             self._file.flush()

@@ -12,7 +12,7 @@ from pathlib import Path
 MODULES = ("lock", "kernel", "nic", "settings", "host_facts", "lateness", "child", "serve")
 
 
-def source(who: str) -> bytes:
+def agent_source(who: str) -> bytes:
     """The agent as a Python text; `who` names the owner of the run for other users."""
     folder = Path(__file__).parent
     modules = [(f"{__name__}.{name}", (folder / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]

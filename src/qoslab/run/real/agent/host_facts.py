@@ -22,7 +22,7 @@ import subprocess
 import time
 from typing import Any
 
-from qoslab.run.real.agent.kernel import RefusedError, call, comes_in_on, connection, leaves_by
+from qoslab.run.real.agent.kernel import AgentRefusedError, call, input_interface, output_interface, ssh_connection
 
 ETH_P_ARP = 0x0806
 ARP = struct.Struct("!HHBBH6s4s6s4s")
@@ -42,7 +42,7 @@ DUPLEX = {0: "half", 1: "full"}
 UNKNOWN_SPEED = 0xFFFF
 
 
-def cards() -> dict[str, Any]:
+def list_nics() -> dict[str, Any]:
     """Return all interfaces of the host, by name."""
     counted = {link["ifname"]: link.get("stats64", {}) for link in json.loads(call("ip", "-j", "-s", "link", "show"))}
     found = {}
@@ -55,19 +55,19 @@ def cards() -> dict[str, Any]:
             "mac": link.get("address", ""),
             "addresses": [f"{each['local']}/{each['prefixlen']}" for each in link.get("addr_info", ())],
             "errors": received.get("errors", 0) + sent.get("errors", 0),
-            **ethernet(link["ifname"]),
+            **ethernet_facts(link["ifname"]),
         }
     return found
 
 
-def ethernet(device: str) -> dict[str, Any]:
+def ethernet_facts(device: str) -> dict[str, Any]:
     """Return driver, speed in Mb/s and duplex of a NIC; None if not reported."""
     facts: dict[str, Any] = {"driver": "", "mbps": None, "duplex": None}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         try:
-            answer = _ethtool(handle, device, struct.pack("I192x", ETHTOOL_GDRVINFO))
+            answer = _query_ethtool(handle, device, struct.pack("I192x", ETHTOOL_GDRVINFO))
             facts["driver"] = answer[4:36].rstrip(b"\0").decode(errors="replace")
-            answer = _ethtool(handle, device, struct.pack("I40x", ETHTOOL_GSET))
+            answer = _query_ethtool(handle, device, struct.pack("I40x", ETHTOOL_GSET))
         except OSError:
             return facts
     low, duplex = struct.unpack_from("=HB", answer, 12)
@@ -77,20 +77,20 @@ def ethernet(device: str) -> dict[str, Any]:
     return facts
 
 
-def _ethtool(handle: socket.socket, device: str, request: bytes) -> bytes:
+def _query_ethtool(handle: socket.socket, device: str, request: bytes) -> bytes:
     data = array.array("B", request)
     at, _ = data.buffer_info()
     fcntl.ioctl(handle.fileno(), SIOCETHTOOL, struct.pack("16sP16x", device.encode(), at))
     return data.tobytes()
 
 
-def management() -> dict[str, str]:
+def management_interface() -> dict[str, str]:
     """Return the host's address in this connection, and the interface of its answers."""
-    words = connection()
-    return {"address": words[2], "device": comes_in_on(words)} if words else {"address": "", "device": ""}
+    words = ssh_connection()
+    return {"address": words[2], "device": input_interface(words)} if words else {"address": "", "device": ""}
 
 
-def congestion_controls() -> list[str]:
+def list_congestion_controls() -> list[str]:
     """Return the congestion controls of the kernel, loaded or as modules."""
     with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="utf-8") as file:
         loaded = file.read().split()
@@ -98,7 +98,7 @@ def congestion_controls() -> list[str]:
     return loaded + [os.path.basename(each).partition(".ko")[0][len("tcp_") :] for each in modules]
 
 
-def refuses_to_capture(program: str) -> str:
+def capture_error(program: str) -> str:
     """Return the message of dumpcap if this user may not capture; empty otherwise.
 
     Listing the link types opens the interface, unlike a list of interfaces (`-D`); `any` is always up.
@@ -119,21 +119,21 @@ def refuses_to_capture(program: str) -> str:
     return "" if done.returncode == 0 else (own or lines or [f"ended with status {done.returncode}"])[-1]
 
 
-def look_around(programs: list[str], far: list[str], folder: str) -> dict[str, Any]:
+def collect_facts(programs: list[str], far: list[str], folder: str) -> dict[str, Any]:
     """Return the host's facts for an experiment: NICs, routes to far addresses, missing programs, rights, free disk."""
     return {
-        "cards": cards(),
-        "routes": {address: leaves_by(address) for address in far},
-        "management": management(),
+        "cards": list_nics(),
+        "routes": {address: output_interface(address) for address in far},
+        "management": management_interface(),
         "missing": [name for name in programs if shutil.which(name) is None],
-        "no_capture": refuses_to_capture(CAPTURE) if CAPTURE in programs and shutil.which(CAPTURE) else "",
-        "congestion": congestion_controls(),
+        "no_capture": capture_error(CAPTURE) if CAPTURE in programs and shutil.which(CAPTURE) else "",
+        "congestion": list_congestion_controls(),
         "free": shutil.disk_usage(folder).free,
     }
 
 
-class Cable:
-    """ARP requests on one interface. Raises `RefusedError` if the user has no permission."""
+class CableProbe:
+    """ARP requests on one interface. Raises `AgentRefusedError` if the user has no permission."""
 
     def __init__(self, device: str, mac: str, sender: str) -> None:
         """`sender` is the host's own address there; 0.0.0.0 if it has none."""
@@ -142,7 +142,7 @@ class Cable:
         try:
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ARP))
         except PermissionError:
-            raise RefusedError("detecting the neighbour on a cable requires root or CAP_NET_RAW") from None
+            raise AgentRefusedError("detecting the neighbour on a cable requires root or CAP_NET_RAW") from None
         self.socket.bind((device, ETH_P_ARP))
 
     def ask(self, address: str) -> None:
@@ -213,19 +213,19 @@ class Cable:
         return heard
 
 
-def on_cable(
+def probe_cable(
     device: str, sender: str, far: str, others: list[str], count: int, burst: int, within_s: float
 ) -> dict[str, Any]:
     """Return the answers on an interface: for the far end's address, and for others of the experiment."""
-    card = cards().get(device)
+    card = list_nics().get(device)
     nobody: dict[str, Any] = {"macs": {}, "asked": 0, "took_ms": [], "burst": 0, "answered": 0}
     if card is None or not card["carrier"]:
         return dict(nobody, why=f"{device} has no link" if card else f"there is no {device}")
     own = [each.partition("/")[0] for each in card["addresses"]]
     try:
-        cable = Cable(device, card["mac"], sender if sender in own else "0.0.0.0")
-    except RefusedError as error:
-        return _by_ping(device, far, count, within_s) if far and sender in own else dict(nobody, why=str(error))
+        cable = CableProbe(device, card["mac"], sender if sender in own else "0.0.0.0")
+    except AgentRefusedError as error:
+        return _probe_by_ping(device, far, count, within_s) if far and sender in own else dict(nobody, why=str(error))
     with cable.socket:
         macs = cable.everybody([*([far] if far else []), *others])
         if far not in macs:
@@ -235,7 +235,7 @@ def on_cable(
         return {"macs": macs, "asked": asked, "took_ms": took, "burst": burst, "answered": answered, "why": ""}
 
 
-def _by_ping(device: str, far: str, count: int, within_s: float) -> dict[str, Any]:
+def _probe_by_ping(device: str, far: str, count: int, within_s: float) -> dict[str, Any]:
     """Return the same for a user without raw sockets, by pings that no router forwards and the neighbour table."""
     command = ["ping", "-n", "-c", str(count), "-i", "0.2", "-W", str(max(1, round(within_s))), "-t", "1"]
     done = subprocess.run([*command, "-I", device, far], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)

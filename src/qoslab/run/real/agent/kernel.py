@@ -15,23 +15,23 @@ MOMENTARY = ("linkdown", "dead")
 """Words of a route that describe its state, not its origin."""
 
 
-class RefusedError(Exception):
+class AgentRefusedError(Exception):
     """Refusal with a message for the controller."""
 
 
 def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:
-    """Return the output of a program. Raise `RefusedError` if it fails."""
+    """Return the output of a program. Raise `AgentRefusedError` if it fails."""
     try:
         done = subprocess.run(argv, capture_output=True, pass_fds=pass_fds, check=False)
     except OSError as error:
-        raise RefusedError(f"{argv[0]}: {error.strerror}") from error
+        raise AgentRefusedError(f"{argv[0]}: {error.strerror}") from error
     if done.returncode:
         text = done.stderr.decode(errors="replace").strip() or f"ended with status {done.returncode}"
-        raise RefusedError(f"{' '.join(argv)}: {text}")
+        raise AgentRefusedError(f"{' '.join(argv)}: {text}")
     return done.stdout.decode(errors="replace")
 
 
-def family(prefix: str) -> str:
+def family_option(prefix: str) -> str:
     """Return the option of `ip` for the family of an address."""
     return "-6" if ":" in prefix else "-4"
 
@@ -56,19 +56,19 @@ def write_sysctl(key: str, value: str) -> None:
         with open(sysctl_path(key), "w", encoding="utf-8") as file:
             file.write(value)
     except OSError as error:
-        raise RefusedError(f"{key} cannot be set to {value}: {error.strerror}") from error
+        raise AgentRefusedError(f"{key} cannot be set to {value}: {error.strerror}") from error
 
 
-def leaves_by(address: str) -> list[str]:
+def output_interface(address: str) -> list[str]:
     """Return the output interface for an address, and the prefix of its route; both empty without a route."""
     try:
-        shown = json.loads(call("ip", "-j", family(address), "route", "get", "fibmatch", address))
-    except RefusedError:
+        shown = json.loads(call("ip", "-j", family_option(address), "route", "get", "fibmatch", address))
+    except AgentRefusedError:
         return ["", ""]
     return [str(shown[0].get("dev", "")), str(shown[0].get("dst", ""))] if shown else ["", ""]
 
 
-def connection() -> list[str]:
+def ssh_connection() -> list[str]:
     """Return the words of SSH_CONNECTION: client address and port, server address and port; empty if unknown.
 
     sudo removes it from the environment, but a parent process still has it, and root may read it there.
@@ -87,12 +87,12 @@ def connection() -> list[str]:
     return words if len(words) == 4 else []
 
 
-def comes_in_on(words: list[str]) -> str:
+def input_interface(words: list[str]) -> str:
     """Return the interface of such a connection: that of its answers, or the one in its link-local address."""
-    return words[2].partition("%")[2] or leaves_by(words[0])[0]
+    return words[2].partition("%")[2] or output_interface(words[0])[0]
 
 
-def metrics_of(route: str) -> dict[str, str]:
+def route_metrics(route: str) -> dict[str, str]:
     """Return the attributes in a line of `ip route`, in the form of the controller: times in ms."""
     words = [word for word in route.split() if word != "lock"]
     found = {}
@@ -105,47 +105,49 @@ def metrics_of(route: str) -> dict[str, str]:
     return found
 
 
-def in_force(address: str) -> dict[str, str]:
+def active_settings(address: str) -> dict[str, str]:
     """Return the settings of a new connection to an address, in the terms of `ip route`; empty without a route.
 
     Defaults of the kernel replace attributes missing from the route (`tcp_init_cwnd`, `tcp_rto_min` in Linux'
     net/ipv4/tcp.c; older kernels have no setting for them).
     """
     try:
-        shown = lines_of(call("ip", family(address), "route", "get", "fibmatch", address))
-    except RefusedError:
+        shown = route_lines(call("ip", family_option(address), "route", "get", "fibmatch", address))
+    except AgentRefusedError:
         return {}
     rto_min_us = int(read_sysctl("net.ipv4.tcp_rto_min_us") or 200_000)
     congestion_control = read_sysctl("net.ipv4.tcp_congestion_control") or ""
     own = {"initcwnd": "10", "rto_min": f"{rto_min_us / 1000:g}", "congctl": congestion_control}
-    return {**own, **metrics_of(shown[0])} if shown else {}
+    return {**own, **route_metrics(shown[0])} if shown else {}
 
 
-def lines_of(routes: str) -> list[str]:
+def route_lines(routes: str) -> list[str]:
     """Return the routes of `ip route`, one line each; further next hops begin with spaces."""
     return routes.replace("\n\t", " ").splitlines()
 
 
-def metric_of(route: str) -> str:
+def route_metric(route: str) -> str:
     """Return the metric in a line of `ip route`; empty if it has none, as in IPv4."""
     words = route.split()
     return words[words.index("metric") + 1] if "metric" in words else ""
 
 
-def again(route: str) -> list[str]:
+def recreate_arguments(route: str) -> list[str]:
     """Return the arguments that create a route again, from a line of `ip route`."""
     words = [word for word in route.split() if word not in MOMENTARY]
     # `rto_min` is always locked: `ip` prints the word `lock` and does not accept it.
     pairs = [(before, word) for before, word in zip(["", *words], words) if (before, word) != ("rto_min", "lock")]  # noqa: B905
-    return [until(int(word.replace("sec", ""))) if before == "expires" else word for before, word in pairs]
+    return [
+        remaining_placeholder(int(word.replace("sec", ""))) if before == "expires" else word for before, word in pairs
+    ]
 
 
-def until(seconds: int) -> str:
+def remaining_placeholder(seconds: int) -> str:
     """Return a placeholder for the remaining seconds at the time of restoring, `seconds` from now."""
     return "{until " + str(int(time.clock_gettime(time.CLOCK_BOOTTIME)) + seconds) + "}"
 
 
-def left(word: str) -> str:
+def substitute_remaining(word: str) -> str:
     """Return the remaining seconds for such a placeholder; other words unchanged."""
     if not word.startswith("{until "):
         return word

@@ -19,11 +19,11 @@ from typing import Any
 PERIOD_NS = 10_000_000
 BUDGET_NS = 5_000_000
 """Lateness above which a wake-up counts as late, in nanoseconds, as for a data plane."""
-LOOKS_A_PROGRAM = 20
+WAKE_UPS_PER_READING = 20
 """Wake-ups between two readings of the programs; their waits after the last reading are missed."""
 
 
-class Watch:
+class LatenessWatch:
     """Thread that sleeps and wakes as long as the agent lives."""
 
     def __init__(self, programs: Callable[[], Iterable[tuple[str, int]]]) -> None:
@@ -80,7 +80,7 @@ class Watch:
             with self._lock:
                 self._looks += 1
                 self._count()
-            if looks % LOOKS_A_PROGRAM == 0:
+            if looks % WAKE_UPS_PER_READING == 0:
                 self._look()
 
     def _look(self) -> None:

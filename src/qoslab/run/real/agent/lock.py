@@ -42,7 +42,7 @@ class InterfaceLock:
                     asking.sendall(self._name)
 
 
-def holder(device: str) -> str:
+def lock_holder(device: str) -> str:
     """Return the owner of an interface's lock in this namespace; empty if there is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(PATIENCE_S)

@@ -26,12 +26,12 @@ import tempfile
 import time
 from typing import IO, Any
 
-from qoslab.run.real.agent.child import Child, end_with_parent, steady_ns
-from qoslab.run.real.agent.host_facts import look_around, on_cable
-from qoslab.run.real.agent.kernel import RefusedError
-from qoslab.run.real.agent.lateness import Watch
-from qoslab.run.real.agent.lock import holder
-from qoslab.run.real.agent.settings import CHUNK, Settings, Watchdog, differences, new_namespace
+from qoslab.run.real.agent.child import Child, end_with_parent, monotonic_ns
+from qoslab.run.real.agent.host_facts import collect_facts, probe_cable
+from qoslab.run.real.agent.kernel import AgentRefusedError
+from qoslab.run.real.agent.lateness import LatenessWatch
+from qoslab.run.real.agent.lock import lock_holder
+from qoslab.run.real.agent.settings import CHUNK, HostSettings, Watchdog, new_namespace, settings_differences
 
 LENGTHS = struct.Struct("!II")
 PATIENCE_S = 3.5
@@ -50,9 +50,9 @@ class Agent:
     def __init__(self, who: str) -> None:
         self.folder = tempfile.mkdtemp(prefix="qoslab-agent-")
         self.watchdog = Watchdog(self.folder)
-        self.settings = Settings(self.watchdog, who)
+        self.settings = HostSettings(self.watchdog, who)
         self.children: dict[int, Child] = {}
-        self.watch = Watch(self.running)
+        self.watch = LatenessWatch(self.running)
         self.programs: dict[str, int] = {}
         self.trials: int | None = None
         """Descriptor of the network namespace for trials; None before the first one."""
@@ -142,7 +142,7 @@ class Agent:
     def serve(self) -> None:
         """Serve until the controller disconnects or closes the session."""
         try:
-            self.push({"ready": True, "folder": self.folder, **facts()})
+            self.push({"ready": True, "folder": self.folder, **host_facts()})
             while not self.over:
                 left = self.heard + PATIENCE_S - time.monotonic()
                 if left <= 0:
@@ -193,7 +193,7 @@ class Agent:
             return
         try:
             reply = getattr(self, "op_" + op)(number, body, **head)
-        except RefusedError as error:
+        except AgentRefusedError as error:
             self.push({"id": number, "ok": False, "error": str(error)})
         except (OSError, ValueError, LookupError, TypeError) as error:
             self.push({"id": number, "ok": False, "error": f"{op}: {type(error).__name__}: {error}"})
@@ -258,7 +258,7 @@ class Agent:
         own = self.programs.get(argv[0])
         path = shutil.which(argv[0]) if own is None else f"/proc/self/fd/{own}"
         if path is None:
-            raise RefusedError(f"found no program {argv[0]} in {os.environ['PATH']}")
+            raise AgentRefusedError(f"found no program {argv[0]} in {os.environ['PATH']}")
         self.last += 1
         child = self.children[self.last] = Child(self.last, argv, path, stdout, at_ns or 0, self.folder)
         for pipe in child.pipes:
@@ -325,9 +325,9 @@ class Agent:
                 preexec_fn=end_with_parent,
             )
         except OSError as error:
-            raise RefusedError(f"{argv[0]}: {error.strerror}") from error
+            raise AgentRefusedError(f"{argv[0]}: {error.strerror}") from error
         except subprocess.TimeoutExpired:
-            raise RefusedError(f"{' '.join(argv)[:200]}: did not end within {COMMAND_S:.0f} s") from None
+            raise AgentRefusedError(f"{' '.join(argv)[:200]}: did not end within {COMMAND_S:.0f} s") from None
         output, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
         return {"status": done.returncode, "stdout": output, "stderr": errors}
 
@@ -372,9 +372,9 @@ class Agent:
 
     def op_clock(self, _: int, __: bytes) -> dict[str, Any]:
         """Return the wall clock, and its offset and that of CLOCK_BOOTTIME from CLOCK_MONOTONIC."""
-        before = steady_ns()
+        before = monotonic_ns()
         wall, boot = time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        steady = (before + steady_ns()) // 2
+        steady = (before + monotonic_ns()) // 2
         return {"wall_ns": wall, "wall_ahead_ns": wall - steady, "boot_ahead_ns": boot - steady}
 
     def op_watched(self, _: int, __: bytes) -> dict[str, Any]:
@@ -387,15 +387,15 @@ class Agent:
 
     def op_held(self, _: int, __: bytes, devices: list[str]) -> dict[str, Any]:
         """Return the interfaces that another run has locked, with the owners."""
-        return {"held": {device: who for device in devices for who in (holder(device),) if who}}
+        return {"held": {device: who for device in devices for who in (lock_holder(device),) if who}}
 
     def op_facts(self, _: int, __: bytes, programs: list[str], far: list[str]) -> dict[str, Any]:
         """See `host_facts.look_around`."""
-        return {"facts": look_around(programs, far, self.folder)}
+        return {"facts": collect_facts(programs, far, self.folder)}
 
     def op_cable(self, _: int, __: bytes, **asked: Any) -> dict[str, Any]:
         """See `host_facts.on_cable`."""
-        return {"cable": on_cable(**asked)}
+        return {"cable": probe_cable(**asked)}
 
     def op_isolate(self, _: int, __: bytes, way: str, interfaces: list[dict[str, Any]]) -> dict[str, Any]:
         """See `Settings.isolate`."""
@@ -420,7 +420,7 @@ class Agent:
 
     def op_compare(self, _: int, __: bytes, sysctls: dict[str, str], far: dict[str, Any]) -> dict[str, Any]:
         """See `settings.differences`."""
-        return {"differences": differences(sysctls, far)}
+        return {"differences": settings_differences(sysctls, far)}
 
     def op_bye(self, number: int, __: bytes) -> None:
         """Restore everything, report failures, and end."""
@@ -445,20 +445,20 @@ class Agent:
         return self.watchdog.finish()
 
 
-def facts() -> dict[str, Any]:
+def host_facts() -> dict[str, Any]:
     """Return the facts of the host."""
     with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
         boot = file.read().strip()
     return {
         "kernel": " ".join(os.uname()),
         "boot": boot,
-        "machine": machine(),
+        "machine": machine_identity(),
         "root": os.geteuid() == 0,
         "python": sys.version.split()[0],
     }
 
 
-def machine() -> str:
+def machine_identity() -> str:
     """Return the identity of the machine, a hash of the private machine-id(5); empty if unknown."""
     try:
         with open("/etc/machine-id", "rb") as file:

@@ -26,25 +26,25 @@ from collections.abc import Callable
 from typing import Any
 
 from qoslab.run.real.agent.kernel import (
-    RefusedError,
-    again,
+    AgentRefusedError,
+    active_settings,
     call,
-    family,
-    in_force,
-    left,
-    lines_of,
-    metric_of,
-    metrics_of,
+    family_option,
     read_sysctl,
+    recreate_arguments,
+    route_lines,
+    route_metric,
+    route_metrics,
+    substitute_remaining,
     write_sysctl,
 )
-from qoslab.run.real.agent.lock import UNKNOWN, InterfaceLock, holder
-from qoslab.run.real.agent.nic import addresses, as_it_is, check_movable
+from qoslab.run.real.agent.lock import UNKNOWN, InterfaceLock, lock_holder
+from qoslab.run.real.agent.nic import check_movable, current_state_journal, global_addresses
 
 CHUNK = 1 << 16
 STATE_FOLDERS = ("/run/qoslab/.agent", "/var/tmp/qoslab-agent")
 """Folders for journals; the first usable one is taken."""
-PUT_BACK_S = 4.0
+RESTORE_S = 4.0
 """Time limit for the watchdog of a dead agent to restore the settings."""
 CARRIER_S = 10.0
 """Time limit for a NIC to have a link again after it was brought up."""
@@ -68,7 +68,7 @@ def new_namespace() -> int:
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
         if libc.unshare(CLONE_NEWNET) == -1:
-            raise RefusedError(f"cannot create a namespace: {os.strerror(ctypes.get_errno())}")
+            raise AgentRefusedError(f"cannot create a namespace: {os.strerror(ctypes.get_errno())}")
         made = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         if libc.setns(home, CLONE_NEWNET) == -1:
             # All further commands would be in the wrong namespace.
@@ -78,25 +78,27 @@ def new_namespace() -> int:
     return made
 
 
-def of_this_kernel(sysctls: dict[str, str]) -> dict[str, str]:
+def supported_settings(sysctls: dict[str, str]) -> dict[str, str]:
     """Return the settings that this kernel has: none of IPv6 without it."""
     if read_sysctl("net.ipv6.conf.all.disable_ipv6") is not None:
         return sysctls
     return {key: value for key, value in sysctls.items() if not key.startswith("net.ipv6.")}
 
 
-def differences(sysctls: dict[str, str], far: dict[str, dict[str, str]], alike: bool = True) -> list[list[str]]:
+def settings_differences(
+    sysctls: dict[str, str], far: dict[str, dict[str, str]], alike: bool = True
+) -> list[list[str]]:
     """Return the differing settings with actual and required value; `alike` accepts alternative values.
 
     The required value is empty for a far address without a route.
     """
     found = []
-    for key, value in of_this_kernel(sysctls).items():
+    for key, value in supported_settings(sysctls).items():
         there = read_sysctl(key) or ""
         if there != value and not (alike and there in ALIKE.get((key, value), ())):
             found.append([key, there, value])
     for address, metrics in far.items():
-        have = in_force(address)
+        have = active_settings(address)
         if not have:
             found.append([f"route to {address}", "", ""])
             continue
@@ -111,18 +113,18 @@ class Journal:
         self.path = path
         self.token = f"{os.getpid()}-{time.time_ns()}"
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        deadline = time.monotonic() + PUT_BACK_S
+        deadline = time.monotonic() + RESTORE_S
         while True:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    held = _lines(self._file)
+                    held = _read_lines(self._file)
                     os.close(self._file)
-                    raise RefusedError(f"held by {held[0].get('who') if held else 'another run'}") from None
+                    raise AgentRefusedError(f"held by {held[0].get('who') if held else 'another run'}") from None
             time.sleep(0.01)
-        self.failed = put_back(_lines(self._file)[1:])
+        self.failed = undo_entries(_read_lines(self._file)[1:])
         """Settings of an earlier agent that could not be restored."""
         os.ftruncate(self._file, 0)
         self.add({"who": who, "token": self.token})
@@ -137,7 +139,7 @@ class Journal:
         os.close(self._file)
 
 
-def _lines(file: int) -> list[dict[str, Any]]:
+def _read_lines(file: int) -> list[dict[str, Any]]:
     found = []
     for line in os.pread(file, 1 << 22, 0).splitlines():
         try:
@@ -147,32 +149,32 @@ def _lines(file: int) -> list[dict[str, Any]]:
     return found
 
 
-def journal_of(folder: str, device: str) -> str:
+def journal_path(folder: str, device: str) -> str:
     """Return the path of an interface's journal."""
     return os.path.join(folder, f"{os.stat('/proc/self/ns/net').st_ino}-{device}")
 
 
-def put_back(entries: list[dict[str, Any]]) -> list[str]:
+def undo_entries(entries: list[dict[str, Any]]) -> list[str]:
     """Undo the entries, the last first; return the failures, in words."""
     failed = []
     for entry in reversed(entries):
         steps: list[Callable[[], object]] = []
         steps += [functools.partial(_reset, key, value) for key, value in entry.get("sysctls", {}).items()]
         if "run" in entry:
-            words = [left(word.replace("{self}", str(os.getpid()))) for word in entry["run"]]
+            words = [substitute_remaining(word.replace("{self}", str(os.getpid()))) for word in entry["run"]]
             steps.append(functools.partial(call, *words))
         if "queues" in entry:
             steps.append(functools.partial(remove_qdiscs, entry["queues"]))
         for step in steps:
             try:
                 step()
-            except RefusedError as error:
+            except AgentRefusedError as error:
                 failed.append(str(error))
     return failed
 
 
 def remove_qdiscs(device: str) -> None:
-    """Remove the configured qdiscs of an interface, so that it has the default ones. Raise `RefusedError` if it fails.
+    """Remove the configured qdiscs of an interface, so that it has the default ones. Raise `AgentRefusedError` if it fails.
 
     They are removed even if another process has changed them since, because their classes are unknown.
     """
@@ -183,7 +185,7 @@ def remove_qdiscs(device: str) -> None:
         call("tc", "qdisc", "del", "dev", device, place)
     found = [each["kind"] for each in json.loads(call(*shown) or "[]") if each.get("handle", "0:") != "0:"]
     if found:
-        raise RefusedError(f"{device} still has the qdisc {found[0]}")
+        raise AgentRefusedError(f"{device} still has the qdisc {found[0]}")
 
 
 def _reset(key: str, value: str) -> None:
@@ -224,7 +226,7 @@ class Watchdog:
                     channel.send(b"0")
                 else:
                     channel.send(str(os.open(f"/proc/{order['namespace']}/ns/net", os.O_RDONLY)).encode())
-        failed = [each for path, token in journals for each in _put_back_of(path, token)]
+        failed = [each for path, token in journals for each in _restore_command(path, token)]
         shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):
             channel.sendall(json.dumps(failed).encode())
@@ -247,10 +249,10 @@ class Watchdog:
         return list(json.loads(reply)) if reply else ["the watchdog did not report the settings that it restored"]
 
 
-def _put_back_of(path: str, token: str) -> list[str]:
+def _restore_command(path: str, token: str) -> list[str]:
     file = os.open(path, os.O_RDWR)
     while True:
-        entries = _lines(file)
+        entries = _read_lines(file)
         # If another agent was faster, it has restored the settings, and the journal is its own.
         if not entries or entries[0].get("token") != token:
             return []
@@ -259,13 +261,13 @@ def _put_back_of(path: str, token: str) -> list[str]:
         except BlockingIOError:
             time.sleep(0.01)
             continue
-        if _lines(file)[:1] == entries[:1]:
-            failed = put_back(entries[1:])
+        if _read_lines(file)[:1] == entries[:1]:
+            failed = undo_entries(entries[1:])
             os.ftruncate(file, 0)
             return failed
 
 
-class Settings:
+class HostSettings:
     """Interfaces, routes and kernel settings of the host: changed, compared, restored."""
 
     def __init__(self, watchdog: Watchdog, who: str) -> None:
@@ -282,18 +284,20 @@ class Settings:
         present = {link["ifname"] for link in json.loads(call("ip", "-j", "link", "show"))}
         for each in interfaces:
             if each["device"] not in present:
-                raise RefusedError(f"found no interface {each['device']}; there are {', '.join(sorted(present))}")
+                raise AgentRefusedError(f"found no interface {each['device']}; there are {', '.join(sorted(present))}")
         for each in interfaces:
             self._hold(each["device"])
         self._way = way
         if way == "as it is":
             for each in interfaces:
-                missing = [address for address in each["addresses"] if address not in addresses(each["device"])]
+                missing = [address for address in each["addresses"] if address not in global_addresses(each["device"])]
                 if missing:
-                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and qoslab may not change it")
+                    raise AgentRefusedError(
+                        f"{each['device']} lacks the address {missing[0]}, and qoslab may not change it"
+                    )
             return
         if os.geteuid() != 0:
-            raise RefusedError(f'interfaces "{way}" require root')
+            raise AgentRefusedError(f'interfaces "{way}" require root')
         for each in interfaces:
             self._journals[each["device"]] = self._journal(each["device"])
         if way == "namespace":
@@ -307,7 +311,7 @@ class Settings:
         try:
             self._holds.append(InterfaceLock(device, self._who))
         except OSError:
-            raise RefusedError(f"{device} is held by {holder(device) or UNKNOWN}") from None
+            raise AgentRefusedError(f"{device} is held by {lock_holder(device) or UNKNOWN}") from None
 
     def _journal(self, device: str) -> Journal:
         for folder in STATE_FOLDERS:
@@ -320,11 +324,11 @@ class Settings:
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and os.access(folder, os.W_OK):
                 break
         else:
-            raise RefusedError(f"no journal can be written in {' or '.join(STATE_FOLDERS)}")
+            raise AgentRefusedError(f"no journal can be written in {' or '.join(STATE_FOLDERS)}")
         try:
-            journal = Journal(journal_of(folder, device), self._who)
-        except RefusedError as error:
-            raise RefusedError(f"{device} is {error}") from None
+            journal = Journal(journal_path(folder, device), self._who)
+        except AgentRefusedError as error:
+            raise AgentRefusedError(f"{device} is {error}") from None
         self.failed += journal.failed
         self._watchdog.order(journal=journal.path, token=journal.token)
         return journal
@@ -333,10 +337,10 @@ class Settings:
         """Enter a new namespace, and move the interfaces into it."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY)
         for device in devices:
-            for entry in as_it_is(device):
+            for entry in current_state_journal(device):
                 self._journals[device].add(entry)
         if libc.unshare(CLONE_NEWNET) == -1:
-            raise RefusedError(f"cannot create a namespace: {os.strerror(ctypes.get_errno())}")
+            raise AgentRefusedError(f"cannot create a namespace: {os.strerror(ctypes.get_errno())}")
         there = self._watchdog.order(namespace=os.getpid())
         call("ip", "link", "set", "dev", "lo", "up")
         self._quiet(ipv6)
@@ -361,7 +365,7 @@ class Settings:
     def _bring_up(self, device: str, wanted: list[str]) -> None:
         keep = self._journals[device].add if self._way == "in place" else lambda entry: None
         for address in wanted:
-            if address not in addresses(device):
+            if address not in global_addresses(device):
                 keep({"run": ["ip", "addr", "del", address, "dev", device]})
                 # An address of IPv6 cannot be a source before duplicate detection has ended.
                 kinds = ["nodad"] if ":" in address else []
@@ -374,13 +378,13 @@ class Settings:
         deadline = time.monotonic() + CARRIER_S
         while "LOWER_UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
             if time.monotonic() > deadline:
-                raise RefusedError(f"{device} has no link: is the cable connected, and is the other end up?")
+                raise AgentRefusedError(f"{device} has no link: is the cable connected, and is the other end up?")
             time.sleep(0.05)
 
     def guard_queues(self, devices: list[str]) -> None:
         """Have the watchdog remove the qdiscs of these interfaces at the end; `isolate` has locked them."""
         if os.geteuid() != 0:
-            raise RefusedError("queueing disciplines require root")
+            raise AgentRefusedError("queueing disciplines require root")
         for device in devices:
             self._journals[device] = self._journal(device)
             self._journals[device].add({"queues": device})
@@ -390,21 +394,21 @@ class Settings:
 
         `routes` are created, `far` has the required settings of connections to an address by an existing route.
         """
-        sysctls = of_this_kernel(sysctls)
+        sysctls = supported_settings(sysctls)
         if self._way != "as it is":
             for key, value in sysctls.items():
                 self._set(key, value)
             for route in routes:
                 self._route(route)
         found: dict[str, Any] = {key: read_sysctl(key) for key in sysctls}
-        found.update({f"to {address}": in_force(address) for address in far})
+        found.update({f"to {address}": active_settings(address) for address in far})
         wrong = [
             f"{what} is {there or 'unknown to the kernel'}, not {value}" if value else f"there is no {what}"
-            for what, there, value in differences(sysctls, far, alike=self._way == "as it is")
+            for what, there, value in settings_differences(sysctls, far, alike=self._way == "as it is")
         ]
         for route in routes:
             shown = self._shown(route["prefix"])
-            have = metrics_of(shown[0]) if shown else {}
+            have = route_metrics(shown[0]) if shown else {}
             found[f"route {route['prefix']}"] = shown[0].strip() if shown else "none"
             wrong += [
                 f"the route to {route['prefix']} has {name} {have.get(name, 'of the kernel')}, not {value}"
@@ -412,13 +416,13 @@ class Settings:
                 if have.get(name) != value
             ]
         if wrong:
-            raise RefusedError("; ".join(wrong))
+            raise AgentRefusedError("; ".join(wrong))
         return found
 
     def _set(self, key: str, value: str) -> None:
         old = read_sysctl(key)
         if old is None:
-            raise RefusedError(f"the kernel has no setting {key}")
+            raise AgentRefusedError(f"the kernel has no setting {key}")
         if old != value:
             if self._way == "in place" and key not in self._saved:
                 self._saved.add(key)
@@ -428,7 +432,7 @@ class Settings:
     @staticmethod
     def _shown(prefix: str) -> list[str]:
         """Return the routes of a prefix, the preferred one first."""
-        return lines_of(call("ip", family(prefix), "route", "show", "exact", prefix))
+        return route_lines(call("ip", family_option(prefix), "route", "show", "exact", prefix))
 
     def _route(self, route: dict[str, Any]) -> None:
         """Replace the preferred route by the experiment's route, with the same metric.
@@ -436,18 +440,18 @@ class Settings:
         With another metric, it would remain after restoring, or would not be used at all.
         """
         prefix, device = route["prefix"], route["device"]
-        ip = ["ip", family(prefix), "route"]
+        ip = ["ip", family_option(prefix), "route"]
         shown = self._shown(prefix)
-        ipv6 = family(prefix) == "-6"
+        ipv6 = family_option(prefix) == "-6"
         if route["via"]:
             way = ["via", route["via"]]
         else:
             way = ["proto", "kernel", *([] if ipv6 else ["scope", "link", "src", route["source"]])]
-        metric = metric_of(shown[0]) if shown else CONNECTED_METRIC if ipv6 else ""
+        metric = route_metric(shown[0]) if shown else CONNECTED_METRIC if ipv6 else ""
         made = [prefix, "dev", device, *way, *(["metric", metric] if metric else [])]
         if self._way == "in place" and prefix not in self._saved:
             self._saved.add(prefix)
-            back = ["replace", *again(shown[0])] if shown else ["del", *made]
+            back = ["replace", *recreate_arguments(shown[0])] if shown else ["del", *made]
             self._journals[device].add({"run": [*ip, *back]})
         units = {"rto_min": "ms"}
         metrics = [word for name, value in route["metrics"].items() for word in (name, value + units.get(name, ""))]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_interface
 
-from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.run.real.preflight.facts import PreflightFacts, PreflightFinding
 
 
-def addresses(facts: Facts) -> Iterator[Found]:
+def check_addresses(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check the addresses of routers and of unchanged hosts; other hosts get theirs from the run."""
     for _, end, _ in facts.ends():
         device, port, card = facts.device(end), facts.port(end), facts.card(end)
@@ -28,4 +28,4 @@ def addresses(facts: Facts) -> Iterator[Found]:
             holder = [name for name, each in elsewhere.items() if str(address) in each]
             also = f" ({address} is on {holder[0]})" if holder else ""
             hint = "give it that address, or check whether it is the right interface"
-            yield Found(end.node, f"found {has} on {device}{also}, expected {address}", hint)
+            yield PreflightFinding(end.node, f"found {has} on {device}{also}, expected {address}", hint)

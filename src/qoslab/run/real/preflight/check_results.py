@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qoslab.run.real.preflight.cabling import proofs
-from qoslab.run.real.preflight.facts import Facts
+from qoslab.run.real.preflight.cabling import link_proofs
+from qoslab.run.real.preflight.facts import PreflightFacts
 from qoslab.run.real.preflight.idle_links import round_trips
 
 
-def links_seen(facts: Facts) -> dict[str, Any]:
+def link_results(facts: PreflightFacts) -> dict[str, Any]:
     """Return the certainty of the cabling, and the idle delay and loss, by link."""
-    proven = proofs(facts)
+    proven = link_proofs(facts)
     seen: dict[str, Any] = {}
     for link in facts.experiment.topology.links:
         trips = round_trips(facts, link)
@@ -26,7 +26,7 @@ def links_seen(facts: Facts) -> dict[str, Any]:
     return seen
 
 
-def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
+def device_identities(facts: PreflightFacts) -> dict[str, dict[str, str]]:
     """Return the identity of each device and its software, by node."""
     routers = {
         name: {"model": each.model, "release": each.release, "serial number": each.board}
@@ -35,7 +35,7 @@ def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
     return routers | {name: {"machine": each.machine} for name, each in facts.hosts.items()}
 
 
-def others(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
+def changed_devices(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Return one sentence for each node that is not the device on which the run began.
 
     Unknown identities count as unchanged.

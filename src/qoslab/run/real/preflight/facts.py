@@ -62,7 +62,7 @@ class RoundTrips:
 
 
 @dataclass(frozen=True)
-class OnCable:
+class CableAnswers:
     """Answers on an interface of a host."""
 
     macs: Mapping[str, tuple[str, ...]]
@@ -107,7 +107,7 @@ class HostFacts:
     clock_ahead_ms: float
     """Offset from this machine's clock."""
     clock_error_ms: float
-    cables: Mapping[str, OnCable]
+    cables: Mapping[str, CableAnswers]
     """Answers by the experiment's interface."""
     unfit: Mapping[str, str] = field(default_factory=dict)
     """Reasons why qoslab's programs cannot run there, by name; without usable programs."""
@@ -172,7 +172,7 @@ class RouterFacts:
 
 
 @dataclass(frozen=True)
-class Facts:
+class PreflightFacts:
     """Facts of all nodes, and the requirements to compare them with."""
 
     experiment: Experiment
@@ -231,7 +231,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Found:
+class PreflightFinding:
     """Finding of a check, for people: place, found and expected value, remedy."""
 
     where: str
@@ -247,15 +247,17 @@ class Found:
         return f"{self.where}: {self.message}; {self.hint}"
 
 
-def plain_mac(text: object) -> str:
+def normalise_mac(text: object) -> str:
     """Return a hardware address in any form as aa:bb:cc:dd:ee:ff; empty if it is invalid."""
     digits = "".join(each for each in str(text or "").lower() if each in "0123456789abcdef")
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if len(digits) == 12 else ""
 
 
-def cards_of(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, HostNic]:
+def reported_nics(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, HostNic]:
     """Return the interfaces reported by an agent."""
     return {
-        name: HostNic(**{**card, "addresses": tuple(card["addresses"]), "mac": plain_mac(card["mac"]) or card["mac"]})
+        name: HostNic(
+            **{**card, "addresses": tuple(card["addresses"]), "mac": normalise_mac(card["mac"]) or card["mac"]}
+        )
         for name, card in listed.items()
     }

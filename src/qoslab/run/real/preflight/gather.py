@@ -9,32 +9,32 @@ from typing import Any
 
 from qoslab.errors import DeviceError, MachineError
 from qoslab.model.experiment import Experiment, Link
-from qoslab.platforms import is_switch, platform_of, with_command_line
+from qoslab.platforms import command_line_nodes, is_switch, platform_of
 from qoslab.run.devices.ansible_inventory import LabInventory
-from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.collector import CollectorProcess
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.external_lab import ExternalLab
 from qoslab.run.real.linux_router import LinuxRouter
 from qoslab.run.real.nodes import ExternalHost
 from qoslab.run.real.preflight.facts import (
-    Facts,
+    CableAnswers,
     HostFacts,
     KernelFacts,
-    OnCable,
+    PreflightFacts,
     RoundTrips,
     RouterFacts,
-    cards_of,
+    reported_nics,
 )
-from qoslab.run.real.preflight.idle_links import requests_to_tell
-from qoslab.run.real.preflight.show_facts import INTERFACES, commands, router_facts
+from qoslab.run.real.preflight.idle_links import required_requests
+from qoslab.run.real.preflight.show_facts import INTERFACES, router_facts, show_commands
 from qoslab.run.task import Demands
-from qoslab.run.threads import in_thread, result_of
+from qoslab.run.threads import start_thread, wait_for_result
 from qoslab.system.programs import OWN_PROGRAMS
-from qoslab.traffic import tool
+from qoslab.traffic import find_tool
 
 SAMPLES = 20
 """Number of round trips on a link, to measure delay and loss when idle."""
-SAMPLES_OF_JITTER = 40
+JITTER_SAMPLES = 40
 """Samples on a link with jitter."""
 BURST, LONGEST_BURST = 400, 2000
 """Number of further requests without waiting on a link with loss, and its upper limit if more are needed."""
@@ -42,21 +42,21 @@ ANSWER_S = 0.5
 """Time limit of an answer, in seconds, in addition to the delay of the link."""
 ROUTER_PINGS = 10
 """Number of pings from router to router."""
-ROUTER_PINGS_OF_JITTER = 100
-MOST_ROUTER_PINGS = 500
+ROUTER_JITTER_PINGS = 100
+MAX_ROUTER_PINGS = 500
 """Greatest number of pings on a link with loss: a router waits a second for each lost one."""
-PINGS_AT_A_TIME = 50
+PINGS_PER_COMMAND = 50
 """Pings per command, which prints nothing until all are answered or lost."""
 PROBER = "sla"
 """Program of hosts that sends and answers probes."""
 EVERYWHERE = ("ip", "tc", "nsenter")
-OF_LINUX_ROUTERS = ("ethtool", "unshare")
+LINUX_ROUTER_PROGRAMS = ("ethtool", "unshare")
 RIGHTS = "Give its login CAP_NET_ADMIN and CAP_SYS_ADMIN, which root of a machine has."
 """Advice if commands cannot be tried on a Linux router."""
 
 
 @dataclass(frozen=True)
-class Gathering:
+class FactCollector:
     """Sources of the facts."""
 
     experiment: Experiment
@@ -64,25 +64,27 @@ class Gathering:
     lab: ExternalLab
     proxies: AccessProxies | None
     """Access proxies; None if no router has a command line."""
-    collector: Collector
+    collector: CollectorProcess
     """Parser of router output."""
     demands: Demands
     """Requirements of the cells on the lab."""
     check: Callable[[], None] = lambda: None
     """Raises to end the wait for answers."""
 
-    def facts(self) -> Facts:
+    def facts(self) -> PreflightFacts:
         """Return the facts of hosts and routers, collected in parallel; switches last, since they learn addresses."""
         topology = self.experiment.topology
         hosts = self.lab.machines
-        routers = with_command_line(topology)
+        routers = command_line_nodes(topology)
         switches = [name for name in routers if is_switch(topology.nodes[name])]
-        asked = {name: in_thread(partial(self._host, name, host)) for name, host in hosts.items()}
-        answers = {name: in_thread(partial(self._ask, name)) for name in routers if name not in switches}
-        found_hosts = {name: result_of(future, self.check) for name, future in asked.items()}
-        answers |= {name: in_thread(partial(self._ask, name)) for name in switches}
-        found_routers = {name: self._read(name, *result_of(future, self.check)) for name, future in answers.items()}
-        return Facts(
+        asked = {name: start_thread(partial(self._host, name, host)) for name, host in hosts.items()}
+        answers = {name: start_thread(partial(self._ask, name)) for name in routers if name not in switches}
+        found_hosts = {name: wait_for_result(future, self.check) for name, future in asked.items()}
+        answers |= {name: start_thread(partial(self._ask, name)) for name in switches}
+        found_routers = {
+            name: self._read(name, *wait_for_result(future, self.check)) for name, future in answers.items()
+        }
+        return PreflightFacts(
             self.experiment,
             {name: each.settings for name, each in hosts.items()},
             {name: self.inventory.nodes.routers[name] for name in routers},
@@ -106,7 +108,7 @@ class Gathering:
         return HostFacts(
             root=bool(host.reply["root"]),
             machine=host.reply["machine"],
-            cards=cards_of(found["cards"]),
+            cards=reported_nics(found["cards"]),
             routes={address: (way[0], way[1]) for address, way in found["routes"].items()},
             management=found["management"]["device"],
             missing=tuple(found["missing"]),
@@ -136,7 +138,7 @@ class Gathering:
         obstacles = dict.fromkeys((each.message, each.hint) for each in found)
         return KernelFacts(kinds.release, tuple(sorted(kinds.qdiscs)), router.forwards(), tuple(obstacles))
 
-    def _cable(self, host: ExternalHost, link: Link, device: str, addresses: Sequence[str]) -> OnCable:
+    def _cable(self, host: ExternalHost, link: Link, device: str, addresses: Sequence[str]) -> CableAnswers:
         near, far = (end for end in sorted(link.ends, key=lambda end: end.node != host.name))
         target = "" if far.address is None else str(far.address.ip)
         found: Mapping[str, Any] = host.ask(
@@ -145,18 +147,18 @@ class Gathering:
             sender="" if near.address is None else str(near.address.ip),
             far=target,
             others=[each for each in addresses if each != target],
-            count=SAMPLES if link.jitter is None else SAMPLES_OF_JITTER,
-            burst=0 if link.loss is None else max(BURST, min(requests_to_tell(link), LONGEST_BURST)),
+            count=SAMPLES if link.jitter is None else JITTER_SAMPLES,
+            burst=0 if link.loss is None else max(BURST, min(required_requests(link), LONGEST_BURST)),
             within_s=ANSWER_S + 4 * link.delay.seconds,
         )["cable"]
         answers = target in found["macs"] or bool(found["took_ms"])
         trips = RoundTrips(found["asked"], tuple(found["took_ms"]), found["burst"], found["answered"])
         macs = {address: tuple(each) for address, each in found["macs"].items()}
-        return OnCable(macs, trips if answers else None, found["why"])
+        return CableAnswers(macs, trips if answers else None, found["why"])
 
     def _programs(self, name: str) -> list[str]:
         """Return the programs that the experiment needs on a host, except those that are sent there."""
-        linux = OF_LINUX_ROUTERS if name in self.lab.linux_routers else ()
+        linux = LINUX_ROUTER_PROGRAMS if name in self.lab.linux_routers else ()
         found = [*EVERYWHERE, *linux, *(each for each in self._of_flows(name) if each not in OWN_PROGRAMS)]
         if any(point.node == name for point in self.experiment.captures):
             found.append("dumpcap")
@@ -173,7 +175,7 @@ class Gathering:
         """Return the programs that start and end flows on a host, in any arm."""
         flows = [flow for arm in self.experiment.arms for flow in self.experiment.flows_of(arm)]
         own = [flow for flow in flows if name in (flow.source, flow.destination)]
-        return [program for flow in own for program in tool(flow.tool).programs]
+        return [program for flow in own for program in find_tool(flow.tool).programs]
 
     # Routers
 
@@ -189,9 +191,9 @@ class Gathering:
             (str(far.address.ip), count)
             for link, near, far in links
             if far.address is not None and platform_of(topology.nodes[far.node]).is_router
-            for count in _pings(link, first=near == link.ends[0])
+            for count in _ping_counts(link, first=near == link.ends[0])
         ]
-        shows = commands(switch=is_switch(topology.nodes[name]), serials=serials)
+        shows = show_commands(switch=is_switch(topology.nodes[name]), serials=serials)
         answer = self.proxies.ask(
             name, *(f"ping {address} repeat {count} timeout 1" for address, count in pings), *shows
         )
@@ -213,12 +215,12 @@ class Gathering:
         return replace(facts, unread=unread.get(INTERFACES, ""))
 
 
-def _pings(link: Link, *, first: bool) -> list[int]:
+def _ping_counts(link: Link, *, first: bool) -> list[int]:
     """Return the numbers of pings between routers over a link, by command; only the first end sends many."""
     count = ROUTER_PINGS
     if first and link.jitter is not None:
-        count = ROUTER_PINGS_OF_JITTER
+        count = ROUTER_JITTER_PINGS
     if first and link.loss is not None:
-        count = max(count, min(requests_to_tell(link), MOST_ROUTER_PINGS))
-    whole, rest = divmod(count, PINGS_AT_A_TIME)
-    return [PINGS_AT_A_TIME] * whole + ([rest] if rest else [])
+        count = max(count, min(required_requests(link), MAX_ROUTER_PINGS))
+    whole, rest = divmod(count, PINGS_PER_COMMAND)
+    return [PINGS_PER_COMMAND] * whole + ([rest] if rest else [])

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from statistics import quantiles
 
 from qoslab.model.experiment import Link, RandomLoss
-from qoslab.run.real.preflight.cabling import unseen
-from qoslab.run.real.preflight.facts import Facts, Found, RoundTrips
+from qoslab.run.real.preflight.cabling import has_unchecked_cables
+from qoslab.run.real.preflight.facts import PreflightFacts, PreflightFinding, RoundTrips
 
 REQUEST_BYTES = 100
 """Size of a router's ping, in bytes; ARP requests are smaller."""
@@ -18,33 +18,33 @@ SLACK = 0.05
 """Relative tolerance of the delay: its source has a separate clock."""
 QUARTILES = {"uniform": 1.17, "normal": 1.91, "exponential": 1.73}
 """Interquartile range of the sum of both directions' delays, relative to the size of the jitter."""
-TIMES_LESS, TIMES_MORE = 3.0, 3.0
+MAX_DECREASE_FACTOR, MAX_INCREASE_FACTOR = 3.0, 3.0
 """Allowed factors of the interquartile range of some forty round trips, below and above the expected one."""
 RESOLUTION_MS = 1.0
 """Variation of round trips caused by the two ends themselves."""
-LEAST_TIMES = 30
+MIN_ROUND_TRIPS = 30
 """Least number of round trips, summarised by a router, whose least and greatest differ enough."""
-MOST_CORRELATION = 0.5
+MAX_CORRELATION = 0.5
 """Correlation of successive delays above which a few seconds of samples show little."""
 DEVIATIONS = 4.0
 """Allowed standard deviations of a loss share from the expected one."""
 
 
-def at_rest(facts: Facts) -> Iterator[Found]:
+def check_idle_links(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check each link from an end that could send requests."""
     for link in facts.experiment.topology.links:
         trips = round_trips(facts, link)
         if trips is None or not trips.took_ms:
-            if link.emulated and not unseen(facts):
+            if link.emulated and not has_unchecked_cables(facts):
                 message = f"found no host to measure its {' and '.join(link.emulated)}, expected it to be compared"
-                yield Found(f"link {link.name}", message, "check that its ends respond")
+                yield PreflightFinding(f"link {link.name}", message, "check that its ends respond")
             continue
-        yield from _delay(link, trips)
-        yield from _loss(link, trips)
-        yield from _jitter(link, trips)
+        yield from _check_delay(link, trips)
+        yield from _check_loss(link, trips)
+        yield from _check_jitter(link, trips)
 
 
-def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
+def round_trips(facts: PreflightFacts, link: Link) -> RoundTrips | None:
     """Return the round trips of a link; None if neither end could send requests."""
     for near, far in (link.ends, link.ends[::-1]):
         host, router = facts.hosts.get(near.node), facts.routers.get(near.node)
@@ -55,7 +55,7 @@ def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
     return None
 
 
-def _delay(link: Link, trips: RoundTrips) -> Iterator[Found]:
+def _check_delay(link: Link, trips: RoundTrips) -> Iterator[PreflightFinding]:
     delay, jitter = 2000 * link.delay.seconds, link.jitter
     spread = 0.0 if jitter is None else 2000 * jitter.size.seconds
     # The fastest answer: a busy machine is late occasionally, a line always. Normal jitter is cut at four deviations.
@@ -72,70 +72,80 @@ def _delay(link: Link, trips: RoundTrips) -> Iterator[Found]:
             if delay
             else "check the devices between the ends; the experiment has a plain cable"
         )
-        yield Found(f"link {link.name}", message, hint)
+        yield PreflightFinding(f"link {link.name}", message, hint)
 
 
-def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
-    one_way = _share(link)
+def _check_loss(link: Link, trips: RoundTrips) -> Iterator[PreflightFinding]:
+    one_way = _loss_share(link)
     expected = 1 - (1 - one_way) ** 2
     # The first request is often lost while a router resolves the address.
     lost, sent = trips.lost, trips.sent
     if not expected:
         if lost > 1:
             message = f"found {lost} of {sent} requests without an answer at rest, expected all answered"
-            yield Found(f"link {link.name}", message, "check the cable, duplex, and other traffic on the link")
+            yield PreflightFinding(
+                f"link {link.name}", message, "check the cable, duplex, and other traffic on the link"
+            )
         return
-    deviation = math.sqrt(expected * (1 - expected) * sent * _bursts(link))
+    deviation = math.sqrt(expected * (1 - expected) * sent * _burst_variance(link))
     if abs(lost - expected * sent) > DEVIATIONS * deviation + 1:
         message = f"found {100 * lost / sent:.2g} % of {sent} requests lost at rest, expected {100 * expected:.2g} %"
-        yield Found(f"link {link.name}", message, "check the source of this link's loss; both directions count")
+        yield PreflightFinding(
+            f"link {link.name}", message, "check the source of this link's loss; both directions count"
+        )
     elif expected * sent <= DEVIATIONS * deviation + 1:
         why = f"{sent} requests are too few to distinguish {100 * expected:.2g} % round-trip loss from none"
-        yield _not_measured(link, "loss", why)
+        yield _unmeasured_finding(link, "loss", why)
 
 
-def requests_to_tell(link: Link) -> int:
+def required_requests(link: Link) -> int:
     """Return the number of requests that distinguishes the loss of a link from none; 0 if none is expected."""
-    expected = 1 - (1 - _share(link)) ** 2
+    expected = 1 - (1 - _loss_share(link)) ** 2
     if not expected:
         return 0
     # Expected losses exceed their deviations, plus one.
-    return math.ceil((DEVIATIONS**2 * (1 - expected) * _bursts(link) + 2 * (1 + DEVIATIONS)) / expected)
+    return math.ceil((DEVIATIONS**2 * (1 - expected) * _burst_variance(link) + 2 * (1 + DEVIATIONS)) / expected)
 
 
-def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
+def _check_jitter(link: Link, trips: RoundTrips) -> Iterator[PreflightFinding]:
     times, jitter = sorted(trips.took_ms), link.jitter
     if jitter is None:
-        spread = 0.0 if trips.summed else _between_quartiles(times)
+        spread = 0.0 if trips.summed else _interquartile_range(times)
         if spread > SLACK_MS:
             message = f"found that half of the round trips at rest vary by {spread:.1f} ms, expected no jitter"
             hint = "check the devices between the ends, and the load of both ends"
-            yield Found(f"link {link.name}", message, hint, grave=False)
+            yield PreflightFinding(f"link {link.name}", message, hint, grave=False)
         return
     size = 1000 * jitter.size.seconds
-    if jitter.correlation.fraction > MOST_CORRELATION:
-        yield _not_measured(link, "jitter", f"successive delays are correlated, by {jitter.correlation}")
+    if jitter.correlation.fraction > MAX_CORRELATION:
+        yield _unmeasured_finding(link, "jitter", f"successive delays are correlated, by {jitter.correlation}")
         return
     if trips.summed:
         # Only least and greatest are known; with this jitter, their distance is larger than this.
         found, least, most = times[-1] - times[0], 2 * size, math.inf
-        enough = len(times) >= LEAST_TIMES and least > 2 * RESOLUTION_MS
+        enough = len(times) >= MIN_ROUND_TRIPS and least > 2 * RESOLUTION_MS
         what = "the round trips at rest are within"
     else:
         expected = QUARTILES[jitter.distribution] * size
-        found, least, most = _between_quartiles(times), expected / TIMES_LESS, expected * TIMES_MORE + SLACK_MS
+        found, least, most = (
+            _interquartile_range(times),
+            expected / MAX_DECREASE_FACTOR,
+            expected * MAX_INCREASE_FACTOR + SLACK_MS,
+        )
         enough = least > RESOLUTION_MS
         what = "half of the round trips at rest are within"
     if not enough:
-        yield _not_measured(
+        yield _unmeasured_finding(
             link, "jitter", f"{len(times)} round trips are too few to distinguish {jitter.size} of jitter from none"
         )
     elif not least <= found <= most:
         message = f"found that {what} {found:.1f} ms, expected jitter of {jitter.size} ({jitter.distribution})"
-        yield Found(f"link {link.name}", message, "check the source of this link's jitter; both directions count")
+        yield PreflightFinding(
+            f"link {link.name}", message, "check the source of this link's jitter; both directions count"
+        )
 
 
-def _between_quartiles(times: Sequence[float]) -> float:
+def _interquartile_range(times: Sequence[float]) -> float:
     """Return the interquartile range of the times, which ignores some late answers of a busy machine."""
     if len(times) < 2:
         return 0.0
@@ -143,12 +153,12 @@ def _between_quartiles(times: Sequence[float]) -> float:
     return third - first
 
 
-def _not_measured(link: Link, what: str, why: str) -> Found:
+def _unmeasured_finding(link: Link, what: str, why: str) -> PreflightFinding:
     message = f"found its {what} not measured ({why}), expected a measurement"
-    return Found(f"link {link.name}", message, "measure it yourself, or use a host at one end", grave=False)
+    return PreflightFinding(f"link {link.name}", message, "measure it yourself, or use a host at one end", grave=False)
 
 
-def _share(link: Link) -> float:
+def _loss_share(link: Link) -> float:
     """Return the share of frames lost in one direction."""
     loss = link.loss
     if loss is None:
@@ -160,7 +170,7 @@ def _share(link: Link) -> float:
     return bad * loss.loss_bad.fraction + (1 - bad) * loss.loss_good.fraction
 
 
-def _bursts(link: Link) -> float:
+def _burst_variance(link: Link) -> float:
     """Return the variance of a loss share relative to that of independent losses, since loss states last."""
     loss = link.loss
     if loss is None or isinstance(loss, RandomLoss):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.run.real.preflight.facts import PreflightFacts, PreflightFinding
 
 
-def linux_routers(facts: Facts) -> Iterator[Found]:
+def check_linux_routers(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Report missing rights, no forwarding, and obstacles: qdiscs, offloads, missing kinds, rejected parameters."""
     for name, router in facts.hosts.items():
         kernel = router.kernel
@@ -15,10 +15,10 @@ def linux_routers(facts: Facts) -> Iterator[Found]:
             continue
         if not router.root:
             message = "found a login without root privileges, expected them for changes to qdiscs"
-            yield Found(name, message, "set ansible_become: true, or log in as root")
+            yield PreflightFinding(name, message, "set ansible_become: true, or log in as root")
         if not kernel.forwards:
             message = "found net.ipv4.ip_forward 0, expected 1: it is a router of the experiment"
-            yield Found(name, message, "sysctl -w net.ipv4.ip_forward=1")
+            yield PreflightFinding(name, message, "sysctl -w net.ipv4.ip_forward=1")
         for message, hint in kernel.obstacles:
             advice = hint[:1].lower() + hint[1:].removesuffix(".")
-            yield Found(name, message, advice or "change the template of the experiment")
+            yield PreflightFinding(name, message, advice or "change the template of the experiment")

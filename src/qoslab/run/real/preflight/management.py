@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface, ip_network
 
-from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.run.real.preflight.facts import PreflightFacts, PreflightFinding
 
-APART = "keep the management network apart from the test networks"
+SEPARATE_NETWORK_HINT = "keep the management network apart from the test networks"
 
 
-def management(facts: Facts) -> Iterator[Found]:
+def check_management(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Report test traffic through the management interface, and management traffic through a test interface."""
     networks = {each.network for link in facts.experiment.topology.links for end in link.ends for each in end.addresses}
     for name, host in facts.hosts.items():
@@ -18,19 +18,19 @@ def management(facts: Facts) -> Iterator[Found]:
         own = {settings.device(near.interface) for _, near, _ in facts.experiment.topology.links_of(name)}
         if host.management in own:
             message = f"found the path to it through {host.management}, expected an interface outside the test networks"
-            yield Found(name, message, "reach it through another interface")
+            yield PreflightFinding(name, message, "reach it through another interface")
         if settings.isolate == "namespace":
             continue  # It contains nothing but the test interfaces.
         for device, card in host.cards.items():
             inside = [each for each in card.addresses if ip_interface(each).network in networks]
             if device not in own and inside:
                 message = f"found {inside[0]} on {device}, expected test networks only on {' and '.join(sorted(own))}"
-                yield Found(name, message, f"remove that address; {APART}")
+                yield PreflightFinding(name, message, f"remove that address; {SEPARATE_NETWORK_HINT}")
         for address, (device, prefix) in host.routes.items():
-            if not device or device in own or not _stays(settings.isolate, address, prefix, networks):
+            if not device or device in own or not _stays_during_run(settings.isolate, address, prefix, networks):
                 continue
             message = f"found the route to {address} through {device}, expected it through {' or '.join(sorted(own))}"
-            yield Found(name, message, f"fix the route to {prefix}")
+            yield PreflightFinding(name, message, f"fix the route to {prefix}")
     for name, router in facts.routers.items():
         try:
             inside_of = [each for each in networks if ip_address(router.address) in each]
@@ -38,10 +38,15 @@ def management(facts: Facts) -> Iterator[Found]:
             continue  # A name.
         if inside_of:
             message = f"found its command line at {router.address}, within the test network {inside_of[0]}"
-            yield Found(name, message, f"its management traffic would cross the test links; {APART}", grave=False)
+            yield PreflightFinding(
+                name,
+                message,
+                f"its management traffic would cross the test links; {SEPARATE_NETWORK_HINT}",
+                grave=False,
+            )
 
 
-def _stays(isolate: str, address: str, prefix: str, networks: set[IPv4Network | IPv6Network]) -> bool:
+def _stays_during_run(isolate: str, address: str, prefix: str, networks: set[IPv4Network | IPv6Network]) -> bool:
     """Return whether a route remains in effect during the run, which sets routes to the test networks if allowed."""
     if isolate == "as it is":
         return True

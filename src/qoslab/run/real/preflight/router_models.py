@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qoslab.ios.model.generations import generation_of
+from qoslab.ios.model.generations import release_generation
 from qoslab.platforms import MODELS, is_switch, routers_of
-from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.run.real.preflight.facts import PreflightFacts, PreflightFinding
 from qoslab.run.real.preflight.show_facts import INTERFACES
 
 
-def devices(facts: Facts) -> Iterator[Found]:
+def check_devices(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check release, model and QoS generation."""
     for name in routers_of(facts.experiment.topology):
         router = facts.routers.get(name)
@@ -18,7 +18,7 @@ def devices(facts: Facts) -> Iterator[Found]:
             continue
         if not router.ios:
             hint = "check whether the inventory has the address of another device for it"
-            yield Found(name, f'found "{router.software}" as its version, expected Cisco IOS', hint)
+            yield PreflightFinding(name, f'found "{router.software}" as its version, expected Cisco IOS', hint)
             continue
         node = facts.experiment.topology.nodes[name]
         model = facts.router_settings[name].model or node.model
@@ -28,28 +28,30 @@ def devices(facts: Facts) -> Iterator[Found]:
                 if router.model in MODELS
                 else f"give qoslab_model: {router.model} for it in the inventory, if it represents a {node.model}"
             )
-            yield Found(
+            yield PreflightFinding(
                 name, f"found model {router.model}, expected {model}", f"check that it is the right device, or {hint}"
             )
         if is_switch(node):
             continue
-        found, expected = generation_of(router.release), facts.generation(name)
+        found, expected = release_generation(router.release), facts.generation(name)
         if found is None:
             message = (
                 f"found release {router.release or router.software}, expected one with class-maps: 12.0(5)T or later"
             )
-            yield Found(name, message, "load a later release, or use another device")
+            yield PreflightFinding(name, message, "load a later release, or use another device")
         elif expected not in (None, found):
             message = f"found release {router.release} with {found} queueing, expected {expected}"
-            yield Found(name, message, f"load another release, or run with --set {name}.generation={found}")
+            yield PreflightFinding(name, message, f"load another release, or run with --set {name}.generation={found}")
 
 
-def interfaces(facts: Facts) -> Iterator[Found]:
+def check_interfaces(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check that every interface of the experiment is present."""
     unread = {name: router.unread for name, router in facts.routers.items() if router.ios and router.unread}
     for name, reason in unread.items():
         message = f"found no parser for its answer to `{INTERFACES}` ({reason}), expected a list of its interfaces"
-        yield Found(name, message, f"enter `{INTERFACES}` there and check whether it prints them as IOS does")
+        yield PreflightFinding(
+            name, message, f"enter `{INTERFACES}` there and check whether it prints them as IOS does"
+        )
     for link, end, _ in facts.ends():
         device = facts.device(end)
         if end.node in facts.hosts:
@@ -64,4 +66,4 @@ def interfaces(facts: Facts) -> Iterator[Found]:
             message = (
                 f"found no interface {device} for the link {link.name}, expected one of {', '.join(there) or 'none'}"
             )
-            yield Found(end.node, message, hint)
+            yield PreflightFinding(end.node, message, hint)

@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from qoslab.ios.refusals import refusal_in
+from qoslab.ios.refusals import find_refusal
 from qoslab.run.real.access.rollback_methods import RollbackState
-from qoslab.run.real.preflight.facts import Port, RoundTrips, RouterFacts, plain_mac
+from qoslab.run.real.preflight.facts import Port, RoundTrips, RouterFacts, normalise_mac
 
 Parse = Callable[[str, str], Mapping[str, Any]]
 """Function that returns Genie's result, empty if it parses nothing: `parse("show version", text)`."""
 
 INTERFACES, STARTUP, FLASH = "show interfaces", "show startup-config", "dir flash:"
-PLAIN = ("show version", INTERFACES, "show arp", "show running-config", STARTUP, FLASH)
+COMMON_COMMANDS = ("show version", INTERFACES, "show arp", "show running-config", STARTUP, FLASH)
 """Show commands for every router."""
 CDP, LLDP, MACS = "show cdp neighbors detail", "show lldp neighbors detail", "show mac address-table"
 
@@ -40,10 +40,10 @@ _MAC_ROW = re.compile(
 )
 
 
-def commands(*, switch: bool, serials: tuple[str, ...] = ()) -> tuple[str, ...]:
+def show_commands(*, switch: bool, serials: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the show commands for a router's facts."""
     further = (MACS,) if switch else ()
-    return (*PLAIN, CDP, LLDP, *further, *(f"show controllers {name}" for name in serials))
+    return (*COMMON_COMMANDS, CDP, LLDP, *further, *(f"show controllers {name}" for name in serials))
 
 
 def router_facts(
@@ -60,20 +60,20 @@ def router_facts(
         ios=ios,
         release=release[1] if release else "",
         model=str(shown.get("chassis", "")),
-        ports=_ports(answers, parse) if ios else {},
-        arp=_arp(parse("show arp", answers["show arp"])) if ios else {},
-        learnt={plain_mac(mac): port for mac, port in _MAC_ROW.findall(answers.get(MACS, ""))},
-        neighbours=_neighbours(answers, parse),
+        ports=_read_ports(answers, parse) if ios else {},
+        arp=_read_arp(parse("show arp", answers["show arp"])) if ios else {},
+        learnt={normalise_mac(mac): port for mac, port in _MAC_ROW.findall(answers.get(MACS, ""))},
+        neighbours=_read_neighbours(answers, parse),
         pings={far: round_trips(*texts) for far, texts in pings.items()},
         address=address,
         board=board[1] if (board := _BOARD.search(version)) else "",
         running=answers["show running-config"],
         rollback_state=RollbackState(answers["show running-config"], answers[STARTUP], answers[FLASH]),
-        refused=refusal_in(answers["show running-config"]) or "",
+        refused=find_refusal(answers["show running-config"]) or "",
     )
 
 
-def _ports(answers: Mapping[str, str], parse: Parse) -> dict[str, Port]:
+def _read_ports(answers: Mapping[str, str], parse: Parse) -> dict[str, Port]:
     configured = {name: _IPV6.findall(lines) for name, lines in _INTERFACE.findall(answers["show running-config"])}
     ports = {}
     for name, shown in parse(INTERFACES, answers[INTERFACES]).items():
@@ -83,7 +83,7 @@ def _ports(answers: Mapping[str, str], parse: Parse) -> dict[str, Port]:
         ports[name] = Port(
             shut_down=not shown.get("enabled", True),
             line=shown.get("oper_status") == "up" and shown.get("line_protocol") == "up",
-            mac=plain_mac(shown.get("mac_address")),
+            mac=normalise_mac(shown.get("mac_address")),
             addresses=(*shown.get("ipv4", {}), *configured.get(name, ())),
             mbps=float(speed["number"]) * _UNITS[speed["unit"].lower()] if speed else None,
             duplex=shown.get("duplex_mode"),
@@ -93,15 +93,15 @@ def _ports(answers: Mapping[str, str], parse: Parse) -> dict[str, Port]:
     return ports
 
 
-def _arp(shown: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def _read_arp(shown: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     return {
-        address: (plain_mac(entry.get("link_layer_address")), interface)
+        address: (normalise_mac(entry.get("link_layer_address")), interface)
         for interface, table in shown.get("interfaces", {}).items()
         for address, entry in table.get("ipv4", {}).get("neighbors", {}).items()
     }
 
 
-def _neighbours(answers: Mapping[str, str], parse: Parse) -> tuple[tuple[str, str, str], ...]:
+def _read_neighbours(answers: Mapping[str, str], parse: Parse) -> tuple[tuple[str, str, str], ...]:
     found = [
         (entry["local_interface"], str(entry["device_id"]).partition(".")[0], entry["port_id"])
         for entry in parse(CDP, answers.get(CDP, "")).get("index", {}).values()
@@ -114,11 +114,11 @@ def _neighbours(answers: Mapping[str, str], parse: Parse) -> tuple[tuple[str, st
 
 def round_trips(*texts: str) -> RoundTrips:
     """Return the combined results of successive `ping` commands, with the three times of each."""
-    each = [_of_ping(text) for text in texts]
+    each = [_ping_times(text) for text in texts]
     return RoundTrips(sum(sent for sent, _ in each), tuple(took for _, times in each for took in times), summed=True)
 
 
-def _of_ping(text: str) -> tuple[int, tuple[float, ...]]:
+def _ping_times(text: str) -> tuple[int, tuple[float, ...]]:
     """Return the number of requests, and the times of the answers."""
     success, times = _SUCCESS.search(text), _TIMES.search(text)
     received, sent = (int(success[1]), int(success[2])) if success else (0, 0)

@@ -13,60 +13,60 @@ from pathlib import Path
 from qoslab.errors import UserError
 from qoslab.ios import running_config
 from qoslab.ios.device_config.interface_names import InterfaceNames
-from qoslab.ios.device_config.restore import restoration
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.device_config.restore import plan_restoration
+from qoslab.ios.parse import apply_config, parse_config
 from qoslab.model.experiment import Experiment, Topology, probe_number
 from qoslab.model.instants import traffic_time
 from qoslab.model.inventory import LinuxRouterSettings, RollbackMethod, RouterSettings
 from qoslab.plan import Plan
-from qoslab.platforms import with_command_line, with_tc_commands
+from qoslab.platforms import command_line_nodes, tc_command_nodes
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.platforms.startup import startup_config
 from qoslab.run.cell.periodic_show import reading_commands
-from qoslab.run.cell.probes.ios_router import ended, scheduled
+from qoslab.run.cell.probes.ios_router import schedule_line, stop_line
 from qoslab.run.devices.ansible_inventory import read_lab
-from qoslab.run.devices.drivers import own_hardware
-from qoslab.run.real.access.rollback_methods import COUNTDOWNS
-from qoslab.run.real.access.rollback_timer import minutes_of, too_long, tried
-from qoslab.run.real.access.run_lock import TAKEN_OUT, entered
+from qoslab.run.devices.drivers import hardware_with_own_names
+from qoslab.run.real.access.rollback_methods import ROLLBACK_METHODS
+from qoslab.run.real.access.rollback_timer import methods_to_try, timer_limit_problem, timer_minutes
+from qoslab.run.real.access.run_lock import UNLOCK_LINES, lock_lines
 from qoslab.run.task import CellTask, make_task
-from qoslab.run.workers.external.worker import who_runs
+from qoslab.run.workers.external.worker import run_owner
 from qoslab.run.workers.measured import VERIFY_COMMANDS
-from qoslab.schema.inventory import lacking
-from qoslab.tc.command_difference import difference
-from qoslab.tc.commands.kernel_commands import on_devices
+from qoslab.schema.inventory import inventory_obstacles
+from qoslab.tc.command_difference import command_difference
+from qoslab.tc.commands.kernel_commands import replace_interfaces
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 """Placeholder login in the assumed configuration of the router; it is never sent."""
 CONFIGURE, END = "configure terminal", "end"
 
 
-def sent(place: str, plan: Plan) -> Iterator[str]:
+def preview_commands(place: str, plan: Plan) -> Iterator[str]:
     """See `Machinery.sent`."""
     inventory = read_lab(Path(place))
-    if missing := lacking(plan.experiment, inventory.nodes, inventory.file):
+    if missing := inventory_obstacles(plan.experiment, inventory.nodes, inventory.file):
         raise UserError("\n".join(map(str, missing)))
     yield from sent_lines(plan, inventory.nodes.routers)
     yield from sent_commands(plan, inventory.nodes.linux_routers)
 
 
-def _tasks(plan: Plan) -> list[tuple[str, CellTask]]:
+def _plan_tasks(plan: Plan) -> list[tuple[str, CellTask]]:
     return [(f"cell {index}: {cell.name}", make_task(cell, {})) for index, cell in enumerate(plan.cells, 1)]
 
 
 def sent_lines(plan: Plan, settings: Mapping[str, RouterSettings]) -> Iterator[str]:
     """Yield the lines, using the inventory's settings of each router; one block of lines per router."""
-    routers = with_command_line(plan.experiment.topology)
-    tasks = _tasks(plan) if routers else []
+    routers = command_line_nodes(plan.experiment.topology)
+    tasks = _plan_tasks(plan) if routers else []
     for router in routers:
         yield ""
-        yield from _Router(router, settings[router]).lines(tasks)
+        yield from _RouterPreview(router, settings[router]).lines(tasks)
 
 
 def sent_commands(plan: Plan, settings: Mapping[str, LinuxRouterSettings]) -> Iterator[str]:
     """Yield the commands for each Linux router in the same way, as differences of the cells' configurations."""
-    routers = with_tc_commands(plan.experiment.topology)
-    tasks = _tasks(plan) if routers else []
+    routers = tc_command_nodes(plan.experiment.topology)
+    tasks = _plan_tasks(plan) if routers else []
     for router in routers:
         yield from ("", f"commands of tc on {router}, in order, tried in a separate network namespace first")
         before: list[list[str]] = []
@@ -76,15 +76,15 @@ def sent_commands(plan: Plan, settings: Mapping[str, LinuxRouterSettings]) -> It
                 near.interface: settings[router].device(near.interface) for _, near, _ in topology.links_of(router)
             }
             made = kernel_config(topology, router, task.configurations.get(router, ""), lab=False)
-            wanted = [on_devices(each.words, devices) for each in made.commands]
-            steps = difference(before, wanted)
+            wanted = [replace_interfaces(each.words, devices) for each in made.commands]
+            steps = command_difference(before, wanted)
             yield f"  {title}" + ("" if steps is not None else ", after the removal of all qdiscs")
             yield from (f"    {' '.join(each)}" for each in (wanted if steps is None else steps))
             before = wanted
         yield from ("  at the end, also if the connection ends", "    qdisc del, for existing qdiscs only")
 
 
-class _Router:
+class _RouterPreview:
     """Preview of one router."""
 
     def __init__(self, name: str, settings: RouterSettings) -> None:
@@ -96,7 +96,9 @@ class _Router:
 
     def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         longest = max(self._minutes(task) for _, task in tasks)
-        against = {way: too_long(way, longest) for way in tried(self._settings.rollback) if way != "none"}
+        against = {
+            way: timer_limit_problem(way, longest) for way in methods_to_try(self._settings.rollback) if way != "none"
+        }
         self._ways = [way for way, reason in against.items() if not reason]
         yield f"lines sent to {self._name}, in order, without show commands"
         yield from (f"  rollback timer: {way} is not used: {reason}" for way, reason in against.items() if reason)
@@ -110,25 +112,25 @@ class _Router:
         first = tasks[0][1].experiment
         yield from self._rollback(self._minutes(tasks[0][1]))
         yield "  the run lock, until the end of the run"
-        yield from self._indented(entered(who_runs(first, since="…")))
+        yield from self._indented(lock_lines(run_owner(first, since="…")))
         before = ""
         for number, (title, task) in enumerate(tasks):
             yield f"  {title}"
             if number:
                 minutes = self._minutes(task)
-                yield from self._by_way({way: COUNTDOWNS[way].renew(minutes, number) for way in self._ways})
+                yield from self._by_way({way: ROLLBACK_METHODS[way].renew(minutes, number) for way in self._ways})
                 yield from self._indented(self._undo(first.topology, before))
             text = self._names.to_device(task.configurations.get(self._name, ""))
-            yield from self._indented(_entering(text.splitlines()))
+            yield from self._indented(_typed_lines(text.splitlines()))
             yield from self._probes(task.experiment)
             before = text
         yield "  at the end"
         yield from self._indented(self._undo(first.topology, before))
-        yield from self._by_way({way: COUNTDOWNS[way].stop() for way in self._ways})
-        yield from self._indented(TAKEN_OUT)
+        yield from self._by_way({way: ROLLBACK_METHODS[way].stop() for way in self._ways})
+        yield from self._indented(UNLOCK_LINES)
 
     def _minutes(self, task: CellTask) -> int:
-        return minutes_of(self._settings, traffic_time(task.experiment, task.arm))
+        return timer_minutes(self._settings, traffic_time(task.experiment, task.arm))
 
     def _rollback(self, minutes: int) -> Iterator[str]:
         if not self._ways and self._settings.rollback != "none":
@@ -140,8 +142,8 @@ class _Router:
         first = ", the first that the router supports" if len(self._ways) > 1 else ""
         yield f"  rollback timer: {minutes} min after contact with this machine is lost{first}"
         for way in self._ways:
-            yield f"    {way}: {COUNTDOWNS[way].effect}"
-        yield from self._by_way({way: COUNTDOWNS[way].start(minutes) for way in self._ways})
+            yield f"    {way}: {ROLLBACK_METHODS[way].effect}"
+        yield from self._by_way({way: ROLLBACK_METHODS[way].start(minutes) for way in self._ways})
 
     def _by_way(self, lines: Mapping[RollbackMethod, Sequence[str]]) -> Iterator[str]:
         mark = len(lines) > 1
@@ -150,17 +152,17 @@ class _Router:
 
     def _undo(self, topology: Topology, pushed: str) -> Sequence[str]:
         """Return the lines that roll a configuration back."""
-        hardware = own_hardware(topology, self._name, self._names)
+        hardware = hardware_with_own_names(topology, self._name, self._names)
         device = parse_config(
             self._names.to_device(startup_config(topology, self._name, LOGIN)), hardware, source=f"{self._name}: base"
         )
         was = running_config.render(device)
-        apply(device, pushed, source=f"{self._name}.ios")
-        return _entering(restoration(was, running_config.render(device), [pushed], hardware).lines)
+        apply_config(device, pushed, source=f"{self._name}.ios")
+        return _typed_lines(plan_restoration(was, running_config.render(device), [pushed], hardware).lines)
 
     def _probes(self, experiment: Experiment) -> Iterator[str]:
         numbers = [probe_number(experiment, probe) for probe in experiment.probes if probe.source == self._name]
-        for line in (*map(scheduled, numbers), *map(ended, numbers)):
+        for line in (*map(schedule_line, numbers), *map(stop_line, numbers)):
             yield from self._indented((CONFIGURE, line, END))
 
     def _shows(self, experiments: Sequence[Experiment]) -> list[str]:
@@ -176,7 +178,7 @@ class _Router:
         yield from (f"    {line}" for line in lines)
 
 
-def _entering(lines: Sequence[str]) -> list[str]:
+def _typed_lines(lines: Sequence[str]) -> list[str]:
     """Return configuration lines as they are typed, without comments."""
     typed = [line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("!")]
     return [CONFIGURE, *typed, END] if typed else []

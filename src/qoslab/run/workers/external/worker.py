@@ -15,40 +15,40 @@ from qoslab.ios.device_config.interface_names import InterfaceNames
 from qoslab.ios.device_config.restore import VOLATILE
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.model.inventory import HostSettings, LinuxRouterSettings
-from qoslab.platforms import hosts_of, with_command_line, with_tc_commands
+from qoslab.platforms import command_line_nodes, hosts_of, tc_command_nodes
 from qoslab.results.changes import RouterChanges, write_changes
 from qoslab.results.redaction import KNOWN
-from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.journal import CellJournal
 from qoslab.run.devices.ansible_inventory import EngineAccess, LabInventory, read_lab, write_inventory
 from qoslab.run.devices.drivers import SHOW
 from qoslab.run.devices.state import RestoreState
-from qoslab.run.faults import LabDied
+from qoslab.run.faults import LabDiedFault
 from qoslab.run.provenance import TOOLS
-from qoslab.run.real.access.inventory_proxies import ways_to
+from qoslab.run.real.access.inventory_proxies import access_methods
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.access.rollback_timer import RollbackTimers
-from qoslab.run.real.access.run_lock import RunLocks, refuse_marked
-from qoslab.run.real.channel import Channel
+from qoslab.run.real.access.run_lock import RunLocks, refuse_locked
+from qoslab.run.real.channel import AgentChannel
 from qoslab.run.real.connect import (
-    isolate,
-    left_on_failure,
-    look_around,
+    collect_facts,
+    combined_error,
+    disconnect_on_failure,
+    isolate_hosts,
+    nodes_in_use,
     reach_hosts,
-    taken,
-    together,
 )
 from qoslab.run.real.external_lab import ExternalLab
-from qoslab.run.real.preflight import refusal
-from qoslab.run.real.preflight.cabling import unseen
-from qoslab.run.real.preflight.check_results import devices_seen, links_seen, others
-from qoslab.run.real.preflight.facts import Facts
-from qoslab.run.real.preflight.gather import Gathering
+from qoslab.run.real.preflight import refusal_error
+from qoslab.run.real.preflight.cabling import has_unchecked_cables
+from qoslab.run.real.preflight.check_results import changed_devices, device_identities, link_results
+from qoslab.run.real.preflight.facts import PreflightFacts
+from qoslab.run.real.preflight.gather import FactCollector
 from qoslab.run.task import CellTask
-from qoslab.run.threads import side_by_side
+from qoslab.run.threads import run_parallel
 from qoslab.run.workers.base import WorkerSlot
 from qoslab.run.workers.measured import MeasuredWorker
-from qoslab.schema.inventory import lacking
-from qoslab.system.programs import own_program
+from qoslab.schema.inventory import inventory_obstacles
+from qoslab.system.programs import find_own_program
 
 
 class ExternalWorker(MeasuredWorker):
@@ -84,7 +84,7 @@ class ExternalWorker(MeasuredWorker):
         """Connect to all nodes of the experiment; the nodes of an earlier lab are restored first."""
         self._leave()
         inventory = read_lab(self._file)
-        findings = lacking(experiment, inventory.nodes, self._file)
+        findings = inventory_obstacles(experiment, inventory.nodes, self._file)
         if findings:
             raise UserError("\n".join(map(str, findings)))
         # State left by another run must be restored first, and no other run can start in between.
@@ -98,15 +98,17 @@ class ExternalWorker(MeasuredWorker):
             # Closed last: the routers are restored through their access proxies.
             proxies = self._open_proxies(inventory, experiment)
             self._enter(experiment, state.folder)
-            who = who_runs(experiment)
+            who = run_owner(experiment)
             lab = reach_hosts(inventory, experiment, who, proxies, self._check_user)
-            with left_on_failure(lab):
+            with disconnect_on_failure(lab):
                 if proxies is not None:
-                    refuse_marked(proxies.ask, with_command_line(experiment.topology))
-                if refused := refusal(taken(lab, {})):
+                    refuse_locked(proxies.ask, command_line_nodes(experiment.topology))
+                if refused := refusal_error(nodes_in_use(lab, {})):
                     raise refused
                 collector = self._shared.get()
-                gathering = Gathering(experiment, inventory, lab, proxies, collector, self._demands, self._check_user)
+                gathering = FactCollector(
+                    experiment, inventory, lab, proxies, collector, self._demands, self._check_user
+                )
                 facts = self._make_ready(gathering)
                 self._reach_routers(inventory, lab, experiment, proxies, who)
             self._lab = lab
@@ -117,25 +119,25 @@ class ExternalWorker(MeasuredWorker):
         self.described = self.described or {
             "inventory": str(self._file),
             "hosts": lab.described,
-            "devices": devices_seen(facts),
-            "links": links_seen(facts),
+            "devices": device_identities(facts),
+            "links": link_results(facts),
         }
         self._tell(self._label, "")
 
-    def _make_ready(self, gathering: Gathering) -> Facts:
+    def _make_ready(self, gathering: FactCollector) -> PreflightFacts:
         """Check before any change; then prepare the interfaces, and examine those that were down."""
         self._tell(self._label, "preflight checks")
-        facts = look_around(gathering, self._note)
-        if another := others(self._began_in.get("devices", {}), devices_seen(facts)):
+        facts = collect_facts(gathering, self._note)
+        if another := changed_devices(self._began_in.get("devices", {}), device_identities(facts)):
             hint = "Results of two labs cannot be mixed: start a new run, without --resume."
             raise UserError("\n".join(another), hint=hint)
-        isolate(gathering.lab, self._note)
-        return look_around(gathering, lambda _: None) if unseen(facts) else facts
+        isolate_hosts(gathering.lab, self._note)
+        return collect_facts(gathering, lambda _: None) if has_unchecked_cables(facts) else facts
 
     def _open_proxies(self, inventory: LabInventory, experiment: Experiment) -> AccessProxies | None:
         """Open proxies to the routers with a command line; None if there are none."""
-        routers = {name: inventory.routers[name] for name in with_command_line(experiment.topology)}
-        ways = ways_to(inventory.file, routers, inventory.nodes.routers)
+        routers = {name: inventory.routers[name] for name in command_line_nodes(experiment.topology)}
+        ways = access_methods(inventory.file, routers, inventory.nodes.routers)
         if not ways:
             return None
         transcripts = self._restored.parent / "transcripts" / f"{self._number}-{self._times}"
@@ -156,13 +158,13 @@ class ExternalWorker(MeasuredWorker):
         control sockets of this process for Linux routers.
         """
         sockets = lab.serve(self._scratch)
-        program = str(own_program("qos-router")) if sockets else ""
+        program = str(find_own_program("qos-router")) if sockets else ""
         served = {name: EngineAccess(str(socket), program) for name, socket in sockets.items()}
         if proxies is None:
             write_inventory(self._scratch / "inventory.json", served, lab=False)
             self._know_routers(experiment)
             return
-        routers = with_command_line(experiment.topology)
+        routers = command_line_nodes(experiment.topology)
         proxied = proxies.access({name: inventory.routers[name].group for name in routers})
         self._session.wait_for(proxied.values())
         write_inventory(self._scratch / "inventory.json", {**served, **proxied}, lab=False)
@@ -176,9 +178,9 @@ class ExternalWorker(MeasuredWorker):
         """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
         super()._check()
         if self._proxies is not None and self._proxies.gone:
-            raise LabDied(self._proxies.gone)
+            raise LabDiedFault(self._proxies.gone)
 
-    def _look_after(self, task: CellTask, journal: Journal) -> None:
+    def _look_after(self, task: CellTask, journal: CellJournal) -> None:
         """Record changes of routers by other users; a cell is invalid if a router lost its configuration."""
         for router in () if self._lab is None else self._lab.changed():
             journal.invalid(f"another user changed the qdiscs of {router} during this cell")
@@ -257,7 +259,7 @@ class ExternalWorker(MeasuredWorker):
         self._forget_state()
 
 
-def who_runs(experiment: Experiment, since: str = "") -> str:
+def run_owner(experiment: Experiment, since: str = "") -> str:
     """Return the owner of a run, for other users of the same interfaces; `since` is the current time if empty."""
     since = since or datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
@@ -270,7 +272,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
     """
     RestoreState.of(Path(place)).refuse_in_use(Path(place))
     inventory = read_lab(Path(place))
-    findings = lacking(experiment, inventory.nodes, inventory.file)
+    findings = inventory_obstacles(experiment, inventory.nodes, inventory.file)
     if findings:
         raise UserError("\n".join(map(str, findings)))
 
@@ -279,7 +281,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
     settings: Mapping[str, HostSettings | LinuxRouterSettings] = {**nodes.hosts, **nodes.linux_routers}
 
     def ask(name: str) -> Mapping[str, str | None]:
-        channel = Channel(name, access[name], who_runs(experiment))
+        channel = AgentChannel(name, access[name], run_owner(experiment))
         try:
             devices = [settings[name].device(near.interface) for _, near, _ in topology.links_of(name)]
             for device, who in channel.ask("held", devices=devices)["held"].items():
@@ -289,27 +291,27 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
         finally:
             channel.close()
 
-    machines = (*hosts_of(topology), *with_tc_commands(topology))
-    found, errors = side_by_side({name: partial(ask, name) for name in machines})
+    machines = (*hosts_of(topology), *tc_command_nodes(topology))
+    found, errors = run_parallel({name: partial(ask, name) for name in machines})
     if errors:
         # If another run has the nodes, the logins need not be waited for.
         away = any(isinstance(each, DeviceError) for each in errors)
-        shut_out = _shut_out(inventory, experiment) if away else []
-        raise together([*shut_out, *errors])
-    return {tool: _together({name: found[name][tool] for name in hosts_of(topology)}) for tool in TOOLS}
+        shut_out = _login_errors(inventory, experiment) if away else []
+        raise combined_error([*shut_out, *errors])
+    return {tool: _combined_version({name: found[name][tool] for name in hosts_of(topology)}) for tool in TOOLS}
 
 
-def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:
+def _login_errors(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:
     """Return the errors of all routers that refused the login."""
-    routers = {name: inventory.routers[name] for name in with_command_line(experiment.topology)}
-    ways = ways_to(inventory.file, routers, inventory.nodes.routers)
+    routers = {name: inventory.routers[name] for name in command_line_nodes(experiment.topology)}
+    ways = access_methods(inventory.file, routers, inventory.nodes.routers)
     if not ways:
         return []
     with AccessProxies(ways) as proxies:
-        return side_by_side({"routers": proxies.open})[1]
+        return run_parallel({"routers": proxies.open})[1]
 
 
-def _together(versions: Mapping[str, str | None]) -> str:
+def _combined_version(versions: Mapping[str, str | None]) -> str:
     """Return one version if all hosts have it, else the version of each host."""
     different = {version or "not there" for version in versions.values()}
     if len(different) == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qoslab.run.devices.collector import SharedCollector
 from qoslab.run.provenance import package_versions, tool_versions
-from qoslab.run.workers.base import Machinery
+from qoslab.run.workers.base import LabMachinery
 from qoslab.run.workers.virtual.worker import LabWorker
 
-MACHINERY = Machinery(LabWorker, SharedCollector, lambda place, experiment: tool_versions(), package_versions)
+MACHINERY = LabMachinery(LabWorker, SharedCollector, lambda place, experiment: tool_versions(), package_versions)

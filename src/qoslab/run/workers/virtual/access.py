@@ -8,11 +8,11 @@ from qoslab.errors import ExperimentError
 from qoslab.platforms import platform_of
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, TC_COMMANDS
 from qoslab.run.devices.ansible_inventory import Access, EngineAccess, IosAccess
-from qoslab.system.programs import own_program
+from qoslab.system.programs import find_own_program
 from qoslab.virtual_lab import Lab
 
 
-def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
+def lab_router_access(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
     """Return the access to the routers of a running virtual lab.
 
     If the folder `sockets` is given, control sockets are named by links in it. The next lab gets new links, so it can
@@ -34,7 +34,7 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
                 link.unlink(missing_ok=True)
                 link.symlink_to(socket)
                 socket = link
-            routers[name] = EngineAccess(str(socket), str(own_program("qos-router")), group=group)
+            routers[name] = EngineAccess(str(socket), str(find_own_program("qos-router")), group=group)
         else:
             raise ExperimentError(
                 f"{name}: the platform {platform.name} uses {platform.access.name}, "

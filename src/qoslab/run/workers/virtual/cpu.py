@@ -26,7 +26,7 @@ class CpuMeter:
     def __init__(self, supervisor: int) -> None:
         """`supervisor` is the lab's supervisor, the first process of its PID namespace."""
         self._supervisor = supervisor
-        self._space = _space(supervisor)
+        self._space = _address_space(supervisor)
         self._first: dict[int, int] = {}
         self._last: dict[int, int] = {}
         self._stop = threading.Event()
@@ -55,7 +55,7 @@ class CpuMeter:
 
     def _look(self, *, first: bool = False) -> None:
         for pid in self._processes():
-            used = _used(pid)
+            used = _used_ticks(pid)
             if used is not None:
                 # A process that starts later has used no time before.
                 self._first.setdefault(pid, used if first else 0)
@@ -65,20 +65,20 @@ class CpuMeter:
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and (
-                int(entry.name) in self._last or _space(int(entry.name), "pid") == self._space
+                int(entry.name) in self._last or _address_space(int(entry.name), "pid") == self._space
             ):
                 found.append(int(entry.name))
         return found
 
 
-def _space(pid: int, kind: str = "pid_for_children") -> str | None:
+def _address_space(pid: int, kind: str = "pid_for_children") -> str | None:
     try:
         return str(Path(f"/proc/{pid}/ns/{kind}").readlink())
     except OSError:
         return None
 
 
-def _used(pid: int) -> int | None:
+def _used_ticks(pid: int) -> int | None:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:

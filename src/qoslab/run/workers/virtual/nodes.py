@@ -16,46 +16,46 @@ from qoslab.model.units import Duration
 from qoslab.platforms import has_engine
 from qoslab.run.protocols import Load, Tap
 from qoslab.run.workers.virtual.cpu import CpuMeter
-from qoslab.system.programs import OWN_PROGRAMS, own_program
+from qoslab.system.programs import OWN_PROGRAMS, find_own_program
 from qoslab.virtual_lab.control import ControlClient
 from qoslab.virtual_lab.lab_processes import LabProcess
 
 LOG_LINES = 5
 """Number of a dead daemon's last lines that are reported."""
-KILLED_S = 2.0
+KILL_TIMEOUT_S = 2.0
 """Seconds for a killed process to end."""
 READ_S = 10.0
 """Seconds for reading files of a namespace, which takes milliseconds."""
 
 
 class VirtualProcess:
-    """See `run.protocols.Process`."""
+    """See `run.protocols.RemoteProcess`."""
 
     def __init__(self, process: LabProcess, began_ns: int) -> None:
         self._process = process
         self._began_ns = began_ns
 
     def poll(self) -> int | None:
-        """See `run.protocols.Process`."""
+        """See `run.protocols.RemoteProcess`."""
         return self._process.poll()
 
     def began_ns(self) -> int:
-        """See `run.protocols.Process`."""
+        """See `run.protocols.RemoteProcess`."""
         return self._began_ns
 
     def signal(self, number: signal.Signals) -> None:
-        """See `run.protocols.Process`."""
+        """See `run.protocols.RemoteProcess`."""
         self._process.send_signal(number)
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """See `run.protocols.Process`."""
+        """See `run.protocols.RemoteProcess`."""
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(str(error)) from error
 
     def end(self, grace_s: float = 0.0) -> None:
-        """See `run.protocols.Process`."""
+        """See `run.protocols.RemoteProcess`."""
         if grace_s and self._process.poll() is None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -64,11 +64,11 @@ class VirtualProcess:
             self._process.kill()
             # Processes that the kernel holds for longer end with the lab.
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(KILLED_S)
+                self._process.wait(KILL_TIMEOUT_S)
 
 
 class VirtualHost:
-    """See `run.protocols.Host`. A namespace: that of a host, or the one in which the links of a router end."""
+    """See `run.protocols.LabHost`. A namespace: that of a host, or the one in which the links of a router end."""
 
     def __init__(self, lab: virtual.Lab, namespace: str) -> None:
         self._lab = lab
@@ -77,8 +77,8 @@ class VirtualHost:
     def start(
         self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None
     ) -> VirtualProcess:
-        """See `run.protocols.Host`; this returns when the program has begun."""
-        program = str(own_program(argv[0])) if argv[0] in OWN_PROGRAMS else argv[0]
+        """See `run.protocols.LabHost`; this returns when the program has begun."""
+        program = str(find_own_program(argv[0])) if argv[0] in OWN_PROGRAMS else argv[0]
         with Path("/dev/null").open("wb") if stdout is None else stdout.open("xb") as out, stderr.open("xb") as err:
             command = [program, *argv[1:]]
             if at_ns is not None:
@@ -88,7 +88,7 @@ class VirtualHost:
         return VirtualProcess(process, began_ns)
 
     def read(self, *paths: str) -> str:
-        """See `run.protocols.Host`."""
+        """See `run.protocols.LabHost`."""
         try:
             shown = self._lab.run(self._namespace, ["cat", *paths], timeout=READ_S)
         except subprocess.TimeoutExpired as error:
@@ -98,68 +98,68 @@ class VirtualHost:
         return shown.stdout
 
     def device(self, interface: str) -> str:
-        """See `run.protocols.Host`."""
+        """See `run.protocols.LabHost`."""
         return self._lab.interface(self._namespace, interface)[1]
 
     def scratch(self, to: Path) -> str:
-        """See `run.protocols.Host`; the host has the files of this machine."""
+        """See `run.protocols.LabHost`; the host has the files of this machine."""
         return str(to)
 
     def fetch(self, to: Path) -> None:
-        """See `run.protocols.Host`; the file is already there."""
+        """See `run.protocols.LabHost`; the file is already there."""
 
     def clock(self) -> None:
-        """See `run.protocols.Host`: this machine's."""
+        """See `run.protocols.LabHost`: this machine's."""
 
     def stalls(self) -> None:
-        """See `run.protocols.Host`: the data planes report the lateness of this machine."""
+        """See `run.protocols.LabHost`: the data planes report the lateness of this machine."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
-        """See `run.protocols.Host`."""
+        """See `run.protocols.LabHost`."""
         self._lab.apply_tcp_profile(self._namespace, profile, answers=answers)
 
 
 class VirtualLab:
-    """See `run.protocols.Lab`."""
+    """See `run.protocols.RunningLab`."""
 
     def __init__(self, lab: virtual.Lab) -> None:
         self._lab = lab
 
     def host(self, name: str) -> VirtualHost:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         return VirtualHost(self._lab, name)
 
     def tap(self, node: str, interface: str) -> Tap:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         namespace, name = self._lab.interface(node, interface)
         return Tap(VirtualHost(self._lab, namespace), name)
 
     @property
     def data_planes(self) -> Collection[str]:
-        """See `run.protocols.Lab`: all routers with the engine as data plane."""
+        """See `run.protocols.RunningLab`: all routers with the engine as data plane."""
         return [name for name, node in self._lab.topology.nodes.items() if has_engine(node)]
 
     @property
     def show_every(self) -> Mapping[str, Duration | None]:
-        """See `run.protocols.Lab`: none, since their data planes are read."""
+        """See `run.protocols.RunningLab`: none, since their data planes are read."""
         return {}
 
     @property
     def notice_s(self) -> float:
-        """See `run.protocols.Lab`: 0, since its hosts are this machine."""
+        """See `run.protocols.RunningLab`: 0, since its hosts are this machine."""
         return 0.0
 
     @property
     def lines(self) -> Collection[str]:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         return self._lab.lines
 
     def control(self, data_plane: str) -> ControlClient:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         return self._lab.control(data_plane)
 
     def death(self) -> str:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         try:
             failures = self._lab.failures()
         except virtual.LabError as error:
@@ -167,5 +167,5 @@ class VirtualLab:
         return "; ".join(failure.describe(LOG_LINES) for failure in failures)
 
     def load(self) -> AbstractContextManager[Load]:
-        """See `run.protocols.Lab`."""
+        """See `run.protocols.RunningLab`."""
         return CpuMeter(self._lab.pid)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import kernel_routers, routers_of, with_command_line
+from qoslab.platforms import command_line_nodes, kernel_routers, routers_of
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.task import CellTask
 from qoslab.run.workers.base import WorkerSlot
 from qoslab.run.workers.measured import MeasuredWorker
-from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.run.workers.virtual.access import lab_router_access
 from qoslab.run.workers.virtual.nodes import VirtualLab
-from qoslab.tc.place import guests
+from qoslab.tc.place import guest_routers
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.lab import Ssh
 
@@ -46,7 +46,9 @@ class LabWorker(MeasuredWorker):
         """Choose the kernels of routers of platform tc by the kinds that their commands need."""
         topology = task.experiment.topology
         texts = {router: task.configurations.get(router, "") for router in kernel_routers(topology)}
-        self._guests = guests({name: kernel_config(topology, name, text).commands for name, text in texts.items()})
+        self._guests = guest_routers(
+            {name: kernel_config(topology, name, text).commands for name, text in texts.items()}
+        )
 
     def start(self, experiment: Experiment) -> None:
         """Bring up a lab for cells of this experiment's topology; the previous lab ends.
@@ -76,7 +78,7 @@ class LabWorker(MeasuredWorker):
 
     def _start(self, experiment: Experiment) -> None:
         scratch, topology = self._scratch, experiment.topology
-        command_lines = with_command_line(topology)
+        command_lines = command_line_nodes(topology)
         ssh: dict[str, Ssh] = {}
         if self._lab is not None:
             ssh = {name: self._lab.ssh(name) for name in command_lines}
@@ -107,7 +109,7 @@ class LabWorker(MeasuredWorker):
                     f"password {way.password}, enable secret {way.enable}"
                 )
         self.described = self.described or lab.describe()
-        access = lab_routers(lab, scratch / "sockets")
+        access = lab_router_access(lab, scratch / "sockets")
         write_inventory(scratch / "inventory.json", access)
         if lab.host_key is not None:
             self._shared.connect(access, known_hosts=lab.known_hosts(), lab=str(self._number))

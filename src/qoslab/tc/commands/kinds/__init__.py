@@ -5,16 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from qoslab.tc.commands.qdisc_kind import Kind
+from qoslab.tc.commands.qdisc_kind import QdiscKind
 
 
-def _found() -> dict[str, Kind]:
-    kinds: dict[str, Kind] = {}
+def _discover_kinds() -> dict[str, QdiscKind]:
+    kinds: dict[str, QdiscKind] = {}
     for module in iter_modules(__path__):
         there = import_module(f"{__name__}.{module.name}")
         kinds |= {kind.name: kind for kind in there.KINDS}
     return kinds
 
 
-KINDS: dict[str, Kind] = _found()
+KINDS: dict[str, QdiscKind] = _discover_kinds()
 """Kinds of qdiscs by their name in tc."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.tc.commands.qdisc_kind import Flag, Kind, Leaf, Parameter
-from qoslab.tc.commands.tc_units import rate_bps, signed, size_bytes, time_us
+from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.tc_units import parse_rate, parse_signed, parse_size, parse_time
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -65,7 +65,7 @@ class Cake:
         return max(self.rtt_us // 20, 1)
 
 
-def _leaf(settings: Cake) -> Leaf:
+def _engine_leaf(settings: Cake) -> Leaf:
     queue: program_formats.QueueDiscipline = {
         "kind": "cake",
         "diffserv": settings.diffserv,
@@ -98,16 +98,16 @@ _ISOLATIONS = (
 )
 
 KINDS = (
-    Kind(
+    QdiscKind(
         "cake",
         Cake,
         {
-            "bandwidth": Parameter("bandwidth_bps", rate_bps),
+            "bandwidth": Parameter("bandwidth_bps", parse_rate),
             "unlimited": Flag({"bandwidth_bps": None}),
-            "rtt": Parameter("rtt_us", time_us),
-            "memlimit": Parameter("memory_limit", size_bytes),
-            "overhead": Parameter("overhead", signed),
-            "mpu": Parameter("mpu", size_bytes),
+            "rtt": Parameter("rtt_us", parse_time),
+            "memlimit": Parameter("memory_limit", parse_size),
+            "overhead": Parameter("overhead", parse_signed),
+            "mpu": Parameter("mpu", parse_size),
             "raw": Flag({"overhead": None, "carrier": "frames", "mpu": 0}),
             "noatm": Flag({"carrier": "frames"}),
             "atm": Flag({"carrier": "atm"}),
@@ -130,6 +130,6 @@ KINDS = (
             "fwmark": "the engine has no firewall marks",
             "ether-vlan": "the engine counts tags by itself",
         },
-        leaf=_leaf,
+        leaf=_engine_leaf,
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import Flag, Kind, Leaf, Parameter
-from qoslab.tc.commands.tc_units import count, time_us
+from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.tc_units import count, parse_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Codel:
     ecn: bool = False
 
 
-def _leaf(settings: Codel) -> Leaf:
+def _engine_leaf(settings: Codel) -> Leaf:
     return Leaf(
         {
             "kind": "codel",
@@ -34,17 +34,17 @@ def _leaf(settings: Codel) -> Leaf:
 
 
 KINDS = (
-    Kind(
+    QdiscKind(
         "codel",
         Codel,
         {
             "limit": Parameter("limit", count),
-            "target": Parameter("target_us", time_us),
-            "interval": Parameter("interval_us", time_us),
-            "ce_threshold": Parameter("ce_threshold_us", time_us),
+            "target": Parameter("target_us", parse_time),
+            "interval": Parameter("interval_us", parse_time),
+            "ce_threshold": Parameter("ce_threshold_us", parse_time),
             "ecn": Flag({"ecn": True}),
             "noecn": Flag({"ecn": False}),
         },
-        leaf=_leaf,
+        leaf=_engine_leaf,
     ),
 )

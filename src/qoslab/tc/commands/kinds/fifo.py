@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import Kind, Leaf, Parameter
-from qoslab.tc.commands.tc_units import count, size_bytes
+from qoslab.tc.commands.qdisc_kind import Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.tc_units import count, parse_size
 
 TXQUEUELEN = 1000
 """Default transmit queue length of an Ethernet interface in Linux, in packets; the default limit of `pfifo`."""
@@ -30,13 +30,13 @@ class Bfifo:
 
 
 KINDS = (
-    Kind(
+    QdiscKind(
         "pfifo", Pfifo, {"limit": Parameter("limit", count)}, leaf=lambda it: Leaf({"kind": "pfifo", "limit": it.limit})
     ),
-    Kind(
+    QdiscKind(
         "bfifo",
         Bfifo,
-        {"limit": Parameter("limit", size_bytes)},
+        {"limit": Parameter("limit", parse_size)},
         leaf=lambda it: Leaf({"kind": "bfifo", "limit": it.limit}),
     ),
 )

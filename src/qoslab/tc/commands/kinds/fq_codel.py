@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import Flag, Kind, Leaf, Parameter
-from qoslab.tc.commands.tc_units import count, size_bytes, time_us
+from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.tc_units import count, parse_size, parse_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class FqCodel:
     ecn: bool = True
 
 
-def _leaf(settings: FqCodel) -> Leaf:
+def _engine_leaf(settings: FqCodel) -> Leaf:
     return Leaf(
         {
             "kind": "fq_codel",
@@ -45,17 +45,17 @@ def _leaf(settings: FqCodel) -> Leaf:
 
 
 KINDS = (
-    Kind(
+    QdiscKind(
         "fq_codel",
         FqCodel,
         {
             "limit": Parameter("limit", count),
             "flows": Parameter("flows", count),
-            "quantum": Parameter("quantum", size_bytes),
-            "target": Parameter("target_us", time_us),
-            "interval": Parameter("interval_us", time_us),
-            "ce_threshold": Parameter("ce_threshold_us", time_us),
-            "memory_limit": Parameter("memory_limit", size_bytes),
+            "quantum": Parameter("quantum", parse_size),
+            "target": Parameter("target_us", parse_time),
+            "interval": Parameter("interval_us", parse_time),
+            "ce_threshold": Parameter("ce_threshold_us", parse_time),
+            "memory_limit": Parameter("memory_limit", parse_size),
             "drop_batch": Parameter("drop_batch", count),
             "ecn": Flag({"ecn": True}),
             "noecn": Flag({"ecn": False}),
@@ -63,6 +63,6 @@ KINDS = (
         refused=dict.fromkeys(
             ("ce_threshold_selector",), "it selects packets by a mask of the DS field, which the engine does not do"
         ),
-        leaf=_leaf,
+        leaf=_engine_leaf,
     ),
 )

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import ClassShare, Kind, Parameter, ParameterError
-from qoslab.tc.commands.tc_units import UnitError, rate_bps, size_bytes
+from qoslab.tc.commands.qdisc_kind import ClassShare, Parameter, ParameterError, QdiscKind
+from qoslab.tc.commands.tc_units import UnitError, parse_rate, parse_size
 
 R2Q = 10
 """Default ratio of rate in bytes per second to quantum in bytes."""
-LEAST_QUANTUM, MOST_QUANTUM = 1_000, 200_000
+MIN_QUANTUM, MAX_QUANTUM = 1_000, 200_000
 """Bounds of a quantum by `r2q` in Linux, bytes."""
 FULL_FRAME = 1600
 """MTU for default buckets in tc, bytes."""
 
 
-def minor(text: str) -> int:
+def minor_number(text: str) -> int:
     """Return the minor number, in hexadecimal, of a class ID; `1:10` and `10` are the same."""
     try:
         return int(text.rpartition(":")[2].removeprefix("0x"), 16)
@@ -56,8 +56,8 @@ class HtbClass:
             )
 
 
-def _sharing(settings: HtbClass) -> ClassShare:
-    by_rate = min(max(settings.rate_bps // 8 // R2Q, LEAST_QUANTUM), MOST_QUANTUM)
+def _class_share(settings: HtbClass) -> ClassShare:
+    by_rate = min(max(settings.rate_bps // 8 // R2Q, MIN_QUANTUM), MAX_QUANTUM)
     burst = FULL_FRAME if settings.cburst is None else settings.cburst
     return ClassShare(
         minimum_bps=settings.rate_bps,
@@ -67,30 +67,30 @@ def _sharing(settings: HtbClass) -> ClassShare:
 
 
 KINDS = (
-    Kind(
+    QdiscKind(
         "htb",
         Htb,
-        {"default": Parameter("default", minor)},
+        {"default": Parameter("default", minor_number)},
         refused={
             "r2q": "give each class its quantum",
             "direct_qlen": "unclassified packets go to the default class",
             "offload": "the engine is not a network card",
         },
-        classes=Kind(
+        classes=QdiscKind(
             "class htb",
             HtbClass,
             {
-                "rate": Parameter("rate_bps", rate_bps),
-                "ceil": Parameter("ceil_bps", rate_bps),
-                "cburst": Parameter("cburst", size_bytes),
-                "quantum": Parameter("quantum", size_bytes),
+                "rate": Parameter("rate_bps", parse_rate),
+                "ceil": Parameter("ceil_bps", parse_rate),
+                "cburst": Parameter("cburst", parse_size),
+                "quantum": Parameter("quantum", parse_size),
             },
             refused={
                 "prio": "classes of the engine share by quantum alone",
                 "burst": "the engine's minimum rate has no bucket; the burst of ceil is cburst",
                 **dict.fromkeys(("mpu", "overhead", "linklayer"), "use those of cake, or a rate that includes them"),
             },
-            sharing=_sharing,
+            sharing=_class_share,
         ),
     ),
 )

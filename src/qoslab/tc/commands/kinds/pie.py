@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import Flag, Kind, Leaf, Parameter
-from qoslab.tc.commands.tc_units import count, time_us
+from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, QdiscKind
+from qoslab.tc.commands.tc_units import count, parse_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Pie:
     bytemode: bool = False
 
 
-def _leaf(settings: Pie) -> Leaf:
+def _engine_leaf(settings: Pie) -> Leaf:
     return Leaf(
         {
             "kind": "pie",
@@ -40,13 +40,13 @@ def _leaf(settings: Pie) -> Leaf:
 
 
 KINDS = (
-    Kind(
+    QdiscKind(
         "pie",
         Pie,
         {
             "limit": Parameter("limit", count),
-            "target": Parameter("target_us", time_us),
-            "tupdate": Parameter("tupdate_us", time_us),
+            "target": Parameter("target_us", parse_time),
+            "tupdate": Parameter("tupdate_us", parse_time),
             "alpha": Parameter("alpha", count),
             "beta": Parameter("beta", count),
             "ecn": Flag({"ecn": True}),
@@ -56,6 +56,6 @@ KINDS = (
             "no_dq_rate_estimator": Flag(),
         },
         refused={"dq_rate_estimator": "the engine takes the delay from the times of packets, which is Linux's default"},
-        leaf=_leaf,
+        leaf=_engine_leaf,
     ),
 )

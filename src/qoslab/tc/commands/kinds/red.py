@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.qdisc_kind import Flag, Kind, Leaf, Parameter, ParameterError
-from qoslab.tc.commands.tc_units import count, rate_bps, share, size_bytes
+from qoslab.tc.commands.qdisc_kind import Flag, Leaf, Parameter, ParameterError, QdiscKind
+from qoslab.tc.commands.tc_units import count, parse_probability, parse_rate, parse_size
 
-MOST_EXPONENT = 31
+MAX_EXPONENT = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class Red:
         burst + 1 - min/avpkt ≤ (1 - (1 - W)^burst) / W.
         """
         wanted = self.packets + 1 - self.low / self.avpkt
-        for exponent in range(1, MOST_EXPONENT):
+        for exponent in range(1, MAX_EXPONENT):
             weight = 2.0**-exponent
             if wanted <= (1 - (1 - weight) ** self.packets) / weight:
                 return exponent
-        return MOST_EXPONENT
+        return MAX_EXPONENT
 
 
-def _leaf(settings: Red) -> Leaf:
+def _engine_leaf(settings: Red) -> Leaf:
     return Leaf(
         {
             "kind": "red",
@@ -89,17 +89,17 @@ def _leaf(settings: Red) -> Leaf:
 
 
 KINDS = (
-    Kind(
+    QdiscKind(
         "red",
         Red,
         {
-            "limit": Parameter("limit", size_bytes),
-            "min": Parameter("min", size_bytes),
-            "max": Parameter("max", size_bytes),
-            "avpkt": Parameter("avpkt", size_bytes),
+            "limit": Parameter("limit", parse_size),
+            "min": Parameter("min", parse_size),
+            "max": Parameter("max", parse_size),
+            "avpkt": Parameter("avpkt", parse_size),
             "burst": Parameter("burst", count),
-            "probability": Parameter("probability", share),
-            "bandwidth": Parameter("bandwidth_bps", rate_bps),
+            "probability": Parameter("probability", parse_probability),
+            "bandwidth": Parameter("bandwidth_bps", parse_rate),
             "ecn": Flag({"ecn": True}),
         },
         refused={
@@ -107,6 +107,6 @@ KINDS = (
             "harddrop": "the engine always drops above max",
             "nodrop": "the engine drops packets that are not ECN-capable",
         },
-        leaf=_leaf,
+        leaf=_engine_leaf,
     ),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.tc.commands.qdisc_kind import Kind, Leaf, Parameter, ParameterError
-from qoslab.tc.commands.tc_units import rate_bps, size_bytes, time_us
+from qoslab.tc.commands.qdisc_kind import Leaf, Parameter, ParameterError, QdiscKind
+from qoslab.tc.commands.tc_units import parse_rate, parse_size, parse_time
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -41,30 +41,30 @@ class Tbf:
         return self.rate_bps * (self.latency_us or 0) // 8_000_000 + self.burst
 
 
-def _shape(settings: Tbf) -> program_formats.TreeShape:
+def _engine_shape(settings: Tbf) -> program_formats.TreeShape:
     return {"rate_bps": settings.rate_bps, "burst_bytes": settings.burst}
 
 
-def _leaf(settings: Tbf) -> Leaf:
-    return Leaf({"kind": "bfifo", "limit": settings.queue_bytes}, _shape(settings))
+def _engine_leaf(settings: Tbf) -> Leaf:
+    return Leaf({"kind": "bfifo", "limit": settings.queue_bytes}, _engine_shape(settings))
 
 
 KINDS = (
-    Kind(
+    QdiscKind(
         "tbf",
         Tbf,
         {
-            "rate": Parameter("rate_bps", rate_bps),
-            **dict.fromkeys(("burst", "buffer", "maxburst"), Parameter("burst", size_bytes)),
-            "limit": Parameter("limit", size_bytes),
-            "latency": Parameter("latency_us", time_us),
+            "rate": Parameter("rate_bps", parse_rate),
+            **dict.fromkeys(("burst", "buffer", "maxburst"), Parameter("burst", parse_size)),
+            "limit": Parameter("limit", parse_size),
+            "latency": Parameter("latency_us", parse_time),
         },
         refused={
             "peakrate": "the engine's shaper has one bucket",
             **dict.fromkeys(("mtu", "minburst"), "it belongs to peakrate, which the engine does not have"),
             **dict.fromkeys(("mpu", "overhead", "linklayer"), "use those of cake, or a rate that includes them"),
         },
-        leaf=_leaf,
-        shape=_shape,
+        leaf=_engine_leaf,
+        shape=_engine_shape,
     ),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from qoslab.genie.ops.ip_sla.ip_sla import IpSla as AnyIpSla
-from qoslab.genie.ops.learning import parsed
+from qoslab.genie.ops.learning import learn_parsed
 
-PARTS = {"latest": "show ip sla statistics", "aggregated": "show ip sla statistics aggregated"}
+OPERATION_COMMANDS = {"latest": "show ip sla statistics", "aggregated": "show ip sla statistics aggregated"}
 """Command for each part of an operation."""
 
 
@@ -19,8 +19,8 @@ class IpSla(AnyIpSla):
     def learn(self) -> None:
         """Learn the operations from the device."""
         operations: dict[str, dict[str, Any]] = {}
-        for part, command in PARTS.items():
-            for number, shown in parsed(self.device, command).get("operations", {}).items():
+        for part, command in OPERATION_COMMANDS.items():
+            for number, shown in learn_parsed(self.device, command).get("operations", {}).items():
                 groups = shown["groups"]
                 operation = operations.setdefault(number, {})
                 if groups and "type" in groups[-1]:

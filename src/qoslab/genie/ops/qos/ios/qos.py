@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from qoslab.genie.ops.learning import parsed
+from qoslab.genie.ops.learning import learn_parsed
 from qoslab.genie.ops.qos.qos import Qos as AnyQos
 
-PARTS = {
+QOS_COMMANDS = {
     "class_map": ("show class-map", "class_maps"),
     "policy_map": ("show policy-map", "policy_map"),
     "interface": ("show policy-map interface", ""),
 }
 """Command and key of its answer for each part of `info`; an empty key stands for the whole answer."""
-SWITCH_PARTS = {"mls_qos": ("show mls qos", "")}
+SWITCH_QOS_COMMANDS = {"mls_qos": ("show mls qos", "")}
 """Additional parts for a device of the type `switch`."""
 
 
@@ -22,6 +22,6 @@ class Qos(AnyQos):
 
     def learn(self) -> None:
         """Learn classes, policies and counters from the device."""
-        parts = {**PARTS, **(SWITCH_PARTS if self.device.type == "switch" else {})}
-        answers = {part: (parsed(self.device, command), key) for part, (command, key) in parts.items()}
+        parts = {**QOS_COMMANDS, **(SWITCH_QOS_COMMANDS if self.device.type == "switch" else {})}
+        answers = {part: (learn_parsed(self.device, command), key) for part, (command, key) in parts.items()}
         self.info = {part: answer[key] if key else answer for part, (answer, key) in answers.items() if answer}
