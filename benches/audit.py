@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MADE = ROOT / "target" / "audit"
+BUILT_FILES = ROOT / "target" / "audit"
 LOCKED = ROOT / "requirements" / "run.txt"
 OUT_OF_REACH = re.compile(
     r"(?:failed to (?:fetch|acquire|clone|update)|Could(?:n't| not) (?:connect|resolve)|ConnectionError|ConnectError|"
@@ -62,7 +62,7 @@ def checks(python: Path) -> tuple[AuditCheck, ...]:
         "--of",
         "JSON",
         "-o",
-        str(MADE / "python.cdx.json"),
+        str(BUILT_FILES / "python.cdx.json"),
     )
     return (
         AuditCheck("crates of the lock file", ("cargo", "fetch", "--locked", "--quiet"), "the registry of crates"),
@@ -99,7 +99,7 @@ def run(look: AuditCheck, offline: bool) -> tuple[int, str]:
 def gather() -> None:
     """Move the SBOMs of the crates to the common folder."""
     for file in ROOT.glob("crates/*/*.cdx.json"):
-        shutil.move(file, MADE / file.name)
+        shutil.move(file, BUILT_FILES / file.name)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -110,7 +110,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "--python", type=Path, default=ROOT / ".venv" / "bin" / "python", help="interpreter with the packages"
     )
     options = parser.parse_args(words)
-    MADE.mkdir(parents=True, exist_ok=True)
+    BUILT_FILES.mkdir(parents=True, exist_ok=True)
     worst = []
     for look in checks(options.python):
         status, result = run(look, options.offline)

@@ -69,7 +69,7 @@ def main() -> None:
     arguments = parser.parse_args()
     head = page.head("Made by `benches/captures.py`; its docstring describes the measurement.")
     section = "\n".join([HEADING, "", head, "", *measure(arguments.packets), ""])
-    page.tell(section, write_it=arguments.write)
+    page.print_summary(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":

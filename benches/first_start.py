@@ -20,7 +20,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from page import head, tell
+from page import head, print_summary
 
 AIMS_S = {"simulated": 180, "virtual": 300}
 """Greatest time from the command to the report."""
@@ -39,7 +39,7 @@ STARTED = re.compile(r"^[\d.]+ (?:.*: lab up|\d+ cells? at a time)")
 
 
 @dataclass(frozen=True)
-class First:
+class FirstStart:
     """First start in one kind of lab; times in seconds."""
 
     machine: str
@@ -58,7 +58,7 @@ class First:
         )
 
 
-def first_start(machine: str, command: str, lab: str) -> First:
+def first_start(machine: str, command: str, lab: str) -> FirstStart:
     """Measure a first start on a fresh machine. `SystemExit` if it reports no times."""
     words = [*shlex.split(command), "bash", "-c", SCRIPT.replace("LAB", lab)]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
@@ -70,10 +70,10 @@ def first_start(machine: str, command: str, lab: str) -> First:
     if started is None:
         print(done.stdout[-2000:], file=sys.stderr)
     set_up = float(started.split()[0]) - begin if started else float("nan")
-    return First(machine, lab, set_up, float(end[2]) - begin, end[3])
+    return FirstStart(machine, lab, set_up, float(end[2]) - begin, end[3])
 
 
-def section(rows: list[First]) -> str:
+def section(rows: list[FirstStart]) -> str:
     """Return the section for the page of performance."""
     made = (
         f"Made by `benches/first_start.py`, one after the other: `./qoslab --yes run experiments/{EXPERIMENT}.yml` in "
@@ -104,7 +104,7 @@ def main() -> None:
         for lab in AIMS_S:
             rows.append(first_start(name, command, lab))
             print(rows[-1].row(), file=sys.stderr)
-    tell(section(rows), write_it=arguments.write)
+    print_summary(section(rows), write_it=arguments.write)
 
 
 if __name__ == "__main__":

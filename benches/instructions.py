@@ -30,7 +30,7 @@ COMMAND = ("cargo", "bench", "--locked", "-q", "-p", "benches", "--bench", "inst
 PACKETS = 20_000
 """Number of packets of a benchmark, and of frames of `parse`."""
 WIDTH = 120
-MOST_PER_CENT = 1.0
+MAX_PERCENT = 1.0
 """Greatest increase of a row over the compared commit."""
 
 CLASSES_WAIT = (
@@ -51,7 +51,7 @@ PORTS = {
 }
 SCHEDULERS = {"hqf": "later generation", "classic": "classic"}
 SWITCH = {"srr": "SRR", "short_memory": "SRR, short memory"}
-MOVED = {
+CHANGE_LIMIT = {
     **PORTS,
     "hqf": "classes, later generation",
     "classic": "classes, classic",
@@ -64,7 +64,7 @@ Counts = dict[tuple[str, str, int], float]
 """Instructions per packet, by group, benchmark and the number of its arguments."""
 
 
-def counted(printed: str) -> Counts:
+def count_instructions(printed: str) -> Counts:
     """Parse the output of the benchmark."""
     return {
         (group, name, int(number or 0)): int(count) / PACKETS for group, name, number, count in ROW.findall(printed)
@@ -114,22 +114,22 @@ def section(counts: Counts, of: str) -> str:
     return "\n".join([HEADING, "", *textwrap.wrap(head, WIDTH), "", *tables(counts), ""])
 
 
-def against(counts: Counts, before: Counts, of: str) -> str:
+def compare_with(counts: Counts, before: Counts, of: str) -> str:
     """Return the section on the change of each row since another commit, `of`."""
-    per_cents: dict[str, list[float]] = {name: [] for name in MOVED}
+    per_cents: dict[str, list[float]] = {name: [] for name in CHANGE_LIMIT}
     for row, now in counts.items():
         per_cents[row[1]].append(100 * (now / before[row] - 1))
     head = f"Change of the instructions per packet since commit {of}, in percent, over all rows of a kind:"
-    lines = [f"| {MOVED[name]} | {min(moved):+.1f} | {max(moved):+.1f} |" for name, moved in per_cents.items()]
+    lines = [f"| {CHANGE_LIMIT[name]} | {min(moved):+.1f} | {max(moved):+.1f} |" for name, moved in per_cents.items()]
     return "\n".join([AGAINST, "", head, "", "|  | least | greatest |", "|---|---|---|", *lines, ""])
 
 
-def moved(counts: Counts, before: Counts) -> bool:
+def changed_rows(counts: Counts, before: Counts) -> bool:
     """Print the change of each row; return whether one exceeds its limit."""
     beyond = False
     for row, now in counts.items():
         per_cent = 100 * (now / before[row] - 1)
-        beyond |= per_cent > MOST_PER_CENT
+        beyond |= per_cent > MAX_PERCENT
         print(f"{' '.join(map(str, row)):40} {before[row]:8.1f} {now:8.1f} {per_cent:+6.2f} %")
     return beyond
 
@@ -149,15 +149,15 @@ def main() -> int:
         printed = subprocess.run(COMMAND, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     else:
         printed = arguments.printed.read_text(encoding="utf-8")
-    counts = counted(printed)
+    counts = count_instructions(printed)
     text = section(counts, arguments.of)
-    page.tell(text, write_it=arguments.write)
+    page.print_summary(text, write_it=arguments.write)
     if arguments.compare is None:
         return 0
-    before = counted(arguments.compare.read_text(encoding="utf-8"))
+    before = count_instructions(arguments.compare.read_text(encoding="utf-8"))
     if arguments.write:
-        page.write(against(counts, before, arguments.before))
-    return int(moved(counts, before))
+        page.write(compare_with(counts, before, arguments.before))
+    return int(changed_rows(counts, before))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
 """Experiments with published values, and the part of each to run."""
 VIRTUAL, INVENTORY, CONTROL = "virtual", "inventory", "control"
 """Kinds of runs: in the virtual lab, through its inventory, in the virtual lab a second time."""
-ALONE = ("--jobs", "1")
+SINGLE_CELL = ("--jobs", "1")
 """Options of the virtual lab. Real devices run one cell at a time; in parallel a cell has fewer processors."""
 INFORMATIVE = "informative"
 """Verdict on values without a valid repetition."""
@@ -70,7 +70,7 @@ MEASURED = (0, 1, 3)
 
 
 @dataclass(frozen=True)
-class Lab:
+class BenchLab:
     """A part of an experiment whose cells have the same links."""
 
     experiment: str
@@ -83,7 +83,7 @@ class Lab:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ResultPair:
     """Results of an expectation in both labs."""
 
     virtual: dict[str, Any]
@@ -110,7 +110,7 @@ class Pair:
         one, other = self.virtual, self.inventory
         if INFORMATIVE in (one["verdict"], other["verdict"]) and one["verdict"] != other["verdict"]:
             return "not judged: a cell was invalid"
-        if _measured(other) is None and _measured(one) is not None:
+        if _measured_value(other) is None and _measured_value(one) is not None:
             return f"missing: {other.get('missing') or 'nobody says why'}"
         if one["verdict"] != other["verdict"]:
             return f"differs: {one['verdict']}, {other['verdict']}"
@@ -119,29 +119,29 @@ class Pair:
     @property
     def within(self) -> bool:
         """Return whether each median is in the other's interval plus the reading error, or both are equal."""
-        return near(self.virtual, self.inventory, self.error)
+        return nearby(self.virtual, self.inventory, self.error)
 
     @property
     def by_chance(self) -> bool:
         """Return the same comparison of the virtual lab with itself."""
-        return self.control is not None and near(self.virtual, self.control)
+        return self.control is not None and nearby(self.virtual, self.control)
 
 
-def near(row: dict[str, Any], other: dict[str, Any], error: float = 0.0) -> bool:
+def nearby(row: dict[str, Any], other: dict[str, Any], error: float = 0.0) -> bool:
     """Return whether two medians are in each other's interval, or equal; two missing values are near."""
-    one, two = _measured(row), _measured(other)
+    one, two = _measured_value(row), _measured_value(other)
     if one is None or two is None:
         return one is two
-    both = _has(row, two, error) and _has(other, one, error)
+    both = _has_value(row, two, error) and _has_value(other, one, error)
     return math.isclose(one, two, rel_tol=1e-6) or both
 
 
-def _measured(row: dict[str, Any]) -> float | None:
+def _measured_value(row: dict[str, Any]) -> float | None:
     value = row["measured"]
     return None if value is None or math.isnan(value) else float(value)
 
 
-def _has(row: dict[str, Any], value: float, error: float) -> bool:
+def _has_value(row: dict[str, Any], value: float, error: float) -> bool:
     low, high = row.get("low"), row.get("high")
     return low is not None and high is not None and low - error <= value <= high + error
 
@@ -155,7 +155,7 @@ def errors(folder: Path) -> dict[tuple[str, str], float]:
     }
 
 
-def labs_of(name: str, chosen: Sequence[str]) -> Iterator[Lab]:
+def labs_of(name: str, chosen: Sequence[str]) -> Iterator[BenchLab]:
     """Return the labs that an experiment needs, in the order in which they run."""
     arms = tuple(value for word, value in pairwise(chosen) if word == "--arm")
     sweep = load_sweep(TOP / "experiments" / f"{name}.yml", {})
@@ -168,19 +168,21 @@ def labs_of(name: str, chosen: Sequence[str]) -> Iterator[Lab]:
         seen.add(text)
         values = [(each, show_value(value)) for each in names if (value := cell.identity.get(each)) is not None]
         label = ",".join(f"{each}={value.replace(' ', '').replace('/', 'p')}" for each, value in values) or "all"
-        yield Lab(name, label, text, tuple(word for each, value in values for word in ("--only", f"{each}={value}")))
+        yield BenchLab(
+            name, label, text, tuple(word for each, value in values for word in ("--only", f"{each}={value}"))
+        )
 
 
 numbers = count()
 """Numbers of the running labs, which make their names unique."""
-broken = Event()
+broken_runs = Event()
 """True if no further run may start."""
 started: list[subprocess.Popen[bytes]] = []
 
 
 def qoslab(folder: Path, *words: str) -> int:
     """Run `qoslab` in a folder; its progress output is saved there."""
-    if broken.is_set() and words[0] == "run":
+    if broken_runs.is_set() and words[0] == "run":
         raise RuntimeError("another run did not come to its end")
     with (folder / "log.txt").open("a", encoding="utf-8") as log:
         log.write(f"$ qoslab {' '.join(words)}\n")
@@ -191,7 +193,7 @@ def qoslab(folder: Path, *words: str) -> int:
         return process.wait()
 
 
-def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) -> Path:
+def run(lab: BenchLab, kind: str, options: Sequence[str], folder: Path, again: bool) -> Path:
     """Return the run folder of one part: in the virtual lab (first or second run), or through an inventory."""
     place = folder / title(lab.experiment, options) / lab.name / kind
     newest = place / "runs" / lab.experiment / "latest"
@@ -205,14 +207,14 @@ def run(lab: Lab, kind: str, options: Sequence[str], folder: Path, again: bool) 
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
         began = time.monotonic()
-        status = _exposed(lab, place, words) if kind == INVENTORY else qoslab(place, *words, *ALONE)
+        status = _exposed(lab, place, words) if kind == INVENTORY else qoslab(place, *words, *SINGLE_CELL)
         print(f"{lab.experiment} {lab.name} {kind}: {time.monotonic() - began:.0f} s, status {status}", flush=True)
         if status not in MEASURED or not newest.exists():
             raise RuntimeError(f"{place / 'log.txt'} says why {lab.experiment} did not come to its end ({kind})")
     return newest.resolve()
 
 
-def _exposed(lab: Lab, place: Path, words: Sequence[str]) -> int:
+def _exposed(lab: BenchLab, place: Path, words: Sequence[str]) -> int:
     """Run the part through an inventory of the same lab."""
     topology, inventory = place / "topology.yml", place / "here.yml"
     topology.write_text(lab.topology, encoding="utf-8")
@@ -233,23 +235,23 @@ def pool_of(at_once: int) -> Iterator[ThreadPoolExecutor]:
         try:
             yield pool
         except BaseException:
-            broken.set()
+            broken_runs.set()
             pool.shutdown(wait=False, cancel_futures=True)
             for process in started:
                 process.terminate()
             raise
 
 
-def pairs(virtual: Path, inventory: Path, control: Path | None = None) -> Iterator[Pair]:
+def pairs(virtual: Path, inventory: Path, control: Path | None = None) -> Iterator[ResultPair]:
     """Return the expectations that were measured in this part."""
     wrong = errors(inventory)
     there, again = _rows(inventory), _rows(control) if control else {}
     for key, row in _rows(virtual).items():
         absent = row | {"measured": None, "verdict": "not there"}
         error = wrong.get((row["arm"], row["metric"]), 0.0)
-        pair = Pair(row, there.get(key, absent), error, again.get(key, absent) if control else None)
+        pair = ResultPair(row, there.get(key, absent), error, again.get(key, absent) if control else None)
         # Of cells in other labs neither knows anything.
-        if any(_measured(each) is not None or each.get("missing") for each in (pair.virtual, pair.inventory)):
+        if any(_measured_value(each) is not None or each.get("missing") for each in (pair.virtual, pair.inventory)):
             yield pair
 
 
@@ -272,9 +274,9 @@ def invalid(folder: Path) -> list[str]:
     ]
 
 
-def shown(row: dict[str, Any]) -> str:
+def format_pair(row: dict[str, Any]) -> str:
     """Return a measured value with its interval."""
-    value = _measured(row)
+    value = _measured_value(row)
     if value is None:
         return "–"
     low, high = row.get("low"), row.get("high")
@@ -290,7 +292,9 @@ def title(name: str, words: Sequence[str]) -> str:
     return " ".join((name, *(arms if arms != usual else ())))
 
 
-def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Sequence[str], at_once: int = 1) -> str:
+def section(
+    name: str, found: Sequence[ResultPair], reasons: Sequence[str], words: Sequence[str], at_once: int = 1
+) -> str:
     """Return the section of the report on an experiment."""
     same = sum(pair.verdict.startswith("same") for pair in found)
     within = sum(pair.within for pair in found)
@@ -311,7 +315,7 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
     # The last column, what became of it, has no name.
     lines += [f"| {' | '.join(head)} | |", "|" + "---|" * (len(head) + 1)]
     lines += [
-        f"| {pair.place} | {pair.virtual.get('unit') or ''} | {' | '.join(map(shown, pair.measured))} "
+        f"| {pair.place} | {pair.virtual.get('unit') or ''} | {' | '.join(map(format_pair, pair.measured))} "
         f"| {f'{pair.error:.3g}' if pair.error else ''} | {pair.virtual['verdict']} | {pair.verdict} |"
         for pair in found
     ]
@@ -360,7 +364,7 @@ def main() -> None:
                 for kind, folder in zip(kinds, part, strict=True)
                 for each in invalid(folder)
             ]
-            page.tell(section(name, found, reasons, words, chosen.at_once), write_it=chosen.write, to=REPORT)
+            page.print_summary(section(name, found, reasons, words, chosen.at_once), write_it=chosen.write, to=REPORT)
             if any(pair.verdict.startswith(("differs", "missing")) for pair in found):
                 status = 1
             elif reasons:

@@ -59,7 +59,7 @@ def namespace() -> Iterator[str]:
             holder.kill()
 
 
-def timed(call: Callable[[], object]) -> float:
+def time_command(call: Callable[[], object]) -> float:
     """Seconds that a call takes."""
     begun = time.monotonic()
     call()
@@ -77,11 +77,11 @@ def measure(router: KernelRouter, text: str, rounds: int) -> dict[str, list[floa
         router.handle({"op": "configure", "config": empty})
         took = 0.0
         for name in CELL:
-            seconds = timed(lambda name=name: router.handle({"op": name, "config": config}))  # type: ignore[misc]
+            seconds = time_command(lambda name=name: router.handle({"op": name, "config": config}))  # type: ignore[misc]
             found[name].append(seconds)
             took += seconds
         found["cell"].append(took)
-        found["counters"].append(timed(lambda: router.handle({"op": "counters"})))
+        found["counters"].append(time_command(lambda: router.handle({"op": "counters"})))
     return found
 
 
@@ -123,7 +123,7 @@ def main() -> None:
     arguments = parser.parse_args()
     head = page.head("Made by `benches/kernel_router.py`; its docstring describes the measurement. Medians.")
     section = "\n".join([HEADING, "", head, "", *rows(arguments.rounds), ""])
-    page.tell(section, write_it=arguments.write)
+    page.print_summary(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":

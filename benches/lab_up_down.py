@@ -85,7 +85,7 @@ def resident_mib(lab: Lab) -> int:
 
 
 @dataclass(frozen=True)
-class Measured:
+class LabTimes:
     """Measurements of one lab, brought up and down several times."""
 
     up_s: list[float]
@@ -93,7 +93,7 @@ class Measured:
     memory_mib: int
 
 
-def measure(topology: Topology, runs: int) -> Measured:
+def measure_lab(topology: Topology, runs: int) -> LabTimes:
     """Bring a lab up and down so many times; return the measurements."""
     up, down, memory = [], [], []
     for run in range(runs):
@@ -105,16 +105,16 @@ def measure(topology: Topology, runs: int) -> Measured:
         lab.down()
         up.append(ready - started)
         down.append(time.perf_counter() - downwards)
-    return Measured(up, down, max(memory))
+    return LabTimes(up, down, max(memory))
 
 
-def verdict(what: str, measured: float, goal: float, unit: str) -> str:
+def verdict_text(what: str, measured: float, goal: float, unit: str) -> str:
     """Return a sentence that compares a measurement with its goal."""
     met = "met" if measured <= goal else "missed"
     return f"{what}: {measured:.3g} {unit}, goal {goal:g} {unit}: {met}."
 
 
-def table(runs: int) -> list[str]:
+def results_table(runs: int) -> list[str]:
     """Return the table, followed by the comparison with the goals."""
     lines = ["| lab | up | down | up and down | memory, MiB |", "|---|---|---|---|---|"]
     small, large = "2 hosts, 1 router with its data plane", "100 hosts on 1 router with its data plane"
@@ -126,16 +126,16 @@ def table(runs: int) -> list[str]:
     }
     measured = {}
     for name, topology in labs.items():
-        measure(topology, 1)  # the first one also imports
-        found = measured[name] = measure(topology, runs)
+        measure_lab(topology, 1)  # the first one also imports
+        found = measured[name] = measure_lab(topology, runs)
         both = sorted(a + b for a, b in zip(found.up_s, found.down_s, strict=True))
         middle = [f"{statistics.median(each):.3f}" for each in (found.up_s, found.down_s, both)]
         lines.append(f"| {name} | {' | '.join(middle)} ({both[0]:.3f} to {both[-1]:.3f}) | {found.memory_mib} |")
     both_s = statistics.median(map(sum, zip(measured[small].up_s, measured[small].down_s, strict=True)))
     goals = [
-        verdict(f"{small}, up and down", both_s, 0.06, "s"),
-        verdict(f"{large}, up", statistics.median(measured[large].up_s), 1.5, "s"),
-        verdict("Its memory", measured[large].memory_mib, 200, "MiB"),
+        verdict_text(f"{small}, up and down", both_s, 0.06, "s"),
+        verdict_text(f"{large}, up", statistics.median(measured[large].up_s), 1.5, "s"),
+        verdict_text("Its memory", measured[large].memory_mib, 200, "MiB"),
     ]
     return [*lines, "", *(f"- {goal}" for goal in goals)]
 
@@ -147,8 +147,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     head = page.head(f"Made by `benches/lab_up_down.py`: {arguments.runs} runs.")
-    section = "\n".join([HEADING, "", head, "", ABOUT, *table(arguments.runs), "", MININET])
-    page.tell(section, write_it=arguments.write)
+    section = "\n".join([HEADING, "", head, "", ABOUT, *results_table(arguments.runs), "", MININET])
+    page.print_summary(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":

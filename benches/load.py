@@ -34,9 +34,9 @@ ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "tx-ring-limit.yml"
 HEADING = "## Load during a run"
 METRIC = "rtt.max"
-MOVED_MS = 1.0
+MAX_DIFFERENCE_MS = 1.0
 """Greatest distance of a maximum from those of quiet cells: IP SLA stamps whole milliseconds."""
-LEAST_VALID = 15 / 20
+MIN_VALID = 15 / 20
 QUIET_ATTEMPTS = "3"
 """Attempts at each reference cell; next to busy processes no cell is retried."""
 LINES, RINGS = "matrix.line", "matrix.ring"
@@ -54,7 +54,7 @@ class Maxima:
 
 
 @contextmanager
-def busy(count: int) -> Iterator[None]:
+def busy_processes(count: int) -> Iterator[None]:
     """Run a number of CPU-bound processes."""
     with ExitStack() as stack:
         for _ in range(count):
@@ -106,14 +106,14 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
         quiet = run(Path(place), [*options, "--attempts", QUIET_ATTEMPTS])
         if quiet.invalid:
             sys.exit("\n".join(["the machine is not idle; invalid without other processes:", *quiet.reasons]))
-        with busy(arguments.busy):
+        with busy_processes(arguments.busy):
             loaded = run(Path(place), [*options, "--attempts", "1"])
     table, counted, trusted, moved = rows(quiet, loaded)
-    stays = moved <= MOVED_MS and trusted >= LEAST_VALID * counted
+    stays = moved <= MAX_DIFFERENCE_MS and trusted >= MIN_VALID * counted
     text = (
         f"Next to {arguments.busy} busy processes {trusted} of {counted} cells were valid, and the longest round trip "
         f"of a valid cell was at most {moved:g} ms out of the range of undisturbed cells. Both limits are "
-        f"{'met' if stays else '**not met**'}: {MOVED_MS:g} ms (time stamps are whole milliseconds), and three valid "
+        f"{'met' if stays else '**not met**'}: {MAX_DIFFERENCE_MS:g} ms (time stamps are whole milliseconds), and three valid "
         "cells in four."
     )
     return [*table, "", *textwrap.wrap(text, page.WIDTH)], stays
@@ -131,7 +131,7 @@ def main() -> None:
     head = page.head("Made by `benches/load.py`; its docstring describes the measurement.")
     body, stays = measure(arguments)
     section = "\n".join([HEADING, "", head, "", *body, ""])
-    page.tell(section, write_it=arguments.write)
+    page.print_summary(section, write_it=arguments.write)
     sys.exit(0 if stays else 1)
 
 

@@ -30,7 +30,7 @@ def head(made: str) -> str:
     return textwrap.fill(f"{machine()}. {made}", WIDTH)
 
 
-def tell(section: str, *, write_it: bool, to: Path = PAGE) -> None:
+def print_summary(section: str, *, write_it: bool, to: Path = PAGE) -> None:
     """Print a section; write it if requested."""
     print(section)
     if write_it:

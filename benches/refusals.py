@@ -54,7 +54,7 @@ ADDRESS = "ip address {} 255.255.255.0"
 
 
 @dataclass(frozen=True)
-class Wrong:
+class WrongInput:
     """A fault in a lab, and the message that must name it."""
 
     what: str
@@ -69,7 +69,7 @@ class Wrong:
 
 
 WRONG = (
-    Wrong(
+    WrongInput(
         "swapped ports",
         "link lan: found FastEthernet0/1 of R1 at eth0 of client",
         (LAN.replace("0/0", "0/1"), WAN.replace("0/1", "0/0")),
@@ -78,7 +78,7 @@ WRONG = (
             *("interface Fa0/0", ADDRESS.format("192.168.10.1")),
         ),
     ),
-    Wrong(
+    WrongInput(
         "wrong VLAN",
         "link lan: found nobody who answers for 192.168.10.1",
         (
@@ -89,30 +89,30 @@ WRONG = (
         ("vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20"),
         router="SW",
     ),
-    Wrong("port down", "found FastEthernet0/1 shut down", lines=("interface Fa0/1", "shutdown")),
-    Wrong("half duplex", "found FastEthernet0/1 half duplex", lines=("interface Fa0/1", "duplex half")),
-    Wrong(
+    WrongInput("port down", "found FastEthernet0/1 shut down", lines=("interface Fa0/1", "shutdown")),
+    WrongInput("half duplex", "found FastEthernet0/1 half duplex", lines=("interface Fa0/1", "duplex half")),
+    WrongInput(
         "wrong address",
         "found 192.168.20.9/24 on FastEthernet0/1",
         lines=("interface Fa0/1", ADDRESS.format("192.168.20.9")),
     ),
-    Wrong(
+    WrongInput(
         "test traffic through the management NIC",
         "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0",
         on_client="ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up; "
         "ip addr add 192.168.20.77/25 dev mgmt0",
     ),
-    Wrong(
+    WrongInput(
         "missing link",
         "found FastEthernet0/1 down",
         (LAN, "server eth0 192.168.20.2/24 - other eth0 192.168.20.3/24"),
         ("interface Fa0/1", ADDRESS.format("192.168.20.1"), "no shutdown"),
     ),
-    Wrong("wrong device", "R1: found a 2811, expected a 3725", model="2811"),
+    WrongInput("wrong device", "R1: found a 2811, expected a 3725", model="2811"),
 )
 
 
-def made(links: Sequence[str], model: str) -> Topology:
+def make_project(links: Sequence[str], model: str) -> Topology:
     """Return the nodes and links of a lab, each at 100 Mb/s."""
     kinds: dict[str, Any] = {
         "client": {"platform": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "192.168.10.1"}]},
@@ -134,10 +134,10 @@ def made(links: Sequence[str], model: str) -> Topology:
 
 
 @contextmanager
-def rack(folder: Path, wrong: Wrong) -> Iterator[tuple[Lab, Path]]:
+def make_lab(folder: Path, wrong: WrongInput) -> Iterator[tuple[Lab, Path]]:
     """Yield a lab with this fault, and its inventory."""
     inventory = folder / "rack.yml"
-    with Lab.up(made(wrong.links, wrong.model), name=f"refusals-{os.getpid()}") as lab:
+    with Lab.up(make_project(wrong.links, wrong.model), name=f"refusals-{os.getpid()}") as lab:
         expose_lab(lab, inventory)
         if wrong.lines:
             known = read_lab(inventory)
@@ -173,24 +173,24 @@ def second_user(lab: Lab, inventory: Path, folder: Path) -> tuple[float, float]:
         command(inventory, "60s"), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as first:
         deadline = time.monotonic() + PATIENCE_S
-        while not _sends(lab):
+        while not _sends_packets(lab):
             assert first.poll() is None and time.monotonic() < deadline
             time.sleep(0.05)
         reported = refused(Path(others), folder, "eth0 is held by the run of policing-vs-shaping")
         first.send_signal(signal.SIGKILL)
         killed = time.monotonic()
-        while _sends(lab) or _held(lab):
+        while _sends_packets(lab) or _hold_lock(lab):
             time.sleep(0.01)
         free = time.monotonic() - killed
     subprocess.run([QOSLAB, "lab", "rescue", str(inventory)], cwd=folder, capture_output=True, check=True)
     return reported, free
 
 
-def _sends(lab: Lab) -> bool:
+def _sends_packets(lab: Lab) -> bool:
     return bool(lab.run("client", ["sh", "-c", "ss -Htn dst 192.168.20.2"]).stdout.strip())
 
 
-def _held(lab: Lab) -> bool:
+def _hold_lock(lab: Lab) -> bool:
     return any("qoslab" in lab.run(host, ["cat", "/proc/net/unix"]).stdout for host in ("client", "server"))
 
 
@@ -242,13 +242,13 @@ def main() -> int:
         folder = Path(name)
         os.environ["XDG_STATE_HOME"] = str(folder / "state")
         for wrong in WRONG:
-            with rack(folder, wrong) as (_, inventory):
+            with make_lab(folder, wrong) as (_, inventory):
                 found[wrong.what] = [refused(inventory, folder, wrong.expected) for _ in range(chosen.repetitions)]
             print(f"{wrong.what}: {', '.join(f'{each:.1f}' for each in found[wrong.what])} s", flush=True)
-        with rack(folder, Wrong("", "")) as (lab, inventory):
+        with make_lab(folder, WrongInput("", "")) as (lab, inventory):
             pairs = [second_user(lab, inventory, folder) for _ in range(chosen.repetitions)]
         found[SECOND], found[FREE] = map(list, zip(*pairs, strict=True))
-    page.tell(section(found, machine), write_it=chosen.write)
+    page.print_summary(section(found, machine), write_it=chosen.write)
     return 1 if too_long(found) else 0
 
 

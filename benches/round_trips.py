@@ -107,7 +107,7 @@ def measure_chain(routers: int, pings: int, seconds: int = 5) -> str:
     """Return a row of the table of chains."""
     described, server = chain(routers)
     with Lab.up(described, name=f"round-trips-{os.getpid()}") as lab:
-        times_ms = echoed(lab, server, pings)
+        times_ms = echo_times(lab, server, pings)
         watched = VirtualLab(lab)
 
         def received() -> int:
@@ -132,7 +132,7 @@ def measure_chain(routers: int, pings: int, seconds: int = 5) -> str:
 def measure(round_trip_ms: int, pings: int) -> str:
     """Return a row of the table of round-trip times."""
     with Lab.up(topology(round_trip_ms), name=f"round-trips-{os.getpid()}") as lab:
-        times_ms = echoed(lab, "10.3.0.2", pings)
+        times_ms = echo_times(lab, "10.3.0.2", pings)
         watched = VirtualLab(lab)
         health = read_health(watched, [*watched.data_planes, *watched.lines])
     line_ms = 2 * FRAME * 8 * (2 / LAN_BPS + 1 / WAN_BPS) * 1000
@@ -140,7 +140,7 @@ def measure(round_trip_ms: int, pings: int) -> str:
     return f"| {round_trip_ms} | {spread([each - round_trip_ms - line_ms for each in times_ms], pings)} | {late} |"
 
 
-def echoed(lab: Lab, server: str, pings: int) -> list[float]:
+def echo_times(lab: Lab, server: str, pings: int) -> list[float]:
     """Return the round trips, in ms, of the answered echo requests."""
     output = lab.run("client", ["python3", str(PING), server, str(pings), "0.01", "1"], check=True).stdout.split()
     return [float(each) * 1000 for each in output[1:]]
@@ -167,7 +167,7 @@ def main() -> None:
     lines.append("|---|---|---|---|---|---|---|---|---|")
     lines += [measure_chain(routers, arguments.pings) for routers in (1, 10, 30)]
     section = "\n".join(lines) + "\n"
-    page.tell(section, write_it=arguments.write)
+    page.print_summary(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":

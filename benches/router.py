@@ -33,7 +33,7 @@ import page
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "lab"), str(ROOT / "tests")]
 
-from dataplane import SERVER, SINK, Lab, configuration, ping, spawn_sink  # noqa: E402
+from dataplane import SERVER, SINK, DataPlaneLab, configuration, ping, spawn_sink  # noqa: E402
 
 FLOOD = ROOT / "target" / "release" / "flood"
 HEADING = "## qos-router"
@@ -56,7 +56,7 @@ FRAME = 14
 HEADERS = 28
 FAST_BPS = 10_000_000_000
 #: Seconds in which all that waits behind a limiter has left.
-DRAINED_S = 1.5
+DRAIN_S = 1.5
 #: Datagrams that `flood` hands over in a system call.
 BATCH = 32
 #: Rates for accuracy and spacing, bits of frames per second.
@@ -91,26 +91,26 @@ else:
 """
 
 
-def received(lab: Lab) -> int:
+def received_packets(lab: DataPlaneLab) -> int:
     """Return the number of packets that the server's interface has received."""
     line = next(line for line in lab.run("server", "cat /proc/net/dev").splitlines() if "eth0:" in line)
     return int(line.split(":")[1].split()[1])
 
 
 def flood(
-    lab: Lab, size: int, seconds: float, packets_per_second: float = 10e6, *, batch: int = 1, spin_us: int = 30
+    lab: DataPlaneLab, size: int, seconds: float, packets_per_second: float = 10e6, *, batch: int = 1, spin_us: int = 30
 ) -> None:
     """Send a flood with `flood`, by default at a rate beyond its capacity; it skips overdue datagrams."""
     words = f"send {SERVER} --port {SINK} --size {size} --duration {seconds:g} --delay {1000 / packets_per_second:.6f}"
     lab.run("client", [str(FLOOD), *words.split(), *f"--batch {batch} --spin {spin_us}".split()])
 
 
-def batches(lab: Lab, size: int, seconds: float) -> None:
+def batches(lab: DataPlaneLab, size: int, seconds: float) -> None:
     """Send the same flood with many datagrams per system call."""
     flood(lab, size, seconds, batch=BATCH)
 
 
-def iperf3(lab: Lab, size: int, seconds: float) -> None:
+def iperf3(lab: DataPlaneLab, size: int, seconds: float) -> None:
     """Send a flood with iperf3."""
     server = lab.spawn("server", ["iperf3", "--server", "--one-off", "--forceflush"])
     assert server.stdout is not None
@@ -121,14 +121,14 @@ def iperf3(lab: Lab, size: int, seconds: float) -> None:
     server.communicate(timeout=10)
 
 
-def throughput(lab: Lab, tool: Callable[[Lab, int, float], None], size: int, seconds: float) -> float:
+def throughput(lab: DataPlaneLab, tool: Callable[[DataPlaneLab, int, float], None], size: int, seconds: float) -> float:
     """Return the packets per second that reach the server."""
-    before = received(lab)
+    before = received_packets(lab)
     tool(lab, size, seconds)
-    return (received(lab) - before) / seconds
+    return (received_packets(lab) - before) / seconds
 
 
-def spacing(lab: Lab, rate: float, seconds: float, framing: int) -> tuple[float, float, float, float]:
+def spacing(lab: DataPlaneLab, rate: float, seconds: float, framing: int) -> tuple[float, float, float, float]:
     """Return the achieved rate relative to the requested one, and errors of the gaps: median, 99th percentile and
     maximum, in microseconds.
 
@@ -136,12 +136,12 @@ def spacing(lab: Lab, rate: float, seconds: float, framing: int) -> tuple[float,
     """
     size = 1500
     per_second = 2 * rate / 8 / (FRAME + size)
-    blocks = math.ceil(per_second * (seconds + DRAINED_S) * SLOT / BLOCK)
+    blocks = math.ceil(per_second * (seconds + DRAIN_S) * SLOT / BLOCK)
     receiver = lab.spawn("server", [sys.executable, "-c", STAMPS, str(blocks * BLOCK // SLOT)])
     assert receiver.stdout is not None
     receiver.stdout.readline()
     flood(lab, size, seconds, per_second, spin_us=0)
-    time.sleep(DRAINED_S)
+    time.sleep(DRAIN_S)
     receiver.terminate()
     printed, failure = receiver.communicate(timeout=60)
     assert receiver.returncode == 0, failure.decode()
@@ -155,7 +155,7 @@ def spacing(lab: Lab, rate: float, seconds: float, framing: int) -> tuple[float,
     return reached, errors[len(errors) // 2], errors[len(errors) * 99 // 100], errors[-1]
 
 
-Tool = Callable[[Lab, int, float], None]
+Tool = Callable[[DataPlaneLab, int, float], None]
 
 #: Each with the IP bytes of its packets: iperf3's least payload is 16 bytes, and a datagram of `flood` carries 28.
 FLOODS: dict[str, tuple[Tool, dict[str, int]]] = {
@@ -171,23 +171,23 @@ def children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def cpu(lab: Lab) -> float:
+def cpu(lab: DataPlaneLab) -> float:
     """Return the processor time of the daemon in seconds, including system calls."""
     assert lab.process is not None
     return int(Path(f"/proc/{lab.process.pid}/schedstat").read_text(encoding="utf-8").split()[0]) / 1e9
 
 
-def kernel_lab() -> Lab:
+def kernel_lab() -> DataPlaneLab:
     """Yield the same nodes with the kernel forwarding between its links."""
-    lab = Lab(daemon=False)
+    lab = DataPlaneLab(daemon=False)
     spawn_sink(lab)
     ping(lab, "client", SERVER, 2)
     return lab
 
 
-def router_lab(rate_bps: int) -> Lab:
+def router_lab(rate_bps: int) -> DataPlaneLab:
     """Yield the lab with `qos-router` and a link of this rate to the server."""
-    lab = Lab(rates_bps=(FAST_BPS, rate_bps))
+    lab = DataPlaneLab(rates_bps=(FAST_BPS, rate_bps))
     spawn_sink(lab)
     lab.ask("configure", config=configuration())
     ping(lab, "client", SERVER, 2)
@@ -262,7 +262,7 @@ def main() -> None:
     lines = [HEADING, "", f"{page.machine()}.", "", NOTE]
     lines += [*compare_throughput(options.seconds, options.pairs), "", *compare_spacing(options.seconds)]
     section = "\n".join(lines) + "\n"
-    page.tell(section, write_it=options.write)
+    page.print_summary(section, write_it=options.write)
 
 
 if __name__ == "__main__":

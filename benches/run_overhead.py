@@ -43,21 +43,21 @@ ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "policing-vs-shaping.yml"
 ARMS = ("unrestricted", "policed", "shaped")
 HEADING = "## Through an inventory"
-MORE_OF_RUN_S, MORE_OF_CELL_S = 5, 1
+MAX_RUN_OVERHEAD_S, MAX_CELL_OVERHEAD_S = 5, 1
 """Greatest additional time through an inventory."""
 NO_COUNTDOWN = "qoslab_dead_man: none"
 CONFIGURE = "configure the routers"
 
 
 @dataclass(frozen=True)
-class Took:
+class TimeTaken:
     """Duration of a command, in seconds."""
 
     wall: float
     processor: float
 
 
-def qoslab(folder: Path, *arguments: str) -> Took:
+def qoslab(folder: Path, *arguments: str) -> TimeTaken:
     """Run the first experiment; byte code is cached, as in an installation."""
     command = [str(Path(sys.executable).with_name("qoslab")), "run", str(EXPERIMENT), *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -67,14 +67,14 @@ def qoslab(folder: Path, *arguments: str) -> Took:
     wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in (0, 1, 3):
         sys.exit(done.stderr)
-    return Took(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return TimeTaken(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 @dataclass(frozen=True)
-class Alone:
+class SingleRun:
     """Durations of three arms in one lab."""
 
-    took: Took
+    took: TimeTaken
     """Time in addition to the traffic."""
     steps: dict[str, float]
     """The time of each kind of step, in seconds."""
@@ -82,7 +82,7 @@ class Alone:
     """Orders to the router during its configuration, each one task of Ansible."""
 
 
-def one_by_one(folder: Path, seconds: int) -> Alone:
+def time_sequentially(folder: Path, seconds: int) -> SingleRun:
     """Run once in one lab."""
     took = qoslab(folder, "--duration", f"{seconds}s", *(f"--arm={arm}" for arm in ARMS), "--jobs", "1")
     run = (folder / "runs/policing-vs-shaping/latest").resolve()
@@ -94,10 +94,10 @@ def one_by_one(folder: Path, seconds: int) -> Alone:
     steps["traffic"] -= seconds * len(ARMS)
     parallel = took.wall - seconds * len(ARMS)
     steps["start, lab, restore, analysis, report"] = parallel - sum(steps.values())
-    return Alone(Took(parallel, took.processor), steps, len(list(run.glob("cells/*/*/ansible/*"))))
+    return SingleRun(TimeTaken(parallel, took.processor), steps, len(list(run.glob("cells/*/*/ansible/*"))))
 
 
-def side_by_side(folder: Path, seconds: int) -> tuple[Took, int]:
+def time_in_parallel(folder: Path, seconds: int) -> tuple[TimeTaken, int]:
     """Run once with the default options; return the time and the number of repeated late attempts."""
     took = qoslab(folder, "--duration", f"{seconds}s", *(f"--arm={arm}" for arm in ARMS))
     manifest = json.loads((folder / "runs/policing-vs-shaping/latest/manifest.json").read_text())
@@ -123,7 +123,7 @@ def costs(folder: Path, seconds: int, *where: str) -> Costs:
     return Costs(parallel[1] - cell, cell)
 
 
-def without(text: str, line: str) -> str:
+def without_phases(text: str, line: str) -> str:
     """Return an inventory without a line; `KeyError` if it has no such line."""
     lines = text.splitlines(keepends=True)
     left = [each for each in lines if each.strip() != line]
@@ -143,7 +143,7 @@ def inventory_section(folder: Path, seconds: int, runs: int) -> str:
     with Lab.up(load_sweep(EXPERIMENT, {}).experiment.topology, name=f"overhead-{os.getpid()}") as lab:
         exposed, guarded = places.values()
         expose_lab(lab, exposed)
-        guarded.write_text(without(exposed.read_text(encoding="utf-8"), NO_COUNTDOWN), encoding="utf-8")
+        guarded.write_text(without_phases(exposed.read_text(encoding="utf-8"), NO_COUNTDOWN), encoding="utf-8")
         for _ in range(runs):
             virtual.append(costs(folder, seconds))
             for how, file in places.items():
@@ -165,9 +165,9 @@ def inventory_section(folder: Path, seconds: int, runs: int) -> str:
         "",
         about,
         "",
-        wrapped(
+        wrap_text(
             "The table shows the additional time of a run if the same virtual lab is reached by SSH only; the goal is "
-            f"at most {MORE_OF_RUN_S} s per run and {MORE_OF_CELL_S} s per cell."
+            f"at most {MAX_RUN_OVERHEAD_S} s per run and {MAX_CELL_OVERHEAD_S} s per cell."
         ),
         "",
         f"| | median of {runs}, s | least to most |",
@@ -177,7 +177,7 @@ def inventory_section(folder: Path, seconds: int, runs: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def in_words(took: Sequence[Took]) -> str:
+def duration_text(took: Sequence[TimeTaken]) -> str:
     """Median, range and processor time."""
     walls = [each.wall for each in took]
     return (
@@ -186,7 +186,7 @@ def in_words(took: Sequence[Took]) -> str:
     )
 
 
-def wrapped(text: str) -> str:
+def wrap_text(text: str) -> str:
     """Return lines of a document; those of a list item are indented."""
     indent = "  " if text.startswith("- ") else ""
     return textwrap.fill(text, page.WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
@@ -195,26 +195,26 @@ def wrapped(text: str) -> str:
 def section(folder: Path, seconds: int, runs: int) -> str:
     """The section of this distribution."""
     about, helper = page.machine(), choose().note or "the fast connection helper is on"
-    alone = [one_by_one(folder, seconds) for _ in range(runs)]
-    parallel = [side_by_side(folder, seconds) for _ in range(runs)]
+    alone = [time_sequentially(folder, seconds) for _ in range(runs)]
+    parallel = [time_in_parallel(folder, seconds) for _ in range(runs)]
     virtual = [qoslab(folder, "--lab", "simulated") for _ in range(runs)]
     again = sum(attempts for _, attempts in parallel)
     steps = {name: statistics.median(each.steps[name] for each in alone) for name in alone[0].steps}
     each_order = steps[CONFIGURE] / statistics.median(each.orders for each in alone)
     items = [
-        f"- Three arms one by one (`--jobs 1`), without their traffic: {in_words([each.took for each in alone])}.",
-        f"- The same in parallel, with {seconds} s of traffic in each: {in_words([took for took, _ in parallel])}; "
+        f"- Three arms one by one (`--jobs 1`), without their traffic: {duration_text([each.took for each in alone])}.",
+        f"- The same in parallel, with {seconds} s of traffic in each: {duration_text([took for took, _ in parallel])}; "
         f"{again} attempts of {runs * len(ARMS) + again} were late and re-run.",
-        f"- All arms with `--lab simulated`: {in_words(virtual)}.",
+        f"- All arms with `--lab simulated`: {duration_text(virtual)}.",
         f"- Configuring is {alone[0].orders} orders, one task of Ansible each, {each_order:.2f} s each; the first ones "
         "wait for its start.",
     ]
     lines = [
         f"### {platform.freedesktop_os_release()['PRETTY_NAME']}",
         "",
-        wrapped(f"{about}. Python {platform.python_version()}, ansible-core {version('ansible-core')}: {helper}."),
+        wrap_text(f"{about}. Python {platform.python_version()}, ansible-core {version('ansible-core')}: {helper}."),
         "",
-        *map(wrapped, items),
+        *map(wrap_text, items),
         "",
         "| part, all arms together, one by one | median s |",
         "|---|---|",
@@ -236,7 +236,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = inventory_section if chosen.inventory else section
         text = made(Path(folder), chosen.seconds, chosen.runs)
-    page.tell(text, write_it=chosen.write)
+    page.print_summary(text, write_it=chosen.write)
 
 
 if __name__ == "__main__":

@@ -40,20 +40,20 @@ worker and `qos-sim` alone take more than 15 ms of a cell: a process is started,
 sent. Of a run of one cell the imports are a large part, those of pandas and pyarrow for the report above all (see
 "Start").
 """
-AGAIN = ["To measure again:", "", "    python benches/simulated_cells.py --write"]
+REPETITIONS = ["To measure again:", "", "    python benches/simulated_cells.py --write"]
 SAMPLE = 50
 """Number of cells whose parts are measured one by one."""
 
 
 @dataclass(frozen=True)
-class Took:
+class ResourceUse:
     """Processor seconds of a command with its child processes, and the memory of its largest process in MiB."""
 
     processor_s: float
     memory_mib: float
 
 
-def took(folder: Path, *arguments: str) -> Took:
+def resource_use(folder: Path, *arguments: str) -> ResourceUse:
     """Run a `qoslab` command; byte code is cached, as in an installation."""
     script = (
         "import resource, subprocess, sys; status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode;"
@@ -66,7 +66,7 @@ def took(folder: Path, *arguments: str) -> Took:
     status, processor, memory = done.stdout.split()
     if status not in ("0", "1"):
         sys.exit(done.stderr)
-    return Took(float(processor), float(memory))
+    return ResourceUse(float(processor), float(memory))
 
 
 def worker_ms(file: Path) -> tuple[float, float]:
@@ -106,14 +106,14 @@ def main() -> None:
     arms = str(ROOT / "experiments/policing-vs-shaping.yml")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        file = sweep.grid(folder, platform="ios", seconds=1, rtts=10, pirs=10, connections=chosen.cells // 100)
-        took(folder, "run", arms, "--lab", "simulated")
-        five = took(folder, "run", arms, "--lab", "simulated")
+        file = sweep.make_grid(folder, platform="ios", seconds=1, rtts=10, pirs=10, connections=chosen.cells // 100)
+        resource_use(folder, "run", arms, "--lab", "simulated")
+        five = resource_use(folder, "run", arms, "--lab", "simulated")
         first = ("--only", "rtt=10 ms", "--only", "pir=1 Mb/s", "--only", "connections=1")
-        one = took(folder, "run", str(file), "--lab", "simulated", *first)
-        many = took(folder, "run", str(file), "--lab", "simulated")
+        one = resource_use(folder, "run", str(file), "--lab", "simulated", *first)
+        many = resource_use(folder, "run", str(file), "--lab", "simulated")
         run = RunFolder((folder / "runs/bench/latest").resolve())
-        again = took(folder, "report", str(run.path))
+        again = resource_use(folder, "report", str(run.path))
         own, started = worker_ms(file)
         reading = reading_ms(run)
     rows = [
@@ -130,8 +130,8 @@ def main() -> None:
         f"| programs that it starts: `qos-sim` | {started:.1f} |",
         f"| reading it, with its metrics | {reading:.1f} |",
     ]
-    lines += ["", textwrap.fill(WHY, page.WIDTH), "", *AGAIN]
-    page.tell("\n".join(lines) + "\n", write_it=chosen.write)
+    lines += ["", textwrap.fill(WHY, page.WIDTH), "", *REPETITIONS]
+    page.print_summary("\n".join(lines) + "\n", write_it=chosen.write)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Run:
         return Run(self.packets - other.packets, self.events - other.events, self.cost - other.cost)
 
 
-def of_length(seconds: int) -> dict[str, Any]:
+def run_length(seconds: int) -> dict[str, Any]:
     """Return the scenario with so many seconds of traffic."""
     scenario: dict[str, Any] = json.loads(SCENARIO.read_text(encoding="utf-8"))
     for flow in scenario["flows"]:
@@ -56,7 +56,7 @@ def of_length(seconds: int) -> dict[str, Any]:
 def run(program: Path, seconds: int, folder: Path, words: tuple[str, ...] = ()) -> tuple[Run, str]:
     """Run the simulator behind a command prefix; return its processor time and its standard error."""
     file = folder / "scenario.json"
-    file.write_text(json.dumps(of_length(seconds)), encoding="utf-8")
+    file.write_text(json.dumps(run_length(seconds)), encoding="utf-8")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([*words, program, "run", file], check=True, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -66,7 +66,7 @@ def run(program: Path, seconds: int, folder: Path, words: tuple[str, ...] = ()) 
     return Run(packets, report["events"], used), done.stderr
 
 
-def timed(program: Path, runs: int, folder: Path) -> Run:
+def time_run(program: Path, runs: int, folder: Path) -> Run:
     """Return the processor time of the traffic, the minimum of several runs of each length."""
     short, long = (
         min((run(program, seconds, folder)[0] for _ in range(runs)), key=lambda each: each.cost) for seconds in TIMED
@@ -74,7 +74,7 @@ def timed(program: Path, runs: int, folder: Path) -> Run:
     return long - short
 
 
-def counted(program: Path, folder: Path) -> Run:
+def count_instructions(program: Path, folder: Path) -> Run:
     """Return the instructions of the traffic."""
 
     def one(seconds: int) -> Run:
@@ -117,8 +117,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        text = section(timed(options.program, options.runs, folder), counted(options.program, folder))
-    page.tell(text, write_it=options.write)
+        text = section(time_run(options.program, options.runs, folder), count_instructions(options.program, folder))
+    page.print_summary(text, write_it=options.write)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ arms:
 """
 
 
-def grid(folder: Path, *, platform: str, seconds: int, rtts: int, pirs: int, connections: int) -> Path:
+def make_grid(folder: Path, *, platform: str, seconds: int, rtts: int, pirs: int, connections: int) -> Path:
     """Return an experiment file with so many values of each parameter."""
     file = folder / f"bench-{platform}-{rtts * pirs * connections}.yml"
     # An experiment has only files below its own folder.
@@ -92,9 +92,9 @@ def grid(folder: Path, *, platform: str, seconds: int, rtts: int, pirs: int, con
     return file
 
 
-def counted(folder: Path, pirs: int) -> tuple[int, float]:
+def count_cells(folder: Path, pirs: int) -> tuple[int, float]:
     """Return the number of cells, and the seconds of a dry run."""
-    file = grid(folder, platform="engine", seconds=20, rtts=20, pirs=pirs, connections=100)
+    file = make_grid(folder, platform="engine", seconds=20, rtts=20, pirs=pirs, connections=100)
     began = time.monotonic()
     done = subprocess.run(
         [QOSLAB, "run", str(file), "--dry-run", "--json"], capture_output=True, text=True, check=True, cwd=folder
@@ -102,14 +102,14 @@ def counted(folder: Path, pirs: int) -> tuple[int, float]:
     return int(json.loads(done.stdout)["cells"]), time.monotonic() - began
 
 
-def bookkept(folder: Path) -> tuple[int, float]:
+def time_bookkeeping(folder: Path) -> tuple[int, float]:
     """Return the number of cells, and the seconds per cell of the scheduler: leasing it, and creating and writing its
     record.
     """
-    file = grid(folder, platform="engine", seconds=20, rtts=4, pirs=10, connections=25)
+    file = make_grid(folder, platform="engine", seconds=20, rtts=4, pirs=10, connections=25)
     plan = make_plan(load_sweep(file))
     cells = RunCells(RunFolder.create(folder / "book", "bench"), plan.cells, {})
-    schedule = CellSchedule(cells, LabCount(4, len(plan.cells)), _Silent(), interrupted=threading.Event())
+    schedule = CellSchedule(cells, LabCount(4, len(plan.cells)), _SilentProgress(), interrupted=threading.Event())
     began = time.monotonic()
     while (task := schedule.lease(0)) is not None:
         cell = cells.folder.cell_of(task.identity, task.attempt)
@@ -129,7 +129,7 @@ def bookkept(folder: Path) -> tuple[int, float]:
     return len(plan.cells), (time.monotonic() - began) / len(plan.cells)
 
 
-class _Silent:
+class _SilentProgress:
     def cell_done(self, cell: str, *, counts: bool = True) -> None:
         """Ignore the event."""
 
@@ -137,9 +137,9 @@ class _Silent:
         """Ignore the note."""
 
 
-def swept(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> dict[str, float]:
+def time_sweep(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> dict[str, float]:
     """Run a grid; return the seconds in addition to the traffic."""
-    file = grid(folder, platform=platform, seconds=seconds, rtts=2, pirs=max(cells // 2, 1), connections=1)
+    file = make_grid(folder, platform=platform, seconds=seconds, rtts=2, pirs=max(cells // 2, 1), connections=1)
     command = [QOSLAB, "run", str(file), "--jobs", str(jobs), "--attempts", "1"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
@@ -178,7 +178,7 @@ def grids(folder: Path, seconds: int, count: int, jobs: list[int]) -> list[str]:
     ]
     for platform in ("engine", "ios"):
         for labs in jobs:
-            found = swept(folder, platform, seconds, count, labs)
+            found = time_sweep(folder, platform, seconds, count, labs)
             lines.append(
                 f"| {platform} | {labs} | {found['wall']:.0f} | {found['whole']:.2f} | {found['each']:.2f} | "
                 f"{found['configure']:.2f} | {found['cpu']:.1f} | {found['invalid']:.0f} |"
@@ -198,9 +198,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         lines += ["| cells counted by a dry run | s |", "|---|---|"]
         for pirs in (5, 50):
-            cells, seconds = counted(Path(folder), pirs)
+            cells, seconds = count_cells(Path(folder), pirs)
             lines.append(f"| {cells:,} | {seconds:.1f} |")
-        cells, each = bookkept(Path(folder))
+        cells, each = time_bookkeeping(Path(folder))
         overhead = f"Bookkeeping of {cells:,} cells (leasing, turns, records on disk): {each * 1000:.1f} ms per cell."
         ran = (
             f"A grid of {chosen.cells} cells of {chosen.seconds} s with two topologies, on {os.cpu_count()} cores, in "
@@ -211,7 +211,7 @@ def main() -> None:
         lines += ["", overhead, "", textwrap.fill(ran, page.WIDTH), ""]
         lines += grids(Path(folder), chosen.seconds, chosen.cells, chosen.jobs)
     section = "\n".join(lines) + "\n"
-    page.tell(section, write_it=chosen.write)
+    page.print_summary(section, write_it=chosen.write)
 
 
 if __name__ == "__main__":

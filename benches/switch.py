@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "lab"), str(ROOT / "tests")]
 
 from catalyst import last_phase  # noqa: E402
-from dataplane import Lab  # noqa: E402
+from dataplane import DataPlaneLab  # noqa: E402
 
 HEADING = "## Switch"
 LINE_BITS = 8 * 1518
@@ -38,7 +38,7 @@ def measure(seconds: float) -> list[str]:
     columns = ("machine", "offered, Mb/s", "voice: came, left", "voice: dropped", "best effort: dropped")
     own = ("ring overflow", "refused by the kernel", "late arrivals", "greatest lateness, ms")
     rows = ["| " + " | ".join(columns + own) + " |", "|" + "---|" * len(columns + own)]
-    with Lab(rates_bps=(1_000_000_000, 100_000_000)) as lab:
+    with DataPlaneLab(rates_bps=(1_000_000_000, 100_000_000)) as lab:
         last_phase(lab, 0.5, False)
         for name, stalls, hogs in CASES:
             figures, health = last_phase(lab, seconds, stalls, hogs)
@@ -66,7 +66,7 @@ def main() -> None:
     arguments = parser.parse_args()
     head = page.head("Made by `benches/switch.py`; its docstring describes the measurement.")
     section = "\n".join([HEADING, "", head, "", *measure(arguments.seconds), ""])
-    page.tell(section, write_it=arguments.write)
+    page.print_summary(section, write_it=arguments.write)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ SILENCE_S, TOGETHER_S, AT_ONCE_S = 0.2, 0.002, 0.0005
 LIMIT = 14
 """Number of lines of a trace."""
 FIELDS = ("frame.time_relative", "tcp.stream", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.options.sack_le")
-SAYS = (
+OUTPUT_PATTERN = (
     "The last column shows whether a kernel repairs by RACK: from Linux 6.17 on it does, although the profile asks "
     "for a count of three reports. Timeouts of 300 ms end on ticks of 4 ms at multiples of 32 ms, here as there, so "
     "those of connections that lost in one burst end together; on a machine with several processors some are a tick "
@@ -172,7 +172,7 @@ def run(folder: Path, file: Path, lab: str, repetitions: int) -> RunFolder:
     return find_run(folder / "runs", file.stem)
 
 
-def traced(folder: Path, name: str, recovery: int, lab: str, repetitions: int) -> Trace:
+def trace_run(folder: Path, name: str, recovery: int, lab: str, repetitions: int) -> Trace:
     """Run a variant and count."""
     made = run(folder, experiment(folder, name, recovery), lab, repetitions)
     trace = Trace()
@@ -187,7 +187,7 @@ def traced(folder: Path, name: str, recovery: int, lab: str, repetitions: int) -
     return trace
 
 
-def middle(values: Sequence[float], digits: int) -> str:
+def median_value(values: Sequence[float], digits: int) -> str:
     """Return median and range."""
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
@@ -198,8 +198,8 @@ def row(name: str, trace: Trace) -> str:
     milliseconds = statistics.median(trace.silences_s) * 1e3
     cells = (
         name,
-        middle(trace.goodput_kbps, 0),
-        middle(trace.dropped_percent, 1),
+        median_value(trace.goodput_kbps, 0),
+        median_value(trace.dropped_percent, 1),
         f"{count}",
         f"{milliseconds:.0f}",
         f"{100 * trace.together / count:.0f} %",
@@ -219,9 +219,9 @@ def main() -> None:
         folder = Path(place)
         shutil.copytree(EXPERIMENTS / "templates", folder / "templates")
         variants = {
-            "simulated": traced(folder, "counted", 0, "simulated", arguments.repetitions),
-            "simulated, with RACK": traced(folder, "rack", 1, "simulated", arguments.repetitions),
-            "virtual lab": traced(folder, "kernel", 0, "virtual", arguments.repetitions),
+            "simulated": trace_run(folder, "counted", 0, "simulated", arguments.repetitions),
+            "simulated, with RACK": trace_run(folder, "rack", 1, "simulated", arguments.repetitions),
+            "virtual lab": trace_run(folder, "kernel", 0, "virtual", arguments.repetitions),
         }
     lines = [
         HEADING,
@@ -232,7 +232,7 @@ def main() -> None:
         "|---|---|---|--:|--:|--:|--:|",
         *(row(name, trace) for name, trace in variants.items()),
     ]
-    lines += ["", *textwrap.wrap(SAYS, page.WIDTH)]
+    lines += ["", *textwrap.wrap(OUTPUT_PATTERN, page.WIDTH)]
     for name in ("virtual lab", "simulated, with RACK"):
         if example := variants[name].example:
             lines += [
@@ -241,7 +241,7 @@ def main() -> None:
                 "",
                 *(f"    {each}" for each in example),
             ]
-    page.tell("\n".join([*lines, ""]), write_it=arguments.write, to=DOCUMENT)
+    page.print_summary("\n".join([*lines, ""]), write_it=arguments.write, to=DOCUMENT)
 
 
 if __name__ == "__main__":

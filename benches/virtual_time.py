@@ -36,7 +36,7 @@ NINE = frozenset(
 
 
 @dataclass(frozen=True)
-class Took:
+class TimeTaken:
     """Duration of a run: its cells, and seconds."""
 
     cells: int
@@ -44,7 +44,7 @@ class Took:
     processor: float
 
 
-def simulated(name: str, folder: Path) -> Took:
+def simulate_experiment(name: str, folder: Path) -> TimeTaken:
     """Run an experiment; byte code is cached, as in an installation."""
     command = [str(Path(sys.executable).with_name("qoslab")), "run", str(ROOT / f"experiments/{name}.yml")]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
@@ -57,10 +57,10 @@ def simulated(name: str, folder: Path) -> Took:
         sys.exit(f"{name}: status {done.returncode}\n{done.stderr}")
     manifest = json.loads((folder / "runs" / name / "latest" / "manifest.json").read_text())
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Took(len(manifest["cells"]), wall, processor)
+    return TimeTaken(len(manifest["cells"]), wall, processor)
 
 
-def table(took: dict[str, Took]) -> list[str]:
+def table(took: dict[str, TimeTaken]) -> list[str]:
     """Return a row for each experiment, and the sums of the nine and of all."""
     lines = ["| experiment | cells | s | processor s |", "|---|---|---|---|"]
     sums = {"the nine": [*NINE & took.keys()], "all": [*took]}
@@ -87,12 +87,12 @@ def main() -> None:
     took = {}
     with tempfile.TemporaryDirectory() as folder:
         # What was not imported since the installation is compiled now, and not in a run that is measured.
-        simulated("policing-vs-shaping", Path(folder))
+        simulate_experiment("policing-vs-shaping", Path(folder))
         for name in chosen.names or known:
-            took[name] = simulated(name, Path(folder))
+            took[name] = simulate_experiment(name, Path(folder))
     again = ["To measure again:", "", "    python benches/virtual_time.py --write"]
     lines = [HEADING, "", textwrap.fill(GOAL, page.WIDTH), "", head, "", *table(took), "", *again]
-    page.tell("\n".join(lines) + "\n", write_it=chosen.write)
+    page.print_summary("\n".join(lines) + "\n", write_it=chosen.write)
 
 
 if __name__ == "__main__":

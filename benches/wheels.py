@@ -83,7 +83,7 @@ def runner(machine: str) -> list[str] | None:
     return None if emulator is None else [emulator]
 
 
-def tried(wheel: Path, machine: str) -> str:
+def try_wheel(wheel: Path, machine: str) -> str:
     """Run the programs of a wheel. `WheelError` if one fails or gives other results."""
     before = runner(machine)
     if before is None:
@@ -133,7 +133,7 @@ def main() -> int:
             standard_library(triple)
             wheel = build(target, options.to)
             oldest = judge(wheel)
-            ran = tried(wheel, triple.partition("-")[0])
+            ran = try_wheel(wheel, triple.partition("-")[0])
         except WheelError as error:
             print(f"wheels: {error}", file=sys.stderr)
             failed = True

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from page import head, tell
+from page import head, print_summary
 
 TOP = Path(__file__).resolve().parents[1]
 EXPERIMENT = "policing-vs-shaping"
@@ -35,7 +35,7 @@ class Step:
     took_s: float
 
 
-def timed(words: list[str], shown: str, folder: Path, environment: dict[str, str]) -> Step:
+def time_step(words: list[str], shown: str, folder: Path, environment: dict[str, str]) -> Step:
     """Run the command and return its duration.
 
     `SystemExit` if it fails; status 1, values out of tolerance, is no failure.
@@ -62,7 +62,7 @@ def steps(uv: str, scratch: Path) -> list[Step]:
     uvx, pipx = [*by_uv, "--from", str(wheel), "qoslab"], [*by_uv, "pipx"]
 
     def step(words: list[str], shown: str, folder: Path = scratch) -> Step:
-        return timed(words, shown, folder, environment)
+        return time_step(words, shown, folder, environment)
 
     def run(program: list[str], shown: str) -> Step:
         folder = Path(tempfile.mkdtemp(dir=scratch))
@@ -104,7 +104,7 @@ def main() -> None:
     arguments = parser.parse_args()
     uv = TOP / ".qoslab/tools/bin/uv"
     with tempfile.TemporaryDirectory() as scratch:
-        tell(section(steps(str(uv) if uv.exists() else "uv", Path(scratch))), write_it=arguments.write)
+        print_summary(section(steps(str(uv) if uv.exists() else "uv", Path(scratch))), write_it=arguments.write)
 
 
 if __name__ == "__main__":

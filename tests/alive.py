@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Return whether the process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

@@ -117,7 +117,7 @@ class Browser:
 
 
 @contextmanager
-def browser(profile: Path) -> Iterator[Browser]:
+def open_browser(profile: Path) -> Iterator[Browser]:
     """Yield a Chromium with a fresh profile; skip the test if this machine has none."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")

@@ -79,7 +79,7 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests of the long level."""
-    chosen = list(levels.select(items))
+    chosen = list(levels.select_cases(items))
     if left_out := [item for item, runs in chosen if not runs]:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item, runs in chosen if runs]

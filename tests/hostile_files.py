@@ -235,7 +235,7 @@ FIGURES: dict[str, str | bytes] = {
 """Published values."""
 
 
-def experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
+def hostile_experiments() -> Iterator[tuple[str, dict[str, str | bytes]]]:
     """Yield every case: its name, and its files by path."""
     for name, text in {**ESCAPES, **TOO_MUCH}.items():
         yield f"template: {name}", {"e.yml": TEMPLATED, "t.j2": text}

@@ -20,7 +20,7 @@ CELL = "cells/policed/1"
 Change = Callable[[Path], None]
 
 
-def written(name: str, content: str | bytes) -> Change:
+def write_file(name: str, content: str | bytes) -> Change:
     """Return a change that writes a file of the cell."""
 
     def change(run: Path) -> None:
@@ -31,7 +31,7 @@ def written(name: str, content: str | bytes) -> Change:
     return change
 
 
-def changed(name: str, how: Callable[[Any], object]) -> Change:
+def change_manifest(name: str, how: Callable[[Any], object]) -> Change:
     """Return a change of a JSON file of the run."""
 
     def change(run: Path) -> None:
@@ -43,7 +43,7 @@ def changed(name: str, how: Callable[[Any], object]) -> Change:
     return change
 
 
-def counted(how: Callable[[Any], object]) -> Change:
+def counter_line(how: Callable[[Any], object]) -> Change:
     """Return a change of each reply of the router's counters."""
 
     def change(run: Path) -> None:
@@ -56,31 +56,31 @@ def counted(how: Callable[[Any], object]) -> Change:
     return change
 
 
-def interface(reply: Any) -> Any:
+def interface_counters(reply: Any) -> Any:
     """Return a change of the counters of the interface with the policy."""
     return reply["interfaces"]["FastEthernet0/1"]
 
 
-def classes(reply: Any) -> Any:
+def class_counters(reply: Any) -> Any:
     """Return a change of the rows of the class."""
-    policy = interface(reply)["policy_output"]
+    policy = interface_counters(reply)["policy_output"]
     return policy["classes"][0]
 
 
-def stranger(run: Path) -> None:
+def foreign_object(run: Path) -> None:
     """Add counters of a router outside the topology."""
-    written("counters/R99.jsonl", (run / CELL / "counters/R1.jsonl").read_bytes())(run)
+    write_file("counters/R99.jsonl", (run / CELL / "counters/R1.jsonl").read_bytes())(run)
 
 
-def misunderstood(run: Path) -> None:
+def mistyped_object(run: Path) -> None:
     """Add show output, of a router without counters, with a parsed value that no parser gives."""
     (run / CELL / "counters/R1.jsonl").unlink()
-    written("observations/R1/during.show-policy-map-interface.json", '{"FastEthernet0/1": "x"}')(run)
+    write_file("observations/R1/during.show-policy-map-interface.json", '{"FastEthernet0/1": "x"}')(run)
 
 
-def received(how: Callable[[Any], object]) -> Change:
+def received_run(how: Callable[[Any], object]) -> Change:
     """Return a change of each interval of each stream in the report of the receiver."""
-    return changed(
+    return change_manifest(
         f"{CELL}/traffic/transfer.server.json",
         lambda text: [how(stream) for each in text["intervals"] for stream in each["streams"]],
     )
@@ -91,223 +91,235 @@ SCRIPT = "<script>alert(0)</script>"
 
 RUNS: dict[str, tuple[Change, int, str]] = {
     "the same cell twice": (
-        changed(MANIFEST, lambda run: run["cells"].append(run["cells"][0])),
+        change_manifest(MANIFEST, lambda run: run["cells"].append(run["cells"][0])),
         2,
         r"manifest\.json: cells: .*found the cell policed/1 more than once",
     ),
     "a format of tomorrow": (
-        changed(MANIFEST, lambda run: run.update(format=999)),
+        change_manifest(MANIFEST, lambda run: run.update(format=999)),
         2,
         r"manifest\.json: found format 999, expected \d+",
     ),
     "no kind of lab": (
-        changed(MANIFEST, lambda run: run.update(lab="nonsense")),
+        change_manifest(MANIFEST, lambda run: run.update(lab="nonsense")),
         2,
         r'manifest\.json: lab: found the unknown lab kind "nonsense", expected one of virtual, simulated',
     ),
     "an arm elsewhere": (
-        changed(MANIFEST, lambda run: run["cells"][0].update(arm="../../../other", folder="")),
+        change_manifest(MANIFEST, lambda run: run["cells"][0].update(arm="../../../other", folder="")),
         2,
         r'manifest\.json: cells\.0\.arm: .*found the arm "\.\./\.\./\.\./other", expected a name',
     ),
     "a number below the first": (
-        changed(MANIFEST, lambda run: run["cells"][0].update(repetition=-1)),
+        change_manifest(MANIFEST, lambda run: run["cells"][0].update(repetition=-1)),
         3,
         r"policed/-1: ",
     ),
     "a cell of no kind of lab": (
-        changed(RECORD, lambda cell: cell.update(lab="nonsense")),
+        change_manifest(RECORD, lambda cell: cell.update(lab="nonsense")),
         3,
         r'policed/1: cell\.json: lab: found the unknown lab kind "nonsense"',
     ),
     "the record of another cell": (
-        changed(RECORD, lambda cell: cell.update(arm="shaped")),
+        change_manifest(RECORD, lambda cell: cell.update(arm="shaped")),
         3,
         r"policed/1: cell\.json: found the record of shaped/1, expected that of policed/1",
     ),
     "a record of other parameters": (
-        changed(RECORD, lambda cell: cell.update(parameters={"p": "9" * 4000})),
+        change_manifest(RECORD, lambda cell: cell.update(parameters={"p": "9" * 4000})),
         3,
         r"policed/1: cell\.json: found the record of policed/p=9.*expected that of policed/1",
     ),
     "traffic that nobody recorded": (
-        changed(RECORD, lambda cell: cell.update(flows=[])),
+        change_manifest(RECORD, lambda cell: cell.update(flows=[])),
         3,
         r'policed/1: cell\.json: found no traffic "transfer"',
     ),
     "traffic of another age": (
-        changed(RECORD, lambda cell: cell["flows"][0].update(started="0001-01-01T00:00:00Z")),
+        change_manifest(RECORD, lambda cell: cell["flows"][0].update(started="0001-01-01T00:00:00Z")),
         3,
         r"policed/1: cell\.json: flows\.0\.started: .*found a time in the year 1, expected a year from 1970 to 2200",
     ),
     "an observation elsewhere": (
-        changed(RECORD, lambda cell: cell["observed"][0].update(file="observations/../../../../../secret")),
+        change_manifest(RECORD, lambda cell: cell["observed"][0].update(file="observations/../../../../../secret")),
         3,
         r"policed/1: cell\.json: observed\.0\.file: ",
     ),
     "an experiment of another arm": (
-        changed(EXPERIMENT, lambda experiment: experiment["arms"][0].update(name="other")),
+        change_manifest(EXPERIMENT, lambda experiment: experiment["arms"][0].update(name="other")),
         3,
         r'policed/1: experiment\.json: found no arm "policed"',
     ),
     "an experiment without the traffic": (
-        changed(EXPERIMENT, lambda experiment: experiment.update(traffic=[])),
+        change_manifest(EXPERIMENT, lambda experiment: experiment.update(traffic=[])),
         3,
         r'policed/1: experiment\.json: found no traffic "transfer"',
     ),
     "an experiment of three years": (
-        changed(EXPERIMENT, lambda experiment: experiment.update(duration="99999999 s")),
+        change_manifest(EXPERIMENT, lambda experiment: experiment.update(duration="99999999 s")),
         3,
         r"policed/1: experiment\.json: duration: found 99999999 s, expected at most 31622400 s",
     ),
     "an experiment of a year": (
-        changed(EXPERIMENT, lambda experiment: experiment.update(duration="31622400 s")),
+        change_manifest(EXPERIMENT, lambda experiment: experiment.update(duration="31622400 s")),
         3,
         r"policed/1: iperf3 server, .*the test ended after 4\.2 s, expected 31622400 s",
     ),
     "a run of three years": (
-        changed(MANIFEST, lambda run: run["experiment"].update(duration="99999999 s")),
+        change_manifest(MANIFEST, lambda run: run["experiment"].update(duration="99999999 s")),
         2,
         r"manifest\.json: duration: found 99999999 s, expected at most 31622400 s",
     ),
     "traffic of the far future": (
-        changed(RECORD, lambda cell: cell["flows"][0].update(start_after_s=1e30)),
+        change_manifest(RECORD, lambda cell: cell["flows"][0].update(start_after_s=1e30)),
         3,
         r"policed/1: cell\.json: flows\.0\.start_after_s: ",
     ),
     "a link to a node that is not there": (
-        changed(MANIFEST, lambda run: run["experiment"]["topology"]["nodes"].pop("R1")),
+        change_manifest(MANIFEST, lambda run: run["experiment"]["topology"]["nodes"].pop("R1")),
         2,
         r'manifest\.json: topology\.links\.0\.ends\.1\.node: found "R1", expected a node of the topology',
     ),
     "traffic from a node that is not there": (
-        changed(EXPERIMENT, lambda experiment: experiment["traffic"][0].update({"from": "nowhere"})),
+        change_manifest(EXPERIMENT, lambda experiment: experiment["traffic"][0].update({"from": "nowhere"})),
         3,
         r'policed/1: experiment\.json: traffic\.0\.from: found "nowhere", expected a node of the topology',
     ),
     "a figure of a metric that is none": (
-        changed(MANIFEST, lambda run: run["experiment"]["compare"]["expectations"][0].update(metric="1 s")),
+        change_manifest(MANIFEST, lambda run: run["experiment"]["compare"]["expectations"][0].update(metric="1 s")),
         2,
         r'manifest\.json: compare\.expectations\.0\.metric: found "1 s", expected a metric',
     ),
     "a published figure of a metric that is none": (
-        changed(MANIFEST, lambda run: run["published"][0].update(metric="../x")),
+        change_manifest(MANIFEST, lambda run: run["published"][0].update(metric="../x")),
         2,
         r'manifest\.json: published\.0\.metric: found "\.\./x", expected a metric',
     ),
     "a figure of a name that is none": (
-        changed(MANIFEST, lambda run: run["experiment"]["compare"]["expectations"][0].update(equals="$(x)")),
+        change_manifest(MANIFEST, lambda run: run["experiment"]["compare"]["expectations"][0].update(equals="$(x)")),
         2,
         r'found "x", expected one of duration',
     ),
     "an experiment of TCP that nobody knows": (
-        changed(EXPERIMENT, lambda experiment: experiment.update(tcp="x")),
+        change_manifest(EXPERIMENT, lambda experiment: experiment.update(tcp="x")),
         3,
         r'policed/1: experiment\.json: tcp: found "x", expected settings or one of modern, legacy-2008',
     ),
     "a node of a platform that is none": (
-        changed(EXPERIMENT, lambda experiment: experiment["topology"]["nodes"]["R1"].update(platform=["ios"])),
+        change_manifest(EXPERIMENT, lambda experiment: experiment["topology"]["nodes"]["R1"].update(platform=["ios"])),
         3,
         r"policed/1: experiment\.json: topology\.nodes\.R1\.platform: Input should be 'host' or",
     ),
     "an experiment that is deep": (
-        written("experiment.json", "[" * 20000),
+        write_file("experiment.json", "[" * 20000),
         3,
         r"policed/1: experiment\.json: .*recursion limit",
     ),
     "an experiment without end": (
-        written("experiment.json", "{" + " " * 2**24 + "}"),
+        write_file("experiment.json", "{" + " " * 2**24 + "}"),
         3,
         r"policed/1: experiment\.json: found 16777218 bytes, expected at most 16777216",
     ),
     "no experiment": (lambda run: (run / EXPERIMENT).unlink(), 3, r"policed/1: experiment\.json: cannot be read: "),
     "intervals of no length": (
-        received(lambda stream: stream.update(end=stream["start"])),
+        received_run(lambda stream: stream.update(end=stream["start"])),
         1,
         r"",
     ),
     "intervals of a nanosecond": (
-        received(lambda stream: stream.update(end=stream["start"] + 1e-9)),
+        received_run(lambda stream: stream.update(end=stream["start"] + 1e-9)),
         1,
         r"",
     ),
-    "counters that are empty": (written("counters/R1.jsonl", ""), 3, r"policed/1: R1 reported no counters"),
+    "counters that are empty": (write_file("counters/R1.jsonl", ""), 3, r"policed/1: R1 reported no counters"),
     "counters that are refusals": (
-        written("counters/R1.jsonl", '{"ok": false}\n' * 100_000),
+        write_file("counters/R1.jsonl", '{"ok": false}\n' * 100_000),
         3,
         r"policed/1: R1 reported no counters",
     ),
-    "counters that were cut": (written("counters/R1.jsonl", '{"ok": '), 3, r"policed/1: .*R1\.jsonl:1: no JSON"),
-    "counters that are deep": (written("counters/R1.jsonl", "[" * 20000), 3, r"policed/1: .*R1\.jsonl:1: nested"),
+    "counters that were cut": (write_file("counters/R1.jsonl", '{"ok": '), 3, r"policed/1: .*R1\.jsonl:1: no JSON"),
+    "counters that are deep": (write_file("counters/R1.jsonl", "[" * 20000), 3, r"policed/1: .*R1\.jsonl:1: nested"),
     "counters of many digits": (
-        written("counters/R1.jsonl", '{"ok": true, "time_ns": ' + "9" * 5000 + "}\n"),
+        write_file("counters/R1.jsonl", '{"ok": true, "time_ns": ' + "9" * 5000 + "}\n"),
         3,
         r"policed/1: .*R1\.jsonl:1: no JSON: Exceeds the limit",
     ),
     "counters of another age": (
-        counted(lambda reply: reply.update(time_ns=10**30)),
+        counter_line(lambda reply: reply.update(time_ns=10**30)),
         3,
         r"policed/1: the counters of R1: found a reading at 1e\+21 s .*, expected -600 to 604 s",
     ),
     "counters of another shape": (
-        counted(lambda reply: reply.update(interfaces=7)),
+        counter_line(lambda reply: reply.update(interfaces=7)),
         3,
         r"policed/1: the counters of R1 are damaged",
     ),
     "policies of another shape": (
-        counted(lambda reply: interface(reply).update(policy_input=7.5)),
+        counter_line(lambda reply: interface_counters(reply).update(policy_input=7.5)),
         3,
         r"policed/1: the counters of R1 are damaged",
     ),
     "counters that are words": (
-        counted(lambda reply: classes(reply).update(packets="many")),
+        counter_line(lambda reply: class_counters(reply).update(packets="many")),
         3,
         r"policed/1: the source data of the table classes is damaged: Could not convert 'many'",
     ),
     "counters below zero": (
-        counted(lambda reply: classes(reply).update(packets=-5)),
+        counter_line(lambda reply: class_counters(reply).update(packets=-5)),
         3,
         r"policed/1: the source data of the table classes is damaged: found packets below zero",
     ),
     "counters beyond all": (
-        counted(lambda reply: classes(reply).update(packets=2**63)),
+        counter_line(lambda reply: class_counters(reply).update(packets=2**63)),
         3,
         r"policed/1: the source data of the table classes is damaged: ",
     ),
     "counters of an interface with a script": (
-        counted(lambda reply: reply["interfaces"].update({SCRIPT: interface(reply)})),
+        counter_line(lambda reply: reply["interfaces"].update({SCRIPT: interface_counters(reply)})),
         3,
         r'policed/1: found counters of the interface "<script>.*, which the topology does not have',
     ),
-    "counters of a stranger": (stranger, 3, r'policed/1: found counters of "R99", which the topology does not have'),
+    "counters of a stranger": (
+        foreign_object,
+        3,
+        r'policed/1: found counters of "R99", which the topology does not have',
+    ),
     "readings of another shape": (
-        written("readings/R1.jsonl", '{"x": 1}\n'),
+        write_file("readings/R1.jsonl", '{"x": 1}\n'),
         3,
         r"policed/1: the readings of R1 are damaged",
     ),
-    "hosts that say nothing": (written("hosts/client.after.txt", "x"), 3, r"policed/1: .*client\.before\.txt: cannot"),
+    "hosts that say nothing": (
+        write_file("hosts/client.after.txt", "x"),
+        3,
+        r"policed/1: .*client\.before\.txt: cannot",
+    ),
     "bytes below zero": (
-        received(lambda stream: stream.update(bytes=-5)),
+        received_run(lambda stream: stream.update(bytes=-5)),
         3,
         r"policed/1: the source data of the table intervals is damaged: found bytes below zero",
     ),
     "bytes without number": (
-        received(lambda stream: stream.update(bytes=float("nan"))),
+        received_run(lambda stream: stream.update(bytes=float("nan"))),
         3,
         r"policed/1: iperf3, .*the JSON is not a report of iperf3",
     ),
     "a print that nobody understands": (
-        misunderstood,
+        mistyped_object,
         3,
         r'policed/1: the parsed output of "show policy-map interface" of R1 is damaged',
     ),
     "segments of nothing": (
-        changed(f"{CELL}/traffic/transfer.client.json", lambda document: document["start"].update(tcp_mss_default=0)),
+        change_manifest(
+            f"{CELL}/traffic/transfer.client.json", lambda document: document["start"].update(tcp_mss_default=0)
+        ),
         3,
         r"policed/1: iperf3, .*found segments of 0 bytes, expected at least 1",
     ),
     "a tool's error with keys": (
-        changed(f"{CELL}/traffic/transfer.server.json", lambda document: document.update(error=f"\x1b[31m{SCRIPT}")),
+        change_manifest(
+            f"{CELL}/traffic/transfer.server.json", lambda document: document.update(error=f"\x1b[31m{SCRIPT}")
+        ),
         3,
         r"policed/1: iperf3 server, .*: \\x1b\[31m<script>",
     ),
@@ -320,25 +332,25 @@ RUNS: dict[str, tuple[Change, int, str]] = {
 """Faults: the change, the exit status, and a regular expression of the message."""
 
 
-def large(run: Path) -> None:
+def large_file(run: Path) -> None:
     """Return a configuration that fills a report."""
-    written("config/R1.ios", "x" * 60_000_000)(run)
+    write_file("config/R1.ios", "x" * 60_000_000)(run)
 
 
-def many(run: Path) -> None:
+def many_lines(run: Path) -> None:
     """Return configurations of unknown routers."""
     for number in range(2000):
-        written(f"config/D{number}.ios", "x")(run)
+        write_file(f"config/D{number}.ios", "x")(run)
 
 
 TEXTS: dict[str, Change] = {
-    "a configuration without end": large,
-    "many configurations": many,
-    "a configuration that is no text": written("config/R1.ios", b"\xff\xfe" * 1000),
-    "what was in force, and is deep": written("config/R1.engine.json", "[" * 20000),
-    "an observation with a script": written("observations/R1/before.show-policy-map-interface.txt", SCRIPT),
-    "a title with keys": changed(MANIFEST, lambda run: run["experiment"].update(title=f"\x1b]0;x\x07{SCRIPT}")),
-    "a machine without end": changed(MANIFEST, lambda run: run.update(machine={"kernel": "x" * 5_000_000})),
+    "a configuration without end": large_file,
+    "many configurations": many_lines,
+    "a configuration that is no text": write_file("config/R1.ios", b"\xff\xfe" * 1000),
+    "what was in force, and is deep": write_file("config/R1.engine.json", "[" * 20000),
+    "an observation with a script": write_file("observations/R1/before.show-policy-map-interface.txt", SCRIPT),
+    "a title with keys": change_manifest(MANIFEST, lambda run: run["experiment"].update(title=f"\x1b]0;x\x07{SCRIPT}")),
+    "a machine without end": change_manifest(MANIFEST, lambda run: run.update(machine={"kernel": "x" * 5_000_000})),
 }
 """Texts that are shown without effect on the verdict: the report is unchanged, and no terminal executes them."""
 
@@ -350,49 +362,49 @@ LEFT_OUT = r"progress\.jsonl: ignored 1 unknown lines"
 NONE_OF_OURS = r"progress\.jsonl: found a line that is not in format 1: "
 
 
-def line(event: dict[str, Any], value: str, **more: object) -> str:
+def counter_file_line(event: dict[str, Any], value: str, **more: object) -> str:
     """Return a line of progress in which `$` is a value that `json.dumps` does not write."""
     return json.dumps(event | more).replace('"$"', value)
 
 
 LINES: dict[str, tuple[str, int, str]] = {
-    "cells beyond all": (line(BEGIN, "1e999", cells="$"), 3, LEFT_OUT),
-    "cells of many digits": (line(BEGIN, "9" * 4300, cells="$"), 3, LEFT_OUT),
-    "cells of many digits in a text": (line(BEGIN, "", cells="9" * 4300), 2, NONE_OF_OURS),
-    "cells that are none": (line(BEGIN, "", cells=1.5), 2, NONE_OF_OURS),
-    "seconds beyond all": (line(STEP, "-1e999", seconds="$"), 3, LEFT_OUT),
-    "seconds that are no number": (line(STEP, "NaN", seconds="$"), 3, LEFT_OUT),
-    "seconds that are no number in a text": (line(STEP, "", seconds="nan"), 2, NONE_OF_OURS),
+    "cells beyond all": (counter_file_line(BEGIN, "1e999", cells="$"), 3, LEFT_OUT),
+    "cells of many digits": (counter_file_line(BEGIN, "9" * 4300, cells="$"), 3, LEFT_OUT),
+    "cells of many digits in a text": (counter_file_line(BEGIN, "", cells="9" * 4300), 2, NONE_OF_OURS),
+    "cells that are none": (counter_file_line(BEGIN, "", cells=1.5), 2, NONE_OF_OURS),
+    "seconds beyond all": (counter_file_line(STEP, "-1e999", seconds="$"), 3, LEFT_OUT),
+    "seconds that are no number": (counter_file_line(STEP, "NaN", seconds="$"), 3, LEFT_OUT),
+    "seconds that are no number in a text": (counter_file_line(STEP, "", seconds="nan"), 2, NONE_OF_OURS),
     "a folder without end": (
-        line({"event": "cell", "name": "a", "folder": "x" * 70_000}, ""),
+        counter_file_line({"event": "cell", "name": "a", "folder": "x" * 70_000}, ""),
         3,
         "",
     ),
-    "a folder with a null": (line({"event": "cell", "name": "a", "folder": "a\0b"}, ""), 2, NONE_OF_OURS),
+    "a folder with a null": (counter_file_line({"event": "cell", "name": "a", "folder": "a\0b"}, ""), 2, NONE_OF_OURS),
     "a figure that is a word": (
-        line({"event": "figures", "rows": [FIGURE | {"measured": SCRIPT}]}, ""),
+        counter_file_line({"event": "figures", "rows": [FIGURE | {"measured": SCRIPT}]}, ""),
         2,
         NONE_OF_OURS,
     ),
     "a figure beyond all": (
-        line({"event": "figures", "rows": [FIGURE | {"measured": "$"}]}, "1e999"),
+        counter_file_line({"event": "figures", "rows": [FIGURE | {"measured": "$"}]}, "1e999"),
         3,
         LEFT_OUT,
     ),
-    "figures that are numbers": (line({"event": "figures", "rows": [1]}, ""), 2, NONE_OF_OURS),
-    "a figure with keys": (line({"event": "figures", "rows": [FIGURE | {"arm": "\x1b[31m"}]}, ""), 3, ""),
-    "an end with keys": (line({"event": "end", "how": "\x1b]0;x\x07"}, ""), 3, ""),
+    "figures that are numbers": (counter_file_line({"event": "figures", "rows": [1]}, ""), 2, NONE_OF_OURS),
+    "a figure with keys": (counter_file_line({"event": "figures", "rows": [FIGURE | {"arm": "\x1b[31m"}]}, ""), 3, ""),
+    "an end with keys": (counter_file_line({"event": "end", "how": "\x1b]0;x\x07"}, ""), 3, ""),
 }
 """Faulty lines of `progress.jsonl`, each with the exit status of `watch` and the message."""
 
 
-def figures(rows: int, **columns: pa.Array) -> pa.Table:
+def figures_file(rows: int, **columns: pa.Array) -> pa.Table:
     """Return a change of the table `metrics` to so many empty rows with these columns; None removes the column."""
     own = {field.name: columns.get(field.name, pa.nulls(rows, field.type)) for field in SCHEMAS["metrics"]}
     return pa.table({name: column for name, column in (own | columns).items() if column is not None})
 
 
-def table(content: Callable[[], pa.Table], times: int = 1) -> Change:
+def write_table(content: Callable[[], pa.Table], times: int = 1) -> Change:
     """Return a change that replaces the table `metrics` by so many copies of a table."""
 
     def change(run: Path) -> None:
@@ -404,12 +416,12 @@ def table(content: Callable[[], pa.Table], times: int = 1) -> Change:
     return change
 
 
-def no_table(run: Path) -> None:
+def remove_table(run: Path) -> None:
     """Write a text in place of a table."""
     (run / "tables/metrics.parquet").write_text("x")
 
 
-def hole(run: Path) -> None:
+def sparse_file(run: Path) -> None:
     """Write a table of five gigabytes, a sparse file with a valid end."""
     path = run / "tables/metrics.parquet"
     content = path.read_bytes()
@@ -422,26 +434,29 @@ MANY = 2**20
 ONE_TEXT = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), MANY), pa.array(["x" * MANY]))
 
 TABLES: dict[str, tuple[Change, str]] = {
-    "no table": (no_table, "cannot be read: "),
-    "a table with a hole": (hole, "found 53687[0-9]* bytes, expected at most 4294967296"),
+    "no table": (remove_table, "cannot be read: "),
+    "a table with a hole": (sparse_file, "found 53687[0-9]* bytes, expected at most 4294967296"),
     "a column is missing": (
-        table(lambda: figures(1, value=None)),
+        write_table(lambda: figures_file(1, value=None)),
         "found nothing for the column value, expected double",
     ),
     "a column of another kind": (
-        table(lambda: figures(1, value=pa.array(["x"]))),
+        write_table(lambda: figures_file(1, value=pa.array(["x"]))),
         "found string for the column value, expected double",
     ),
     "a column that none of ours is": (
-        table(lambda: figures(1, mine=pa.array([1]))),
+        write_table(lambda: figures_file(1, mine=pa.array([1]))),
         "found int64 for the column mine, expected a column of this format",
     ),
     "a parameter of another kind": (
-        table(lambda: figures(1, **{"matrix.p": pa.array([[1]])})),
+        write_table(lambda: figures_file(1, **{"matrix.p": pa.array([[1]])})),
         r"found list<.*> for the column matrix\.p, expected a column of this format",
     ),
-    "rows without end": (table(lambda: figures(MANY), 65), "found 68157440 rows, expected at most 67108864"),
-    "texts without end": (table(lambda: figures(MANY, arm=ONE_TEXT)), r"found \d{11,} bytes of text, expected at most"),
+    "rows without end": (write_table(lambda: figures_file(MANY), 65), "found 68157440 rows, expected at most 67108864"),
+    "texts without end": (
+        write_table(lambda: figures_file(MANY, arm=ONE_TEXT)),
+        r"found \d{11,} bytes of text, expected at most",
+    ),
 }
 """Faults of a table: the change, and the message."""
 
@@ -464,7 +479,7 @@ COMPUTED: dict[str, tuple[str, str]] = {
 """Faulty computed tables that `qoslab compare` reads: file and text."""
 
 
-def asked(**changes: Any) -> str:
+def requested_run(**changes: Any) -> str:
     """Return a recorded run with one change."""
     options = {"format": 3, "file": "e.yml", "sets": [], "arms": [], "only": [], "duration": None, "lab": "simulated"}
     return json.dumps({**options, **changes}, indent=2)
@@ -472,27 +487,42 @@ def asked(**changes: Any) -> str:
 
 OPTIONS: dict[str, tuple[str, str]] = {
     "only a format": ('{\n  "format": 3\n}', r"run\.json: file: Field required"),
-    "a format of tomorrow": (asked(format=999), r"run\.json: found format 999, expected 3"),
-    "no file": (asked(file=""), r"run\.json: file: String should have at least 1 character"),
-    "a file that is a number": (asked(file=7), r"run\.json: file: Input should be a valid string"),
+    "a format of tomorrow": (requested_run(format=999), r"run\.json: found format 999, expected 3"),
+    "no file": (requested_run(file=""), r"run\.json: file: String should have at least 1 character"),
+    "a file that is a number": (requested_run(file=7), r"run\.json: file: Input should be a valid string"),
     "a file that is deep": ('{\n  "format": 3, "file": ' + "[" * 20000, r"run\.json: found no format version"),
-    "a file with a null character": (asked(file="a\0b"), r"run\.json: file: .*found a null character"),
-    "a file that is no text": (asked(file="\udcff"), r"run\.json: : Invalid JSON: "),
-    "a file without end": (asked(file="x" * 9000), '"x+…": File name too long'),
-    "a file with keys": (asked(file="\x1b[31m"), r"\\x1b\[31m: no such file"),
-    "a folder for a file": (asked(file="/tmp"), "/tmp: Is a directory"),
-    "a device for a file": (asked(file="/dev/zero"), "/dev/zero: it is not a regular file"),
-    "values that are one text": (asked(sets="R1.platform=engine"), r"run\.json: sets: Input should be a valid array"),
-    "a value that is a number": (asked(sets=[7]), r"run\.json: sets\.0: Input should be a valid string"),
-    "a value without a path": (asked(sets=["x"]), 'found "x", expected PATH=VALUE'),
-    "arms that are nothing": (asked(arms=None), r"run\.json: arms: "),
-    "a choice that is a mapping": (asked(only={"a": 1}), r"run\.json: only: "),
-    "a duration that is none": (asked(duration="soon"), r'run\.json: duration: .*found "soon", expected a duration'),
-    "a duration of many digits": (asked(duration="9" * 5000 + " s"), r"run\.json: duration: .*of 5002 characters"),
-    "no repetitions": (asked(repetitions=0), r"run\.json: repetitions: Input should be greater than or equal to 1"),
-    "repetitions without end": (asked(repetitions=float("inf")), r"run\.json: repetitions: Input should be a finite"),
-    "another order": (asked(order="backwards"), r"run\.json: order: Input should be 'as written'"),
-    "a lab that is a list": (asked(lab=[]), r"run\.json: lab: Input should be a valid string"),
-    "a key of nobody": (asked(shell="touch PWNED"), r"run\.json: shell: Extra inputs are not permitted"),
+    "a file with a null character": (requested_run(file="a\0b"), r"run\.json: file: .*found a null character"),
+    "a file that is no text": (requested_run(file="\udcff"), r"run\.json: : Invalid JSON: "),
+    "a file without end": (requested_run(file="x" * 9000), '"x+…": File name too long'),
+    "a file with keys": (requested_run(file="\x1b[31m"), r"\\x1b\[31m: no such file"),
+    "a folder for a file": (requested_run(file="/tmp"), "/tmp: Is a directory"),
+    "a device for a file": (requested_run(file="/dev/zero"), "/dev/zero: it is not a regular file"),
+    "values that are one text": (
+        requested_run(sets="R1.platform=engine"),
+        r"run\.json: sets: Input should be a valid array",
+    ),
+    "a value that is a number": (requested_run(sets=[7]), r"run\.json: sets\.0: Input should be a valid string"),
+    "a value without a path": (requested_run(sets=["x"]), 'found "x", expected PATH=VALUE'),
+    "arms that are nothing": (requested_run(arms=None), r"run\.json: arms: "),
+    "a choice that is a mapping": (requested_run(only={"a": 1}), r"run\.json: only: "),
+    "a duration that is none": (
+        requested_run(duration="soon"),
+        r'run\.json: duration: .*found "soon", expected a duration',
+    ),
+    "a duration of many digits": (
+        requested_run(duration="9" * 5000 + " s"),
+        r"run\.json: duration: .*of 5002 characters",
+    ),
+    "no repetitions": (
+        requested_run(repetitions=0),
+        r"run\.json: repetitions: Input should be greater than or equal to 1",
+    ),
+    "repetitions without end": (
+        requested_run(repetitions=float("inf")),
+        r"run\.json: repetitions: Input should be a finite",
+    ),
+    "another order": (requested_run(order="backwards"), r"run\.json: order: Input should be 'as written'"),
+    "a lab that is a list": (requested_run(lab=[]), r"run\.json: lab: Input should be a valid string"),
+    "a key of nobody": (requested_run(shell="touch PWNED"), r"run\.json: shell: Extra inputs are not permitted"),
 }
 """Faulty texts of `run.json`, each with a regular expression of the message of `--resume`."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from levels import by_level
+from levels import value_by_level
 
 VALUES: tuple[Any, ...] = (
     *(None, True, "", "x", "../x", "\x1b[31m", "1 s", "1 Mb/s", "$(x)"),
@@ -19,12 +19,12 @@ LONG = 160
 PLACED = tuple[dict[Any, Any] | list[Any], Any]
 
 
-def places(content: Any) -> Iterator[PLACED]:
+def value_places(content: Any) -> Iterator[PLACED]:
     """Yield every value of a document as its container and its key."""
     inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, value in list(inner):
         yield content, key
-        yield from places(value)
+        yield from value_places(value)
 
 
 def mutated_documents(text: str, each: int) -> Iterator[tuple[str, str]]:
@@ -34,11 +34,11 @@ def mutated_documents(text: str, each: int) -> Iterator[tuple[str, str]]:
     random start; the description of a change is sufficient to reproduce it.
     """
     content = json.loads(text)
-    each = by_level(short=each, long=max(1, each // LONG))
-    number = count(by_level(short=0, long=random.randrange(each)))
-    for around, key in places(content):
+    each = value_by_level(short=each, long=max(1, each // LONG))
+    number = count(value_by_level(short=0, long=random.randrange(each)))
+    for around, key in value_places(content):
         value = around[key]
-        for reported, change in changes(around, key):
+        for reported, change in value_changes(around, key):
             if next(number) % each:
                 continue
             before = around.copy()
@@ -48,7 +48,7 @@ def mutated_documents(text: str, each: int) -> Iterator[tuple[str, str]]:
             around.update(before) if isinstance(around, dict) else around.extend(before)
 
 
-def changes(around: dict[Any, Any] | list[Any], key: Any) -> Iterator[tuple[str, Callable[[], object]]]:
+def value_changes(around: dict[Any, Any] | list[Any], key: Any) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the changes of a value with their descriptions."""
     yield "removed", lambda: around.pop(key)
     if isinstance(around, dict):

@@ -18,24 +18,24 @@ VARIABLE = "QOSLAB_TEST_ALL"
 """Variable set by `pytest --all`, from which the workers of pytest-xdist and test helpers read the level."""
 
 
-def everything() -> bool:
+def run_all_cases() -> bool:
     """Return whether this is the long level."""
     return VARIABLE in os.environ
 
 
-def by_level(*, short: int, long: int) -> int:
+def value_by_level(*, short: int, long: int) -> int:
     """Return a number that depends on the level."""
-    return long if everything() else short
+    return long if run_all_cases() else short
 
 
-def every(number: int) -> int:
+def every_nth(number: int) -> int:
     """Return the step of a sweep: `number` in the short level, 1 in the long one."""
-    return by_level(short=number, long=1)
+    return value_by_level(short=number, long=1)
 
 
-def examples(number: int) -> int:
+def example_count(number: int) -> int:
     """Return the number of Hypothesis examples: `number` in the long level, a tenth in the short one, at least 5."""
-    return by_level(short=max(5, number // 10), long=number)
+    return value_by_level(short=max(5, number // 10), long=number)
 
 
 def long_cases(*cases: object) -> list[object]:
@@ -49,12 +49,12 @@ def load_hypothesis_profile() -> None:
     The short level always draws the same examples. The long level draws new ones and prints how to reproduce a failure.
     """
     # A busy machine must fail no test: no deadline.
-    settings.register_profile("short", deadline=None, derandomize=True, database=None, max_examples=examples(100))
+    settings.register_profile("short", deadline=None, derandomize=True, database=None, max_examples=example_count(100))
     settings.register_profile("long", deadline=None, derandomize=False, print_blob=True)
-    settings.load_profile("long" if everything() else "short")
+    settings.load_profile("long" if run_all_cases() else "short")
 
 
-def select(items: Iterable[pytest.Item]) -> Iterator[tuple[pytest.Item, bool]]:
+def select_cases(items: Iterable[pytest.Item]) -> Iterator[tuple[pytest.Item, bool]]:
     """Yield each test, and whether this level runs it."""
     cases = Counter[str]()
     for item in items:
@@ -63,4 +63,4 @@ def select(items: Iterable[pytest.Item]) -> Iterator[tuple[pytest.Item, bool]]:
             function = item.nodeid.partition("[")[0]
             chosen = cases[function] % sample.args[0] == 0
             cases[function] += 1
-        yield item, chosen or everything()
+        yield item, chosen or run_all_cases()

@@ -27,7 +27,7 @@ PACKETS = 4000
 LIMITERS = frozenset({"policer", "marker", "shaper", "line"})
 
 
-class Device(Protocol):
+class PathDevice(Protocol):
     """Device that packets cross in order."""
 
     def offer(self, now: int, size: int) -> int | None:
@@ -308,7 +308,7 @@ class Case:
         return infer(join(*self.captures()))
 
 
-def through(devices: Iterable[Device], now: int, size: int) -> int | None:
+def send_through(devices: Iterable[PathDevice], now: int, size: int) -> int | None:
     """Return when a packet leaves the last device."""
     at: int | None = now
     for each in devices:
@@ -318,7 +318,7 @@ def through(devices: Iterable[Device], now: int, size: int) -> int | None:
     return at
 
 
-def sizes(random: np.random.Generator) -> list[int]:
+def packet_sizes(random: np.random.Generator) -> list[int]:
     """Return a packet size, or the possible sizes of a packet."""
     count = 1 if random.random() < 0.5 else int(random.integers(2, 6))
     found: list[int] = random.integers(100, 1515, count).tolist()
@@ -345,7 +345,9 @@ def open_loop(kind: str, rate: float, mixed: list[int], random: np.random.Genera
     yield from zip(np.rint(times * SECOND).astype(int).tolist(), size.tolist(), strict=True)
 
 
-def closed_loop(devices: list[Device], random: np.random.Generator, size: int) -> Iterator[tuple[int, int, int | None]]:
+def closed_loop(
+    devices: list[PathDevice], random: np.random.Generator, size: int
+) -> Iterator[tuple[int, int, int | None]]:
     """Simulate a TCP sender that halves its window when a packet is lost (AIMD); return arrival, size and departure."""
     back = int(random.integers(2, 40)) * SECOND // 1000
     window, flying, recovering = 10.0, 0, 0
@@ -361,7 +363,7 @@ def closed_loop(devices: list[Device], random: np.random.Generator, size: int) -
                 window, recovering = max(2.0, window / 2), sent
         at = now
         while flying < int(window) and sent < PACKETS:
-            out = through(devices, at, size)
+            out = send_through(devices, at, size)
             yield at, size, out
             sent, flying = sent + 1, flying + 1
             heard = (out if out is not None else at + 20 * SECOND // 1000) + back
@@ -373,7 +375,7 @@ def closed_loop(devices: list[Device], random: np.random.Generator, size: int) -
             heapq.heappush(events, (at, 0, True))
 
 
-def bytes_of(random: np.random.Generator, rate: int, largest: int, least_ms: float = 20) -> int:
+def packet_bytes(random: np.random.Generator, rate: int, largest: int, least_ms: float = 20) -> int:
     """Return a burst between 20 and 300 ms of the rate, and at least three packets."""
     return max(3 * largest, int(rate * random.uniform(least_ms, 300) / 8000))
 
@@ -399,25 +401,25 @@ class Draw:
         return Jitter(int(gap * self.random.uniform(0.05, 6)), bool(first), bool(second), self.random)
 
 
-def single_bucket(draw: Draw) -> tuple[list[Device], Truth]:
-    burst = bytes_of(draw.random, draw.rate, max(draw.mixed))
+def single_bucket(draw: Draw) -> tuple[list[PathDevice], Truth]:
+    burst = packet_bytes(draw.random, draw.rate, max(draw.mixed))
     return [Policer(draw.rate, burst)], Truth(frozenset({"policer"}), (draw.rate,), burst)
 
 
-def two_buckets(draw: Draw) -> tuple[list[Device], Truth]:
-    both = max(bytes_of(draw.random, draw.rate, max(draw.mixed)), 8 * max(draw.mixed))
+def two_buckets(draw: Draw) -> tuple[list[PathDevice], Truth]:
+    both = max(packet_bytes(draw.random, draw.rate, max(draw.mixed)), 8 * max(draw.mixed))
     first = int(both * draw.random.uniform(0.2, 0.8))
     device = TwoBuckets(draw.rate, first, both - first)
     return [device], Truth(frozenset({"policer"}), (draw.rate,), both, two_buckets=True)
 
 
-def two_rates(draw: Draw) -> tuple[list[Device], Truth]:
-    peak = bytes_of(draw.random, draw.rate, max(draw.mixed))
+def two_rates(draw: Draw) -> tuple[list[PathDevice], Truth]:
+    peak = packet_bytes(draw.random, draw.rate, max(draw.mixed))
     device = TwoRates(draw.rate // 2, peak // 2, draw.rate, peak)
     return [device], Truth(frozenset({"policer"}), (draw.rate,), peak)
 
 
-def tick_shaper(draw: Draw) -> tuple[list[Device], Truth]:
+def tick_shaper(draw: Draw) -> tuple[list[PathDevice], Truth]:
     tc_ms = int(draw.random.choice([4, 8, 10, 20, 25]))
     # Bc must hold a packet, or tokens are lost.
     draw.rate = max(draw.rate, int(8 * max(draw.mixed) / tc_ms * 1000 * 1.05))
@@ -429,68 +431,68 @@ def tick_shaper(draw: Draw) -> tuple[list[Device], Truth]:
     return [shaper, line], Truth(frozenset({"shaper"}), (draw.rate,), 2 * credit, tc_s=tc_ms / 1000)
 
 
-def token_shaper(draw: Draw) -> tuple[list[Device], Truth]:
-    burst = max(6 * max(draw.mixed), bytes_of(draw.random, draw.rate, max(draw.mixed), 5))
+def token_shaper(draw: Draw) -> tuple[list[PathDevice], Truth]:
+    burst = max(6 * max(draw.mixed), packet_bytes(draw.random, draw.rate, max(draw.mixed), 5))
     return [TokenShaper(draw.rate, burst, draw.queue())], Truth(frozenset({"shaper"}), (draw.rate,), burst)
 
 
-def line(draw: Draw) -> tuple[list[Device], Truth]:
+def line_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [Line(draw.rate, draw.queue())], Truth(frozenset({"line"}), (draw.rate,))
 
 
-def red(draw: Draw) -> tuple[list[Device], Truth]:
+def red_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [Red(draw.rate, 2 * draw.queue(), random=draw.random)], Truth(frozenset({"line"}), (draw.rate,))
 
 
-def random_loss(draw: Draw) -> tuple[list[Device], Truth]:
+def random_loss_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [draw.loss(), Delay(10**6)], Truth(frozenset({"unexplained"}))
 
 
-def jitter(draw: Draw) -> tuple[list[Device], Truth]:
+def jitter_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [draw.jitter()], Truth(frozenset({"nothing"}))
 
 
-def jitter_and_loss(draw: Draw) -> tuple[list[Device], Truth]:
+def jitter_and_loss(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [draw.loss(), draw.jitter()], Truth(frozenset({"unexplained"}))
 
 
-def nothing(draw: Draw) -> tuple[list[Device], Truth]:
+def no_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [Delay(int(draw.random.integers(1, 10**7)))], Truth(frozenset({"nothing"}))
 
 
-def line_then_policer(draw: Draw) -> tuple[list[Device], Truth]:
+def line_then_policer(draw: Draw) -> tuple[list[PathDevice], Truth]:
     fast = int(draw.rate * draw.random.uniform(1.1, 1.5))
-    burst = bytes_of(draw.random, draw.rate, max(draw.mixed))
+    burst = packet_bytes(draw.random, draw.rate, max(draw.mixed))
     # Either device may be found, since both are there.
     return [Line(fast, 400), Policer(draw.rate, burst)], Truth(
         frozenset({"unexplained", "line", "policer"}), (fast, draw.rate)
     )
 
 
-def policer_then_line(draw: Draw) -> tuple[list[Device], Truth]:
-    burst = bytes_of(draw.random, draw.rate, max(draw.mixed))
+def policer_then_line(draw: Draw) -> tuple[list[PathDevice], Truth]:
+    burst = packet_bytes(draw.random, draw.rate, max(draw.mixed))
     fast = int(draw.rate * draw.random.uniform(1.1, 1.5))
     return [Policer(draw.rate, burst), Line(fast, 10**6)], Truth(frozenset({"policer"}), (draw.rate,), burst)
 
 
-def policer_then_jitter(draw: Draw) -> tuple[list[Device], Truth]:
-    burst = bytes_of(draw.random, draw.rate, max(draw.mixed))
+def policer_then_jitter(draw: Draw) -> tuple[list[PathDevice], Truth]:
+    burst = packet_bytes(draw.random, draw.rate, max(draw.mixed))
     return [Policer(draw.rate, burst), draw.jitter()], Truth(frozenset({"policer"}), (draw.rate,), burst)
 
 
-def line_then_jitter(draw: Draw) -> tuple[list[Device], Truth]:
+def line_then_jitter(draw: Draw) -> tuple[list[PathDevice], Truth]:
     known = frozenset({"unexplained", "nothing", "line", "shaper"})
     return [Line(draw.rate, draw.queue()), draw.jitter()], Truth(known, (draw.rate,))
 
 
-def shaper_then_jitter(draw: Draw) -> tuple[list[Device], Truth]:
+def shaper_then_jitter(draw: Draw) -> tuple[list[PathDevice], Truth]:
     shaper, truth = token_shaper(draw)
     known = frozenset({"unexplained", "nothing", "shaper"})
     return [*shaper, draw.jitter()], Truth(known, truth.rates, truth.burst)
 
 
-def two_policers(draw: Draw) -> tuple[list[Device], Truth]:
-    bursts = [bytes_of(draw.random, draw.rate, max(draw.mixed)) for _ in range(2)]
+def two_policers(draw: Draw) -> tuple[list[PathDevice], Truth]:
+    bursts = [packet_bytes(draw.random, draw.rate, max(draw.mixed)) for _ in range(2)]
     slow = int(draw.rate * draw.random.uniform(0.8, 0.95))
     # A policer alone is right where the other one drops (nearly) nothing.
     return [Policer(draw.rate, bursts[0]), Policer(slow, bursts[1])], Truth(
@@ -498,19 +500,19 @@ def two_policers(draw: Draw) -> tuple[list[Device], Truth]:
     )
 
 
-def loss_then_line(draw: Draw) -> tuple[list[Device], Truth]:
+def loss_then_line(draw: Draw) -> tuple[list[PathDevice], Truth]:
     draw.rate = int(draw.rate * 0.95)
     return [draw.loss(), Line(draw.rate, draw.queue())], Truth(frozenset({"line"}), (draw.rate,))
 
 
-def two_lines(draw: Draw) -> tuple[list[Device], Truth]:
+def two_lines(draw: Draw) -> tuple[list[PathDevice], Truth]:
     fast = int(draw.rate * draw.random.uniform(1.1, 3))
     return [Line(fast, draw.queue()), Line(draw.rate, draw.queue())], Truth(frozenset({"line"}), (draw.rate,))
 
 
-def cross_traffic(draw: Draw) -> tuple[list[Device], Truth]:
+def cross_traffic(draw: Draw) -> tuple[list[PathDevice], Truth]:
     share = draw.random.uniform(0.2, 0.6)
-    mixed = sizes(draw.random)
+    mixed = packet_sizes(draw.random)
     others = deque(open_loop("Poisson", draw.rate * share, mixed, draw.random))
     # The line itself may be found; nothing else is there.
     device = Line(draw.rate, draw.queue(), others)
@@ -523,12 +525,12 @@ PATHS = {
     two_rates: 5,
     tick_shaper: 10,
     token_shaper: 7,
-    line: 9,
-    red: 4,
-    random_loss: 8,
-    jitter: 7,
+    line_limiter: 9,
+    red_limiter: 4,
+    random_loss_limiter: 8,
+    jitter_limiter: 7,
     jitter_and_loss: 2,
-    nothing: 2,
+    no_limiter: 2,
     line_then_policer: 3,
     policer_then_line: 3,
     policer_then_jitter: 2,
@@ -542,31 +544,31 @@ PATHS = {
 """Paths, and the number of cases with each among 100."""
 ARRIVALS = ("constant-rate", "Poisson", "on-off", "TCP")
 NO_LIMITER = ("random_loss", "jitter", "jitter_and_loss", "nothing")
-FEWEST = 30
+MIN_CASES = 30
 """Least number of packets that a limiter drops or delays, and passes without delay, in a case in which it must be
 found.
 """
 
 
-def path_of(seed: int):  # type: ignore[no-untyped-def]
+def build_path(seed: int):  # type: ignore[no-untyped-def]
     """Return the path of a seed's case."""
     return [path for path, share in PATHS.items() for _ in range(share)][seed * 37 % 100]
 
 
-def make(seed: int) -> Case:
+def make_case(seed: int) -> Case:
     """Return the case of a seed: the first draw in which the limiter, if there is one, acts on enough packets."""
-    path = path_of(seed)
+    path = build_path(seed)
     for attempt in range(200):
-        found = _drawn(path, np.random.default_rng([seed, attempt]))
-        if path.__name__ in NO_LIMITER or acts(found):
+        found = _draw_case(path, np.random.default_rng([seed, attempt]))
+        if path.__name__ in NO_LIMITER or has_effect(found):
             return found
     raise AssertionError(f"no case of {path.__name__} for seed {seed}")
 
 
-def _drawn(path, random: np.random.Generator) -> Case:  # type: ignore[no-untyped-def]
+def _draw_case(path, random: np.random.Generator) -> Case:  # type: ignore[no-untyped-def]
     arrivals = str(random.choice(ARRIVALS))
     rate = int(random.choice([256_000, 512_000, 10**6, 1_536_000, 2 * 10**6, 8 * 10**6, 34_368_000]))
-    mixed = sizes(random) if arrivals != "TCP" else [int(random.choice([590, 1514]))]
+    mixed = packet_sizes(random) if arrivals != "TCP" else [int(random.choice([590, 1514]))]
     over = float(random.choice([1.05, 1.1, 1.3, 1.5, 2, 3, 4]))
     draw = Draw(random, rate, mixed, rate * over)
     devices, truth = path(draw)
@@ -576,7 +578,8 @@ def _drawn(path, random: np.random.Generator) -> Case:  # type: ignore[no-untype
         rows = list(closed_loop(devices, random, mixed[0]))
     else:
         rows = [
-            (now, size, through(devices, now, size)) for now, size in open_loop(arrivals, draw.offered, mixed, random)
+            (now, size, send_through(devices, now, size))
+            for now, size in open_loop(arrivals, draw.offered, mixed, random)
         ]
     rows.sort(key=lambda row: row[0])
     in_ns, size = (np.array([row[each] for row in rows]) for each in (0, 1))
@@ -584,14 +587,14 @@ def _drawn(path, random: np.random.Generator) -> Case:  # type: ignore[no-untype
     return Case(path.__name__, arrivals, truth, in_ns, out_ns, size)
 
 
-def acts(case: Case) -> bool:
+def has_effect(case: Case) -> bool:
     """Return whether enough packets were dropped or delayed for the limiter to be found."""
     passed = case.out_ns >= 0
     if "policer" in case.path or case.path in ("single_bucket", "two_buckets", "two_rates"):
-        return bool(min(passed.sum(), (~passed).sum()) >= FEWEST)
+        return bool(min(passed.sum(), (~passed).sum()) >= MIN_CASES)
     delay = (case.out_ns - case.in_ns)[passed]
     waited = delay > delay.min() + 4 * BITS * case.size.mean() / max(case.truth.rates)
-    return bool(waited.sum() > 10 * FEWEST)
+    return bool(waited.sum() > 10 * MIN_CASES)
 
 
 @dataclass(frozen=True)
@@ -609,7 +612,7 @@ class Verdict:
         return self.case.path in NO_LIMITER and self.answer.kind in LIMITERS
 
 
-def judge(case: Case) -> Verdict:
+def judge_answer(case: Case) -> Verdict:
     answer, truth = case.infer(), case.truth
     inside: dict[str, bool] = {}
     kind = answer.kind in truth.kinds
@@ -663,12 +666,12 @@ class Score:
         )
 
 
-def score(seeds: Iterable[int]) -> Score:
-    return Score([judge(make(seed)) for seed in seeds])
+def score_cases(seeds: Iterable[int]) -> Score:
+    return Score([judge_answer(make_case(seed)) for seed in seeds])
 
 
 if __name__ == "__main__":
-    found = score(range(int(sys.argv[1]), int(sys.argv[2])))
+    found = score_cases(range(int(sys.argv[1]), int(sys.argv[2])))
     print("\n".join(found.lines()))
     for verdict in found.verdicts:
         if not verdict.kind or not all(verdict.inside.values()):

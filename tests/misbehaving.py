@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Misbehaving:
+class MisbehavingRelay:
     """Relay as a context manager. `port` accepts connections and relays them to `target`."""
 
     def __init__(

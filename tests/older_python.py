@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
-OLDEST = "3.8"
+OLDEST_VERSION = "3.8"
 
 
 @cache
-def _found() -> str | None:
+def _find_interpreter() -> str | None:
     home = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    known = [shutil.which(f"python{OLDEST}"), *sorted(home.glob(f"versions/{OLDEST}.*/bin/python{OLDEST}"))]
+    known = [
+        shutil.which(f"python{OLDEST_VERSION}"),
+        *sorted(home.glob(f"versions/{OLDEST_VERSION}.*/bin/python{OLDEST_VERSION}")),
+    ]
     for each in known:
         # Behind a name on the path there may be a shim, and no Python.
         if each is not None and subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode == 0:
@@ -26,7 +29,7 @@ def _found() -> str | None:
 
 def oldest_python() -> str:
     """Return the path of the oldest supported Python; skip the test without it."""
-    found = _found()
+    found = _find_interpreter()
     if found is None:
-        pytest.skip(f"needs Python {OLDEST}")
+        pytest.skip(f"needs Python {OLDEST_VERSION}")
     return found

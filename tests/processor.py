@@ -13,7 +13,7 @@ MUTATION = 5.0 if "MUTANT_UNDER_TEST" in os.environ else 1.0
 """Factor of the calls that mutmut inserts between those of a program."""
 
 
-def slowness() -> float:
+def processor_slowness() -> float:
     """Return how many times slower than the reference this shared machine is now; at least 1."""
     taken = []
     for _ in range(3):
@@ -26,7 +26,7 @@ def slowness() -> float:
 
 
 @contextmanager
-def at_most(seconds: float, children: bool = False) -> Iterator[None]:
+def time_limit_s(seconds: float, children: bool = False) -> Iterator[None]:
     """Fail if the block takes more processor time than `seconds` of a core like that of `LOOP_S`; with `children`,
     child processes count too.
     """
@@ -36,5 +36,5 @@ def at_most(seconds: float, children: bool = False) -> Iterator[None]:
     took = sum(taken[:2]) - sum(began[:2]) + (sum(taken[2:4]) - sum(began[2:4]) if children else 0.0)
     if took >= seconds * MUTATION:
         # Asked only if it decides, since it takes a while itself.
-        slow = slowness()
+        slow = processor_slowness()
         assert took < seconds * slow * MUTATION, f"{took:.2f} s of a processor {slow:.1f} times as slow"

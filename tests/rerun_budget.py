@@ -10,7 +10,7 @@ import warnings
 
 import pytest
 
-MOST = 2
+MAX_RERUNS = 2
 """Maximum number of repeated runs in one call of pytest; with more, the call fails."""
 
 
@@ -30,7 +30,7 @@ def pytest_warning_recorded(warning_message: warnings.WarningMessage, nodeid: st
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the call if too many runs were repeated."""
-    if len(_reported) > MOST and session.exitstatus == pytest.ExitCode.OK:
+    if len(_reported) > MAX_RERUNS and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -42,4 +42,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for each in _reported:
         terminalreporter.write_line(each.partition("\n")[0])
     number = f"{len(_reported)} run{'s' if len(_reported) > 1 else ''}"
-    terminalreporter.write_line(f"{number} repeated because of invalid results; at most {MOST} are allowed")
+    terminalreporter.write_line(f"{number} repeated because of invalid results; at most {MAX_RERUNS} are allowed")

@@ -44,31 +44,31 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupted)
     token = secrets.token_hex(3)
-    with _nothing_left(token) as environment:
-        if problem := _problem(words, environment):
+    with _kill_remaining(token) as environment:
+        if problem := _environment_problem(words, environment):
             print(f"qoslab: nothing was tested: {problem}", file=sys.stderr)
             return NOT_RUN
-        return _call([*TOX, *words], environment)
+        return _run_tox([*TOX, *words], environment)
 
 
 def _interrupted(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _problem(words: Sequence[str], environment: dict[str, str]) -> str:
+def _environment_problem(words: Sequence[str], environment: dict[str, str]) -> str:
     """Return why the checks cannot run, or an empty text."""
     if os.geteuid() and subprocess.run(LAB, capture_output=True, check=False).returncode:
         return LAB_HINT
     # Also what only the tests need; the programs' own crates are there.
-    if _call(["cargo", "fetch", "--locked", "--quiet"], environment):
+    if _run_tox(["cargo", "fetch", "--locked", "--quiet"], environment):
         return "the crates of Cargo.lock cannot be fetched (above)"
     chosen = words[: words.index("--")] if "--" in words else words
-    if _call([*TOX, *chosen, "--notest", "-q"], environment):
+    if _run_tox([*TOX, *chosen, "--notest", "-q"], environment):
         return "the Python environments of the checks cannot be created (above)"
     return ""
 
 
-def _call(command: Sequence[str], environment: dict[str, str]) -> int:
+def _run_tox(command: Sequence[str], environment: dict[str, str]) -> int:
     """Run a command to its end. If this process is interrupted, interrupt it too, unless the terminal does."""
     with subprocess.Popen(command, cwd=TOP, env=environment) as process:
         try:
@@ -84,7 +84,7 @@ def _call(command: Sequence[str], environment: dict[str, str]) -> int:
 
 
 @contextlib.contextmanager
-def _nothing_left(token: str) -> Iterator[dict[str, str]]:
+def _kill_remaining(token: str) -> Iterator[dict[str, str]]:
     """Yield the environment of a run; afterwards end its processes and remove its temporary folders."""
     folder = Path(f"/tmp/t{token}")
     # Other users may pass through: a test runs a program of its folder as one of them.

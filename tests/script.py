@@ -10,7 +10,7 @@ from types import ModuleType
 TOP = Path(__file__).parents[1]
 
 
-def script(path: str) -> ModuleType:
+def load_script(path: str) -> ModuleType:
     """Return the script at a path of the repository as a module, registered under its name for its dataclasses."""
     file = TOP / path
     spec = importlib.util.spec_from_file_location(file.stem, file)

@@ -7,7 +7,7 @@ from ipaddress import IPv4Interface
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from ios_strategies import access_lists, dscps, maybe, several
+from ios_strategies import access_lists, distinct_lists, dscps, optional
 from qoslab.ios.model.catalyst import (
     DEFAULT_COS_OUTPUT,
     DEFAULT_DSCP_COS,
@@ -51,13 +51,13 @@ def switch_hardware() -> Hardware:
     return Hardware("3750G", PORTS, version="12.2", family="switch")
 
 
-def changed(default: tuple[int, ...], top: int) -> SearchStrategy[tuple[int, ...]]:
+def changed_switches(default: tuple[int, ...], top: int) -> SearchStrategy[tuple[int, ...]]:
     """Return a map in which some codes differ from the default."""
     changes = st.dictionaries(st.integers(0, len(default) - 1), st.integers(0, top), max_size=12)
     return changes.map(lambda some: tuple(some.get(code, value) for code, value in enumerate(default)))
 
 
-def moved(default: tuple[tuple[int, int], ...], queues: int) -> SearchStrategy[tuple[tuple[int, int], ...]]:
+def moved_places(default: tuple[tuple[int, int], ...], queues: int) -> SearchStrategy[tuple[tuple[int, int], ...]]:
     """Return a map of queues and thresholds in which some codes differ from the default."""
     place = st.tuples(st.integers(1, queues), st.integers(1, 3))
     changes = st.dictionaries(st.integers(0, len(default) - 1), place, max_size=12)
@@ -89,22 +89,22 @@ aggregates = st.builds(AggregatePolicer, st.integers(8000, 10**10), st.integers(
 
 @st.composite
 def qos(draw: DrawFn) -> SwitchQos:
-    mutations = draw(st.dictionaries(st.sampled_from(["M1", "M2"]), changed(IDENTITY, 63)))
+    mutations = draw(st.dictionaries(st.sampled_from(["M1", "M2"]), changed_switches(IDENTITY, 63)))
     return SwitchQos(
         enabled=draw(st.booleans()),
         rewrite_ip_dscp=draw(st.booleans()),
         cos_dscp=draw(st.tuples(*[dscps] * 8)),
         ip_prec_dscp=draw(st.just(SwitchQos().ip_prec_dscp) | st.tuples(*[dscps] * 8)),
-        dscp_cos=draw(changed(DEFAULT_DSCP_COS, 7)),
-        policed_dscp=draw(changed(IDENTITY, 63)),
+        dscp_cos=draw(changed_switches(DEFAULT_DSCP_COS, 7)),
+        policed_dscp=draw(changed_switches(IDENTITY, 63)),
         mutations=tuple(sorted((name, values) for name, values in mutations.items() if values != IDENTITY)),
-        cos_output=draw(moved(DEFAULT_COS_OUTPUT, 4)),
-        dscp_output=draw(moved(DEFAULT_DSCP_OUTPUT, 4)),
-        dscp_input=draw(moved(DEFAULT_DSCP_INPUT, 2)),
+        cos_output=draw(moved_places(DEFAULT_COS_OUTPUT, 4)),
+        dscp_output=draw(moved_places(DEFAULT_DSCP_OUTPUT, 4)),
+        dscp_input=draw(moved_places(DEFAULT_DSCP_INPUT, 2)),
         queue_sets=(draw(queue_sets), draw(queue_sets)),
         input=draw(input_queues),
         aggregate_policers=tuple(sorted(draw(st.dictionaries(st.sampled_from(["A1", "A2"]), aggregates)).items())),
-        vlans=tuple((number, draw(maybe(st.just(f"V{number}")))) for number in VLANS),
+        vlans=tuple((number, draw(optional(st.just(f"V{number}")))) for number in VLANS),
     )
 
 
@@ -139,8 +139,8 @@ def switch_class_maps(draw: DrawFn) -> dict[str, ClassMap]:
     for name in draw(st.lists(st.sampled_from(CLASSES), unique=True)):
         criteria = [
             draw(
-                st.builds(Criterion, st.just("dscp"), values=several(dscps, 8), ip_only=st.just(True))
-                | st.builds(Criterion, st.just("precedence"), values=several(codes, 4), ip_only=st.just(True))
+                st.builds(Criterion, st.just("dscp"), values=distinct_lists(dscps, 8), ip_only=st.just(True))
+                | st.builds(Criterion, st.just("precedence"), values=distinct_lists(codes, 4), ip_only=st.just(True))
                 | st.builds(Criterion, st.just("access_group"), name=st.sampled_from(["7", "101", "P5001"]))
             )
         ]
@@ -161,7 +161,7 @@ def hierarchies(draw: DrawFn, classes: dict[str, ClassMap]) -> dict[str, PolicyM
         ranges = tuple(draw(st.lists(port_ranges, unique=True, min_size=1)))
         classes[name] = ClassMap(name, "all", (Criterion("input_interface", interfaces=ranges),))
     police = Police("bps", Amount(1_000_000, "bps"), Amount(8000, "bytes"))
-    ports_map = PolicyMap("Ports", tuple(PolicyClass(name, police=draw(maybe(st.just(police)))) for name in below))
+    ports_map = PolicyMap("Ports", tuple(PolicyClass(name, police=draw(optional(st.just(police)))) for name in below))
     above = []
     for name in draw(st.lists(st.sampled_from(VLAN_CLASSES), unique=True, min_size=1)):
         classes.setdefault(name, ClassMap(name, "all", (Criterion("dscp", values=(46,), ip_only=True),)))
@@ -184,7 +184,7 @@ def switch_class(draw: DrawFn, name: str, aggregate_names: list[str]) -> PolicyC
         aggregate = draw(st.sampled_from(aggregate_names))
     elif draw(st.booleans()):
         rate, burst = draw(st.integers(8000, 10**10)), draw(st.integers(8000, 10**6))
-        exceed = draw(maybe(exceeds))
+        exceed = draw(optional(exceeds))
         police = Police(
             "bps",
             Amount(rate, "bps"),
@@ -219,7 +219,7 @@ def switches(draw: DrawFn, *, macros: bool = False) -> Device:
         policy = draw(st.sampled_from([None, *own]))
         kinds: list[AutoQos | None] = [None, *(("cisco-phone", "trust") if macros else ())]
         port = draw(ports(policy=policy is not None, auto_qos=draw(st.sampled_from(kinds))))
-        address = None if port.switched else draw(maybe(st.integers(1, 254)))
+        address = None if port.switched else draw(optional(st.integers(1, 254)))
         interfaces[name] = Interface(
             name,
             address=None if address is None else IPv4Interface(f"10.{number}.0.{address}/24"),

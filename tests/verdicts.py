@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-INVALID, OUTSIDE, WITHIN = 3, 1, 0
+INVALID, OUT_OF_TOLERANCE, WITHIN_TOLERANCE = 3, 1, 0
 
 
 def runs_of(folder: Path) -> list[Path]:
@@ -35,7 +35,7 @@ def status_of(run: Path) -> int:
                 verdicts |= {row["verdict"] for row in csv.DictReader(file)}
     if "impossible" in verdicts or not all(cell["valid"] or cell["spared"] for cell in cells):
         return INVALID
-    return OUTSIDE if "outside" in verdicts else WITHIN
+    return OUT_OF_TOLERANCE if "outside" in verdicts else WITHIN_TOLERANCE
 
 
 def reasons_except_lateness(record: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ import atheris
 import yaml
 
 sys.path.append(str(Path(__file__).parents[1]))
-from json_mutations import changes, places
+from json_mutations import value_changes, value_places
 
 with atheris.instrument_imports(include=["qoslab", "ruamel", "jinja2"]):
     from targets import TARGETS
@@ -40,10 +40,10 @@ def another_value(data: bytes, longest: int, seed: int) -> bytes:
     """Return a document with one value removed, replaced, or copied from another place."""
     by_chance = random.Random(seed)
     if by_chance.random() > OF_BYTES and (content := _document(data)) is not None:
-        around, key = by_chance.choice(list(places(content)))
-        elsewhere, there = by_chance.choice(list(places(content)))
+        around, key = by_chance.choice(list(value_places(content)))
+        elsewhere, there = by_chance.choice(list(value_places(content)))
         value = json.loads(json.dumps(elsewhere[there]))
-        by_chance.choice([lambda: around.__setitem__(key, value), *(each for _, each in changes(around, key))])()
+        by_chance.choice([lambda: around.__setitem__(key, value), *(each for _, each in value_changes(around, key))])()
         text = json.dumps(content).encode()
         if len(text) <= longest:
             return text
@@ -87,7 +87,7 @@ def _document(data: bytes) -> Any:
         json.dumps(content)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         return None
-    return content if next(places(content), None) else None
+    return content if next(value_places(content), None) else None
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ for folder in (TESTS, TESTS / "unit"):
         sys.path.append(str(folder))
 
 import sample_run  # noqa: E402
-from fake_router import FakeRouter, typed  # noqa: E402
+from fake_router import FakeRouter, type_lines  # noqa: E402
 
 from qoslab.analysis.packets import bin_packets  # noqa: E402
 from qoslab.capture import CaptureError  # noqa: E402
@@ -42,11 +42,11 @@ def scratch() -> Path:
     """Return a folder of this process, in memory if possible."""
     memory = Path("/dev/shm")
     kept = tempfile.TemporaryDirectory(prefix="qoslab-fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
-    _KEPT.append(kept)
+    _CACHE.append(kept)
     return Path(kept.name)
 
 
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+_CACHE: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def experiment(data: bytes) -> None:
@@ -79,9 +79,9 @@ def capture(data: bytes) -> None:
 def shell(data: bytes) -> None:
     """Type lines at a virtual router: its configuration can be shown afterwards, and parsed again."""
     router = FakeRouter()
-    typed(router, "terminal length 0\r" + data.decode(errors="replace") + "\r")
+    type_lines(router, "terminal length 0\r" + data.decode(errors="replace") + "\r")
     router.device.hostname = "R1"
-    text = typed(router, SHOWN)
+    text = type_lines(router, SHOWN)
     assert text.endswith("\nend\n\nR1#"), text[-200:]
     # The banner of the login comes before.
     shown = text.partition("Building configuration...\n\nCurrent configuration")[2].partition("\n!\n")[2]
@@ -89,7 +89,7 @@ def shell(data: bytes) -> None:
 
 
 @cache
-def whole() -> Path:
+def whole_file() -> Path:
     """Return a run folder in which one file at a time is changed and restored."""
     return sample_run.make_run_of_one_arm(scratch()).path
 
@@ -97,7 +97,7 @@ def whole() -> Path:
 def run(data: bytes) -> None:
     """Report a run folder with one damaged file, chosen by the first byte and resealed: it is reported, refused, or
     invalid."""
-    folder = whole()
+    folder = whole_file()
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".html"))
     # The larger part of what is computed again is no input.
     files = [path for path in files if path.name in ("manifest.json", "experiment.yml") or "cells" in path.parts]

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from damage import BYTES, NAMES, PLACES, Bytes
-from harness import Case, Ended, Make
+from harness import CaseResult, HostileCase, Make
 
-from hostile_files import BASE, TEMPLATED, experiments
+from hostile_files import BASE, TEMPLATED, hostile_experiments
 
 Files = dict[str, str | bytes]
 NUMBERS = ", ".join(map(str, range(1, 900)))
@@ -33,12 +33,12 @@ def folder(files: Files, below: str = "", **damaged: Bytes) -> Make:
     return make
 
 
-def quotes_nothing(place: Path, found: Ended) -> None:
+def quotes_nothing(place: Path, found: CaseResult) -> None:
     """Check that no code ran and no file of the machine is quoted."""
     assert not list(place.rglob("PWNED")) and "root:" not in found.text
 
 
-def costly() -> Iterator[tuple[str, Files]]:
+def costly_template() -> Iterator[tuple[str, Files]]:
     """Yield small files whose validation takes long if only characters are counted."""
     first, arms = BASE.split("traffic:\n")[0], "arms:\n  - name: one\n"
     many = first + "traffic:\n" + "".join(FLOW.format(number) for number in range(450)) + arms
@@ -131,26 +131,26 @@ LISTED: dict[str, str] = {
 """Replacements for a run's `comparison.json` and `manifest.json`."""
 
 
-def filter_cases() -> Iterator[Case]:
+def filter_cases() -> Iterator[HostileCase]:
     """Yield the cases of capture filters; `run` compiles them before it starts a lab."""
     simulated = ("run", "e.yml", "--lab", "simulated", "--duration", "1s")
     for name, text in FILTERS.items():
         capture = f'captures:\n  - {{name: wire, node: server, interface: eth0, filter: "{text}"}}\n'
         make = folder({"e.yml": BASE + capture})
-        yield Case(f"validate a filter: {name}", make, ("validate", "e.yml"), (0, 2))
+        yield HostileCase(f"validate a filter: {name}", make, ("validate", "e.yml"), (0, 2))
         if name in VALID:
-            yield Case(f"simulate a filter: {name}", make, simulated, (0, 2, 3), writes=("runs", "runs/*"))
+            yield HostileCase(f"simulate a filter: {name}", make, simulated, (0, 2, 3), writes=("runs", "runs/*"))
         else:
-            yield Case(f"run a filter: {name}", make, ("run", "e.yml"), (2,), "found")
+            yield HostileCase(f"run a filter: {name}", make, ("run", "e.yml"), (2,), "found")
 
 
-def list_cases() -> Iterator[Case]:
+def list_cases() -> Iterator[HostileCase]:
     """Yield the cases of `list`, which must list the other experiments and runs."""
     good: Files = {"experiments/good.yml": BASE.replace("name: e", "name: good")}
     listed = r"experiments/good\.yml  One  \(one\)"
 
-    def case(name: str, make: Make, says: str = listed) -> Case:
-        return Case(f"list {name}", make, ("list",), (0,), says)
+    def case(name: str, make: Make, says: str = listed) -> HostileCase:
+        return HostileCase(f"list {name}", make, ("list",), (0,), says)
 
     for name, title in TITLES.items():
         text = BASE.replace("title: One", f"title: {json.dumps(title)}")
@@ -178,24 +178,26 @@ def list_cases() -> Iterator[Case]:
         yield case(f"a name: {kind}", folder(made))
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[HostileCase]:
     """Yield all cases of this module."""
-    for number, (name, files) in enumerate(experiments()):
+    for number, (name, files) in enumerate(hostile_experiments()):
         make = folder(files)
-        yield Case(f"validate {name}", make, ("validate", "e.yml"), (2,), FILES, check=quotes_nothing)
+        yield HostileCase(f"validate {name}", make, ("validate", "e.yml"), (2,), FILES, check=quotes_nothing)
         if number % 4 == 0:
-            yield Case(f"plan {name}", make, ("plan", "e.yml"), (2,), FILES, check=quotes_nothing)
-    for name, files in costly():
+            yield HostileCase(f"plan {name}", make, ("plan", "e.yml"), (2,), FILES, check=quotes_nothing)
+    for name, files in costly_template():
         for words in (("validate", "e.yml"), ("list",)):
             make = folder(files, "experiments" if words == ("list",) else "")
-            yield Case(f"{words[0]} {name}", make, words, (0, 2))
+            yield HostileCase(f"{words[0]} {name}", make, words, (0, 2))
     for name, change in BYTES.items():
-        yield Case(f"validate damage: {name}", folder({"e.yml": BASE}, e=change), ("validate", "e.yml"), (0, 2))
+        yield HostileCase(f"validate damage: {name}", folder({"e.yml": BASE}, e=change), ("validate", "e.yml"), (0, 2))
         files = {"e.yml": TEMPLATED, "t.j2": 'hostname R1\naccess-list 101 remark "a" 1\n'}
-        yield Case(f"validate a damaged template: {name}", folder(files, t=change), ("validate", "e.yml"), (0, 2))
+        yield HostileCase(
+            f"validate a damaged template: {name}", folder(files, t=change), ("validate", "e.yml"), (0, 2)
+        )
     for kind, put in PLACES.items():
         for words in (("validate", "e.yml"), ("plan", "e.yml"), ("run", "e.yml", "--dry-run")):
-            yield Case(
+            yield HostileCase(
                 f"{words[0]} in the place of the file: {kind}",
                 lambda here, put=put: put(here / "e.yml", BASE.encode()),  # type: ignore[misc]
                 words,
@@ -205,11 +207,11 @@ def cases() -> Iterator[Case]:
             folder({"e.yml": TEMPLATED})(here)
             put(here / "t.j2", b"hostname R1\n")
 
-        yield Case(f"validate in the place of a template: {kind}", template, ("validate", "e.yml"))
+        yield HostileCase(f"validate in the place of a template: {kind}", template, ("validate", "e.yml"))
     for kind, given in NAMES.items():
         name = os.fsdecode(given) + ".yml"
         words = ("validate", "--", name)
-        yield Case(f"validate a name: {kind}", folder({name: BASE}), words, (0, 2))
-        yield Case(f"validate an absent name: {kind}", lambda here: None, words)
+        yield HostileCase(f"validate a name: {kind}", folder({name: BASE}), words, (0, 2))
+        yield HostileCase(f"validate an absent name: {kind}", lambda here: None, words)
     yield from filter_cases()
     yield from list_cases()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import corpus_runs
 from corpus_experiments import folder
-from harness import Case, Ended, Make
+from harness import CaseResult, HostileCase, Make
 
 from hostile_files import BASE
 
@@ -43,12 +43,12 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def executes_nothing(place: Path, found: Ended) -> None:
+def executes_nothing(place: Path, found: CaseResult) -> None:
     """Check that no code of the folder was executed."""
     assert not list(place.rglob("executed"))
 
 
-def left(files: dict[str, str], *, with_run: bool) -> Make:
+def leftovers(files: dict[str, str], *, with_run: bool) -> Make:
     """Write malicious files next to an experiment, a policy, and a run."""
 
     def make(place: Path) -> None:
@@ -59,7 +59,7 @@ def left(files: dict[str, str], *, with_run: bool) -> Make:
     return make
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[HostileCase]:
     """Yield each command in each folder."""
     everything = {f"{name}.py": EXECUTED for name in MODULES}
     packages = {f"{name}/__init__.py": EXECUTED for name in MODULES}
@@ -67,9 +67,9 @@ def cases() -> Iterator[Case]:
     folders["all of it"] = everything | {name: text for each in SETTINGS.values() for name, text in each.items()}
     for command, words in COMMANDS.items():
         for name, files in folders.items():
-            make = left(files, with_run="run" in words)
+            make = leftovers(files, with_run="run" in words)
             statuses = (0, 1, 2, 3) if "run" in words else (0,)
-            yield Case(
+            yield HostileCase(
                 f"{command} in a folder with {name}",
                 make,
                 words,

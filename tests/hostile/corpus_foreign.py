@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from damage import BYTES, NAMES, PLACES, Bytes
-from harness import Case, Ended, Make
+from harness import CaseResult, HostileCase, Make
 
 from hostile_captures import CAPTURES
 
@@ -62,12 +62,12 @@ OF_TEXTS = ("a.csv", "a.flent", "iperf3.json")
 """Files with names that the report shows."""
 
 
-def file(name: str, content: bytes, change: Bytes = bytes) -> Make:
+def write_file(name: str, content: bytes, change: Bytes = bytes) -> Make:
     """Write one file, damaged by `change`."""
     return lambda folder: (folder / name).write_bytes(change(content))
 
 
-def converted(folder: Path, found: Ended) -> None:
+def convert_case(folder: Path, found: CaseResult) -> None:
     """Check that an import is complete or absent."""
     made = folder / "made"
     assert made.exists() == (found.status == 0)
@@ -78,10 +78,10 @@ def converted(folder: Path, found: Ended) -> None:
         assert "<script>alert(0)" not in page
 
 
-def imported(name: str, make: Make, arguments: tuple[str, ...], statuses: tuple[int, ...] = (0, 2)) -> Case:
+def import_case(name: str, make: Make, arguments: tuple[str, ...], statuses: tuple[int, ...] = (0, 2)) -> HostileCase:
     """Return the case of an import."""
     words = ("import", "--to", "made", "--", *arguments)
-    return Case(name, make, words, statuses, writes=("made", "made/*"), check=converted)
+    return HostileCase(name, make, words, statuses, writes=("made", "made/*"), check=convert_case)
 
 
 LARGE: dict[str, tuple[str, bytes]] = {
@@ -124,20 +124,20 @@ LARGE: dict[str, tuple[str, bytes]] = {
 """Files of at most 1 MB that are expensive to read."""
 
 
-def import_cases() -> Iterator[Case]:
+def import_cases() -> Iterator[HostileCase]:
     """Yield the cases of `import`."""
     for name, content in files().items():
-        yield imported(f"import {name}: whole", file(name, content), (name,), (0,))
+        yield import_case(f"import {name}: whole", write_file(name, content), (name,), (0,))
         for damage, change in BYTES.items():
-            yield imported(f"import {name}: {damage}", file(name, content, change), (name,))
+            yield import_case(f"import {name}: {damage}", write_file(name, content, change), (name,))
     for name, (given, content) in LARGE.items():
-        yield imported(f"import {name}", file(given, content), (given,))
+        yield import_case(f"import {name}", write_file(given, content), (given,))
     for name, (content, _) in CAPTURES.items():
-        yield imported(f"import capture: {name}", file("a.pcapng", content), ("a.pcapng",))
+        yield import_case(f"import capture: {name}", write_file("a.pcapng", content), ("a.pcapng",))
     for name in OF_TEXTS:
         content = files()[name]
         for place, put in PLACES.items():
-            yield imported(
+            yield import_case(
                 f"import in the place of {name}: {place}",
                 lambda folder, put=put, name=name, content=content: put(folder / name, content),  # type: ignore[misc]
                 (name,),
@@ -145,16 +145,16 @@ def import_cases() -> Iterator[Case]:
             )
         for kind, given in NAMES.items():
             full = os.fsdecode(given + Path(name).suffix.encode())
-            yield imported(f"import of a name: {kind}, {name}", file(full, content), (full,))
-    yield imported(
+            yield import_case(f"import of a name: {kind}, {name}", write_file(full, content), (full,))
+    yield import_case(
         "import of 30 files",
         lambda folder: [(folder / f"{n}.csv").write_bytes(CSV) for n in range(30)],
         tuple(f"{n}.csv" for n in range(30)),
     )
-    yield imported("import of one file 30 times", file("a.csv", CSV), ("a.csv",) * 30)
+    yield import_case("import of one file 30 times", write_file("a.csv", CSV), ("a.csv",) * 30)
 
 
-def infer_cases() -> Iterator[Case]:
+def infer_cases() -> Iterator[HostileCase]:
     """Yield the cases of `infer`; the second capture is intact."""
     whole = files()["a.pcapng"]
     made: dict[str, Bytes] = {name: lambda _, made=made: made for name, (made, _) in CAPTURES.items()}  # type: ignore[misc]
@@ -164,7 +164,7 @@ def infer_cases() -> Iterator[Case]:
             (folder / "before.pcapng").write_bytes(change(whole))
             (folder / "after.pcapng").write_bytes(whole)
 
-        yield Case(f"infer: {name}", make, ("infer", "before.pcapng", "after.pcapng"), (0, 2, 3))
+        yield HostileCase(f"infer: {name}", make, ("infer", "before.pcapng", "after.pcapng"), (0, 2, 3))
 
 
 CONTAINERLAB = """\
@@ -226,24 +226,24 @@ TOPOLOGIES: dict[str, str] = {
 }
 
 
-def topology_cases() -> Iterator[Case]:
+def topology_cases() -> Iterator[HostileCase]:
     """Yield the cases of `new topology`."""
     words = ("new", "topology", "a.clab.yml", "--to", "made.yml")
 
-    def case(name: str, make: Make, statuses: tuple[int, ...] = (0, 2)) -> Case:
-        return Case(f"topology of {name}", make, words, statuses, writes=("made.yml",))
+    def case(name: str, make: Make, statuses: tuple[int, ...] = (0, 2)) -> HostileCase:
+        return HostileCase(f"topology of {name}", make, words, statuses, writes=("made.yml",))
 
     for kind, text in (("containerlab", CONTAINERLAB), ("netlab", NETLAB)):
-        yield case(f"{kind}: whole", file("a.clab.yml", text.encode()), (0,))
+        yield case(f"{kind}: whole", write_file("a.clab.yml", text.encode()), (0,))
         for damage, change in BYTES.items():
-            yield case(f"{kind}: {damage}", file("a.clab.yml", text.encode(), change))
+            yield case(f"{kind}: {damage}", write_file("a.clab.yml", text.encode(), change))
     for name, text in TOPOLOGIES.items():
-        yield case(name, file("a.clab.yml", text.encode()))
+        yield case(name, write_file("a.clab.yml", text.encode()))
     for name, put in PLACES.items():
         yield case(name, lambda folder, put=put: put(folder / "a.clab.yml", NETLAB.encode()), (2,))  # type: ignore[misc]
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[HostileCase]:
     """Yield all cases of this module."""
     yield from import_cases()
     yield from infer_cases()

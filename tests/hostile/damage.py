@@ -19,7 +19,7 @@ Bytes = Callable[[bytes], bytes]
 Place = Callable[[Path, bytes], object]
 
 
-def _filled(piece: bytes) -> Bytes:
+def _fill(piece: bytes) -> Bytes:
     return lambda content: (piece * (MEGABYTE // len(piece) + 1))[:MEGABYTE]
 
 
@@ -44,7 +44,7 @@ def _noise(content: bytes) -> bytes:
     return random.Random(1).randbytes(65_536)
 
 
-def _flipped(every: int) -> Bytes:
+def _flip_bytes(every: int) -> Bytes:
     """Return a function that changes one byte in every `every` bytes."""
 
     def damaged(content: bytes) -> bytes:
@@ -63,7 +63,7 @@ def _zeros() -> bytes:
     return b"".join([*(packing.compress(piece) for _ in range(600)), packing.flush()])
 
 
-def _repeated(content: bytes) -> bytes:
+def _repeat_content(content: bytes) -> bytes:
     return (content * (MEGABYTE // max(1, len(content)) + 1))[:MEGABYTE]
 
 
@@ -75,27 +75,27 @@ BYTES: dict[str, Bytes] = {
     "last bytes missing": lambda content: content[:-7],
     "first bytes missing": lambda content: content[3:],
     "twice": lambda content: content * 2,
-    "repeated to 1 MB": _repeated,
+    "repeated to 1 MB": _repeat_content,
     "NUL": lambda content: bytes(65_536),
     "NUL in between": lambda content: content.replace(b"e", b"\0"),
     "NUL appended": lambda content: content + b"\0",
     "noise": _noise,
-    "some bytes changed": _flipped(997),
-    "many bytes changed": _flipped(61),
+    "some bytes changed": _flip_bytes(997),
+    "many bytes changed": _flip_bytes(61),
     "not UTF-8": lambda content: content.replace(b"t", b"\xff"),
     "UTF-16": lambda content: content.decode("latin-1").encode("utf-16"),
     "UTF-8 with byte order mark": lambda content: b"\xef\xbb\xbf" + content,
     "old Mac line ends": lambda content: content.replace(b"\n", b"\r"),
     "no line ends": lambda content: content.replace(b"\n", b" "),
-    "lists in lists": _filled(b"["),
-    "objects in objects": _filled(b'{"a":'),
+    "lists in lists": _fill(b"["),
+    "objects in objects": _fill(b'{"a":'),
     "commas": lambda content: b"[" + b"1," * (MEGABYTE // 2) + b"1]",
     "keys": lambda content: b"{" + b",".join(b'"%d":1' % number for number in range(90_000)) + b"}",
     "columns": lambda content: b",".join(b"c%d_kbps" % number for number in range(80_000)) + b"\n",
-    "a long line": _filled(b"x"),
-    "blanks": _filled(b" "),
-    "quotation marks": _filled(b'"'),
-    "digits": _filled(b"9"),
+    "a long line": _fill(b"x"),
+    "blanks": _fill(b" "),
+    "quotation marks": _fill(b'"'),
+    "digits": _fill(b"9"),
     "numbers of 400 digits": _numbers(b"9" * 400),
     "numbers beyond floats": _numbers(b"1e999"),
     "numbers below zero": _numbers(b"-7"),
@@ -144,7 +144,7 @@ def _sparse(path: Path, content: bytes) -> None:
     os.truncate(path, 10 * 2**30)
 
 
-def _itself(path: Path, content: bytes) -> None:
+def _link_to_itself(path: Path, content: bytes) -> None:
     path.symlink_to(path.name)
 
 
@@ -155,7 +155,7 @@ PLACES: dict[str, Place] = {
     "a socket": _socket,
     "unreadable": _unreadable,
     "a link to nothing": _link("nowhere"),
-    "a link to itself": _itself,
+    "a link to itself": _link_to_itself,
     "a link to /dev/zero": _link("/dev/zero"),
     "a link to /dev/full": _link("/dev/full"),
     "a link to the folder": _link("."),

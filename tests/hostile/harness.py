@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from processor import slowness
+from processor import processor_slowness
 
 SANDBOX = Path(__file__).with_name("sandbox.py")
 FORGED = "FORGED"
@@ -33,7 +33,7 @@ Make = Callable[[Path], object]
 
 
 @dataclass(frozen=True)
-class Case:
+class HostileCase:
     """Command in a folder with malicious content."""
 
     name: str
@@ -49,11 +49,11 @@ class Case:
     """Patterns of paths within `writes` that it may not write."""
     processor_s: float = 5.0
     memory_mib: float = 500.0
-    check: Callable[[Path, Ended], None] | None = None
+    check: Callable[[Path, CaseResult], None] | None = None
 
 
 @dataclass(frozen=True)
-class Ended:
+class CaseResult:
     """Result of a command."""
 
     status: int | None
@@ -93,7 +93,7 @@ class Sandbox:
             start_new_session=True,
         )
 
-    def run(self, folder: Path, words: tuple[str, ...]) -> Ended:
+    def run(self, folder: Path, words: tuple[str, ...]) -> CaseResult:
         """Run a command to its end."""
         here = Path(tempfile.mkdtemp(prefix="c", dir=self._folder))
         temporary, home = here / "tmp", here / "home"
@@ -109,7 +109,7 @@ class Sandbox:
         printed = {name: (here / name).read_text(encoding="utf-8", errors="replace") for name in ("stdout", "stderr")}
         left = [ascii(each.relative_to(here)) for place in (temporary, home) for each in place.rglob("*")]
         shutil.rmtree(here, ignore_errors=True)
-        return Ended(**answer, **printed, temporary=left)
+        return CaseResult(**answer, **printed, temporary=left)
 
     def close(self) -> None:
         """End the server."""
@@ -129,7 +129,7 @@ def sandbox() -> Iterator[Sandbox]:
         server.close()
 
 
-def state(folder: Path) -> dict[str, tuple[int, int, int]]:
+def tree_state(folder: Path) -> dict[str, tuple[int, int, int]]:
     """State of everything in a folder by path: kind and mode, size, and modification time."""
     found, waiting = {}, [os.fsencode(folder)]
     while waiting:
@@ -149,9 +149,9 @@ def state(folder: Path) -> dict[str, tuple[int, int, int]]:
     return found
 
 
-def changes(case: Case, before: dict[str, tuple[int, int, int]], folder: Path) -> list[str]:
+def tree_changes(case: HostileCase, before: dict[str, tuple[int, int, int]], folder: Path) -> list[str]:
     """Return the paths that were written without permission of the case."""
-    after = state(folder)
+    after = tree_state(folder)
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
 
     def allowed(name: str) -> bool:
@@ -162,10 +162,10 @@ def changes(case: Case, before: dict[str, tuple[int, int, int]], folder: Path) -
     return sorted(ascii(name) for name in changed if not allowed(name))
 
 
-def assert_held(case: Case, server: Sandbox, folder: Path) -> Ended:
+def assert_held(case: HostileCase, server: Sandbox, folder: Path) -> CaseResult:
     """Prepare the folder, run the command, and check all rules."""
     case.make(folder)
-    before = state(folder)
+    before = tree_state(folder)
     found = server.run(folder, case.words)
     text = f"{found.text[:3000]}\n{found.status=} {found.processor_s=:.1f} {found.peak_mib=:.0f}"
     assert found.status is not None, f"it did not end: {text}"
@@ -182,11 +182,11 @@ def assert_held(case: Case, server: Sandbox, folder: Path) -> Ended:
     assert not [line for line in found.text.splitlines() if line.lstrip().startswith("::")], text
     assert not found.left and not found.temporary, f"{found.left} {found.temporary} {text}"
     assert found.queries == 0, f"{found.queries} queries for names: {text}"
-    assert not changes(case, before, folder), f"{changes(case, before, folder)} {text}"
+    assert not tree_changes(case, before, folder), f"{tree_changes(case, before, folder)} {text}"
     assert found.peak_mib <= case.memory_mib, text
     if found.processor_s > case.processor_s:
         # Measured only if it decides, because it takes a while itself.
-        assert found.processor_s <= case.processor_s * slowness(), text
+        assert found.processor_s <= case.processor_s * processor_slowness(), text
     if case.check is not None:
         case.check(folder, found)
     return found

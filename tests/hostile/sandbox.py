@@ -43,7 +43,7 @@ SIZE = 2**30
 """Limit of the size of a file."""
 
 
-def named() -> socket.socket:
+def name_queries() -> socket.socket:
     """Return the socket that receives DNS queries."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", 53))
@@ -61,7 +61,7 @@ def queries(server: socket.socket) -> int:
     return number
 
 
-def become(request: dict[str, Any]) -> None:
+def become_sandboxed(request: dict[str, Any]) -> None:
     """Turn this forked child into the command of a request."""
     os.setsid()
     folder = Path(request["temporary"]).parent
@@ -84,7 +84,7 @@ def become(request: dict[str, Any]) -> None:
     sys.argv = ["qoslab", *request["words"]]
 
 
-def ended(pid: int, request: dict[str, Any]) -> dict[str, Any]:
+def end_sandbox(pid: int, request: dict[str, Any]) -> dict[str, Any]:
     """Wait for the child, end it after the deadline, and return what happened."""
     began = time.monotonic()
     process = os.pidfd_open(pid)
@@ -100,11 +100,11 @@ def ended(pid: int, request: dict[str, Any]) -> dict[str, Any]:
         "processor_s": usage.ru_utime + usage.ru_stime,
         "took_s": took,
         "peak_mib": usage.ru_maxrss / 1024,
-        "left": of_session(pid),
+        "left": session_processes(pid),
     }
 
 
-def of_session(pid: int) -> list[str]:
+def session_processes(pid: int) -> list[str]:
     """Return the processes of a session that still run, after ending them."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -124,7 +124,7 @@ def main() -> None:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()
-    server = named()
+    server = name_queries()
     answers = os.fdopen(os.dup(1), "w")
     os.set_inheritable(answers.fileno(), False)
     for line in sys.stdin:
@@ -134,12 +134,12 @@ def main() -> None:
             pid = os.fork()
         if not pid:
             server.close()
-            become(request)
+            become_sandboxed(request)
             from qoslab.__main__ import main as qoslab
 
             sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(n, "w"), "utf-8") for n in (1, 2))
             sys.exit(qoslab())
-        answer = ended(pid, request) | {"queries": queries(server)}
+        answer = end_sandbox(pid, request) | {"queries": queries(server)}
         print(json.dumps(answer), file=answers, flush=True)
 
 

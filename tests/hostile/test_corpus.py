@@ -15,7 +15,7 @@ import corpus_folders
 import corpus_foreign
 import corpus_runs
 import pytest
-from harness import Case, Sandbox, assert_held, sandbox
+from harness import HostileCase, Sandbox, assert_held, sandbox
 
 EVERY = [
     case for module in (corpus_experiments, corpus_folders, corpus_foreign, corpus_runs) for case in module.cases()
@@ -32,7 +32,7 @@ def server() -> Iterator[Sandbox]:
 @pytest.mark.sample(320)
 @pytest.mark.parametrize("name", CASES)
 def test_hostile_input_ends_soon_with_a_verdict_or_message(server: Sandbox, tmp_path: Path, name: str) -> None:
-    case: Case = CASES[name]
+    case: HostileCase = CASES[name]
     try:
         assert_held(case, server, tmp_path)
     finally:

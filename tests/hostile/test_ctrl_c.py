@@ -17,9 +17,9 @@ from pathlib import Path
 
 import corpus_runs
 import pytest
-from commands import Command, temporary_folder, wait_until_nothing_is_left
+from commands import Command, temporary_folder, wait_until_no_process_remains
 
-from processor import slowness
+from processor import processor_slowness
 from qoslab.results.progress import PROGRESS
 from qoslab.results.sealed_files import sealed
 
@@ -44,7 +44,7 @@ all:
 
 
 @contextlib.contextmanager
-def silent(folder: Path) -> Iterator[None]:
+def silent_server(folder: Path) -> Iterator[None]:
     """Write an inventory of devices that take connections and never answer."""
     with socket.create_server(("", 0)) as server:
         taken = []
@@ -64,8 +64,8 @@ def silent(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def unfinished(folder: Path) -> Iterator[None]:
     """Copy a run that is not in progress."""
-    shutil.copytree(corpus_runs.whole(), folder / "run")
-    (folder / "run/run.json").write_bytes(sealed(corpus_runs.asked().encode()))
+    shutil.copytree(corpus_runs.whole_run(), folder / "run")
+    (folder / "run/run.json").write_bytes(sealed(corpus_runs.requested_run().encode()))
     (folder / "run" / PROGRESS).write_text("")
     yield
 
@@ -79,7 +79,7 @@ def table(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def mute_tool(folder: Path) -> Iterator[None]:
+def silent_tool(folder: Path) -> Iterator[None]:
     """Put a tool in the path that never prints its version."""
     (folder / "bin").mkdir()
     (folder / "bin/tshark").write_text("#!/bin/sh\nexec sleep 600\n")
@@ -89,17 +89,17 @@ def mute_tool(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def nothing(folder: Path) -> Iterator[None]:
+def prepare_nothing(folder: Path) -> Iterator[None]:
     """Prepare an empty folder."""
     yield
 
 
 @dataclass(frozen=True)
-class Wait:
+class WaitCase:
     """A command that waits or works for longer than the test."""
 
     words: tuple[str, ...]
-    prepare: Callable[[Path], contextlib.AbstractContextManager[None]] = nothing
+    prepare: Callable[[Path], contextlib.AbstractContextManager[None]] = prepare_nothing
     output: str = ""
     """Regular expression of a line on standard error that comes before the wait."""
     after_s: float = 1.0
@@ -108,22 +108,24 @@ class Wait:
     """Text of a line after Ctrl-C that announces further work; then Ctrl-C is pressed again."""
 
 
-WAITS: dict[str, Wait] = {
-    "start": Wait(("list",), after_s=0.05),
-    "devices that never answer": Wait(("lab", "check", "inventory.yml", str(EXPERIMENT)), silent, after_s=10.0),
-    "run on devices that never answer": Wait((*RUN, "inventory.yml"), silent, after_s=10.0),
-    "tool that prints no version": Wait((*RUN, "virtual"), mute_tool, after_s=6.0),
-    "unfinished run": Wait(("watch", "run"), unfinished, after_s=2.0),
-    "large table": Wait(("import", "a.csv", "--to", "made"), table, after_s=1.5),
-    "simulated run": Wait((*SIMULATED, "36000s"), after_s=3.0),
-    "simulated run with results": Wait(
+WAITS: dict[str, WaitCase] = {
+    "start": WaitCase(("list",), after_s=0.05),
+    "devices that never answer": WaitCase(
+        ("lab", "check", "inventory.yml", str(EXPERIMENT)), silent_server, after_s=10.0
+    ),
+    "run on devices that never answer": WaitCase((*RUN, "inventory.yml"), silent_server, after_s=10.0),
+    "tool that prints no version": WaitCase((*RUN, "virtual"), silent_tool, after_s=6.0),
+    "unfinished run": WaitCase(("watch", "run"), unfinished, after_s=2.0),
+    "large table": WaitCase(("import", "a.csv", "--to", "made"), table, after_s=1.5),
+    "simulated run": WaitCase((*SIMULATED, "36000s"), after_s=3.0),
+    "simulated run with results": WaitCase(
         (*SIMULATED, "60s", "--repetitions", "99"),
         output="of 99 cells",
         then="writing the report of the measured cells",
     ),
-    "lab that starts": Wait((*RUN, "virtual"), output="lab up", after_s=0.0),
-    "push to a virtual router": Wait((*RUN, "virtual"), output="configure the routers", after_s=0.0),
-    "traffic in the virtual lab": Wait((*RUN, "virtual"), output="traffic", after_s=3.0),
+    "lab that starts": WaitCase((*RUN, "virtual"), output="lab up", after_s=0.0),
+    "push to a virtual router": WaitCase((*RUN, "virtual"), output="configure the routers", after_s=0.0),
+    "traffic in the virtual lab": WaitCase((*RUN, "virtual"), output="traffic", after_s=3.0),
 }
 
 
@@ -135,10 +137,10 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def crowded() -> float:
+def crowded_machine() -> float:
     """Return the factor by which a command is slower than on an idle machine: others use the same cores."""
     # With as many others as cores, each gets half of one.
-    return max(1.0, 2 * os.getloadavg()[0] / (os.cpu_count() or 1)) * slowness()
+    return max(1.0, 2 * os.getloadavg()[0] / (os.cpu_count() or 1)) * processor_slowness()
 
 
 @pytest.mark.lab
@@ -157,7 +159,7 @@ def test_single_ctrl_c_ends_any_wait(clean: Path, name: str) -> None:
             os.kill(command.process.pid, signal.SIGINT)
             if wait.then:
                 command.wait_for(wait.then)
-                assert time.monotonic() - began < ENDS_S * crowded(), command.stderr
+                assert time.monotonic() - began < ENDS_S * crowded_machine(), command.stderr
                 began = time.monotonic()
                 os.kill(command.process.pid, signal.SIGINT)
             status, output, errors = command.end()
@@ -166,5 +168,5 @@ def test_single_ctrl_c_ends_any_wait(clean: Path, name: str) -> None:
             command.process.kill()
         assert status in (INTERRUPTED, -signal.SIGINT) or (name == "start" and status == 0), errors + output
         assert not re.search("Traceback|defect of qoslab", errors), errors
-        assert took < ENDS_S * crowded(), f"{took:.1f} s: {errors}"
-        wait_until_nothing_is_left(clean)
+        assert took < ENDS_S * crowded_machine(), f"{took:.1f} s: {errors}"
+        wait_until_no_process_remains(clean)

@@ -22,7 +22,7 @@ Serve = Callable[[socket.socket], None]
 LOGIN = b"User Access Verification\r\n\r\nUsername: "
 
 
-def repeats(text: bytes, pause_s: float = 0.0) -> Serve:
+def repeat_output(text: bytes, pause_s: float = 0.0) -> Serve:
     """Print a text without end."""
 
     def serve(client: socket.socket) -> None:
@@ -33,7 +33,7 @@ def repeats(text: bytes, pause_s: float = 0.0) -> Serve:
     return serve
 
 
-def answers(*texts: bytes, then: bytes | None = None) -> Serve:
+def answer_login(*texts: bytes, then: bytes | None = None) -> Serve:
     """Print one text after each input of the client; `then` answers all further input."""
 
     def serve(client: socket.socket) -> None:
@@ -53,7 +53,7 @@ def other_prompts(client: socket.socket) -> None:
             return
 
 
-def negotiates(client: socket.socket) -> None:
+def negotiate_endlessly(client: socket.socket) -> None:
     client.sendall(b"\xff\xfa")
     while True:
         client.sendall(b"y" * 65536)
@@ -65,29 +65,34 @@ SILENT = "did not answer within 0.5 s"
 PATIENT_S, QUICK_S = 60.0, 0.5
 HOSTILE: dict[str, tuple[Serve, float, FailureKind, str]] = {
     # what it does, seconds that it may be silent, and what is reported of it
-    "prints without end": (repeats(b"x" * 65536), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
-    "prints lines without end": (repeats(b"line\r\n" * 10_000), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
-    "prints NUL without end": (repeats(b"\0" * 65536), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
-    "prints escape sequences without end": (repeats(b"\x1b[2J\x1b[H" * 9000), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
-    "prints what is not UTF-8 without end": (
-        repeats(b"\xc3\x28\xfe" * 20_000),
+    "prints without end": (repeat_output(b"x" * 65536), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
+    "prints lines without end": (repeat_output(b"line\r\n" * 10_000), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
+    "prints NUL without end": (repeat_output(b"\0" * 65536), PATIENT_S, FailureKind.ENDLESS, ENDLESS),
+    "prints escape sequences without end": (
+        repeat_output(b"\x1b[2J\x1b[H" * 9000),
         PATIENT_S,
         FailureKind.ENDLESS,
         ENDLESS,
     ),
-    "prints a byte now and then": (repeats(b".", 0.1), QUICK_S, FailureKind.ENDLESS, SLOW),
-    "prints a line end now and then": (repeats(b"\r\n", 0.1), QUICK_S, FailureKind.ENDLESS, SLOW),
+    "prints what is not UTF-8 without end": (
+        repeat_output(b"\xc3\x28\xfe" * 20_000),
+        PATIENT_S,
+        FailureKind.ENDLESS,
+        ENDLESS,
+    ),
+    "prints a byte now and then": (repeat_output(b".", 0.1), QUICK_S, FailureKind.ENDLESS, SLOW),
+    "prints a line end now and then": (repeat_output(b"\r\n", 0.1), QUICK_S, FailureKind.ENDLESS, SLOW),
     "prints other prompts": (
         *(other_prompts, PATIENT_S, FailureKind.ENDLESS, "printed 11 different prompts without ending its answer"),
     ),
-    "negotiates without end": (negotiates, QUICK_S, FailureKind.NO_ANSWER, SILENT),
-    "says nothing": (answers(b""), QUICK_S, FailureKind.NO_ANSWER, SILENT),
-    "asks for a name and says nothing": (answers(LOGIN, b""), QUICK_S, FailureKind.NO_ANSWER, SILENT),
+    "negotiates without end": (negotiate_endlessly, QUICK_S, FailureKind.NO_ANSWER, SILENT),
+    "says nothing": (answer_login(b""), QUICK_S, FailureKind.NO_ANSWER, SILENT),
+    "asks for a name and says nothing": (answer_login(LOGIN, b""), QUICK_S, FailureKind.NO_ANSWER, SILENT),
 }
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedRouter:
     """Routers behind one access proxy; the name of each describes its fault."""
 
     proxies: AccessProxies
@@ -99,7 +104,7 @@ class Reached:
 
 
 @pytest.fixture(scope="module")
-def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReachedRouter]:
     ways, ports, transcripts = {}, {}, tmp_path_factory.mktemp("transcripts")
     with ExitStack() as opened:
         for name, (serve, answer_s) in {
@@ -108,12 +113,12 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
         }.items():
             ports[name] = opened.enter_context(telnet_server(serve))
             ways[name] = AccessMethod("127.0.0.1", ports[name], "telnet", USER, PASSWORD, ENABLE, answer_s=answer_s)
-        yield Reached(opened.enter_context(AccessProxies(ways, transcripts=transcripts)), ports, transcripts)
+        yield ReachedRouter(opened.enter_context(AccessProxies(ways, transcripts=transcripts)), ports, transcripts)
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_router_with_endless_output_is_abandoned(name: str, reached: Reached) -> None:
+def test_router_with_endless_output_is_abandoned(name: str, reached: ReachedRouter) -> None:
     _, _, kind, text = HOSTILE[name]
     with pytest.raises((ProxyClosedFault, AccessFault)) as found:
         reached.proxies.open(name)
@@ -124,16 +129,16 @@ def test_router_with_endless_output_is_abandoned(name: str, reached: Reached) ->
 
 
 ASKS = {
-    "asks for the name again and again": answers(then=LOGIN),
-    "asks for the password again and again": answers(LOGIN, then=b"Password: "),
+    "asks for the name again and again": answer_login(then=LOGIN),
+    "asks for the password again and again": answer_login(LOGIN, then=b"Password: "),
     "hangs up at once": lambda client: None,
-    "hangs up after the name": answers(LOGIN, b""),
+    "hangs up after the name": answer_login(LOGIN, b""),
 }
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ASKS)
-def test_router_that_refuses_all_logins_is_reported(name: str, reached: Reached) -> None:
+def test_router_that_refuses_all_logins_is_reported(name: str, reached: ReachedRouter) -> None:
     began = time.monotonic()
     with pytest.raises((ProxyClosedFault, AccessFault)) as found:
         reached.proxies.open(name)

@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "report": ("report", "run"),
     "run": ("run", str(EXPERIMENT), "--lab", "simulated", "--duration", "2s", "--arm", "policed"),
 }
-USUAL = {"list": (0,), "validate": (0,), "import": (0,), "verify": (3,), "report": (1,), "run": (0, 1, 3)}
+USUAL_LIMIT = {"list": (0,), "validate": (0,), "import": (0,), "verify": (3,), "report": (1,), "run": (0, 1, 3)}
 """Statuses without a shortage: the run is one without `run.json`, and has a value out of tolerance."""
 SMALL_DISK = """
 exec unshare --user --map-root-user --mount sh -c 'mount -t tmpfs -o size=16k tmpfs "$TMPDIR" && exec "$@"' sh "$@"
@@ -48,16 +48,16 @@ class Shortage:
     """Commands that cannot succeed."""
 
 
-EVERY = tuple(COMMANDS)
+EVERY_COMMAND = tuple(COMMANDS)
 SHORTAGES: dict[str, Shortage] = {
-    "150 MiB of address space": Shortage('ulimit -v 153600; exec "$@"', "memory", EVERY),
+    "150 MiB of address space": Shortage('ulimit -v 153600; exec "$@"', "memory", EVERY_COMMAND),
     "600 MiB of address space": Shortage('ulimit -v 614400; exec "$@"', "memory|threads"),
     "12 descriptors": Shortage('ulimit -n 12; exec "$@"', "Too many open files", ("run",)),
     "a full disk for temporary files": Shortage(SMALL_DISK, "No space left"),
     "files of 1 KiB": Shortage('ulimit -f 1; exec "$@"', "File too large", ("import", "report", "run")),
     "a full standard output": Shortage('exec "$@" >/dev/full', "No space left on device", ("list", "import", "verify")),
     "a full standard error": Shortage('exec "$@" 2>/dev/full', ""),
-    "a closed standard output": Shortage('exec "$@" >&-', "found standard output closed", EVERY),
+    "a closed standard output": Shortage('exec "$@" >&-', "found standard output closed", EVERY_COMMAND),
 }
 
 
@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "a.csv").write_bytes(CSV)
     (tmp_path / "experiments").mkdir()
     shutil.copy(EXPERIMENT, tmp_path / "experiments")
-    shutil.copytree(corpus_runs.whole(), tmp_path / "run")
+    shutil.copytree(corpus_runs.whole_run(), tmp_path / "run")
     yield tmp_path
     shutil.rmtree(temporary, ignore_errors=True)
 
@@ -95,7 +95,7 @@ def test_shortage_is_named(folder: Path, shortage: str, command: str) -> None:
         timeout=300,
     )
     output = f"{found.returncode}\n{found.stdout}\n{found.stderr}"
-    assert found.returncode in ((2,) if command in lacking.stops else (2, *USUAL[command])), output
+    assert found.returncode in ((2,) if command in lacking.stops else (2, *USUAL_LIMIT[command])), output
     assert "Traceback" not in output and "defect of qoslab" not in output, output
     if found.returncode == 2 and lacking.named:
         assert re.search(lacking.named, found.stderr), output

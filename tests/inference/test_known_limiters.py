@@ -7,19 +7,19 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from limiter_cases import Score, Verdict, judge, make
+from limiter_cases import Score, Verdict, judge_answer, make_case
 
 CASES = 2000
 
 
-def judged(seed: int) -> Verdict:
-    return judge(make(seed))
+def judged_cases(seed: int) -> Verdict:
+    return judge_answer(make_case(seed))
 
 
 @pytest.fixture(scope="module")
 def score() -> Score:
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        found = Score(list(pool.map(judged, range(CASES), chunksize=20)))
+        found = Score(list(pool.map(judged_cases, range(CASES), chunksize=20)))
     print("\n".join(found.lines()))
     return found
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from other_tools import BEGIN, END, KINDS, PAGE, TOP, Tools, Tried, earlier, qoslab, table
+from other_tools import BEGIN, END, KINDS, PAGE, TOP, OtherTools, TestedTool, earlier_table, qoslab, tools_table
 
 sys.path.insert(0, str(TOP / "tests/unit"))  # samples of topologies
 FOUND: dict[tuple[str, str], str] = {}
@@ -24,12 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def tools(request: pytest.FixtureRequest) -> Tools:
-    return Tools(request.config.getoption("--tools"))
+def tools(request: pytest.FixtureRequest) -> OtherTools:
+    return OtherTools(request.config.getoption("--tools"))
 
 
 @pytest.fixture
-def tried(request: pytest.FixtureRequest) -> Tried:
+def tried(request: pytest.FixtureRequest) -> TestedTool:
     """Record at the end of a test that a kind was tested: kind, tool, version.
 
     The docstring of the test is the description in the table.
@@ -57,5 +57,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if FOUND and session.config.getoption("--write"):
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
         inside, _, after = rest.partition(END)
-        lines = table(earlier(inside) | FOUND)
+        lines = tools_table(earlier_table(inside) | FOUND)
         PAGE.write_text("\n".join([before + BEGIN, "", *lines, "", END + after]), encoding="utf-8")

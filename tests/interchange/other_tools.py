@@ -31,10 +31,10 @@ PACKAGES = {
     "sqlite3": "sqlite3",
 }
 """Debian packages of programs that are not in the environment of the tools, and of their libraries."""
-Tried = Callable[[str, str, str], None]
+TestedTool = Callable[[str, str, str], None]
 
 
-class Tools:
+class OtherTools:
     """Programs of other projects."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -72,14 +72,14 @@ def qoslab(*words: str | Path, folder: Path) -> str:
     return done.stdout
 
 
-def earlier(text: str) -> dict[tuple[str, str], str]:
+def earlier_table(text: str) -> dict[tuple[str, str], str]:
     """Return the rows that the page has."""
     rows = [line for line in text.splitlines() if line.count("|") == 6 and line not in HEAD]
     cells = [[cell.strip() for cell in row.split("|")] for row in rows]
     return {(cell[1], cell[2]): row for cell, row in zip(cells, rows, strict=True) if cell[1] in KINDS}
 
 
-def table(rows: dict[tuple[str, str], str]) -> Sequence[str]:
+def tools_table(rows: dict[tuple[str, str], str]) -> Sequence[str]:
     """Return the lines of the page, in the order of the kinds; untested kinds are named."""
     order = sorted(rows, key=lambda key: (KINDS.index(key[0]), key[1]))
     kinds = {kind for kind, _ in rows}

@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from other_tools import TOP, Tools, Tried, qoslab
+from other_tools import TOP, OtherTools, TestedTool, qoslab
 
 RECORDED = TOP / "tests/recorded/capture/four-streams.pcapng"
 
@@ -34,7 +34,7 @@ PLOTS = o([("ping", {"type": "timeseries", "description": "Ping", "series": [{"d
 """
 
 
-def imported(file: Path, table: str) -> pd.DataFrame:
+def import_with_qoslab(file: Path, table: str) -> pd.DataFrame:
     """Return a table of the import of a file."""
     folder = file.parent / f"made-of-{file.name}"
     qoslab("import", file, "--to", folder, folder=file.parent)
@@ -60,18 +60,18 @@ def server(*argv: str) -> Iterator[None]:
         process.wait()
 
 
-def of_iperf3(tools: Tools, *more: str) -> str:
+def iperf3_values(tools: OtherTools, *more: str) -> str:
     port = free_port()
     with server(tools.path("iperf3"), "-s", "-B", "127.0.0.1", "-p", port):
         return tools.run("iperf3", "-c", "127.0.0.1", "-p", port, "-t", "3", "-b", "20M", "-P", "2", *more)
 
 
-def test_import_of_iperf3_json_equals_its_output(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_iperf3_json_equals_its_output(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
     """Two streams on loopback: bytes of each, and their rates in each interval, equal those in its JSON."""
     file = tmp_path / "mine.json"
-    file.write_text(of_iperf3(tools, "-J"))
+    file.write_text(iperf3_values(tools, "-J"))
     document = json.loads(file.read_text())
-    flows = imported(file, "flows")
+    flows = import_with_qoslab(file, "flows")
     assert flows["bytes"].tolist() == [each["receiver"]["bytes"] for each in document["end"]["streams"]]
     intervals = pq.read_table(tmp_path / "made-of-mine.json/tables/intervals.parquet").to_pandas()
     rates = [rows.sort_values("start_s")["bps"].tolist() for _, rows in intervals.groupby("stream")]
@@ -80,40 +80,40 @@ def test_import_of_iperf3_json_equals_its_output(tools: Tools, tried: Tried, tmp
     tried("iperf3 JSON in", "iperf3", tools.version("iperf3"))
 
 
-def test_import_of_iperf3_text_equals_its_sums(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_iperf3_text_equals_its_sums(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
     """Two streams on loopback: the rates of their receivers add up to its line [SUM]."""
     file = tmp_path / "mine.txt"
-    file.write_text(of_iperf3(tools, "-f", "k"))
+    file.write_text(iperf3_values(tools, "-f", "k"))
     output = re.findall(r"^\[SUM\].* ([0-9.]+) Kbits/sec\s+receiver", file.read_text(), re.MULTILINE)
-    assert imported(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(output[0]), rel=0.01)
+    assert import_with_qoslab(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(output[0]), rel=0.01)
     tried("iperf3 text in", "iperf3", tools.version("iperf3"))
 
 
-def test_import_of_iperf_text_equals_its_sums(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_iperf_text_equals_its_sums(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
     """Two streams on loopback: their rates add up to its line [SUM]."""
     port, file = free_port(), tmp_path / "mine.txt"
     words = ("-c", "127.0.0.1", "-p", port, "-t", "3", "-i", "1", "-b", "20M", "-P", "2", "-f", "k")
     with server(tools.path("iperf"), "-s", "-p", port):
         file.write_text(tools.run("iperf", *words))
     output = re.findall(r"^\[SUM\]\s+0\.0+-\s*3\.\d+ sec.* ([0-9.]+) Kbits/sec", file.read_text(), re.MULTILINE)
-    assert imported(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(output[-1]), rel=0.02)
+    assert import_with_qoslab(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(output[-1]), rel=0.02)
     tried("iperf text in", "iperf 2", tools.version("iperf"))
 
 
-def test_import_of_irtt_json_equals_its_output(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_irtt_json_equals_its_output(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
     """One second of packets every 20 ms on loopback: number and median of the round trips equal its output."""
     port, file = free_port(socket.SOCK_DGRAM), tmp_path / "mine.json"
     with server(tools.path("irtt"), "server", "-b", f"127.0.0.1:{port}"):
         tools.run("irtt", "client", "-i", "20ms", "-d", "1s", "-o", file, f"127.0.0.1:{port}")
     document = json.loads(file.read_text())["stats"]
-    samples = imported(file, "samples")
+    samples = import_with_qoslab(file, "samples")
     trips = samples[samples["series"] == "round trip"]
     assert len(trips) == document["packets_received"]
     assert trips["value"].median() * 1e6 == pytest.approx(document["rtt"]["median"], rel=1e-3)
     tried("irtt JSON in", "irtt", tools.version("irtt", "version"))
 
 
-def test_import_of_flent_equals_its_csv(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_flent_equals_its_csv(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
     """Three-second ping test on loopback: the values equal those in its CSV."""
     tools.path("fping")
     (tmp_path / "icmp.conf").write_text(PING)
@@ -123,14 +123,14 @@ def test_import_of_flent_equals_its_csv(tools: Tools, tried: Tried, tmp_path: Pa
     rows = [line.split(",") for line in lines if line.count(",")]
     place = rows[0].index("Ping (ms) ICMP")
     reported = [float(row[place]) for row in rows[1:] if row[place]]
-    samples = imported(file, "samples")
+    samples = import_with_qoslab(file, "samples")
     found = samples[samples["series"] == "Ping (ms) ICMP"]
     assert len(reported) > 5 and found["value"].tolist() == pytest.approx(reported)
     assert set(found["unit"]) == {"ms"}
     tried("flent in", "flent", tools.version("flent"))
 
 
-def test_flent_converts_its_older_formats(tools: Tools, tmp_path: Path) -> None:
+def test_flent_converts_its_older_formats(tools: OtherTools, tmp_path: Path) -> None:
     old, new = tmp_path / "old.flent", tmp_path / "new.flent.gz"
     document = json.loads(gzip.decompress((TOP / "tests/recorded/foreign/tcp_2up.flent.gz").read_bytes()))
     old.write_text(json.dumps({**document, "version": 3}))
@@ -142,45 +142,47 @@ def test_flent_converts_its_older_formats(tools: Tools, tmp_path: Path) -> None:
     tools.path("flent")
     tools.run("python", "-c", code)
     plain = Path(shutil.copy(TOP / "tests/recorded/foreign/tcp_2up.flent.gz", tmp_path))
-    assert sorted(imported(new, "flows")["bytes"]) == sorted(imported(plain, "flows")["bytes"])
+    assert sorted(import_with_qoslab(new, "flows")["bytes"]) == sorted(import_with_qoslab(plain, "flows")["bytes"])
 
 
-def packets_of(tools: Tools, file: Path) -> tuple[int, int]:
+def packets_of(tools: OtherTools, file: Path) -> tuple[int, int]:
     """Return the frames and bytes that tshark reads."""
     lines = tools.run("tshark", "-r", file, "-T", "fields", "-e", "frame.len").split()
     return len(lines), sum(map(int, lines))
 
 
 @pytest.mark.parametrize("form", ["pcap", "nsecpcap", "pcapng"])
-def test_import_of_captures_equals_tshark(tools: Tools, tried: Tried, tmp_path: Path, form: str) -> None:
+def test_import_of_captures_equals_tshark(tools: OtherTools, tried: TestedTool, tmp_path: Path, form: str) -> None:
     """Captures written by Wireshark's editcap: frames and bytes equal those that tshark reads."""
     file = tmp_path / f"mine.{form}"
     tools.run("editcap", "-F", form, RECORDED, file)
-    packets = imported(file, "packets_io")
+    packets = import_with_qoslab(file, "packets_io")
     every = packets[packets["flow"] == "all"]
     assert (every["packets"].sum(), every["bytes"].sum()) == packets_of(tools, file)
     tried("pcapng in" if form == "pcapng" else "pcap in", "tshark", tools.version("tshark"))
 
 
-def test_import_of_a_compressed_capture_equals_the_original(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_a_compressed_capture_equals_the_original(
+    tools: OtherTools, tried: TestedTool, tmp_path: Path
+) -> None:
     """Capture compressed by gzip: the result equals that of the uncompressed one."""
     plain = tmp_path / "mine.pcapng"
     shutil.copy(RECORDED, plain)
     tools.run("gzip", "-k", plain)
     packed = tmp_path / "mine.pcapng.gz"
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
-    pd.testing.assert_frame_equal(imported(plain, "packets_io"), imported(packed, "packets_io"))
+    pd.testing.assert_frame_equal(import_with_qoslab(plain, "packets_io"), import_with_qoslab(packed, "packets_io"))
     tried("gzip in", "gzip", tools.version("gzip"))
 
 
-def test_import_of_csv_equals_sqlite(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_import_of_csv_equals_sqlite(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
     """Rows with its line ends and empty fields: mean and samples equal those that it computes."""
     file, base = tmp_path / "mine.csv", tmp_path / "mine.db"
     tools.run("sqlite3", base, "create table t (time_s real, video_kbps real, rtt_ms real)")
     tools.run("sqlite3", base, "insert into t values (1, 800, 10), (2, 900, 12.5), (3, 1000, null)")
     file.write_bytes(tools.run("sqlite3", "-csv", "-header", base, "select * from t").replace("\n", "\r\n").encode())
     mean = float(tools.run("sqlite3", base, "select avg(video_kbps) from t"))
-    assert imported(file, "flows")["goodput_bps"].tolist() == pytest.approx([mean * 1e3])
+    assert import_with_qoslab(file, "flows")["goodput_bps"].tolist() == pytest.approx([mean * 1e3])
     samples = pq.read_table(tmp_path / "made-of-mine.csv/tables/samples.parquet").to_pandas()
     output = [float(each) for each in tools.run("sqlite3", base, "select rtt_ms from t where rtt_ms notnull").split()]
     assert samples["value"].tolist() == output

@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from matplotlib.figure import Figure
-from other_tools import PACKAGES, TOP, Tools, Tried, qoslab
+from other_tools import PACKAGES, TOP, OtherTools, TestedTool, qoslab
 
 from qoslab.exchange.paper import save, set_style
 from qoslab.schema.topology import load_topology
@@ -34,7 +34,7 @@ mermaid.render("drawn", document.getElementById("text").textContent).then(
   ({{svg}}) => document.body.insertAdjacentHTML("beforeend", svg + "<p id='done'></p>"),
   (error) => document.body.insertAdjacentHTML("beforeend", `<p id="failed">${{error}}</p>`));
 </script>"""
-FILL_CACHE = """
+CACHE_SCRIPT = """
 import io, sys
 from pathlib import Path
 import requests_cache
@@ -82,7 +82,7 @@ sys.exit(flent.run_flent_gui())
 """Script that runs flent-gui with some files, prints the plotted lines by tab title, and ends it."""
 
 
-def test_flent_summarises_and_plots_the_export(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_flent_summarises_and_plots_the_export(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
     """Summary of each cell with the means of the run, and three plots of its test."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
@@ -101,7 +101,7 @@ def test_flent_summarises_and_plots_the_export(tools: Tools, tried: Tried, run: 
     tried("flent out", "flent", tools.version("flent"))
 
 
-def test_flent_gui_shows_the_export(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_flent_gui_shows_the_export(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
     """Window without a screen: it shows all cells, with their titles and one line per stream."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
@@ -123,7 +123,7 @@ def test_flent_gui_shows_the_export(tools: Tools, tried: Tried, run: Path, tmp_p
     tried("flent out", "flent-gui", tools.version("flent"))
 
 
-def test_frictionless_accepts_the_csv_export(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_frictionless_accepts_the_csv_export(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
     """Validation of the package: every row of every table against its declared types."""
     qoslab("export", run, "--format", "csv", "--to", tmp_path / "out", folder=tmp_path)
     report = json.loads(tools.run("frictionless", "validate", "--json", "out/datapackage.json", folder=tmp_path))
@@ -134,7 +134,7 @@ def test_frictionless_accepts_the_csv_export(tools: Tools, tried: Tried, run: Pa
     tried("CSV out", "frictionless", tools.version("frictionless"))
 
 
-def test_duckdb_reads_the_parquet_export(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_duckdb_reads_the_parquet_export(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
     """Every table, read by an independent program: rows, names of columns and sums are equal."""
     qoslab("export", run, "--format", "parquet", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.parquet"))
@@ -159,7 +159,7 @@ def crate(run: Path, tmp_path: Path) -> Path:
 
 
 def test_exported_crate_is_valid_ro_crate(
-    tools: Tools, tried: Tried, crate: Path, tmp_path: Path, request: pytest.FixtureRequest
+    tools: OtherTools, tried: TestedTool, crate: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """All requirements and recommendations of RO-Crate 1.1 except affiliation and publisher."""
     words: list[str | Path] = [
@@ -175,7 +175,7 @@ def test_exported_crate_is_valid_ro_crate(
     ]
     context = request.config.getoption("--crate-context")
     if context is not None:
-        tools.run("python", "-c", FILL_CACHE, tmp_path / "cache", context.absolute())
+        tools.run("python", "-c", CACHE_SCRIPT, tmp_path / "cache", context.absolute())
         words += ["--offline", "--cache-path", tmp_path / "cache"]
     with_all = tmp_path / "unpacked"
     shutil.unpack_archive(crate, with_all)
@@ -190,7 +190,7 @@ def test_exported_crate_is_valid_ro_crate(
     tried("RO-Crate out", "rocrate-validator", tools.version("rocrate-validator"))
 
 
-def test_exported_crate_is_readable_by_rocrate(tools: Tools, tried: Tried, crate: Path) -> None:
+def test_exported_crate_is_readable_by_rocrate(tools: OtherTools, tried: TestedTool, crate: Path) -> None:
     """Contents of the crate: licence, author, and each file with its size."""
     code = (
         "import json, sys; from rocrate.rocrate import ROCrate; crate = ROCrate(sys.argv[1]);"
@@ -216,7 +216,7 @@ def figure(run: Path, folder: Path, form: str) -> Path:
     return to
 
 
-def test_rsvg_draws_the_svg_figure(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_rsvg_draws_the_svg_figure(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
     """Drawing of the SVG at its width of 88 mm."""
     file = figure(run, tmp_path, "svg")
     tools.run("rsvg-convert", "-d", "254", "-p", "254", "-o", "box.png", file.name, folder=tmp_path)
@@ -225,7 +225,7 @@ def test_rsvg_draws_the_svg_figure(tools: Tools, tried: Tried, run: Path, tmp_pa
     tried("figures out", "rsvg-convert", tools.version("rsvg-convert"))
 
 
-def test_pdftotext_reads_the_pdf_figure(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_pdftotext_reads_the_pdf_figure(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
     """Words of the PDF as text; poppler's pdfinfo reports its width, 88 mm."""
     file = figure(run, tmp_path, "pdf")
     output = " ".join(tools.run("pdftotext", file.name, "-", folder=tmp_path).split())
@@ -235,17 +235,17 @@ def test_pdftotext_reads_the_pdf_figure(tools: Tools, tried: Tried, run: Path, t
     tried("figures out", "pdftotext", tools.version("pdftotext", "-v"))
 
 
-def test_chromium_shows_the_png_figure(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_chromium_shows_the_png_figure(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
     """Page with the PNG, whose size is 88 mm at 300 dots per inch."""
     file = figure(run, tmp_path, "png")
     page = f'<img src="{file.name}" onload="document.title = this.naturalWidth">'
-    text = in_chromium(tools, tmp_path, page)
+    text = render_in_chromium(tools, tmp_path, page)
     found = re.search(r"<title>(\d+)</title>", text)
     assert found is not None and int(found[1]) == pytest.approx(88 / 25.4 * 300, abs=2), text
     tried("figures out", "Chromium", tools.version("chromium"))
 
 
-def test_pdftex_typesets_the_pgf_figure(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+def test_pdftex_typesets_the_pgf_figure(tools: OtherTools, tried: TestedTool, run: Path, tmp_path: Path) -> None:
     """PGF typeset with no package except pgf; the PDF has all words, including special characters of TeX."""
     tools.path("pdflatex")
     file = figure(run, tmp_path, "pgf")
@@ -270,29 +270,29 @@ def lab(tmp_path: Path) -> Iterator[Path]:
     qoslab("lab", "down", name, folder=tmp_path)
 
 
-def own(name: str) -> str:
+def own_crate(name: str) -> str:
     """Return a program of the test environment: qoslab's extras install Ansible and pyATS."""
     return str(Path(sys.executable).with_name(name))
 
 
-def test_ansible_logs_in_by_the_inventory(tools: Tools, tried: Tried, lab: Path) -> None:
+def test_ansible_logs_in_by_the_inventory(tools: OtherTools, tried: TestedTool, lab: Path) -> None:
     """Nodes of a virtual lab, and a login to each host by SSH with the values of the inventory."""
-    listed = json.loads(tools.run(own("ansible-inventory"), "-i", lab, "--list"))["_meta"]["hostvars"]
+    listed = json.loads(tools.run(own_crate("ansible-inventory"), "-i", lab, "--list"))["_meta"]["hostvars"]
     assert sorted(listed) == ["R1", "client", "server"]
-    output = tools.run(own("ansible"), "-i", lab, "client:server", "-m", "raw", "-a", "ip -br addr show eth0")
+    output = tools.run(own_crate("ansible"), "-i", lab, "client:server", "-m", "raw", "-a", "ip -br addr show eth0")
     assert re.findall(r"^(\w+) \| CHANGED", output, re.MULTILINE) and output.count("192.168.") == 2
-    tried("inventory out", "Ansible", tools.version(own("ansible")))
+    tried("inventory out", "Ansible", tools.version(own_crate("ansible")))
 
 
-def test_pyats_accepts_the_testbed(tools: Tools, tried: Tried, lab: Path, tmp_path: Path) -> None:
+def test_pyats_accepts_the_testbed(tools: OtherTools, tried: TestedTool, lab: Path, tmp_path: Path) -> None:
     """Validation of the testbed that `qoslab testbed` makes from that inventory."""
     qoslab("testbed", "--lab", lab, "--experiment", "policing-vs-shaping", "-o", "bed.yml", folder=tmp_path)
-    output = tools.run(own("pyats"), "validate", "testbed", tmp_path / "bed.yml")
+    output = tools.run(own_crate("pyats"), "validate", "testbed", tmp_path / "bed.yml")
     assert "YAML Lint Messages" in output and "ERROR" not in output.upper().replace("0 ERROR", "")
-    tried("inventory out", "pyATS", tools.version(own("pyats"), "version", "check"))
+    tried("inventory out", "pyATS", tools.version(own_crate("pyats"), "version", "check"))
 
 
-def in_chromium(tools: Tools, folder: Path, page: str) -> str:
+def render_in_chromium(tools: OtherTools, folder: Path, page: str) -> str:
     """Return the document after Chromium has run the scripts of a page."""
     (folder / "page.html").write_text(page, encoding="utf-8")
     words = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
@@ -307,7 +307,7 @@ def labels() -> list[str]:
     return [*topology.nodes, *(str(end.address) for link in topology.links for end in link.ends)]
 
 
-def test_rsvg_draws_the_topology(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_rsvg_draws_the_topology(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
     """Drawing of the SVG, with a text for each node and address."""
     qoslab("draw", EXPERIMENT, "--to", "lab.svg", folder=tmp_path)
     tools.run("rsvg-convert", "-f", "pdf", "-o", "lab.pdf", "lab.svg", folder=tmp_path)
@@ -316,7 +316,7 @@ def test_rsvg_draws_the_topology(tools: Tools, tried: Tried, tmp_path: Path) -> 
     tried("drawings out", "rsvg-convert", tools.version("rsvg-convert"))
 
 
-def test_mermaid_draws_the_topology(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+def test_mermaid_draws_the_topology(tools: OtherTools, tried: TestedTool, tmp_path: Path) -> None:
     """Flowchart in Chromium, with a text for each node and address."""
     version, checksum = MERMAID
     tools.path("chromium")
@@ -327,7 +327,7 @@ def test_mermaid_draws_the_topology(tools: Tools, tried: Tried, tmp_path: Path) 
         assert script is not None
         (tmp_path / "mermaid.min.js").write_bytes(script.read())
     text = qoslab("draw", EXPERIMENT, "--format", "mermaid", folder=tmp_path)
-    drawn = in_chromium(tools, tmp_path, PAGE.format(text=text.replace("&", "&amp;").replace("<", "&lt;")))
+    drawn = render_in_chromium(tools, tmp_path, PAGE.format(text=text.replace("&", "&amp;").replace("<", "&lt;")))
     # Behind the script, which has these words too.
     svg = drawn.rpartition("</script>")[2]
     assert svg.startswith("<svg") and 'id="done"' in svg, svg[:2000]

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from dataplane import PORTS, ROOT, SERVER, Lab, stopped
+from dataplane import PORTS, ROOT, SERVER, DataPlaneLab, stop_process
 
 IN, OUT = "FastEthernet0/0", "FastEthernet0/1"
 FLOOD = ROOT / "target" / "release" / "flood"
@@ -58,20 +58,20 @@ def configuration(switch: dict[str, Any], **ports: dict[str, Any]) -> dict[str, 
     return {"format": 1, "router": "R1", "generation": "classic", "switch": switch, "interfaces": interfaces}
 
 
-def set_up(lab: Lab, switch: dict[str, Any], **ports: dict[str, Any]) -> None:
+def set_up(lab: DataPlaneLab, switch: dict[str, Any], **ports: dict[str, Any]) -> None:
     """Configure the switch and clear its counters."""
     lab.ask("configure", config=configuration(switch, **ports))
     lab.ask("clear")
 
 
-def counters(lab: Lab, port: str) -> dict[str, Any]:
+def counters(lab: DataPlaneLab, port: str) -> dict[str, Any]:
     """Return the counters of a switch port."""
     counted = lab.ask("counters")["interfaces"][port]["switch"]
     assert isinstance(counted, dict)
     return counted
 
 
-def spawn_flood(lab: Lab, dscp: int, kbps: int, size: int, seconds: float) -> subprocess.Popen[bytes]:
+def spawn_flood(lab: DataPlaneLab, dscp: int, kbps: int, size: int, seconds: float) -> subprocess.Popen[bytes]:
     """Send packets of `size` bytes from the client to the server in the background; the sent number is printed at the
     end.
     """
@@ -80,7 +80,7 @@ def spawn_flood(lab: Lab, dscp: int, kbps: int, size: int, seconds: float) -> su
 
 
 def last_phase(
-    lab: Lab, seconds: float, stalls: bool, hogs: int = 0, kbps: int = 200_000
+    lab: DataPlaneLab, seconds: float, stalls: bool, hogs: int = 0, kbps: int = 200_000
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Send 13 Mb/s of voice next to full frames of `kbps` while daemon or machine stall; return counters and health."""
     set_up(lab, switch(), Fa0_0={"trust": "dscp"}, Fa0_1=ARTICLE)
@@ -90,7 +90,7 @@ def last_phase(
         end = time.monotonic() + seconds
         while stalls and time.monotonic() < end - 0.4:
             time.sleep(0.1)
-            with stopped(lab):
+            with stop_process(lab):
                 time.sleep(0.2)
         sent = [json.loads(flood.communicate(timeout=60)[0]) for flood in floods]
         time.sleep(0.5)

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from forked import Forked, fork_server
+from forked import ForkedProcess, fork_server
 
 from qoslab.virtual_lab import Lab
 from waiting import wait_until
@@ -36,7 +36,7 @@ class Command:
         """
         self.folder = folder
         self.stderr = ""
-        self.process: Forked | subprocess.Popen[str]
+        self.process: ForkedProcess | subprocess.Popen[str]
         if not (started or prefix or terminal is not None):
             self.process = fork_server(*QOSLAB).start(folder, arguments)
             return
@@ -110,7 +110,7 @@ def processes(folder: Path) -> list[str]:
     return [command for command in found if command]
 
 
-def wait_until_nothing_is_left(folder: Path) -> None:
+def wait_until_no_process_remains(folder: Path) -> None:
     """Wait until all processes of a killed run have ended and its temporary files are gone."""
 
     def left() -> list[str]:

@@ -26,7 +26,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not collection_path.match("test_*.py"):
         return None
     text = collection_path.read_text(encoding="utf-8")
-    only_long = re.search(r"^pytestmark = .*pytest\.mark\.long", text, re.MULTILINE) and not levels.everything()
+    only_long = re.search(r"^pytestmark = .*pytest\.mark\.long", text, re.MULTILINE) and not levels.run_all_cases()
     not_quiet = config.option.markexpr == "quiet" and "pytest.mark.quiet" not in text
     return bool(only_long or not_quiet) or None
 

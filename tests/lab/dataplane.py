@@ -34,7 +34,7 @@ PORTS = {"FastEthernet0/0": "Fa0-0", "FastEthernet0/1": "Fa0-1"}
 PATIENCE = 60.0
 
 
-class Lab:
+class DataPlaneLab:
     """Namespaces `client`, `server`, `R1` and `R1.dp`, and the daemon."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Lab:
             self.close()
             raise
 
-    def __enter__(self) -> Lab:
+    def __enter__(self) -> DataPlaneLab:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -209,7 +209,7 @@ def policy(**actions: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def stopped(lab: Lab) -> Iterator[None]:
+def stop_process(lab: DataPlaneLab) -> Iterator[None]:
     """Stop the daemon for the length of the block."""
     lab.signal(signal.SIGSTOP)
     try:
@@ -224,7 +224,7 @@ def missing_tools() -> list[str]:
 
 
 def ping(
-    lab: Lab, node: str, address: str, count: int = 5, interval: float = 0.02, wait: float = PATIENCE
+    lab: DataPlaneLab, node: str, address: str, count: int = 5, interval: float = 0.02, wait: float = PATIENCE
 ) -> list[float]:
     """Return the round-trip times in seconds of the answered echo requests; `wait`: seconds for each."""
     script = Path(__file__).with_name("ping.py")
@@ -240,17 +240,17 @@ def _udp(size: int, count: int, rate_bps: float) -> list[str]:
     return [sys.executable, str(script), SERVER, str(SINK), str(size), str(count), str(rate_bps)]
 
 
-def send_udp(lab: Lab, size: int, count: int, rate_bps: float) -> list[float]:
+def send_udp(lab: DataPlaneLab, size: int, count: int, rate_bps: float) -> list[float]:
     """Send datagrams from the client to the sink; return their departure times in seconds."""
     return [float(word) for word in lab.run("client", _udp(size, count, rate_bps)).split()]
 
 
-def spawn_udp(lab: Lab, size: int, count: int, rate_bps: float) -> subprocess.Popen[bytes]:
+def spawn_udp(lab: DataPlaneLab, size: int, count: int, rate_bps: float) -> subprocess.Popen[bytes]:
     """Send datagrams like `send_udp`, in the background; print the times at the end."""
     return lab.spawn("client", _udp(size, count, rate_bps))
 
 
-def conforming(times: Sequence[float], size: int, cir_bps: float, bc: int) -> int:
+def conforming_bytes(times: Sequence[float], size: int, cir_bps: float, bc: int) -> int:
     """Return the bytes of packets of one size at these times that conform to a single-rate policer."""
     tokens, last, passed = float(bc), times[0], 0
     for moment in times:
@@ -261,7 +261,7 @@ def conforming(times: Sequence[float], size: int, cir_bps: float, bc: int) -> in
     return passed
 
 
-def spawn_sink(lab: Lab) -> None:
+def spawn_sink(lab: DataPlaneLab) -> None:
     """Bind the destination port of `send_udp`, so that the server does not answer with ICMP."""
     code = f"""import socket, time
 s = socket.socket(type=socket.SOCK_DGRAM)
@@ -274,10 +274,10 @@ time.sleep(3600)"""
 
 
 @contextlib.contextmanager
-def with_sink() -> Iterator[Lab]:
+def with_sink() -> Iterator[DataPlaneLab]:
     """Yield a lab whose server receives the datagrams."""
     assert BINARY.exists(), f"{BINARY} is missing: run cargo build --release -p qos-router"
     assert not missing_tools(), f"install {missing_tools()}"
-    with Lab() as lab:
+    with DataPlaneLab() as lab:
         spawn_sink(lab)
         yield lab

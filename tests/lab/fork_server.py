@@ -117,7 +117,7 @@ def _send(channel: socket.socket, message: Mapping[str, Any]) -> None:
         return
 
 
-def become(job: Job, program: str, added: Mapping[str, str]) -> None:
+def run_job(job: Job, program: str, added: Mapping[str, str]) -> None:
     """Take on the folder, streams, session, environment and names of a process that was started for the job.
 
     `added` are the variables that imports have set.
@@ -135,18 +135,18 @@ def become(job: Job, program: str, added: Mapping[str, str]) -> None:
     line = [sys.executable, *sys.argv]
     # Where the kernel has the command line and the environment from, in the first lines of `proc_pid_stat(5)`.
     places = [int(each) for each in Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:49]]
-    _overwrite(places[0], places[1], line)
-    _overwrite(places[2], places[3], [f"{name}={value}" for name, value in job.environment.items()])
+    _replace_process_state(places[0], places[1], line)
+    _replace_process_state(places[2], places[3], [f"{name}={value}" for name, value in job.environment.items()])
     Path("/proc/self/comm").write_text(Path(program).name)
     for stream, name in enumerate(("stdin", "stdout", "stderr")):
-        file = _stream(stream, name, getattr(sys, name))
+        file = _copy_stream(stream, name, getattr(sys, name))
         setattr(sys, name, file)
         setattr(sys, f"__{name}__", file)
     _send(job.channel, {"pid": os.getpid()})
     job.channel.close()
 
 
-def _stream(descriptor: int, name: str, before: io.TextIOWrapper) -> TextIO:
+def _copy_stream(descriptor: int, name: str, before: io.TextIOWrapper) -> TextIO:
     """Return a standard stream like Python makes it at its start; `before` is the current one."""
     at_once = before.write_through
     kind, buffering = ("r", -1) if name == "stdin" else ("w", 0 if at_once else -1)
@@ -158,7 +158,7 @@ def _stream(descriptor: int, name: str, before: io.TextIOWrapper) -> TextIO:
     return file
 
 
-def _overwrite(start: int, end: int, texts: list[str]) -> None:
+def _replace_process_state(start: int, end: int, texts: list[str]) -> None:
     data = b"".join(os.fsencode(text) + b"\0" for text in texts)
     assert len(data) <= end - start, f"no room for {len(data)} bytes"
     ctypes.memmove(start, data.ljust(end - start, b"\0"), end - start)
@@ -180,7 +180,7 @@ def main() -> None:
     gc.freeze()
     job = serve(control)
     if job is not None:
-        become(job, program, added)
+        run_job(job, program, added)
         runpy.run_path(program, run_name="__main__")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 PROGRAM = Path(__file__).with_name("fork_server.py")
-ROOM = 100_000
+BUFFER_BYTES = 100_000
 """Bytes for a command line, and for an environment; the kernel limits one string to 131072."""
 INHERITED = ("PATH", "HOME", "LANG", "LC_", "PYTHON")
 """Prefixes of variables that change Python itself."""
@@ -26,7 +26,7 @@ START_S = 120.0
 """Longer than the imports take on a busy machine."""
 
 
-class Forked:
+class ForkedProcess:
     """Forked command, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, message: socket.socket, stdout: TextIO, stderr: TextIO, arguments: tuple[str, ...]) -> None:
@@ -96,15 +96,15 @@ class ForkServer:
         inherited = {name: value for name, value in os.environ.items() if name.startswith(INHERITED)}
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, str(PROGRAM), str(theirs.fileno()), program, "-" * ROOM],
+                [sys.executable, str(PROGRAM), str(theirs.fileno()), program, "-" * BUFFER_BYTES],
                 pass_fds=[theirs.fileno()],
-                env={**inherited, "PADDING": "-" * ROOM},
+                env={**inherited, "PADDING": "-" * BUFFER_BYTES},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
 
-    def start(self, folder: Path, arguments: tuple[str, ...]) -> Forked:
+    def start(self, folder: Path, arguments: tuple[str, ...]) -> ForkedProcess:
         """Start a command in a folder, with this process's environment."""
         request = {"arguments": arguments, "folder": str(folder), "environment": dict(os.environ)}
         reported, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -115,7 +115,7 @@ class ForkServer:
             socket.send_fds(self._control, [json.dumps(request).encode()], [*given, theirs.fileno()])
         for descriptor in given:
             os.close(descriptor)
-        return Forked(reported, os.fdopen(output[0]), os.fdopen(error[0]), arguments)
+        return ForkedProcess(reported, os.fdopen(output[0]), os.fdopen(error[0]), arguments)
 
     def close(self) -> None:
         """End the process."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from commands import Command, run, wait_until_nothing_is_left
+from commands import Command, run, wait_until_no_process_remains
 from test_external import CLEAN_S, agents_folders, programs, settings
 from test_iosd import session
 from test_run import EXPERIMENT
@@ -34,7 +34,7 @@ MODEL = {"R1.model": "2811"}
 ARGUMENTS = ("--duration", "4s", "--arm", "policed", "--attempts", "1", "--set", "R1.model=2811")
 SUSPENDED_S = 6.0
 """Time of a suspend, longer than the agents' timeout."""
-TRIES = 3
+MAX_TRIES = 3
 """Attempts to hit a run before its end."""
 HOSTS = ("client", "server")
 GUARDS: tuple[tuple[str, int], ...] = (("archive", 2), ("eem", 1), ("none", 1))
@@ -50,7 +50,7 @@ WAITING = ("show archive config rollback timer", "show event manager policy regi
 
 
 @dataclass(frozen=True)
-class Rack:
+class RealLab:
     """Lab as seen from outside, with its original state before the first run."""
 
     lab: Lab
@@ -90,7 +90,7 @@ class Rack:
         """Return the active timers of the router."""
         return session(self.lab, *WAITING)
 
-    def guarded(self, guard: str) -> Rack:
+    def guarded(self, guard: str) -> RealLab:
         """Return the same lab with an inventory in which the router has this rollback method, with a timer of a
         minute.
         """
@@ -129,7 +129,7 @@ class Rack:
 
 
 @contextmanager
-def rack(name: str, folder: Path) -> Iterator[Rack]:
+def start_real_lab(name: str, folder: Path) -> Iterator[RealLab]:
     """Return a lab with an inventory in `folder`, after one finished run; other tests have other labs."""
     inventory = folder / "rack.yml"
     with tempfile.TemporaryDirectory(prefix="k", dir="/tmp") as temporary:
@@ -142,7 +142,7 @@ def rack(name: str, folder: Path) -> Iterator[Rack]:
                 patch.setenv("TMPDIR", temporary)
                 expose_lab(lab, inventory)
             session(lab, "configure terminal", "archive", " path flash:kept", "end")
-            empty = Rack(lab, inventory, {}, [], "", 0.0)
+            empty = RealLab(lab, inventory, {}, [], "", 0.0)
             made = replace(empty, hosts=empty.shown(), router=empty.configured(), waiting=empty.counting())
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("XDG_STATE_HOME", str(folder / "state"))
@@ -154,7 +154,7 @@ def rack(name: str, folder: Path) -> Iterator[Rack]:
             yield replace(made, lasts_s=took)
 
 
-def of_the_run(command: Command, words: tuple[str, ...]) -> list[int]:
+def run_processes(command: Command, words: tuple[str, ...]) -> list[int]:
     """Return the processes of a run that were started with these words."""
     mark = f"QOSLAB_TEST_FOLDER={command.folder}".encode()
     found = []
@@ -177,15 +177,15 @@ def _namespaces(pid: int) -> Iterator[str]:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def kill_the_run(command: Command, made: Rack, draw: random.Random) -> float:
+def kill_the_run(command: Command, made: RealLab, draw: random.Random) -> float:
     """Kill the run with SIGKILL."""
     command.process.kill()
     return made.wait_until_clean(time.monotonic())
 
 
-def suspend_the_run(command: Command, made: Rack, draw: random.Random) -> float:
+def suspend_the_run(command: Command, made: RealLab, draw: random.Random) -> float:
     """Suspend the run like a closed lid; the hosts receive nothing during that time."""
-    running = [command.process.pid, *of_the_run(command, ("ssh",))]
+    running = [command.process.pid, *run_processes(command, ("ssh",))]
     for pid in running:
         _signal(pid, signal.SIGSTOP)
     began = time.monotonic()
@@ -198,18 +198,18 @@ def suspend_the_run(command: Command, made: Rack, draw: random.Random) -> float:
     return took
 
 
-def cut_a_host(command: Command, made: Rack, draw: random.Random) -> float:
+def disconnect_host(command: Command, made: RealLab, draw: random.Random) -> float:
     """Cut the connection of one host. The other is left after the end of the run."""
     host = draw.choice(HOSTS)
     port = str(read_lab(made.inventory).hosts[host].port)
-    for pid in of_the_run(command, ("ssh", port)):
+    for pid in run_processes(command, ("ssh", port)):
         _signal(pid, signal.SIGKILL)
     return made.wait_until_clean(time.monotonic(), host)
 
 
-def cut_the_routers(command: Command, made: Rack, draw: random.Random) -> float:
+def disconnect_routers(command: Command, made: RealLab, draw: random.Random) -> float:
     """Return whether all logins have ended and none is new."""
-    for pid in of_the_run(command, ("qoslab.run.real.access.proxy_process",)):
+    for pid in run_processes(command, ("qoslab.run.real.access.proxy_process",)):
         _signal(pid, signal.SIGKILL)
     return made.wait_until_clean(time.monotonic())
 
@@ -219,34 +219,34 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-Cut = Callable[[Command, Rack, random.Random], float]
-CUTS: tuple[tuple[Cut, int], ...] = (
+Disruption = Callable[[Command, RealLab, random.Random], float]
+DISRUPTIONS: tuple[tuple[Disruption, int], ...] = (
     (kill_the_run, 4),
-    (cut_a_host, 2),
-    (cut_the_routers, 2),
+    (disconnect_host, 2),
+    (disconnect_routers, 2),
     (suspend_the_run, 1),
 )
 """Faults, each with its relative frequency. They return how long the hosts took until they were restored."""
 
 
-def drawn(draw: random.Random) -> tuple[Cut, str]:
+def draw_cut(draw: random.Random) -> tuple[Disruption, str]:
     """Return the fault and the rollback method: the first ones drawn from a seed."""
-    cut = draw.choices([each for each, _ in CUTS], [often for _, often in CUTS])[0]
+    cut = draw.choices([each for each, _ in DISRUPTIONS], [often for _, often in DISRUPTIONS])[0]
     return cut, draw.choices([each for each, _ in GUARDS], [often for _, often in GUARDS])[0]
 
 
-def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str = "") -> str:
+def run_trial(seed: int, made: RealLab, clean: Path, cut: Disruption | None = None, guard: str = "") -> str:
     """Run once with a fault, by default a drawn fault and rollback method; return a description.
 
     Fails if something is left or changed.
     """
     draw = random.Random(seed)
-    drawn_cut, drawn_guard = drawn(draw)
+    drawn_cut, drawn_guard = draw_cut(draw)
     cut, guard = cut or drawn_cut, guard or drawn_guard
     patient = guard != "none" and draw.random() < PATIENT
     made = made.guarded(guard)
     made.wait_until_clean(time.monotonic())
-    command, moment = begun(made, clean, draw)
+    command, moment = wait_until_begun(made, clean, draw)
     try:
         took = cut(command, made, draw)
         status, output, errors = command.end()
@@ -262,15 +262,15 @@ def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str
     made.wait_until_clean(time.monotonic())
     assert "Traceback" not in printed, printed
     assert made.held() == {}
-    alone = f", alone for {_left_alone(made, printed):.0f} s" if patient else ""
-    _rescued(made, clean, printed)
+    alone = f", alone for {_is_unchanged(made, printed):.0f} s" if patient else ""
+    _run_rescue(made, clean, printed)
     return f"{cut.__name__} after {moment:.2f} s ({guard}), hosts clean {took:.2f} s later{alone}"
 
 
-def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]:
+def wait_until_begun(made: RealLab, clean: Path, draw: random.Random) -> tuple[Command, float]:
     """Return a run, and interrupt it at a random time; if it was over before, retry with an earlier time."""
     moment = draw.uniform(0.0, made.lasts_s)
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         command = Command(clean, "run", str(EXPERIMENT), "--lab", str(made.inventory), *ARGUMENTS)
         try:
             command.process.wait(moment)
@@ -282,7 +282,7 @@ def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]
     raise AssertionError(f"no run was under way after {2 * moment:.2f} s, although one took {made.lasts_s:.2f} s")
 
 
-def _left_alone(made: Rack, message: str) -> float:
+def _is_unchanged(made: RealLab, message: str) -> float:
     """Check that the router restores itself, except for the copy of an applet; return the time."""
     began = time.monotonic()
     wait_until(
@@ -299,11 +299,11 @@ def _left_alone(made: Rack, message: str) -> float:
     return took
 
 
-def _rescued(made: Rack, clean: Path, message: str) -> None:
+def _run_rescue(made: RealLab, clean: Path, message: str) -> None:
     status, output, errors = run(clean, "lab", "rescue", str(made.inventory))
     assert status == 0, (errors + output, message)
     assert "another user changed" not in errors, (errors, message)
     assert (made.configured(), made.counting()) == (made.router, made.waiting), message
     assert (made.shown(), made.left()) == (made.hosts, [])
     assert [str(each) for each in (clean / "state").rglob("*") if each.is_file()] == []
-    wait_until_nothing_is_left(clean)
+    wait_until_no_process_remains(clean)

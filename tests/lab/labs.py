@@ -81,7 +81,7 @@ def ping(lab: Lab, node: str, address: str, seconds: float = 30.0) -> int | None
     return int(done.stdout) if done.returncode == 0 else None
 
 
-class Traces:
+class LabTraces:
     """Objects of a running lab that are visible from outside."""
 
     def __init__(self, lab: Lab) -> None:
@@ -129,7 +129,7 @@ def _close(held: Iterable[str]) -> None:
         os.close(int(Path(each).name))
 
 
-def inside(lab: Lab) -> list[int]:
+def run_inside(lab: Lab) -> list[int]:
     """Return the processes of a lab except its supervisor."""
     space = Path(f"/proc/{lab.pid}/ns/pid_for_children").stat().st_ino
     found = []
@@ -152,7 +152,7 @@ def command_line(pid: int) -> bytes:
 
 def agents_folder(lab: Lab) -> Path:
     """Return the folder of the agents on the hosts of an exposed lab, which no other lab uses."""
-    for pid in inside(lab):
+    for pid in run_inside(lab):
         if b"qoslab.virtual_lab.hostd" in command_line(pid):
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             return Path(next(each[7:] for each in variables if each.startswith(b"TMPDIR=")).decode())
@@ -161,4 +161,4 @@ def agents_folder(lab: Lab) -> Path:
 
 def data_planes(lab: Lab) -> list[int]:
     """Return the `qos-router` processes of a lab."""
-    return [pid for pid in inside(lab) if b"qos-router\0--lab" in command_line(pid)]
+    return [pid for pid in run_inside(lab) if b"qos-router\0--lab" in command_line(pid)]

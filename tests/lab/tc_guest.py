@@ -44,11 +44,11 @@ def devices() -> None:
     subprocess.run(["sh", "-ec", f"{lines}ip link add name ppp0 type dummy\nip link set dev ppp0 up\n"], check=True)
 
 
-def planned(text: str, **names: str) -> RouterPlan:
+def planned_commands(text: str, **names: str) -> RouterPlan:
     return plan_pasted(read_configuration(text), None, names)
 
 
-def run(argv: Sequence[str], text: str) -> tuple[int, str, str]:
+def run_guest(argv: Sequence[str], text: str) -> tuple[int, str, str]:
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -59,11 +59,11 @@ def commands(plan: RouterPlan) -> list[tuple[str, ...]]:
 
 
 def qdiscs(plan: RouterPlan) -> InterfaceQdiscs:
-    return InterfaceQdiscs(run, [each.port.device for each in plan.interfaces])
+    return InterfaceQdiscs(run_guest, [each.port.device for each in plan.interfaces])
 
 
 @contextlib.contextmanager
-def applied(plan: RouterPlan) -> Iterator[InterfaceQdiscs]:
+def apply_commands(plan: RouterPlan) -> Iterator[InterfaceQdiscs]:
     made = qdiscs(plan)
     made.configure(commands(plan))
     try:
@@ -72,7 +72,7 @@ def applied(plan: RouterPlan) -> Iterator[InterfaceQdiscs]:
         made.restore()
 
 
-def rows(plan: RouterPlan, made: InterfaceQdiscs) -> list[dict[str, Any]]:
+def counter_rows(plan: RouterPlan, made: InterfaceQdiscs) -> list[dict[str, Any]]:
     """Return the rows of the classes."""
     classes = plan_config("R1", plan).classes or {}
     hooks = dict.fromkeys((name, each["hook"]) for name, some in classes.items() for each in some)
@@ -83,9 +83,9 @@ def rows(plan: RouterPlan, made: InterfaceQdiscs) -> list[dict[str, Any]]:
     return [row for table, row in kernel_rows("R1", [reply], 0) if table == "classes"]
 
 
-def left(plan: RouterPlan) -> list[str]:
+def leftovers(plan: RouterPlan) -> list[str]:
     """Return the qdiscs of the devices of a plan that are not the kernel's default."""
-    shown = [run(["tc", "qdisc", "show", "dev", each.port.device], "")[1] for each in plan.interfaces]
+    shown = [run_guest(["tc", "qdisc", "show", "dev", each.port.device], "")[1] for each in plan.interfaces]
     return [line for each in shown for line in each.splitlines() if " 0: root" not in line]
 
 
@@ -95,11 +95,11 @@ def checksum(header: bytes) -> int:
     return ~(total + (total >> 16)) & 0xFFFF
 
 
-def address(text: str) -> bytes:
+def interface_address(text: str) -> bytes:
     return socket.inet_pton(socket.AF_INET6 if ":" in text else socket.AF_INET, text)
 
 
-def frame(
+def udp_frame(
     size: int,
     *,
     dscp: int = 0,
@@ -119,14 +119,16 @@ def frame(
     if ":" in source:
         body = transport.ljust(size - 40, b"\0")
         head = struct.pack(">IHBB", 6 << 28 | dscp << 22 | number, len(body), protocol, 64)
-        return MAC * 2 + struct.pack(">H", IPV6) + head + address(source) + address(destination) + body
+        return (
+            MAC * 2 + struct.pack(">H", IPV6) + head + interface_address(source) + interface_address(destination) + body
+        )
     head = struct.pack(">BBHHHBBH", 0x45, dscp << 2, size, number, 0, 64, protocol, 0)
-    head += address(source) + address(destination)
+    head += interface_address(source) + interface_address(destination)
     head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
     return MAC * 2 + struct.pack(">H", IP) + (head + transport).ljust(size, b"\0")
 
 
-def opened(device: str, protocol: int) -> socket.socket:
+def open_sockets(device: str, protocol: int) -> socket.socket:
     made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(protocol))
     # SO_SNDBUFFORCE: a full queue must drop and not stop the sender. SO_RCVBUFFORCE.
     made.setsockopt(socket.SOL_SOCKET, 32, BUFFER)
@@ -136,7 +138,7 @@ def opened(device: str, protocol: int) -> socket.socket:
     return made
 
 
-def received(sockets: list[socket.socket], quiet_s: float) -> Iterator[tuple[int, int, bytes]]:
+def received_frames(sockets: list[socket.socket], quiet_s: float) -> Iterator[tuple[int, int, bytes]]:
     """Yield socket number, time in ns and frame of each received packet, until none arrives for a time."""
     while True:
         ready, _, _ = select.select(sockets, [], [], quiet_s)
@@ -152,7 +154,7 @@ def received(sockets: list[socket.socket], quiet_s: float) -> Iterator[tuple[int
 
 def send(device: str, frames: Iterator[tuple[float, bytes]]) -> None:
     """Send frames at their times, in seconds from now; send late frames at once."""
-    out = opened(device, 0)
+    out = open_sockets(device, 0)
     start = time.monotonic()
     for at, data in frames:
         if (left := start + at - time.monotonic()) > 0:
@@ -162,7 +164,7 @@ def send(device: str, frames: Iterator[tuple[float, bytes]]) -> None:
             out.sendto(data, (device, IPV6 if data[12] == 0x86 else IP))
 
 
-def in_child(device: str, frames: Callable[[], Iterator[tuple[float, bytes]]]) -> None:
+def run_in_child(device: str, frames: Callable[[], Iterator[tuple[float, bytes]]]) -> None:
     if os.fork() == 0:
         # The plan is the parent's: nothing of this process may restore it.
         try:
@@ -171,17 +173,17 @@ def in_child(device: str, frames: Callable[[], Iterator[tuple[float, bytes]]]) -
             os._exit(0)
 
 
-def goldens(folder: str) -> dict[str, Any]:
+def check_goldens(folder: str) -> dict[str, Any]:
     """Apply each policy, read it back, and restore."""
     found: dict[str, Any] = {}
     for path in sorted(Path(folder).glob("*.ios")):
-        plan = planned(path.read_text(encoding="utf-8"))
+        plan = planned_commands(path.read_text(encoding="utf-8"))
         if plan.refused:
             continue
         try:
-            with applied(plan) as made:
+            with apply_commands(plan) as made:
                 again = made.configure(commands(plan))
-            found[path.stem] = {"again": again, "left": left(plan)}
+            found[path.stem] = {"again": again, "left": leftovers(plan)}
         except QoslabError as error:
             found[path.stem] = {"error": error.message, "hint": error.hint}
     return found
@@ -212,30 +214,32 @@ interface GigabitEthernet0/1
 """
 
 
-def changes() -> dict[str, Any]:
+def check_changes() -> dict[str, Any]:
     """Change one value, then the tree, then remove everything."""
     names = {"GigabitEthernet0/1": "eth1"}
-    first = planned(SHAPER.format(gold=30, default="queue-limit 64", rate=2_000_000), **names)
-    weights = planned(SHAPER.format(gold=40, default="queue-limit 64", rate=2_000_000), **names)
-    fair = planned(SHAPER.format(gold=40, default="fair-queue", rate=2_000_000), **names)
+    first = planned_commands(SHAPER.format(gold=30, default="queue-limit 64", rate=2_000_000), **names)
+    weights = planned_commands(SHAPER.format(gold=40, default="queue-limit 64", rate=2_000_000), **names)
+    fair = planned_commands(SHAPER.format(gold=40, default="fair-queue", rate=2_000_000), **names)
     found: dict[str, Any] = {}
-    with applied(first) as made:
+    with apply_commands(first) as made:
         found["weights"] = made.configure(commands(weights))
         found["fair"] = made.configure(commands(fair))
-        run(["tc", "class", "change", "dev", "eth1", "parent", "1:1", "classid", "1:10", "htb", "rate", "3mbit"], "")
+        run_guest(
+            ["tc", "class", "change", "dev", "eth1", "parent", "1:1", "classid", "1:10", "htb", "rate", "3mbit"], ""
+        )
         found["same"] = made.is_as_configured()
         found["repaired"] = made.configure(commands(fair)) == [list(each) for each in commands(fair)]
         try:
             qdiscs(first).refuse_foreign()
         except QoslabError as error:
             found["taken"] = error.message
-    found["left"] = left(first)
+    found["left"] = leftovers(first)
     return found
 
 
-def errors() -> dict[str, Any]:
+def check_errors() -> dict[str, Any]:
     """Return the refusal of a parameter by tc."""
-    plan = planned(SHAPER.format(gold=30, default="queue-limit 64", rate=2_000_000))
+    plan = planned_commands(SHAPER.format(gold=30, default="queue-limit 64", rate=2_000_000))
     wrong = [[*each, "limit", "-1"] if "pfifo" in each else each for each in commands(plan)]
     try:
         qdiscs(plan).try_out(wrong)
@@ -244,16 +248,16 @@ def errors() -> dict[str, Any]:
     return {}
 
 
-def classification(text: str) -> list[dict[str, Any]]:
+def check_classification(text: str) -> list[dict[str, Any]]:
     """Send packets through the egress filters; the code point at the other end shows the class."""
     packets: list[dict[str, Any]] = json.loads(text)
-    plan = planned(Path(sys.argv[2]).read_text(encoding="utf-8"), **{"FastEthernet0/1": "eth1"})
-    with applied(plan):
-        inlet = opened("far1", ALL)
+    plan = planned_commands(Path(sys.argv[2]).read_text(encoding="utf-8"), **{"FastEthernet0/1": "eth1"})
+    with apply_commands(plan):
+        inlet = open_sockets("far1", ALL)
         for number, packet in enumerate(packets, 1):
-            send("eth1", iter([(0.0, frame(packet.pop("size"), number=number, **packet))]))
+            send("eth1", iter([(0.0, udp_frame(packet.pop("size"), number=number, **packet))]))
             packet["class"] = None
-        for _, _, data in received([inlet], 0.3):
+        for _, _, data in received_frames([inlet], 0.3):
             if data[12:14] == b"\x08\0":
                 number, dscp = struct.unpack(">H", data[18:20])[0], data[15] >> 2
             else:
@@ -273,9 +277,9 @@ interface FastEthernet0/0
 """
 
 
-def policer(police: str, count: int, rate_bps: float, seed: int) -> dict[str, Any]:
+def check_policer(police: str, count: int, rate_bps: float, seed: int) -> dict[str, Any]:
     """Send packets of random sizes at a random pace; return times, sizes and code points behind the policer."""
-    plan = planned(POLICER.format(police=police.replace("|", "\n   ")), **{"FastEthernet0/0": "eth0"})
+    plan = planned_commands(POLICER.format(police=police.replace("|", "\n   ")), **{"FastEthernet0/0": "eth0"})
     draw = random.Random(seed)
 
     def frames() -> Iterator[tuple[float, bytes]]:
@@ -283,41 +287,41 @@ def policer(police: str, count: int, rate_bps: float, seed: int) -> dict[str, An
         for number in range(count):
             size = draw.randint(46, 1500)
             at += draw.expovariate(rate_bps / 8 / (size + HEADER))
-            yield at, frame(size, dscp=8, number=number)
+            yield at, udp_frame(size, dscp=8, number=number)
 
-    with applied(plan) as made:
-        before, behind = opened("eth0", ALL), opened("eth0", IP)
-        in_child("far0", frames)
+    with apply_commands(plan) as made:
+        before, behind = open_sockets("eth0", ALL), open_sockets("eth0", IP)
+        run_in_child("far0", frames)
         met: dict[int, list[int]] = {}
-        for which, at, data in received([before, behind], 1.0):
+        for which, at, data in received_frames([before, behind], 1.0):
             number = struct.unpack(">H", data[18:20])[0]
             if which == 0:
                 met.setdefault(number, [0, 0, -1])[:2] = [at, len(data)]
             else:
                 met.setdefault(number, [0, 0, -1])[2] = data[15] >> 2
-        classes = rows(plan, made)
+        classes = counter_rows(plan, made)
     return {"packets": [met[number] for number in sorted(met)], "classes": classes}
 
 
-def flows(policy: str, flows_text: str, seconds: float) -> dict[str, Any]:
+def check_flows(policy: str, flows_text: str, seconds: float) -> dict[str, Any]:
     """Send flows (DSCP, IP bytes, b/s) through a policy; return arrivals (ns, counted bytes, DSCP) and counters."""
-    plan = planned(policy, **{"GigabitEthernet0/1": "eth1"})
+    plan = planned_commands(policy, **{"GigabitEthernet0/1": "eth1"})
     wanted: list[tuple[int, int, float]] = json.loads(flows_text)
 
     def frames(dscp: int, size: int, rate_bps: float) -> Iterator[tuple[float, bytes]]:
-        data = frame(size, dscp=dscp, ports=(1024 + dscp, 9))
+        data = udp_frame(size, dscp=dscp, ports=(1024 + dscp, 9))
         for number in range(int(seconds * rate_bps / 8 / (size + HEADER))):
             yield number * 8 * (size + HEADER) / rate_bps, data
 
-    with applied(plan) as made:
-        inlet = opened("far1", ALL)
-        in_child("eth1", lambda: heapq.merge(*(frames(*each) for each in wanted)))
-        arrivals = [(at, len(data), data[15] >> 2) for _, at, data in received([inlet], 1.5)]
-        classes = rows(plan, made)
+    with apply_commands(plan) as made:
+        inlet = open_sockets("far1", ALL)
+        run_in_child("eth1", lambda: heapq.merge(*(frames(*each) for each in wanted)))
+        arrivals = [(at, len(data), data[15] >> 2) for _, at, data in received_frames([inlet], 1.5)]
+        classes = counter_rows(plan, made)
     return {"arrivals": arrivals, "classes": classes}
 
 
-def configurations() -> list[str]:
+def check_configurations() -> list[str]:
     """Apply the plans of engine configurations in /run/job/configurations.json; return the errors."""
     wrong = []
     for config in json.loads(Path("/run/job/configurations.json").read_text(encoding="utf-8")):
@@ -328,7 +332,7 @@ def configurations() -> list[str]:
         refused = {note.origin.interface for note in plan(config, ports).refused}
         made = plan(config, [port for port in ports if port.interface not in refused])
         try:
-            with applied(made):
+            with apply_commands(made):
                 pass
         except QoslabError as error:
             wrong.append(error.message)
@@ -343,17 +347,17 @@ def main() -> None:
     devices()
     match sys.argv[1:]:
         case ["goldens", folder]:
-            result: Any = goldens(folder)
+            result: Any = check_goldens(folder)
         case ["changes"]:
-            result = changes() | errors()
+            result = check_changes() | check_errors()
         case ["classification", _, packets]:
-            result = classification(packets)
+            result = check_classification(packets)
         case ["policer", police, count, rate_bps, seed]:
-            result = policer(police, int(count), float(rate_bps), int(seed))
+            result = check_policer(police, int(count), float(rate_bps), int(seed))
         case ["flows", policy, given, seconds]:
-            result = flows(policy, given, float(seconds))
+            result = check_flows(policy, given, float(seconds))
         case ["configurations"]:
-            result = configurations()
+            result = check_configurations()
         case other:
             raise SystemExit(f"unknown experiment {other}")
     Path("/run/job/result.json").write_text(json.dumps(result), encoding="utf-8")

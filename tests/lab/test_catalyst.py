@@ -10,25 +10,25 @@ from typing import Any
 
 import pytest
 from catalyst import ARTICLE, FLOOD, IN, OUT, configuration, counters, last_phase, set_up, spawn_flood, switch
-from dataplane import BINARY, CLIENT, SERVER, Lab, missing_tools, ping
+from dataplane import BINARY, CLIENT, SERVER, DataPlaneLab, missing_tools, ping
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("catalyst")]
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Lab]:
+def shared() -> Iterator[DataPlaneLab]:
     """Return the rate of the shared queues, from 1 Gb/s to 100 Mb/s."""
     for program in (BINARY, FLOOD):
         assert program.exists(), f"{program} is missing: run cargo build --release"
     assert not missing_tools(), f"install {missing_tools()}"
-    with Lab(rates_bps=(1_000_000_000, 100_000_000)) as lab:
+    with DataPlaneLab(rates_bps=(1_000_000_000, 100_000_000)) as lab:
         # A network that both are in: there is no router between switched ports.
         lab.run("client", "ip address add 10.0.30.10/24 dev eth0")
         lab.run("server", "ip address add 10.0.30.20/24 dev eth0")
         yield lab
 
 
-def test_routed_ports_trust_label_and_rewrite(shared: Lab) -> None:
+def test_routed_ports_trust_label_and_rewrite(shared: DataPlaneLab) -> None:
     set_up(shared, switch(), Fa0_0={"trust": "dscp"})
     flood(shared, dscp=46, kbps=1_000, size=500, seconds=0.2)
     trusted, sent = counters(shared, OUT), counters(shared, IN)["dscp_in"][46]
@@ -44,7 +44,7 @@ def test_routed_ports_trust_label_and_rewrite(shared: Lab) -> None:
     assert len(ping(shared, "client", "10.0.10.1", 3)) == 3
 
 
-def test_access_ports_switch_in_their_vlan(shared: Lab) -> None:
+def test_access_ports_switch_in_their_vlan(shared: DataPlaneLab) -> None:
     def access(vlan: int) -> dict[str, Any]:
         return {"switchport": {"mode": "access", "vlan": vlan}}
 
@@ -73,7 +73,7 @@ print(s.recv(2000)[12:16].hex(), flush=True)
 """
 
 
-def test_trunk_frames_lose_their_tag_on_an_access_port(shared: Lab) -> None:
+def test_trunk_frames_lose_their_tag_on_an_access_port(shared: DataPlaneLab) -> None:
     trunk = {"switchport": {"mode": "trunk", "vlan": 1}, "trust": "cos"}
     set_up(shared, switch(), Fa0_0=trunk, Fa0_1={"switchport": {"mode": "access", "vlan": 10}})
     taker = shared.spawn("server", [sys.executable, "-c", TAKE])
@@ -88,7 +88,7 @@ def test_trunk_frames_lose_their_tag_on_an_access_port(shared: Lab) -> None:
     assert counters(shared, IN)["cos_in"][5] == 2
 
 
-def flood(lab: Lab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
+def flood(lab: DataPlaneLab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
     """Send a flood and wait until it has passed."""
     spawn_flood(lab, dscp, kbps, size, seconds).wait(10)
     time.sleep(0.3)
@@ -97,7 +97,7 @@ def flood(lab: Lab, *, dscp: int, kbps: int, size: int, seconds: float) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.quiet
 @pytest.mark.parametrize(("stalls", "hogs"), [(True, 0), (False, 4)], ids=["stopped", "busy"])
-def test_voice_queue_loses_nothing_while_the_machine_stalls(shared: Lab, stalls: bool, hogs: int) -> None:
+def test_voice_queue_loses_nothing_while_the_machine_stalls(shared: DataPlaneLab, stalls: bool, hogs: int) -> None:
     figures, health = last_phase(shared, 2.0, stalls, hogs)
     # The data plane itself lost nothing. (How much the senders could send depends on the machine.)
     assert (health["lost_input"], health["malformed"]) == (0, 0)
@@ -108,7 +108,7 @@ def test_voice_queue_loses_nothing_while_the_machine_stalls(shared: Lab, stalls:
     assert [sum(queue) for queue in figures["dropped"]] == [0, figures["dropped"][1][0], 0, 0]
 
 
-def test_command_refused_by_a_switch_changes_nothing(shared: Lab) -> None:
+def test_command_refused_by_a_switch_changes_nothing(shared: DataPlaneLab) -> None:
     set_up(shared, switch(), Fa0_1=ARTICLE)
     before = shared.ask("config")["config"]
     wrong = configuration(switch(), Fa0_1={**ARTICLE, "share": [0, 1, 1, 1]})

@@ -86,7 +86,7 @@ def edges() -> Iterator[Lab]:
         tcp.kill()
 
 
-async def denied(lab: Lab) -> int:
+async def denied_packets(lab: Lab) -> int:
     """Return the number of packets towards the server that access lists of the router denied."""
     async with lab.control("R1") as client:
         counters = await client.counters()
@@ -97,7 +97,7 @@ def configure(lab: Lab, *lines: str) -> str:
     return session(lab, "configure terminal", *lines, "end").replace("\r", "")
 
 
-def sent(lab: Lab, size: int, fragment: str = "may") -> str:
+def sent_packets(lab: Lab, size: int, fragment: str = "may") -> str:
     return lab.run("client", ["python3", "-c", DATAGRAM, str(size), fragment], check=True).stdout.strip()
 
 
@@ -110,13 +110,13 @@ def test_output_list_filters_transit_and_not_packets_of_the_router(edges: Lab) -
     )
     try:
         assert ping(edges, "client", "10.2.0.2", 0.5) is None
-        assert sent(edges, 100) == "100"
+        assert sent_packets(edges, 100) == "100"
         assert "Success rate is 100 percent (2/2)" in session(edges, "ping 10.2.0.2 repeat 2")
         shown = session(edges, "show access-lists OUT").replace("\r", "")
         assert "    10 deny object-group PINGS any object-group SERVERS (1 match)\n" in shown
         drops = session(edges, "show interfaces FastEthernet0/1")
         assert "Total output drops: 0" in drops
-        assert asyncio.run(denied(edges)) == 1
+        assert asyncio.run(denied_packets(edges)) == 1
     finally:
         configure(edges, "interface FastEthernet0/1", "no ip access-group OUT out")
     assert ping(edges, "client", "10.2.0.2") == 63
@@ -126,7 +126,7 @@ def test_input_list_also_filters_packets_for_the_router(edges: Lab) -> None:
     configure(edges, "access-list 150 permit udp any any", "interface FastEthernet0/0", "ip access-group 150 in")
     try:
         assert ping(edges, "client", "10.1.0.1", 0.5) is None
-        assert sent(edges, 100) == "100"
+        assert sent_packets(edges, 100) == "100"
         configure(edges, "no access-list 150")
         # A list without entries permits all.
         assert ping(edges, "client", "10.1.0.1") is not None
@@ -143,11 +143,11 @@ def test_longer_packets_are_fragmented_or_reported(edges: Lab) -> None:
     )
     try:
         # 1028 bytes of IP: 596, of which 576 are a multiple of 8 above the header, and 452.
-        assert sent(edges, 1000) == "1000"
+        assert sent_packets(edges, 1000) == "1000"
         shown = session(edges, "show policy-map interface FastEthernet0/1 output").replace("\r", "")
         found = re.search(r"Class-map: Fragments .*\n +(\d+) packets, (\d+) bytes", shown)
         assert found is not None and found.groups() == ("2", str(1028 + 20 + 2 * 14)), shown
-        assert sent(edges, 1000, "never").endswith(" 600")
+        assert sent_packets(edges, 1000, "never").endswith(" 600")
         assert "Success rate is 0 percent" in session(edges, "ping 10.2.0.2 repeat 1 size 601 timeout 1 df-bit")
         assert "Success rate is 100 percent" in session(edges, "ping 10.2.0.2 repeat 1 size 600 timeout 1 df-bit")
     finally:

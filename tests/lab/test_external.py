@@ -21,11 +21,11 @@ from typing import Any
 import asyncssh
 import pytest
 from commands import RUN_S, Command, run
-from labs import agents_folder, inside
+from labs import agents_folder, run_inside
 from test_run import EXPERIMENT, latest
 
-from alive import alive
-from older_python import OLDEST, oldest_python
+from alive import is_alive
+from older_python import OLDEST_VERSION, oldest_python
 from qoslab.cli import main
 from qoslab.errors import MachineError
 from qoslab.model.experiment import TCP_PROFILES
@@ -89,14 +89,14 @@ def settings(lab: Lab, host: str) -> str:
 def programs(lab: Lab) -> dict[int, str]:
     """Return the processes in the lab except its daemons, by number."""
     found = {}
-    for pid in inside(lab):
+    for pid in run_inside(lab):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
         if (
             words
-            and alive(pid)
+            and is_alive(pid)
             and not any(each in words for each in ("supervisor", "qos-router", "qoslab.virtual_lab."))
         ):
             found[pid] = words[:200]
@@ -362,7 +362,7 @@ def test_oldest_python_of_a_host_sets_and_restores(exposed: tuple[Lab, Path]) ->
     before = state(lab, "client")
     for way in ISOLATIONS:
         host = agent(file, "client", way, python=oldest_python())
-        assert host.reply["python"].startswith(OLDEST)
+        assert host.reply["python"].startswith(OLDEST_VERSION)
         assert host.isolate() == []
         if way != "as it is":
             host.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
@@ -413,7 +413,7 @@ def _isolated(host: ExternalHost) -> None:
 
 def _kill(lab: Lab, word: str, *, keepers: bool) -> None:
     """Kill agents; with `keepers` also the processes that would restore the host after them."""
-    found = [pid for pid in inside(lab) if word in " ".join(_words(Path(f"/proc/{pid}")))]
+    found = [pid for pid in run_inside(lab) if word in " ".join(_words(Path(f"/proc/{pid}")))]
     # A keeper has a session of its own, in which it is the first.
     chosen = [pid for pid in found if keepers or os.getsid(pid) != pid or _parent(pid) not in found]
     assert len(chosen) >= 1

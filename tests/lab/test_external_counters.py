@@ -44,9 +44,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("counters")]
 
 SHORT_S, LONG_S = 9, 30
 """Durations of the traffic."""
-NEAR = 0.01
+TOLERANCE = 0.01
 """Greatest difference of a rate over a window from that of the data plane."""
-AHEAD_NS, DRIFT_PPM = 3_700_000_000, 50
+CLOCK_OFFSET_NS, DRIFT_PPM = 3_700_000_000, 50
 """Offset and drift of the hosts' clocks."""
 SERIES_NS = 2_000_000
 """Greatest difference of a packet's time from that of correct clocks."""
@@ -94,7 +94,7 @@ sys.exit(status)
 
 
 @dataclass(frozen=True)
-class Ran:
+class FinishedRun:
     """The finished run."""
 
     folder: Path
@@ -123,19 +123,19 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     """Provide a run on the exposed lab with a reading every 3 s, on hosts with wrong and drifting clocks."""
-    yield from _made(tmp_path_factory.mktemp("ran"), SHORT_S, "policed")
+    yield from _make_run(tmp_path_factory.mktemp("ran"), SHORT_S, "policed")
 
 
 @pytest.fixture(scope="module")
-def ran_long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran_long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     """Provide a longer, shaped run: with smooth traffic no burst falls between a request and its reply."""
-    yield from _made(tmp_path_factory.mktemp("long"), LONG_S, "shaped")
+    yield from _make_run(tmp_path_factory.mktemp("long"), LONG_S, "shaped")
 
 
 @pytest.fixture(scope="module")
-def ran_even(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran_even(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     """Provide a run of the same length, with a class that drops two of three packets at a constant rate instead of TCP
     with its bursts.
     """
@@ -152,37 +152,39 @@ def ran_even(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     file = folder / "even.yml"
     with file.open("w") as out:
         yaml.dump(experiment, out)
-    yield from _made(folder, LONG_S, "policed", file)
+    yield from _make_run(folder, LONG_S, "policed", file)
 
 
-def _made(folder: Path, length_s: int, arm: str, experiment: Path = EXPERIMENT) -> Iterator[Ran]:
+def _make_run(folder: Path, length_s: int, arm: str, experiment: Path = EXPERIMENT) -> Iterator[FinishedRun]:
     topology = load_sweep(experiment, {}).experiment.topology
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        yield from _ran(folder, experiment, topology, length_s, arm)
+        yield from _run_experiment(folder, experiment, topology, length_s, arm)
 
 
-def _ran(folder: Path, experiment: Path, topology: Topology, length_s: int, arm: str) -> Iterator[Ran]:
+def _run_experiment(
+    folder: Path, experiment: Path, topology: Topology, length_s: int, arm: str
+) -> Iterator[FinishedRun]:
     with Lab.up(topology, name=f"test-{os.getpid()}-counters-{length_s}-{arm}") as lab:
         file = folder / "here.yml"
         expose_lab(lab, file)
         text = re.sub(r"( +)qoslab_rollback: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
-        python = f"        ansible_python_interpreter: {_skewed(folder)}\n"
+        python = f"        ansible_python_interpreter: {_skew_clocks(folder)}\n"
         file.write_text(text.replace("      hosts:\n", python + "      hosts:\n", 1))
-        with data_plane(lab, "R1") as replies, watched(folder) as seen:
+        with data_plane(lab, "R1") as replies, watched_values(folder) as seen:
             words = ("--lab", str(file), "--duration", f"{length_s}s", "--arm", arm)
             status, output, errors = run(folder, "run", str(experiment), *words)
         assert status == status_of(newest_run(folder)), errors + output
-        yield Ran(latest(folder), arm, replies, folder / "unshifted.pcapng", seen)
+        yield FinishedRun(latest(folder), arm, replies, folder / "unshifted.pcapng", seen)
 
 
-def _skewed(folder: Path) -> Path:
+def _skew_clocks(folder: Path) -> Path:
     """Return a Python for agents whose clock is wrong, with a dumpcap that uses that clock."""
     there = folder / "bin"
     there.mkdir()
     dumpcap = shutil.which("dumpcap", path=os.environ["PATH"] + ":/usr/sbin:/usr/bin")
     assert dumpcap is not None
-    skew = SKEW.format(start=time.time_ns(), ahead=AHEAD_NS, drift=DRIFT_PPM)
+    skew = SKEW.format(start=time.time_ns(), ahead=CLOCK_OFFSET_NS, drift=DRIFT_PPM)
     (there / "agent.py").write_text(skew + AGENT)
     body = skew + DUMPCAP.format(dumpcap=dumpcap, kept=folder / "unshifted.pcapng")
     (there / "dumpcap").write_text(f"#!{sys.executable}\n{body}")
@@ -215,7 +217,7 @@ def data_plane(lab: Lab, router: str) -> Iterator[list[dict[str, Any]]]:
 
 
 @contextmanager
-def watched(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
+def watched_values(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
     """Yield the observations of the run that begins in the block during its traffic, class by class."""
     seen: dict[ClassKey, list[ClassPoint]] = {}
     over = threading.Event()
@@ -240,7 +242,7 @@ def watched(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
         thread.join()
 
 
-def test_cost_of_reading_counters_is_reported(ran: Ran) -> None:
+def test_cost_of_reading_counters_is_reported(ran: FinishedRun) -> None:
     (polling,) = ran.record.polling.values()
     assert polling.every_s == 3 and polling.readings >= 2
     assert 0 < polling.took_mean_s <= polling.took_max_s
@@ -252,7 +254,7 @@ def test_cost_of_reading_counters_is_reported(ran: Ran) -> None:
 
 @pytest.mark.long
 @pytest.mark.quiet
-def test_metrics_at_a_trigger_are_measured(ran_long: Ran) -> None:
+def test_metrics_at_a_trigger_are_measured(ran_long: FinishedRun) -> None:
     """Measure values at a trigger: readings every 3 s alone are too far apart."""
     found = ran_long.table("metrics").set_index("metric")
     moment = [name for name in found.index if name.endswith("@ time 5.7 s")]
@@ -261,7 +263,7 @@ def test_metrics_at_a_trigger_are_measured(ran_long: Ran) -> None:
     assert all(((times - due).abs() < 0.4).any() for due in (5.2, 6.2)), times.tolist()
 
 
-def test_class_rates_arrive_during_the_traffic(ran: Ran) -> None:
+def test_class_rates_arrive_during_the_traffic(ran: FinishedRun) -> None:
     ((key, points),) = ran.seen.items()
     assert key.title == "R1 FastEthernet0/1 output, policy Police, class class-default"
     # A reading each 3 s; the last may come when the traffic is over.
@@ -287,7 +289,7 @@ COUNTED: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
 """Compared tables, rows and columns."""
 
 
-def both(ran: Ran, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def both_readings(ran: FinishedRun, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of the data plane and of show commands with the same subject, in order of time."""
     started = ran.record.traffic_started
     assert started is not None
@@ -300,9 +302,9 @@ def both(ran: Ran, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.
 
 @pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
 def test_window_rates_from_show_commands_are_those_of_the_data_plane(
-    ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
+    ran: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    truth, read = both(ran, table, place)
+    truth, read = both_readings(ran, table, place)
     assert read["time_error_s"].between(0, 1, inclusive="neither").all()
     assert read["time_s"].iloc[0] < 0 and read["time_s"].iloc[-1] > SHORT_S
     # Rates of classes end with the traffic; the counters of interfaces are those of the last reading, after it.
@@ -319,7 +321,7 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
         counted, grown = truth[name].to_numpy(), ends[name].iloc[1] - ends[name].iloc[0]
         least, most = counted[last[0]] - counted[first[1]], counted[last[1]] - counted[first[0]]
         # Where the machine is busy, question and answer may be so far apart that this says little.
-        assert (1 - NEAR) * least <= grown <= (1 + NEAR) * most, (name, least, grown, most)
+        assert (1 - TOLERANCE) * least <= grown <= (1 + TOLERANCE) * most, (name, least, grown, most)
 
 
 @pytest.mark.long
@@ -329,25 +331,25 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
     [("classes", {"class": "class-default"}, ("packets", "bytes")), *COUNTED[1:]],
 )
 def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
-    ran_long: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
+    ran_long: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    _near(ran_long, table, place, columns)
+    _is_near(ran_long, table, place, columns)
 
 
 @pytest.mark.long
 @pytest.mark.quiet
 @pytest.mark.parametrize(("table", "place", "columns"), COUNTED)
 def test_rates_of_an_evenly_dropping_class_are_within_one_percent(
-    ran_even: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]
+    ran_even: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    _near(ran_even, table, place, columns)
-    dropped = both(ran_even, "classes", {"class": "class-default"})[0]["drops_police_packets"]
+    _is_near(ran_even, table, place, columns)
+    dropped = both_readings(ran_even, "classes", {"class": "class-default"})[0]["drops_police_packets"]
     assert dropped.iloc[-1] > 10_000
 
 
-def _near(ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
+def _is_near(ran: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
     """Return whether rates between the readings at the ends of the window equal those of the data plane."""
-    truth, read = both(ran, table, place)
+    truth, read = both_readings(ran, table, place)
     inside = read[(read["time_s"] >= LONG_S / 3) & (read["time_s"] <= LONG_S)]
     ends = inside.iloc[[0, -1]]["time_s"].astype(float).to_numpy()
     assert len(inside) >= 6 and ends[1] - ends[0] > LONG_S / 2
@@ -357,10 +359,10 @@ def _near(ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...])
         rate = float(inside[name].iloc[-1] - inside[name].iloc[0]) / (ends[1] - ends[0])
         counted = np.interp(ends, asked, truth[name].astype(float).to_numpy())
         true = float(counted[1] - counted[0]) / (ends[1] - ends[0])
-        assert true > 0 and abs(rate / true - 1) < NEAR, (name, rate, true)
+        assert true > 0 and abs(rate / true - 1) < TOLERANCE, (name, rate, true)
 
 
-def test_rate_from_readings_has_an_error_or_is_omitted(ran: Ran) -> None:
+def test_rate_from_readings_has_an_error_or_is_omitted(ran: FinishedRun) -> None:
     passed = ran.table("metrics").set_index("metric").loc["class.passed(class-default)"]
     read = ran.table("classes").sort_values("time_s")
     ends = read[(read["time_s"] >= 3) & (read["time_s"] <= 9)].iloc[[0, -1]]
@@ -372,14 +374,14 @@ def test_rate_from_readings_has_an_error_or_is_omitted(ran: Ran) -> None:
         assert passed["error"] == pytest.approx(apart * passed["value"])
 
 
-def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: Ran) -> None:
+def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: FinishedRun) -> None:
     clock = ran.record.host_clocks["server"]
-    assert abs(clock.ahead_ns[0] - AHEAD_NS) < 10 * 10**6
+    assert abs(clock.ahead_ns[0] - CLOCK_OFFSET_NS) < 10 * 10**6
     # The capture itself stays as it was stamped there.
     file = ran.cell / "captures/server.pcapng"
     (stamped,), (unshifted,) = list(read_packets(file)), list(read_packets(ran.unshifted))
     true = column_array(unshifted, "time_ns")
-    assert len(true) > 500 and (column_array(stamped, "time_ns") - true > AHEAD_NS).all()
+    assert len(true) > 500 and (column_array(stamped, "time_ns") - true > CLOCK_OFFSET_NS).all()
     (found,) = shifted([stamped], clock)
     assert np.abs(column_array(found, "time_ns") - true).max() < SERIES_NS
     started = ran.record.traffic_started
@@ -392,7 +394,7 @@ def test_wrong_and_drifting_host_clocks_do_not_shift_series(ran: Ran) -> None:
     assert not [each for each in ran.record.reasons if "clock" in each or "stamped" in each]
 
 
-def test_router_counts_the_packets_sent_by_hosts(ran: Ran) -> None:
+def test_router_counts_the_packets_sent_by_hosts(ran: FinishedRun) -> None:
     hosts = cards_of(CellFiles(ran.cell, CellIdentity("policed", (), 1)))
     assert hosts["client"]["eth0"].sent > 500 and hosts["server"]["eth0"].received > 300
     topology = load_sweep(EXPERIMENT, {}).experiment.topology
@@ -412,7 +414,7 @@ def test_router_counts_the_packets_sent_by_hosts(ran: Ran) -> None:
     assert "client sent" in reported and "R1 counts" in reported
 
 
-def test_each_host_reports_its_lateness(ran: Ran) -> None:
+def test_each_host_reports_its_lateness(ran: FinishedRun) -> None:
     stalls = ran.record.stalls
     assert set(stalls) == {"client", "server"}
     for each in stalls.values():

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.lab
 IPV6 = Path(__file__).parents[2] / "experiments/ipv6-policing.yml"
 
 
-def settled(lab: Lab, host: str) -> str:
+def settled_state(lab: Lab, host: str) -> str:
     """Return the state of a host whose kernel has given each NIC its link-local address, which takes a short time.
 
     The address itself is checked: its route may exist earlier.
@@ -58,7 +58,7 @@ def test_ipv6_runs_on_hosts_reached_by_ssh_only(
     try:
         # Together they are one, whose name is the first.
         hosts = ["client"] if together else ["client", "server"]
-        before = {host: settled(lab, host) for host in hosts}
+        before = {host: settled_state(lab, host) for host in hosts}
         cell = ("--only", "family=6", "--only", "payload=1400 B", "--duration", "3s", "--attempts", "1")
         status, output, errors = run(clean, "run", str(IPV6), "--lab", str(file), *cell)
         assert status == status_of(newest_run(clean)), errors + output

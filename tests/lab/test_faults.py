@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from clocks import Clocks
-from commands import RUN_S, Command, wait_until_nothing_is_left
-from labs import Traces, command_line, inside
+from commands import RUN_S, Command, wait_until_no_process_remains
+from labs import LabTraces, command_line, run_inside
 from test_run import EXPERIMENT, latest
 from test_simulated import simulators, wait_for_simulator
 
-from alive import alive
+from alive import is_alive
 from levels import long_cases
 from qoslab.virtual_lab import Lab
 from verdicts import newest_run, status_of
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.lab
 
 def program(lab: Lab, word: str) -> int:
     """Return the process of a lab with these words in its command line."""
-    for pid in inside(lab):
+    for pid in run_inside(lab):
         if word in command_line(pid).replace(b"\0", b" ").decode():
             return pid
     raise AssertionError(f"no {word} in the lab")
@@ -68,7 +68,7 @@ def test_lab_that_dies_during_a_push_is_reported_as_dead(clean: Path) -> None:
 
 
 def _client_in(lab: Lab) -> int | None:
-    words = {pid: command_line(pid).split(b"\0") for pid in inside(lab)}
+    words = {pid: command_line(pid).split(b"\0") for pid in run_inside(lab)}
     return next((pid for pid, each in words.items() if each[0] == b"iperf3" and b"--client" in each), None)
 
 
@@ -111,7 +111,7 @@ def test_ctrl_c_ends_a_run_with_a_stopped_client(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--arm", "unrestricted")
     client = client_of(command)
     (lab,) = command.labs()
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     lab.close()
     os.kill(client, signal.SIGSTOP)
     os.kill(command.process.pid, signal.SIGINT)
@@ -237,7 +237,7 @@ def test_killed_run_leaves_no_password(clean: Path, moment: str) -> None:
     command.wait_for(moment)
     command.process.kill()
     command.end()
-    wait_until_nothing_is_left(clean)
+    wait_until_no_process_remains(clean)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_killed_simulated_run_leaves_only_its_folder(clean: Path, workers: tuple
     wait_for_simulator(command)
     command.process.kill()
     command.end()
-    wait_until_nothing_is_left(clean)
+    wait_until_no_process_remains(clean)
 
 
 def test_simulator_ends_with_its_worker(clean: Path) -> None:
@@ -260,7 +260,7 @@ def test_simulator_ends_with_its_worker(clean: Path) -> None:
         own = [pid for pid, parent in simulators(command.process.pid).items() if parent == worker]
         os.kill(worker, signal.SIGKILL)
         assert own
-        wait_until(lambda: not any(map(alive, own)), "the simulators of a killed worker have ended")
+        wait_until(lambda: not any(map(is_alive, own)), "the simulators of a killed worker have ended")
     finally:
         command.process.send_signal(signal.SIGINT)
         command.end()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from labs import TWO_HOSTS
 
-from misbehaving import Misbehaving
+from misbehaving import MisbehavingRelay
 from qoslab.model.experiment import Experiment, Flow
 from qoslab.model.inventory import HostSettings
 from qoslab.model.units import Duration
@@ -106,7 +106,7 @@ def far(lab: Lab, tmp_path: Path) -> Iterator[ExternalLab]:
     with ExitStack() as leaving:
         port = ways["client"].port
         assert port is not None
-        relay = leaving.enter_context(Misbehaving(port, asked_s=WAY_S, delay_s=WAY_S))
+        relay = leaving.enter_context(MisbehavingRelay(port, asked_s=WAY_S, delay_s=WAY_S))
         known = file.with_suffix(".known_hosts")
         known.write_text(known.read_text().replace(f":{port} ", f":{relay.port} "))
         ways["client"] = replace(ways["client"], port=relay.port)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import Forked, ForkServer
+from forked import ForkedProcess, ForkServer
 
-from alive import alive
+from alive import is_alive
 from waiting import wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -121,11 +121,11 @@ def test_forked_command_has_all_properties_of_a_started_one(
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def waiting(server: ForkServer, folder: Path) -> Forked:
+def waiting(server: ForkServer, folder: Path) -> ForkedProcess:
     """Return a command that waits."""
     process = server.start(folder, ("wait",))
     assert process.stdout.readline().startswith("{")
-    assert process.poll() is None and alive(process.pid)
+    assert process.poll() is None and is_alive(process.pid)
     return process
 
 
@@ -150,6 +150,6 @@ def test_forked_command_outlives_its_parent(says: Path, tmp_path: Path) -> None:
     server = ForkServer(str(says))
     process = waiting(server, tmp_path)
     server.close()
-    assert alive(process.pid)
+    assert is_alive(process.pid)
     os.kill(process.pid, signal.SIGKILL)
-    wait_until(lambda: not alive(process.pid), "the process has ended")
+    wait_until(lambda: not is_alive(process.pid), "the process has ended")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from dataplane import (
     SERVER,
-    Lab,
+    DataPlaneLab,
     configuration,
     ping,
     send_udp,
@@ -26,13 +26,13 @@ OUT = "FastEthernet0/1"
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Lab]:
+def shared() -> Iterator[DataPlaneLab]:
     with with_sink() as lab:
         yield lab
 
 
 @pytest.fixture
-def lab(shared: Lab) -> Lab:
+def lab(shared: DataPlaneLab) -> DataPlaneLab:
     """Provide the shared lab with default configuration, cleared counters and resolved addresses."""
     shared.ask("configure", config=configuration())
     wait_for(shared, lambda forwarding: forwarding["through_kernel"] is None)
@@ -41,13 +41,13 @@ def lab(shared: Lab) -> Lab:
     return shared
 
 
-def forwarding(lab: Lab) -> dict[str, Any]:
+def forwarding(lab: DataPlaneLab) -> dict[str, Any]:
     found = lab.ask("health")["forwarding"]
     assert isinstance(found, dict)
     return found
 
 
-def wait_for(lab: Lab, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+def wait_for(lab: DataPlaneLab, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     def found() -> dict[str, Any]:
         now = forwarding(lab)
         return now if holds(now) else {}
@@ -55,28 +55,28 @@ def wait_for(lab: Lab, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any
     return wait_until(found, "the daemon forwards as expected", report=lambda: str(forwarding(lab)))
 
 
-def counted(lab: Lab, node: str, what: str) -> int:
+def counted_packets(lab: DataPlaneLab, node: str, what: str) -> int:
     """Return the IP counters of a node's kernel."""
     lines = lab.run(node, "cat /proc/net/snmp").splitlines()
     head, figures = (line.split() for line in lines if line.startswith("Ip:"))
     return int(figures[head.index(what)])
 
 
-def test_transit_packets_bypass_the_kernel(lab: Lab) -> None:
-    before = counted(lab, "R1", "ForwDatagrams")
+def test_transit_packets_bypass_the_kernel(lab: DataPlaneLab) -> None:
+    before = counted_packets(lab, "R1", "ForwDatagrams")
     send_udp(lab, 500, 200, 2e6)
     assert len(ping(lab, "client", SERVER, 5)) == 5
     found = forwarding(lab)
     assert found["forwarded"] == 210
-    assert counted(lab, "R1", "ForwDatagrams") == before
+    assert counted_packets(lab, "R1", "ForwDatagrams") == before
     # The router itself answers.
     assert len(ping(lab, "client", "10.0.10.1", 5)) == 5
     assert forwarding(lab)["handed_to_kernel"] >= found["handed_to_kernel"] + 5
 
 
-def test_qos_group_of_the_input_policy_stays_with_the_frame(lab: Lab) -> None:
+def test_qos_group_of_the_input_policy_stays_with_the_frame(lab: DataPlaneLab) -> None:
     marked = {"classes": [{"name": "class-default", "set": [{"field": "qos_group", "value": 7}]}]}
-    drops = {"classes": [{"name": "SEVEN", "police": nothing()}]}
+    drops = {"classes": [{"name": "SEVEN", "police": no_packets()}]}
     config = configuration(
         {"MARK": marked, "DROP": drops},
         Fa0_0={"service_policy_input": "MARK"},
@@ -89,7 +89,7 @@ def test_qos_group_of_the_input_policy_stays_with_the_frame(lab: Lab) -> None:
     assert forwarding(lab)["forwarded"] == 4
 
 
-def nothing() -> dict[str, Any]:
+def no_packets() -> dict[str, Any]:
     """Return a policer that drops all packets."""
     drop = [{"action": "drop"}]
     return {"cir": {"bps": 8000}, "bc": None, "pir": None, "be": None, "conform": drop, "exceed": drop, "violate": None}
@@ -102,7 +102,7 @@ def nothing() -> dict[str, Any]:
         ("tc qdisc del dev Fa0-1 root", "tc qdisc add dev Fa0-1 root pfifo limit 100", "traffic control (pfifo)"),
     ],
 )
-def test_packets_of_unknown_protocols_go_through_the_kernel(lab: Lab, undo: str, do: str, named: str) -> None:
+def test_packets_of_unknown_protocols_go_through_the_kernel(lab: DataPlaneLab, undo: str, do: str, named: str) -> None:
     lab.run("R1", do)
     try:
         assert named in wait_for(lab, lambda found: found["through_kernel"] is not None)["through_kernel"]
@@ -123,7 +123,7 @@ with NFTables(nfgen_family=2) as nft:
 """
 
 
-def test_nftables_rules_are_applied(lab: Lab) -> None:
+def test_nftables_rules_are_applied(lab: DataPlaneLab) -> None:
     lab.python("R1", TABLE, "add")
     try:
         assert wait_for(lab, lambda found: found["through_kernel"] is not None)["through_kernel"] == "nftables"
@@ -133,7 +133,7 @@ def test_nftables_rules_are_applied(lab: Lab) -> None:
     wait_for(lab, lambda found: found["through_kernel"] is None)
 
 
-def test_flapping_routes_under_load_lose_no_packet(lab: Lab) -> None:
+def test_flapping_routes_under_load_lose_no_packet(lab: DataPlaneLab) -> None:
     """Add and remove other routes during a flood, including a more specific one to the server with the same next
     hop.
     """
@@ -163,9 +163,9 @@ def test_flapping_routes_under_load_lose_no_packet(lab: Lab) -> None:
     assert found["forwarded"] > 3000
 
 
-def test_disappearing_neighbour_under_load_loses_no_packet(lab: Lab) -> None:
+def test_disappearing_neighbour_under_load_loses_no_packet(lab: DataPlaneLab) -> None:
     """Remove a neighbour during a flood: the kernel resolves it again, and queues the packets during that time."""
-    before = counted(lab, "server", "InReceives")
+    before = counted_packets(lab, "server", "InReceives")
     sender = spawn_udp(lab, 500, 2000, 4e6)
     times = 5
     for _ in range(times):
@@ -176,7 +176,7 @@ def test_disappearing_neighbour_under_load_loses_no_packet(lab: Lab) -> None:
     sender.communicate()
 
     def received() -> int:
-        return counted(lab, "server", "InReceives") - before
+        return counted_packets(lab, "server", "InReceives") - before
 
     wait_until(lambda: received() >= 2000, "all packets are received", report=lambda: f"received: {received()}")
     found = forwarding(lab)
@@ -187,7 +187,7 @@ def test_disappearing_neighbour_under_load_loses_no_packet(lab: Lab) -> None:
     assert found["overruns"] == 0
 
 
-def test_kernel_handles_a_missing_neighbour_until_it_returns(lab: Lab) -> None:
+def test_kernel_handles_a_missing_neighbour_until_it_returns(lab: DataPlaneLab) -> None:
     lab.run("server", "ip link set eth0 down")
     try:
         lab.run("R1", f"ip neighbour del {SERVER} dev Fa0-1")
@@ -204,13 +204,13 @@ def test_kernel_handles_a_missing_neighbour_until_it_returns(lab: Lab) -> None:
     assert forwarding(lab)["forwarded"] == before + 6
 
 
-def wait_until_quiet(lab: Lab) -> None:
+def wait_until_quiet(lab: DataPlaneLab) -> None:
     """Wait until the daemon has applied the changes of its kernel: it answers a request after them."""
     for _ in range(2):
         forwarding(lab)
 
 
-def test_kernel_interface_recovers_from_down_under_load(lab: Lab) -> None:
+def test_kernel_interface_recovers_from_down_under_load(lab: DataPlaneLab) -> None:
     sender = spawn_udp(lab, 500, 3000, 4e6)
     wait_for(lab, lambda found: found["forwarded"] > 50)
     lab.run("R1", "ip link set Fa0-1 down")
@@ -225,7 +225,7 @@ def test_kernel_interface_recovers_from_down_under_load(lab: Lab) -> None:
 
 
 def test_without_the_kernels_namespace_the_kernel_forwards() -> None:
-    with Lab(follow=False) as lab:
+    with DataPlaneLab(follow=False) as lab:
         spawn_sink(lab)
         lab.ask("configure", config=configuration())
         assert len(ping(lab, "client", SERVER, 3)) == 3

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from dataplane import BINARY, Lab, missing_tools
+from dataplane import BINARY, DataPlaneLab, missing_tools
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from ios_commands import typed_line
 from ios_strategies import PORTS, devices, hardware
-from levels import by_level
+from levels import value_by_level
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("ios_compile")]
 FIGURES = re.compile("per cent of .* a rate that is not possible|ms of .* gives a burst of|gives an interval of")
 
 
-class Bench(Lab):
+class Bench(DataPlaneLab):
     """Daemon with two Ethernet and two serial ports without links."""
 
     def _build(self, rates_bps: tuple[int, int], daemon: bool) -> None:
@@ -54,7 +54,7 @@ def bench() -> Iterator[Bench]:
         yield bench
 
 
-def put_in_force(bench: Bench, device: Device) -> None:
+def activate(bench: Bench, device: Device) -> None:
     """Configure the daemon like the device; a refusal fails the test."""
     request = {"op": "configure", "config": {**compile_device(device), "router": "R1"}}
     reply = json.loads(bench.talk(json.dumps(request).encode() + b"\n"))
@@ -63,18 +63,18 @@ def put_in_force(bench: Bench, device: Device) -> None:
     assert reply == {"ok": True}, f"{reply}\n{render(device)}"
 
 
-def enter(bench: Bench, device: Device, lines: list[str]) -> None:
+def enter_lines(bench: Bench, device: Device, lines: list[str]) -> None:
     """Enter lines of configuration, each of which takes effect at once like on the command line."""
     session = ConfigSession(device)
     for line in lines:
         before = device.copy()
         session.execute(line)
         if device != before:
-            put_in_force(bench, device)
+            activate(bench, device)
 
 
 ENGINE = settings(
-    max_examples=by_level(short=4, long=20),
+    max_examples=value_by_level(short=4, long=20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -83,14 +83,14 @@ ENGINE = settings(
 @given(device=devices())
 @ENGINE
 def test_every_device_is_accepted(bench: Bench, device: Device) -> None:
-    put_in_force(bench, device)
+    activate(bench, device)
 
 
 @given(before=devices("hqf"), after=devices("hqf"))
 @ENGINE
 def test_data_plane_accepts_every_rollback_step(bench: Bench, before: Device, after: Device) -> None:
     device = after.copy()
-    enter(bench, device, undo_lines(render(before), render(after), before.hardware))
+    enter_lines(bench, device, undo_lines(render(before), render(after), before.hardware))
     assert device == before
 
 
@@ -106,7 +106,7 @@ def test_data_plane_accepts_the_result_of_any_typed_line(bench: Bench, random: R
         with suppress(CliError):
             session.execute(typed_line(random, session))
         if device != before:
-            put_in_force(bench, device)
+            activate(bench, device)
         if session.finished:
             session = ConfigSession(device)
 
@@ -138,28 +138,28 @@ def test_actions_can_be_typed_under_an_attached_policy(bench: Bench, actions: st
         "ip access-list extended Web\n permit tcp any any eq www\nno ip access-list extended Web\n"
     )
     device = Device(hardware(generation))
-    enter(bench, device, typed.splitlines())
+    enter_lines(bench, device, typed.splitlines())
     (policy,) = bench.ask("config")["config"]["policy_maps"].values()
     assert any(policy["classes"][1][kind] for kind in ("police", "shape", "fair_queue", "queue_limit", "set"))
 
 
-BOTH: tuple[Generation, ...] = ("classic", "hqf")
+BOTH_GENERATIONS: tuple[Generation, ...] = ("classic", "hqf")
 QUEUEING: dict[str, tuple[tuple[Generation, ...], str]] = {
-    "bandwidth": (BOTH, "class Web\nbandwidth 500\nqueue-limit 20\nclass Voice\nbandwidth 64"),
-    "percent": (BOTH, "class Web\nbandwidth percent 40\nclass Voice\npriority percent 20 3000"),
-    "remaining": (BOTH, "class Voice\npriority 64\nclass Web\nbandwidth remaining percent 30"),
+    "bandwidth": (BOTH_GENERATIONS, "class Web\nbandwidth 500\nqueue-limit 20\nclass Voice\nbandwidth 64"),
+    "percent": (BOTH_GENERATIONS, "class Web\nbandwidth percent 40\nclass Voice\npriority percent 20 3000"),
+    "remaining": (BOTH_GENERATIONS, "class Voice\npriority 64\nclass Web\nbandwidth remaining percent 30"),
     "ratio": (("hqf",), "class Web\nbandwidth remaining ratio 4\nclass Voice\npriority level 2"),
-    "strict": (BOTH, "class Voice\npriority"),
-    "early": (BOTH, "class Web\nbandwidth 500\nrandom-detect dscp-based\nrandom-detect dscp af11 10 20 5"),
+    "strict": (BOTH_GENERATIONS, "class Voice\npriority"),
+    "early": (BOTH_GENERATIONS, "class Web\nbandwidth 500\nrandom-detect dscp-based\nrandom-detect dscp af11 10 20 5"),
     "early in fair queues": (("hqf",), "class Web\nbandwidth 500\nfair-queue\nrandom-detect"),
     "fair queues": (("hqf",), "class Web\nbandwidth percent 20\nfair-queue\nclass class-default\nfair-queue 64"),
     "nested": (
-        BOTH,
+        BOTH_GENERATIONS,
         "class class-default\nshape average 1000000\nservice-policy Child\npolicy-map Child\nclass Voice\npriority 64\n"
         "class Web\nbandwidth 500",
     ),
     "three levels": (
-        BOTH,
+        BOTH_GENERATIONS,
         "class class-default\nshape average 1000000\nservice-policy Child\npolicy-map Child\nclass Web\n"
         "shape average 500000\nservice-policy Leaf\npolicy-map Leaf\nclass Voice\nbandwidth percent 30",
     ),
@@ -180,7 +180,7 @@ def test_queueing_can_be_typed_under_an_attached_policy(bench: Bench, generation
         "policy-map Child\npolicy-map P\ninterface Serial0/0\n bandwidth 2000\n service-policy output P\n"
     )
     device = Device(hardware(generation))
-    enter(bench, device, [*typed.splitlines(), "policy-map P", *actions.splitlines()])
+    enter_lines(bench, device, [*typed.splitlines(), "policy-map P", *actions.splitlines()])
     # The typed lines are removed again, too.
-    enter(bench, device, undo_lines(render(Device(hardware(generation))), render(device), device.hardware))
+    enter_lines(bench, device, undo_lines(render(Device(hardware(generation))), render(device), device.hardware))
     assert device == Device(hardware(generation))

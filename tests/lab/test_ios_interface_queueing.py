@@ -72,7 +72,7 @@ CASES = {
 
 
 @dataclass(frozen=True)
-class Flooded:
+class FloodedLab:
     """Lab after its floods, with the sent and received packets by name."""
 
     lab: Lab
@@ -80,7 +80,7 @@ class Flooded:
 
 
 @pytest.fixture(scope="module")
-def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Flooded]]:
+def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, FloodedLab]]:
     """Flood every case in a separate lab in the same seconds; remove its lines one by one at the end.
 
     They share only the time: a thousand packets use a hundredth of a second of the machine.
@@ -99,7 +99,7 @@ def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Floo
                 case: pool.submit(flood, labs[case], tmp_path_factory.mktemp(case), rates)
                 for case, (_, rates) in CASES.items()
             }
-            found = {case: Flooded(labs[case], each.result()) for case, each in begun.items()}
+            found = {case: FloodedLab(labs[case], each.result()) for case, each in begun.items()}
         yield found
         for case, (text, _) in CASES.items():
             lines = text.splitlines()
@@ -130,11 +130,11 @@ def flood(lab: Lab, folder: Path, packets_per_second: Mapping[str, int]) -> dict
     return found
 
 
-def shown(lab: Lab, command: str) -> str:
+def show_output(lab: Lab, command: str) -> str:
     return session(lab, command).split(command + "\n", 1)[1].rpartition("R1#")[0]
 
 
-def test_committed_access_rate_passes_its_rate_and_bursts(flooded: dict[str, Flooded]) -> None:
+def test_committed_access_rate_passes_its_rate_and_bursts(flooded: dict[str, FloodedLab]) -> None:
     case = flooded["car"]
     sent, received = case.counted["load"]
     assert sent > 0.9 * 190 * SECONDS
@@ -142,7 +142,7 @@ def test_committed_access_rate_passes_its_rate_and_bursts(flooded: dict[str, Flo
     by_rate = 512_000 / 8 * SECONDS
     assert (by_rate + 8000) / COUNTED - 1 <= received <= (by_rate + 8000 + 16_000) / COUNTED + 1
     # The line of 2 Mb/s holds all that: what was not received exceeded.
-    screen = shown(case.lab, f"show interfaces {LINE} rate-limit")
+    screen = show_output(case.lab, f"show interfaces {LINE} rate-limit")
     assert "params:  512000 bps, 8000 limit, 16000 extended limit" in screen
     counts = {what: (int(n), int(size)) for what, n, size in re.findall(r"(\w+) (\d+) packets, (\d+) bytes", screen)}
     assert counts == {
@@ -151,7 +151,7 @@ def test_committed_access_rate_passes_its_rate_and_bursts(flooded: dict[str, Flo
     }
 
 
-def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded: dict[str, Flooded]) -> None:
+def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded: dict[str, FloodedLab]) -> None:
     case = flooded["gts"]
     sent, received = case.counted["load"]
     assert sent > 0.9 * 125 * SECONDS
@@ -159,7 +159,7 @@ def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded: d
     # after the end; an interval of 15.6 ms at either end is a packet.
     expected = 512_000 / 8 * SECONDS / COUNTED + 2 + 50
     assert abs(received - expected) <= 3
-    text = shown(case.lab, f"show traffic-shape statistics {LINE}")
+    text = show_output(case.lab, f"show traffic-shape statistics {LINE}")
     words = text.splitlines()[-1].split()
     assert words[0] == "Se0/1/0"
     depth, packets, size, delayed = (int(word) for word in words[1:5])
@@ -169,7 +169,7 @@ def test_generic_traffic_shaping_keeps_its_rate_and_fills_its_buffers(flooded: d
     assert 3 <= received - delayed <= 6
 
 
-def test_low_priority_queue_gets_the_rate_left_by_the_high_one(flooded: dict[str, Flooded]) -> None:
+def test_low_priority_queue_gets_the_rate_left_by_the_high_one(flooded: dict[str, FloodedLab]) -> None:
     case = flooded["priority"]
     (high_sent, high_received), (low_sent, low_received) = case.counted["high"], case.counted["low"]
     assert high_received == high_sent, "the high queue drops nothing below the line's rate"
@@ -177,15 +177,15 @@ def test_low_priority_queue_gets_the_rate_left_by_the_high_one(flooded: dict[str
     left = LINE_BPS / 8 * SECONDS / ON_WIRE - high_sent
     assert low_sent > left + 100, "the low queue is never empty"
     assert left - 3 <= low_received <= left + 80 + 2 + 3
-    screen = shown(case.lab, f"show interfaces {LINE}")
+    screen = show_output(case.lab, f"show interfaces {LINE}")
     drops = {name: int(drop) for name, drop in re.findall(r"(high|medium|normal|low): \d+/\d+/(\d+)", screen)}
     assert drops == {"high": 0, "medium": 0, "normal": 0, "low": low_sent - low_received}
     assert "Queueing strategy: priority-list 1" in screen
-    listed = [line.split() for line in shown(case.lab, "show queueing priority").splitlines()]
+    listed = [line.split() for line in show_output(case.lab, "show queueing priority").splitlines()]
     assert ["1", "high", "protocol", "ip", "udp", "6001"] in listed
 
 
-def test_custom_queueing_shares_the_line_by_byte_counts(flooded: dict[str, Flooded]) -> None:
+def test_custom_queueing_shares_the_line_by_byte_counts(flooded: dict[str, FloodedLab]) -> None:
     case = flooded["custom"]
     (first_sent, first), (second_sent, second) = case.counted["first"], case.counted["second"]
     carried = LINE_BPS / 8 * SECONDS / ON_WIRE
@@ -194,9 +194,9 @@ def test_custom_queueing_shares_the_line_by_byte_counts(flooded: dict[str, Flood
     assert min(first_sent, second_sent) > carried * 2 / 3 + 100, "no queue is ever empty"
     assert abs(first - 20 - carried * 2 / 3) <= 6
     assert abs(second - 20 - carried / 3) <= 6
-    screen = shown(case.lab, f"show interfaces {LINE}")
+    screen = show_output(case.lab, f"show interfaces {LINE}")
     drops = {int(queue): int(drop) for queue, drop in re.findall(r"(\d+): \d+/\d+/(\d+)", screen)}
     assert (drops[1], drops[2]) == (first_sent - first, second_sent - second)
     assert sum(drops.values()) == drops[1] + drops[2]
-    listed = [line.split() for line in shown(case.lab, "show queueing custom").splitlines()]
+    listed = [line.split() for line in show_output(case.lab, "show queueing custom").splitlines()]
     assert ["1", "1", "byte-count", "4000"] in listed

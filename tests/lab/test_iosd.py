@@ -219,7 +219,7 @@ def test_unresponsive_data_plane_is_reported(routed: Lab) -> None:
         async with connection(routed) as client:
             login = await Login.enabled(routed, client)
             pid = int((await login.send("show processes cpu")).splitlines()[-2].split()[0])
-            stopped = _outside(routed, pid)
+            stopped = _run_outside(routed, pid)
             os.kill(stopped, signal.SIGSTOP)
             try:
                 text = await login.send("show policy-map interface")
@@ -236,7 +236,7 @@ def test_unresponsive_data_plane_is_reported(routed: Lab) -> None:
     asyncio.run(run())
 
 
-def _outside(lab: Lab, inside: int) -> int:
+def _run_outside(lab: Lab, inside: int) -> int:
     """Return the process id, in this process's namespace, of a process of the lab."""
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
@@ -286,10 +286,10 @@ def test_ansible_pushes_an_unchanged_configuration_once(routed: Lab, tmp_path: P
     - cisco.ios.ios_ping: {dest: 10.2.0.2, count: 2}
 """
     )
-    play(tmp_path)
+    run_playbook(tmp_path)
 
 
-def play(folder: Path) -> None:
+def run_playbook(folder: Path) -> None:
     """Run the play of a folder on the hosts of its inventory."""
     done = subprocess.run(
         [Path(sys.executable).with_name("ansible-playbook"), "-i", "hosts", "play.yml"],
@@ -349,7 +349,7 @@ def test_ansible_gathers_all_facts(routed: Lab, tmp_path: Path) -> None:
 """
     )
     try:
-        play(tmp_path)
+        run_playbook(tmp_path)
     finally:
         session(
             routed,
@@ -450,7 +450,7 @@ def test_server_has_a_host_key_and_an_identification(routed: Lab) -> None:
     assert version == "SSH-2.0-Cisco-1.25"
 
 
-STRANGERS = """
+OTHER_USERS = """
 import encodings.idna, os, resource, select, socket, sys, time
 most = 2000
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -493,14 +493,14 @@ sys.stdin.read()
 """
 
 
-def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
+def connecting_users(lab: Lab, *user: str) -> subprocess.Popen[str]:
     """Start a process, as another user if one is given, that opens 2000 connections to R1.
 
     It prints the answer to the last one, and the number of open ones after 20 seconds, or once they are at most 100.
     """
     ssh = lab.ssh("R1")
     return subprocess.Popen(
-        [sys.executable, "-I", "-c", STRANGERS, ssh.host, str(ssh.port), *user],
+        [sys.executable, "-I", "-c", OTHER_USERS, ssh.host, str(ssh.port), *user],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -509,7 +509,7 @@ def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
 
 @pytest.mark.long
 def test_idle_connections_do_not_block_a_login(routed: Lab) -> None:
-    with knocking(routed) as process:
+    with connecting_users(routed) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "SSH-\n"
         assert int(process.stdout.readline()) <= MAX_STARTUPS == 100
@@ -519,7 +519,7 @@ def test_idle_connections_do_not_block_a_login(routed: Lab) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
 def test_router_logins_ignore_other_users(routed: Lab) -> None:
-    with knocking(routed, "65534") as process:
+    with connecting_users(routed, "65534") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "nothing\n"
         assert int(process.stdout.readline()) <= MAX_STARTUPS

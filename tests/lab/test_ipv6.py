@@ -26,7 +26,7 @@ from verdicts import newest_run, reasons_except_lateness, status_of
 pytestmark = pytest.mark.lab
 
 
-def end(node: str, interface: str, subnet: int, host: int) -> dict[str, str]:
+def link_end(node: str, interface: str, subnet: int, host: int) -> dict[str, str]:
     return {
         "node": node,
         "interface": interface,
@@ -54,18 +54,18 @@ STACKS = {
         {
             "name": "lan",
             "rate": "100 Mb/s",
-            "ends": [end("client", "eth0", 1, 2), end("R1", "FastEthernet0/0", 1, 1)],
+            "ends": [link_end("client", "eth0", 1, 2), link_end("R1", "FastEthernet0/0", 1, 1)],
         },
         {
             "name": "wan",
             "rate": "2 Mb/s",
             "framing": "ppp",
-            "ends": [end("R1", "Serial0/1/0", 2, 1), end("R2", "Serial0/1/0", 2, 2)],
+            "ends": [link_end("R1", "Serial0/1/0", 2, 1), link_end("R2", "Serial0/1/0", 2, 2)],
         },
         {
             "name": "far",
             "rate": "100 Mb/s",
-            "ends": [end("R2", "FastEthernet0/0", 3, 1), end("server", "eth0", 3, 2)],
+            "ends": [link_end("R2", "FastEthernet0/0", 3, 1), link_end("server", "eth0", 3, 2)],
         },
     ],
 }

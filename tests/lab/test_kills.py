@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kills import CUTS, Cut, Rack, rack, trial
+from kills import DISRUPTIONS, Disruption, RealLab, run_trial, start_real_lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow, pytest.mark.xdist_group("kills")]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealLab]:
     """Provide one lab for all faults: each must leave it unchanged."""
-    with rack(f"test-kills-{os.getpid()}", tmp_path_factory.mktemp("rack")) as made:
+    with start_real_lab(f"test-kills-{os.getpid()}", tmp_path_factory.mktemp("rack")) as made:
         yield made
 
 
@@ -23,11 +23,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
     ("cut", "guard"),
     [
         pytest.param(cut, guard, id=f"{cut.__name__}-{guard}")
-        for (cut, _), guard in zip(CUTS, ("archive", "eem", "archive", "none"), strict=True)
+        for (cut, _), guard in zip(DISRUPTIONS, ("archive", "eem", "archive", "none"), strict=True)
     ],
 )
 def test_interrupted_run_restores_everything(
-    cut: Cut, guard: str, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch
+    cut: Disruption, guard: str, clean: Path, made: RealLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
-    print(trial(1, made, clean, cut, guard))
+    print(run_trial(1, made, clean, cut, guard))

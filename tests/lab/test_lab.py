@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from labs import ROUTED, TWO_HOSTS, Traces, ping, topology
+from labs import ROUTED, TWO_HOSTS, LabTraces, ping, topology
 
-from levels import every
+from levels import every_nth
 from qoslab.errors import ExitStatus, ExperimentError, MachineError, UserError
 from qoslab.model.experiment import TCP_PROFILES, TcpProfile, Topology
 from qoslab.virtual_lab import Lab, LabError, netlink, supervision
@@ -114,7 +114,7 @@ def test_lab_starts_with_a_large_environment(name: str, monkeypatch: pytest.Monk
 def test_lab_down_leaves_nothing(name: str) -> None:
     lab = Lab.up(TWO_HOSTS, name=name)
     lab.popen("client", ["sleep", "1000"])
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     lab.down()
     assert not [each for each in traces.found() if not each.startswith("namespace")]
     traces.wait_until_gone()
@@ -127,7 +127,7 @@ def test_sigkill_of_the_supervisor_removes_the_lab(name: str) -> None:
     daemon = lab.popen("server", ["sh", "-c", "setsid sleep 1000 & echo $!"], stdout=subprocess.PIPE, text=True)
     assert daemon.stdout is not None
     daemon.stdout.readline()
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     os.kill(lab.pid, signal.SIGKILL)
     with pytest.raises(
         supervision.LabMachineError, match=rf"its supervisor \(process {lab.pid}\) was killed by SIGKILL"
@@ -167,7 +167,7 @@ def test_sigkill_of_the_owner_removes_the_lab(name: str) -> None:
     assert owner.stdout is not None
     assert owner.stdout.readline()
     lab = Lab.find(name)
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     assert lab.alive()
     lab.close()
     owner.kill()
@@ -195,7 +195,7 @@ def test_sigkill_during_the_start_removes_the_lab(name: str, owned: bool) -> Non
         f"Lab.up(TWO_HOSTS, name=sys.argv[1], owned={owned})\n"
         "print('up', flush=True)\ntime.sleep(1000)\n"
     )
-    for milliseconds in (2, 10, 30, 60)[:: every(2)]:
+    for milliseconds in (2, 10, 30, 60)[:: every_nth(2)]:
         owner = subprocess.Popen(
             [sys.executable, "-c", program, name],
             stdout=subprocess.PIPE,
@@ -226,7 +226,7 @@ def test_detached_lab_outlives_its_starter(name: str) -> None:
         env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
     )
     lab = Lab.find(name)
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     assert ping(lab, "client", "10.1.0.2") == 64
     lab.down()
     traces.wait_until_gone()
@@ -286,7 +286,7 @@ def test_kill_also_ends_child_processes_of_a_command(lab: Lab) -> None:
 
 def test_lab_with_a_stopped_command_ends(name: str) -> None:
     lab = Lab.up(TWO_HOSTS, name=name)
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     process = lab.popen("client", ["sleep", "1000"])
     command = process.command_pid()
     assert command is not None

@@ -13,7 +13,7 @@ from typing import Any
 
 import asyncssh
 import pytest
-from labs import ROUTED, Traces, ping, topology
+from labs import ROUTED, LabTraces, ping, topology
 from test_iosd import session
 
 from qoslab.errors import ExperimentError, MachineError, UserError
@@ -102,7 +102,7 @@ def test_tc_router_routes_counts_and_is_supervised(name: str, guests: tuple[str,
 
 def test_sigkill_of_the_supervisor_ends_the_router(name: str) -> None:
     lab = Lab.up(ROUTED, name=name)
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     assert any("qos-router" in each for each in traces.found())
     os.kill(lab.pid, signal.SIGKILL)
     traces.wait_until_gone()
@@ -112,7 +112,7 @@ def test_sigkill_of_the_supervisor_ends_the_router(name: str) -> None:
 def test_ios_router_routes_accepts_logins_and_ends_with_the_lab(name: str) -> None:
     lab = Lab.up(IOS, name=name)
     try:
-        traces = Traces(lab)
+        traces = LabTraces(lab)
         assert ping(lab, "client", "10.2.0.2") == 63
         login = lab.ssh("R1")
         with pytest.raises(UserError, match="not an IOS router"):

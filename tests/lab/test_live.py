@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from commands import RUN_S, Command
 
-from browser import CHROMIUM, browser
+from browser import CHROMIUM, open_browser
 from verdicts import newest_run, status_of
 from waiting import wait_until
 
@@ -38,7 +38,7 @@ def drawn(page: dict[str, Any]) -> int:
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_browser_shows_the_policer_while_it_drops(clean: Path, tmp_path: Path) -> None:
     # Started first: it may take longer than the traffic.
-    with browser(tmp_path / "profile") as tab:
+    with open_browser(tmp_path / "profile") as tab:
         running = Command(
             *(clean, "run", str(EXPERIMENT), "--duration", "8s", "--arm", "policed", "--live", "--metrics", "0")
         )

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 from commands import RUN_S, Command, run
-from kills import of_the_run
+from kills import run_processes
 from test_external import EXPERIMENT_OF_IT, hosts, iperf3_runs, programs, wait_until_clean
 from test_iosd import Login, connection, session
 from test_run import EXPERIMENT, latest
 
-from misbehaving import Misbehaving
+from misbehaving import MisbehavingRelay
 from qoslab.results import RunFolder
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose_lab
@@ -72,10 +72,10 @@ def running(lab: Lab) -> list[str]:
 
 
 @contextmanager
-def behind(lab: Lab, file: Path, folder: Path) -> Iterator[tuple[Misbehaving, Path]]:
+def behind_proxy(lab: Lab, file: Path, folder: Path) -> Iterator[tuple[MisbehavingRelay, Path]]:
     """Return an inventory in which R1 is reached through a relay."""
     login = lab.ssh("R1")
-    with Misbehaving(login.port) as relay:
+    with MisbehavingRelay(login.port) as relay:
         known = folder / "known_hosts"
         known.write_text(file.with_suffix(".known_hosts").read_text() + f"[127.0.0.1]:{relay.port} {lab.host_key}\n")
         text, found = re.subn(rf"ansible_port: {login.port}\b", f"ansible_port: {relay.port}", file.read_text())
@@ -85,7 +85,7 @@ def behind(lab: Lab, file: Path, folder: Path) -> Iterator[tuple[Misbehaving, Pa
         yield relay, mine
 
 
-async def ended_under_another_name(lab: Lab, command: Command) -> tuple[int, str, str]:
+async def end_renamed_router(lab: Lab, command: Command) -> tuple[int, str, str]:
     """Return the end of a run during which R1 has another hostname."""
     async with connection(lab) as client:
         login = await Login.enabled(lab, client)
@@ -146,7 +146,7 @@ def wait_until_sent(clean: Path, words: str) -> None:
     )
 
 
-def borne(clean: Path, ended: tuple[int, str, str], attempt: str = "1") -> dict[str, Any]:
+def assert_survived_fault(clean: Path, ended: tuple[int, str, str], attempt: str = "1") -> dict[str, Any]:
     """Return the record of a cell without faults."""
     status, output, errors = ended
     assert status == status_of(newest_run(clean)), errors + output
@@ -160,7 +160,7 @@ def test_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Path
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with (
-        behind(lab, file, clean) as (relay, mine),
+        behind_proxy(lab, file, clean) as (relay, mine),
         begun(clean, *arguments(mine, "--duration", "3s", "--arm", "policed", "--attempts", "3")) as command,
     ):
         wait_until_sent(clean, PUSHED[0])
@@ -173,7 +173,7 @@ def test_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Path
     assert any(PUSHED[0] in each and PUSHED[1] in each for each in output), output
     lost = "R1: hung up: the connection to R1 was lost; the last commands may not have been executed"
     assert cell(clean, "policed")["reasons"] == [f"{lost} (in the step: configure the routers)"]
-    record = borne(clean, ended, attempt="1.2")
+    record = assert_survived_fault(clean, ended, attempt="1.2")
     assert not [each for each in record["warnings"] if "another user changed" in each]
     assert running(lab) == before
     wait_until_clean(lab, kept)
@@ -185,7 +185,7 @@ def test_logins_lost_during_a_push_delay_no_host(rack: tuple[Lab, Path], clean: 
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "3s", "--arm", "policed"), started=True) as command:
         wait_until_sent(clean, PUSHED[0])
-        (proxy_process,) = of_the_run(command, ("qoslab.run.real.access.proxy_process",))
+        (proxy_process,) = run_processes(command, ("qoslab.run.real.access.proxy_process",))
         os.kill(proxy_process, signal.SIGKILL)
         wait_until_clean(lab, kept)
         status, output, errors = command.end()
@@ -206,7 +206,7 @@ def test_banner_that_looks_like_a_prompt_is_accepted(rack: tuple[Lab, Path], cle
     session(lab, "configure terminal", BANNER, "end")
     before, kept = running(lab), hosts(lab)
     try:
-        borne(clean, run(clean, *arguments(file, "--duration", "3s", "--arm", "policed")))
+        assert_survived_fault(clean, run(clean, *arguments(file, "--duration", "3s", "--arm", "policed")))
         assert any("Authorised>" in each for each in transcripts(clean))
         assert running(lab) == before
     finally:
@@ -220,8 +220,8 @@ def test_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], clean
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "6s", "--arm", "policed")) as command:
         iperf3_runs(lab, command)
-        ended = asyncio.run(ended_under_another_name(lab, command))
-    record = borne(clean, ended)
+        ended = asyncio.run(end_renamed_router(lab, command))
+    record = assert_survived_fault(clean, ended)
     (reported,) = (each for each in record["warnings"] if "another user changed the configuration of R1" in each)
     assert "hostname elsewhere" in reported
     assert running(lab) == before
@@ -328,7 +328,7 @@ def test_second_ctrl_c_abandons_an_unresponsive_router(rack: tuple[Lab, Path], c
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with (
-        behind(lab, file, clean) as (relay, mine),
+        behind_proxy(lab, file, clean) as (relay, mine),
         begun(clean, *arguments(mine, "--duration", "30s", "--arm", "policed"), started=True) as command,
     ):
         iperf3_runs(lab, command)
@@ -355,7 +355,7 @@ def test_silent_router_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path)
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with (
-        behind(lab, file, clean) as (relay, mine),
+        behind_proxy(lab, file, clean) as (relay, mine),
         begun(clean, *arguments(mine, "--duration", "6s", "--arm", "policed"), started=True) as command,
     ):
         iperf3_runs(lab, command)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labs import Traces, data_planes, ping, topology
+from labs import LabTraces, data_planes, ping, topology
 
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.run.cell.sampling import read_health
@@ -108,7 +108,7 @@ def test_stopping_a_router_leaves_the_others_running(chain: Lab) -> None:
 
 def test_sigkill_of_the_process_is_reported_for_all_its_routers(name: str) -> None:
     lab = Lab.up(CHAIN, name=name)
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     (pid,) = data_planes(lab)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not lab.alive(), "the lab is dead")
@@ -119,7 +119,7 @@ def test_sigkill_of_the_process_is_reported_for_all_its_routers(name: str) -> No
 
 def test_unresponsive_data_plane_is_killed_with_its_lab(name: str) -> None:
     lab = Lab.up(CHAIN, name=name)
-    traces = Traces(lab)
+    traces = LabTraces(lab)
     (pid,) = data_planes(lab)
     os.kill(pid, signal.SIGSTOP)
     lab.down()

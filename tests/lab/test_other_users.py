@@ -13,7 +13,7 @@ from commands import Command
 from test_simulated import FLOOD, wait_for_simulator
 from test_sweep import manifest
 
-from alive import alive
+from alive import is_alive
 from experiment_files import experiment_file
 from waiting import wait_until
 
@@ -89,4 +89,4 @@ def test_simulated_run_opens_no_listening_socket(clean: Path, workers: tuple[str
     assert status == 130, errors
     assert manifest(clean)["cells"]
     # A worker ends by itself after a request, and its parent then reaps its processes.
-    wait_until(lambda: not any(map(alive, pids)), "all processes of the run have ended")
+    wait_until(lambda: not any(map(is_alive, pids)), "all processes of the run have ended")

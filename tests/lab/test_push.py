@@ -21,7 +21,7 @@ import pytest
 from labs import topology
 
 from levels import long_cases
-from misbehaving import Misbehaving
+from misbehaving import MisbehavingRelay
 from qoslab.cli import main
 from qoslab.errors import DeviceError, RunInvalid, UserError
 from qoslab.ios.compile import compile_device
@@ -73,7 +73,7 @@ SHAPE = TEMPLATE.format(name="Shape", action="shape average 1000000")
 COMMAND = "show policy-map interface"
 
 
-class Rig:
+class PushRig:
     """Lab with a session of Ansible, and the steps of a run around it."""
 
     def __init__(self, lab: Lab, session: AnsibleSession, before: Path, folder: Path) -> None:
@@ -112,7 +112,7 @@ class Rig:
         self.session.carry_out(["restore"], restore=self.undo(name))
 
 
-def significant(text: str) -> list[str]:
+def significant_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip() and "Current configuration" not in line]
 
 
@@ -130,7 +130,7 @@ def collector(routers: Lab) -> Iterator[CollectorProcess]:
 
 
 @pytest.fixture(scope="module")
-def rig(routers: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+def rig(routers: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PushRig]:
     folder = tmp_path_factory.mktemp("push")
     inventory = folder / "inventory.json"
     with AnsibleSession(inventory, before=folder / "before") as session:
@@ -138,10 +138,10 @@ def rig(routers: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]
         session.start()
         write_inventory(inventory, lab_router_access(routers))
         session.carry_out(["prepare"])
-        yield Rig(routers, session, folder / "before", folder)
+        yield PushRig(routers, session, folder / "before", folder)
 
 
-def test_run_pushes_and_removes_the_policy(rig: Rig, collector: CollectorProcess, tmp_path: Path) -> None:
+def test_run_pushes_and_removes_the_policy(rig: PushRig, collector: CollectorProcess, tmp_path: Path) -> None:
     intended = rig.intend("police", POLICE)
     outcome = rig.session.carry_out(["apply", "verify"], intended=intended, commands=[COMMAND], keep=tmp_path)
     assert outcome.changed == {"R1", "R2"}
@@ -165,13 +165,13 @@ def test_run_pushes_and_removes_the_policy(rig: Rig, collector: CollectorProcess
     assert again.changed == frozenset()
 
     rig.restored("unpolice")
-    assert significant(rig.running()) == significant(rig.text_before())
+    assert significant_lines(rig.running()) == significant_lines(rig.text_before())
     after = rig.session.carry_out(["verify"], intended=rig.before).engine("R2")
     assert after == json.loads((rig.before / "R2.before.json").read_text())
 
 
 @pytest.mark.long
-def test_configurations_of_arms_are_pushed_in_a_fixed_order(rig: Rig, collector: CollectorProcess) -> None:
+def test_configurations_of_arms_are_pushed_in_a_fixed_order(rig: PushRig, collector: CollectorProcess) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("first", POLICE))
     shape = rig.intend("second", SHAPE)
     outcome = rig.session.carry_out(
@@ -186,7 +186,7 @@ def test_configurations_of_arms_are_pushed_in_a_fixed_order(rig: Rig, collector:
     rig.restored("second-undo")
 
 
-def test_refused_line_is_shown_with_the_message_of_the_router(rig: Rig, tmp_path: Path) -> None:
+def test_refused_line_is_shown_with_the_message_of_the_router(rig: PushRig, tmp_path: Path) -> None:
     text = "policy-map Police\n class class-default\n  police cir 1000000\n  police bogus 1\n"
     folder = tmp_path / "intended"
     folder.mkdir()
@@ -200,11 +200,11 @@ def test_refused_line_is_shown_with_the_message_of_the_router(rig: Rig, tmp_path
     assert {task.intent for task in caught.value.outcome.tasks if task.host == "R1"} == {"apply"}
     assert "policy-map Police" in rig.running()
     rig.restored("refused-undo")
-    assert significant(rig.running()) == significant(rig.text_before())
+    assert significant_lines(rig.running()) == significant_lines(rig.text_before())
 
 
 @pytest.mark.long
-def test_refused_policy_is_shown_with_the_message_of_the_router(rig: Rig, tmp_path: Path) -> None:
+def test_refused_policy_is_shown_with_the_message_of_the_router(rig: PushRig, tmp_path: Path) -> None:
     # Ansible does not know this message by default; the playbooks' group_vars define it.
     folder = tmp_path / "intended"
     folder.mkdir()
@@ -216,10 +216,10 @@ def test_refused_policy_is_shown_with_the_message_of_the_router(rig: Rig, tmp_pa
         "R1 refused the configuration (apply):\nfair-queue\nfair-queue can only be configured in class class-default"
     )
     rig.restored("fair-undo")
-    assert significant(rig.running()) == significant(rig.text_before())
+    assert significant_lines(rig.running()) == significant_lines(rig.text_before())
 
 
-def routers_of_a_run(rig: Rig, message: list[str]) -> PushedRouters:
+def routers_of_a_run(rig: PushRig, message: list[str]) -> PushedRouters:
     """Return the routers of a second run."""
     login = {"user": "lab", "password": "unused", "enable": "unused"}
     base = partial(startup_config, TOPOLOGY, login=login)
@@ -227,7 +227,7 @@ def routers_of_a_run(rig: Rig, message: list[str]) -> PushedRouters:
 
 
 @pytest.mark.long
-def test_routers_are_restored_after_the_connection_process_dies(rig: Rig, tmp_path: Path) -> None:
+def test_routers_are_restored_after_the_connection_process_dies(rig: PushRig, tmp_path: Path) -> None:
     routers = routers_of_a_run(rig, [])
     routers.configure(
         Cell(tmp_path / "cell", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [COMMAND], traffic=NO_TIME
@@ -239,10 +239,10 @@ def test_routers_are_restored_after_the_connection_process_dies(rig: Rig, tmp_pa
     for pid in holders:
         os.kill(pid, signal.SIGKILL)
     routers.restore(None, tmp_path / "restore")
-    assert significant(rig.running()) == significant(rig.text_before())
+    assert significant_lines(rig.running()) == significant_lines(rig.text_before())
 
 
-def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: CollectorProcess, tmp_path: Path) -> None:
+def test_changes_by_others_stay_and_are_reported(rig: PushRig, collector: CollectorProcess, tmp_path: Path) -> None:
     notes: list[str] = []
     routers = routers_of_a_run(rig, notes)
     was = rig.running()
@@ -259,18 +259,23 @@ def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: CollectorP
     routers.restore(tmp_path / "lines", tmp_path / "kept")
     now = rig.running()
     assert "Shape" not in now
-    assert sorted(set(significant(now)) ^ set(significant(was))) == [" description to Bob", "ip host bob 10.9.9.9"]
+    assert sorted(set(significant_lines(now)) ^ set(significant_lines(was))) == [
+        " description to Bob",
+        "ip host bob 10.9.9.9",
+    ]
     assert notes == [
         "R1: another user changed its configuration during the run; left unchanged:\n"
         "  interface FastEthernet0/0: `description to Bob` is new\n"
         "  `ip host bob 10.9.9.9` is new"
     ], "once"
     collector.configure("R1", ["interface FastEthernet0/0", "no description", "no ip host bob"])
-    assert significant(rig.running()) == significant(was)
+    assert significant_lines(rig.running()) == significant_lines(was)
 
 
 @pytest.mark.long
-def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: CollectorProcess, tmp_path: Path) -> None:
+def test_configuration_of_the_router_is_not_overwritten(
+    rig: PushRig, collector: CollectorProcess, tmp_path: Path
+) -> None:
     was = rig.running()
     own = TEMPLATE.format(name="Police", action="police cir 64000")
     collector.configure("R1", own.replace("!\n", "").splitlines())
@@ -290,12 +295,12 @@ def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: Col
     assert rig.running() == before
     collector.configure("R1", ["interface FastEthernet0/1", "no service-policy output Police", "no policy-map Police"])
     rig.session.carry_out(["prepare"])
-    assert significant(rig.running()) == significant(was)
+    assert significant_lines(rig.running()) == significant_lines(was)
 
 
 @pytest.mark.long
 def test_running_operation_cannot_be_modified_and_continues(
-    rig: Rig, collector: CollectorProcess, tmp_path: Path
+    rig: PushRig, collector: CollectorProcess, tmp_path: Path
 ) -> None:
     def running() -> str:
         return collector.observe("R1", "show running-config").raw
@@ -312,10 +317,10 @@ def test_running_operation_cannot_be_modified_and_continues(
     )
     assert undo_lines(before, running(), HARDWARE) == ["no ip sla 6"]
     collector.configure("R1", ["no ip sla 6", "no ip sla 7"])
-    assert significant(running()) == significant(clean)
+    assert significant_lines(running()) == significant_lines(clean)
 
 
-def test_difference_from_the_pushed_configuration_is_reported(rig: Rig, tmp_path: Path) -> None:
+def test_difference_from_the_pushed_configuration_is_reported(rig: PushRig, tmp_path: Path) -> None:
     (tmp_path / "R1.ios").write_text("interface FastEthernet0/1\n service-policy output Missing\n")
     with pytest.raises(RouterError) as caught:
         rig.session.carry_out(["verify"], intended=tmp_path)
@@ -336,7 +341,7 @@ service-p out Police
 
 
 @pytest.mark.long
-def test_pasted_configuration_is_accepted_and_verified(rig: Rig) -> None:
+def test_pasted_configuration_is_accepted_and_verified(rig: PushRig) -> None:
     intended = rig.intend("pasted", PASTED)
     assert "R1" in rig.session.carry_out(["apply", "verify"], intended=intended).changed
     assert rig.session.carry_out(["apply", "verify"], intended=intended).changed == frozenset()
@@ -353,14 +358,14 @@ def test_pasted_configuration_is_accepted_and_verified(rig: Rig) -> None:
 
 
 @pytest.mark.long
-def test_router_that_is_not_restored_is_reported(rig: Rig, tmp_path: Path) -> None:
+def test_router_that_is_not_restored_is_reported(rig: PushRig, tmp_path: Path) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("stays", POLICE))
     with pytest.raises(RouterError, match=r"(?s)not back .*`policy-map Police` is new"):
         rig.session.carry_out(["restore"], restore=tmp_path)
     rig.restored("stays-undo")
 
 
-def test_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) -> None:
+def test_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: PushRig) -> None:
     # Where the tests run in the background of a shell, an interrupt is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     intended = rig.intend("interrupted", POLICE)
@@ -372,7 +377,7 @@ def test_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) -> No
             rig.session.carry_out(["apply", "verify"], intended=intended)
     assert not processes_with(scratch)
     rig.restored("interrupted-undo")
-    assert significant(rig.running()) == significant(rig.text_before())
+    assert significant_lines(rig.running()) == significant_lines(rig.text_before())
 
 
 @pytest.mark.long
@@ -385,7 +390,7 @@ def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
     access = lab_router_access(routers)["R1"]
     assert isinstance(access, IosAccess)
     raised: list[float] = []
-    with Misbehaving(access.port) as silent:
+    with MisbehavingRelay(access.port) as silent:
         silent.stall()
 
         def check() -> None:
@@ -444,7 +449,7 @@ def test_refused_command_is_recorded_with_its_reason(collector: CollectorProcess
     assert observed.data == {"unparsed": "the router refused the command: % Invalid input detected at '^' marker."}
 
 
-def probing(*described: dict[str, str | int]) -> Experiment:
+def probing_experiment(*described: dict[str, str | int]) -> Experiment:
     """Return an experiment with these probes and a flow."""
     times = {"frequency": "1 s", "timeout": "500 ms"}
     probes = [{"name": f"{probe['from']}-probe", **times, **probe} for probe in described]
@@ -489,7 +494,7 @@ def probes(routers: Lab, collector: CollectorProcess, cell: Cell) -> Iterator[Ca
     def make(*described: dict[str, str | int]) -> CellProbes:
         setting = Setting(
             CommandLineOnly(routers),
-            probing(*described),
+            probing_experiment(*described),
             cell,
             observe=lambda *words: collector.observe(*words).raw,
             enter=collector.configure,
@@ -508,7 +513,7 @@ def probes(routers: Lab, collector: CollectorProcess, cell: Cell) -> Iterator[Ca
 def test_router_with_only_a_command_line_is_measured_through_it(
     kind: str, routers: Lab, collector: CollectorProcess, cell: Cell
 ) -> None:
-    experiment = probing({"type": kind, "from": "R1", "to": "client"})
+    experiment = probing_experiment({"type": kind, "from": "R1", "to": "client"})
     collector.configure("R1", ["ip sla 1", f" {kind} 10.1.0.2", " timeout 500", " frequency 1"])
     before = collector.observe("R1", "show running-config").raw
     journal = CellJournal(CellTask(cell.identity, experiment, {}, key=""), cell, lambda *_: None)
@@ -521,7 +526,7 @@ def test_router_with_only_a_command_line_is_measured_through_it(
         collector.configure("R1", ["no ip sla 1"])
     # How punctual this machine was is not asked here.
     assert not reasons_except_lateness(journal.write().model_dump())
-    assert significant(after) == significant(before)
+    assert significant_lines(after) == significant_lines(before)
     # Its data plane was not asked.
     assert sorted(file.name for file in (cell.path / "probes").iterdir()) == ["R1-probe.json", "R1-probe.txt"]
     assert cell.files().devices_with_counters() == [] and not journal.record().health

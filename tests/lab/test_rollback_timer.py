@@ -96,10 +96,10 @@ def rack(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def shown(lab: Lab) -> dict[str, list[str]]:
     """Return the configuration, startup configuration, files and timers of each router."""
-    return {router: _of(lab, router) for router in WAYS}
+    return {router: _router_lines(lab, router) for router in WAYS}
 
 
-def _of(lab: Lab, router: str) -> list[str]:
+def _router_lines(lab: Lab, router: str) -> list[str]:
     waiting = ("show reload", "show archive config rollback timer")
     kept = ("show running-config", "show startup-config", "dir")
     text = session(lab, "terminal length 0", *kept, *waiting, router=router)
@@ -148,19 +148,19 @@ def test_each_abandoned_router_rolls_back(clean: Path, rack: tuple[Lab, Path, Pa
     status, _, errors = run(clean, "lab", "rescue", str(inventory))
     assert status == 0, errors
     assert "another user changed" not in errors, errors
-    assert _steady(shown(lab)) == _steady(before)
+    assert _stable_config(shown(lab)) == _stable_config(before)
     assert hosts(lab) == left
 
 
 def _is_policed(lab: Lab, router: str) -> bool:
     """Return whether the router still has the policy; False while it restarts."""
     try:
-        return any("service-policy" in line for line in _of(lab, router))
+        return any("service-policy" in line for line in _router_lines(lab, router))
     except (HungUpError, asyncssh.Error, OSError):
         return True
 
 
-def _steady(routers: dict[str, list[str]]) -> dict[str, list[str]]:
+def _stable_config(routers: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return the output without parts that depend on the login: the prompt's bytes, and the free flash."""
     return {name: [line for line in lines if "bytes free" not in line] for name, lines in routers.items()}
 
@@ -177,29 +177,29 @@ def test_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, Pat
     assert status == status_of(newest_run(clean)), errors
     newest = (clean / "runs/three-ways-back/latest").resolve()
     for router in WAYS:
-        promised = _promised(reported, router)
+        promised = _listed_commands(reported, router)
         assert any("service-policy" in line for line in promised) and len(promised) > 20
-        assert "\n".join(_sent(newest, router)) == "\n".join(promised)
-    assert _steady(shown(lab)) == _steady(before)
+        assert "\n".join(_sent_commands(newest, router)) == "\n".join(promised)
+    assert _stable_config(shown(lab)) == _stable_config(before)
 
 
-def _promised(message: str, router: str) -> list[str]:
+def _listed_commands(message: str, router: str) -> list[str]:
     """Return the lines of `plan` for a router without show commands and headings."""
     block = message.split(f"sent to {router}, in order, without show commands\n")[1].split("\nsent to ")[0]
     lines = [line[4:].rstrip() for line in block.split("  show commands")[0].splitlines() if line.startswith("    ")]
-    return [_timeless(line) for line in lines if not re.match(r"(archive|eem|reload): ", line)]
+    return [_without_times(line) for line in lines if not re.match(r"(archive|eem|reload): ", line)]
 
 
-def _sent(newest: Path, router: str) -> list[str]:
+def _sent_commands(newest: Path, router: str) -> list[str]:
     """Return the lines sent to a router in all logins, in order, without logins and reading."""
     lines = []
     for file in newest.glob(f"transcripts/*/{router}.*.txt"):
         for number, line in enumerate(file.read_text().splitlines()):
             moment, who, *rest = line.split(" ", 2)
             if who == ">" and rest and rest[0].strip() and not LOOKING.match(rest[0]):
-                lines.append((moment, file.name, number, _timeless(rest[0])))
+                lines.append((moment, file.name, number, _without_times(rest[0])))
     return [text for *_, text in sorted(lines)]
 
 
-def _timeless(line: str) -> str:
+def _without_times(line: str) -> str:
     return re.sub(r"since .*", "since", line).strip()

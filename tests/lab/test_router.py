@@ -20,15 +20,15 @@ from dataplane import (
     BINARY,
     CLIENT,
     SERVER,
-    Lab,
+    DataPlaneLab,
     configuration,
-    conforming,
+    conforming_bytes,
     ping,
     policy,
     send_udp,
     spawn_sink,
     spawn_udp,
-    stopped,
+    stop_process,
     with_sink,
 )
 
@@ -44,13 +44,13 @@ HOSTILE_SIZES = (14, 15, 20, 33, 34, 41, 42, 60, 61, 127, 128, 1513, 1514)
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Lab]:
+def shared() -> Iterator[DataPlaneLab]:
     with with_sink() as lab:
         yield lab
 
 
 @pytest.fixture
-def lab(shared: Lab) -> Lab:
+def lab(shared: DataPlaneLab) -> DataPlaneLab:
     """Provide the shared lab with default configuration, cleared counters and resolved addresses."""
     shared.ask("configure", config=configuration())
     assert len(ping(shared, "client", SERVER, 2)) == 2
@@ -58,18 +58,18 @@ def lab(shared: Lab) -> Lab:
     return shared
 
 
-def interfaces(lab: Lab) -> dict:  # type: ignore[type-arg]
+def interfaces(lab: DataPlaneLab) -> dict:  # type: ignore[type-arg]
     return lab.ask("counters")["interfaces"]
 
 
-def test_packets_pass_in_both_directions(lab: Lab) -> None:
+def test_packets_pass_in_both_directions(lab: DataPlaneLab) -> None:
     assert len(ping(lab, "client", SERVER, 10)) == 10
     assert len(ping(lab, "server", CLIENT, 10)) == 10
     assert len(ping(lab, "client", "10.0.10.1", 3)) == 3  # the router itself
 
 
 @pytest.mark.quiet
-def test_sent_packets_are_counted(lab: Lab) -> None:
+def test_sent_packets_are_counted(lab: DataPlaneLab) -> None:
     send_udp(lab, SIZE, 500, 5e6)
     counters = interfaces(lab)
     for port, direction in ((IN, "input"), (OUT, "output")):
@@ -83,7 +83,7 @@ def test_sent_packets_are_counted(lab: Lab) -> None:
 
 @pytest.mark.quiet
 @pytest.mark.long
-def test_every_offered_packet_is_sent_dropped_or_queued(lab: Lab) -> None:
+def test_every_offered_packet_is_sent_dropped_or_queued(lab: DataPlaneLab) -> None:
     police = {"cir": {"bps": 1_000_000}}
     lab.ask("configure", config=configuration({"P": policy(police=police)}, Fa0_1={"service_policy_output": "P"}))
     send_udp(lab, SIZE, 500, 5e6)
@@ -99,7 +99,7 @@ def test_every_offered_packet_is_sent_dropped_or_queued(lab: Lab) -> None:
 @pytest.mark.quiet
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("direction", ["input", "output"])
-def test_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
+def test_flood_is_policed_to_its_rate(lab: DataPlaneLab, direction: str) -> None:
     bc = 3000
     name = {"input": "Fa0_0", "output": "Fa0_1"}[direction]
     maps = {"P": policy(police={"cir": {"bps": 1_000_000}, "bc": {"bytes": bc}})}
@@ -107,13 +107,13 @@ def test_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
     times = send_udp(lab, SIZE, 3000, 10e6)
     attached = interfaces(lab)[IN if direction == "input" else OUT][f"policy_{direction}"]
     passed = attached["classes"][0]["police"]["conformed"]["bytes"]
-    assert passed == pytest.approx(conforming(times, COUNTED, 1e6, bc), rel=0.01)
+    assert passed == pytest.approx(conforming_bytes(times, COUNTED, 1e6, bc), rel=0.01)
     # The bound of a token bucket, regardless of the sender; it is reached unless the sender was held up itself.
     assert passed <= 1e6 / 8 * (times[-1] - times[0]) + bc + COUNTED
 
 
 @pytest.mark.quiet
-def test_stopped_daemon_makes_the_same_decisions(lab: Lab) -> None:
+def test_stopped_daemon_makes_the_same_decisions(lab: DataPlaneLab) -> None:
     # The bucket holds 16 ms: a policer that goes by its own clock would lose two thirds of each stop's tokens.
     bc = 2000
     maps = {"P": policy(police={"cir": {"bps": 1_000_000}, "bc": {"bytes": bc}})}
@@ -123,11 +123,11 @@ def test_stopped_daemon_makes_the_same_decisions(lab: Lab) -> None:
         sending = spawn_udp(lab, SIZE, 1500, 6e6)
         for _ in range(10):
             time.sleep(0.1)
-            with stopped(lab):
+            with stop_process(lab):
                 time.sleep(0.05)
         times = [float(word) for word in sending.communicate(timeout=60)[0].split()]
         passed = interfaces(lab)[port][f"policy_{direction}"]["classes"][0]["police"]["conformed"]["bytes"]
-        assert passed == pytest.approx(conforming(times, COUNTED, 1e6, bc), rel=0.01), direction
+        assert passed == pytest.approx(conforming_bytes(times, COUNTED, 1e6, bc), rel=0.01), direction
         health = lab.ask("health")
         assert health["lost_input"] == 0
         assert health["late_over_budget"] > 0
@@ -136,7 +136,7 @@ def test_stopped_daemon_makes_the_same_decisions(lab: Lab) -> None:
 
 
 @pytest.mark.quiet
-def test_line_keeps_its_rate(lab: Lab) -> None:
+def test_line_keeps_its_rate(lab: DataPlaneLab) -> None:
     maps = {"S": policy(shape={"mode": "average", "rate": {"bps": 2_000_000}}, queue_limit={"packets": 1000})}
     lab.ask("configure", config=configuration(maps, Fa0_1={"service_policy_output": "S"}))
     start = send_udp(lab, SIZE, 500, 20e6)[0]
@@ -145,7 +145,7 @@ def test_line_keeps_its_rate(lab: Lab) -> None:
     assert time.monotonic() - start == pytest.approx(500 * COUNTED * 8 / 2e6 - 0.05, rel=0.05)
 
 
-def test_daemon_survives_hostile_frames(lab: Lab) -> None:
+def test_daemon_survives_hostile_frames(lab: DataPlaneLab) -> None:
     code = f"""
 import random, socket
 random.seed(1)
@@ -171,7 +171,7 @@ print(whole)
     assert health["lost_input"] == 0
 
 
-def test_oversized_frame_is_counted_and_dropped(lab: Lab) -> None:
+def test_oversized_frame_is_counted_and_dropped(lab: DataPlaneLab) -> None:
     lab.run("client", "ip link set eth0 mtu 9000")
     lab.run("R1.dp", "ip link set Fa0-0 mtu 9000")
     try:
@@ -183,7 +183,7 @@ def test_oversized_frame_is_counted_and_dropped(lab: Lab) -> None:
     assert (health["malformed"], health["transmitted"]) == (5, 0)
 
 
-def test_vlan_tag_stays_on_the_frame(lab: Lab) -> None:
+def test_vlan_tag_stays_on_the_frame(lab: DataPlaneLab) -> None:
     receive = """
 import socket, struct
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -211,7 +211,7 @@ s.send(bytes.fromhex("0200000000bb0200000000aa8100a00a0800") + bytes(50))
     assert receiver.communicate(timeout=60)[0].decode().strip() == f"0x8100 0xa00a 0800{'00' * 50}"
 
 
-def test_offloaded_checksum_is_completed(lab: Lab) -> None:
+def test_offloaded_checksum_is_completed(lab: DataPlaneLab) -> None:
     lab.run("client", "ethtool -K eth0 tx on")
     try:
         receiver = lab.spawn(
@@ -232,7 +232,7 @@ def test_offloaded_checksum_is_completed(lab: Lab) -> None:
         lab.run("client", "ethtool -K eth0 tx off")
 
 
-def taken(lab: Lab) -> int:
+def taken(lab: DataPlaneLab) -> int:
     """Return the packets that the daemon has received or lost."""
     health = lab.ask("health")
     return int(health["received"] + health["lost_input"])
@@ -240,10 +240,10 @@ def taken(lab: Lab) -> int:
 
 def test_lost_input_is_reported() -> None:
     # A ring for one millisecond of a slow link: 512 frames.
-    with Lab(rates_bps=(10_000_000, 10_000_000), options=["--ring-ms", "1"]) as lab:
+    with DataPlaneLab(rates_bps=(10_000_000, 10_000_000), options=["--ring-ms", "1"]) as lab:
         spawn_sink(lab)
         ping(lab, "client", SERVER, 2)
-        with stopped(lab):
+        with stop_process(lab):
             send_udp(lab, SIZE, 2000, 200e6)
         wait_until(lambda: taken(lab) >= 2000 - 20, "the daemon has seen all packets", report=lambda: str(taken(lab)))
         health = lab.ask("health")
@@ -253,7 +253,7 @@ def test_lost_input_is_reported() -> None:
         assert lab.ask("health")["lost_input"] == 0
 
 
-def test_daemon_counts_and_survives_a_shut_down_link(lab: Lab) -> None:
+def test_daemon_counts_and_survives_a_shut_down_link(lab: DataPlaneLab) -> None:
     lab.run("server", "ip link set eth0 down")
     send_udp(lab, SIZE, 10, 1e6)
     lab.run("server", "ip link set eth0 up")
@@ -267,14 +267,14 @@ def test_daemon_counts_and_survives_a_shut_down_link(lab: Lab) -> None:
 
 
 def test_removed_interface_does_not_stop_the_others() -> None:
-    with Lab() as lab:
+    with DataPlaneLab() as lab:
         lab.run("R1.dp", "ip link delete Fa0-1")
         assert len(ping(lab, "client", "10.0.10.1", 3)) == 3
         assert lab.ask("hello")["router"] == "R1"
         assert busy(lab) < 0.05
 
 
-def test_configuration_is_activated_completely_or_not_at_all(lab: Lab) -> None:
+def test_configuration_is_activated_completely_or_not_at_all(lab: DataPlaneLab) -> None:
     good = configuration({"P": policy(police={"cir": {"bps": 1_000_000}})}, Fa0_1={"service_policy_output": "P"})
     lab.ask("configure", config=good)
     bad = configuration({"P": policy(police={"cir": {"bps": "fast"}})})
@@ -287,14 +287,14 @@ def test_configuration_is_activated_completely_or_not_at_all(lab: Lab) -> None:
     assert "R2" in reply["error"]["message"]
 
 
-def test_unknown_interface_is_refused_by_name(lab: Lab) -> None:
+def test_unknown_interface_is_refused_by_name(lab: DataPlaneLab) -> None:
     reply = json.loads(lab.talk(b'{"op": "counters", "interface": "Serial9/9"}\n'))
     assert "Serial9/9" in reply["error"]["message"]
     assert IN in reply["error"]["message"]
     assert list(lab.ask("counters", interface=IN)["interfaces"]) == [IN]
 
 
-def test_control_socket_survives_bad_input(lab: Lab) -> None:
+def test_control_socket_survives_bad_input(lab: DataPlaneLab) -> None:
     replies = [json.loads(line) for line in lab.talk(b'\xff\n{\n[]\n{"op": "x"}\n\n{"op": "hello"}\n').splitlines()]
     codes = [reply.get("error", {}).get("code") for reply in replies]
     assert codes == ["bad_json", "bad_json", "bad_request", "bad_request", None]
@@ -306,7 +306,7 @@ def test_control_socket_survives_bad_input(lab: Lab) -> None:
     assert lab.ask("hello")["router"] == "R1"
 
 
-def test_control_socket_accepts_many_connections(lab: Lab) -> None:
+def test_control_socket_accepts_many_connections(lab: DataPlaneLab) -> None:
     import socket
 
     connections = []
@@ -325,7 +325,7 @@ def test_control_socket_accepts_many_connections(lab: Lab) -> None:
     assert lab.ask("hello")["format"] == 1
 
 
-def busy(lab: Lab) -> float:
+def busy(lab: DataPlaneLab) -> float:
     """Return the share of a second in which the daemon runs."""
     assert lab.process is not None
     file = Path(f"/proc/{lab.process.pid}/schedstat")
@@ -335,11 +335,11 @@ def busy(lab: Lab) -> float:
 
 
 @pytest.mark.quiet
-def test_idle_daemon_sleeps(lab: Lab) -> None:
+def test_idle_daemon_sleeps(lab: DataPlaneLab) -> None:
     assert busy(lab) < 0.01
 
 
-def test_client_exit_status_reports_success(lab: Lab, tmp_path: Path) -> None:
+def test_client_exit_status_reports_success(lab: DataPlaneLab, tmp_path: Path) -> None:
     def ctl(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([BINARY, "ctl", "--control", lab.control, *words], capture_output=True, text=True)
 
@@ -362,7 +362,7 @@ def test_client_exit_status_reports_success(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "shutdown"])
 def test_daemon_ends_cleanly(end: str) -> None:
-    with Lab() as lab:
+    with DataPlaneLab() as lab:
         assert lab.process is not None
         if end == "shutdown":
             lab.ask("shutdown")
@@ -389,7 +389,7 @@ def test_daemon_ends_cleanly(end: str) -> None:
 
 
 def test_missing_interface_is_named() -> None:
-    with Lab() as lab:
+    with DataPlaneLab() as lab:
         lab.signal(signal.SIGTERM)
         assert lab.process is not None
         lab.process.wait(PATIENCE_S)

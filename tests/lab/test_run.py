@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from commands import Command, run
-from labs import inside
+from labs import run_inside
 
 from experiment_files import experiment_file
 from levels import long_cases
@@ -263,7 +263,7 @@ def kill_inside(lab: Lab, victim: str) -> None:
     """Kill the first process of a lab whose command line begins with these words, once it runs."""
 
     def found() -> int:
-        for pid in inside(lab):
+        for pid in run_inside(lab):
             program, _, words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().partition(" ")
             if f"{Path(program).name} {words}".startswith(victim):
                 return pid

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from commands import Command, run
-from labs import inside
+from labs import run_inside
 from test_iosd import session
 from test_run import EXPERIMENT, latest, variant
 
@@ -48,12 +48,12 @@ A process that the run has forked also has them until it executes its program.
 OF_A_PROXY = "password of a proxy"
 OWN_INVENTORY = re.compile(r"file \S+/inventory\.json 100600")
 """Inventory of Ansible, which reaches routers through their proxies."""
-LEAST = 12
+MIN_FILES = 12
 """Number of kinds of secrets; the inventory adds more."""
 OBSERVED = "observe:\n  - {node: R1, command: show running-config, when: [before, after]}\n"
 
 
-class Watch:
+class SecretWatch:
     """Command lines and environments of processes, and contents of temporary files."""
 
     def __init__(self, spared: set[int], folder: Path) -> None:
@@ -91,7 +91,7 @@ class Watch:
                         )
                         self._read[path] = (found.st_mtime_ns, found.st_size)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> SecretWatch:
         self._thread.start()
         return self
 
@@ -108,7 +108,7 @@ def _line(process: Path) -> str:
         return ""
 
 
-def vaulted(value: str, password: Path) -> str:
+def vault_inventory(value: str, password: Path) -> str:
     """Return an encrypted value in the form of an inventory."""
     program = str(Path(sys.executable).with_name("ansible-vault"))
     # A generated password may begin as an option does.
@@ -119,7 +119,7 @@ def vaulted(value: str, password: Path) -> str:
 
 
 @contextmanager
-def planted(lab: Lab, folder: Path, inventory: Path, patch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+def planted_secrets(lab: Lab, folder: Path, inventory: Path, patch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """Write secrets of each kind to their places; remove them from the router afterwards."""
     login = lab.ssh("R1")
     kinds = {kind: f"PLANTED-{number:02}-xyz" for number, kind in enumerate(ON_ROUTER)}
@@ -129,7 +129,7 @@ def planted(lab: Lab, folder: Path, inventory: Path, patch: pytest.MonkeyPatch) 
     assert login.password is not None and login.enable is not None
     vault = folder / "vault.txt"
     vault.write_text("PLANTED-vault-password\n")
-    locked = f"ansible_become_password: {vaulted(login.enable, vault)}"
+    locked = f"ansible_become_password: {vault_inventory(login.enable, vault)}"
     patch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(vault))
     patch.setenv("RACK_LOGIN", login.password)
     text = inventory.read_text()
@@ -156,11 +156,11 @@ def test_planted_secrets_appear_nowhere(
     lab, inventory = exposed
     file = variant(clean, lambda text: re.sub(r"(?m)^observe:\n(?:  .*\n)*", OBSERVED, text))
     assert OBSERVED in file.read_text()
-    with planted(lab, clean, inventory, monkeypatch) as secrets:
-        daemons = set(inside(lab))
+    with planted_secrets(lab, clean, inventory, monkeypatch) as secrets:
+        daemons = set(run_inside(lab))
         command = Command(clean, "run", str(file), "--lab", str(inventory), "--duration", "5s", "--arm", "policed")
         # What its user gave it by the environment stands in its own, which belongs to the kernel.
-        with Watch({os.getpid(), *daemons, command.process.pid}, (clean / "tmp").resolve()) as watch:
+        with SecretWatch({os.getpid(), *daemons, command.process.pid}, (clean / "tmp").resolve()) as watch:
             command.wait_for("traffic")
             lists = list((clean / "tmp").glob("*/inventory.json"))
             proxy_passwords = {str(each) for each in _passwords(json.loads(lists[0].read_text()))}
@@ -168,7 +168,7 @@ def test_planted_secrets_appear_nowhere(
         assert status == status_of(newest_run(clean)), errors + output
         assert proxy_passwords and login_is_not_among(proxy_passwords, secrets), proxy_passwords
         secrets |= {f"{OF_A_PROXY} {number}": each for number, each in enumerate(proxy_passwords)}
-    assert len(secrets) >= LEAST
+    assert len(secrets) >= MIN_FILES
     shown = lab.run("client", ["true"])
     assert shown.returncode == 0
     run = latest(clean)
@@ -179,7 +179,7 @@ def test_planted_secrets_appear_nowhere(
     wanted = {kind: secret.encode() for kind, secret in secrets.items()}
     found = [(kind, place) for kind, secret in wanted.items() for place, text in places.items() if secret in text]
     # The password of a proxy is for readers of this file, and is valid as long as the proxy.
-    assert [each for each in found if not _allowed(*each)] == []
+    assert [each for each in found if not _is_allowed(*each)] == []
     assert any(OWN_INVENTORY.match(place) for place in watch.seen.values())
     # The lines are there, without what they keep.
     config = kept["cells/policed/1/config/R1.running.ios"].decode()
@@ -188,7 +188,7 @@ def test_planted_secrets_appear_nowhere(
     assert len(observed) == 2 and all("snmp-server community <removed>" in text for text in observed)
 
 
-def _allowed(kind: str, place: str) -> bool:
+def _is_allowed(kind: str, place: str) -> bool:
     if kind == FROM_ENVIRONMENT:
         return READERS.match(place) is not None
     return kind.startswith(OF_A_PROXY) and OWN_INVENTORY.match(place) is not None
@@ -209,7 +209,7 @@ def login_is_not_among(proxy_passwords: set[str], secrets: dict[str, str]) -> bo
     return not proxy_passwords & set(secrets.values())
 
 
-def typed(folder: Path, answers: dict[str, str], *arguments: str, until: str = "") -> tuple[int, str]:
+def type_password(folder: Path, answers: dict[str, str], *arguments: str, until: str = "") -> tuple[int, str]:
     """Return exit status and screen of a `qoslab` on a terminal that answers its questions; kill it at `until`."""
     ours, theirs = os.openpty()
     command = Command(folder, *arguments, terminal=theirs)
@@ -243,12 +243,12 @@ def test_prompted_passwords_log_in_and_appear_nowhere(clean: Path, exposed: tupl
         "Enable secret for R1 (empty: none): ": login.enable,
     }
     cell = (str(EXPERIMENT), "--lab", str(inventory), "--duration", "20s", "--arm", "policed")
-    status, checked = typed(clean, answers, "lab", "check", str(inventory), str(EXPERIMENT), "--ask")
+    status, checked = type_password(clean, answers, "lab", "check", str(inventory), str(EXPERIMENT), "--ask")
     assert status == 0, checked
-    with Watch({os.getpid(), *inside(lab)}, (clean / "tmp").resolve()) as watch:
-        status, cut = typed(clean, answers, "run", *cell, "--ask", until="traffic")
+    with SecretWatch({os.getpid(), *run_inside(lab)}, (clean / "tmp").resolve()) as watch:
+        status, cut = type_password(clean, answers, "run", *cell, "--ask", until="traffic")
     assert status == -signal.SIGKILL, cut
-    status, rescued = typed(clean, answers, "lab", "rescue", str(inventory), "--ask")
+    status, rescued = type_password(clean, answers, "lab", "rescue", str(inventory), "--ask")
     assert status == 0 and "are as they were before the run" in rescued, rescued
     assert all(question in screen for question in answers for screen in (checked, cut, rescued))
     kept = {str(path): path.read_bytes() for path in (clean / "runs").rglob("*") if path.is_file()}

@@ -91,5 +91,7 @@ def test_reader_of_captures_agrees_with_tshark(tmp_path: Path) -> None:
 def test_every_limiter_is_inferred_from_its_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = Path(__file__).parents[2] / "experiments/bucket-truth.yml"
-    some = [] if levels.everything() else ["--arm", "policed", "--arm", "shaped", "--arm", "two-rate", "--arm", "line"]
+    some = (
+        [] if levels.run_all_cases() else ["--arm", "policed", "--arm", "shaped", "--arm", "two-rate", "--arm", "line"]
+    )
     assert main(["run", str(file), "--lab", "simulated", *some]) == 0

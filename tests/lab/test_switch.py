@@ -106,7 +106,7 @@ def received_dscp(lab: Lab, dscp: int) -> int:
         return int(receiver.stdout.read())
 
 
-def put_back(session: tuple[AnsibleSession, Path], outcome: PlaybookOutcome) -> None:
+def restore_port(session: tuple[AnsibleSession, Path], outcome: PlaybookOutcome) -> None:
     """Leave the switch as the session found it; `outcome` is that of the push before."""
     ansible, folder = session
     before = (folder / "before" / "SW.before.ios").read_text()
@@ -141,7 +141,7 @@ def test_configuration_is_pushed_and_removed(
     assert drops is not None
     assert set(drops["interface"][PORT]["queue"]) == {"0", "1", "2", "3"}
 
-    put_back(session, outcome)
+    restore_port(session, outcome)
     assert port_numbers(collector, "queueing")["limit_percent"] == 100
     # `no mls qos` clears the statistics.
     assert port_numbers(collector, "statistics")["dscp"]["outgoing"]["46"] == 0  # type: ignore[index]
@@ -151,7 +151,7 @@ def test_untrusted_port_clears_marks(lab: Lab, session: tuple[AnsibleSession, Pa
     ansible, folder = session
     outcome = ansible.carry_out(["apply", "verify"], intended=intend(folder / "untrusted", "mls qos\n"))
     assert received_dscp(lab, 46) == 0
-    put_back(session, outcome)
+    restore_port(session, outcome)
 
 
 def test_lines_that_were_not_pushed_are_reported(session: tuple[AnsibleSession, Path]) -> None:
@@ -177,4 +177,4 @@ def test_switched_ports_of_a_vlan_reach_each_other(lab: Lab, session: tuple[Ansi
     text = "vlan 30\n!\ninterface GigabitEthernet1/0/2\n switchport access vlan 30\n"
     outcome = ansible.carry_out(["apply", "verify"], intended=intend(folder / "vlan", text))
     assert ping(lab, "left", "10.3.0.2", 0.5) is None, "in different VLANs"
-    put_back(session, outcome)
+    restore_port(session, outcome)

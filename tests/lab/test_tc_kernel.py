@@ -206,7 +206,7 @@ def test_shaper_keeps_its_rate() -> None:
     assert own["packets"] == own["queue_output_packets"] + own["drops_tail_packets"]
 
 
-def shares(flows: list[tuple[int, int, float]]) -> dict[int, float]:
+def measured_shares(flows: list[tuple[int, int, float]]) -> dict[int, float]:
     """Return the rate of each code point while all queues are full, b/s."""
     arrivals = run("flows", CLASSES_AND_SHAPER, json.dumps(flows), "12", virtual=True)["arrivals"]
     seconds = 8
@@ -219,11 +219,11 @@ def shares(flows: list[tuple[int, int, float]]) -> dict[int, float]:
 
 
 def test_classes_share_the_bandwidth_left_by_priority() -> None:
-    found = shares([(AF31, 1000, 3e5), (AF21, 600, 2e5), (0, 1400, 2e5), (EF, 200, 3e4)])
+    found = measured_shares([(AF31, 1000, 3e5), (AF21, 600, 2e5), (0, 1400, 2e5), (EF, 200, 3e4)])
     assert found[AF31] / found[AF21] == pytest.approx(2, rel=0.03)
     assert found[AF21] / found[0] == pytest.approx(1, rel=0.03)
     assert found[EF] == pytest.approx(3e4, rel=0.03)
-    two = shares([(AF31, 1000, 5e5), (0, 1400, 4e5)])
+    two = measured_shares([(AF31, 1000, 5e5), (0, 1400, 4e5)])
     assert two[AF31] / two[0] == pytest.approx(2, rel=0.03)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from labs import IOS_ROUTED, POLICE
 
-from misbehaving import Misbehaving
+from misbehaving import MisbehavingRelay
 from qoslab.cli import main
 from qoslab.cli.lab import _ssh_argv
 from qoslab.ios.device_config.restore import plan_restoration
@@ -45,7 +45,7 @@ def collector() -> Iterator[CollectorProcess]:
         yield collector
 
 
-def way(lab: Lab, by: str, port: int | None = None) -> AccessMethod:
+def access_method_of(lab: Lab, by: str, port: int | None = None) -> AccessMethod:
     login = lab.ssh("R1")
     port = port or (login.port if by == "ssh" else login.telnet)
     known = f"[{login.host}]:{port} {login.host_key}\n"
@@ -59,7 +59,7 @@ def significant(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.startswith(("!", "Current", "Building"))]
 
 
-def carried_through(proxies: AccessProxies, collector: CollectorProcess, folder: Path) -> None:
+def execute_intents(proxies: AccessProxies, collector: CollectorProcess, folder: Path) -> None:
     """Prepare, apply, verify, observe and restore, with the connections that the proxy gives Ansible and Unicon."""
     inventory = folder / "inventory.json"
     (folder / "config").mkdir()
@@ -101,9 +101,9 @@ def test_ansible_and_unicon_log_in_through_a_proxy(
     old: Lab, collector: CollectorProcess, by: str, tmp_path: Path
 ) -> None:
     login = old.ssh("R1")
-    with AccessProxies({"R1": way(old, by)}, transcripts=tmp_path / "transcripts") as proxies:
+    with AccessProxies({"R1": access_method_of(old, by)}, transcripts=tmp_path / "transcripts") as proxies:
         proxies.open()
-        carried_through(proxies, collector, tmp_path)
+        execute_intents(proxies, collector, tmp_path)
     kept = "".join(file.read_text() for file in (tmp_path / "transcripts").iterdir())
     assert re.search(r"> +service-policy output Police\n", kept)
     assert login.password not in kept and login.enable not in kept
@@ -120,10 +120,10 @@ def test_ansible_and_unicon_work_over_a_slow_line(
     telnet = old.ssh("R1").telnet
     assert telnet is not None
     with (
-        Misbehaving(telnet, delay_s=delay_s, piece=piece) as line,
-        AccessProxies({"R1": way(old, "telnet", line.port)}) as proxies,
+        MisbehavingRelay(telnet, delay_s=delay_s, piece=piece) as line,
+        AccessProxies({"R1": access_method_of(old, "telnet", line.port)}) as proxies,
     ):
-        carried_through(proxies, collector, tmp_path)
+        execute_intents(proxies, collector, tmp_path)
 
 
 @pytest.mark.long
@@ -134,8 +134,10 @@ def test_ansible_logs_in_again_after_a_lost_connection(old: Lab, tmp_path: Path)
     telnet = old.ssh("R1").telnet
     assert telnet is not None
     with (
-        Misbehaving(telnet) as line,
-        AccessProxies({"R1": way(old, "telnet", line.port)}, transcripts=tmp_path / "transcripts") as proxies,
+        MisbehavingRelay(telnet) as line,
+        AccessProxies(
+            {"R1": access_method_of(old, "telnet", line.port)}, transcripts=tmp_path / "transcripts"
+        ) as proxies,
         AnsibleSession(inventory, before=tmp_path / "before") as session,
     ):
         session.start()
@@ -161,7 +163,7 @@ def test_lab_up_makes_routers_of_the_given_release(
     try:
         login = lab.ssh("R1")
         assert f"  telnet 127.0.0.1 {login.telnet}\n" in capsys.readouterr().out
-        with AccessProxies({"R1": way(lab, "ssh")}) as proxies:
+        with AccessProxies({"R1": access_method_of(lab, "ssh")}) as proxies:
             proxies.open()
         # With a key of a kind that the router does not take, only the host key is asked for.
         asked = subprocess.run(

@@ -94,7 +94,7 @@ def commands(command: click.Command, name: str = "qoslab") -> Iterator[tuple[str
             yield from commands(inner, f"{name} {each}")
 
 
-def helps() -> Iterator[tuple[str, str]]:
+def help_texts() -> Iterator[tuple[str, str]]:
     """Yield the help of every command and option, with its place."""
     for name, command in commands(command_group):
         yield name, (command.help or "").strip()
@@ -103,20 +103,20 @@ def helps() -> Iterator[tuple[str, str]]:
                 yield f"{name} {option.opts[0]}", option.help
 
 
-def prose(page: str) -> str:
+def page_prose(page: str) -> str:
     """Return the text of a Markdown page without code, tables and comments."""
     text = re.sub(r"```.*?```|<!--.*?-->|`[^`]*`", " ", page, flags=re.DOTALL)
     return "\n".join(line for line in text.splitlines() if not line.startswith(("    ", "|")))
 
 
-def shown(value: Any, key: str = "") -> Iterator[str]:
+def experiment_texts(value: Any, key: str = "") -> Iterator[str]:
     """Yield the texts of an experiment file that reports print."""
     if isinstance(value, dict):
         for name, each in value.items():
-            yield from shown(each, name)
+            yield from experiment_texts(each, name)
     elif isinstance(value, list):
         for each in value:
-            yield from shown(each)
+            yield from experiment_texts(each)
     elif key in ("title", "description", "reason", "explained", "fitted", "text"):
         yield value
 
@@ -221,9 +221,9 @@ def rust_files() -> dict[str, str]:
 
 def test_help_has_full_phrases_in_plain_words() -> None:
     fragment = re.compile(r"(Of|In|To|By|For|What|How|Whether|Which|Where|Who)\b")
-    found = [f"{place}: {text}" for place, text in helps() if not text[:1].isupper() or fragment.match(text)]
+    found = [f"{place}: {text}" for place, text in help_texts() if not text[:1].isupper() or fragment.match(text)]
     assert found == []
-    assert [f"{place}: {word[0]}" for place, text in helps() if (word := PRIVATE.search(text))] == []
+    assert [f"{place}: {word[0]}" for place, text in help_texts() if (word := PRIVATE.search(text))] == []
 
 
 def test_metric_descriptions_can_be_read_alone() -> None:
@@ -234,7 +234,7 @@ def test_metric_descriptions_can_be_read_alone() -> None:
 
 @pytest.mark.parametrize("page", PLAIN_PAGES)
 def test_plain_page_has_few_relative_clauses_and_no_private_words(page: str) -> None:
-    text = prose((TOP / page).read_text(encoding="utf-8"))
+    text = page_prose((TOP / page).read_text(encoding="utf-8"))
     assert PRIVATE.findall(text) == []
     assert len(RELATIVE.findall(text)) * 1000 / len(text.split()) <= PER_THOUSAND
 
@@ -286,7 +286,7 @@ def test_docstrings_and_comments_have_no_private_words() -> None:
 def test_shipped_experiment_is_in_plain_words(file: Path) -> None:
     written = file.read_text(encoding="utf-8")
     comments = re.findall(r"(?:^|\s)# (.*)", written)
-    words = " ".join(dict.fromkeys([*shown(yaml.safe_load(written)), *comments]))
+    words = " ".join(dict.fromkeys([*experiment_texts(yaml.safe_load(written)), *comments]))
     text = re.sub(r"\{[^{}]*\}", " ", words)
     assert PRIVATE.findall(text) == []
     assert len(RELATIVE.findall(text)) * 1000 / len(text.split()) <= PER_THOUSAND

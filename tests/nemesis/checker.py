@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clocks import Clocks
-from commands import Command, run, wait_until_nothing_is_left
+from commands import Command, run, wait_until_no_process_remains
 
 from qoslab.virtual_lab import Lab
 from verdicts import INVALID, newest_run, runs_of, status_of
@@ -18,7 +18,7 @@ EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.ym
 LABS = ("virtual", "simulated")
 ARGUMENTS = ("run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed")
 BUCKET_B = 31_250
-LEAST_BPS, MOST_BPS = 400_000, 1_150_000
+MIN_BPS, MAX_BPS = 400_000, 1_150_000
 """Bounds of goodput over two seconds: at most the CIR plus the credit of a full bucket (31 250 bytes in 2 s), at least
 slow start.
 """
@@ -27,7 +27,7 @@ PAGE_B = 4096
 
 
 @dataclass(frozen=True)
-class Undisturbed:
+class UndisturbedRun:
     """Run without a fault."""
 
     lasts_s: float
@@ -42,14 +42,14 @@ def figures(newest: Path) -> dict[str, Any]:
     return {row["metric"]: row["measured"] for row in rows}
 
 
-class Undisturbeds(dict[str, Undisturbed]):
+class UndisturbedRuns(dict[str, UndisturbedRun]):
     """Runs without a fault in each kind of lab, made on the first request."""
 
     def __init__(self, scratch: Path) -> None:
         super().__init__()
         self._scratch = scratch
 
-    def __missing__(self, lab: str) -> Undisturbed:
+    def __missing__(self, lab: str) -> UndisturbedRun:
         folder = self._scratch / lab
         folder.mkdir()
         began = time.monotonic()
@@ -60,17 +60,17 @@ class Undisturbeds(dict[str, Undisturbed]):
         lasted_s = time.monotonic() - began
         newest = newest_run(folder)
         pages = sum(-(-file.lstat().st_size // PAGE_B) for file in newest.rglob("*"))
-        self[lab] = Undisturbed(lasted_s, figures(newest), pages)
+        self[lab] = UndisturbedRun(lasted_s, figures(newest), pages)
         return self[lab]
 
 
-def nothing_left(clean: Path, pid: int) -> None:
-    wait_until_nothing_is_left(clean)
+def find_leftovers(clean: Path, pid: int) -> None:
+    wait_until_no_process_remains(clean)
     assert [lab.name for lab in Lab.all() if f"-{pid}-" in lab.name] == []
     assert str(clean) not in Path("/proc/self/mountinfo").read_text()
 
 
-def check_cells(folder: Path, lab: str, expected: Undisturbed, message: str) -> None:
+def check_cells(folder: Path, lab: str, expected: UndisturbedRun, message: str) -> None:
     """Check the folder before it is resumed: only written files, and each attempt at a cell is right, or invalid with a
     reason.
     """
@@ -86,18 +86,18 @@ def check_cells(folder: Path, lab: str, expected: Undisturbed, message: str) -> 
     # The analysis refuses a cell whose record is valid if its outputs contradict each other, and prints the reason.
     assert status == status_of(folder) or (status == INVALID and "The run is invalid" in output), errors + output
     if status != INVALID:
-        assert_right(figures(folder), lab, expected)
+        assert_correct(figures(folder), lab, expected)
 
 
-def assert_right(found: dict[str, Any], lab: str, expected: Undisturbed) -> None:
+def assert_correct(found: dict[str, Any], lab: str, expected: UndisturbedRun) -> None:
     if lab == "simulated":
         assert found == expected.figures
         return
     assert found["police.bc"] == BUCKET_B
-    assert LEAST_BPS < found["goodput.sum"] < MOST_BPS
+    assert MIN_BPS < found["goodput.sum"] < MAX_BPS
 
 
-def resumed(clean: Path, lab: str, expected: Undisturbed) -> None:
+def resume_run(clean: Path, lab: str, expected: UndisturbedRun) -> None:
     """Resume an interrupted run; verify the existing cells."""
     unfinished = [each for each in runs_of(clean) if (each / "manifest.json").exists()]
     arguments = ("run", "--resume") if unfinished else (*ARGUMENTS, "--lab", lab)
@@ -109,7 +109,7 @@ def resumed(clean: Path, lab: str, expected: Undisturbed) -> None:
     newest = newest_run(clean)
     if not (unfinished and status == 2 and "there is nothing to resume" in errors):
         assert status == status_of(newest) in (0, 1), errors + output
-    assert_right(figures(newest), lab, expected)
+    assert_correct(figures(newest), lab, expected)
     status, output, errors = run(clean, "verify", str(newest))
     assert status == 0, errors + output
-    nothing_left(clean, command.process.pid)
+    find_leftovers(clean, command.process.pid)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from checker import Undisturbeds
+from checker import UndisturbedRuns
 from clocks import Clocks
 from commands import temporary_folder
 
@@ -24,9 +24,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def undisturbed() -> Iterator[Undisturbeds]:
+def undisturbed() -> Iterator[UndisturbedRuns]:
     with tempfile.TemporaryDirectory() as scratch:
-        yield Undisturbeds(Path(scratch))
+        yield UndisturbedRuns(Path(scratch))
 
 
 @pytest.fixture

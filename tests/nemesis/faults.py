@@ -24,7 +24,7 @@ STOP_S = (0.1, 10.0)
 
 
 @dataclass(frozen=True)
-class Struck:
+class InjectedFault:
     """The applied fault."""
 
     fault: str
@@ -42,7 +42,7 @@ class Struck:
         return f"{self.fault.replace('_', ' ')}, {'the run itself' if self.main else 'another of its processes'}"
 
 
-def of_the_run(command: Command) -> dict[int, str]:
+def run_processes(command: Command) -> dict[int, str]:
     """Return the processes of a run with their command lines: those with its environment, and their descendants in
     other root folders.
 
@@ -64,22 +64,22 @@ def of_the_run(command: Command) -> dict[int, str]:
     return found
 
 
-def kill(pid: int, draw: random.Random) -> None:
+def kill_process(pid: int, draw: random.Random) -> None:
     """Kill the process with SIGKILL, like the kernel if memory is short."""
     os.kill(pid, signal.SIGKILL)
 
 
-def stop(pid: int, draw: random.Random) -> None:
+def stop_process(pid: int, draw: random.Random) -> None:
     """Stop the process for a while, like on a suspended or overloaded machine."""
-    _stopped(pid, draw.uniform(0.05, STOPPED_S))
+    _stop_and_continue(pid, draw.uniform(0.05, STOPPED_S))
 
 
-def stop_for_long(pid: int, draw: random.Random) -> None:
+def stop_process_for_long(pid: int, draw: random.Random) -> None:
     """Stop the process for up to ten seconds; short stops are as frequent as long ones."""
-    _stopped(pid, math.exp(draw.uniform(*map(math.log, STOP_S))))
+    _stop_and_continue(pid, math.exp(draw.uniform(*map(math.log, STOP_S))))
 
 
-def _stopped(pid: int, seconds: float) -> None:
+def _stop_and_continue(pid: int, seconds: float) -> None:
     os.kill(pid, signal.SIGSTOP)
     try:
         time.sleep(seconds)
@@ -87,19 +87,19 @@ def _stopped(pid: int, seconds: float) -> None:
         os.kill(pid, signal.SIGCONT)
 
 
-def no_room(pid: int, draw: random.Random) -> None:
+def fill_disk(pid: int, draw: random.Random) -> None:
     """Limit files to some kilobytes, like on a full disk."""
     most = draw.choice((0, 4096, 65_536))
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
 
-def no_descriptors(pid: int, draw: random.Random) -> None:
+def exhaust_descriptors(pid: int, draw: random.Random) -> None:
     """Leave the process no free descriptor."""
     opened = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (opened, resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]))
 
 
-def ask_to_end(pid: int, draw: random.Random) -> None:
+def request_end(pid: int, draw: random.Random) -> None:
     """Send the process the signal of a user, a terminal or a service manager."""
     os.kill(pid, draw.choice(ASKED))
 
@@ -115,19 +115,21 @@ def set_clock(pid: int, draw: random.Random) -> None:
 Choice = tuple[Callable[[int, random.Random], None], int]
 """Fault with its relative frequency."""
 FAULTS: tuple[Choice, ...] = (
-    (kill, 5),
-    (stop, 2),
-    (no_room, 2),
-    (no_descriptors, 2),
-    (ask_to_end, 1),
+    (kill_process, 5),
+    (stop_process, 2),
+    (fill_disk, 2),
+    (exhaust_descriptors, 2),
+    (request_end, 1),
     (set_clock, 1),
 )
-STOPS: tuple[Choice, ...] = ((stop_for_long, 1),)
-OF_THE_RUN = (ask_to_end, set_clock)
+STOPS: tuple[Choice, ...] = ((stop_process_for_long, 1),)
+OF_THE_RUN = (request_end, set_clock)
 """Faults of the whole run instead of one process."""
 
 
-def strike(command: Command, draw: random.Random, lasts_s: float, faults: tuple[Choice, ...] = FAULTS) -> Struck | None:
+def inject_fault(
+    command: Command, draw: random.Random, lasts_s: float, faults: tuple[Choice, ...] = FAULTS
+) -> InjectedFault | None:
     """Wait for the time and apply the fault; return None if the run was over before, or the victim gone."""
     moment = draw.uniform(0.0, lasts_s)
     fault = draw.choices([each for each, _ in faults], [often for _, often in faults])[0]
@@ -136,7 +138,7 @@ def strike(command: Command, draw: random.Random, lasts_s: float, faults: tuple[
         if command.process.poll() is not None:
             return None
         time.sleep(0.01)
-    processes = of_the_run(command)
+    processes = run_processes(command)
     if command.process.pid not in processes:
         return None
     victim = command.process.pid
@@ -149,4 +151,4 @@ def strike(command: Command, draw: random.Random, lasts_s: float, faults: tuple[
         return None
     main = victim == command.process.pid
     words = processes[victim].removeprefix(" ".join(QOSLAB)).split()
-    return Struck(fault.__name__, " ".join(words[:6]), main, time.monotonic() - began)
+    return InjectedFault(fault.__name__, " ".join(words[:6]), main, time.monotonic() - began)

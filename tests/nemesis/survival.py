@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from checker import ARGUMENTS, LABS, Undisturbeds, check_cells, nothing_left, resumed
+from checker import ARGUMENTS, LABS, UndisturbedRuns, check_cells, find_leftovers, resume_run
 from commands import Command
-from faults import ASKED, FAULTS, Choice, Struck, strike
+from faults import ASKED, FAULTS, Choice, InjectedFault, inject_fault
 
 from verdicts import newest_run, runs_of, status_of
 
@@ -24,12 +24,12 @@ STATUSES = {0, 1, 2, 3, 130}
 def assert_survived(
     seed: int,
     clean: Path,
-    undisturbed: Undisturbeds,
+    undisturbed: UndisturbedRuns,
     tell: Callable[[str, str], None],
     faults: tuple[Choice, ...] = FAULTS,
 ) -> None:
     """Check that the run ends in time, with a verdict or a reason, leaves nothing, and can be resumed."""
-    lab, command, struck = struck_by(seed, clean, undisturbed, faults)
+    lab, command, struck = faults_of(seed, clean, undisturbed, faults)
     print(f"seed {seed}, {lab}: {struck or 'no fault'}")
     tell(lab, "no fault" if struck is None else struck.kind)
     try:
@@ -38,22 +38,22 @@ def assert_survived(
         command.process.kill()
         raise AssertionError(f"it did not end within {PATIENCE_S:.0f} s: {command.process.communicate()}") from None
     printed = f"\n{output}\n{errors}"
-    ended_well(command.process.returncode, struck, printed)
-    nothing_left(clean, command.process.pid)
+    has_ended_well(command.process.returncode, struck, printed)
+    find_leftovers(clean, command.process.pid)
     for each in runs_of(clean):
         check_cells(each, lab, undisturbed[lab], printed)
-    resumed(clean, lab, undisturbed[lab])
+    resume_run(clean, lab, undisturbed[lab])
 
 
-def struck_by(
-    seed: int, clean: Path, undisturbed: Undisturbeds, faults: tuple[Choice, ...]
-) -> tuple[str, Command, Struck | None]:
+def faults_of(
+    seed: int, clean: Path, undisturbed: UndisturbedRuns, faults: tuple[Choice, ...]
+) -> tuple[str, Command, InjectedFault | None]:
     """Return a run with its lab and the applied fault; if the run was over before, retry with an earlier time."""
     for attempt in range(TRIES):
         draw = random.Random(seed)
         lab = draw.choice(LABS)
         command = Command(clean, *ARGUMENTS, "--lab", lab, started=True)
-        struck = strike(command, draw, undisturbed[lab].lasts_s / 2**attempt, faults)
+        struck = inject_fault(command, draw, undisturbed[lab].lasts_s / 2**attempt, faults)
         if struck is not None or attempt == TRIES - 1:
             break
         status, output, errors = command.end()
@@ -61,7 +61,7 @@ def struck_by(
     return lab, command, struck
 
 
-def ended_well(status: int, struck: Struck | None, message: str) -> None:
+def has_ended_well(status: int, struck: InjectedFault | None, message: str) -> None:
     assert "Traceback" not in message and "defect" not in message, message
     if struck is not None and struck.main and struck.fault == "kill":
         assert status == -9, message

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from checker import ARGUMENTS, LABS, PAGE_B, Undisturbeds, check_cells, nothing_left, resumed
+from checker import ARGUMENTS, LABS, PAGE_B, UndisturbedRuns, check_cells, find_leftovers, resume_run
 from commands import Command
 
 from verdicts import newest_run, runs_of, status_of
@@ -36,7 +36,7 @@ exit $status
 
 
 def test_run_survives_a_full_disk_of_any_size(
-    seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
+    seed: int, clean: Path, undisturbed: UndisturbedRuns, tell: Callable[[str, str], None]
 ) -> None:
     draw = random.Random(seed)
     lab, disk = draw.choice(LABS), draw.choice(("runs", "tmp"))
@@ -56,12 +56,12 @@ def test_run_survives_a_full_disk_of_any_size(
     else:
         assert [str(each) for each in kept.rglob("*")] == [], printed
         kept.rmdir()
-    nothing_left(clean, command.process.pid)
+    find_leftovers(clean, command.process.pid)
     for each in runs_of(clean):
         check_cells(each, lab, undisturbed[lab], printed)
     if status in (0, 1):
         assert status == status_of(newest_run(clean)), printed
-    resumed(clean, lab, undisturbed[lab])
+    resume_run(clean, lab, undisturbed[lab])
 
 
 def full_disk(clean: Path, disk: str, pages: int, kept: Path) -> tuple[str, ...]:

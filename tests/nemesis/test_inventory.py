@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 from commands import temporary_folder
-from kills import Rack, drawn, rack, trial
+from kills import RealLab, draw_cut, run_trial, start_real_lab
 
 pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealLab]:
     """Provide one lab for all seeds: each must leave it unchanged."""
-    with rack(f"test-nemesis-inventory-{os.getpid()}", tmp_path_factory.mktemp("rack")) as made:
+    with start_real_lab(f"test-nemesis-inventory-{os.getpid()}", tmp_path_factory.mktemp("rack")) as made:
         yield made
 
 
@@ -37,9 +37,9 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_run_disconnected_at_any_time_restores_everything(
-    seed: int, clean: Path, made: Rack, monkeypatch: pytest.MonkeyPatch, tell: Callable[[str, str], None]
+    seed: int, clean: Path, made: RealLab, monkeypatch: pytest.MonkeyPatch, tell: Callable[[str, str], None]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(clean / "state"))
-    cut, guard = drawn(random.Random(seed))
+    cut, guard = draw_cut(random.Random(seed))
     tell("inventory", f"{cut.__name__.replace('_', ' ')}; countdown: {guard}")
-    print(f"seed {seed}: {trial(seed, made, clean)}")
+    print(f"seed {seed}: {run_trial(seed, made, clean)}")

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from checker import Undisturbeds
+from checker import UndisturbedRuns
 from survival import assert_survived
 
 pytestmark = pytest.mark.lab
 
 
 def test_run_survives_any_fault(
-    seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
+    seed: int, clean: Path, undisturbed: UndisturbedRuns, tell: Callable[[str, str], None]
 ) -> None:
     assert_survived(seed, clean, undisturbed, tell)

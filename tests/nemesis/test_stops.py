@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from checker import Undisturbeds
+from checker import UndisturbedRuns
 from faults import STOPS
 from survival import assert_survived
 
@@ -20,6 +20,6 @@ pytestmark = pytest.mark.lab
 
 
 def test_run_survives_a_stopped_process(
-    seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
+    seed: int, clean: Path, undisturbed: UndisturbedRuns, tell: Callable[[str, str], None]
 ) -> None:
     assert_survived(seed, clean, undisturbed, tell, STOPS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from against_dpdk import BITS, EXACT_PERIODS_NS, SECOND
-from kernel import PACKET, send
+from kernel import PACKET, send_frames
 from meters import PACKET as METERED
 from meters import Colours, Meter, Packets, engine_colours
 
@@ -22,7 +22,7 @@ MICROSECOND_NS = 1000
 """`tc` rounds the time of a burst down to a microsecond, then to ticks of 64 ns."""
 WHOLE_BURST_NS = 8000
 """Least common multiple of both periods."""
-TOGETHER = 20
+BATCH_PACKETS = 20
 """Number of packets that are sent at the same time."""
 GAP_NS = 1_000_000
 """Mean time between those groups."""
@@ -43,7 +43,7 @@ def random_policers(random: np.random.Generator, shares: np.ndarray) -> list[Met
     """Return policers; each gets a share of all packets, which offer 0.4 to 4 times its rate."""
     meters = []
     for share in shares:
-        offered = share * TOGETHER / (GAP_NS / SECOND) * MEAN_BYTES
+        offered = share * BATCH_PACKETS / (GAP_NS / SECOND) * MEAN_BYTES
         wanted_ns = SECOND / offered * random.uniform(0.4, 4)
         period = min(EXACT_PERIODS_NS, key=lambda each: abs(np.log(each / wanted_ns)))
         meters.append(Meter(SECOND // period, _exact_burst(random, period)))
@@ -53,8 +53,8 @@ def random_policers(random: np.random.Generator, shares: np.ndarray) -> list[Met
 def random_stream(random: np.random.Generator, shares: np.ndarray, count: int) -> np.ndarray:
     """Return packets of all policers in the order of their times."""
     packets = np.zeros(count, PACKET)
-    gaps = random.exponential(GAP_NS, -(-count // TOGETHER)).astype(np.uint64)
-    packets["time"] = np.repeat(np.cumsum(gaps), TOGETHER)[:count]
+    gaps = random.exponential(GAP_NS, -(-count // BATCH_PACKETS)).astype(np.uint64)
+    packets["time"] = np.repeat(np.cumsum(gaps), BATCH_PACKETS)[:count]
     packets["bytes"] = random.integers(64, 1519, count)
     packets["class"] = random.choice(len(shares), count, p=shares)
     return packets
@@ -87,14 +87,14 @@ class PoliceResult:
     """Virtual time."""
 
 
-def compare(count: int = PACKETS, policers: int = METERS) -> PoliceResult:
+def compare_policers(count: int = PACKETS, policers: int = METERS) -> PoliceResult:
     """Compare all decisions."""
     random = np.random.default_rng(SEED)
     shares = np.exp(random.uniform(np.log(0.1), np.log(10), policers))
     shares /= shares.sum()
     meters = random_policers(random, shares)
     packets = random_stream(random, shares, count)
-    (times,) = send([(tc_lines(meters), packets, int(packets["time"][-1]) + SECOND)])
+    (times,) = send_frames([(tc_lines(meters), packets, int(packets["time"][-1]) + SECOND)])
     streams: list[Packets] = []
     kernel: list[Colours] = []
     for number in range(policers):

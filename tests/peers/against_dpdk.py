@@ -76,7 +76,7 @@ def exact_rates(count: int = METERS, packets: int = PACKETS_A_METER) -> list[Dif
         rate = max(meter.cir_bytes, min(meter.pir_bytes, 4 * meter.cir_bytes))
         streams.append(random_packets(random, packets, rate, grid, SECOND))
     theirs = rte_colours("exact", [(SECOND, meter) for meter in meters], streams)
-    ours = engine_colours("exact", [_in_bits(meter) for meter in meters], streams)
+    ours = engine_colours("exact", [_to_bits(meter) for meter in meters], streams)
     return _differences(meters, streams, ours, theirs)
 
 
@@ -88,7 +88,7 @@ def _require_exact(meter: Meter, quantum: Quantum) -> None:
             raise ValueError(f"{rate} B/s is not {brought} bytes each {period} ns")
 
 
-def _in_bits(meter: Meter) -> tuple[int, int, int, int]:
+def _to_bits(meter: Meter) -> tuple[int, int, int, int]:
     return meter.cir_bytes * BITS, meter.bc_bytes, meter.pir_bytes * BITS, meter.be_bytes
 
 
@@ -118,7 +118,7 @@ def any_rates(count: int = METERS, packets: int = PACKETS_A_METER) -> tuple[list
         in_ns.append(nanoseconds)
         with_quantum.append((rates[0], meter.bc_bytes, rates[1], meter.be_bytes))
     theirs = rte_colours("any", list(zip(clocks, meters, strict=True)), streams)
-    as_they_are = engine_colours("any", [_in_bits(meter) for meter in meters], in_ns)
+    as_they_are = engine_colours("any", [_to_bits(meter) for meter in meters], in_ns)
     rounded = engine_colours("quantum", with_quantum, quantised)
     return _differences(meters, streams, as_they_are, theirs), _differences(meters, streams, rounded, theirs)
 

@@ -14,8 +14,8 @@ from random import Random
 from statistics import fmean, variance
 
 import kernel
-from ns3_fifo import libraries
-from peer_programs import TOP, compiled
+from ns3_fifo import ns3_libraries
+from peer_programs import TOP, compile_program
 from scipy import stats
 
 SEED = 5681
@@ -42,11 +42,11 @@ LAN_NS = (FRAME + ACKNOWLEDGEMENT) * 8
 CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
 """Congestion controls of the simulator, and their names in ns-3."""
 METRICS = ("goodput_bps", "loss", "delay_s")
-LEAST_LISTED = 0.01
+MIN_LISTED_DIFFERENCE = 0.01
 """Relative difference from Linux above which a finding is listed and Linux runs a second time."""
 TICK_NS = 10 * MS
 """Tick of user-mode Linux (CONFIG_HZ 100)."""
-LEAST_TIMEOUT_S = 0.2
+MIN_TIMEOUT_S = 0.2
 """Minimum of the retransmission timeout.
 
 Linux adds it to the round trip; ns-3 (RFC 6298) compares it with the sum, so that ns-3 gets a longer one.
@@ -154,7 +154,7 @@ def _link(name: str, rate_bps: int, delay_ns: int, *ends: tuple[str, str, str]) 
     return {"name": name, "rate_bps": rate_bps, "framing": "ethernet", "delay_ns": delay_ns, "ends": listed}
 
 
-def simulated(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str, float]:
+def simulate_path(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str, float]:
     """Return goodput, loss and mean queueing delay after the warm-up, from `qos-sim`."""
     program = TOP / "target/release/qos-sim"
     text = json.dumps(scenario(case, seed, duration_s))
@@ -176,10 +176,10 @@ def simulated(case: PathCase, seed: int, duration_s: int = SECONDS) -> dict[str,
 
 def ns3_program() -> Path:
     """Build the program with ns-3."""
-    return compiled("ns3_path.cc", "g++", libraries(*LIBRARIES))
+    return compile_program("ns3_path.cc", "g++", ns3_libraries(*LIBRARIES))
 
 
-def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
+def run_in_ns3(case: PathCase, seed: int) -> dict[str, float]:
     """Return the same values from ns-3."""
     arguments: Mapping[str, object] = {
         "rate": round(case.rate_bps * NS3_FRAME / FRAME),
@@ -189,7 +189,7 @@ def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
         "connections": case.connections,
         "seconds": SECONDS,
         "warmUp": WARM_UP_S,
-        "leastTimeout": LEAST_TIMEOUT_S + case.full_round_trip_s,
+        "leastTimeout": MIN_TIMEOUT_S + case.full_round_trip_s,
         "startSpread": START_SPREAD_S,
         "seed": seed,
     }
@@ -198,7 +198,7 @@ def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
     return found
 
 
-def in_linux(
+def run_in_linux(
     case: PathCase, seeds: Sequence[int], *, push: bool = True, duration_s: int = SECONDS
 ) -> list[dict[str, float]]:
     """Return the same values from the TCP of Linux, in user-mode Linux with virtual time; one kernel does all runs.
@@ -222,13 +222,13 @@ def in_linux(
         paths.append(path | {"starts_s": [random.uniform(0, START_SPREAD_S) for _ in range(case.connections)]})
     guest = [sys.executable, str(Path(__file__).with_name("linux_path.py"))]
     with kernel.virtual_kernel(kernel.WITHOUT_IPV6) as linux:
-        answer = linux.run(guest, input=json.dumps(paths), timeout_s=kernel.LONGEST_S).check()
+        answer = linux.run(guest, input=json.dumps(paths), timeout_s=kernel.TIME_LIMIT_S).check()
     found: list[dict[str, float]] = json.loads(answer)
     # Its queue includes the packet on the line.
     return [each | {"delay_s": each["in_queue_s"] - FRAME * 8 / case.rate_bps} for each in found]
 
 
-def paired(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+def paired_differences(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     """Return the mean difference of pairs with its interval (Student)."""
     differences = [mine - other for mine, other in zip(ours, theirs, strict=True)]
     error = sqrt(variance(differences) / len(differences))
@@ -256,7 +256,7 @@ class PathResult:
         """Return the difference of the simulator's mean from a peer's, by the name of its field."""
         runs = (self.simulator_longer if peer == "linux_longer" else self.simulator, getattr(self, peer))
         ours, theirs = ([run[metric] for run in each] for each in runs)
-        return interval(ours, theirs)
+        return confidence_interval(ours, theirs)
 
     def findings(self, peer: str) -> list[str]:
         """Return the metrics with a difference of at least `LEAST_LISTED` whose interval does not contain zero."""
@@ -264,11 +264,11 @@ class PathResult:
         return [
             metric
             for metric, found in differences.items()
-            if not found.contains_zero and abs(found.difference) >= LEAST_LISTED * found.theirs
+            if not found.contains_zero and abs(found.difference) >= MIN_LISTED_DIFFERENCE * found.theirs
         ]
 
 
-def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+def confidence_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     """Return the difference of two means with its interval (Welch)."""
     shares = [variance(each) / len(each) for each in (ours, theirs)]
     error = sqrt(sum(shares))
@@ -278,7 +278,7 @@ def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     return Interval(fmean(ours), fmean(theirs), float(stats.t.ppf(0.975, degrees)) * error)
 
 
-def compare(case: PathCase) -> PathResult:
+def compare_path(case: PathCase) -> PathResult:
     """Run a path in all three; if there are findings, again in Linux without PSH.
 
     If there still are findings, run it for a longer time in both, and with small changes in the simulator.
@@ -286,24 +286,24 @@ def compare(case: PathCase) -> PathResult:
     runs = range(1, LINUX_RUNS + 1)
     result = PathResult(
         case,
-        [simulated(case, seed) for seed in range(1, SEEDS + 1)],
-        [in_ns3(case, seed) for seed in range(1, SEEDS + 1)],
-        in_linux(case, runs),
+        [simulate_path(case, seed) for seed in range(1, SEEDS + 1)],
+        [run_in_ns3(case, seed) for seed in range(1, SEEDS + 1)],
+        run_in_linux(case, runs),
     )
     if not result.findings("linux"):
         return result
-    result = replace(result, linux_without_push=in_linux(case, runs, push=False))
+    result = replace(result, linux_without_push=run_in_linux(case, runs, push=False))
     if not result.findings("linux_without_push"):
         return result
     return replace(
         result,
-        nearby=[simulated(each, 1) for each in nearly_the_same(case)],
-        simulator_longer=[simulated(case, seed, LONG_SECONDS) for seed in range(1, SEEDS + 1)],
-        linux_longer=in_linux(case, runs, push=False, duration_s=LONG_SECONDS),
+        nearby=[simulate_path(each, 1) for each in is_nearly_equal(case)],
+        simulator_longer=[simulate_path(case, seed, LONG_SECONDS) for seed in range(1, SEEDS + 1)],
+        linux_longer=run_in_linux(case, runs, push=False, duration_s=LONG_SECONDS),
     )
 
 
-def nearly_the_same(case: PathCase) -> list[PathCase]:
+def is_nearly_equal(case: PathCase) -> list[PathCase]:
     """Return the path with a packet or a millisecond more or less."""
     queues = [replace(case, hold_queue=case.hold_queue + more) for more in (-1, 1)]
     return queues + [replace(case, delay_ns=case.delay_ns + more * MS) for more in (-1, 1)]
@@ -315,4 +315,4 @@ def compare_all() -> list[PathResult]:
     cases = [random_path(random, number) for number in range(PATHS)]
     ns3_program(), kernel.virtual_clock()
     with ThreadPoolExecutor(4) as pool:
-        return list(pool.map(compare, cases))
+        return list(pool.map(compare_path, cases))

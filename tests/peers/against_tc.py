@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 from engine_port import INTERFACE, PACKET, departures, router
-from kernel import send
+from kernel import send_frames
 
 SEED = 3649
 POLICIES = 50
@@ -169,7 +169,7 @@ def mean_rates(policy: Policy, packets: npt.NDArray[np.void], times: npt.NDArray
     return rates
 
 
-def compare(policies: int = POLICIES) -> list[TcResult]:
+def compare_rates(policies: int = POLICIES) -> list[TcResult]:
     """Compare the mean rates of all classes of random policies."""
     random = np.random.default_rng(SEED)
     streams = []
@@ -181,7 +181,7 @@ def compare(policies: int = POLICIES) -> list[TcResult]:
     # A guest has one processor.
     shares = [jobs[first::KERNELS] for first in range(KERNELS)]
     with ThreadPoolExecutor(KERNELS) as pool:
-        times = list(pool.map(send, shares))
+        times = list(pool.map(send_frames, shares))
     found = []
     for number, (policy, packets) in enumerate(streams):
         arrived = times[number % KERNELS][number // KERNELS]["arrived"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from engine_port import INTERFACE, PACKET, departures, router
-from kernel import send
+from kernel import send_frames
 
 from qoslab.tc.commands import compile_commands, parse
 
@@ -28,7 +28,7 @@ DISCIPLINES = {
     "PIE": "pie tupdate 30ms",
     "CAKE": "cake",
 }
-IN_KERNEL = DISCIPLINES | {"PIE": "pie tupdate 20ms"}
+KERNEL_DISCIPLINES = DISCIPLINES | {"PIE": "pie tupdate 20ms"}
 """Disciplines with the kernel's parameters.
 
 A timer that its own handler starts again expires a tick after its time, and the guest's kernel has ticks of 10 ms.
@@ -55,7 +55,7 @@ class AqmResult:
     again_p50_ms: float
 
 
-def commands(discipline: str, rate_bps: int, device: str) -> list[str]:
+def tc_commands(discipline: str, rate_bps: int, device: str) -> list[str]:
     """Return the commands of a policy."""
     if discipline == "cake":
         return [f"qdisc add dev {device} root handle 10: cake bandwidth {rate_bps}bit besteffort flows"]
@@ -66,7 +66,7 @@ def commands(discipline: str, rate_bps: int, device: str) -> list[str]:
     ]
 
 
-def filters(discipline: str, device: str) -> list[str]:
+def tc_filters(discipline: str, device: str) -> list[str]:
     """Return the filters that classify packets by flow, since they are not IP."""
     if discipline.split()[0] not in ("fq_codel", "cake"):
         return []
@@ -76,13 +76,13 @@ def filters(discipline: str, device: str) -> list[str]:
 
 def configuration(discipline: str, rate_bps: int) -> dict[str, object]:
     """Return the engine's configuration, compiled from the same commands."""
-    text = "\n".join(f"tc {line}" for line in commands(discipline, rate_bps, INTERFACE))
+    text = "\n".join(f"tc {line}" for line in tc_commands(discipline, rate_bps, INTERFACE))
     compiled = compile_commands(parse(text), (INTERFACE,))
     interface = {"bandwidth_kbps": LINE_BPS // 1000, "queueing": compiled.queueing[INTERFACE], "tx_ring_limit": 1}
     return router(interface)
 
 
-def stream(random: np.random.Generator, rate_bps: int) -> npt.NDArray[np.void]:
+def packet_stream(random: np.random.Generator, rate_bps: int) -> npt.NDArray[np.void]:
     """Return the packets of all flows: 8 s of 1.3 times the rate, 4 s of a tenth, 8 s of twice the rate."""
     flows = []
     for flow, begin, end, part in ((1, 0, 8, 0.8), (2, 1, 8, 0.5), (1, 8, 12, 0.1), (1, 12, 20, 1.2), (2, 12, 20, 0.8)):
@@ -98,17 +98,20 @@ def stream(random: np.random.Generator, rate_bps: int) -> npt.NDArray[np.void]:
     return joined[np.argsort(joined["time"], kind="stable")]
 
 
-def compare() -> list[AqmResult]:
+def compare_discipline() -> list[AqmResult]:
     """Compare all disciplines at all rates."""
-    streams = {rate_bps: stream(np.random.default_rng(SEED), rate_bps) for rate_bps in RATES_BPS}
+    streams = {rate_bps: packet_stream(np.random.default_rng(SEED), rate_bps) for rate_bps in RATES_BPS}
     cases = [(rate_bps, name) for rate_bps in RATES_BPS for name in DISCIPLINES]
     jobs = []
     for rate_bps, name in cases:
-        lines = [*commands(IN_KERNEL[name], rate_bps, "out0"), *filters(IN_KERNEL[name], "out0")]
+        lines = [
+            *tc_commands(KERNEL_DISCIPLINES[name], rate_bps, "out0"),
+            *tc_filters(KERNEL_DISCIPLINES[name], "out0"),
+        ]
         jobs.append((lines, streams[rate_bps], 30 * SECOND))
     found = []
     # A full packet of Ethernet: CoDel, PIE and CAKE take it from the interface.
-    runs = send([*jobs, *jobs], mtu=1500)
+    runs = send_frames([*jobs, *jobs], mtu=1500)
     for (rate_bps, name), times, again in zip(cases, runs[: len(jobs)], runs[len(jobs) :], strict=True):
         packets = streams[rate_bps]
         ours = departures(configuration(DISCIPLINES[name], rate_bps), LINE_BPS, packets)
@@ -117,7 +120,15 @@ def compare() -> list[AqmResult]:
             own = _delays(packets["time"][of], ours[of])
             theirs = [_delays(each["sent"][of], each["arrived"][of]) for each in (times, again)]
             found.append(
-                AqmResult(name, rate_bps, flow, int(of.sum()), *_values(own), *_values(theirs[0]), *_values(theirs[1]))
+                AqmResult(
+                    name,
+                    rate_bps,
+                    flow,
+                    int(of.sum()),
+                    *_result_values(own),
+                    *_result_values(theirs[0]),
+                    *_result_values(theirs[1]),
+                )
             )
     return found
 
@@ -127,6 +138,6 @@ def _delays(sent: npt.NDArray[np.uint64], arrived: npt.NDArray[np.uint64]) -> np
     return np.where(arrived > 0, (arrived.astype(np.int64) - sent.astype(np.int64)) / 1e6, np.nan)
 
 
-def _values(delays: npt.NDArray[np.float64]) -> tuple[float, float]:
+def _result_values(delays: npt.NDArray[np.float64]) -> tuple[float, float]:
     """Return the share of dropped packets, and the median delay in ms."""
     return float(np.isnan(delays).mean()), float(np.nanmedian(delays))

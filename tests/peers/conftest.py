@@ -13,12 +13,12 @@ import pytest
 FOLDER = Path(__file__).parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "proof")]
 
-from document import section_of, with_section  # noqa: E402
+from document import replace_section, section_of  # noqa: E402
 from peer_programs import TOP, VALUES, MissingPeerError  # noqa: E402
-from peers_section import Comparison, earlier, file_name, not_run, section, values  # noqa: E402
+from peers_section import Comparison, comparison_values, earlier_sections, file_name, skipped_comparison, write_section  # noqa: E402
 
 PAGE = TOP / "docs/internals/proof.md"
-FOUND: dict[str, Comparison] = {}
+COMPARISONS: dict[str, Comparison] = {}
 """Results by title."""
 
 
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def note() -> Callable[[str, Comparison], None]:
     """Record the result of a comparison for the page."""
-    return FOUND.__setitem__
+    return COMPARISONS.__setitem__
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,17 +40,19 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     except MissingPeerError as missing:
         marker = pyfuncitem.get_closest_marker("comparison")
         if marker is not None:
-            FOUND[marker.args[0]] = not_run(str(missing))
+            COMPARISONS[marker.args[0]] = skipped_comparison(str(missing))
         pytest.skip(f"not run: {missing}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    for title, each in FOUND.items():
+    for title, each in COMPARISONS.items():
         if each.each:
             VALUES.mkdir(parents=True, exist_ok=True)
-            (VALUES / file_name(title)).write_text(values(title, each), encoding="utf-8")
-    if FOUND and session.config.getoption("--write"):
+            (VALUES / file_name(title)).write_text(comparison_values(title, each), encoding="utf-8")
+    if COMPARISONS and session.config.getoption("--write"):
         page = PAGE.read_text(encoding="utf-8")
         today = f"{datetime.now(UTC):%Y-%m-%d}"
-        dated = {title: replace(each, date=today) for title, each in FOUND.items()}
-        PAGE.write_text(with_section(page, section(earlier(section_of(page)) | dated)), encoding="utf-8")
+        dated = {title: replace(each, date=today) for title, each in COMPARISONS.items()}
+        PAGE.write_text(
+            replace_section(page, write_section(earlier_sections(section_of(page)) | dated)), encoding="utf-8"
+        )

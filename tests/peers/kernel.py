@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from peer_programs import compiled, package_version, require_programs
+from peer_programs import compile_program, package_version, require_programs
 
 from qoslab.tc.user_mode_linux import MODULES, UserModeKernel
 
 PACKET = np.dtype([("time", "<u8"), ("bytes", "<u4"), ("class", "<u4")])
 TIMES = np.dtype([("sent", "<u8"), ("arrived", "<u8")])
-LONGEST_S = 900
+TIME_LIMIT_S = 900
 """Longest time of a guest, on the clock of the machine."""
 WITHOUT_IPV6 = ("kernel/net/sched/", "kernel/drivers/net/veth.ko")
 """Modules of the peers' guests without IPv6: neighbour discovery would add packets to the stream."""
@@ -39,12 +39,12 @@ def version() -> str:
 
 def program() -> Path:
     """Build the program of the guest."""
-    return compiled("guest.c", "gcc", ["-O2"])
+    return compile_program("guest.c", "gcc", ["-O2"])
 
 
 def virtual_clock() -> Path:
     """Build the library that gives a user-mode kernel its clock."""
-    return compiled("virtual_clock.c", "gcc", ["-O2", "-shared", "-fPIC"])
+    return compile_program("virtual_clock.c", "gcc", ["-O2", "-shared", "-fPIC"])
 
 
 @contextmanager
@@ -65,7 +65,7 @@ Job = tuple[Sequence[str], npt.NDArray[np.void], int]
 """Lines of `tc`, packets, and the end of the stream (ns)."""
 
 
-def send(jobs: Sequence[Job], *, mtu: int = 2000) -> list[npt.NDArray[np.void]]:
+def send_frames(jobs: Sequence[Job], *, mtu: int = 2000) -> list[npt.NDArray[np.void]]:
     """Send packets through queueing disciplines of `out0`, set up by lines of `tc`, and return their times (ns).
 
     `out0` and `in0` are the two ends of a virtual Ethernet (veth), new for each job; one kernel does all jobs, one
@@ -84,7 +84,7 @@ def send(jobs: Sequence[Job], *, mtu: int = 2000) -> list[npt.NDArray[np.void]]:
             kernel.run(["tc", "-batch", "-"], input="".join(f"{line}\n" for line in commands)).check()
             sends = [str(program()), *(f"{JOB}/{name}" for name in names), "out0", "in0", str(end_ns)]
             # The limit of the guest is in virtual time.
-            kernel.run(sends, timeout_s=LONGEST_S + end_ns / 1e9).check()
+            kernel.run(sends, timeout_s=TIME_LIMIT_S + end_ns / 1e9).check()
             kernel.run(["ip", "link", "delete", "out0"]).check()
             found.append(np.fromfile(written, TIMES))
             given.unlink(), written.unlink()

@@ -64,7 +64,7 @@ def socket_of(name: str) -> socket.socket:
         return socket.socket()
 
 
-def set_up(path: Mapping[str, Any], names: Sequence[str]) -> None:
+def set_up_namespaces(path: Mapping[str, Any], names: Sequence[str]) -> None:
     """Make the namespaces of client and server, and their links; the router is a new namespace of this process."""
     if LIBC.unshare(CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "unshare")
@@ -93,7 +93,7 @@ def set_up(path: Mapping[str, Any], names: Sequence[str]) -> None:
         run(f"tc filter add dev client ingress protocol ip u32 match ip protocol 6 0xff action {WITHOUT_PUSH}")
 
 
-def receive(listener: socket.socket, accepted: list[socket.socket], connections: int) -> None:
+def receive_stream(listener: socket.socket, accepted: list[socket.socket], connections: int) -> None:
     """Accept and read all connections.
 
     A read ends after 1 MiB, but the kernel copies what arrives at once, so that TCP sees a program that reads at once,
@@ -110,13 +110,13 @@ def receive(listener: socket.socket, accepted: list[socket.socket], connections:
         threading.Thread(target=read, args=(accepted[-1],), daemon=True).start()
 
 
-def received(accepted: Sequence[socket.socket]) -> int:
+def received_bytes(accepted: Sequence[socket.socket]) -> int:
     """Return the bytes that have arrived in order on all connections."""
     infos = [each.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256) for each in accepted]
     return sum(BYTES_RECEIVED.unpack_from(info, BYTES_RECEIVED_AT)[0] for info in infos)
 
 
-def send(sender: socket.socket, at: float) -> None:
+def send_stream(sender: socket.socket, at: float) -> None:
     """Connect at a time, and send forever."""
     time.sleep(max(0, at - time.monotonic()))
     sender.connect(("10.0.2.2", PORT))
@@ -140,25 +140,25 @@ class SlowLine:
         return basic["packets"], queue["drops"], queue["qlen"]
 
 
-def measured(number: int, path: Mapping[str, Any], result: Connection) -> None:
+def measure_path(number: int, path: Mapping[str, Any], result: Connection) -> None:
     """Run a path, send its result, and end."""
     names = f"client{number}", f"server{number}"
-    set_up(path, names)
+    set_up_namespaces(path, names)
     listener = socket_of(names[1])
     listener.bind(("10.0.2.2", PORT))
     listener.listen(64)
     accepted: list[socket.socket] = []
-    threading.Thread(target=receive, args=(listener, accepted, path["connections"]), daemon=True).start()
+    threading.Thread(target=receive_stream, args=(listener, accepted, path["connections"]), daemon=True).start()
     start = time.monotonic() + 1
     for late in path["starts_s"]:
-        threading.Thread(target=send, args=(socket_of(names[0]), start + late), daemon=True).start()
+        threading.Thread(target=send_stream, args=(socket_of(names[0]), start + late), daemon=True).start()
     time.sleep(start + path["warm_up_s"] - time.monotonic())
     line = SlowLine()
-    before, bytes_before, queued, samples = line.counters(), received(accepted), 0, 0
+    before, bytes_before, queued, samples = line.counters(), received_bytes(accepted), 0, 0
     while (left := start + path["seconds"] - time.monotonic()) > 0:
         time.sleep(min(left, SAMPLE_S))
         queued, samples = queued + line.counters()[2], samples + 1
-    after, bytes_after = line.counters(), received(accepted)
+    after, bytes_after = line.counters(), received_bytes(accepted)
     seconds = path["seconds"] - path["warm_up_s"]
     sent, dropped = (after[i] - before[i] for i in (0, 1))
     found = {
@@ -178,7 +178,7 @@ def main() -> None:
     context = multiprocessing.get_context("fork")
     for number, path in enumerate(paths):
         result, writer = context.Pipe(duplex=False)
-        context.Process(target=measured, args=(number, path, writer)).start()
+        context.Process(target=measure_path, args=(number, path, writer)).start()
         writer.close()
         results.append(result)
     # The end of a process without a result ends its pipe.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from peer_programs import FOLDER, compiled, engine_program, package_version, pkg_config
+from peer_programs import FOLDER, compile_program, engine_program, package_version, pkg_config
 
 PACKET = np.dtype([("arrival", "<u8"), ("bytes", "<u4")])
 """Packet in the form that the programs read."""
@@ -83,7 +83,7 @@ def engine_colours(name: str, meters: Sequence[tuple[int, int, int, int]], strea
 def rte_meter() -> Path:
     """Build the program with DPDK's meters."""
     package_version("libdpdk-dev")
-    return compiled("rte_meter.c", "gcc", ["-O2", *pkg_config("--cflags", "libdpdk"), "-l:librte_meter.a"])
+    return compile_program("rte_meter.c", "gcc", ["-O2", *pkg_config("--cflags", "libdpdk"), "-l:librte_meter.a"])
 
 
 def rte_lines(per_second: int, meter: Meter, count: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from engine_port import LINE_OVERHEAD_BYTES, PACKET, departures, router, times_of
-from peer_programs import compiled, package_version, pkg_config
+from peer_programs import compile_program, package_version, pkg_config
 
 SEED = 1538
 PATHS = 20
@@ -31,7 +31,7 @@ class FifoResult:
     different_times: int
 
 
-def libraries(*names: str) -> list[str]:
+def ns3_libraries(*names: str) -> list[str]:
     """Return the compiler's arguments for parts of ns-3; raise `MissingPeerError` if it is not installed."""
     package_version("libns3-dev")
     packages = [f"ns3-{name}" for name in names]
@@ -40,9 +40,9 @@ def libraries(*names: str) -> list[str]:
     return ["-std=c++17", "-O1", *pkg_config("--cflags", *packages), *needed]
 
 
-def compare() -> list[FifoResult]:
+def compare_fifo() -> list[FifoResult]:
     """Compare drops and departures on random lines, queues and loads."""
-    program = compiled("ns3_queue.cc", "g++", libraries("core", "network", "point-to-point"))
+    program = compile_program("ns3_queue.cc", "g++", ns3_libraries("core", "network", "point-to-point"))
     random = np.random.default_rng(SEED)
     found = []
     for _ in range(PATHS):

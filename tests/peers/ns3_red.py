@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from against_ns3 import Interval, paired
+from against_ns3 import Interval, paired_differences
 from engine_port import LINE_OVERHEAD_BYTES, PACKET, departures, router, times_of
-from ns3_fifo import MEAN_BYTES, libraries
-from peer_programs import compiled
+from ns3_fifo import MEAN_BYTES, ns3_libraries
+from peer_programs import compile_program
 
 SEED = 1993
 PATHS = 20
@@ -42,7 +42,9 @@ class RedResult:
     wait_corrected: Interval
 
 
-def _measured(packets: npt.NDArray[np.void], times: npt.NDArray[np.uint64], rate_bps: int) -> tuple[float, float]:
+def _measured_values(
+    packets: npt.NDArray[np.void], times: npt.NDArray[np.uint64], rate_bps: int
+) -> tuple[float, float]:
     """Return loss and mean wait after the warm-up; the wait excludes the time on the line."""
     packets, times = packets[WARM_UP:], times[WARM_UP:]
     passed = times > 0
@@ -51,9 +53,9 @@ def _measured(packets: npt.NDArray[np.void], times: npt.NDArray[np.uint64], rate
     return float(1 - passed.mean()), float(waits.mean())
 
 
-def compare() -> list[RedResult]:
+def compare_red() -> list[RedResult]:
     """Compare random paths whose loss is below the greatest drop probability."""
-    program = compiled("ns3_red.cc", "g++", libraries("core", "network", "traffic-control"))
+    program = compile_program("ns3_red.cc", "g++", ns3_libraries("core", "network", "traffic-control"))
     random = np.random.default_rng(SEED)
     found = []
     for _ in range(PATHS):
@@ -69,15 +71,15 @@ def compare() -> list[RedResult]:
             packets["time"] = np.cumsum(random.exponential(mean, PACKETS).astype(np.uint64) + 1)
             on_line = packets.copy()
             on_line["bytes"] += LINE_OVERHEAD_BYTES
-            ours = departures(_engine(rate, thresholds, exponent), rate, packets, seed)
-            runs[0].append(_measured(packets, ours, rate))
+            ours = departures(_engine_config(rate, thresholds, exponent), rate, packets, seed)
+            runs[0].append(_measured_values(packets, ours, rate))
             loss = 1 - 1 / load
             for number, denominator in ((1, DENOMINATOR), (2, DENOMINATOR * (2 - loss))):
                 words = (rate, 1000, RING, *thresholds, denominator, 2.0**-exponent, seed)
                 theirs = times_of([program, *map(str, words)], on_line)
-                runs[number].append(_measured(packets, theirs, rate))
+                runs[number].append(_measured_values(packets, theirs, rate))
         pairs = [
-            paired([run[value] for run in runs[0]], [run[value] for run in runs[peer]])
+            paired_differences([run[value] for run in runs[0]], [run[value] for run in runs[peer]])
             for peer in (1, 2)
             for value in (0, 1)
         ]
@@ -85,7 +87,7 @@ def compare() -> list[RedResult]:
     return found
 
 
-def _engine(rate_bps: int, thresholds: tuple[int, int], exponent: int) -> dict[str, object]:
+def _engine_config(rate_bps: int, thresholds: tuple[int, int], exponent: int) -> dict[str, object]:
     threshold = {"value": 0, "min": thresholds[0], "max": thresholds[1], "denominator": DENOMINATOR}
     red = {"basis": "precedence", "exponential_weight": exponent, "thresholds": [threshold]}
     default = {"name": "class-default", "random_detect": red, "queue_limit": {"packets": 1000}}

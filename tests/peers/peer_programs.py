@@ -51,7 +51,7 @@ def pkg_config(option: str, *packages: str) -> list[str]:
     return asked.stdout.split()
 
 
-def compiled(source: str, compiler: str, arguments: Sequence[str]) -> Path:
+def compile_program(source: str, compiler: str, arguments: Sequence[str]) -> Path:
     """Compile a source file of this folder, unless the program is newer; return the program."""
     require_programs(compiler)
     path = Path(__file__).parent / source

@@ -38,17 +38,17 @@ class Comparison:
     """Table of the values one by one, which the page does not have."""
 
 
-def not_run(reason: str) -> Comparison:
+def skipped_comparison(reason: str) -> Comparison:
     """Return the comparison with a peer that is missing."""
     return Comparison("", f"not run: {reason}")
 
 
-def section(found: Mapping[str, Comparison]) -> str:
+def write_section(found: Mapping[str, Comparison]) -> str:
     """Return the text of the section between its marks."""
-    lines = [BEGIN, "", "## Independent peers", "", *paragraph(INTRODUCTION), ""]
+    lines = [BEGIN, "", "## Independent peers", "", *wrap_paragraph(INTRODUCTION), ""]
     lines += ["| comparison | peer | result | date |", "|---|---|---|---|"]
     for title in TITLES:
-        each = found.get(title, not_run("it was never selected"))
+        each = found.get(title, skipped_comparison("it was never selected"))
         lines.append(f"| {title} | {each.peer} | {each.result} | {each.date} |")
     for title in TITLES:
         if title in found and found[title].lines:
@@ -56,7 +56,7 @@ def section(found: Mapping[str, Comparison]) -> str:
     return "\n".join([*lines, "", END]) + "\n"
 
 
-def earlier(text: str) -> dict[str, Comparison]:
+def earlier_sections(text: str) -> dict[str, Comparison]:
     """Return the comparisons of a section."""
     found = {}
     for title in TITLES:
@@ -68,7 +68,7 @@ def earlier(text: str) -> dict[str, Comparison]:
     return found
 
 
-def values(title: str, found: Comparison) -> str:
+def comparison_values(title: str, found: Comparison) -> str:
     """Return the file with the values of a comparison one by one."""
     return "\n".join([f"# {title}", "", f"{found.peer}: {found.result}", "", *found.each, ""])
 
@@ -78,12 +78,12 @@ def file_name(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()) + ".md"
 
 
-def paragraph(text: str) -> list[str]:
+def wrap_paragraph(text: str) -> list[str]:
     """Wrap a text at `WIDTH` characters."""
     return textwrap.wrap(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
     """Yield a table; columns behind the first are aligned to the right."""
     yield f"| {' | '.join(head)} |"
     yield "|---|" + "--:|" * (len(head) - 1)

@@ -10,7 +10,7 @@ import kernel
 import pytest
 from against_dpdk import Difference
 from peer_programs import package_version
-from peers_section import Comparison, paragraph, table
+from peers_section import Comparison, markdown_table, wrap_paragraph
 
 Note = Callable[[str, Comparison], None]
 HEAD = ("algorithm", "meters", "packets", "conform", "exceed", "violate", "different")
@@ -33,7 +33,7 @@ def test_policers_decide_like_rte_meter(note: Note) -> None:
         for one in zip(exact, as_they_are, with_quantum, strict=True)
     ]
     lines = [
-        *paragraph(
+        *wrap_paragraph(
             """`rte_meter` counts time in cycles and adds whole bytes after whole periods. At rates with whole
             nanoseconds a byte,
         and with arrivals at whole periods, both programs are exact, and every decision has to be the same. At other
@@ -46,14 +46,14 @@ def test_policers_decide_like_rte_meter(note: Note) -> None:
             RFC 4115 of `rte_meter` are not compared: the engine has neither."""
         ),
         "",
-        *table(("algorithm", "meters", "packets", "different", "at any rate", "with the quantum"), columns),
+        *markdown_table(("algorithm", "meters", "packets", "different", "at any rate", "with the quantum"), columns),
     ]
     each = [
-        *table(HEAD, _rows(exact)),
+        *markdown_table(HEAD, _rows(exact)),
         "",
         "At any rate and arrival, without and with the quantum:",
         "",
-        *table(
+        *markdown_table(
             (*HEAD, "different, with the quantum"),
             [(*row, f"{each.different:,}") for row, each in zip(_rows(as_they_are), with_quantum, strict=True)],
         ),
@@ -70,8 +70,8 @@ def test_policers_decide_like_rte_meter(note: Note) -> None:
 @pytest.mark.comparison("Policers and act_police")
 def test_policers_decide_like_act_police(note: Note) -> None:
     version = kernel.version()
-    found = against_act_police.compare()
-    lines = paragraph(
+    found = against_act_police.compare_policers()
+    lines = wrap_paragraph(
         f"""{found.policers} policers of {found.least_bps / 1000:,.0f} kb/s to {found.greatest_bps / 1e6:,.1f} Mb/s, as
         actions of filters on egress, in the kernel of user-mode Linux. It runs in virtual time
         (`tests/peers/virtual_clock.c`): the clock stands still while the kernel works, so that the time of each

@@ -14,7 +14,7 @@ from against_ns3 import Interval
 from against_tc_aqm import AqmResult
 from ns3_red import RedResult
 from peer_programs import package_version
-from peers_section import Comparison, paragraph, table
+from peers_section import Comparison, markdown_table, wrap_paragraph
 
 Note = Callable[[str, Comparison], None]
 LARGEST_DIFFERENCE = 0.005
@@ -31,7 +31,7 @@ LARGEST_DELAY = {"CoDel": 0.02, "FQ-CoDel": 0.02, "PIE": 1.0, "CAKE": 1.0}
 @pytest.mark.comparison("Shapers, schedulers and tc")
 def test_mean_rates_equal_those_of_tc(note: Note) -> None:
     version = kernel.version()
-    found = against_tc.compare()
+    found = against_tc.compare_rates()
     alone = [each for each in found if each.policy.kind in ("TBF", "HTB")]
     shapers = [
         max(abs(each.engine_bps / each.policy.rate_bps - 1) for each in alone),
@@ -45,7 +45,7 @@ def test_mean_rates_equal_those_of_tc(note: Note) -> None:
         rates = f"{worst.engine_bps:,.0f} and {worst.kernel_bps:,.0f}"
         rows.append((kind, policies, len(mine), rates, f"{100 * worst.difference:+.3f} %"))
     lines = [
-        *paragraph(
+        *wrap_paragraph(
             f"""Mean rates of classes, in b/s of layer-2 bytes, over {against_tc.WINDOW_S} s after
             {against_tc.WARM_UP_S} s, of random policies of 0.5 to 2 Mb/s in the engine (`shape average`, below it
             `bandwidth remaining ratio`, `priority` with `police`, or `fair-queue`) and in the kernel (virtual time as
@@ -53,7 +53,9 @@ def test_mean_rates_equal_those_of_tc(note: Note) -> None:
         A mean is the slope of a least-squares line through the received bytes."""
         ),
         "",
-        *table(("queueing disciplines", "policies", "classes", "largest difference: engine, kernel", "relative"), rows),
+        *markdown_table(
+            ("queueing disciplines", "policies", "classes", "largest difference: engine, kernel", "relative"), rows
+        ),
         "",
         f"Shapers alone are within {1e6 * shapers[0]:.0f} millionths of their rate in the engine, and within "
         f"{1e6 * shapers[1]:.0f} in the kernel.",
@@ -63,7 +65,7 @@ def test_mean_rates_equal_those_of_tc(note: Note) -> None:
         (one.policy.rate_bps, one.policy.classes[one.number - 1].offered_bps, one.engine_bps, one.kernel_bps)
         for one in found
     ]
-    each = table(
+    each = markdown_table(
         ("disciplines", "class", "rate, b/s", "offered, b/s", "engine, b/s", "kernel, b/s"),
         [(one.policy.kind, one.number, *(f"{rate:,.0f}" for rate in of)) for one, of in zip(found, rates, strict=True)],
     )
@@ -78,7 +80,7 @@ def test_mean_rates_equal_those_of_tc(note: Note) -> None:
 @pytest.mark.comparison("Active queue management and Linux")
 def test_active_queue_management_drops_as_that_of_linux(note: Note) -> None:
     version = kernel.version()
-    found = against_tc_aqm.compare()
+    found = against_tc_aqm.compare_discipline()
     rows, phrases = [], []
     for name in LARGEST_SHARE:
         mine = [each for each in found if each.discipline == name]
@@ -88,7 +90,7 @@ def test_active_queue_management_drops_as_that_of_linux(note: Note) -> None:
         rows.append((name, *(f"{100 * share:.2f}" for share in (worst, again, delay, again_delay))))
         phrases.append(f"{name} {100 * worst:.2f}")
     lines = [
-        *paragraph(
+        *wrap_paragraph(
             """The same packets at 1, 4 and 20 Mb/s in the engine and in the kernel (virtual time as above): two flows
             that exceed the rate for some seconds, pause, and start again, and a sparse flow. Each discipline is below
             an HTB, and CAKE has its own shaper. The kernel carries the packets twice. CoDel and FQ-CoDel decide as in
@@ -100,12 +102,12 @@ def test_active_queue_management_drops_as_that_of_linux(note: Note) -> None:
             differences of a flow: of dropped packets in percentage points, and of the median delay in percent."""
         ),
         "",
-        *table(
+        *markdown_table(
             ("discipline", "drops: engine, Linux", "two runs of Linux", "delay: engine, Linux", "two runs of Linux"),
             rows,
         ),
     ]
-    each = table(
+    each = markdown_table(
         ("discipline", "rate, Mb/s", "flow", "packets", "dropped, %", "in Linux", "median delay, ms", "in Linux"),
         [
             (
@@ -135,7 +137,7 @@ def _delay(each: AqmResult) -> float:
 @pytest.mark.comparison("FIFO queue and ns-3")
 def test_fifo_drops_and_departures_equal_those_of_ns3(note: Note) -> None:
     version = package_version("libns3-dev")
-    found = ns3_fifo.compare()
+    found = ns3_fifo.compare_fifo()
     rows = [
         (
             f"{each.rate_bps / 1e6:.3f} Mb/s, {each.hold_queue} packets",
@@ -146,14 +148,14 @@ def test_fifo_drops_and_departures_equal_those_of_ns3(note: Note) -> None:
         )
         for each in found
     ]
-    lines = paragraph(
+    lines = wrap_paragraph(
         f"""The same {ns3_fifo.PACKETS:,} packets on each of {len(found)} lines, through the port of a router with
         `hold-queue` and through a `PointToPointNetDevice` with a `DropTailQueue`, whose limit includes the packet of
         the engine's transmit ring. Rates are {_range([each.rate_bps / 1e6 for each in found], 2)} Mb/s, queues
         {_range([each.hold_queue for each in found])} packets, loads {_range([each.load for each in found], 2)}. A byte
         takes whole nanoseconds; departures are compared to the nanosecond."""
     )
-    listed = list(table(("line, queue", "load", "dropped", "different drops", "different departures"), rows))
+    listed = list(markdown_table(("line, queue", "load", "dropped", "different drops", "different departures"), rows))
     different = sum(each.different_drops + each.different_times for each in found)
     result = f"{different} of {sum(each.packets for each in found):,} drops and departures differ"
     note("FIFO queue and ns-3", Comparison(f"ns-3 {version}", result, lines, each=listed))
@@ -180,7 +182,7 @@ def _unexplained(each: RedResult) -> float:
 @pytest.mark.comparison("Random early detection and ns-3")
 def test_random_early_detection_equals_that_of_ns3(note: Note) -> None:
     version = package_version("libns3-dev")
-    found = ns3_red.compare()
+    found = ns3_red.compare_red()
     rows = [
         (
             f"{each.rate_bps / 1e6:.2f} Mb/s, {each.thresholds[0]} to {each.thresholds[1]} packets, {each.exponent}",
@@ -193,9 +195,9 @@ def test_random_early_detection_equals_that_of_ns3(note: Note) -> None:
     corrected = [each for one in found for each in (one.loss_corrected, one.wait_corrected)]
     largest = max((abs(each.difference) - each.half_width) / each.ours for each in corrected)
     head = ("line, thresholds, constant", "load", "loss, %", "wait, ms")
-    listed = list(table((*head, "loss with ns-3's distance of drops, %", "wait with it, ms"), rows))
+    listed = list(markdown_table((*head, "loss with ns-3's distance of drops, %", "wait with it, ms"), rows))
     lengths = [each.wait.theirs / each.wait.ours - 1 for each in found]
-    lines = paragraph(
+    lines = wrap_paragraph(
         f"""The same {ns3_red.PACKETS:,} packets with {ns3_red.SEEDS} seeds on each of {len(found)} lines of
         {_range([each.rate_bps / 1e6 for each in found], 2)} Mb/s: `random-detect` with an exponential weighting
         constant and a mark probability of 1 in {ns3_red.DENOMINATOR}, and a `RedQueueDisc`. Mean waits in ns-3 are

@@ -9,7 +9,7 @@ import kernel
 import pytest
 from against_ns3 import METRICS, PathResult
 from peer_programs import package_version
-from peers_section import Comparison, paragraph, table
+from peers_section import Comparison, markdown_table, wrap_paragraph
 
 Note = Callable[[str, Comparison], None]
 SCALES = {"goodput_bps": (1e-6, "Mb/s", 3), "loss": (100, "%", 2), "delay_s": (1000, "ms", 1)}
@@ -61,7 +61,7 @@ def findings(results: Sequence[PathResult]) -> Iterator[tuple[str, float]]:
                 yield f"path {number}, {NAMES[metric]}", linux.difference / linux.theirs
 
 
-def beyond(result: PathResult, metric: str) -> float:
+def beyond_limits(result: PathResult, metric: str) -> float:
     """Return the relative difference from Linux beyond its interval, from Linux without PSH if available."""
     linux = result.against("linux_without_push" if result.linux_without_push else "linux", metric)
     return max(0.0, abs(linux.difference) - linux.half_width) / linux.theirs
@@ -71,7 +71,7 @@ def without_push(numbered: Sequence[tuple[int, PathResult]]) -> list[str]:
     """Return the paragraph on segments with PSH, and the findings on paths on which the router cleared it, too."""
     left = [(number, each, metric) for number, each in numbered for metric in each.findings("linux_without_push")]
     gone = sum(len(each.findings("linux")) for _, each in numbered) - len(left)
-    return paragraph(
+    return wrap_paragraph(
         f"""One cause is PSH. A packet is lost when the window grows beyond the capacity of path and queue. The window
         grows again after a whole window of acknowledgements, at the time when the first SACK arrives.
         If this growth comes before fast
@@ -125,10 +125,10 @@ def test_simulated_tcp_behaves_like_linux(note: Note) -> None:
     ]
     head = [f"{NAMES[metric]}, {SCALES[metric][1]}" for metric in METRICS]
     result, lines = _summary(results)
-    listed = list(table(("path", *head, "differences from ns-3"), rows))
+    listed = list(markdown_table(("path", *head, "differences from ns-3"), rows))
     note("TCP, ns-3 and Linux", Comparison(versions, result, lines, each=listed))
     pairs = [(each, metric) for each in results for metric in METRICS]
-    assert [(each.case, metric) for each, metric in pairs if beyond(each, metric) > LIMITS[metric]] == []
+    assert [(each.case, metric) for each, metric in pairs if beyond_limits(each, metric) > LIMITS[metric]] == []
 
 
 def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
@@ -137,9 +137,9 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
     different = [pair for pair in pairs if not pair[0].against("ns3", pair[1]).contains_zero]
     judged = [pair for pair in different if judged_for_the_simulator(*pair)]
     found = list(findings(results))
-    open_ = [f"{name} {100 * share:+.1f} %" for name, share in found if abs(share) >= against_ns3.LEAST_LISTED]
+    open_ = [f"{name} {100 * share:+.1f} %" for name, share in found if abs(share) >= against_ns3.MIN_LISTED_DIFFERENCE]
     lines = [
-        *paragraph(
+        *wrap_paragraph(
             f"""Connections through a FIFO queue on {len(results)} random paths, {against_ns3.SECONDS} s without the
             first {against_ns3.WARM_UP_S}: {against_ns3.SEEDS} runs of the simulator and of ns-3,
             {against_ns3.LINUX_RUNS} of Linux in virtual time with `netem` as line. A difference counts if zero is
@@ -150,7 +150,7 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
             variance, is a full round trip longer than that of Linux, which adds it."""
         ),
         "",
-        *paragraph(
+        *wrap_paragraph(
             f"""ns-3: {len(different)} of {len(pairs)} values differ; in {len(judged)} of these Linux, the simulator's
             model, is with the simulator or nearer to it than to ns-3.
         The FIFO queue is not the cause: with the same packets it gives the same results (above).
@@ -163,7 +163,7 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
         These mechanisms cannot be switched off in ns-3, so these explanations are inferences."""
         ),
         "",
-        *paragraph(
+        *wrap_paragraph(
             f"""Linux: {len(found)} of {len(pairs)} values differ ({len(pairs) * 0.05:.0f} are expected by chance),
             {len(found) - len(open_)} of them by less than 1 %; the others: {"; ".join(open_) or "none"}. The paths have
             the same rate, the same queue to the packet and the same round trip, also of acknowledgements: these are
@@ -173,7 +173,7 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
         "",
         *without_push([(number, each) for number, each in enumerate(results, 1) if each.linux_without_push]),
         "",
-        *paragraph(
+        *wrap_paragraph(
             """For a single connection, the differences come from single packets. Without random delays the connection
         settles in a cycle: the window grows to the same size, the same number of packets is lost, and the next
         cycle repeats this to the packet. Runs of one peer then differ only in the phase at which the measurement
@@ -189,5 +189,7 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
         ),
     ]
     result = f"{len(pairs) - len(different)} of {len(pairs)} values as ns-3's, {len(judged)} of the others nearer to "
-    result += f"Linux's; goodput within {100 * max(beyond(each, 'goodput_bps') for each in results):.1f} % of Linux's"
+    result += (
+        f"Linux's; goodput within {100 * max(beyond_limits(each, 'goodput_bps') for each in results):.1f} % of Linux's"
+    )
     return result, lines

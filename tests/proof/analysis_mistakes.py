@@ -82,7 +82,7 @@ def whole_reads(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(bytes=whole, goodput_bps=whole * 8 / rows["seconds"])
 
 
-def longer(rows: pd.DataFrame) -> pd.DataFrame:
+def longer_flow(rows: pd.DataFrame) -> pd.DataFrame:
     """Make the flow a second longer."""
     seconds = rows["seconds"] + 1
     return rows.assign(seconds=seconds, goodput_bps=rows["goodput_bps"] * rows["seconds"] / seconds)
@@ -95,7 +95,7 @@ def other_direction(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.rename(columns=names)
 
 
-def swapped(one: str, other: str) -> Change:
+def swap_directions(one: str, other: str) -> Change:
     """Exchange two columns."""
     return lambda rows: rows.rename(columns={one: other, other: one})
 
@@ -117,7 +117,7 @@ ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
     ("rates-in-1024", "rates are in units of 1024 bits", table("flows", flows(1000 / 1024))),
     ("goodput-of-sender", "goodput counts the sent bytes", table("flows", of_sender)),
     ("whole-reads", "goodput omits a partial read of 128 KiB", table("flows", whole_reads)),
-    ("time-longer", "a flow lasts one second longer", table("flows", longer)),
+    ("time-longer", "a flow lasts one second longer", table("flows", longer_flow)),
     ("first-stream-lost", "the first stream of a flow is left out", table("flows", lambda r: r[r["stream"] != 1])),
     (
         "first-interval-lost",
@@ -139,25 +139,25 @@ ANALYSIS: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] = [
     (
         "average-for-greatest",
         "the mean and the greatest round trip are swapped",
-        table("probes", swapped("rtt_avg_ms", "rtt_max_ms")),
+        table("probes", swap_directions("rtt_avg_ms", "rtt_max_ms")),
     ),
     (
         "jitter-for-round-trip",
         "mean jitter and mean round trip are swapped",
-        table("probes", swapped("rtt_avg_ms", "jitter_avg_ms")),
+        table("probes", swap_directions("rtt_avg_ms", "jitter_avg_ms")),
     ),
 ]
 
 
 @contextmanager
-def replaced(module: object, name: str, other: Callable[..., object]) -> Iterator[None]:
+def replace_values(module: object, name: str, other: Callable[..., object]) -> Iterator[None]:
     """Return a patch that replaces a function; the replacement gets the original first."""
     with patch.object(module, name, partial(other, getattr(module, name))):
         yield
 
 
 def _calculation(module: object, name: str, other: Callable[..., object]) -> Callable[[], AbstractContextManager[None]]:
-    return partial(replaced, module, name, other)
+    return partial(replace_values, module, name, other)
 
 
 def _from_start(flows: Columns) -> Columns:

@@ -51,7 +51,7 @@ class FileProof:
         return cls(**{**read, "held": rows(read["held"]), "outside": rows(read["outside"]), "noticed": noticed})
 
 
-def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], missing: Sequence[str] = ()) -> str:
+def proof_document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], missing: Sequence[str] = ()) -> str:
     """Return the document; `mistakes` are names and descriptions, `missing` the files without a simulation."""
     caught = [name for name, _ in mistakes if any(file.noticed.get(name) for file in files)]
     lines = [
@@ -72,7 +72,7 @@ def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], mi
         "|---|---|---|---|---|",
         *(
             f"| {file.name} | {file.cells} of {file.all_cells} | {len(file.held)} "
-            f"| {len(file.held) - len(_unmoved(file, mistakes))} | {file.processor_s:.0f} s |"
+            f"| {len(file.held) - len(_unaffected_rows(file, mistakes))} | {file.processor_s:.0f} s |"
             for file in files
         ),
         "",
@@ -87,18 +87,18 @@ def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], mi
         *(f"| {name} | {_sentence(what)} | {_counts(name, files)} |" for name, what in mistakes),
         "",
     ]
-    lines += ["## Rows that detect no mistake", "", *_none(files, mistakes), ""]
+    lines += ["## Rows that detect no mistake", "", *_no_rows(files, mistakes), ""]
     lines += ["## Rows that fail without a mistake", "", "They cannot detect a mistake.", ""]
-    lines += [f"- {file.name}: {_listed(file.outside)}" for file in files if file.outside]
-    return "\n".join(_wrapped(lines)).rstrip() + "\n"
+    lines += [f"- {file.name}: {_format_list(file.outside)}" for file in files if file.outside]
+    return "\n".join(_wrap_text(lines)).rstrip() + "\n"
 
 
-def details(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof]) -> str:
+def proof_details(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof]) -> str:
     """Return the list of the rows that detect each mistake."""
     lines = ["# Rows that detect each mistake", ""]
     for name, what in mistakes:
-        lines += [f"## {name}", "", _sentence(what), "", *_of_mistake(name, files), ""]
-    return "\n".join(_wrapped(lines)).rstrip() + "\n"
+        lines += [f"## {name}", "", _sentence(what), "", *_mistake_row(name, files), ""]
+    return "\n".join(_wrap_text(lines)).rstrip() + "\n"
 
 
 def _sentence(what: str) -> str:
@@ -115,7 +115,7 @@ def _counts(name: str, files: Sequence[FileProof]) -> str:
     return ", ".join(found) or "**no file**"
 
 
-def _of_mistake(name: str, files: Sequence[FileProof]) -> Iterator[str]:
+def _mistake_row(name: str, files: Sequence[FileProof]) -> Iterator[str]:
     reached = [(file, rows) for file in files if (rows := file.noticed.get(name)) is not None]
     untried = [file.name for file in files if name not in file.noticed]
     if not reached and not untried:
@@ -125,36 +125,36 @@ def _of_mistake(name: str, files: Sequence[FileProof]) -> Iterator[str]:
     for file, rows in reached:
         if rows:
             least = "at least " if name in file.spared else ""
-            yield f"- {file.name}: {least}{len(rows)} of {len(file.held)} rows: {_listed(rows)}"
+            yield f"- {file.name}: {least}{len(rows)} of {len(file.held)} rows: {_format_list(rows)}"
     if untried:
         yield f"- not tried in {', '.join(untried)}"
 
 
-def _unmoved(file: FileProof, mistakes: Sequence[tuple[str, str]]) -> list[Row]:
+def _unaffected_rows(file: FileProof, mistakes: Sequence[tuple[str, str]]) -> list[Row]:
     """Return the rows of a file that detect none of the mistakes."""
     moved = {row for name, _ in mistakes for row in file.noticed.get(name) or ()}
     return [row for row in file.held if row not in moved]
 
 
-def _none(files: Sequence[FileProof], mistakes: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _no_rows(files: Sequence[FileProof], mistakes: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the rows of each file that detect no mistake, and the files with untried mistakes."""
     yield "Either the catalogue lacks a mistake that they would detect, or no mistake can violate them. Their"
     yield "expectations are marked `unproven` in the experiment files: reports show `loose bounds` and omit them from"
     yield "the count."
     yield ""
     for file in files:
-        if unmoved := _unmoved(file, mistakes):
-            yield f"- {file.name}: {len(unmoved)} of {len(file.held)} rows: {_listed(unmoved)}"
+        if unmoved := _unaffected_rows(file, mistakes):
+            yield f"- {file.name}: {len(unmoved)} of {len(file.held)} rows: {_format_list(unmoved)}"
     for file in files:
         unknown = [name for name, _ in mistakes if name in file.spared or name not in file.noticed]
-        if unknown and _unmoved(file, mistakes):
+        if unknown and _unaffected_rows(file, mistakes):
             yield (
                 f"- more rows of {file.name} may detect one: {len(unknown)} of {len(mistakes)} mistakes were not made, "
                 "or not in every cell"
             )
 
 
-def _listed(rows: Sequence[Row]) -> str:
+def _format_list(rows: Sequence[Row]) -> str:
     """Join rows: metrics of one place, and places with the same metrics."""
     by_place: dict[str, list[str]] = {}
     for place, metric in rows:
@@ -168,7 +168,7 @@ def _listed(rows: Sequence[Row]) -> str:
     )
 
 
-def _wrapped(lines: Sequence[str]) -> Iterator[str]:
+def _wrap_text(lines: Sequence[str]) -> Iterator[str]:
     """Lines of at most `WIDTH` characters, broken between words; rows of tables stay whole."""
     for line in lines:
         if line.startswith("| "):
@@ -188,7 +188,7 @@ def section_of(page: str) -> str:
     return found[0] if found else ""
 
 
-def with_section(page: str, text: str) -> str:
+def replace_section(page: str, text: str) -> str:
     """Return a page with the section, in place of an earlier one or at its end."""
     if not text:
         return page

@@ -34,7 +34,7 @@ from unittest.mock import patch
 
 import pandas as pd
 from analysis_mistakes import ANALYSIS
-from document import FileProof, Row, details, document, section_of, with_section
+from document import FileProof, Row, proof_details, proof_document, replace_section, section_of
 from simulation_cache import SimulationCache
 
 from experiment_files import simulated_experiments
@@ -68,13 +68,13 @@ FORMAT = b"2"
 """Format of the stored results."""
 FILES = "PROVE_FILES"
 """Variable that selects experiment files by a pattern; the document has the earlier results of the others."""
-UNNOTICED = "PROVE_UNNOTICED"
+UNDETECTED = "PROVE_UNNOTICED"
 """Variable for a run with only the mistakes that no row is known to detect yet, file by file, cell by cell."""
-SPARING = "PROVE_SPARING"
+REDUCED = "PROVE_SPARING"
 """Variable for a run in which a mistake is tried cell by cell until a row detects it."""
 BUILT = "PROVE_BUILT"
 """Variable for a run with an existing simulator."""
-PICKED: Mapping[str, tuple[tuple[str, str], ...]] = {
+SELECTED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "tcp-friendly-policer": (("connections", "1"), ("link", "10 Mb/s")),
     "tcp-friendly-policer-more": (("connections", "1"), ("pir", "1 Mb/s")),
 }
@@ -103,7 +103,7 @@ class Mistake:
 
 
 @dataclass
-class File:
+class ExperimentFile:
     """Experiment file with its results without a mistake."""
 
     name: str
@@ -132,24 +132,24 @@ def build() -> list[Mistake]:
     return [Mistake(*line.split("\t")) for line in listed.splitlines()]
 
 
-def load(path: Path) -> File:
+def load_file(path: Path) -> ExperimentFile:
     """Return an experiment file with its cells: of arms with expectations, and of sweeps the `PICKED` ones.
 
     Captures without expectations, shows, graphs and notes affect no verdict, and are left out.
     """
     sweep = load_sweep(path, {}, lab_kind(SimulatedKind.name).check)
-    compare = as_proven(sweep.experiment.compare)
+    compare = proven_experiment(sweep.experiment.compare)
     expected = {arm for each in compare.expectations for arm in each.arms} if compare else set()
     expected |= {each.arm for each in compare.averages} if compare else set()
     arms = tuple(arm.name for arm in sweep.experiment.arms if arm.name in expected)
-    options = Options(lab=SimulatedKind.name, arms=arms, only=PICKED.get(path.stem, ()))
+    options = Options(lab=SimulatedKind.name, arms=arms, only=SELECTED.get(path.stem, ()))
     tasks = [make_task(cell, {}) for cell in make_plan(sweep, options).cells]
     captures = any(each.metric.startswith(LIMITERS) for each in compare.expectations) if compare else False
     bare: dict[str, tuple[()]] = dict.fromkeys(("observe", "graphs", "traces", "notes"), ())
     if not captures:
         bare["captures"] = ()
     tasks = [replace(task, experiment=task.experiment.model_copy(update=bare)) for task in tasks]
-    return File(
+    return ExperimentFile(
         path.stem,
         sweep.experiment.model_copy(update={**bare, "compare": compare}),
         published_figures(path, sweep.experiment),
@@ -159,7 +159,7 @@ def load(path: Path) -> File:
     )
 
 
-def as_proven(compare: Comparison | None) -> Comparison | None:
+def proven_experiment(compare: Comparison | None) -> Comparison | None:
     """Return the comparison without the labels of rows that detect no mistake: they may detect one now."""
     if compare is None:
         return None
@@ -174,7 +174,7 @@ def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
 
     def one(task: CellTask) -> Cell:
         cell = folder.cell_of(task.identity)
-        slot = WorkerSlot(0, "", folder.path, shared, _silent, lambda text: None, threading.Event())
+        slot = WorkerSlot(0, "", folder.path, shared, _ignore_output, lambda text: None, threading.Event())
         with made.worker(slot) as worker:
             worker.run(task, cell)
         return cell
@@ -183,11 +183,11 @@ def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
         return list(pool.map(one, tasks))
 
 
-def _silent(cell: str, step: str, seconds: float | None = None) -> None:
+def _ignore_output(cell: str, step: str, seconds: float | None = None) -> None:
     """Ignore progress, which is printed for each mistake."""
 
 
-def verdicts(file: File, metrics: pd.DataFrame, invalid: Mapping[str, tuple[str, ...]]) -> Verdicts:
+def verdicts(file: ExperimentFile, metrics: pd.DataFrame, invalid: Mapping[str, tuple[str, ...]]) -> Verdicts:
     """Return the verdict of each expectation and average."""
     cells = [
         CellSummary(
@@ -199,13 +199,13 @@ def verdicts(file: File, metrics: pd.DataFrame, invalid: Mapping[str, tuple[str,
         for task in file.tasks
     ]
     judged = judge(file.experiment, file.published, metrics, cells, SimulatedKind.name)
-    found = {(_place(row), row["metric"]): row["verdict"] for row in judged.comparison.to_dict("records")}
+    found = {(_row_place(row), row["metric"]): row["verdict"] for row in judged.comparison.to_dict("records")}
     for row in judged.averages.to_dict("records"):
         found[f"{row['title']}, {row['arm']} {row['each']}".strip(), row["metric"]] = row["verdict"]
     return found
 
 
-def _place(row: Mapping[str, Any]) -> str:
+def _row_place(row: Mapping[str, Any]) -> str:
     where = row.get("where") or ""
     return f"{row['arm']} ({where})" if where else str(row["arm"])
 
@@ -223,7 +223,7 @@ def recorded(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
         yield
 
 
-def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
+def fulfils(path: Path, folder: Path) -> list[tuple[Any, ...]]:
     """Compare the cells of a file's `CAPTURED` arm, simulated for this purpose, with captures."""
     if path.stem not in CAPTURED:
         return []
@@ -237,7 +237,7 @@ def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
     return held
 
 
-def metrics_of(file: File, cells: Sequence[Cell]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+def used_metrics(file: ExperimentFile, cells: Sequence[Cell]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
     """The metrics of some cells of a file, and the reasons of invalid cells."""
     wanted = readings.references(file.experiment, file.published)
     found = readings.Readings(wanted, captures=file.captures).gather(cell.files() for cell in cells)
@@ -245,22 +245,22 @@ def metrics_of(file: File, cells: Sequence[Cell]) -> tuple[pd.DataFrame, dict[st
     return tables.with_parameters(found.tables["metrics"], parameters), found.problems
 
 
-def begin(file: File, folder: Path) -> None:
+def begin(file: ExperimentFile, folder: Path) -> None:
     """Run a file without a mistake."""
     with SimulationCache.of(PROGRAM, RESULTS).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
     with recorded("metrics_of_cell", file.read):
-        file.metrics, invalid = metrics_of(file, file.cells)
+        file.metrics, invalid = used_metrics(file, file.cells)
     file.verdicts = verdicts(file, file.metrics, invalid)
     if invalid:
         raise SystemExit(f"{file.name} is not valid without a mistake: {invalid}")
 
 
-def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
+def batches(file: ExperimentFile, mistake: Mistake) -> Iterator[list[int]]:
     """Yield the cells that execute a mistake's switch: all together, or one by one from the least traffic."""
     kept = SimulationCache.of(PROGRAM, RESULTS)
     reaching = [number for number, cell in enumerate(file.cells) if mistake.name in kept.reached(cell)]
-    if not is_sparing():
+    if not is_reduced():
         yield from [reaching] if reaching else []
         return
 
@@ -271,7 +271,7 @@ def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
     yield from ([number] for number in sorted(reaching, key=seconds))
 
 
-def touched(file: File, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
+def affected_cells(file: ExperimentFile, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
     """Return the cells whose result changes with a mistake."""
     without, mistaken = SimulationCache.of(PROGRAM, RESULTS), SimulationCache.of(PROGRAM, RESULTS, mistake.name)
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -279,12 +279,12 @@ def touched(file: File, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
     return [number for number in numbers if not mistaken.like(without, file.cells[number])]
 
 
-def is_sparing() -> bool:
+def is_reduced() -> bool:
     """Return whether further cells are omitted after a detection."""
-    return UNNOTICED in os.environ or SPARING in os.environ
+    return UNDETECTED in os.environ or REDUCED in os.environ
 
 
-def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
+def detecting_rows(file: ExperimentFile, mistake: Mistake, folder: Path) -> list[Row] | None:
     """Return the expectations that detect a mistake; None if no cell executes the switch."""
     if mistake.patch is not None:
         with mistake.patch():
@@ -295,13 +295,13 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
         return changed(file, verdicts(file, metrics, {})) + [(CAPTURED[file.name], "is invalid") for _ in output[:1]]
     rows: list[Row] | None = None
     for numbers in batches(file, mistake):
-        rows = noticed_in(file, mistake, touched(file, mistake, numbers), folder)
+        rows = detecting_rows_in(file, mistake, affected_cells(file, mistake, numbers), folder)
         if rows:
             break
     return rows
 
 
-def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Path) -> list[Row]:
+def detecting_rows_in(file: ExperimentFile, mistake: Mistake, numbers: Sequence[int], folder: Path) -> list[Row]:
     """Return the expectations that detect a mistake in some cells."""
     if not numbers:
         return []
@@ -310,17 +310,17 @@ def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Pat
             cells = simulate([file.tasks[number] for number in numbers], RunFolder.create(folder, file.name))
     except QoslabError as error:
         return [("it is refused:", error.message)]
-    metrics, invalid = metrics_of(file, cells)
+    metrics, invalid = used_metrics(file, cells)
     kept = file.metrics[~file.metrics["cell"].isin([cell.name for cell in cells])]
     return changed(file, verdicts(file, pd.concat([kept, metrics], ignore_index=True), invalid))
 
 
-def changed(file: File, found: Verdicts) -> list[Row]:
+def changed(file: ExperimentFile, found: Verdicts) -> list[Row]:
     """Return the rows that pass without a mistake and fail with it."""
-    return [row for row in rows_that_are(file, WITHIN) if found.get(row) != WITHIN]
+    return [row for row in rows_with_verdict(file, WITHIN) if found.get(row) != WITHIN]
 
 
-def rows_that_are(file: File, verdict: str) -> list[Row]:
+def rows_with_verdict(file: ExperimentFile, verdict: str) -> list[Row]:
     """Return the rows with this verdict without a mistake."""
     return [row for row, found in file.verdicts.items() if found == verdict]
 
@@ -334,20 +334,20 @@ def processor_s() -> float:
 def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
     """Simulate a file without a mistake, then with each; store the results with the earlier ones."""
     begun = processor_s()
-    file = load(path)
-    before = kept_proof(path)
+    file = load_file(path)
+    before = saved_proof(path)
     found = dict(before.noticed) if before else {}
     spared = set(before.spared) if before else set()
     with tempfile.TemporaryDirectory() as folder:
         begin(file, Path(folder))
-        file.held = hold(path, Path(folder))
-        held, outside = rows_that_are(file, WITHIN), rows_that_are(file, OUTSIDE)
+        file.held = fulfils(path, Path(folder))
+        held, outside = rows_with_verdict(file, WITHIN), rows_with_verdict(file, OUTSIDE)
         print(f"{file.name}: {len(file.cells)} cells, {len(held)} rows hold, {len(outside)} do not", flush=True)
         earlier = before.processor_s if before else 0
-        for mistake, rows, took in each_noticed(file, mistakes):
+        for mistake, rows, took in check_each_mistake(file, mistakes):
             earlier += took
             found[mistake.name] = rows
-            spared = spared | {mistake.name} if rows and is_sparing() else spared - {mistake.name}
+            spared = spared | {mistake.name} if rows and is_reduced() else spared - {mistake.name}
             text = "not made" if rows is None else f"{len(rows)} rows" if rows else "NOT NOTICED"
             print(f"{file.name}: {mistake.name}: {text}", flush=True)
             took = processor_s() - begun + earlier
@@ -357,17 +357,19 @@ def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
             (FOUND / f"{file.name}.json").write_text(json.dumps(asdict(proof)), encoding="utf-8")
 
 
-def each_noticed(file: File, mistakes: Sequence[Mistake]) -> Iterator[tuple[Mistake, list[Row] | None, float]]:
+def check_each_mistake(
+    file: ExperimentFile, mistakes: Sequence[Mistake]
+) -> Iterator[tuple[Mistake, list[Row] | None, float]]:
     """Yield the detecting rows of each mistake as they are found, and the processor time of the others.
 
     Several run in parallel, in processes that inherit the file's results without a mistake.
     """
     if len(mistakes) == 1:
-        yield mistakes[0], _noticed_of(file, mistakes[0])[0], 0.0
+        yield mistakes[0], _detecting_rows_of(file, mistakes[0])[0], 0.0
         return
     _GIVEN.append((file, mistakes))
     with multiprocessing.get_context("fork").Pool(AT_ONCE, _one_at_a_time) as pool:
-        numbered = pool.imap_unordered(_made_apart, range(len(mistakes)))
+        numbered = pool.imap_unordered(_make_separately, range(len(mistakes)))
         yield from ((mistakes[number], rows, took) for number, rows, took in numbered)
         # They end by themselves: one that has this process's handler of SIGTERM may outlive what the pool sends it.
         pool.close()
@@ -375,7 +377,7 @@ def each_noticed(file: File, mistakes: Sequence[Mistake]) -> Iterator[tuple[Mist
     _GIVEN.pop()
 
 
-_GIVEN: list[tuple[File, Sequence[Mistake]]] = []
+_GIVEN: list[tuple[ExperimentFile, Sequence[Mistake]]] = []
 """Common data of the processes that try mistakes: file and mistakes cannot be sent, so they are set before the fork."""
 
 
@@ -385,16 +387,16 @@ def _one_at_a_time() -> None:
     AT_ONCE = 1
 
 
-def _made_apart(number: int) -> tuple[int, list[Row] | None, float]:
+def _make_separately(number: int) -> tuple[int, list[Row] | None, float]:
     file, mistakes = _GIVEN[-1]
-    return number, *_noticed_of(file, mistakes[number])
+    return number, *_detecting_rows_of(file, mistakes[number])
 
 
-def _noticed_of(file: File, mistake: Mistake) -> tuple[list[Row] | None, float]:
+def _detecting_rows_of(file: ExperimentFile, mistake: Mistake) -> tuple[list[Row] | None, float]:
     """Return the detecting rows of a mistake, and the processor time spent here."""
     begun = processor_s()
     with tempfile.TemporaryDirectory() as made:
-        rows = noticed(file, mistake, Path(made))
+        rows = detecting_rows(file, mistake, Path(made))
     return rows, processor_s() - begun
 
 
@@ -403,7 +405,7 @@ def digest(path: Path) -> str:
     return sha256(FORMAT + path.read_bytes() + PROGRAM.read_bytes()).hexdigest()[:16]
 
 
-def kept_proof(path: Path) -> FileProof | None:
+def saved_proof(path: Path) -> FileProof | None:
     """Return the stored results of the current experiment file."""
     found = FOUND / f"{path.stem}.json"
     if not found.exists():
@@ -412,9 +414,9 @@ def kept_proof(path: Path) -> FileProof | None:
     return FileProof.of(read) if read.get("digest") == digest(path) else None
 
 
-def noticed_by(paths: Sequence[Path]) -> set[str]:
+def detected_by(paths: Sequence[Path]) -> set[str]:
     """Return the mistakes that a row of one of these files is known to detect."""
-    proofs = [proof for path in paths if (proof := kept_proof(path)) is not None]
+    proofs = [proof for path in paths if (proof := saved_proof(path)) is not None]
     return {name for proof in proofs for name, rows in proof.noticed.items() if rows}
 
 
@@ -428,16 +430,16 @@ def main(names: Sequence[str]) -> int:
     for path in paths:
         if not fnmatch(path.stem, os.environ.get(FILES, "*")):
             continue
-        known = noticed_by(paths) if UNNOTICED in os.environ else set()
+        known = detected_by(paths) if UNDETECTED in os.environ else set()
         if wanted := [each for each in every if each.name not in known and (not names or each.name in names)]:
             prove(path, wanted)
-    proofs = [proof for path in paths if (proof := kept_proof(path)) is not None]
+    proofs = [proof for path in paths if (proof := saved_proof(path)) is not None]
     missing = sorted({path.stem for path in paths} - {proof.name for proof in proofs})
     listed = [(each.name, each.what) for each in every]
     peers = section_of(DOCUMENT.read_text(encoding="utf-8")) if DOCUMENT.exists() else ""
-    DETAILS.write_text(details(listed, proofs), encoding="utf-8")
-    DOCUMENT.write_text(with_section(document(listed, proofs, missing), peers), encoding="utf-8")
-    if unnoticed := [each.name for each in every if each.name not in noticed_by(paths)]:
+    DETAILS.write_text(proof_details(listed, proofs), encoding="utf-8")
+    DOCUMENT.write_text(replace_section(proof_document(listed, proofs, missing), peers), encoding="utf-8")
+    if unnoticed := [each.name for each in every if each.name not in detected_by(paths)]:
         print(f"no row notices: {', '.join(unnoticed)}", file=sys.stderr)
     return 1 if unnoticed else 0
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from browser import browser
+from browser import open_browser
 
 TOP = Path(__file__).parents[2]
 SITE = TOP / "target" / "site"
@@ -20,7 +20,7 @@ PAGES = sorted(
     for file in SITE.rglob("*.html")
     if not {"_made", "_static", "rust"} & {*file.relative_to(SITE).parts}
 )
-BESIDES = {Path("genindex.html"), Path("search.html"), Path("py-modindex.html")}
+ALLOWED_SOURCES = {Path("genindex.html"), Path("search.html"), Path("py-modindex.html")}
 """Files of Sphinx other than pages."""
 MADE = sorted(SITE.glob("_made/*/*.html"))
 CLICKS = 2
@@ -28,20 +28,20 @@ PHONE_PX = 400
 
 
 @cache
-def soup(page: Path) -> BeautifulSoup:
+def parse_page(page: Path) -> BeautifulSoup:
     return BeautifulSoup((SITE / page).read_text(encoding="utf-8"), "html.parser")
 
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    return frozenset(str(each["id"]) for each in soup(page).find_all(id=True)) | {
-        str(each["name"]) for each in soup(page).find_all("a", attrs={"name": True})
+    return frozenset(str(each["id"]) for each in parse_page(page).find_all(id=True)) | {
+        str(each["name"]) for each in parse_page(page).find_all("a", attrs={"name": True})
     }
 
 
 def links(page: Path, within: Tag | None = None) -> Iterator[tuple[str, Path, str]]:
     """Return the links of a page to files of the site: text, file, anchor."""
-    for tag in (within or soup(page)).find_all(["a", "link", "img", "script", "iframe"]):
+    for tag in (within or parse_page(page)).find_all(["a", "link", "img", "script", "iframe"]):
         written = str(tag.get("href") or tag.get("src") or "")
         parts = urlsplit(written)
         if not written or parts.scheme or parts.netloc:
@@ -75,17 +75,17 @@ def test_every_page_is_reachable_in_two_clicks() -> None:
         edge = {
             file.relative_to(SITE.resolve())
             for page in edge
-            for part in soup(page).select("article.bd-article, .bd-header .navbar-header-items .nav-item")
+            for part in parse_page(page).select("article.bd-article, .bd-header .navbar-header-items .nav-item")
             for _, file, _ in links(page, part)
             if file.is_file() and file.relative_to(SITE.resolve()) in PAGES
         } - reached
         reached |= edge
-    assert sorted(map(str, {*PAGES} - BESIDES - reached)) == []
+    assert sorted(map(str, {*PAGES} - ALLOWED_SOURCES - reached)) == []
 
 
 @pytest.mark.parametrize("page", [*PAGES, *MADE], ids=str)
 def test_pages_load_no_external_resource(page: Path) -> None:
-    found = soup(page)
+    found = parse_page(page)
     fetched = [
         str(tag.get("src") or tag.get("href"))
         for tag in (
@@ -106,28 +106,28 @@ def test_styles_and_scripts_load_no_external_resource() -> None:
 
 def test_every_experiment_is_in_the_gallery_with_its_report() -> None:
     names = {file.stem for file in (TOP / "experiments").glob("*.yml")}
-    shown = {heading.get_text().rstrip("#") for heading in soup(Path("gallery.html")).find_all("h2")}
+    shown = {heading.get_text().rstrip("#") for heading in parse_page(Path("gallery.html")).find_all("h2")}
     assert shown == names
-    linked = {Path(str(tag["href"])).stem for tag in soup(Path("gallery.html")).select("a.report")}
+    linked = {Path(str(tag["href"])).stem for tag in parse_page(Path("gallery.html")).select("a.report")}
     assert linked == names
     assert all(file.is_file() for _, file, _ in links(Path("gallery.html")))
 
 
 def test_pages_show_the_output_of_commands() -> None:
-    tutorial = soup(Path("tutorial.html")).get_text()
+    tutorial = parse_page(Path("tutorial.html")).get_text()
     for text in ("Created mine. Next:", "The run is valid", 'which the 3725 refuses at "priorty"', "exit status 2"):
         assert text in tutorial
     assert "Traceback" not in tutorial
-    (printed,) = (block.get_text() for block in soup(Path("python.html")).select("div.ran"))
+    (printed,) = (block.get_text() for block in parse_page(Path("python.html")).select("div.ran"))
     assert printed.startswith("Policing versus shaping ")
     # The machine on which it was built is nobody's business.
-    assert [str(page) for page in PAGES if str(TOP) in soup(page).get_text()] == []
+    assert [str(page) for page in PAGES if str(TOP) in parse_page(page).get_text()] == []
 
 
 def test_no_page_is_wider_than_a_phone(tmp_path: Path) -> None:
     shown = [page for page in PAGES if page.parent == Path() or page.name == "index.html"]
     assert shown
-    with browser(tmp_path / "profile") as tab:
+    with open_browser(tmp_path / "profile") as tab:
         wide = {}
         for page in shown:
             tab.open(f"file://{SITE / page}", width=PHONE_PX, height=800)

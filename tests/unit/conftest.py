@@ -11,7 +11,7 @@ from qoslab.run.devices.collector import RouterAnswer
 from qoslab.run.workers.genie_parser import GenieParser
 
 
-class ParserOfThisProcess:
+class InProcessParser:
     """Parser in place of the collector process, which imports pyATS for seconds in each simulated run."""
 
     def parse(self, command: str, text: str, os_name: str = "ios") -> RouterAnswer:
@@ -25,5 +25,5 @@ class ParserOfThisProcess:
 def prints_are_parsed_here() -> Iterator[None]:
     """Parse the output of simulated runs in the test process; a separate `qoslab` process has its collector."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GenieParser, "_started", lambda self: ParserOfThisProcess())
+        patch.setattr(GenieParser, "_started", lambda self: InProcessParser())
         yield

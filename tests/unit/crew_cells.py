@@ -11,7 +11,7 @@ from typing import Any
 from qoslab.run.cluster import remote_worker as cluster_worker
 
 
-def passes(task: dict[str, Any]) -> dict[str, Any]:
+def pass_cell(task: dict[str, Any]) -> dict[str, Any]:
     """Return a finished cell with a file, in place of `cluster_worker.run_cell`."""
     import io
     import json
@@ -27,32 +27,32 @@ def passes(task: dict[str, Any]) -> dict[str, Any]:
     return {"record": text, "files": content.getvalue()}
 
 
-def dies(task: dict[str, Any]) -> dict[str, Any]:
+def die(task: dict[str, Any]) -> dict[str, Any]:
     """Kill the worker."""
     os.kill(os.getpid(), signal.SIGKILL)
     return {}
 
 
-def dies_once(task: dict[str, Any]) -> dict[str, Any]:
+def die_once(task: dict[str, Any]) -> dict[str, Any]:
     """Kill the worker in the first attempt of the cell."""
-    return dies(task) if task["attempt"] == 1 else passes(task)
+    return die(task) if task["attempt"] == 1 else pass_cell(task)
 
 
-def shows_what_comes(task: dict[str, Any]) -> dict[str, Any]:
+def print_output(task: dict[str, Any]) -> dict[str, Any]:
     """Show progress to watchers; kill the worker in the first attempt."""
     counters = Path(task["coming"]) / "counters"
     counters.mkdir(parents=True)
     (counters / "R1.jsonl").write_text("{}\n")
-    return dies_once(task)
+    return die_once(task)
 
 
-def shows_and_waits(task: dict[str, Any]) -> dict[str, Any]:
+def print_and_wait(task: dict[str, Any]) -> dict[str, Any]:
     """Return the output of a cell that runs until it is cancelled."""
     Path(task["coming"]).mkdir(parents=True)
-    return waits_for_the_end(task)
+    return wait_for_end(task)
 
 
-def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
+def wait_for_end(task: dict[str, Any]) -> dict[str, Any]:
     """Run a cell until it is cancelled."""
     from qoslab.run.events import RunInterrupted
 
@@ -60,7 +60,7 @@ def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
     raise RunInterrupted
 
 
-def sends(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:
+def send_files(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:
     """Return these files of a cell."""
     import io
     import zipfile
@@ -69,25 +69,25 @@ def sends(files: dict[str, bytes], task: dict[str, Any]) -> dict[str, Any]:
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
-    return {"record": passes(task)["record"], "files": content.getvalue()}
+    return {"record": pass_cell(task)["record"], "files": content.getvalue()}
 
 
-def sends_too_many_files(task: dict[str, Any]) -> dict[str, Any]:
+def send_too_many_files(task: dict[str, Any]) -> dict[str, Any]:
     """Return more files than a cell has."""
-    return sends({f"{number}": b"" for number in range(101)}, task)
+    return send_files({f"{number}": b"" for number in range(101)}, task)
 
 
-def sends_a_large_file(task: dict[str, Any]) -> dict[str, Any]:
+def send_large_file(task: dict[str, Any]) -> dict[str, Any]:
     """Return a file that is large once it is unpacked."""
-    return sends({"large": bytes(2 * 10**6)}, task)
+    return send_files({"large": bytes(2 * 10**6)}, task)
 
 
-def sends_no_archive(task: dict[str, Any]) -> dict[str, Any]:
+def send_no_archive(task: dict[str, Any]) -> dict[str, Any]:
     """Return bytes that are no archive."""
-    return {"record": passes(task)["record"], "files": b"no archive"}
+    return {"record": pass_cell(task)["record"], "files": b"no archive"}
 
 
-def takes_its_time(task: dict[str, Any]) -> dict[str, Any]:
+def take_time(task: dict[str, Any]) -> dict[str, Any]:
     """Run longer than the scheduler."""
     time.sleep(2)
-    return passes(task)
+    return pass_cell(task)

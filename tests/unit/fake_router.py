@@ -239,13 +239,13 @@ class FakeRouter:
         return password == "opensesame"
 
 
-def with_soldered_flash(router: FakeRouter) -> None:
+def erase_on_copy_router(router: FakeRouter) -> None:
     """Make the router one that offers to erase its flash before a file is copied there."""
     line = "32768K bytes of processor board System flash (Read/Write)"
     router.chassis = replace(router.chassis, memory_lines=(line,))
 
 
-def typed(router: FakeRouter, text: str, *, privilege: int = 15) -> str:
+def type_lines(router: FakeRouter, text: str, *, privilege: int = 15) -> str:
     """Return the whole output of a login in which the client sends `text` and disconnects; line ends as `\\n`."""
 
     async def run() -> str:

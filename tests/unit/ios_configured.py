@@ -38,11 +38,11 @@ ip access-list extended List
 """
 
 
-def configured(text: str, generation: Generation = "classic", base: str = BASE) -> Device:
+def configured_device(text: str, generation: Generation = "classic", base: str = BASE) -> Device:
     device = parse_config(base, hardware(generation))
     apply_config(device, text)
     return device
 
 
-def lines_of(device: Device) -> list[str]:
+def running_lines(device: Device) -> list[str]:
     return [line.strip() for line in render(device).splitlines()]

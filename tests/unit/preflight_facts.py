@@ -53,17 +53,17 @@ SMALL = "No files in directory\n\n64012288 bytes total (100 bytes free)\n"
 QUICK = RoundTrips(20, (0.3,) * 20)
 
 
-def card(mac: str, **changed: Any) -> HostNic:
+def nic_facts(mac: str, **changed: Any) -> HostNic:
     return replace(HostNic(True, True, mac, (), 0, "e1000e", 100, "full"), **changed)
 
 
-def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> HostFacts:
+def host_facts(name: str, address: str, far: str, far_mac: str, **changed: Any) -> HostFacts:
     found = HostFacts(
         root=True,
         machine="a",
         cards={
-            "eth0": card(MACS[name], addresses=(address,)),
-            "mgmt": card("02:00:00:00:01:00", addresses=("192.0.2.7/24",)),
+            "eth0": nic_facts(MACS[name], addresses=(address,)),
+            "mgmt": nic_facts("02:00:00:00:01:00", addresses=("192.0.2.7/24",)),
         },
         routes={},
         management="mgmt",
@@ -77,15 +77,15 @@ def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> Hos
     return replace(found, **changed)
 
 
-def port(mac: str, *addresses: str, **changed: Any) -> Port:
+def router_port(mac: str, *addresses: str, **changed: Any) -> Port:
     return replace(Port(False, True, mac, addresses, 100.0, "full", {}), **changed)
 
 
-def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **changed: Any) -> PreflightFacts:
+def preflight_facts(experiment: Experiment = POLICING, way: Isolation = "in place", **changed: Any) -> PreflightFacts:
     """Return the facts of a correct lab with changes for R1 (`release`, `ports`, …), `client` and `server`."""
     hosts = {
-        "client": host("client", "192.168.10.2/24", "192.168.10.1", MACS["Fa0"], **changed.pop("client", {})),
-        "server": host("server", "192.168.20.2/24", "192.168.20.1", MACS["Fa1"], **changed.pop("server", {})),
+        "client": host_facts("client", "192.168.10.2/24", "192.168.10.1", MACS["Fa0"], **changed.pop("client", {})),
+        "server": host_facts("server", "192.168.20.2/24", "192.168.20.1", MACS["Fa1"], **changed.pop("server", {})),
     }
     router = RouterFacts(
         software="Cisco IOS Software, …",
@@ -93,8 +93,8 @@ def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **chan
         release="12.4(15)T14",
         model="3725",
         ports={
-            "FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24"),
-            "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24"),
+            "FastEthernet0/0": router_port(MACS["Fa0"], "192.168.10.1/24"),
+            "FastEthernet0/1": router_port(MACS["Fa1"], "192.168.20.1/24"),
         },
         arp={},
         learnt={},
@@ -110,5 +110,8 @@ def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **chan
     return PreflightFacts(experiment, settings, routers, hosts, {"R1": replace(router, **changed)}, ASKED, longest)
 
 
-UP = {"FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24"), "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24")}
+UP = {
+    "FastEthernet0/0": router_port(MACS["Fa0"], "192.168.10.1/24"),
+    "FastEthernet0/1": router_port(MACS["Fa1"], "192.168.20.1/24"),
+}
 """Correct state of R1's interfaces."""

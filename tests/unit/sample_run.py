@@ -114,7 +114,7 @@ HEALTH = {
 }
 
 
-def counted(packets: int = 0) -> dict[str, int]:
+def counted_value(packets: int = 0) -> dict[str, int]:
     return {"packets": packets, "bytes": packets * 1514}
 
 
@@ -128,8 +128,8 @@ def policer_counters(sent: int, exceeded: int) -> dict[str, Any]:
         "pir_bps": None,
         "pir_percent": None,
         "be_bytes": None,
-        "conformed": {**counted(sent), "rate_bps": 1e6},
-        "exceeded": {**counted(exceeded), "rate_bps": 5e5},
+        "conformed": {**counted_value(sent), "rate_bps": 1e6},
+        "exceeded": {**counted_value(exceeded), "rate_bps": 5e5},
         "violated": None,
         "tokens_lost": {"bytes": 0, "longest_ns": 0},
         "dynamic": None,
@@ -149,8 +149,8 @@ def shaper_counters(sent: int, waiting: int) -> dict[str, Any]:
         "byte_limit": 6250,
         "increment_bytes": 3125,
         "active": waiting > 0,
-        "sent": counted(sent),
-        "delayed": counted(sent),
+        "sent": counted_value(sent),
+        "delayed": counted_value(sent),
     }
 
 
@@ -165,7 +165,7 @@ def queue_counters(sent: int, waiting: int) -> dict[str, Any]:
         "per_flow_limit": None,
         "flows": 4,
         "max_flows": 256,
-        "output": counted(sent),
+        "output": counted_value(sent),
     }
 
 
@@ -179,10 +179,10 @@ def class_counters(second: float, *, police: bool = False, shape: bool = False) 
         "name": "class-default",
         "match": "any",
         "criteria": [{"packets": offered, "bytes": offered * 1514, "rate_bps": 0.0}],
-        **counted(offered),
+        **counted_value(offered),
         "offered_rate_bps": 1.5e6,
         "drop_rate_bps": 0.0,
-        "drops": {name: counted(exceeded if name == "police" else 0) for name in DROP_REASONS},
+        "drops": {name: counted_value(exceeded if name == "police" else 0) for name in DROP_REASONS},
         "set": [],
         "map": [],
         "police": policer_counters(sent, exceeded) if police else None,

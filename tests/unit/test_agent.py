@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from alive import alive
+from alive import is_alive
 from older_python import oldest_python
 from qoslab.errors import DeviceError, MachineError
 from qoslab.model.inventory import HostSettings
@@ -181,7 +181,7 @@ def test_programs_end_when_the_connection_is_lost(either: HostAccess, tmp_path: 
     _, output = channel.start(["sh", "-c", text], None, (tmp_path / "err").open("xb"))
     wait_until(lambda: mark.exists() and mark.read_text(), "the program has started")
     channel._process.kill()
-    wait_until(lambda: not alive(int(mark.read_text())), "the program has ended")
+    wait_until(lambda: not is_alive(int(mark.read_text())), "the program has ended")
     wait_until(lambda: folders(tmp_path) == [] and channel.lost, "the agent and its folder are gone")
     assert "ssh was killed by SIGKILL" in channel.lost and output.status is None
     with pytest.raises(HostLostFault, match="client is out of reach: ssh was killed"):
@@ -198,7 +198,7 @@ def test_host_is_released_during_any_operation(either: HostAccess, tmp_path: Pat
     channel.give_up("no router can be reached any more")
     with pytest.raises(HostLostFault, match="client is out of reach: no router can be reached any more"):
         unanswered.result(0.0)
-    wait_until(lambda: not alive(int(mark.read_text())), "the program has ended")
+    wait_until(lambda: not is_alive(int(mark.read_text())), "the program has ended")
     wait_until(lambda: folders(tmp_path) == [], "the folder of the agent is gone")
     assert channel.close() == []
     assert channel.lost == "no router can be reached any more"

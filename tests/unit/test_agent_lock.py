@@ -24,7 +24,7 @@ time.sleep(600)
 """
 
 
-def held(device: str, who: str) -> subprocess.Popen[str]:
+def hold_lock(device: str, who: str) -> subprocess.Popen[str]:
     """Provide an interface locked by another process, of another user if possible."""
     text = Path(lock.__file__).read_text()
     argv = [sys.executable, "-I", "-S", "-c", HOLDER, text, device, who]
@@ -37,7 +37,7 @@ def held(device: str, who: str) -> subprocess.Popen[str]:
 def test_lock_is_released_when_its_holder_is_killed() -> None:
     device = f"eth-{os.getpid()}"
     assert lock.lock_holder(device) == ""
-    process = held(device, WHO)
+    process = hold_lock(device, WHO)
     try:
         assert [lock.lock_holder(device) for _ in range(3)] == [WHO] * 3
         with pytest.raises(OSError, match="in use"):
@@ -54,7 +54,7 @@ def test_lock_is_released_when_its_holder_is_killed() -> None:
 
 def test_name_of_a_lock_holder_is_sanitized() -> None:
     device = f"eth-{os.getpid()}-rude"
-    process = held(device, "\x1b[2J\r\nbob" + "x" * 1000)
+    process = hold_lock(device, "\x1b[2J\r\nbob" + "x" * 1000)
     try:
         assert lock.lock_holder(device) == ("[2Jbob" + "x" * 1000)[: lock.NAME_BYTES - 3]
     finally:
@@ -64,7 +64,7 @@ def test_name_of_a_lock_holder_is_sanitized() -> None:
 
 def test_lock_without_a_name_belongs_to_another_run() -> None:
     device = f"eth-{os.getpid()}-mute"
-    process = held(device, "")
+    process = hold_lock(device, "")
     try:
         assert lock.lock_holder(device) == lock.UNKNOWN
     finally:

@@ -54,7 +54,7 @@ SHOWN = readings((0.0, 0, 0), (20.0, 2000, 500), (30.0, 3000, 600))
 """Output of a router with only show commands: before, during and after the traffic."""
 
 
-def figures(*names: str, cell: pd.DataFrame = CELL) -> dict[str, object]:
+def metric_values(*names: str, cell: pd.DataFrame = CELL) -> dict[str, object]:
     found = metrics({"classes": cell}, 3.0, map(Reference.parse, names))
     chosen = found[found["metric"].isin(names)]
     values = zip(chosen["metric"], chosen["value"], chosen["missing"], strict=True)
@@ -65,7 +65,7 @@ def test_counters_are_taken_at_the_trigger() -> None:
     counted = "police.exceeded_packets @ conformed_bytes 150000 B"
     share = "police.exceed_share(class-default) @ conformed_bytes 200 kB"
     timed = "police.conformed_packets @ time 2.5 s"
-    assert figures(counted, share, timed) == {
+    assert metric_values(counted, share, timed) == {
         counted: pytest.approx(25),
         share: pytest.approx(0.2),
         timed: pytest.approx(250),
@@ -76,12 +76,12 @@ def test_rates_during_traffic_are_taken_at_the_trigger() -> None:
     """Compute rates at a trigger, also at two thirds of the traffic, the default time of `during`."""
     depths = CELL.assign(queue_depth_packets=[0, 10, 20, 40], queue_discipline="fifo")
     early, late, plain = (f"class.queue_depth.during{at}" for at in (" @ time 1.5 s", " @ time 2.5 s", ""))
-    assert figures(early, late, plain, cell=depths) == {early: 15, late: 30, plain: 20}
+    assert metric_values(early, late, plain, cell=depths) == {early: 15, late: 30, plain: 20}
 
 
 def test_trigger_that_never_fires_is_reported() -> None:
     late, much = "police.exceed_share @ time 10 s", "police.exceed_share @ conformed_bytes 1 MB"
-    assert figures(late, much) == {
+    assert metric_values(late, much) == {
         late: "time 10 s was not reached: the last reading is at 3.0 s",
         much: "conformed_bytes 1 MB was not reached: 300000 B at the end",
     }
@@ -90,7 +90,7 @@ def test_trigger_that_never_fires_is_reported() -> None:
 def test_values_between_distant_readings_are_missing() -> None:
     timed, counted = "police.exceed_share @ time 6 s", "police.exceeded_packets @ conformed_bytes 2500 kB"
     read, reached = "police.exceeded_packets @ time 20 s", "police.exceeded_packets @ conformed_bytes 2000 kB"
-    assert figures(timed, counted, read, reached, cell=SHOWN) == {
+    assert metric_values(timed, counted, read, reached, cell=SHOWN) == {
         timed: "time 6 s is not known: the readings around it are at 0.0 s and 20.0 s",
         counted: "conformed_bytes 2500 kB is not known: the readings around it are at 20.0 s and 30.0 s",
         read: 500,
@@ -98,7 +98,7 @@ def test_values_between_distant_readings_are_missing() -> None:
     }
 
 
-def known(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, float | None, str | None]]:
+def known_times(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, float | None, str | None]]:
     """Value, error and what is missing of figures."""
     found = metrics({"classes": cell}, 3.0, map(Reference.parse, names))
     found = found[found["metric"].isin(names)].astype(object).where(lambda each: each.notna(), None)
@@ -114,7 +114,7 @@ def test_reading_at_an_unknown_time_makes_a_value_uncertain() -> None:
     output = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 250, 0)).assign(time_error_s=[0.01, 0.02, 0.01])
     early, at, late = (f"police.conformed_packets @ time {seconds} s" for seconds in ("1.5", "2", "2.5"))
     counted, cir = "police.conformed_packets @ conformed_bytes 150 kB", "police.bc @ time 1.5 s"
-    assert known(early, at, late, counted, cir, cell=output.assign(police_bc_bytes=31250)) == {
+    assert known_times(early, at, late, counted, cir, cell=output.assign(police_bc_bytes=31250)) == {
         # The worse one of the two readings around it counts.
         early: (pytest.approx(150), pytest.approx(2), None),
         at: (pytest.approx(200), pytest.approx(2), None),
@@ -124,7 +124,7 @@ def test_reading_at_an_unknown_time_makes_a_value_uncertain() -> None:
         cir: (31250, None, None),
     }
     # A data plane says when it counted.
-    assert known(early, cell=output.assign(time_error_s=float("nan")))[early] == (pytest.approx(150), None, None)
+    assert known_times(early, cell=output.assign(time_error_s=float("nan")))[early] == (pytest.approx(150), None, None)
 
 
 def test_reading_time_lies_within_the_error_of_a_value() -> None:
@@ -132,7 +132,7 @@ def test_reading_time_lies_within_the_error_of_a_value() -> None:
     name, error_s = "police.conformed_packets @ time 5.7 s", 0.05
     for late in (-1.0, -0.4, 0.0, 0.7, 1.0):
         counts = ((at, round(100 * (at + late * error_s)), 0) for at in (5.2, 6.2))
-        value, error, _ = known(name, cell=readings(*counts).assign(time_error_s=error_s))[name]
+        value, error, _ = known_times(name, cell=readings(*counts).assign(time_error_s=error_s))[name]
         assert value is not None and error is not None and abs(value - 570) <= error + 1e-9 and error < 5.1
 
 
@@ -141,41 +141,41 @@ def test_value_of_a_single_reading_is_taken_at_its_time() -> None:
     output = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 300, 0)).assign(time_error_s=0.01)
     name = "class.packets @ time 2 s"
     once = output.assign(packets=[float("nan"), 200, float("nan")])
-    assert known(name, cell=once)[name] == (200, None, None)
+    assert known_times(name, cell=once)[name] == (200, None, None)
 
 
 def test_value_with_an_uncertain_time_is_missing() -> None:
     slow = readings((0.0, 0, 0), (1.0, 100, 0), (2.0, 300, 0)).assign(time_error_s=0.1)
     timed, named = (f"police.conformed_packets{of} @ time 1 s" for of in ("", "(class-default)"))
     output = "@ time 1 s: its readings only show that it is between 80 and 120"
-    assert known(timed, named, cell=slow) == {
+    assert known_times(timed, named, cell=slow) == {
         timed: (None, None, f"the class counters {output}"),
         named: (None, None, f"class-default {output}"),
     }
 
 
-def when(cell: pd.DataFrame, moment: str) -> float | Missing:
+def trigger_time(cell: pd.DataFrame, moment: str) -> float | Missing:
     return moment_s(columns(cell), CounterTrigger.parse(moment))
 
 
 def test_time_of_a_trigger_is_found() -> None:
-    assert when(CELL, "time 3 s") == 3.0
-    assert when(CELL, "conformed_bytes 150000 B") == pytest.approx(1.5)
+    assert trigger_time(CELL, "time 3 s") == 3.0
+    assert trigger_time(CELL, "conformed_bytes 150000 B") == pytest.approx(1.5)
     # It had come to that before the first reading; and just at a reading.
-    assert when(readings((2.0, 100, 0), (3.0, 200, 0)), "conformed_bytes 90 kB") == 2.0
-    assert when(CELL, "conformed_bytes 200 kB") == 2.0
+    assert trigger_time(readings((2.0, 100, 0), (3.0, 200, 0)), "conformed_bytes 90 kB") == 2.0
+    assert trigger_time(CELL, "conformed_bytes 200 kB") == 2.0
     # Between readings that are just near enough to each other.
-    assert when(readings((0.0, 0, 0), (2.5, 100, 0)), "time 2 s") == 2.0
+    assert trigger_time(readings((0.0, 0, 0), (2.5, 100, 0)), "time 2 s") == 2.0
     of_two = pd.concat([CELL, CELL.assign(**{"class": "A"})], ignore_index=True)
-    assert when(of_two, "bytes 500 kB") == 2.0
+    assert trigger_time(of_two, "bytes 500 kB") == 2.0
 
 
 def test_unknown_time_of_a_trigger_has_a_reason() -> None:
-    assert when(CELL.iloc[:0], "time 1 s") == Missing("there are no counters over time")
+    assert trigger_time(CELL.iloc[:0], "time 1 s") == Missing("there are no counters over time")
     untold = CELL.assign(police_conformed_bytes=pd.NA)
-    assert when(untold, "conformed_bytes 1 B") == Missing("conformed_bytes 1 B was not reached: no counter recorded it")
+    assert trigger_time(untold, "conformed_bytes 1 B") == Missing("conformed_bytes 1 B was not reached: no counter recorded it")
     apart = Missing("time 2 s is not known: the readings around it are at 0.0 s and 2.6 s")
-    assert when(readings((0.0, 0, 0), (2.6, 100, 0)), "time 2 s") == apart
+    assert trigger_time(readings((0.0, 0, 0), (2.6, 100, 0)), "time 2 s") == apart
 
 
 def test_readings_up_to_a_trigger_are_selected() -> None:

@@ -104,14 +104,14 @@ class TestCounters:
         assert list(table["police_bc_bytes"].notna()) == [False, True]
 
 
-def scheduled(second: float, **rates: tuple[float, float, int]) -> dict[str, Any]:
+def queueing_counters(second: float, **rates: tuple[float, float, int]) -> dict[str, Any]:
     """Return the counters of a policy whose classes are offered and drop so many packets per second, with so many
     waiting.
     """
     reply = sample_run.counters_reply(second, "P", police=True)
     classes = []
     for name, (offered, lost, waiting) in rates.items():
-        count = sample_run.counted
+        count = sample_run.counted_value
         entry = sample_run.class_counters(second, shape=True)
         entry |= {
             "name": name,
@@ -131,7 +131,9 @@ class TestClasses:
 
     table = classes_table(
         *(
-            scheduled(second, A=(40, 10, 7 if second < 4 else 17), B=(100, 30, 0), **{"class-default": (0, 0, 0)})
+            queueing_counters(
+                second, A=(40, 10, 7 if second < 4 else 17), B=(100, 30, 0), **{"class-default": (0, 0, 0)}
+            )
             for second in range(-1, 12)
         )
     )
@@ -195,13 +197,13 @@ class TestClasses:
         assert sorted(computed) == ["A", "B", "class-default"]
 
     def test_window_with_a_new_policy_has_no_rates(self) -> None:
-        replies = [scheduled(second, A=(40, 10, 0)) for second in (1, 4, 6, 7)]
+        replies = [queueing_counters(second, A=(40, 10, 0)) for second in (1, 4, 6, 7)]
         replies[-1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["bytes"] = 5
         found = dict(class_figures(EachClass(columns(classes_table(*replies)), 9.0), ClassSelector("A")))
         assert "class.passed" not in found and "class.passed.during" in found
 
     def test_drops_and_depth_of_a_class_without_packets_are_missing(self) -> None:
-        replies = [scheduled(second, A=(0, 0, 0), B=(40, 10, 0)) for second in range(10)]
+        replies = [queueing_counters(second, A=(0, 0, 0), B=(40, 10, 0)) for second in range(10)]
         classes = EachClass(columns(classes_table(*replies)), 9.0)
         idle, busy = (dict(class_figures(classes, ClassSelector(name))) for name in "AB")
         assert (idle["class.packets"], idle["class.offered"]) == (0, 0)
@@ -210,7 +212,7 @@ class TestClasses:
             assert not isinstance(busy[name], Missing)
 
     def test_children_are_named_by_their_path_and_not_counted_twice(self) -> None:
-        replies = [scheduled(second, A=(40, 10, 0)) for second in range(10)]
+        replies = [queueing_counters(second, A=(40, 10, 0)) for second in range(10)]
         for reply in replies:
             parent = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]
             parent["child"] = {"policy": "Child", "classes": [parent | {"name": "inner"}]}

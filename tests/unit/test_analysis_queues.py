@@ -103,14 +103,14 @@ def test_datagrams_sent_and_lost_are_counted() -> None:
     assert found["datagrams.jitter"] == 1.776
 
 
-def counted(*rows: tuple[float, str, int, int, int | None, int | None]) -> Any:
+def counted_queue(*rows: tuple[float, str, int, int, int | None, int | None]) -> Any:
     """Return time, port, queue, threshold, enqueued and dropped packets of a switch."""
     names = ("time_s", "interface", "queue", "threshold", "enqueued", "dropped")
     return tables.frame("queues", [CELL | {"device": "SW"} | dict(zip(names, row, strict=True)) for row in rows])
 
 
 def test_single_frame_has_one_datagram() -> None:
-    once = counted(
+    once = counted_queue(
         *((at, OTHER, 1, 1, 0, count) for at, count in ((0, 7), (9, 8))),
         *((at, PORT, 3, 2, count, 0) for at, count in ((9, 5), (0, 4))),
         *((at, PORT, 2, 1, 6, 0) for at in (0, 9)),
@@ -119,7 +119,7 @@ def test_single_frame_has_one_datagram() -> None:
     assert [tuple(row)[1:] for row in found.itertuples()] == [("SW", OTHER, 1, 1, 0, 1), ("SW", PORT, 3, 2, 1, 0)]
     assert list(found.index) == [0, 1]
     assert busy_ports(once) == [("SW", OTHER)]
-    first = counted((0, PORT, 1, 1, 1, 0), (0, PORT, 2, 1, 0, 1), (0, PORT, 3, 1, 0, 0))
+    first = counted_queue((0, PORT, 1, 1, 1, 0), (0, PORT, 2, 1, 0, 1), (0, PORT, 3, 1, 0, 0))
     assert each_of("queue", columns(first)) == [f"{PORT} 1", f"{PORT} 2"]
 
 
@@ -127,8 +127,8 @@ def test_ports_are_selected_by_their_drops() -> None:
     def port(name: str, dropped: int, enqueued: int = 1) -> list[tuple[float, str, int, int, int, int]]:
         return [(at, name, 1, 1, int(at) * enqueued, int(at) * dropped) for at in (0.0, 1.0)]
 
-    assert busy_ports(counted(*port("A", 2), *port("B", 5), *port("C", 0, 9))) == [("SW", "B"), ("SW", "A")]
-    assert busy_ports(counted(*port("A", 0, 2), *port("B", 0, 5), *port("C", 0))) == [("SW", "B")]
+    assert busy_ports(counted_queue(*port("A", 2), *port("B", 5), *port("C", 0, 9))) == [("SW", "B"), ("SW", "A")]
+    assert busy_ports(counted_queue(*port("A", 0, 2), *port("B", 0, 5), *port("C", 0))) == [("SW", "B")]
 
 
 def test_rates_of_queues_between_readings() -> None:
@@ -138,7 +138,7 @@ def test_rates_of_queues_between_readings() -> None:
     # No drops are reported for the other threshold; a frame was dropped at all.
     partly = [(at, PORT, 3, 1, 0, int(at > 6)) for at in times]
     untold = [(at, PORT, 3, 2, 0, None) for at in times]
-    found = queue_rates(counted(*used, *unused, *partly, *untold), "SW", PORT)
+    found = queue_rates(counted_queue(*used, *unused, *partly, *untold), "SW", PORT)
     # Half the usual time after another reading is too soon.
     assert [tuple(row) for row in found.itertuples()] == [
         (number, *row)
@@ -146,14 +146,14 @@ def test_rates_of_queues_between_readings() -> None:
             [(1, at, 10.0, 0.0) for at in (2.0, 4.0, 7.0)] + [(3, at, 0.0, 0.5 * (at > 6)) for at in (2.0, 4.0, 7.0)]
         )
     ]
-    nothing = queue_rates(counted(*unused), "SW", PORT)
+    nothing = queue_rates(counted_queue(*unused), "SW", PORT)
     assert nothing.empty and list(nothing.columns) == ["queue", "time_s", "enqueued", "dropped"]
 
 
 def test_counters_outside_the_traffic_time_are_missing() -> None:
     def dropped(*rows: tuple[float, int | None]) -> float | Missing:
         of_one = [(at, OTHER, 1, 1, 0, 0) for at in (0.0, 9.0)]
-        cell = counted(*of_one, *((at, PORT, 1, 1, 0, count) for at, count in rows))
+        cell = counted_queue(*of_one, *((at, PORT, 1, 1, 0, count) for at, count in rows))
         return dict(queue_figures(places_of(columns(cell), None)))["queue.drops"]
 
     assert dropped((0.0, 3), (5.0, 4), (9.0, 8)) == 5

@@ -21,11 +21,11 @@ from qoslab.results import RunFolder, tables
 PCAPNG = sample_run.RECORDED / "capture" / "four-streams.pcapng"
 
 
-def field(*values: int) -> np.ndarray:
+def packet_field(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
-def batch(**fields: np.ndarray) -> pa.RecordBatch:
+def packet_batch(**fields: np.ndarray) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({name: pa.array(values) for name, values in fields.items()})
 
 
@@ -54,19 +54,19 @@ class TestPackets:
         pd.testing.assert_frame_equal(table(piece), table(10**6))
 
     def test_packets_before_the_origin_have_negative_times(self) -> None:
-        packets = batch(
-            time_ns=field(-150_000_000, 0, 99_999_999, 100_000_000),
-            bytes=field(1, 2, 3, 4),
-            version=field(-1, -1, 4, 4),
-            source=field(-1, -1, 0x0A000001, 0x0A000001),
-            source_high=field(-1, -1, 0, 0),
-            destination=field(-1, -1, 0x0A000002, 0x0A000002),
-            destination_high=field(-1, -1, 0, 0),
-            protocol=field(-1, -1, 1, 17),
-            source_port=field(-1, -1, -1, 53),
-            destination_port=field(-1, -1, -1, 1053),
-            payload=field(-1, -1, -1, 0),
-            sequence=field(-1, -1, -1, -1),
+        packets = packet_batch(
+            time_ns=packet_field(-150_000_000, 0, 99_999_999, 100_000_000),
+            bytes=packet_field(1, 2, 3, 4),
+            version=packet_field(-1, -1, 4, 4),
+            source=packet_field(-1, -1, 0x0A000001, 0x0A000001),
+            source_high=packet_field(-1, -1, 0, 0),
+            destination=packet_field(-1, -1, 0x0A000002, 0x0A000002),
+            destination_high=packet_field(-1, -1, 0, 0),
+            protocol=packet_field(-1, -1, 1, 17),
+            source_port=packet_field(-1, -1, -1, 53),
+            destination_port=packet_field(-1, -1, -1, 1053),
+            payload=packet_field(-1, -1, -1, 0),
+            sequence=packet_field(-1, -1, -1, -1),
         )
         table = bin_packets([packets], 0).to_pandas()
         every = table[table["flow"] == "all"].sort_values("time_s")
@@ -82,19 +82,19 @@ class TestPackets:
     def test_flows_of_ipv6_are_named_with_brackets(self) -> None:
         # Halves with and without the highest bit, which a signed number has as its sign.
         high, low = 0x20010DB8_00100000, 0xFFFFFFFF_FFFFFFFE - (1 << 64)
-        packets = batch(
-            time_ns=field(0, 1),
-            bytes=field(100, 200),
-            version=field(6, 6),
-            source=field(low, 2),
-            source_high=field(high, high),
-            destination=field(2, low),
-            destination_high=field(high, high),
-            protocol=field(6, 58),
-            source_port=field(40_000, -1),
-            destination_port=field(5201, -1),
-            payload=field(0, -1),
-            sequence=field(0, -1),
+        packets = packet_batch(
+            time_ns=packet_field(0, 1),
+            bytes=packet_field(100, 200),
+            version=packet_field(6, 6),
+            source=packet_field(low, 2),
+            source_high=packet_field(high, high),
+            destination=packet_field(2, low),
+            destination_high=packet_field(high, high),
+            protocol=packet_field(6, 58),
+            source_port=packet_field(40_000, -1),
+            destination_port=packet_field(5201, -1),
+            payload=packet_field(0, -1),
+            sequence=packet_field(0, -1),
         )
         assert set(bin_packets([packets], 0)["flow"].to_pylist()) == {
             "all",

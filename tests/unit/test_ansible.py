@@ -192,7 +192,7 @@ def test_session_starts_ansible_without_paramiko() -> None:
 # The connection helper, against what the installed Ansible itself makes of the same input.
 
 
-def tagged(value: Any) -> Any:
+def tagged_value(value: Any) -> Any:
     from ansible._internal._datatag._tags import Origin, TrustedAsTemplate
     from ansible.module_utils._internal._datatag import AnsibleTagHelper
 
@@ -203,15 +203,21 @@ def context(port: int) -> bytes:
     from ansible.playbook.play_context import PlayContext
 
     play = PlayContext()
-    play.remote_addr, play.port, play.remote_user = tagged("127.0.0.1"), tagged(port), tagged("lab")
-    play.connection = tagged("ansible.netcommon.network_cli")
+    play.remote_addr, play.port, play.remote_user = tagged_value("127.0.0.1"), tagged_value(port), tagged_value("lab")
+    play.connection = tagged_value("ansible.netcommon.network_cli")
     # until ansible-core 2.19 it was called so
     attributes = play.serialize() if hasattr(play, "serialize") else play.dump_attrs()
     return pickle.dumps(attributes)
 
 
 def test_unpickled_values_lose_only_their_tags() -> None:
-    options = {"host": tagged("R1"), "port": tagged(22), "wait": tagged(0.5), "list": tagged(["a"]), "none": None}
+    options = {
+        "host": tagged_value("R1"),
+        "port": tagged_value(22),
+        "wait": tagged_value(0.5),
+        "list": tagged_value(["a"]),
+        "none": None,
+    }
     read = ansible_connection.unpickle_block(pickle.dumps(options))
     assert read == {"host": "R1", "port": 22, "wait": 0.5, "list": ["a"], "none": None}
     assert json.loads(json.dumps(read)) == read
@@ -258,7 +264,7 @@ class ConnectionProcess(threading.Thread):
                 connection.sendall(struct.pack("!Q", len(data)) + data)
 
 
-def helper(tmp_path: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
+def ansible_helper(tmp_path: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
     original = tmp_path / "original.py"
     original.write_text("import sys\nprint('original', sys.argv[1:], len(sys.stdin.buffer.read()))\n")
     return subprocess.run(
@@ -278,7 +284,7 @@ def test_untested_release_of_ansible_keeps_its_helper(monkeypatch: pytest.Monkey
     assert chosen.note.endswith("qoslab was tested with ansible-core 2.19, 2.20, 2.21, but 2.99.1 is installed")
 
 
-def blocks(*parts: bytes) -> bytes:
+def pickled_blocks(*parts: bytes) -> bytes:
     stream = io.BytesIO()
     for part in parts:
         stream.write(b"%d\n" % len(part) + part)
@@ -291,7 +297,7 @@ def test_running_connection_is_informed_of_the_next_task(tmp_path: Path, monkeyp
     path = ansible_connection.socket_path(ansible_connection.unpickle_block(reported), "4711")
     process = ConnectionProcess(path)
     process.start()
-    done = helper(tmp_path, blocks(pickle.dumps({"timeout": tagged(30)}), reported))
+    done = ansible_helper(tmp_path, pickled_blocks(pickle.dumps({"timeout": tagged_value(30)}), reported))
     process.join(5)
     assert json.loads(done.stdout) == {"messages": [["vvvv", "said"]], "socket_path": path}
     assert [method for method, *_ in process.heard] == [
@@ -306,10 +312,10 @@ def test_running_connection_is_informed_of_the_next_task(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "data", [blocks(pickle.dumps({}), context(40022)), b"12\nbroken", b""], ids=["whole", "broken", "empty"]
+    "data", [pickled_blocks(pickle.dumps({}), context(40022)), b"12\nbroken", b""], ids=["whole", "broken", "empty"]
 )
 def test_other_connections_use_the_helper_of_ansible(tmp_path: Path, data: bytes) -> None:
-    assert helper(tmp_path, data).stdout.decode() == f"original ['4711', 'task-1'] {len(data)}\n"
+    assert ansible_helper(tmp_path, data).stdout.decode() == f"original ['4711', 'task-1'] {len(data)}\n"
 
 
 def test_arguments_of_ios_config_may_be_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,7 +427,7 @@ def test_playbooks_require_a_supported_ansible(playbook: str) -> None:
             assert "2.19" in asked["ansible.builtin.assert"]["that"]
 
 
-def by_hand(playbook: str, inventory: Path, **variables: str) -> str:
+def run_playbook_by_hand(playbook: str, inventory: Path, **variables: str) -> str:
     """Return the output of a playbook with -v, under the usual umask."""
     argv: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), "-v", "-i", inventory]
     for name, value in variables.items():
@@ -463,8 +469,8 @@ def test_playbook_run_by_hand_saves_configurations_privately(tmp_path: Path, the
         }
         inventory = tmp_path / "inventory.yml"
         inventory.write_text(yaml.safe_dump({"all": {"children": {"ios": {"hosts": {"R1": words}}}}}))
-        printed = by_hand("prepare.yml", inventory, ios_before_folder=str(before))
-        printed += by_hand("verify.yml", inventory, ios_intended_folder=str(tmp_path))
+        printed = run_playbook_by_hand("prepare.yml", inventory, ios_before_folder=str(before))
+        printed += run_playbook_by_hand("verify.yml", inventory, ios_intended_folder=str(tmp_path))
     assert "interface FastEthernet0/0\n" in kept.read_text()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     # A folder that is there may be for others as well.

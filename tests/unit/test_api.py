@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sample_run
 
-from levels import everything
+from levels import run_all_cases
 from qoslab import api
 from qoslab.analysis import analyse
 from qoslab.errors import ExperimentError, UserError
@@ -118,7 +118,7 @@ def test_example_of_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    if not everything():
+    if not run_all_cases():
         code = [part.replace('arms=["policed"]', 'arms=["policed"], duration="1 s"') for part in code]
         assert any("duration" in part for part in code)
     monkeypatch.chdir(tmp_path)

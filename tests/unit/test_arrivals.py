@@ -15,7 +15,7 @@ from analysis_tables import columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import examples
+from levels import example_count
 from qoslab.analysis.arrivals import Arrived, Arriving, Report, reports_of, unlike
 from qoslab.capture.packet_tables import SCHEMA, TCP, UDP, read_packets
 from qoslab.model.experiment import Flow
@@ -37,7 +37,7 @@ FLOW = Flow.model_validate({"name": "transfer", "tool": "iperf3", "from": "clien
 START_NS = int(ENDS.started.timestamp()) * 10**9
 
 
-def arrived(*segments: tuple[int, int], tcp: bool = True, times: Sequence[int] | None = None) -> Arrived:
+def arrived_bytes(*segments: tuple[int, int], tcp: bool = True, times: Sequence[int] | None = None) -> Arrived:
     """Return segments of (sequence number, bytes of payload), one each nanosecond."""
     sequence, payload = (np.array(column, dtype=np.int64) for column in zip(*segments, strict=True))
     stamps = np.arange(len(segments)) if times is None else np.array(times)
@@ -45,23 +45,26 @@ def arrived(*segments: tuple[int, int], tcp: bool = True, times: Sequence[int] |
 
 
 def test_reassembly_counts_bytes_once_and_in_order() -> None:
-    twice = arrived((100, 10), (110, 10), (110, 10), (115, 15))
+    twice = arrived_bytes((100, 10), (110, 10), (110, 10), (115, 15))
     assert (twice.all, twice.until(3), twice.until(1)) == (30, 30, 20)
-    gap = arrived((100, 10), (120, 10), (110, 10))
+    gap = arrived_bytes((100, 10), (120, 10), (110, 10))
     assert (gap.all, gap.until(0), gap.until(1), gap.until(2)) == (30, 10, 10, 30)
-    behind_the_first = arrived((110, 10), (100, 10))
+    behind_the_first = arrived_bytes((110, 10), (100, 10))
     assert (behind_the_first.until(0), behind_the_first.until(1)) == (0, 20)
     # An acknowledgement has no payload, and of a packet that was not kept whole none is known.
-    assert arrived((100, 0), (-1, -1), (100, 10)).all == 10
-    assert (arrived((0, 10), (0, 10), tcp=False).all, arrived((0, 10), (0, 10), tcp=False).until(0)) == (20, 10)
+    assert arrived_bytes((100, 0), (-1, -1), (100, 10)).all == 10
+    assert (arrived_bytes((0, 10), (0, 10), tcp=False).all, arrived_bytes((0, 10), (0, 10), tcp=False).until(0)) == (
+        20,
+        10,
+    )
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(data=st.data(), first=st.sampled_from([0, 1000, 2**32 - 40, 2**31]), total=st.integers(1, 60))
 def test_segments_in_any_order_are_reassembled(data: st.DataObject, first: int, total: int) -> None:
     pieces = data.draw(st.lists(st.tuples(st.integers(0, total - 1), st.integers(1, 20)), min_size=1, max_size=30))
     pieces = [(begin, min(count, total - begin)) for begin, count in pieces]
-    stream = arrived(*(((first + begin) % 2**32, count) for begin, count in pieces))
+    stream = arrived_bytes(*(((first + begin) % 2**32, count) for begin, count in pieces))
     lowest = min(begin for begin, _ in pieces)
     seen: set[int] = set()
     for moment, (begin, count) in enumerate(pieces):
@@ -84,7 +87,7 @@ def report(flow: Flow = FLOW, ends: FlowRecord = ENDS, stream_bytes: int = 0, la
     return Report("server", flow, ends, UncountedBounds(stream_bytes, last_s))
 
 
-def held(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int | None, int]) -> list[str]:
+def held_bytes(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int | None, int]) -> list[str]:
     """Return the findings on streams of (client's port, bytes) that took 10 s."""
     arriving = Arriving([wanted])
     assert [len(each) for each in arriving.passing("server", pieces)] == [len(each) for each in pieces]
@@ -96,7 +99,7 @@ def held(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int |
     return list(unlike(columns(tables.frame("flows", rows)), arriving))
 
 
-def every_second(count: int, **row: int) -> pa.RecordBatch:
+def every_second_packet(count: int, **row: int) -> pa.RecordBatch:
     """Return a segment of 1000 bytes each second."""
     return packets(
         *({"time_ns": START_NS + n * 10**9, "sequence": n * 1000, "payload": 1000} | row for n in range(count))
@@ -104,50 +107,50 @@ def every_second(count: int, **row: int) -> pa.RecordBatch:
 
 
 def test_mismatch_with_arrivals_names_the_tool() -> None:
-    stream = every_second(10, source_port=40000)
-    assert held(report(), [stream], (40000, 10_000)) == []
-    assert held(report(stream_bytes=1460), [stream], (40000, 8_540)) == []
-    assert held(report(stream_bytes=1460), [stream], (40000, 8_539)) == [
+    stream = every_second_packet(10, source_port=40000)
+    assert held_bytes(report(), [stream], (40000, 10_000)) == []
+    assert held_bytes(report(stream_bytes=1460), [stream], (40000, 8_540)) == []
+    assert held_bytes(report(stream_bytes=1460), [stream], (40000, 8_539)) == [
         'traffic "transfer": iperf3 reports 8539 B received, but capture server saw 10000 B; they may differ by at '
         "most 1460 B"
     ]
-    assert held(report(), [stream], (40000, 10_001)) != []
-    assert held(report(), [stream], (40001, 10_000)) != [], "a stream of which nothing was seen"
-    assert held(report(), [stream], (40001, 0), (None, 0)) == []
-    both = [stream, every_second(10, source_port=40001)]
-    assert held(report(), both, (40000, 10_000), (40001, 10_000)) == []
-    assert held(report(stream_bytes=100), both, (40000, 10_000), (40001, 9_799)) != []
+    assert held_bytes(report(), [stream], (40000, 10_001)) != []
+    assert held_bytes(report(), [stream], (40001, 10_000)) != [], "a stream of which nothing was seen"
+    assert held_bytes(report(), [stream], (40001, 0), (None, 0)) == []
+    both = [stream, every_second_packet(10, source_port=40001)]
+    assert held_bytes(report(), both, (40000, 10_000), (40001, 10_000)) == []
+    assert held_bytes(report(stream_bytes=100), both, (40000, 10_000), (40001, 9_799)) != []
 
 
 def test_packets_near_the_end_may_be_uncounted() -> None:
-    later = every_second(14, source_port=40000)
+    later = every_second_packet(14, source_port=40000)
     # Ten seconds after its first packet ten segments had come, and an eleventh did.
-    assert held(report(), [later], (40000, 10_000)) == held(report(), [later], (40000, 14_000)) == []
-    assert held(report(), [later], (40000, 9_999)) != []
-    assert held(report(last_s=1.5), [later], (40000, 9_000)) == []
+    assert held_bytes(report(), [later], (40000, 10_000)) == held_bytes(report(), [later], (40000, 14_000)) == []
+    assert held_bytes(report(), [later], (40000, 9_999)) != []
+    assert held_bytes(report(last_s=1.5), [later], (40000, 9_000)) == []
 
 
 def test_tool_that_may_fail_ends_by_time() -> None:
     failing = FLOW.model_copy(update={"may_fail": True})
     late = ENDS.model_copy(update={"started": ENDS.started - timedelta(seconds=5)})
-    stream = every_second(10, source_port=40000)
-    assert held(report(failing, late), [stream], (40000, 5_000)) == []
-    assert held(report(failing, late), [stream], (40000, 4_999)) != []
-    assert held(report(FLOW, late), [stream], (40000, 5_000)) != []
+    stream = every_second_packet(10, source_port=40000)
+    assert held_bytes(report(failing, late), [stream], (40000, 5_000)) == []
+    assert held_bytes(report(failing, late), [stream], (40000, 4_999)) != []
+    assert held_bytes(report(FLOW, late), [stream], (40000, 5_000)) != []
 
 
 def test_packets_of_other_flows_are_ignored() -> None:
-    stream = every_second(10, source_port=40000)
+    stream = every_second_packet(10, source_port=40000)
     others = [
         packets({"source_port": 40000, "payload": 700, "time_ns": START_NS}, destination=1),
-        every_second(3, source_port=40000, destination_port=5202),
-        every_second(3, source_port=40000, protocol=UDP),
+        every_second_packet(3, source_port=40000, destination_port=5202),
+        every_second_packet(3, source_port=40000, protocol=UDP),
     ]
-    assert held(report(), [stream, *others], (40000, 10_000)) == []
+    assert held_bytes(report(), [stream, *others], (40000, 10_000)) == []
     random = FLOW.model_copy(update={"tool": "flood", "protocol": "udp", "random": ("port",)})
-    ports = [every_second(3, source_port=40000, destination_port=port, protocol=UDP) for port in (7, 8)]
-    assert held(report(random), ports, (40000, 6_000)) == []
-    assert held(report(random), ports, (40000, 3_000)) != []
+    ports = [every_second_packet(3, source_port=40000, destination_port=port, protocol=UDP) for port in (7, 8)]
+    assert held_bytes(report(random), ports, (40000, 6_000)) == []
+    assert held_bytes(report(random), ports, (40000, 3_000)) != []
 
 
 def test_ipv6_addresses_are_complete() -> None:
@@ -156,7 +159,7 @@ def test_ipv6_addresses_are_complete() -> None:
     low, high = (int(np.uint64(half).astype(np.int64)) for half in (int(address) & 2**64 - 1, int(address) >> 64))
     here = packets({"source_port": 1, "payload": 9, "time_ns": START_NS}, destination=low, high=high)
     elsewhere = packets({"source_port": 1, "payload": 9, "time_ns": START_NS}, destination=low, high=high + 1)
-    assert held(report(ends=ends), [here], (1, 9)) == [] != held(report(ends=ends), [elsewhere], (1, 9))
+    assert held_bytes(report(ends=ends), [here], (1, 9)) == [] != held_bytes(report(ends=ends), [elsewhere], (1, 9))
 
 
 def test_captured_arrivals_agree_with_the_report_of_the_tool() -> None:

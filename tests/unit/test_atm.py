@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Interface
 
 import pytest
-from fake_router import FakeRouter, class_counters, interface_counters, typed
+from fake_router import FakeRouter, class_counters, interface_counters, type_lines
 
 from qoslab.errors import IosError
 from qoslab.genie.show_parser import parse
@@ -143,15 +143,15 @@ def test_moved_circuit_is_removed_first() -> None:
 # Show
 
 
-def typed_in(text: str) -> FakeRouter:
+def type_configuration(text: str) -> FakeRouter:
     router = FakeRouter("7206VXR")
-    typed(router, f"configure terminal\n{text}\nend\n")
+    type_lines(router, f"configure terminal\n{text}\nend\n")
     return router
 
 
 def test_show_interfaces_prints_an_atm_port() -> None:
-    router = typed_in("interface ATM1/0\nip address 10.0.0.1 255.255.255.252\npvc 0/33")
-    printed = typed(router, "show interfaces ATM1/0\n")
+    router = type_configuration("interface ATM1/0\nip address 10.0.0.1 255.255.255.252\npvc 0/33")
+    printed = type_lines(router, "show interfaces ATM1/0\n")
     assert (
         "  Hardware is ENHANCED ATM PA\n"
         "  Internet address is 10.0.0.1/30\n"
@@ -167,22 +167,22 @@ def test_show_interfaces_prints_an_atm_port() -> None:
 
 
 def test_policy_of_a_circuit_is_shown_with_it() -> None:
-    router = typed_in("interface ATM1/0.1 point-to-point\npvc 0/33")
+    router = type_configuration("interface ATM1/0.1 point-to-point\npvc 0/33")
     policy = {"policy": "P", "classes": [class_counters()], "priority_queues": []}
     router.config["policy_maps"] = {"P": {"classes": [{"name": "class-default"}]}}
     router.interfaces["ATM1/0"] = interface_counters(policy_output=policy)
     for command in ("show policy-map interface", "show policy-map interface ATM1/0.1"):
-        assert " ATM1/0.1: VC 0/33 - \n\n  Service-policy output: P\n" in typed(router, f"{command}\n")
-    assert "ATM1/0.1                   unassigned" in typed(router, "show ip interface brief\n")
+        assert " ATM1/0.1: VC 0/33 - \n\n  Service-policy output: P\n" in type_lines(router, f"{command}\n")
+    assert "ATM1/0.1                   unassigned" in type_lines(router, "show ip interface brief\n")
 
 
 def test_circuit_is_shown_with_its_contract_and_ring() -> None:
-    router = typed_in(
+    router = type_configuration(
         "interface ATM1/0.1 point-to-point\npvc 8/35\nvbr-nrt 2000 1000\ntx-ring-limit 6\nencapsulation aal5mux ip"
     )
     sent = {"packets": 7, "bytes": 700, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 2}
     router.interfaces["ATM1/0"] = interface_counters(output=sent)
-    printed = typed(router, "terminal length 0\nshow atm pvc 8/35\n").partition("show atm pvc 8/35\n")[2]
+    printed = type_lines(router, "terminal length 0\nshow atm pvc 8/35\n").partition("show atm pvc 8/35\n")[2]
     assert printed.startswith(
         "ATM1/0.1: VCD: 1, VPI: 8, VCI: 35\n"
         "VBR-NRT, PeakRate: 2000, Average Rate: 1000, Burst Cells: 94\n"
@@ -208,13 +208,13 @@ def test_circuit_is_shown_with_its_contract_and_ring() -> None:
             }
         }
     }
-    assert "VCD" not in typed(router, "show atm pvc 0/33\n")
+    assert "VCD" not in type_lines(router, "show atm pvc 0/33\n")
 
 
 # Links
 
 
-def linked(framing: Framing, **address: IPv4Interface) -> Topology:
+def link_routers(framing: Framing, **address: IPv4Interface) -> Topology:
     ends = tuple(LinkEnd(node=node, interface="ATM1/0", **address) for node in ("R1", "R2"))
     link = Link(name="line", rate=Rate(2_000_000), framing=framing, ends=ends)
     node = Node(platform="ios", model="7206VXR")
@@ -223,7 +223,7 @@ def linked(framing: Framing, **address: IPv4Interface) -> Topology:
 
 @pytest.mark.parametrize("framing", [framing for framing, medium in MEDIUM.items() if medium == "atm"])
 def test_startup_circuit_uses_the_framing_of_the_link(framing: Framing) -> None:
-    topology = linked(framing, address=IPv4Interface("10.0.0.1/30"))
+    topology = link_routers(framing, address=IPv4Interface("10.0.0.1/30"))
     device = router(startup_config(topology, "R1", LOGIN))
     port = compile_device(device)["interfaces"]["ATM1/0"]
     assert (port["enabled"], port["bandwidth_kbps"]) == (True, 2000)
@@ -231,7 +231,7 @@ def test_startup_circuit_uses_the_framing_of_the_link(framing: Framing) -> None:
 
 
 def test_end_without_an_address_uses_the_configured_circuit() -> None:
-    assert "pvc" not in startup_config(linked("aal5snap"), "R1", LOGIN)
+    assert "pvc" not in startup_config(link_routers("aal5snap"), "R1", LOGIN)
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,11 @@ def grid(tmp_path: Path) -> Path:
     return experiment_file(tmp_path, "grid.yml", GRID + CALM)
 
 
-def planned(file: Path, sets: dict[str, str] | None = None) -> Plan:
+def plan_cells(file: Path, sets: dict[str, str] | None = None) -> Plan:
     return make_plan(load_sweep(file, sets), Options(only=(("rtt", "10 ms"),)))
 
 
-def cells(folder: RunFolder, plan: Plan) -> RunCells:
+def run_cells(folder: RunFolder, plan: Plan) -> RunCells:
     return RunCells(folder, plan.cells, TOOLS)
 
 
@@ -76,8 +76,8 @@ def run_cell(found: RunCells, folder: RunFolder, name: str, *, valid: bool = Tru
 
 def test_resumed_run_measures_only_missing_or_invalid_cells(grid: Path, tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "grid")
-    plan = planned(grid)
-    first = cells(folder, plan)
+    plan = plan_cells(grid)
+    first = run_cells(folder, plan)
     names = list(first.states)
     assert first.find_results() == 0 and [cell.name for cell in first.missing] == names
     run_cell(first, folder, names[0])
@@ -85,7 +85,7 @@ def test_resumed_run_measures_only_missing_or_invalid_cells(grid: Path, tmp_path
     first.next_task(names[2])
     folder.cell_of(first.states[names[2]].planned.identity).path.mkdir(parents=True)  # and the machine stopped
 
-    again = cells(folder, plan)
+    again = run_cells(folder, plan)
     assert again.find_results() == 1
     assert [cell.name for cell in again.missing] == names[1:]
     run_cell(again, folder, names[1])
@@ -100,15 +100,15 @@ def test_resumed_run_measures_only_missing_or_invalid_cells(grid: Path, tmp_path
 
 def test_changed_template_invalidates_only_its_cells(grid: Path, tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "grid")
-    found = cells(folder, planned(grid))
+    found = run_cells(folder, plan_cells(grid))
     for name in found.states:
         run_cell(found, folder, name)
-    same = cells(folder, planned(grid))
+    same = run_cells(folder, plan_cells(grid))
     assert same.find_results() == len(same.states) and same.missing == []
     template = grid.parent / "templates/police.ios.j2"
     before = template.read_text()
     template.write_text(before + "!\n")
-    changed = cells(folder, planned(grid))
+    changed = run_cells(folder, plan_cells(grid))
     assert changed.find_results() == 1
     assert {cell.arm for cell in changed.missing} == {"policed"}
     for cell in changed.missing:
@@ -117,15 +117,15 @@ def test_changed_template_invalidates_only_its_cells(grid: Path, tmp_path: Path)
     assert summary.folder.endswith("/1.2")
     assert summary.earlier[0].reasons == ("the definition of the cell was different then",)
     template.write_text(before)
-    back = cells(folder, planned(grid))
+    back = run_cells(folder, plan_cells(grid))
     assert back.find_results() == len(back.states), "the first attempts are results again"
-    wider = cells(folder, planned(grid, {"matrix.pir": "[1 Mb/s, 2 Mb/s, 5 Mb/s]"}))
+    wider = run_cells(folder, plan_cells(grid, {"matrix.pir": "[1 Mb/s, 2 Mb/s, 5 Mb/s]"}))
     wider.find_results()
     assert {str(cell.parameters["pir"]) for cell in wider.missing} == {"2 Mb/s"}
 
 
 def test_key_of_a_cell_depends_on_its_tools(grid: Path) -> None:
-    cell = planned(grid).cells[0]
+    cell = plan_cells(grid).cells[0]
     key = cell_key(cell, TOOLS)
     assert key == make_task(cell, TOOLS).key == cell_key(cell, TOOLS | {"iperf": "iperf 3000"})
     assert key != cell_key(cell, TOOLS | {"iperf3": "iperf 3.13"})
@@ -184,7 +184,7 @@ def test_run_to_resume_is_found(tmp_path: Path) -> None:
         find_unfinished(tmp_path, "none")
 
 
-class Quiet:
+class IdleMachine:
     """Idle machine with two processors."""
 
     processors = 2
@@ -194,7 +194,7 @@ class Quiet:
         return self.load
 
 
-def record(
+def cell_record(
     cpu_s: float, *, late: bool = False, behind_ns: int = 0, began: datetime | None = None, sent_late_ms: float = 0.1
 ) -> CellRecord:
     health = Health.model_validate(
@@ -225,68 +225,68 @@ def record(
 
 class TestJobs:
     def jobs(self, grid: Path, fixed: int | None = None) -> tuple[LabCount, object]:
-        machine = Quiet()
+        machine = IdleMachine()
         jobs = LabCount(fixed, 100, machine)  # type: ignore[arg-type]
-        experiment = planned(grid).cells[0].experiment  # 2 s of traffic
+        experiment = plan_cells(grid).cells[0].experiment  # 2 s of traffic
         return jobs, experiment
 
     def test_fixed_number_of_labs_never_changes(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid, 3)
-        assert jobs.learn(record(9.0, late=True), experiment) == "" and jobs.labs == jobs.most == 3  # type: ignore[arg-type]
+        assert jobs.learn(cell_record(9.0, late=True), experiment) == "" and jobs.labs == jobs.most == 3  # type: ignore[arg-type]
 
     def test_only_cheap_cells_run_in_parallel(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         assert (jobs.labs, jobs.most) == (2, 8)
-        assert "2 to 3 labs" in jobs.learn(record(0.8), experiment)  # type: ignore[arg-type]
+        assert "2 to 3 labs" in jobs.learn(cell_record(0.8), experiment)  # type: ignore[arg-type]
         for _ in range(3):
-            jobs.learn(record(0.8), experiment)  # type: ignore[arg-type]
+            jobs.learn(cell_record(0.8), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 4
-        jobs.learn(record(3.0), experiment)  # type: ignore[arg-type]
+        jobs.learn(cell_record(3.0), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
     def test_late_cells_remove_labs_and_punctual_ones_add_them(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         for _ in range(7):
-            jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
+            jobs.learn(cell_record(0.4), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 8
         overheads = datetime.now(UTC)
-        assert "a router or a sender was late" in jobs.learn(record(0.4, late=True), experiment)  # type: ignore[arg-type]
+        assert "a router or a sender was late" in jobs.learn(cell_record(0.4, late=True), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 6
         # Late cells that ran in parallel say nothing about six labs.
-        assert jobs.learn(record(0.4, late=True, began=overheads), experiment) == ""  # type: ignore[arg-type]
+        assert jobs.learn(cell_record(0.4, late=True, began=overheads), experiment) == ""  # type: ignore[arg-type]
         assert jobs.labs == 6
-        jobs.learn(record(0.4, behind_ns=15_000_000), experiment)  # type: ignore[arg-type]
+        jobs.learn(cell_record(0.4, behind_ns=15_000_000), experiment)  # type: ignore[arg-type]
         for _ in range(PATIENCE * 6 - 1):
-            assert jobs.learn(record(0.4), experiment) == ""  # type: ignore[arg-type]
-        jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
+            assert jobs.learn(cell_record(0.4), experiment) == ""  # type: ignore[arg-type]
+        jobs.learn(cell_record(0.4), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 7
 
     def test_labs_are_at_least_one_and_none_is_added_on_a_busy_machine(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         jobs._machine.load = 0.95  # type: ignore[attr-defined]
-        jobs.learn(record(0.1), experiment)  # type: ignore[arg-type]
+        jobs.learn(cell_record(0.1), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 2
         for _ in range(5):
-            jobs.learn(record(0.1, late=True), experiment)  # type: ignore[arg-type]
+            jobs.learn(cell_record(0.1, late=True), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
     def test_no_lab_is_added_to_a_nearly_late_machine(self, grid: Path) -> None:
-        for nearly in (record(0.1, behind_ns=15_000_000), record(0.1, sent_late_ms=0.6)):
+        for nearly in (cell_record(0.1, behind_ns=15_000_000), cell_record(0.1, sent_late_ms=0.6)):
             jobs, experiment = self.jobs(grid)
-            assert "2 to 3 labs" in jobs.learn(record(0.1), experiment)  # type: ignore[arg-type]
+            assert "2 to 3 labs" in jobs.learn(cell_record(0.1), experiment)  # type: ignore[arg-type]
             assert jobs.learn(nearly, experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
-            assert jobs.learn(record(0.1), experiment) == jobs.look() == "" and jobs.labs == 3  # type: ignore[arg-type]
+            assert jobs.learn(cell_record(0.1), experiment) == jobs.look() == "" and jobs.labs == 3  # type: ignore[arg-type]
 
     def test_only_a_cell_run_in_parallel_to_the_last_lab_adds_another(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         before = datetime.now(UTC)
         assert "2 to 3 labs" in jobs.look()
-        assert jobs.learn(record(0.1, began=before), experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
+        assert jobs.learn(cell_record(0.1, began=before), experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
         after = datetime.now(UTC)
-        assert "3 to 4 labs" in jobs.learn(record(0.1, began=after), experiment)  # type: ignore[arg-type]
-        assert jobs.learn(record(0.1, began=after), experiment) == "" and jobs.labs == 4  # type: ignore[arg-type]
+        assert "3 to 4 labs" in jobs.learn(cell_record(0.1, began=after), experiment)  # type: ignore[arg-type]
+        assert jobs.learn(cell_record(0.1, began=after), experiment) == "" and jobs.labs == 4  # type: ignore[arg-type]
         # Fewer it may say at once.
-        jobs.learn(record(3.0, began=after), experiment)  # type: ignore[arg-type]
+        jobs.learn(cell_record(3.0, began=after), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
     def test_check_during_the_run_adds_a_lab_if_processors_are_idle(self, grid: Path) -> None:
@@ -294,7 +294,7 @@ class TestJobs:
         assert jobs.look() == "2 to 3 labs in parallel: the machine is busy for 20% of the time"
         jobs._machine.load = 0.38  # type: ignore[attr-defined]
         assert jobs.look() == "" and jobs.labs == 3, "four would make it 51 %, and nobody knows how punctual they are"
-        jobs.learn(record(9.0), experiment)  # type: ignore[arg-type]
+        jobs.learn(cell_record(9.0), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
         jobs._machine.load = 0.39  # type: ignore[attr-defined]
         assert jobs.look() == "1 to 2 labs in parallel: the machine is busy for 39% of the time"

@@ -11,14 +11,14 @@ from types import ModuleType
 import pytest
 from ruamel.yaml import YAML
 
-from script import script
+from script import load_script
 
 TOP = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def audit() -> ModuleType:
-    return script("benches/audit.py")
+    return load_script("benches/audit.py")
 
 
 def program(status: int, message: str = "") -> tuple[str, ...]:

@@ -32,7 +32,7 @@ LINKS, PIRS = ("2 Mb/s", "10 Mb/s"), ("1 Mb/s", "2 Mb/s", "5 Mb/s")
 FIGURES = {"dynamic": 0.95, "default": 0.9}
 
 
-def sweep(*, repetitions: int = 1, invalid: str = "") -> tuple[pd.DataFrame, list[CellSummary]]:
+def sweep_tables(*, repetitions: int = 1, invalid: str = "") -> tuple[pd.DataFrame, list[CellSummary]]:
     """Return six scenarios for each of two policers; the dynamic one is worse if the PIR is 1 Mb/s."""
     cells, rows = [], []
     for policer, share in FIGURES.items():
@@ -76,7 +76,7 @@ def pair_of(**keys: object) -> Pair:
 class TestAverages:
     def test_average_per_policer_uses_the_selected_cells(self) -> None:
         wanted = [average_of(each=["policer"]), average_of(condition="pir <= link", each=["policer"])]
-        found = averages_table(wanted, *sweep())
+        found = averages_table(wanted, *sweep_tables())
         assert list(found["each"]) == ["policer = dynamic", "policer = default"] * 2
         assert list(found["cells"]) == [6, 6, 5, 5]
         assert list(found["value"]) == pytest.approx([4.855 / 6, 4.805 / 6, 0.911, 0.901])
@@ -91,7 +91,7 @@ class TestAverages:
             average_of(condition=condition, at_least="91 %", worst_at_least="86 %"),
             average_of(condition=condition, at_most="92 %", worst_at_most="95.1 %"),
         ]
-        found = averages_table(wanted, *sweep())
+        found = averages_table(wanted, *sweep_tables())
         assert list(found["verdict"]) == ["within", "outside", "outside", "within"]
         assert found["published"].iloc[0] == 0.92
         assert found["tolerance"].iloc[2] == "at least 91 %, each cell at least 86 %"
@@ -112,29 +112,31 @@ class TestAverages:
     def test_published_average_is_compared_with_the_prediction(
         self, keys: dict[str, str], message: tuple[str, str]
     ) -> None:
-        found = averages_table([average_of(**keys)], *sweep()).iloc[0]
+        found = averages_table([average_of(**keys)], *sweep_tables()).iloc[0]
         assert (found["reproduction"], found["explanation"]) == message
 
     def test_invalid_cells_are_omitted_and_counted(self) -> None:
-        metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=5Mbps")
+        metrics, cells = sweep_tables(invalid="policer=default,link=2Mbps,pir=5Mbps")
         found = averages_table([average_of(condition="policer == 'default'", at_least="90 %")], metrics, cells)
         assert (found["cells"].iloc[0], found["excluded"].iloc[0]) == (5, 1)
         assert found["value"].iloc[0] == pytest.approx(0.901)
-        metrics, cells = sweep(invalid="grid")
+        metrics, cells = sweep_tables(invalid="grid")
         found = averages_table([average_of(at_least="90 %")], metrics, cells)
         assert found["verdict"].iloc[0] == "informative" and found["excluded"].iloc[0] == 12
         assert pd.isna(found["value"].iloc[0])
 
     def test_interval_is_over_repetitions_if_there_are_any(self) -> None:
         wanted = [average_of(condition="pir <= link")]
-        assert averages_table(wanted, *sweep())["over"].iloc[0] == "cells"
-        found = averages_table(wanted, *sweep(repetitions=3)).iloc[0]
+        assert averages_table(wanted, *sweep_tables())["over"].iloc[0] == "cells"
+        found = averages_table(wanted, *sweep_tables(repetitions=3)).iloc[0]
         assert found["over"] == "repetitions"
         assert found["low"] <= found["value"] <= found["high"] and found["high"] - found["low"] < 0.003
 
     @pytest.mark.parametrize("statistic", ["mean", "median"])
     def test_average_can_be_the_median(self, statistic: str) -> None:
-        found = averages_table([average_of(statistic=statistic, condition="policer == 'default'")], *sweep()).iloc[0]
+        found = averages_table(
+            [average_of(statistic=statistic, condition="policer == 'default'")], *sweep_tables()
+        ).iloc[0]
         assert found["value"] == pytest.approx({"mean": (0.901 * 5 + 0.3) / 6, "median": 0.901}[statistic])
         assert found["low"] <= found["value"] <= found["high"]
 
@@ -147,7 +149,7 @@ class TestAverages:
 
 class TestPairs:
     def test_pairs_differ_in_one_parameter_only(self) -> None:
-        found = pairs_table([pair_of(condition="pir < link")], *sweep())
+        found = pairs_table([pair_of(condition="pir < link")], *sweep_tables())
         assert list(found["cell"]) == [
             f"link = {link}, pir = {pir}"
             for link in LINKS
@@ -155,14 +157,18 @@ class TestPairs:
             if (link, pir) in (("2 Mb/s", "1 Mb/s"),) or link == "10 Mb/s"
         ]
         assert list(found["winner"]) == ["second", "second", "first", "first"]
-        assert list(pairs_table([pair_of(better="lower")], *sweep())["winner"])[:3] == ["first", "second", "equal"]
+        assert list(pairs_table([pair_of(better="lower")], *sweep_tables())["winner"])[:3] == [
+            "first",
+            "second",
+            "equal",
+        ]
 
     def test_small_difference_is_a_draw(self) -> None:
-        found = pairs_table([pair_of(equal_within="6 %")], *sweep())
+        found = pairs_table([pair_of(equal_within="6 %")], *sweep_tables())
         assert set(found["winner"]) == {"equal"}
 
     def test_difference_within_its_interval_is_a_draw(self) -> None:
-        metrics, cells = sweep(repetitions=3)
+        metrics, cells = sweep_tables(repetitions=3)
         noisy = metrics["cell"].str.contains("10Mbps,pir=2Mbps") & metrics["cell"].str.endswith("/3")
         metrics.loc[noisy, "value"] += [-0.4, 0.3]
         found = pairs_table([pair_of()], metrics, cells).set_index("cell")
@@ -170,9 +176,9 @@ class TestPairs:
         assert found.loc["link = 10 Mb/s, pir = 5 Mb/s", "winner"] == "first"
 
     def test_cell_without_a_counterpart_has_no_pair(self) -> None:
-        metrics, cells = sweep()
+        metrics, cells = sweep_tables()
         assert pairs_table([pair_of()], metrics, [cell for cell in cells if "dynamic" in cell.name]).empty
-        assert len(pairs_table([pair_of()], *sweep(invalid="policer=default,link=2Mbps"))) == 3
+        assert len(pairs_table([pair_of()], *sweep_tables(invalid="policer=default,link=2Mbps"))) == 3
 
 
 class TestJudgedPairs:
@@ -187,24 +193,24 @@ class TestJudgedPairs:
         ],
     )
     def test_verdict_can_follow_from_the_share_of_pairs(self, keys: dict[str, str], value: float, verdict: str) -> None:
-        row = averages_table((), *sweep(), [pair_of(**keys, reason="R")]).iloc[0]
+        row = averages_table((), *sweep_tables(), [pair_of(**keys, reason="R")]).iloc[0]
         assert (row["value"], row["verdict"]) == (pytest.approx(value), verdict)
         assert (row["cells"], row["excluded"], row["unit"], row["reason"]) == (6, 0, "fraction", "R")
 
     def test_each_bound_has_a_row(self) -> None:
         both = pair_of(not_worse_at_least="60 %", better_at_least="60 %")
-        found = averages_table((), *sweep(), [both, pair_of()])
+        found = averages_table((), *sweep_tables(), [both, pair_of()])
         assert list(found["title"]) == ["Static or dynamic: share not worse", "Static or dynamic: share better"]
         assert list(found["verdict"]) == ["within", "outside"]
 
     def test_missing_cells_count_but_unplanned_cells_do_not(self) -> None:
         wanted = [pair_of(not_worse_at_least="60 %")]
-        metrics, cells = sweep()
+        metrics, cells = sweep_tables()
         assert averages_table((), metrics, [cell for cell in cells if "dynamic" in cell.name], wanted).empty
         without = metrics[~metrics["cell"].str.contains("policer=default")]
         row = averages_table((), without, cells, wanted).iloc[0]
         assert (row["cells"], row["excluded"], row["unmeasured"], row["verdict"]) == (0, 0, 6, "outside")
-        row = averages_table((), *sweep(invalid="policer=default"), wanted).iloc[0]
+        row = averages_table((), *sweep_tables(invalid="policer=default"), wanted).iloc[0]
         assert (row["cells"], row["excluded"], row["verdict"]) == (0, 6, "informative")
 
     @pytest.mark.parametrize(
@@ -217,7 +223,7 @@ class TestJudgedPairs:
         ],
     )
     def test_published_average_is_shown(self, published: str | None, message: str) -> None:
-        assert claim(pairs_table([pair_of(published=published)], *sweep())) == message
+        assert claim(pairs_table([pair_of(published=published)], *sweep_tables())) == message
 
 
 @pytest.mark.parametrize(
@@ -239,7 +245,7 @@ def test_published_claim_is_judged_by_the_majority(winners: tuple[str, ...], hol
         assert claim(pd.DataFrame(rows)).endswith(", as found") == (published in holds), published
 
 
-def static_sizes() -> tuple[pd.DataFrame, list[CellSummary]]:
+def static_burst_sizes() -> tuple[pd.DataFrame, list[CellSummary]]:
     """Return a bucket of 12 kB that adapts its size, with three round trips, and static ones of four sizes for the
     first two.
     """
@@ -261,14 +267,14 @@ def static_sizes() -> tuple[pd.DataFrame, list[CellSummary]]:
 STATIC = ((3, 0.5), (6, 0.945), (8, 0.96), (24, 0.97))
 
 
-def over_least(**keys: object) -> Average:
+def over_minimum_size(**keys: object) -> Average:
     least = {"arm": "size", "parameter": "bucket", "metric": "goodput.steady", "same": ["rtt"], **keys}
     return average_of(metric="police.bucket.late", least=least, each=["rtt"], at_most=1.9, at_least=1)
 
 
 class TestLeast:
     def test_smallest_equivalent_parameter_is_the_result(self) -> None:
-        found = averages_table([over_least()], *static_sizes())
+        found = averages_table([over_minimum_size()], *static_burst_sizes())
         assert list(found["each"]) == ["rtt = 10 ms", "rtt = 50 ms", "rtt = 90 ms"]
         # 6 kB are within a hundredth of 0.95, 24 kB of 0.97, since 8 kB are not; of 90 ms nothing is known.
         assert list(found["value"])[:2] == [2.0, 0.5] and pd.isna(found["value"].iloc[2])
@@ -278,22 +284,22 @@ class TestLeast:
         assert cells_counted(found.iloc[2]) == "0, 1 without the value"
 
     def test_comparison_without_the_other_arm_has_no_verdict(self) -> None:
-        metrics, cells = static_sizes()
+        metrics, cells = static_burst_sizes()
         alone = [cell for cell in cells if cell.arm != "size"]
-        found = averages_table([over_least()], metrics, alone)
+        found = averages_table([over_minimum_size()], metrics, alone)
         assert list(found["verdict"]) == ["informative"] * 3 and list(found["unmeasured"]) == [1, 1, 1]
 
     def test_equal_within_and_better_define_equivalent_values(self) -> None:
-        found = averages_table([over_least(equal_within="2 %")], *static_sizes())
+        found = averages_table([over_minimum_size(equal_within="2 %")], *static_burst_sizes())
         assert list(found["value"])[:2] == [2.0, 1.5] and list(found["verdict"])[:2] == ["outside", "within"]
-        found = averages_table([over_least(better="lower")], *static_sizes())
+        found = averages_table([over_minimum_size(better="lower")], *static_burst_sizes())
         assert list(found["value"])[:2] == [4.0, 4.0], "where less is good the smallest does better"
 
     def test_value_above_the_whole_curve_is_omitted(self) -> None:
-        metrics, cells = static_sizes()
+        metrics, cells = static_burst_sizes()
         better = metrics["cell"].str.startswith("grid") & (metrics["metric"] == "goodput.steady")
         metrics.loc[better, "value"] = 1.0
-        assert averages_table([over_least()], metrics, cells)["value"].isna().all()
+        assert averages_table([over_minimum_size()], metrics, cells)["value"].isna().all()
 
 
 WANTED = [
@@ -312,7 +318,7 @@ WANTED = [
 
 @pytest.fixture
 def outcome(tmp_path: Path) -> Outcome:
-    metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=1Mbps")
+    metrics, cells = sweep_tables(invalid="policer=default,link=2Mbps,pir=1Mbps")
     return Outcome(
         make_run(tmp_path).open(),
         True,
@@ -324,7 +330,7 @@ def outcome(tmp_path: Path) -> Outcome:
     )
 
 
-def two(first: list[float], second: list[float], links: int = 1) -> tuple[pd.DataFrame, list[CellSummary]]:
+def two_values(first: list[float], second: list[float], links: int = 1) -> tuple[pd.DataFrame, list[CellSummary]]:
     """Return repetitions of a dynamic and a default policer, on each of some links."""
     cells, rows = [], []
     for policer, values in (("dynamic", first), ("default", second)):
@@ -339,7 +345,7 @@ def two(first: list[float], second: list[float], links: int = 1) -> tuple[pd.Dat
 
 def test_pair_can_require_all_cells() -> None:
     first, second = [1.0, 1.2, 1.1], [0.5, 0.65, 0.6]
-    (row,) = pairs_table([pair_of(published="first")], *two(first, second)).to_dict("records")
+    (row,) = pairs_table([pair_of(published="first")], *two_values(first, second)).to_dict("records")
     apart = difference(first, second)
     assert row == {
         "title": "Static or dynamic",
@@ -378,7 +384,7 @@ def test_pair_can_require_all_cells() -> None:
     ],
 )
 def test_winner_of_a_pair_is_found(first: list[float], second: list[float], share: float, winner: str) -> None:
-    cells = two(first, second)
+    cells = two_values(first, second)
     (row,) = pairs_table([pair_of(equal_within="50 %")], *cells).to_dict("records")
     assert (row["difference"], row["winner"]) == (share, winner) and math.isnan(row["low"]) and math.isnan(row["high"])
     (row,) = pairs_table([pair_of(equal_within="50 %", better="lower")], *cells).to_dict("records")
@@ -396,12 +402,12 @@ def test_winner_of_a_pair_is_found(first: list[float], second: list[float], shar
     ],
 )
 def test_insignificant_difference_is_a_draw(first: list[float], second: list[float], winner: str) -> None:
-    (row,) = pairs_table([pair_of()], *two(first, second)).to_dict("records")
+    (row,) = pairs_table([pair_of()], *two_values(first, second)).to_dict("records")
     assert row["winner"] == winner and row["low"] <= row["high"]
 
 
 def test_bound_on_pairs_can_require_all_pairs() -> None:
-    metrics, cells = two([1.0], [0.5], links=2)
+    metrics, cells = two_values([1.0], [0.5], links=2)
     metrics = metrics[metrics["cell"] != "grid/policer=dynamic,link=10Mbps/1"]
     wanted = pair_of(better_at_least="60 %", not_worse_at_least="30 %", reason="Why.", fitted="Ours.")
     other = cells[0].model_copy(update={"arm": "other"})
@@ -428,7 +434,7 @@ def test_bound_on_pairs_can_require_all_pairs() -> None:
 
 
 def test_condition_selects_the_judged_pairs() -> None:
-    metrics, cells = two([1.0], [0.5], links=2)
+    metrics, cells = two_values([1.0], [0.5], links=2)
     others = [cell.model_copy(update={"arm": "other"}) for cell in cells]
     metrics = metrics[~metrics["cell"].str.contains("10Mbps")]
     wanted = pair_of(better_at_least="60 %", condition="link == 2 Mb/s")
@@ -438,7 +444,7 @@ def test_condition_selects_the_judged_pairs() -> None:
 
 def test_wins_of_each_value_are_counted() -> None:
     first, second = pair_of(title="B"), pair_of(title="A", better="lower")
-    pairs = pairs_table([first, second], *two([1.0], [0.5], links=2))
+    pairs = pairs_table([first, second], *two_values([1.0], [0.5], links=2))
     common = {"arm": "grid", "metric": "goodput.of_pir", "parameter": "policer", "first": "dynamic"}
     assert scores_table(pairs).to_dict("records") == [
         {"title": "B", **common, "second": "default", "won": 2, "equal": 0, "lost": 0},
@@ -448,7 +454,7 @@ def test_wins_of_each_value_are_counted() -> None:
 
 
 def test_average_without_measurements_fails_any_bound() -> None:
-    metrics, cells = two([1.0], [0.5])
+    metrics, cells = two_values([1.0], [0.5])
     bounds = ({"worst_at_least": "90 %"}, {"worst_at_most": "99 %"}, {"at_least": "1 %"})
     wanted = [average_of(**each) for each in bounds]
     nothing = averages_table([*wanted, average_of()], metrics.iloc[:0], cells)
@@ -456,13 +462,15 @@ def test_average_without_measurements_fails_any_bound() -> None:
 
 
 def test_average_shows_its_reason_and_its_worst_cells() -> None:
-    row = averages_table([average_of(condition="arm == 'grid'", reason="Why.")], *two([1.0], [0.5], links=2)).iloc[0]
+    row = averages_table(
+        [average_of(condition="arm == 'grid'", reason="Why.")], *two_values([1.0], [0.5], links=2)
+    ).iloc[0]
     assert (row["reason"], row["lowest"], row["highest"]) == ("Why.", 0.5, 1.0)
     assert (row["lowest_cell"], row["highest_cell"]) == (
         "policer = default, link = 2 Mb/s",
         "policer = dynamic, link = 2 Mb/s",
     )
-    assert averages_table([average_of(condition="arm == 'other'")], *two([1.0], [0.5])).empty
+    assert averages_table([average_of(condition="arm == 'other'")], *two_values([1.0], [0.5])).empty
 
 
 def test_terminal_shows_averages(
@@ -482,7 +490,7 @@ def test_terminal_shows_averages(
 def test_report_shows_averages(outcome: Outcome, tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
     run = make_run(tmp_path)
     page = build_page(run, analyse(run))
-    _, cells = sweep()
+    _, cells = sweep_tables()
     compared = Comparison.model_validate_json(json.dumps({"article": "A", "published": "p.csv"}))
     experiment = Experiment.model_validate_json(json.dumps(EXPERIMENT)).model_copy(
         update={"compare": compared.model_copy(update={"averages": tuple(WANTED), "pairs": (pair_of(),)})}
@@ -501,7 +509,7 @@ def test_report_shows_averages(outcome: Outcome, tmp_path: Path, golden: Callabl
 
 
 def test_notes_show_values_of_selected_cells() -> None:
-    metrics, cells = sweep()
+    metrics, cells = sweep_tables()
     parameters = pd.DataFrame([{f"matrix.{name}": value for name, value in cell.parameters.items()} for cell in cells])
     parameters["matrix.link"] = [int(cell.values["link"]) for cell in cells]
     parameters["matrix.pir"] = [int(cell.values["pir"]) for cell in cells]

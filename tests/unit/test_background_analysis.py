@@ -62,7 +62,7 @@ def test_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None:
     assert first.problems == () and readings.of(cell.files()).problems == ("a dog ate it",)
 
 
-def ignore(figures: object) -> None:
+def ignore_call(figures: object) -> None:
     """Ignore the event."""
 
 
@@ -81,7 +81,7 @@ def test_cells_are_analysed_in_order_at_the_lowest_priority() -> None:
             both.set()
         return ()
 
-    analysis = BackgroundAnalysis(lambda: each, ignore, punctual=True)
+    analysis = BackgroundAnalysis(lambda: each, ignore_call, punctual=True)
     analysis.take(cell(1))
     analysis.start()
     analysis.start()
@@ -102,7 +102,7 @@ def test_unstarted_analysis_is_skipped() -> None:
         seen.append(taken.repetition)
         return ()
 
-    analysis = BackgroundAnalysis(lambda: each, ignore, punctual=False)
+    analysis = BackgroundAnalysis(lambda: each, ignore_call, punctual=False)
     analysis.start()
     for number in (1, 2):
         analysis.take(cell(number))
@@ -120,7 +120,7 @@ def test_error_ends_the_background_analysis_only(where: str) -> None:
         met.set()
         raise json.JSONDecodeError("damaged", "", 0)
 
-    analysis = BackgroundAnalysis(fail if where == "begin" else lambda: fail, ignore, punctual=False)
+    analysis = BackgroundAnalysis(fail if where == "begin" else lambda: fail, ignore_call, punctual=False)
     analysis.start()
     analysis.take(cell(1))
     assert met.wait(60)
@@ -128,8 +128,8 @@ def test_error_ends_the_background_analysis_only(where: str) -> None:
 
 
 def test_unstarted_background_analysis_causes_no_wait() -> None:
-    BackgroundAnalysis(None, ignore, punctual=True).end()
-    BackgroundAnalysis(lambda: lambda cell: (), ignore, punctual=True).end()
+    BackgroundAnalysis(None, ignore_call, punctual=True).end()
+    BackgroundAnalysis(lambda: lambda cell: (), ignore_call, punctual=True).end()
 
 
 MEETING = f"""

@@ -28,7 +28,7 @@ def test_late_refusal_is_reported_and_fails(
 
     def measured(took: dict[str, float]) -> tuple[int, list[str]]:
         """Return the exit status and the rows of the benchmark for these durations."""
-        monkeypatch.setattr(refusals, "rack", lambda *_: nullcontext((None, Path("rack.yml"))))
+        monkeypatch.setattr(refusals, "make_lab", lambda *_: nullcontext((None, Path("rack.yml"))))
         monkeypatch.setattr(refusals, "WRONG", [each for each in refusals.WRONG if each.what == "port down"])
         monkeypatch.setattr(refusals, "refused", lambda *_: took["port down"])
         monkeypatch.setattr(refusals, "second_user", lambda *_: (took["a second user"], took["free"]))

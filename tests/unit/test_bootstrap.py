@@ -28,8 +28,8 @@ from small_clone import (
     write_version,
 )
 
-from alive import alive
-from levels import everything
+from alive import is_alive
+from levels import run_all_cases
 from waiting import wait_until
 
 __all__ = ["clone", "fresh", "quick"]
@@ -38,7 +38,7 @@ __all__ = ["clone", "fresh", "quick"]
 def test_second_start_reuses_the_first_setup(fresh: Path, quick: Path) -> None:
     clone = fresh
     # The real environment with pip takes seconds: in the long level.
-    python = {} if everything() else {"PATH": path_with(quick)}
+    python = {} if run_all_cases() else {"PATH": path_with(quick)}
     first = start(clone, "list", "--json", **python)
     assert (first.returncode, first.stdout) == (0, "qoslab 1 list --json\n"), first.stderr
     output = [line for line in first.stderr.splitlines() if line]
@@ -183,7 +183,7 @@ def test_missing_network_for_tools_is_reported(fresh: Path, quick: Path) -> None
     assert not (fresh / ".qoslab/tools/place").exists()
 
 
-def cargo_that(clone: Path, does: str) -> dict[str, str]:
+def fake_cargo(clone: Path, does: str) -> dict[str, str]:
     """Return the environment in which `cargo` is this shell script; its calls are logged."""
     (clone / "bin").mkdir()
     write_program(clone / "bin/cargo", f'echo cargo "$@" >>"$STUB_CALLS"\n{does}')
@@ -194,7 +194,7 @@ def cargo_that(clone: Path, does: str) -> dict[str, str]:
 def test_missing_network_for_crates_is_reported(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
     text = "error: failed to download from `https://example.net/a`"
-    cargo = cargo_that(clone, f"echo '{text}' >&2; exit 101")
+    cargo = fake_cargo(clone, f"echo '{text}' >&2; exit 101")
     for _ in ("in parallel to the installation of the packages", "alone"):
         failed = start(clone, "notebook", **cargo)
         assert failed.returncode == 2
@@ -216,7 +216,7 @@ done
 def test_only_the_programs_of_the_command_are_built(clone: Path) -> None:
     for name in PROGRAMS:
         (clone / "target/release" / name).unlink()
-    cargo = cargo_that(clone, BUILDING)
+    cargo = fake_cargo(clone, BUILDING)
     for words, built in (
         (("list",), ()),
         (("policy", "it.txt"), ()),
@@ -249,19 +249,19 @@ def test_only_the_programs_of_the_command_are_built(clone: Path) -> None:
 @pytest.mark.parametrize("words", [("--resume",), ("--resume", "it"), ("--resume=it",), ("it.yml", "--resume")])
 def test_first_start_continues_the_run_in_any_kind_of_lab(clone: Path, words: tuple[str, ...]) -> None:
     (clone / "target/release/qos-sim").unlink()
-    cargo = cargo_that(clone, BUILDING)
+    cargo = fake_cargo(clone, BUILDING)
     assert start(clone, "run", *words, **cargo).returncode == 0
     assert (clone / "target/release/qos-sim").exists()
 
 
 def test_failed_build_ends_parallel_steps(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
-    cargo = cargo_that(clone, 'echo "$$" >"$STUB_CALLS.cargo"; exec sleep 60')
+    cargo = fake_cargo(clone, 'echo "$$" >"$STUB_CALLS.cargo"; exec sleep 60')
     failed = start(clone, "notebook", STUB_SAYS="error: no space left on device", **cargo)
     assert failed.returncode == 2 and "no space left" in failed.stderr
     number = clone.parent / "calls.cargo"
     if number.exists():  # it may have been ended before it began
-        wait_until(lambda: not alive(int(number.read_text())), "the build has ended")
+        wait_until(lambda: not is_alive(int(number.read_text())), "the build has ended")
 
 
 STEP = """\
@@ -276,7 +276,7 @@ STEPS = ("venv", "pip", "uv venv", "uv pip", "uv pip", "cargo")
 """Steps of a first start; the last one runs in parallel with those of uv."""
 
 
-def stepping(clone: Path) -> dict[str, str]:
+def step_script(clone: Path) -> dict[str, str]:
     """Return the environment of a first start whose steps are short scripts that print their names."""
     folder, python = clone.parent / "stepping", Path(sys.executable).resolve()
     folder.mkdir()
@@ -310,7 +310,7 @@ def steps_of(stepping: dict[str, str], when: str) -> list[str]:
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_first_start_killed_at_any_step_is_completed_later(fresh: Path, when: str, number: int) -> None:
     (fresh / "target/release/qos-sim").unlink()
-    how = stepping(fresh)
+    how = step_script(fresh)
     killed = subprocess.run(
         [str(fresh / "qoslab"), "notebook"],
         env=environment(fresh, **how, KILLED=when, KILLED_AT=str(number)),
@@ -334,7 +334,7 @@ def test_first_start_killed_at_any_step_is_completed_later(fresh: Path, when: st
 @pytest.mark.long
 def test_every_step_of_a_first_start_has_a_kill_test(fresh: Path) -> None:
     (fresh / "target/release/qos-sim").unlink()
-    how = stepping(fresh)
+    how = step_script(fresh)
     first = start(fresh, "notebook", **how)
     assert (first.returncode, first.stdout) == (0, "qoslab 1 notebook\n"), first.stderr
     assert sorted(steps_of(how, "before")) == sorted(steps_of(how, "after")) == sorted(STEPS)

@@ -144,7 +144,7 @@ def test_doctor_uses_the_same_package_names() -> None:
     assert set(re.findall(r'words="(sudo [^$]*) [$]', text)) == {command for _, command, _ in MANAGERS}
 
 
-def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[int, bytes]:
+def run_at_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[int, bytes]:
     """Return the status of a start that is answered at a terminal, and its output."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -201,7 +201,7 @@ def test_without_a_terminal_packages_are_installed_only_with_yes(
 def test_packages_need_confirmation_on_a_terminal(
     clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
 ) -> None:
-    status, text = at_a_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
+    status, text = run_at_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
     # What the test's apt-get installs is still missing afterwards.
     assert status == 2
     assert (b"install with apt-get: " in text) == (not words)
@@ -210,7 +210,7 @@ def test_packages_need_confirmation_on_a_terminal(
 
 
 def test_packages_need_no_confirmation_in_ci(clone: Path, bare: dict[str, str]) -> None:
-    status, text = at_a_terminal(clone, "n\n", **{**bare, "CI": "true"})
+    status, text = run_at_terminal(clone, "n\n", **{**bare, "CI": "true"})
     assert status == 2 and b"still missing after the installation" in text
     assert b"install with apt-get: " not in text
     assert any("install -y" in call and "iperf3" in call for call in calls(clone))

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pytest
-from test_limiter_cases import inferred, paced, poisson
+from test_limiter_cases import infer_case, paced_load, poisson
 
 from limiter_cases import SECOND, Delay, Drift, Jitter, Line, Loss
 
@@ -298,20 +298,20 @@ def check_idle() -> None:
 
 def check_random_loss() -> None:
     loss = Loss(0.03, np.random.default_rng(7))
-    assert inferred([loss, Delay(SECOND // 1000)], paced(10**6, 1000, 2500, 0.02), 1000).kind == "unexplained"
+    assert infer_case([loss, Delay(SECOND // 1000)], paced_load(10**6, 1000, 2500, 0.02), 1000).kind == "unexplained"
 
 
 def check_jitter() -> None:
-    for arrivals in (paced, poisson):
+    for arrivals in (paced_load, poisson):
         jitter = Jitter(5 * SECOND // 1000, True, True, np.random.default_rng(3))
-        assert inferred([jitter], arrivals(4 * 10**6, 1000, 2500), 1000).kind == "nothing"
+        assert infer_case([jitter], arrivals(4 * 10**6, 1000, 2500), 1000).kind == "nothing"
 
 
 def check_queues() -> None:
     """Check the inference of a line, with jitter behind it or a drifting clock."""
     arrivals = poisson(2 * 10**6, 1000, 2500)
     for behind in (Jitter(SECOND // 2000, False, True, np.random.default_rng(3)), Drift(60e-6)):
-        found = inferred([Line(10**6, 30), behind], arrivals, 1000)
+        found = infer_case([Line(10**6, 30), behind], arrivals, 1000)
         assert found.kind == "line" and found.rate_bps is not None
         assert found.rate_bps.low <= 10**6 <= found.rate_bps.high
 
@@ -389,7 +389,7 @@ def test_calculations_are_correct(check: Callable[[], None]) -> None:
     check()
 
 
-def noticed() -> Iterator[str]:
+def is_detected() -> Iterator[str]:
     """Return the failed checks."""
     for check in CHECKS:
         try:
@@ -402,7 +402,7 @@ def noticed() -> Iterator[str]:
 @pytest.mark.parametrize("patched", [made for _, _, made in CALCULATION], ids=[name for name, _, _ in CALCULATION])
 def test_each_mistake_of_calculation_is_detected(patched: Callable[[], object]) -> None:
     with patched():  # type: ignore[attr-defined]
-        found = next(noticed(), "")
+        found = next(is_detected(), "")
     assert found, "no check notices it"
 
 

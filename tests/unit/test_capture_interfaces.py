@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_limiter_inference import frame
-from test_pcap import described, of_interface, pcap
+from test_limiter_inference import ethernet_frame
+from test_pcap import describe_packets, of_interface, pcap
 
 from qoslab.cli import main
 from qoslab.errors import UserError
@@ -23,12 +23,12 @@ START_NS = 10**18
 
 def both_sides(file: Path, *, names: tuple[str, str] = ("eth0", "eth1")) -> Path:
     """Return packets that a router receives on one interface and sends on the other."""
-    blocks = [described([(names[0], 1), (names[1], 1)])]
+    blocks = [describe_packets([(names[0], 1), (names[1], 1)])]
     for number in range(COUNT):
         now = START_NS + number * GAP_NS
         blocks += [
-            of_interface(0, now, frame(number, 514, 64)),
-            of_interface(1, now + LATER_NS, frame(number, 514, 63)),
+            of_interface(0, now, ethernet_frame(number, 514, 64)),
+            of_interface(1, now + LATER_NS, ethernet_frame(number, 514, 63)),
         ]
     file.write_bytes(b"".join(blocks))
     return file
@@ -40,7 +40,7 @@ def one_side(file: Path, *, ttl: int = 63, copies: int = 1, each: int = 1, size:
     for number in range(COUNT):
         seconds, rest = divmod(START_NS + number * GAP_NS + LATER_NS, 10**9)
         count = copies if number % each == 0 else 1
-        frames += [(seconds, rest + 1000 * copy, frame(number, size, ttl)) for copy in range(count)]
+        frames += [(seconds, rest + 1000 * copy, ethernet_frame(number, size, ttl)) for copy in range(count)]
     file.write_bytes(pcap("<", 0xA1B23C4D, 1, frames, kept=514))
     return file
 

@@ -15,11 +15,11 @@ HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 """SHA-256 of `hello`."""
 
 
-def written(content: bytes, lines: int | None = None) -> FileSeal:
+def write_files(content: bytes, lines: int | None = None) -> FileSeal:
     return FileSeal(bytes=len(content), lines=lines, sha256=hashlib.sha256(content).hexdigest())
 
 
-def put(path: Path, content: bytes) -> Path:
+def put_file(path: Path, content: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
@@ -52,19 +52,19 @@ def test_size_is_formatted_with_a_unit(size: int, lines: int | None, words: str)
     ],
 )
 def test_seal_has_size_lines_of_a_text_and_digest(tmp_path: Path, name: str, content: bytes, lines: int | None) -> None:
-    assert seal_of(put(tmp_path / name, content)) == written(content, lines)
+    assert seal_of(put_file(tmp_path / name, content)) == write_files(content, lines)
 
 
 def test_large_file_is_hashed_in_chunks(tmp_path: Path) -> None:
     content = b"0123456\n" * 2**21
-    path = put(tmp_path / "large.txt", content)
+    path = put_file(tmp_path / "large.txt", content)
     tracemalloc.start()
     try:
         found = seal_of(path)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == written(content, 2**21)
+    assert found == write_files(content, 2**21)
     # A piece that was read, and the next.
     assert most < len(content) / 4
 
@@ -76,15 +76,15 @@ def test_missing_file_has_no_checksum(tmp_path: Path) -> None:
 
 def test_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
     names = ["a.txt", "hosts/b.json", "hosts/deep/c.err", "hosts/cell.json"]
-    paths = {name: put(tmp_path / name, name.encode()) for name in names}
-    put(tmp_path / "cell.json", b"{}")
+    paths = {name: put_file(tmp_path / name, name.encode()) for name in names}
+    put_file(tmp_path / "cell.json", b"{}")
     (tmp_path / "empty").mkdir()
     assert dict(files_below(tmp_path)) == paths
     assert list(seals(tmp_path).items()) == [
-        ("a.txt", written(b"a.txt", 0)),
-        ("hosts/b.json", written(b"hosts/b.json", 0)),
-        ("hosts/cell.json", written(b"hosts/cell.json", 0)),
-        ("hosts/deep/c.err", written(b"hosts/deep/c.err", 0)),
+        ("a.txt", write_files(b"a.txt", 0)),
+        ("hosts/b.json", write_files(b"hosts/b.json", 0)),
+        ("hosts/cell.json", write_files(b"hosts/cell.json", 0)),
+        ("hosts/deep/c.err", write_files(b"hosts/deep/c.err", 0)),
     ]
 
 
@@ -119,47 +119,47 @@ def test_file_without_seal_has_no_checksum(content: bytes) -> None:
 
 
 def test_unchanged_file_does_not_differ(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.txt", b"hello")
-    assert difference(path, "a.txt", written(b"hello", 0)) == ""
+    path = put_file(tmp_path / "a.txt", b"hello")
+    assert difference(path, "a.txt", write_files(b"hello", 0)) == ""
     # Lines are counted for people; another version may count those of other files.
-    assert difference(path, "a.txt", written(b"hello")) == ""
+    assert difference(path, "a.txt", write_files(b"hello")) == ""
 
 
 def test_difference_is_a_full_sentence(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.txt", b"hello")
-    assert difference(path, "x/a.txt", written(b"1\n2\n", 2)) == (
+    path = put_file(tmp_path / "a.txt", b"hello")
+    assert difference(path, "x/a.txt", write_files(b"1\n2\n", 2)) == (
         "x/a.txt: found 0 lines (5 bytes), expected 2 lines (4 bytes)"
     )
     other = hashlib.sha256(b"hallo").hexdigest()[:12]
-    assert difference(path, "x/a.txt", written(b"hallo", 0)) == (
+    assert difference(path, "x/a.txt", write_files(b"hallo", 0)) == (
         "x/a.txt: found content that was changed after the run, in 0 lines (5 bytes) "
         f"(SHA-256 2cf24dba5fb0…, expected {other}…)"
     )
-    assert difference(tmp_path / "b.txt", "x/b.txt", written(b"1\n", 1)) == (
+    assert difference(tmp_path / "b.txt", "x/b.txt", write_files(b"1\n", 1)) == (
         "x/b.txt is missing; it had 1 line (2 bytes)"
     )
-    assert difference(tmp_path, "x", written(b"1")) == "x cannot be read: Is a directory"
+    assert difference(tmp_path, "x", write_files(b"1")) == "x cannot be read: Is a directory"
 
 
 def test_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = put(tmp_path / "a.pcapng", b"hello")
+    path = put_file(tmp_path / "a.pcapng", b"hello")
     monkeypatch.setattr(sealed_files, "MOST_BYTES", 5)
-    assert difference(path, "a.pcapng", written(b"hello")) == ""
+    assert difference(path, "a.pcapng", write_files(b"hello")) == ""
     monkeypatch.setattr(sealed_files, "MOST_BYTES", 4)
     monkeypatch.setattr(sealed_files, "seal_of", lambda path: pytest.fail("was read"))
-    assert difference(path, "a.pcapng", written(b"hello")) == "a.pcapng: found 5 bytes, expected 5 bytes"
+    assert difference(path, "a.pcapng", write_files(b"hello")) == "a.pcapng: found 5 bytes, expected 5 bytes"
 
 
 def test_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> None:
     cell = tmp_path / "cell"
     for name in ("cell.json", "same.txt", "cut.txt", "z.txt", "more/b.txt"):
-        put(cell / name, b"1\n")
-    put(tmp_path / "next.txt", b"1\n")
+        put_file(cell / name, b"1\n")
+    put_file(tmp_path / "next.txt", b"1\n")
     seal_of_all = {
-        "same.txt": written(b"1\n", 1),
-        "../next.txt": written(b"1\n", 1),
-        "cut.txt": written(b"1\n2", 1),
-        "gone.pcapng": written(b"1\n2"),
+        "same.txt": write_files(b"1\n", 1),
+        "../next.txt": write_files(b"1\n", 1),
+        "cut.txt": write_files(b"1\n2", 1),
+        "gone.pcapng": write_files(b"1\n2"),
     }
     assert list(differences(cell, seal_of_all)) == [
         "../next.txt is missing; it had 1 line (2 bytes)",

@@ -38,7 +38,7 @@ def policy(*classes: str) -> Device:
     return router("\n".join([*maps, "policy-map P", *(f"class {name}" for name in names)]))
 
 
-def shadowed(device: Device) -> dict[str, tuple[str, ...]]:
+def is_shadowed(device: Device) -> dict[str, tuple[str, ...]]:
     found = candidate_classes(device, device.policy_maps["P"])
     return {each.policy_class.name: each.above for each in found if each.left.empty}
 
@@ -60,7 +60,7 @@ def shadowed(device: Device) -> dict[str, tuple[str, ...]]:
 def test_class_is_shadowed_if_classes_above_take_its_packets(
     classes: tuple[str, ...], expected: dict[str, tuple[str, ...]]
 ) -> None:
-    assert shadowed(policy(*classes)) == expected
+    assert is_shadowed(policy(*classes)) == expected
 
 
 def test_whole_code_points_need_all_packets_with_the_code_point() -> None:
@@ -86,7 +86,7 @@ def random_classes(choice: random.Random, count: int) -> list[str]:
     return ["\n".join(choice.sample(lines, choice.randint(1, 3))) for _ in range(count)]
 
 
-def packet_of(choice: random.Random, box: Box) -> Box:
+def packet_in_class(choice: random.Random, box: Box) -> Box:
     """Return a box with a single packet of a box."""
     found: Box = {}
     for name in ("network", "dscp", "protocol", "source_port", "destination_port"):
@@ -108,7 +108,7 @@ def test_shadowed_class_has_no_packet_outside_classes_above(seed: int) -> None:
     above: list[Box] = []
     for each in candidate_classes(device, device.policy_maps["P"]):
         boxes = class_packets(device, each.policy_class.name).boxes
-        packets = [packet_of(choice, choice.choice(boxes)) for _ in range(10)]
+        packets = [packet_in_class(choice, choice.choice(boxes)) for _ in range(10)]
         outside = [one for one in packets if not any(intersect_boxes(one, taken) for taken in above)]
         assert not (outside and each.left.empty)
         above += boxes

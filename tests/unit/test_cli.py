@@ -24,7 +24,7 @@ def at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TOP)
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, behaviour: object) -> None:
+def pretend_error(monkeypatch: pytest.MonkeyPatch, behaviour: object) -> None:
     """Add a subcommand `pretend` that raises or returns `behaviour`."""
 
     @click.command()
@@ -57,14 +57,14 @@ def test_each_outcome_has_a_distinct_exit_status(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    pretend(monkeypatch, behaviour)
+    pretend_error(monkeypatch, behaviour)
     assert main(["pretend"]) == status
     out, err = capsys.readouterr()
     assert (out, err.endswith(message)) == ("", True)
 
 
 def test_bug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    pretend(monkeypatch, ZeroDivisionError("oh"))
+    pretend_error(monkeypatch, ZeroDivisionError("oh"))
     assert main(["pretend"]) == ExitStatus.OUR_FAULT
     error = capsys.readouterr().err
     assert "Traceback" in error

@@ -16,12 +16,12 @@ from typing import Any
 import cloudpickle
 import crew_cells
 import pytest
-from crew_cells import dies, dies_once, passes, takes_its_time
+from crew_cells import die, die_once, pass_cell, take_time
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from test_schedule import Fake
+from test_schedule import FakeRun
 
 from qoslab import __version__
 from qoslab.errors import MachineError, UserError
@@ -67,7 +67,7 @@ def threads() -> Iterator[Any]:
 
 
 def crew(
-    fake: Fake,
+    fake: FakeRun,
     address: str,
     monkeypatch: pytest.MonkeyPatch,
     run: Callable[[dict[str, Any]], dict[str, Any]],
@@ -99,11 +99,11 @@ def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
 
 def test_local_pool_replaces_killed_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kill the worker at the first attempt of each cell; a new worker replaces it."""
-    fake = Fake(tmp_path, 1, TWO_CELLS, attempts=2)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS, attempts=2)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     pool_runs(monkeypatch, "dies_once")
-    crew(fake, LOCAL, monkeypatch, dies_once)
+    crew(fake, LOCAL, monkeypatch, die_once)
     assert list((tmp_path / "tmp").iterdir()) == []
     summaries = fake.cells.summaries()
     assert len(summaries) == 2 and all(each.valid for each in summaries)
@@ -117,9 +117,9 @@ def test_local_pool_replaces_killed_workers(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.long
 def test_files_of_a_cell_replace_its_streamed_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = Fake(tmp_path, 1, TWO_CELLS, attempts=2)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS, attempts=2)
     pool_runs(monkeypatch, "shows_what_comes")
-    crew(fake, LOCAL, monkeypatch, dies_once)
+    crew(fake, LOCAL, monkeypatch, die_once)
     for each in fake.cells.summaries():
         assert each.valid and each.folder.endswith("/1.2")
         for folder in (each.folder, each.earlier[0].folder):
@@ -138,7 +138,7 @@ def test_counts_of_a_remote_worker_arrive_in_the_folder_of_the_cell(tmp_path: Pa
 
 
 def test_abandoned_cell_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = Fake(tmp_path, 1, TWO_CELLS)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, "shows_and_waits")
     seen: list[Path] = []
 
@@ -149,7 +149,7 @@ def test_abandoned_cell_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         fake.interrupted.set()
 
     threading.Thread(target=interrupt, daemon=True).start()
-    crew(fake, LOCAL, monkeypatch, passes)
+    crew(fake, LOCAL, monkeypatch, pass_cell)
     assert len(seen) == 1 and not seen[0].parent.exists()
 
 
@@ -168,9 +168,9 @@ def children() -> list[str]:
 def test_cell_is_retried_a_limited_number_of_times_if_workers_die(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))), attempts=2)
+    fake = FakeRun(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))), attempts=2)
     pool_runs(monkeypatch, "dies")
-    crew(fake, LOCAL, monkeypatch, dies)
+    crew(fake, LOCAL, monkeypatch, die)
     (summary,) = fake.cells.summaries()
     assert not summary.valid and len(summary.earlier) == 1
     assert "the worker process that ran it died" in summary.reasons[0]
@@ -181,21 +181,21 @@ def test_cell_is_retried_a_limited_number_of_times_if_workers_die(
 @pytest.mark.long
 def test_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kill every worker: Dask restarts its workers, but the cell of the first one is lost."""
-    fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
+    fake = FakeRun(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
     with local_cluster(
         n_workers=1, threads_per_worker=1, worker_dashboard_address=None, silence_logs=logging.CRITICAL
     ) as made:
-        crew(fake, made.scheduler_address, monkeypatch, dies)
+        crew(fake, made.scheduler_address, monkeypatch, die)
     (summary,) = fake.cells.summaries()
     assert "the workers that ran it died, the last was tcp://" in summary.reasons[0]
 
 
 def test_closing_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a pool: the process sees the end of its connection, like after Ctrl-C, and ends by itself."""
-    fake = Fake(tmp_path, 1, TWO_CELLS)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, "waits_for_the_end")
     threading.Timer(1.0, fake.interrupted.set).start()
-    crew(fake, LOCAL, monkeypatch, passes)
+    crew(fake, LOCAL, monkeypatch, pass_cell)
     assert len(fake.cells.missing) == 2
     assert not any("pool_worker" in line for line in children())
 
@@ -203,11 +203,11 @@ def test_closing_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("worker", ["sends_too_many_files", "sends_a_large_file", "sends_no_archive"])
 def test_size_of_worker_messages_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str) -> None:
-    fake = Fake(tmp_path, 1, TWO_CELLS)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, worker)
     monkeypatch.setattr(remote, "MAX_FILES", 100)
     monkeypatch.setattr(remote, "MAX_BYTES", 10**6)
-    crew(fake, LOCAL, monkeypatch, passes)
+    crew(fake, LOCAL, monkeypatch, pass_cell)
     for summary in fake.cells.summaries():
         assert not summary.valid and summary.reasons[0].startswith("its worker sent ")
     assert not list(fake.folder.path.rglob("*large*")) and not list(fake.folder.path.rglob(".*.draft"))
@@ -227,20 +227,20 @@ def test_worker_cannot_write_outside_its_cell(tmp_path: Path, name: str) -> None
 
 
 def test_lost_scheduler_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
-    fake = Fake(tmp_path, 1, TWO_CELLS)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
     lost = threading.Timer(0.5, lambda: threads.scheduler.loop.add_callback(threads.scheduler.close))
     lost.start()
     with pytest.raises(UserError, match="is gone") as caught:
-        crew(fake, threads.scheduler_address, monkeypatch, takes_its_time)
+        crew(fake, threads.scheduler_address, monkeypatch, take_time)
     assert "--resume" in caught.value.hint
     assert len(fake.cells.missing) == 2
 
 
 def test_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
-    fake = Fake(tmp_path, 1, TWO_CELLS)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
     monkeypatch.setattr(cluster_worker, "worker_version", lambda: "0.0.9")
     with pytest.raises(VersionError, match=f"has qoslab 0.0.9, this is qoslab {__version__}"):
-        crew(fake, threads.scheduler_address, monkeypatch, passes)
+        crew(fake, threads.scheduler_address, monkeypatch, pass_cell)
     assert len(fake.cells.missing) == 2
 
 
@@ -250,7 +250,7 @@ def test_worker_of_another_version_is_refused_during_the_run(
     """Start a worker during the run: only the first one's version was checked before; with a cell a worker also reports
     its version.
     """
-    fake = Fake(tmp_path, 1, TWO_CELLS)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
     with pytest.raises(VersionError, match=f"has qoslab 0.0.9, this is qoslab {__version__}"):
         crew(fake, threads.scheduler_address, monkeypatch, lambda task: {"version": "0.0.9"})
 
@@ -258,10 +258,10 @@ def test_worker_of_another_version_is_refused_during_the_run(
 def test_failing_worker_reports_an_error_for_the_user_to_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any
 ) -> None:
-    fake = Fake(tmp_path, 1, TWO_CELLS)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
     crew(fake, threads.scheduler_address, monkeypatch, lambda task: {"failure": "the lab did not come up"})
     assert {each.reasons for each in fake.cells.summaries()} == {("the lab did not come up",)}
-    again = Fake(tmp_path / "again", 1, TWO_CELLS)
+    again = FakeRun(tmp_path / "again", 1, TWO_CELLS)
     with pytest.raises(UserError, match="no iperf3"):
         crew(again, threads.scheduler_address, monkeypatch, lambda task: {"error": ["no iperf3", "install it"]})
 
@@ -311,33 +311,39 @@ def test_cluster_with_certificates_accepts_only_its_members(tmp_path: Path, monk
     with local_cluster(n_workers=1, threads_per_worker=2, processes=False, protocol="tls", security=security) as made:
         address = made.scheduler_address
         assert address.startswith("tls://")
-        fake = Fake(tmp_path / "a", 1, TWO_CELLS)
-        crew(fake, address, monkeypatch, passes, tls)
+        fake = FakeRun(tmp_path / "a", 1, TWO_CELLS)
+        crew(fake, address, monkeypatch, pass_cell, tls)
         assert all(each.valid for each in fake.cells.summaries())
         assert not any("encrypted" in note for note in fake.reporter.notes)
         with pytest.raises(MachineError, match="cannot be reached"):
-            crew(Fake(tmp_path / "b", 1, TWO_CELLS), address, monkeypatch, passes, others)
+            crew(FakeRun(tmp_path / "b", 1, TWO_CELLS), address, monkeypatch, pass_cell, others)
         with pytest.raises(MachineError, match="cannot be reached"):
-            crew(Fake(tmp_path / "c", 1, TWO_CELLS), address.replace("tls:", "tcp:"), monkeypatch, passes)
+            crew(FakeRun(tmp_path / "c", 1, TWO_CELLS), address.replace("tls:", "tcp:"), monkeypatch, pass_cell)
         with pytest.raises(UserError, match="found no certificates for tls://") as caught:
-            crew(Fake(tmp_path / "d", 1, TWO_CELLS), address, monkeypatch, passes)
+            crew(FakeRun(tmp_path / "d", 1, TWO_CELLS), address, monkeypatch, pass_cell)
         assert "--tls-ca-file, --tls-cert, --tls-key" in caught.value.hint
         with pytest.raises(UserError, match=r"--tls-cert: .*No such file"):
-            crew(Fake(tmp_path / "e", 1, TWO_CELLS), address, monkeypatch, passes, tls | {"cert": tmp_path / "none"})
+            crew(
+                FakeRun(tmp_path / "e", 1, TWO_CELLS),
+                address,
+                monkeypatch,
+                pass_cell,
+                tls | {"cert": tmp_path / "none"},
+            )
 
 
 def test_cluster_without_certificates_causes_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any
 ) -> None:
-    fake = Fake(tmp_path, 1, TWO_CELLS)
-    crew(fake, threads.scheduler_address, monkeypatch, passes)
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
+    crew(fake, threads.scheduler_address, monkeypatch, pass_cell)
     assert any("is neither encrypted nor authenticated" in note for note in fake.reporter.notes)
     with pytest.raises(UserError, match="expected an address that begins with tls://"):
         crew(
-            Fake(tmp_path / "again", 1, TWO_CELLS),
+            FakeRun(tmp_path / "again", 1, TWO_CELLS),
             threads.scheduler_address,
             monkeypatch,
-            passes,
+            pass_cell,
             authority(tmp_path / "ours"),
         )
 
@@ -349,10 +355,10 @@ def test_cluster_without_workers_is_reported(tmp_path: Path, monkeypatch: pytest
         local_cluster(n_workers=0, processes=False, protocol="tcp") as made,
         pytest.raises(UserError, match="has had no worker for 1 s"),
     ):
-        crew(Fake(tmp_path, 1, TWO_CELLS), made.scheduler_address, monkeypatch, passes)
+        crew(FakeRun(tmp_path, 1, TWO_CELLS), made.scheduler_address, monkeypatch, pass_cell)
 
 
 def test_missing_scheduler_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
     with pytest.raises(MachineError, match=r"the Dask scheduler at tcp://127\.0\.0\.1:9 cannot be reached"):
-        crew(Fake(tmp_path, 1, TWO_CELLS), "tcp://127.0.0.1:9", monkeypatch, passes)
+        crew(FakeRun(tmp_path, 1, TWO_CELLS), "tcp://127.0.0.1:9", monkeypatch, pass_cell)

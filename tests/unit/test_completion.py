@@ -21,49 +21,53 @@ from qoslab.report import render
 from qoslab.schema import sweep
 
 
-def offered(*words: str) -> list[str]:
+def offered_completions(*words: str) -> list[str]:
     *before, incomplete = words
     shell = ShellComplete(command_group, {}, "qoslab", "_QOSLAB_COMPLETE")
     return [item.value for item in shell.get_completions(list(before), incomplete)]
 
 
 def test_commands_are_completed() -> None:
-    assert offered("ver") == ["verify"]
-    assert offered("") == list(SUBCOMMANDS)
+    assert offered_completions("ver") == ["verify"]
+    assert offered_completions("") == list(SUBCOMMANDS)
 
 
 def test_local_and_shipped_experiments_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "polka.yml").touch()
-    assert offered("run", "pol") == ["polka", "policing-vs-shaping"]
-    assert offered("validate", "srr") == ["srr-3750"]
-    assert offered("run", "./x") == ["./x"]  # a file, which the shell looks for itself
+    assert offered_completions("run", "pol") == ["polka", "policing-vs-shaping"]
+    assert offered_completions("validate", "srr") == ["srr-3750"]
+    assert offered_completions("run", "./x") == ["./x"]  # a file, which the shell looks for itself
 
 
 def test_arms_of_the_experiment_are_completed() -> None:
-    assert offered("run", "policing-vs-shaping", "--arm", "pol") == ["policed", "policed-cubic"]
-    assert offered("run", "nothing-like-it", "--arm", "") == []
-    assert offered("run", "--arm", "") == []
+    assert offered_completions("run", "policing-vs-shaping", "--arm", "pol") == ["policed", "policed-cubic"]
+    assert offered_completions("run", "nothing-like-it", "--arm", "") == []
+    assert offered_completions("run", "--arm", "") == []
 
 
 def test_parameters_and_their_values_are_completed() -> None:
-    assert offered("run", "tcp-friendly-policer", "--only", "r") == ["rtt=", "receiver="]
-    assert set(offered("run", "tcp-friendly-policer", "--only", "rtt=")) == {"rtt=10 ms", "rtt=50 ms", "rtt=100 ms"}
-    assert offered("run", "tcp-friendly-policer", "--only", "rtt=5") == ["rtt=50 ms"]
+    assert offered_completions("run", "tcp-friendly-policer", "--only", "r") == ["rtt=", "receiver="]
+    assert set(offered_completions("run", "tcp-friendly-policer", "--only", "rtt=")) == {
+        "rtt=10 ms",
+        "rtt=50 ms",
+        "rtt=100 ms",
+    }
+    assert offered_completions("run", "tcp-friendly-policer", "--only", "rtt=5") == ["rtt=50 ms"]
 
 
 def test_runs_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = sample_run.make_run(tmp_path / "runs").path
     monkeypatch.chdir(tmp_path)
     runs = ["policing-vs-shaping", f"runs/policing-vs-shaping/{folder.name}"]
-    assert offered("report", "") == runs
-    assert offered("run", "--resume", "runs/") == runs[1:]
-    assert offered("report", "--compare", "p") == runs[:1]
+    assert offered_completions("report", "") == runs
+    assert offered_completions("run", "--resume", "runs/") == runs[1:]
+    assert offered_completions("report", "--compare", "p") == runs[:1]
 
 
 def test_kinds_of_labs_are_completed() -> None:
-    assert offered("run", "--lab", "si") == ["simulated"]
+    assert offered_completions("run", "--lab", "si") == ["simulated"]
 
 
 @pytest.mark.long
@@ -71,33 +75,39 @@ def test_figures_and_metrics_of_the_run_are_completed(tmp_path: Path, monkeypatc
     folder = sample_run.make_run(tmp_path / "runs")
     render(folder, analyse(folder))
     monkeypatch.chdir(tmp_path)
-    assert offered("figure", "policing-vs-shaping", "le") == ["lead"]
+    assert offered_completions("figure", "policing-vs-shaping", "le") == ["lead"]
     for run in ("policing-vs-shaping", f"runs/policing-vs-shaping/{folder.path.name}"):
-        assert offered("figure", run, "goodput.su") == ["goodput.sum", "goodput.sum(transfer)"]
-        assert offered("advise", run, "goodput.su") == ["goodput.sum", "goodput.sum(transfer)"]
-    assert offered("figure", "nothing-like-it", "") == []
+        assert offered_completions("figure", run, "goodput.su") == ["goodput.sum", "goodput.sum(transfer)"]
+        assert offered_completions("advise", run, "goodput.su") == ["goodput.sum", "goodput.sum(transfer)"]
+    assert offered_completions("figure", "nothing-like-it", "") == []
 
 
 def test_runs_and_experiments_are_completed_for_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample_run.make_run(tmp_path / "runs")
     monkeypatch.chdir(tmp_path)
-    assert offered("compare", "pol") == offered("compare", "x", "pol") == ["policing-vs-shaping"]
-    assert offered("lab", "up", "srr") == ["srr-3750"]
+    assert (
+        offered_completions("compare", "pol") == offered_completions("compare", "x", "pol") == ["policing-vs-shaping"]
+    )
+    assert offered_completions("lab", "up", "srr") == ["srr-3750"]
 
 
 def test_arms_and_parameters_are_completed_from_invalid_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Complete names from unchecked files: a check takes seconds for a sweep."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweep, "make_sweep", None)
-    assert offered("run", "tcp-friendly-policer", "--arm", "") == ["size", "grid"]
+    assert offered_completions("run", "tcp-friendly-policer", "--arm", "") == ["size", "grid"]
     file = tmp_path / "mine.yml"
     file.write_text(
         "matrix: {rtt: [10 ms, 10ms, 1 s], n: 5}\narms: [{name: a}, 7, {title: t}, {name: b, matrix: {x: [1]}}]\n"
     )
-    assert offered("run", "mine.yml", "--arm", "") == ["a", "b"]
-    assert offered("run", "mine.yml", "--only", "") == ["x="]
+    assert offered_completions("run", "mine.yml", "--arm", "") == ["a", "b"]
+    assert offered_completions("run", "mine.yml", "--only", "") == ["x="]
     file.write_text("- 1\n")
-    assert offered("run", "mine.yml", "--arm", "") == offered("run", "mine.yml", "--only", "x=") == []
+    assert (
+        offered_completions("run", "mine.yml", "--arm", "")
+        == offered_completions("run", "mine.yml", "--only", "x=")
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +127,7 @@ def test_line_is_split_as_in_bash(line: str, words: tuple[str, ...], rest: tuple
     assert found.words == words and found.rest(rest[0]) == rest[1]
 
 
-class Terminal:
+class BashTerminal:
     """Interactive bash with a key that prints the current line."""
 
     def __init__(self, folder: Path) -> None:
@@ -169,7 +179,7 @@ class Terminal:
 @pytest.mark.long
 def test_bash_completes_values_after_an_equals_sign(tmp_path: Path) -> None:
     """Use a real bash, which splits words at `=` and adds a blank after the completion."""
-    bash = Terminal(tmp_path)
+    bash = BashTerminal(tmp_path)
     try:
         run = "qoslab run tcp-friendly-policer --only"
         assert bash.tab(f"{run} rt") == (f"{run} rtt=", [])

@@ -27,7 +27,7 @@ def cell(tmp_path: Path) -> Cell:
     return next(each for each in sample_run.cells_of(folder) if each.arm == "policed")
 
 
-def concluded(cell: Cell, received: int) -> CellRecord:
+def conclude_cell(cell: Cell, received: int) -> CellRecord:
     """Return its record if the server reports so many received packets; the router has counted none."""
     before, experiment = cell.files().record(), cell.files().experiment()
     cell.record_file.unlink()
@@ -41,7 +41,7 @@ def concluded(cell: Cell, received: int) -> CellRecord:
 
 
 def test_record_is_invalid_if_host_and_router_disagree(cell: Cell) -> None:
-    record = concluded(cell, 5000)
+    record = conclude_cell(cell, 5000)
     assert not record.valid and record.disagreeing and not record.late
     (reason,) = [each for each in record.reasons if "server" in each]
     assert "server received 5000 packets by eth0, but R1 counts 0 packets that FastEthernet0/1 sent" in reason
@@ -51,17 +51,17 @@ def test_record_is_invalid_if_host_and_router_disagree(cell: Cell) -> None:
 
 
 def test_record_with_equal_counts_is_valid(cell: Cell) -> None:
-    record = concluded(cell, 10)
+    record = conclude_cell(cell, 10)
     assert (record.valid, record.disagreeing, record.reasons) == (True, False, ())
 
 
 def test_unreadable_counters_do_not_count_as_agreement(cell: Cell) -> None:
     cell.counters("R1").write_text('{"ok": true}\nnonsense\n{"ok": true}\n')
-    record = concluded(cell, 10)
+    record = conclude_cell(cell, 10)
     assert not record.valid and record.disagreeing
 
 
-def over_after(cell: Cell, seconds: float) -> None:
+def end_after(cell: Cell, seconds: float) -> None:
     """The step of the traffic ends so long after the start of its flow, whose time is 4 s."""
     record = cell.files().record()
     assert record.traffic_started is not None
@@ -72,7 +72,7 @@ def over_after(cell: Cell, seconds: float) -> None:
     cell.write_record(record.model_copy(update={"steps": (*steps, traffic)}))
 
 
-def early(cell: Cell) -> list[str]:
+def early_reading(cell: Cell) -> list[str]:
     record, experiment = cell.files().record(), cell.files().experiment()
     _, last = add_counters(cell.files(), record, experiment, lambda name, row: None)
     return list(too_old(last, record, experiment))
@@ -84,20 +84,20 @@ def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell:
     assert origin is not None
     times = [(json.loads(each)["time_ns"] - ns(origin)) / 1e9 for each in replies]
     assert times[-1] > 4
-    over_after(cell, 5.0)
-    assert early(cell) == []
+    end_after(cell, 5.0)
+    assert early_reading(cell) == []
     kept = [each for each, time_s in zip(replies, times, strict=True) if time_s <= 2.5]
     cell.counters("R1").write_text("\n".join(kept) + "\n")
     last = max(time_s for time_s in times if time_s <= 2.5)
     reported = (
         f"the last counters of R1 were taken {4 - last:.1f} s before the end of the traffic, expected at most 1 s"
     )
-    assert early(cell) == [reported]
+    assert early_reading(cell) == [reported]
     # It was over before its time.
-    over_after(cell, last + 0.9)
-    assert early(cell) == []
-    over_after(cell, 5.0)
-    record = concluded(cell, 10)
+    end_after(cell, last + 0.9)
+    assert early_reading(cell) == []
+    end_after(cell, 5.0)
+    record = conclude_cell(cell, 10)
     assert not record.valid and record.disagreeing and record.reasons == (reported,)
 
 
@@ -106,7 +106,7 @@ def test_show_readings_without_the_end_of_traffic_make_the_record_invalid(
     cell: Cell, every_s: float, most: float
 ) -> None:
     cell.counters("R1").unlink()
-    over_after(cell, 5.0)
+    end_after(cell, 5.0)
     record = cell.files().record()
     polling = PollingRecord(every_s=every_s, commands=(), readings=2, took_mean_s=0.1, took_max_s=0.1)
     cell.record_file.unlink()
@@ -122,7 +122,7 @@ def test_show_readings_without_the_end_of_traffic_make_the_record_invalid(
                 kept.append({"command": commands[name], "before_ns": at, "after_ns": at, "raw": "", "parsed": {}})
         cell.readings("R1").unlink(missing_ok=True)
         cell.write_readings("R1", kept)
-        return early(cell)
+        return early_reading(cell)
 
     assert read(classes=4.1, wan=4.2, load=0.0) == []
     assert read(classes=4.1, wan=4.01 - most) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from levels import every
+from levels import every_nth
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
@@ -35,7 +35,7 @@ def hardware(generation: Generation) -> Hardware:
     return Hardware("X", XE if generation == "ios-xe" else OLDER, generation)
 
 
-def lines(name: str) -> Iterator[tuple[list[str], str, str]]:
+def configured_lines(name: str) -> Iterator[tuple[list[str], str, str]]:
     """Yield every line with its blocks and its mark: `-` if refused by name, `~` if also no QoS command."""
     block: list[str] = []
     for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
@@ -46,7 +46,7 @@ def lines(name: str) -> Iterator[tuple[list[str], str, str]]:
             yield block, line[2:] if mark else line, mark
 
 
-def refusal(block: list[str], line: str, generation: Generation) -> str:
+def refusal_of(block: list[str], line: str, generation: Generation) -> str:
     """Return the router's refusal of the line; empty if it is accepted."""
     session = ConfigSession(parse_config(BEFORE, hardware(generation)))
     try:
@@ -60,8 +60,8 @@ def refusal(block: list[str], line: str, generation: Generation) -> str:
 @pytest.mark.parametrize("name", FILES)
 def test_configuration_lines_are_accepted_or_refused_with_their_name(name: str) -> None:
     wrong = []
-    for block, line, mark in list(lines(name))[:: every(7)]:
-        text = [refusal(block, line, generation) for generation in FILES[name]]
+    for block, line, mark in list(configured_lines(name))[:: every_nth(7)]:
+        text = [refusal_of(block, line, generation) for generation in FILES[name]]
         fits = all(each.startswith(NOT_SUPPORTED) for each in text) if mark else "" in text
         if not fits:
             wrong.append((line, text))
@@ -70,7 +70,7 @@ def test_configuration_lines_are_accepted_or_refused_with_their_name(name: str) 
 
 @pytest.mark.parametrize(("name", "percent"), [("ios.txt", 95), ("ios_xe.txt", 95), ("match_protocol.txt", 80)])
 def test_nearly_all_qos_lines_are_accepted(name: str, percent: int) -> None:
-    marks = [mark for _, _, mark in lines(name) if mark != "~"]
+    marks = [mark for _, _, mark in configured_lines(name) if mark != "~"]
     assert 100 * marks.count("") >= percent * len(marks)
 
 
@@ -93,11 +93,11 @@ def test_limit_is_removed_by_the_whole_line(generation: Generation, lines: list[
     "line", ["shape average 2000000 account user-defined 4", "bandwidth 64 account user-defined 4"]
 )
 def test_overhead_accounting_before_hqf_is_refused_by_name(line: str) -> None:
-    assert "introduced with HQF" in refusal(["policy-map X", "class VOICE"], line, "classic")
+    assert "introduced with HQF" in refusal_of(["policy-map X", "class VOICE"], line, "classic")
 
 
 def test_removing_a_serial_subinterface_is_refused_by_name() -> None:
-    assert refusal([], "no interface Serial0/0.16 point-to-point", "hqf").startswith(NOT_SUPPORTED)
+    assert refusal_of([], "no interface Serial0/0.16 point-to-point", "hqf").startswith(NOT_SUPPORTED)
 
 
 CLASS = """\

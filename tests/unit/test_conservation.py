@@ -25,7 +25,7 @@ BEFORE = 1_000_000
 """Counters of the router before the run."""
 
 
-def counted(**changes: dict[str, int | None]) -> Any:
+def counted_interface(**changes: dict[str, int | None]) -> Any:
     """Return the counters of R1's interfaces: 4000 packets came from the client and 3000 of them went on, 2000 came
     back.
     """
@@ -72,7 +72,7 @@ HOSTS = {
 }
 
 
-def rows_of(table: Any) -> list[Row]:
+def finding_rows(table: Any) -> list[Row]:
     """Return rows as the files of a cell give them."""
     return [
         {name: value for name, value in row.items() if pd.notna(value)}
@@ -80,24 +80,26 @@ def rows_of(table: Any) -> list[Row]:
     ]
 
 
-def found(interfaces: Any, classes: Any = NO_POLICY, hosts: Any = None, uncounted: tuple[str, ...] = ()) -> list[str]:
+def find_differences(
+    interfaces: Any, classes: Any = NO_POLICY, hosts: Any = None, uncounted: tuple[str, ...] = ()
+) -> list[str]:
     of_hosts = HOSTS if hosts is None else hosts
-    return list(disagreements(TOPOLOGY, of_hosts, rows_of(interfaces), rows_of(classes), uncounted))
+    return list(disagreements(TOPOLOGY, of_hosts, finding_rows(interfaces), finding_rows(classes), uncounted))
 
 
 def test_received_packets_are_sent_or_dropped() -> None:
-    assert found(counted()) == []
+    assert find_differences(counted_interface()) == []
     # A few that devices say by themselves.
-    assert found(counted(**{WAN: {"output_packets": 3030}})) == []
+    assert find_differences(counted_interface(**{WAN: {"output_packets": 3030}})) == []
 
 
 def test_unaccounted_packets_are_reported() -> None:
-    (reported,) = found(counted(**{WAN: {"output_drops": 900}}))
+    (reported,) = find_differences(counted_interface(**{WAN: {"output_drops": 900}}))
     assert reported == (
         "R1 counts 6000 received packets, 5000 sent, 900 dropped and 0 queued: 100 are unaccounted for, "
         "at most 60 are allowed"
     )
-    (reported,) = found(counted(**{WAN: {"output_drops": 1100}}))
+    (reported,) = find_differences(counted_interface(**{WAN: {"output_drops": 1100}}))
     assert "100 more than received" in reported
 
 
@@ -112,46 +114,51 @@ def test_unaccounted_packets_are_reported() -> None:
     ],
 )
 def test_policy_drops_count_as_dropped(of_port: int | None, drops: dict[str, int]) -> None:
-    assert found(counted(**{WAN: {"output_drops": of_port}}), policy("output", **drops)) == []
+    assert find_differences(counted_interface(**{WAN: {"output_drops": of_port}}), policy("output", **drops)) == []
 
 
 def test_drops_of_classes_are_added_up_without_their_children() -> None:
-    untold = counted(**{WAN: {"output_drops": None}})
-    assert found(untold, classes({"A": {"tail": 600}, "B": {"police": 400}, "B/inner": {"tail": 400}})) == []
-    (reported,) = found(untold, classes({"A": {"tail": 600}, "B": {"police": 300}}))
+    untold = counted_interface(**{WAN: {"output_drops": None}})
+    assert find_differences(untold, classes({"A": {"tail": 600}, "B": {"police": 400}, "B/inner": {"tail": 400}})) == []
+    (reported,) = find_differences(untold, classes({"A": {"tail": 600}, "B": {"police": 300}}))
     assert "900 dropped" in reported and "100 are unaccounted for" in reported
 
 
 def test_port_counts_queue_drops_and_its_policer_the_rest() -> None:
     """Return a class with its policed packets, and without other drops."""
-    interfaces = counted(**{WAN: {"output_drops": 600}})
-    assert found(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
-    (reported,) = found(interfaces, classes({"A": {"tail": None, "police": 250}}))
+    interfaces = counted_interface(**{WAN: {"output_drops": 600}})
+    assert find_differences(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
+    (reported,) = find_differences(interfaces, classes({"A": {"tail": None, "police": 250}}))
     assert "850 dropped" in reported and "150 are unaccounted for" in reported
-    assert "600 dropped" in found(interfaces, classes({"A": {"tail": None, "police": None}}))[0]
+    assert "600 dropped" in find_differences(interfaces, classes({"A": {"tail": None, "police": None}}))[0]
 
 
 def test_packets_denied_by_access_lists_count_as_dropped() -> None:
     denied = {"denied_input_packets": 700, "denied_output_packets": 300}
-    assert found(counted(**{WAN: {"output_drops": 0, **denied}})) == []
-    (reported,) = found(counted(**{WAN: {"output_drops": 500, **denied}}), classes({"A": {"police": 100}}, "input"))
+    assert find_differences(counted_interface(**{WAN: {"output_drops": 0, **denied}})) == []
+    (reported,) = find_differences(
+        counted_interface(**{WAN: {"output_drops": 500, **denied}}), classes({"A": {"police": 100}}, "input")
+    )
     assert "1600 dropped" in reported and "600 more than received" in reported
 
 
 def test_conservation_tolerance_is_exact() -> None:
     # Half a per cent of 6000 packets, and 30.
-    assert found(counted(**{WAN: {"output_drops": 940}})) == []
-    assert "61 are unaccounted for, at most 60 are allowed" in found(counted(**{WAN: {"output_drops": 939}}))[0]
+    assert find_differences(counted_interface(**{WAN: {"output_drops": 940}})) == []
+    assert (
+        "61 are unaccounted for, at most 60 are allowed"
+        in find_differences(counted_interface(**{WAN: {"output_drops": 939}}))[0]
+    )
     hosts = {"client": {"eth0": HostCount(6000, 2000, 6_000_000)}}
-    assert found(counted(**{LAN: {"input_packets": 5940}}), hosts=hosts, uncounted=("R1",)) == []
-    (reported,) = found(counted(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))
+    assert find_differences(counted_interface(**{LAN: {"input_packets": 5940}}), hosts=hosts, uncounted=("R1",)) == []
+    (reported,) = find_differences(counted_interface(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))
     assert "at most 60 may differ" in reported
 
 
 def test_conservation_check_needs_two_readings() -> None:
-    interfaces = counted(**{WAN: {"output_drops": 900}})
-    assert len(found(interfaces[interfaces["time_s"] != 5.0])) == 1
-    assert found(interfaces[interfaces["time_s"] < 5.0]) == []
+    interfaces = counted_interface(**{WAN: {"output_drops": 900}})
+    assert len(find_differences(interfaces[interfaces["time_s"] != 5.0])) == 1
+    assert find_differences(interfaces[interfaces["time_s"] < 5.0]) == []
 
 
 def test_port_with_subinterfaces_counts_for_all_of_them() -> None:
@@ -159,64 +166,64 @@ def test_port_with_subinterfaces_counts_for_all_of_them() -> None:
         return (None, SimpleNamespace(interface=interface), None)
 
     topology: Any = SimpleNamespace(links_of=lambda name: [end(LAN), end(f"{WAN}.10"), end(f"{WAN}.20")])
-    assert list(disagreements(topology, {}, rows_of(counted()), [])) == []
-    (reported,) = disagreements(topology, {}, rows_of(counted(**{WAN: {"output_drops": 0}})), [])
+    assert list(disagreements(topology, {}, finding_rows(counted_interface()), [])) == []
+    (reported,) = disagreements(topology, {}, finding_rows(counted_interface(**{WAN: {"output_drops": 0}})), [])
     assert "6000 received packets" in reported and "1000 are unaccounted for" in reported
 
 
 def test_drops_of_an_input_policy_and_waiting_packets_count() -> None:
-    interfaces = counted(**{WAN: {"output_drops": 0}})
-    assert len(found(interfaces)) == 1
-    assert found(interfaces, policy("input", police=1000)) == []
+    interfaces = counted_interface(**{WAN: {"output_drops": 0}})
+    assert len(find_differences(interfaces)) == 1
+    assert find_differences(interfaces, policy("input", police=1000)) == []
     at_the_end = (interfaces["interface"] == WAN) & (interfaces["time_s"] > 30)
     interfaces.loc[at_the_end, "queue_depth"] = 1000
-    assert found(interfaces) == []
+    assert find_differences(interfaces) == []
     interfaces.loc[at_the_end, ["queue_depth", "tx_ring_depth"]] = 600, 400
-    assert found(interfaces) == []
+    assert find_differences(interfaces) == []
     # A shaper's queue comes before the port's.
     interfaces.loc[at_the_end, ["queue_depth", "tx_ring_depth"]] = 100, 200
     shaped = policy("output")
     shaped["queue_discipline"], shaped["queue_depth_packets"] = "fifo", 700
-    assert found(interfaces, shaped) == []
+    assert find_differences(interfaces, shaped) == []
 
 
 def test_packets_in_the_queue_of_a_shaper_count() -> None:
-    interfaces = counted(**{WAN: {"output_drops": 900}})
+    interfaces = counted_interface(**{WAN: {"output_drops": 900}})
     shaped = policy("output")
     shaped["queue_discipline"], shaped["queue_depth_packets"] = "fifo", 0
-    assert "100 are unaccounted for" in found(interfaces, shaped)[0]
+    assert "100 are unaccounted for" in find_differences(interfaces, shaped)[0]
     shaped.loc[shaped["time_s"] > 30, "queue_depth_packets"] = 100
-    assert found(interfaces, shaped) == []
+    assert find_differences(interfaces, shaped) == []
     shaped["queue_depth_packets"] = None
-    assert found(interfaces, shaped) == []
+    assert find_differences(interfaces, shaped) == []
 
 
 def test_conservation_check_ignores_unknown_counts() -> None:
     wrong = {WAN: {"output_drops": 0}}
-    assert found(counted(**wrong), uncounted=("R1",)) == []
-    assert found(counted(**{WAN: {"output_drops": None}}), policy("output", tail=None)) == []
-    assert found(counted(**{WAN: {"output_packets": None}}), hosts={}) == []
-    assert found(counted(**{WAN: {"output_drops": None}})) == []
-    of_one_port = counted(**wrong)
-    assert found(of_one_port[of_one_port["interface"] == WAN], hosts={}) == []
+    assert find_differences(counted_interface(**wrong), uncounted=("R1",)) == []
+    assert find_differences(counted_interface(**{WAN: {"output_drops": None}}), policy("output", tail=None)) == []
+    assert find_differences(counted_interface(**{WAN: {"output_packets": None}}), hosts={}) == []
+    assert find_differences(counted_interface(**{WAN: {"output_drops": None}})) == []
+    of_one_port = counted_interface(**wrong)
+    assert find_differences(of_one_port[of_one_port["interface"] == WAN], hosts={}) == []
 
 
 def test_disagreement_of_host_and_router_is_reported() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}
-    (reported,) = found(counted(), hosts=hosts)
+    (reported,) = find_differences(counted_interface(), hosts=hosts)
     link = TOPOLOGY.links_of("client")[0][0].name
     assert reported == (
         f"on the link {link}, client sent 4100 packets by eth0, but R1 counts 4000 packets that {LAN} received: "
         "at most 50 may differ"
     )
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
-    (reported,) = found(counted(), hosts=hosts)
+    (reported,) = find_differences(counted_interface(), hosts=hosts)
     assert "server received 2800 packets by eth0, but R1 counts 3000 packets that FastEthernet0/1 sent" in reported
 
 
 def test_missing_counter_is_replaced_by_others() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4000, 2200, 4_000_000)}}
-    (reported,) = found(counted(**{LAN: {"input_packets": None}}), hosts=hosts)
+    (reported,) = find_differences(counted_interface(**{LAN: {"input_packets": None}}), hosts=hosts)
     assert "client received 2200 packets by eth0" in reported
 
 
@@ -225,7 +232,7 @@ def test_nic_with_segmentation_offload_among_two_is_ignored() -> None:
     ends = [(SimpleNamespace(interface=card), SimpleNamespace(node="R1", interface=LAN)) for card in ("eth0", "eth1")]
     topology: Any = SimpleNamespace(links_of=lambda name: [(link, *each) for each in ends] if name == "client" else [])
     cards = {"eth0": HostCount(400, 2000, 4_000_000), "eth1": HostCount(4200, 2000, 4_000_000)}
-    (reported,) = disagreements(topology, {"client": cards}, rows_of(counted()), [])
+    (reported,) = disagreements(topology, {"client": cards}, finding_rows(counted_interface()), [])
     assert "client sent 4200 packets by eth1" in reported
 
 
@@ -236,10 +243,10 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
 
     def of(extra: int, talking: tuple[str, ...]) -> list[str]:
         counts = {"input_packets": probes + extra, "output_packets": probes, "output_drops": 0}
-        interfaces = counted(**{LAN: counts, WAN: {**counts, "input_packets": probes}})
+        interfaces = counted_interface(**{LAN: counts, WAN: {**counts, "input_packets": probes}})
         interfaces["time_s"] = interfaces["time_s"].replace(31.0, length_s - 1.0)
         hosts = {"client": {"eth0": HostCount(probes, probes, 60_000)}}
-        return list(disagreements(TOPOLOGY, hosts, rows_of(interfaces), [], talking=talking))
+        return list(disagreements(TOPOLOGY, hosts, finding_rows(interfaces), [], talking=talking))
 
     assert of(text, ("R1",)) == []
     assert len(of(text, ())) == 2, "a virtual router says nothing"
@@ -253,14 +260,16 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
 
 
 def test_nic_with_segmentation_offload_is_not_compared() -> None:
-    assert found(counted(), hosts=HOSTS | {"client": {"eth0": HostCount(400, 2000, 4_000_000)}}) == []
+    assert (
+        find_differences(counted_interface(), hosts=HOSTS | {"client": {"eth0": HostCount(400, 2000, 4_000_000)}}) == []
+    )
 
 
 def test_configured_loss_of_a_line_is_not_a_difference() -> None:
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
-    assert found(counted(**{WAN: {"link_output_lost_packets": 200}}), hosts=hosts) == []
+    assert find_differences(counted_interface(**{WAN: {"link_output_lost_packets": 200}}), hosts=hosts) == []
     hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}
-    assert found(counted(**{LAN: {"link_input_lost_packets": 100}}), hosts=hosts) == []
+    assert find_differences(counted_interface(**{LAN: {"link_input_lost_packets": 100}}), hosts=hosts) == []
 
 
 def test_nic_counters_are_read_from_the_kernel() -> None:

@@ -28,7 +28,7 @@ def text_of(file: Path) -> str:
     return STRING.sub('""', COMMENT.sub("", file.read_text(encoding="utf-8")))
 
 
-def branches(tree: str) -> Iterator[Module]:
+def use_branches(tree: str) -> Iterator[Module]:
     """Return the paths of a `use` tree, each with the name in the last place; `a as b` keeps `a`."""
     tree = tree.strip()
     opening = tree.find("{")
@@ -41,7 +41,7 @@ def branches(tree: str) -> Iterator[Module]:
         depth += (character == "{") - (character == "}")
         if character == "," and depth == 0:
             if inner[start:at].strip():
-                yield from (prefix + branch for branch in branches(inner[start:at]))
+                yield from (prefix + branch for branch in use_branches(inner[start:at]))
             start = at + 1
 
 
@@ -78,7 +78,7 @@ class Crate:
     def _uses(self, module: Module) -> Iterator[tuple[bool, Module]]:
         text = self.texts[module]
         for match in USE.finditer(text):
-            for branch in branches(match[2]):
+            for branch in use_branches(match[2]):
                 path = self._absolute(module, branch)
                 # `use super::*` in a module of tests is of the file itself.
                 if path is not None and not (branch == ("super", "*") and match[0].startswith((" ", "\n "))):
@@ -114,7 +114,7 @@ class Crate:
         return needs
 
 
-def circles(graph: dict[Module, set[Module]]) -> list[list[Module]]:
+def import_cycles(graph: dict[Module, set[Module]]) -> list[list[Module]]:
     """Return the strongly connected components of more than one node (Tarjan, 1972)."""
     index: dict[Module, int] = {}
     low: dict[Module, int] = {}
@@ -146,11 +146,11 @@ def circles(graph: dict[Module, set[Module]]) -> list[list[Module]]:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.parent.name)
 def test_files_have_no_import_cycle(source: Path) -> None:
     crate = Crate(source)
-    found = [[crate.files[module] for module in circle] for circle in circles(crate.imports())]
+    found = [[crate.files[module] for module in circle] for circle in import_cycles(crate.imports())]
     assert not found, f"files of {source.parent.name} import each other in a circle"
 
 
-def floors() -> list[list[str]]:
+def engine_layers() -> list[list[str]]:
     """Return the layers of the engine, bottom up: the numbered lines below the heading in `lib.rs`."""
     text = (ENGINE / "lib.rs").read_text(encoding="utf-8").split(HEADING, 1)[1].split("\n\n", 1)[0]
     lines = [line for line in text.splitlines() if line.startswith("//! 1. ")]
@@ -158,14 +158,14 @@ def floors() -> list[list[str]]:
 
 
 def test_list_of_minimum_versions_is_complete() -> None:
-    listed = [name for floor in floors() for name in floor]
+    listed = [name for floor in engine_layers() for name in floor]
     there = {path.stem if path.is_file() else path.name for path in ENGINE.iterdir()} - {"lib"}
     assert len(listed) == len(set(listed))
     assert set(listed) == there, "add the folder to the floors in crates/qos-core/src/lib.rs"
 
 
 def test_engine_imports_downwards() -> None:
-    level = {name: number for number, floor in enumerate(floors()) for name in floor}
+    level = {name: number for number, floor in enumerate(engine_layers()) for name in floor}
     crate = Crate(ENGINE)
     wrong = [
         f"{crate.files[module]}: {'::'.join(('crate', *other))}"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from levels import every
+from levels import every_nth
 from qoslab.analysis import analyse
 from qoslab.cli import main
 from qoslab.errors import UserError
@@ -28,34 +28,34 @@ EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.ym
 CELL = "cells/policed/1"
 
 
-def cut(path: Path) -> None:
+def cut_file(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
 
 
-def empty(path: Path) -> None:
+def empty_file(path: Path) -> None:
     path.write_bytes(b"")
 
 
-def flip(path: Path) -> None:
+def flip_byte(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
-def remove(path: Path) -> None:
+def remove_file(path: Path) -> None:
     path.unlink()
 
 
-def add(path: Path) -> None:
+def add_file(path: Path) -> None:
     path.with_name(f"more-{path.name}").write_bytes(path.read_bytes())
 
 
 MESSAGES: dict[Callable[[Path], None], str] = {
-    cut: r"{}: found (\d+ lines? \()?\d+ bytes\)?, expected (\d+ lines? \()?\d+ bytes\)?",
-    empty: r"{}: found (0 lines \()?0 bytes\)?, expected (\d+ lines? \()?\d+ bytes\)?",
-    flip: r"{}: found content that was changed after the run, in (\d+ lines? \()?\d+ bytes\)? \(SHA-256 ",
-    remove: r"{} is missing, (\d+ lines? \()?\d+ bytes\)? were written",
-    add: r"{} was not written by the run",
+    cut_file: r"{}: found (\d+ lines? \()?\d+ bytes\)?, expected (\d+ lines? \()?\d+ bytes\)?",
+    empty_file: r"{}: found (0 lines \()?0 bytes\)?, expected (\d+ lines? \()?\d+ bytes\)?",
+    flip_byte: r"{}: found content that was changed after the run, in (\d+ lines? \()?\d+ bytes\)? \(SHA-256 ",
+    remove_file: r"{} is missing, (\d+ lines? \()?\d+ bytes\)? were written",
+    add_file: r"{} was not written by the run",
 }
 
 
@@ -80,7 +80,7 @@ def files_of_the_cell(run: Path) -> list[Path]:
     return sorted(path for path in (run / CELL).rglob("*") if path.is_file())
 
 
-def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def verify_run(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     capsys.readouterr()
     status = main(["verify", str(run)])
     output = capsys.readouterr()
@@ -89,14 +89,14 @@ def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
 
 
 def test_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, output = verified(run, capsys)
+    status, output = verify_run(run, capsys)
     assert status == 0 and output.startswith("2 cells, ") and "all checksums match" in output
     assert RunFolder(run).open().damaged == {}
     # A report, which is computed from what was written, damages nothing.
     before = {path: seal_of(path) for path in files_of_the_cell(run)}
     assert main(["report", str(run)]) == status_of(run) in (0, 1)
     assert {path: seal_of(path) for path in files_of_the_cell(run)} == before
-    assert verified(run, capsys)[0] == 0
+    assert verify_run(run, capsys)[0] == 0
 
 
 @pytest.mark.sample(2)
@@ -106,30 +106,30 @@ def test_damage_of_any_file_of_a_cell_is_named(
 ) -> None:
     files = files_of_the_cell(run)
     assert len(files) > 10 and {".json", ".jsonl", ".pcapng", ".txt", ".ios"} <= {path.suffix for path in files}
-    for path in files[:: every(5)]:
+    for path in files[:: every_nth(5)]:
         content = path.read_bytes()
         damage(path)
         name = path.relative_to(run / CELL).as_posix()
-        reported = name if damage is not add else str(Path(name).with_name(f"more-{path.name}"))
+        reported = name if damage is not add_file else str(Path(name).with_name(f"more-{path.name}"))
         opened = RunFolder(run).open()
         (reason,) = opened.damaged["policed/1"]
         assert re.match(MESSAGES[damage].format(re.escape(reported)), reason), reason
         assert [cell.name for cell in opened.cells] == ["shaped/1"]
         path.write_bytes(content)
         path.with_name(f"more-{path.name}").unlink(missing_ok=True)
-    assert verified(run, capsys)[0] == 0
+    assert verify_run(run, capsys)[0] == 0
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("damage", "name"),
     [
-        (cut, "counters/R1.jsonl"),
-        (empty, "traffic/transfer.simulated.json"),
-        (flip, "captures/server.pcapng"),
-        (remove, "cell.json"),
-        (flip, "cell.json"),
-        (add, "hosts/client.simulated.json"),
+        (cut_file, "counters/R1.jsonl"),
+        (empty_file, "traffic/transfer.simulated.json"),
+        (flip_byte, "captures/server.pcapng"),
+        (remove_file, "cell.json"),
+        (flip_byte, "cell.json"),
+        (add_file, "hosts/client.simulated.json"),
     ],
 )
 def test_damaged_cell_is_invalid(
@@ -138,13 +138,13 @@ def test_damaged_cell_is_invalid(
     damage(run / CELL / name)
     assert main(["report", str(run)]) == 3
     printed = capsys.readouterr()
-    assert f"policed/1: {name if damage is not add else 'hosts/more-client.simulated.json'}" in printed.out
+    assert f"policed/1: {name if damage is not add_file else 'hosts/more-client.simulated.json'}" in printed.out
     assert "Traceback" not in printed.err
     outcome = analyse(RunFolder(run))
     rows = outcome.comparison.set_index(["arm", "metric"])["measured"]
     assert rows["shaped", "goodput.sum"] > 0
     assert rows["policed"].isna().all()
-    status, output = verified(run, capsys)
+    status, output = verify_run(run, capsys)
     assert status == 3 and f"{CELL}/" in output
 
 
@@ -152,7 +152,7 @@ def test_errors_name_the_line_of_files_with_lines(run: Path, capsys: pytest.Capt
     path = run / CELL / "counters" / "R1.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:1]))
-    output = verified(run, capsys)[1]
+    output = verify_run(run, capsys)[1]
     assert f"{CELL}/counters/R1.jsonl: {len(lines)} lines (" in output and "1 line (" in output
 
 
@@ -160,16 +160,16 @@ def test_errors_name_the_line_of_files_with_lines(run: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("damage", "name"),
     [
-        *itertools.product((cut, empty, flip), ("manifest.json", "run.json", "experiment.yml")),
+        *itertools.product((cut_file, empty_file, flip_byte), ("manifest.json", "run.json", "experiment.yml")),
         # A table says nothing of its content, and is computed again with each report.
-        *((damage, "tables/metrics.parquet") for damage in (cut, empty)),
+        *((damage, "tables/metrics.parquet") for damage in (cut_file, empty_file)),
     ],
 )
 def test_damage_outside_the_cells_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None], name: str
 ) -> None:
     damage(run / name)
-    status, output = verified(run, capsys)
+    status, output = verify_run(run, capsys)
     assert status == 3
     assert re.search(rf"^{re.escape(name)}: ", output, re.MULTILINE), output
     # Figures are computed from the cells, and from what the manifest says of them.
@@ -185,7 +185,7 @@ def test_flipped_byte_of_a_table_causes_no_traceback(run: Path, name: str) -> No
     content = path.read_bytes()
     unreadable = 0
     # What the table is said to be stands at its end.
-    some, step = every(3), len(content) // 60 + 1
+    some, step = every_nth(3), len(content) // 60 + 1
     for place in {*range(0, len(content), some * step), *range(len(content) - 40, len(content), some)}:
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x80]) + content[place + 1 :])
         damage = verify(RunFolder(run)).damage
@@ -201,7 +201,7 @@ def test_flipped_byte_of_a_table_causes_no_traceback(run: Path, name: str) -> No
 def test_added_experiment_file_is_reported_and_not_used(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = RunFolder(run).experiment_text()
     (run / "experiment.9.yml").write_text("title: somebody else's\n")
-    status, output = verified(run, capsys)
+    status, output = verify_run(run, capsys)
     assert status == 0 and "experiment.9.yml: the manifest does not list it" in output
     assert RunFolder(run).experiment_text() == before != ""
     (run / "manifest.json").unlink()
@@ -217,33 +217,33 @@ def test_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.Capture
     under_way = run / "cells/policed/.2"
     under_way.mkdir()
     (under_way / "experiment.json").write_text("{")
-    assert verified(run, capsys)[1].count("\n") == 1
+    assert verify_run(run, capsys)[1].count("\n") == 1
     (run / name).parent.mkdir(exist_ok=True)
     (run / name).write_text("somebody else's\n")
-    status, output = verified(run, capsys)
+    status, output = verify_run(run, capsys)
     assert status == 0 and output.startswith(f"{name}: no run has such a file") and output.count("\n") == 2
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("damage", [cut, empty, flip])
+@pytest.mark.parametrize("damage", [cut_file, empty_file, flip_byte])
 def test_damage_to_recorded_router_changes_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
 ) -> None:
     changes = {"R1": RouterChanges(arms={"policed": ("+policy-map Police",)}, left=(), why="")}
     write_changes(run / "restore" / "1", changes)
-    assert read_changes(RunFolder(run)) == changes and verified(run, capsys)[0] == 0
+    assert read_changes(RunFolder(run)) == changes and verify_run(run, capsys)[0] == 0
     damage(run / "restore" / "1" / "changes.json")
-    status, output = verified(run, capsys)
+    status, output = verify_run(run, capsys)
     assert status == 3 and "restore/1/changes.json: found " in output
     assert read_changes(RunFolder(run)) == {}
 
 
 def test_removed_manifest_looks_like_an_interrupted_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "manifest.json").unlink()
-    status, output = verified(run, capsys)
+    status, output = verify_run(run, capsys)
     assert status == 0 and "manifest.json is missing: the run was interrupted" in output and "2 cells" in output
-    cut(run / CELL / "cell.json")
-    status, output = verified(run, capsys)
+    cut_file(run / CELL / "cell.json")
+    status, output = verify_run(run, capsys)
     assert status == 3 and f"{CELL}/cell.json: found " in output
 
 
@@ -251,7 +251,7 @@ def test_removed_manifest_looks_like_an_interrupted_run(run: Path, capsys: pytes
 def test_resume_measures_damaged_cells_again(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cut(run / CELL / "counters" / "R1.jsonl")
+    cut_file(run / CELL / "counters" / "R1.jsonl")
     monkeypatch.chdir(run.parents[2])
     assert find_unfinished(Path("runs")).path.resolve() == run
     status = main(["run", "--resume", str(run)])
@@ -262,12 +262,12 @@ def test_resume_measures_damaged_cells_again(
     assert [attempt.folder for attempt in cell.earlier] == [CELL]
     assert "counters/R1.jsonl: " in cell.earlier[0].reasons[0]
     # What does not count is kept as it is found; it stays damaged.
-    status, output = verified(run, capsys)
+    status, output = verify_run(run, capsys)
     assert status == 3 and f"{CELL}/counters/R1.jsonl: " in output
 
 
 def test_json_output_has_all_values(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    remove(run / CELL / "experiment.json")
+    remove_file(run / CELL / "experiment.json")
     capsys.readouterr()
     assert main(["verify", str(run), "--json"]) == 3
     document = json.loads(capsys.readouterr().out)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import sample_run
 
-from levels import every
+from levels import every_nth
 from qoslab.analysis import analyse
 from qoslab.cli import main
 from qoslab.cli.export import FORMATS, FORMATS_WITH_LICENCE
@@ -244,7 +244,7 @@ def test_figures_are_drawn_in_all_formats(
     drawn = (tmp_path / f"{name}.svg").read_text()
     assert drawn.startswith("<?xml") and "seconds since" in drawn
     for kind, form, magic in (("ecdf", "pdf", b"%PDF"), ("box", "png", b"\x89PNG"), ("bar", "svg", b"<?xml"))[
-        :: every(2)
+        :: every_nth(2)
     ]:
         file = tmp_path / f"{kind}.{form}"
         assert main(["figure", run, "goodput.sum", "--kind", kind, "--to", str(file)]) == 0

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import by_level
+from levels import value_by_level
 from qoslab.cli import main
 from qoslab.cli.explain import IDLE
 from qoslab.errors import UserError
@@ -84,7 +84,7 @@ def subject(text: str, rate_bps: int | None = None) -> Subject:
     return pasted_subject(read_configuration(text, routes=True), "input", rate_bps)
 
 
-def traced(text: str, packet: str, **options: Any) -> Trace:
+def traced_text(text: str, packet: str, **options: Any) -> Trace:
     return trace_packet(
         ask_simulator(subject(text, options.pop("rate_bps", None)), parse_packet(packet), **options), "idle"
     )
@@ -103,7 +103,7 @@ def number(text: str, line: str) -> int:
 
 
 def test_match_any_names_the_statement_and_the_entry_that_matched() -> None:
-    by_list = traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 200 B")
+    by_list = traced_text(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 200 B")
     assert by_list.classes == {"input": ["VOICE"], "output": ["class-default", "VOICE"]}
     lines = steps(by_list, "class")[0]["lines"]
     assert [(each["line"], each["text"]) for each in lines] == [
@@ -115,11 +115,11 @@ def test_match_any_names_the_statement_and_the_entry_that_matched() -> None:
             "access-list 101 permit udp any any range 16384 32767",
         )
     ]
-    assert "match dscp ef" in texts(traced(EDGE, VOICE), "class")
+    assert "match dscp ef" in texts(traced_text(EDGE, VOICE), "class")
 
 
 def test_match_all_lists_every_statement() -> None:
-    found = traced(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B")
+    found = traced_text(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B")
     assert found.classes["output"] == ["class-default", "WEB"]
     child = steps(found, "class")[-1]["lines"]
     assert [each["text"] for each in child[2:]] == [
@@ -130,19 +130,19 @@ def test_match_all_lists_every_statement() -> None:
 
 
 def test_entry_that_denies_a_packet_puts_it_in_no_class() -> None:
-    found = traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.9:20000 200 B")
+    found = traced_text(EDGE, "udp 10.0.0.1:4000 > 10.9.0.9:20000 200 B")
     assert found.classes["input"] == ["class-default"]
 
 
 def test_access_list_of_the_interface_drops_with_its_entry() -> None:
-    found = traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:69 dscp ef 200 B")
+    found = traced_text(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:69 dscp ef 200 B")
     assert (found.result, found.reason) == ("dropped", "denied")
     assert texts(found, "access_list") == ["ip access-group FILTER in", "deny udp any any eq 69"]
-    implicit = traced(EDGE, "gre 10.0.0.1 > 10.9.0.2 200 B")
+    implicit = traced_text(EDGE, "gre 10.0.0.1 > 10.9.0.2 200 B")
     assert "implicit deny" in steps(implicit, "access_list")[0]["text"]
     # The same entry in a class does not filter: it only keeps the packet out of the class.
     classified = EDGE.replace(" ip access-group FILTER in\n", "")
-    assert traced(classified, "udp 10.0.0.1:4000 > 10.9.0.2:69 200 B").result == "sent"
+    assert traced_text(classified, "udp 10.0.0.1:4000 > 10.9.0.2:69 200 B").result == "sent"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_access_list_of_the_interface_drops_with_its_entry() -> None:
 )
 def test_policer_names_colour_bucket_and_marking(bc: int, be: int, colour: str, result: str, dscp: int) -> None:
     text = EDGE.replace("bc 8000 be 8000", f"bc {bc} be {be}")
-    found = traced(text, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1486 B")
+    found = traced_text(text, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1486 B")
     (police,) = steps(found, "police")
     assert (police["colour"], found.result) == (colour, result)
     assert police["lines"][-1]["text"].startswith(f"{colour}-action")
@@ -166,14 +166,14 @@ def test_policer_names_colour_bucket_and_marking(bc: int, be: int, colour: str, 
 
 
 def test_set_of_a_class_is_a_step_with_its_line() -> None:
-    found = traced(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
+    found = traced_text(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
     assert found.classes["input"] == ["BOTH"]
     assert texts(found, "marking") == ["set qos-group 7"]
     assert steps(found, "marked")[0]["qos_group"] == 7
 
 
 def test_nested_policy_has_a_step_for_each_level_and_the_priority_queue() -> None:
-    found = traced(EDGE, VOICE)
+    found = traced_text(EDGE, VOICE)
     levels = [(each["policy"], each["class"], each["level"]) for each in steps(found, "class")]
     assert levels == [("MARK", "VOICE", 1), ("PARENT", "class-default", 1), ("CHILD", "VOICE", 2)]
     assert steps(found, "class")[2]["lines"][0]["text"] == "service-policy CHILD"
@@ -184,7 +184,7 @@ def test_nested_policy_has_a_step_for_each_level_and_the_priority_queue() -> Non
 
 def test_class_without_a_queue_shares_that_of_class_default() -> None:
     text = EDGE.replace("  bandwidth 300\n  random-detect dscp-based\n", "  set cos 3\n")
-    found = traced(text, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
+    found = traced_text(text, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
     (queue,) = steps(found, "queue")
     assert queue["class"] == "class-default"
     assert "because class WEB has no queue" in queue["text"]
@@ -194,14 +194,14 @@ def test_class_without_a_queue_shares_that_of_class_default() -> None:
 def test_child_that_only_polices_leaves_the_queue_to_its_parent() -> None:
     child = "policy-map CHILD\n class WEB\n  police cir 8000 bc 1600\n"
     start, end = EDGE.index("policy-map CHILD"), EDGE.index("policy-map PARENT")
-    found = traced(EDGE[:start] + child + EDGE[end:], "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
+    found = traced_text(EDGE[:start] + child + EDGE[end:], "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
     assert found.classes["output"] == ["class-default", "WEB"]
     assert [each["class"] for each in steps(found, "queue")] == ["class-default"]
     assert steps(found, "queue")[0]["position"] is None
 
 
 def test_interface_without_a_policy_has_its_own_queue() -> None:
-    found = traced(EDGE.replace(" service-policy output PARENT\n", ""), VOICE)
+    found = traced_text(EDGE.replace(" service-policy output PARENT\n", ""), VOICE)
     assert "output" not in found.classes
     assert steps(found, "queue")[0]["interface"] == "FastEthernet0/1"
 
@@ -241,7 +241,7 @@ access-list 101 permit udp any any
 
 
 def test_subinterfaces_have_their_policies_tags_and_routes() -> None:
-    found = traced(VLANS, "udp 10.1.10.5:1 > 10.1.20.7:2 cos 5 500 B")
+    found = traced_text(VLANS, "udp 10.1.10.5:1 > 10.1.20.7:2 cos 5 500 B")
     assert found.classes == {"input": ["GOLD"], "output": ["GOLD"]}
     assert [step["interface"] for step in (*steps(found, "input_interface"), *steps(found, "route"))] == [
         "FastEthernet0/0.10",
@@ -250,19 +250,19 @@ def test_subinterfaces_have_their_policies_tags_and_routes() -> None:
     # 14 bytes of Ethernet and 4 of the tag count.
     assert "518 bytes" in steps(found, "police")[0]["text"]
     assert [each["cos"] for each in steps(found, "marked")] == [5, 5]
-    assert traced(VLANS, "udp 10.1.10.5:1 > 10.1.20.7:2 500 B").classes["input"] == ["class-default"]
+    assert traced_text(VLANS, "udp 10.1.10.5:1 > 10.1.20.7:2 500 B").classes["input"] == ["class-default"]
 
 
 def test_rate_limit_names_the_line_that_decides() -> None:
-    (limit,) = steps(traced(VLANS, "udp 10.1.10.5:1 > 10.50.0.7:2 500 B"), "rate_limit")
+    (limit,) = steps(traced_text(VLANS, "udp 10.1.10.5:1 > 10.50.0.7:2 500 B"), "rate_limit")
     assert limit["colour"] == "conforms"
     assert "access-group 101" in limit["lines"][0]["text"]
-    (second,) = steps(traced(VLANS, "icmp 10.1.10.5 > 10.50.0.7 500 B"), "rate_limit")
+    (second,) = steps(traced_text(VLANS, "icmp 10.1.10.5 > 10.50.0.7 500 B"), "rate_limit")
     assert second["lines"][0]["text"].startswith("rate-limit output 256000")
 
 
 def test_wred_names_its_thresholds() -> None:
-    found = traced(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
+    found = traced_text(EDGE, "tcp 10.0.0.1:4000 > 10.9.0.2:80 dscp af21 100 B")
     (red,) = steps(found, "random_detect")
     assert (red["class"], red["row"]) == ("WEB", 18)
     assert red["lines"][0]["text"] == "random-detect dscp-based"
@@ -270,37 +270,37 @@ def test_wred_names_its_thresholds() -> None:
 
 def test_departure_is_the_time_on_the_line() -> None:
     # 238 bytes of line, with preamble, check sequence and gap, at 100 Mb/s.
-    assert traced(EDGE, VOICE).departure_ns == 19_040
-    assert traced(EDGE, VOICE, rate_bps=1_000_000).departure_ns == 1_904_000
+    assert traced_text(EDGE, VOICE).departure_ns == 19_040
+    assert traced_text(EDGE, VOICE, rate_bps=1_000_000).departure_ns == 1_904_000
 
 
 def test_route_decides_the_output() -> None:
-    assert steps(traced(EDGE, VOICE), "route")[0]["lines"][0]["text"] == "ip route 0.0.0.0 0.0.0.0 192.0.2.2"
-    null = traced(EDGE, "udp 10.0.0.1:4000 > 10.99.0.2:20000 200 B")
+    assert steps(traced_text(EDGE, VOICE), "route")[0]["lines"][0]["text"] == "ip route 0.0.0.0 0.0.0.0 192.0.2.2"
+    null = traced_text(EDGE, "udp 10.0.0.1:4000 > 10.99.0.2:20000 200 B")
     assert (null.result, null.reason) == ("dropped", "null_route")
-    assert traced(NO_ROUTE, VOICE).reason == "no_route"
-    assert traced(EDGE, "udp 10.0.0.1:4000 > 10.0.0.254:20000 200 B").result == "received"
-    chosen = traced(NO_ROUTE, VOICE, interface="Fa0/1")
+    assert traced_text(NO_ROUTE, VOICE).reason == "no_route"
+    assert traced_text(EDGE, "udp 10.0.0.1:4000 > 10.0.0.254:20000 200 B").result == "received"
+    chosen = traced_text(NO_ROUTE, VOICE, interface="Fa0/1")
     assert (chosen.result, steps(chosen, "route")[0]["interface"]) == ("sent", "FastEthernet0/1")
 
 
 def test_source_without_a_route_is_reported_and_meets_no_input_policy() -> None:
-    found = traced(NO_ROUTE, "udp 172.16.0.1:4000 > 192.0.2.2:20000 200 B")
+    found = traced_text(NO_ROUTE, "udp 172.16.0.1:4000 > 192.0.2.2:20000 200 B")
     assert "not known" in steps(found, "input_interface")[0]["text"]
     assert "input" not in found.classes
-    given = traced(NO_ROUTE, "udp 172.16.0.1:4000 > 192.0.2.2:20000 200 B", source="Fa0/0")
+    given = traced_text(NO_ROUTE, "udp 172.16.0.1:4000 > 192.0.2.2:20000 200 B", source="Fa0/0")
     assert given.classes["input"] == ["VOICE"]
 
 
 def test_paste_without_routes_uses_the_only_interface_with_a_policy() -> None:
     text = "".join(line for line in EDGE.splitlines(keepends=True) if not line.startswith("ip route"))
-    found = traced(text, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B")
+    found = traced_text(text, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B")
     assert found.classes == {"input": ["VOICE"], "output": ["class-default", "VOICE"]}
     assert "the only interface with an output policy" in steps(found, "route")[0]["text"]
     dynamic = EDGE.replace("ip route 0.0.0.0 0.0.0.0 192.0.2.2", "router ospf 1")
-    assert traced(dynamic, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B").classes == found.classes
+    assert traced_text(dynamic, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B").classes == found.classes
     dialer = EDGE.replace("0.0.0.0 192.0.2.2", "0.0.0.0 Dialer1")
-    assert traced(dialer, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B").classes == found.classes
+    assert traced_text(dialer, "udp 172.16.0.1:4000 > 10.9.0.2:20000 200 B").classes == found.classes
 
 
 def test_ipv6_packet_finds_its_route_and_list() -> None:
@@ -321,33 +321,33 @@ ipv6 route ::/0 2001:DB8:2::2
 ipv6 access-list SIX-LIST
  permit udp any any eq 5004
 """
-    found = traced(text, "udp [2001:db8:1::9]:4000 > [2001:db8:9::9]:5004 200 B")
+    found = traced_text(text, "udp [2001:db8:1::9]:4000 > [2001:db8:9::9]:5004 200 B")
     assert found.classes == {"output": ["SIX"]}
     assert texts(found, "route") == ["ipv6 route ::/0 2001:DB8:2::2"]
     assert texts(found, "class")[-1] == "permit udp any any eq 5004"
-    assert traced(text, "udp [2001:db8:1::9]:4000 > [2001:db8:9::9]:5005 200 B").classes == {
+    assert traced_text(text, "udp [2001:db8:1::9]:4000 > [2001:db8:9::9]:5005 200 B").classes == {
         "output": ["class-default"]
     }
 
 
 def test_policy_map_alone_is_assumed_to_be_on_an_interface() -> None:
     text = "policy-map P\n class class-default\n  police cir 8000 bc 1500\n"
-    found = traced(text, "udp 10.0.0.1:1 > 10.0.0.2:2 1500 B")
+    found = traced_text(text, "udp 10.0.0.1:1 > 10.0.0.2:2 1500 B")
     assert (found.result, found.reason) == ("dropped", "police")
     assert any("is assumed to be on" in note for note in found.notes)
 
 
 def test_ignored_lines_are_noted() -> None:
     text = EDGE.replace(" match dscp ef\n", " match dscp ef\n match protocol webex-meeting\n")
-    found = traced(text, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B")
+    found = traced_text(text, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B")
     assert any("class VOICE" in note and "match protocol webex-meeting" in note for note in found.notes)
     assert any("unread or undecided QoS lines" in note for note in found.notes)
 
 
 def test_packet_longer_than_the_mtu_is_noted() -> None:
-    notes = traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1501 B").notes
+    notes = traced_text(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1501 B").notes
     assert any("exceeds the MTU of FastEthernet0/1, 1500 bytes" in note for note in notes)
-    assert traced(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1500 B").notes == ()
+    assert traced_text(EDGE, "udp 10.0.0.1:4000 > 10.9.0.2:20000 1500 B").notes == ()
 
 
 def test_page_shows_the_path_through_its_configuration() -> None:
@@ -374,7 +374,7 @@ def test_any_paste_has_a_verdict_or_an_error(path: Path, capsys: pytest.CaptureF
 
 def test_text_has_80_columns_and_numbers() -> None:
     for packet in (VOICE, "tcp 10.0.0.1:4000 > 10.9.0.2:443 dscp af21 1500 B", "icmp 10.0.0.1 > 10.9.0.2"):
-        text = trace_text(traced(EDGE, packet))
+        text = trace_text(traced_text(EDGE, packet))
         assert max(map(len, text.splitlines())) <= WIDTH
         assert re.search(r"(?m)^ +1  Input interface", text)
 
@@ -431,7 +431,7 @@ WORDS = ("udp", "tcp", "icmp", ">", "->", "10.0.0.1:4000", "10.0.0.2:5004", "[20
 WORDS += ("precedence", "tos", "ecn", "cos", "type", "syn", "200", "B", "200B", "-1", "999999", "[", ":", "²", "١")
 
 
-@settings(max_examples=by_level(short=50, long=2000))
+@settings(max_examples=value_by_level(short=50, long=2000))
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=12))
 def test_any_text_is_a_packet_or_a_packet_error(words: list[str]) -> None:
     try:
@@ -443,7 +443,7 @@ def test_any_text_is_a_packet_or_a_packet_error(words: list[str]) -> None:
 
 def test_missing_interface_is_refused() -> None:
     with pytest.raises(UserError, match="expected one of FastEthernet0/0, FastEthernet0/1"):
-        traced(EDGE, VOICE, interface="Serial9/9")
+        traced_text(EDGE, VOICE, interface="Serial9/9")
 
 
 def test_command_reads_a_file_and_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiment_files import simulated_experiments
-from levels import examples
+from levels import example_count
 from qoslab.explain.ask import ask_simulator
 from qoslab.explain.captured import find_arrival, read_captured_packet
 from qoslab.explain.experiments import experiment_subject, run_subject
@@ -202,7 +202,7 @@ def test_same_question_has_the_same_answer(loaded: CellFiles) -> None:
 
 
 @cache
-def shipped(file: Path) -> tuple[Experiment, Mapping[str, str], str, Subject]:
+def shipped_experiment(file: Path) -> tuple[Experiment, Mapping[str, str], str, Subject]:
     """Return an experiment with the first router next to a sending host."""
     experiment, texts = texts_of(file)
     routers = set(routers_of(experiment.topology))
@@ -214,10 +214,10 @@ def shipped(file: Path) -> tuple[Experiment, Mapping[str, str], str, Subject]:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
-@settings(max_examples=examples(60))
+@settings(max_examples=example_count(60))
 @given(data=st.data())
 def test_class_and_verdict_are_those_of_the_packet_sent_alone(file: Path, data: st.DataObject) -> None:
-    experiment, texts, router, subject = shipped(file)
+    experiment, texts, router, subject = shipped_experiment(file)
     flow = data.draw(st.sampled_from(experiment.flows_of(experiment.arms[0])))
     source, destination = flow_addresses(experiment.topology, flow)
     overhead = 28 if ip_address(source).version == 4 else 48
@@ -269,7 +269,7 @@ def test_class_and_verdict_are_those_of_the_packet_sent_alone(file: Path, data: 
 def counted_classes(ports: Any, direction: str) -> list[str]:
     """Return the classes with a packet, outermost first."""
     parts = [each for port in ports.values() for each in (port, *port["subinterfaces"].values())]
-    policy = next((each for part in parts if counted(each := part[f"policy_{direction}"])), None)
+    policy = next((each for part in parts if counted_packets(each := part[f"policy_{direction}"])), None)
     found = []
     while policy is not None:
         hit = next((each for each in policy["classes"] if each["packets"]), None)
@@ -280,5 +280,5 @@ def counted_classes(ports: Any, direction: str) -> list[str]:
     return found
 
 
-def counted(policy: Any) -> bool:
+def counted_packets(policy: Any) -> bool:
     return policy is not None and any(each["packets"] for each in policy["classes"])

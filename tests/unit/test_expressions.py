@@ -40,7 +40,7 @@ def clear_cache() -> None:
     parse_expression.cache_clear()
 
 
-def refusal(text: str) -> ExpressionError:
+def refusal_message(text: str) -> ExpressionError:
     with pytest.raises(ExpressionError) as caught:
         parse_expression(text).evaluate(VALUES)
     return caught.value
@@ -242,7 +242,7 @@ def test_syntax_error_is_reported_at_its_position(text: str, message: str) -> No
     ],
 )
 def test_expression_without_value_is_refused(text: str, message: str) -> None:
-    error = refusal(f" {text} ")
+    error = refusal_message(f" {text} ")
     assert (error.message, error.hint) == (f"{text}: {message}", "")
 
 
@@ -259,7 +259,7 @@ def test_expression_without_value_is_refused(text: str, message: str) -> None:
     ],
 )
 def test_impossible_quantity_is_refused(text: str, message: str, hint: str) -> None:
-    error = refusal(text)
+    error = refusal_message(text)
     assert (error.message, error.hint) == (f"{text}: found {message}", hint)
 
 

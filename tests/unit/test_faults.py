@@ -19,7 +19,7 @@ from qoslab.virtual_lab import Lab, LabError
 from qoslab.virtual_lab.lab import DaemonFailure
 
 
-class Dying:
+class DyingLab:
     """Lab that returns its next state at each reading."""
 
     def __init__(self, *states: list[DaemonFailure] | LabError) -> None:
@@ -39,19 +39,19 @@ KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")
 
 
 def test_dead_process_is_named_with_its_status_and_last_output() -> None:
-    assert Dying([]).death() == ""
-    assert Dying([KILLED, DaemonFailure("iosd", 1, "")]).death() == (
+    assert DyingLab([]).death() == ""
+    assert DyingLab([KILLED, DaemonFailure("iosd", 1, "")]).death() == (
         "the lab stopped:  R1: its daemon was killed by SIGKILL; its last output: two / three / four / five / six; "
         "iosd: its daemon ended with status 1"
     )
     gone = LabError("its supervisor (process 7) was killed by SIGKILL")
-    assert Dying(gone).death() == "the lab stopped:  its supervisor (process 7) was killed by SIGKILL"
+    assert DyingLab(gone).death() == "the lab stopped:  its supervisor (process 7) was killed by SIGKILL"
 
 
 def test_fault_detection_waits_for_a_dying_lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Dying([], [], [KILLED]).death(wait=True).startswith("the lab stopped:  R1")
+    assert DyingLab([], [], [KILLED]).death(wait=True).startswith("the lab stopped:  R1")
     monkeypatch.setattr(faults, "DETECTION_S", 0.1)
-    assert Dying([]).death(wait=True) == ""
+    assert DyingLab([]).death(wait=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_later_errors_are_attributed_to_the_dead_lab(
     monkeypatch: pytest.MonkeyPatch, states: list[Any], error: BaseException, fault: str
 ) -> None:
     monkeypatch.setattr(faults, "DETECTION_S", 0.2)
-    lab = VirtualLab(cast(Lab, Dying(*states)))
+    lab = VirtualLab(cast(Lab, DyingLab(*states)))
     worker = cast(MeasuredWorker, SimpleNamespace(lab=lab, _interrupted=threading.Event()))
     text = MeasuredWorker._fault(worker, error)
     assert text.startswith(fault) and bool(text) == bool(fault)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 from sample_run import cells_of
 
-from levels import by_level, every
+from levels import every_nth, value_by_level
 from qoslab.cli import main
 from qoslab.results import RunFolder
 from qoslab.results.cell_files import damage_of
@@ -40,7 +40,7 @@ file.
 """
 
 
-class Workers:
+class FakeWorkers:
     """Workers that simulate each cell once in this process, and return its outcome as often as needed."""
 
     known: ClassVar[dict[tuple[str, int], Outcome]] = {}
@@ -48,7 +48,7 @@ class Workers:
     def __init__(self) -> None:
         self._tasks: list[CellTask] = []
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> FakeWorkers:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -76,12 +76,12 @@ class Workers:
 @pytest.fixture(autouse=True)
 def workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ClusterRunner, "_open", lambda crew: Workers())
+    monkeypatch.setattr(ClusterRunner, "_open", lambda crew: FakeWorkers())
     yield
     remote_worker.close_labs()
 
 
-def newest(folder: Path) -> Path | None:
+def newest_run_folder(folder: Path) -> Path | None:
     return next(reversed(runs_of(folder)), None)
 
 
@@ -91,14 +91,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(ClusterRunner, "_open", lambda crew: Workers())
+        patch.setattr(ClusterRunner, "_open", lambda crew: FakeWorkers())
         status = main(RUN)
-    made = newest(folder)
+    made = newest_run_folder(folder)
     assert made is not None and status == status_of(made) in (0, 1)
     return made
 
 
-def raw_of(run: Path) -> dict[str, str]:
+def read_raw(run: Path) -> dict[str, str]:
     """Return the hashes of all measurements of the cells; `cell.json` has times of day and the machine's name."""
     found = {}
     for record in (run / "cells").rglob(CELL_RECORD):
@@ -160,7 +160,7 @@ def test_every_write_of_a_run_may_fail(
     derived = next(number for number, each in enumerate(made, 1) if "tables" in each)
     assert derived > 60, made
     # Files are written in four steps: with odd distances the sample meets each step. All tables are written alike.
-    numbers = [*range(1, derived, every(13)), *range(derived, len(made), every(479))]
+    numbers = [*range(1, derived, every_nth(13)), *range(derived, len(made), every_nth(479))]
     resumed = 0
     for position, number in enumerate(numbers):
         with monkeypatch.context() as patch:
@@ -170,35 +170,37 @@ def test_every_write_of_a_run_may_fail(
         assert status == 2, (made[number - 1], output)
         assert "cannot be written, the disk is full (No space left on device)" in output, made[number - 1]
         assert "Traceback" not in output
-        assert_nothing_half_written(run := newest(tmp_path), whole)
+        assert_nothing_half_written(run := newest_run_folder(tmp_path), whole)
         if run is not None and (run / "run.json").exists():
             assert main(["verify", str(run)]) == 0, (made[number - 1], capsys.readouterr())
-            if position % by_level(short=4, long=RESUMED) == 0:
+            if position % value_by_level(short=4, long=RESUMED) == 0:
                 assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), made[number - 1]
-                assert sorted(raw_of(run).values()) == sorted(raw_of(whole).values()), made[number - 1]
+                assert sorted(read_raw(run).values()) == sorted(read_raw(whole).values()), made[number - 1]
                 resumed += 1
         shutil.rmtree("runs", ignore_errors=True)
-    assert resumed >= by_level(short=1, long=5)
+    assert resumed >= value_by_level(short=1, long=5)
     # The last one says to those who watch that the run is over, and decides nothing.
     assert made[-1].endswith(PROGRESS)
     with monkeypatch.context() as patch:
         fail_at(patch, len(made))
         assert main(RUN) == status_of(newest_run(Path())) in (0, 1)
-    assert main(["verify", str(newest(tmp_path))]) == 0
+    assert main(["verify", str(newest_run_folder(tmp_path))]) == 0
 
 
 def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let a write fail: the process that simulates a cell returns the error that the user has to fix, and no cell."""
-    (key,) = {key for key in Workers.known if key[1] == 1}
+    (key,) = {key for key in FakeWorkers.known if key[1] == 1}
     sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(Workers, "_outcome", lambda self, task: sent.append(serialise_task(task)) or Workers.known[key])
+    monkeypatch.setattr(
+        FakeWorkers, "_outcome", lambda self, task: sent.append(serialise_task(task)) or FakeWorkers.known[key]
+    )
     status = main(RUN)
     assert status == status_of(newest_run(Path())) in (0, 1)
     with monkeypatch.context() as patch:
         made = fail_at(patch, 10**9)
         assert "record" in remote_worker.run_cell(sent[0])
     assert len(made) > 15
-    for number in range(1, len(made) + 1, every(5)):
+    for number in range(1, len(made) + 1, every_nth(5)):
         with monkeypatch.context() as patch:
             fail_at(patch, number)
             reply = remote_worker.run_cell(sent[0])
@@ -294,7 +296,7 @@ def test_power_loss_at_any_time_leaves_a_readable_run(
             getattr(disk, name)(
                 path.absolute(), *(each.absolute() if isinstance(each, Path) else each for each in rest)
             )
-            if (moment := next(moments)) % every(23) == 0:
+            if (moment := next(moments)) % every_nth(23) == 0:
                 disk.after(left / f"{moment:04}", names=names)
 
         return change
@@ -307,33 +309,33 @@ def test_power_loss_at_any_time_leaves_a_readable_run(
         status = main(words)
         assert status == status_of(newest_run(Path())) in (0, 1)
     states = sorted(left.iterdir())
-    assert len(states) > 100 // every(23)
+    assert len(states) > 100 // every_nth(23)
     complete = 0
     for state in states:
-        run = newest(state)
+        run = newest_run_folder(state)
         if run is None or not (run / "run.json").exists():
             continue
         assert verify(RunFolder(run)).damage == [], state.name
-        kept = raw_of(run)
-        assert kept in ({}, raw_of(whole)), state.name
+        kept = read_raw(run)
+        assert kept in ({}, read_raw(whole)), state.name
         complete += bool(kept)
         if (run / "manifest.json").exists():
             assert kept and RunFolder(run).open().damaged == {}
     # Once a cell is there, it stays.
-    assert complete > 50 // every(23)
+    assert complete > 50 // every_nth(23)
     capsys.readouterr()
-    for state in states[30 // every(23) :: len(states) // by_level(short=1, long=4)]:
-        run = newest(state)
+    for state in states[30 // every_nth(23) :: len(states) // value_by_level(short=1, long=4)]:
+        run = newest_run_folder(state)
         assert run is not None
         monkeypatch.chdir(state)
-        was_there = bool(raw_of(run))
+        was_there = bool(read_raw(run))
         assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1)
         assert ("1 of 1 cells are already complete" in capsys.readouterr().err) == was_there
         assert main(["verify", str(run)]) == 0
-        assert set(raw_of(run).values()) == set(raw_of(whole).values())
+        assert set(read_raw(run).values()) == set(read_raw(whole).values())
 
 
-def killed_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int) -> None:
+def kill_at_each_write(monkeypatch: pytest.MonkeyPatch, left: Path, some: int) -> None:
     """Save the state that a kill would leave at every `some`-th instant, and at all of a cell's record: after a change
     of the disk, synced or not, and in the middle of each write.
     """
@@ -368,29 +370,31 @@ def test_run_may_be_killed_at_any_write(
 ) -> None:
     """Kill a run at any write: no written data is lost, but a file may be truncated, under its final name."""
     left = tmp_path / "left"
-    some = every(61)
+    some = every_nth(61)
     with monkeypatch.context() as patch:
-        killed_at_each_write(patch, left, some)
+        kill_at_each_write(patch, left, some)
         status = main(words)
         assert status == status_of(newest_run(Path())) in (0, 1)
-    states = [state for state in sorted(left.iterdir()) if (run := newest(state)) and (run / "run.json").exists()]
+    states = [
+        state for state in sorted(left.iterdir()) if (run := newest_run_folder(state)) and (run / "run.json").exists()
+    ]
     assert len(states) > 140 // some
-    resumed = max(1, len(states) // by_level(short=2, long=30))
+    resumed = max(1, len(states) // value_by_level(short=2, long=30))
     for number, state in enumerate(states):
-        run = newest(state)
+        run = newest_run_folder(state)
         assert run is not None
         found = verify(RunFolder(run))
         assert found.damage == [], state.name
-        kept = raw_of(run)
+        kept = read_raw(run)
         # A cell has its record whole, or none; those without are named for what they are.
-        assert kept in ({}, raw_of(whole)), state.name
+        assert kept in ({}, read_raw(whole)), state.name
         if number % resumed == 0:
             monkeypatch.chdir(state)
             capsys.readouterr()
             assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), state.name
             assert ("1 of 1 cells are already complete" in capsys.readouterr().err) == bool(kept), state.name
             assert verify(RunFolder(run)).damage == [], state.name
-            assert set(raw_of(run).values()) == set(raw_of(whole).values()), state.name
+            assert set(read_raw(run).values()) == set(read_raw(whole).values()), state.name
 
 
 def test_truncated_record_is_not_a_valid_cell(whole: Path, tmp_path: Path) -> None:

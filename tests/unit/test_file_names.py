@@ -37,7 +37,7 @@ OF_CRATES = "capture config error explain mistaken packet report responder schem
 """Parts that several crates have."""
 
 
-def alike(name: str, one: str, other: str) -> bool:
+def are_similar(name: str, one: str, other: str) -> bool:
     """Return whether two packages may each have a file of this name."""
     if any(re.search(pattern, each) for pattern, _ in ANY for each in (one, other)):
         return True
@@ -55,6 +55,6 @@ def test_two_files_share_a_name_only_in_sibling_packages() -> None:
         f"{name}: {one} and {other}"
         for name, found in shared.items()
         for one, other in combinations(found, 2)
-        if not alike(name, one, other)
+        if not are_similar(name, one, other)
     ]
     assert not apart, "name files with different subjects differently"

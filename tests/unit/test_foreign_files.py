@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from browser import browser
+from browser import open_browser
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.exchange.imported import import_files
@@ -21,12 +21,12 @@ from qoslab.results import RunFolder, tables
 RECORDED = Path(__file__).parents[1] / "recorded"
 
 
-def recorded(name: str) -> bytes:
+def recorded_file(name: str) -> bytes:
     """Return a recorded file of another tool."""
     return (RECORDED / "foreign" / name).read_bytes()
 
 
-IRTT = recorded("irtt.json")
+IRTT = recorded_file("irtt.json")
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 IRTT_VERSION = b'{"version": {"irtt": "0.9.0", "json_format": 1}'
 NO_VALUE = b'{"metadata": {"NAME": "rrul"}, "results": {}, "version": 4, "x_values": []}'
@@ -35,22 +35,24 @@ NO_STREAM = (
     b'{"start": {"connected": [], "version": "iperf 3.12", "test_start": {"protocol": "TCP"}},'
     b' "intervals": [], "end": {"streams": []}}'
 )
-ONE, OTHER = (recorded(f"iperf3-{name}.client.json") for name in ("omitted", "omitted-within"))
+ONE, OTHER = (recorded_file(f"iperf3-{name}.client.json") for name in ("omitted", "omitted-within"))
 IDLE = (
     b'{"start": {"connected": [], "version": "iperf 3.12"}, "intervals": [], "end": {},'
     b' "error": "interrupt - the server has terminated"}'
 )
 
 
-def events(content: bytes) -> list[str]:
+def iperf3_events(content: bytes) -> list[str]:
     """Return the output of `--json-stream` (iperf3 from 3.17 on: https://github.com/esnet/iperf/pull/1098)."""
     document = json.loads(content)
     parts = [("start", document["start"]), *(("interval", each) for each in document["intervals"])]
     return [json.dumps({"event": event, "data": data}) + "\n" for event, data in (*parts, ("end", document["end"]))]
 
 
-EVENTS = events(ONE)
-CUT_LATER = recorded("iperf3-tcp.client.txt").partition(b"[  7]   0.00-3.00   sec  7.25 MBytes  20.3 Mbits/sec    0")[0]
+EVENTS = iperf3_events(ONE)
+CUT_LATER = recorded_file("iperf3-tcp.client.txt").partition(
+    b"[  7]   0.00-3.00   sec  7.25 MBytes  20.3 Mbits/sec    0"
+)[0]
 UNEQUAL = b"""\
 [  1] local 127.0.0.1 port 5391 connected with 127.0.0.1 port 51852
 [  2] local 127.0.0.1 port 5391 connected with 127.0.0.1 port 51868
@@ -239,7 +241,7 @@ def test_truncated_iperf_text_is_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_streams_that_end_with_an_interval_are_refused(tmp_path: Path) -> None:
-    text = recorded("iperf-two-streams.client.txt").decode()
+    text = recorded_file("iperf-two-streams.client.txt").decode()
     head, first, rest = text.partition("[SUM] 0.0000-1.0000 sec  4096 KBytes  33555 Kbits/sec\n")
     file = tmp_path / "mine.txt"
     for cut, answer in (
@@ -267,7 +269,9 @@ def test_intervals_and_jitter_of_iperf3_equal_its_output() -> None:
 def test_terminated_iperf_server_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "server.txt"
     # Its last test, and the words of Ctrl-C, which come before the output that was kept back.
-    file.write_bytes(b"Server listening on 5313 (test #4)" + recorded("iperf3-tests.server.txt").split(b"(test #4)")[1])
+    file.write_bytes(
+        b"Server listening on 5313 (test #4)" + recorded_file("iperf3-tests.server.txt").split(b"(test #4)")[1]
+    )
     found = read_foreign(file)
     assert [(row["traffic"], row["retransmits"]) for row in found.rows["flows"]] == [
         ("server RX-S", None),
@@ -329,18 +333,22 @@ def test_missing_answer_is_reported(tmp_path: Path) -> None:
         ("greatest.json", ONE.replace(b"3670016", b"1" + b"0" * 308), "found a number too large for a table: "),
         (
             "great.txt",
-            recorded("iperf3-tcp.client.txt").replace(b" 7.25 M", b" " + b"7" * 20 + b" M"),
+            recorded_file("iperf3-tcp.client.txt").replace(b" 7.25 M", b" " + b"7" * 20 + b" M"),
             "too large for a table",
         ),
         (
             "great2.txt",
-            recorded("iperf-bytes.server.txt").replace(b"4325436", b"4" * 20),
+            recorded_file("iperf-bytes.server.txt").replace(b"4325436", b"4" * 20),
             "too large for a table: 4.44e+19",
         ),
-        ("digits2.txt", recorded("iperf-bytes.server.txt").replace(b"4325436", b"4" * 400), "found no summary line"),
+        (
+            "digits2.txt",
+            recorded_file("iperf-bytes.server.txt").replace(b"4325436", b"4" * 400),
+            "found no summary line",
+        ),
         (
             "points2.txt",
-            recorded("iperf-udp-kbytes.server.txt").replace(b"0.001 ms 0/717", b"0..001 ms 0/717"),
+            recorded_file("iperf-udp-kbytes.server.txt").replace(b"0.001 ms 0/717", b"0..001 ms 0/717"),
             "found no summary line of stream [1]",
         ),
         ("new.flent", b'{"metadata": {}, "version": 5, "x_values": []}', "found format 5 of flent, expected 4"),
@@ -396,17 +404,17 @@ def test_missing_answer_is_reported(tmp_path: Path) -> None:
         ("none3.json", NO_STREAM, "found no stream, expected at least one"),
         (
             "refused.txt",
-            recorded("iperf3-refused.client.txt"),
+            recorded_file("iperf3-refused.client.txt"),
             "an error: unable to connect to server: Connection",
         ),
-        ("broken.txt", recorded("iperf3-interrupted.client.txt"), "error: interrupt - the client has terminated"),
-        ("tests.txt", recorded("iperf3-tests.server.txt"), "found 4 tests of a server, expected one"),
-        ("cut.txt", recorded("iperf3-tcp.client.txt")[:1200], "found no summary line of iperf3"),
+        ("broken.txt", recorded_file("iperf3-interrupted.client.txt"), "error: interrupt - the client has terminated"),
+        ("tests.txt", recorded_file("iperf3-tests.server.txt"), "found 4 tests of a server, expected one"),
+        ("cut.txt", recorded_file("iperf3-tcp.client.txt")[:1200], "found no summary line of iperf3"),
         ("cut-later.txt", CUT_LATER, "found stream [7] with fewer summary lines than another"),
-        ("cut2.txt", recorded("iperf-mbytes.server.txt")[:300], "found no iperf 2 line for the whole test"),
+        ("cut2.txt", recorded_file("iperf-mbytes.server.txt")[:300], "found no iperf 2 line for the whole test"),
         (
             "tests2.txt",
-            recorded("iperf-tests.server.txt"),
+            recorded_file("iperf-tests.server.txt"),
             "tests2.txt:17: found stream [3] after the end of stream [1]",
         ),
         ("ends.txt", UNEQUAL, "found stream [2] ending after 1.0003 s and [1] after 5.0001 s, expected streams of one"),
@@ -510,7 +518,7 @@ def test_markup_in_the_name_of_a_series_is_drawn_as_text(tmp_path: Path) -> None
     file = tmp_path / "a.flent"
     file.write_text(json.dumps(document))
     assert main(["import", str(file), "--to", str(tmp_path / "made")]) == 0
-    with browser(tmp_path / "profile") as tab:
+    with open_browser(tmp_path / "profile") as tab:
         tab.open((tmp_path / "made" / "report.html").as_uri())
         tab.wait("document.querySelector('.js-line') !== null")
         # Shown when the pointer is over a point: the graph has no other place for the name of a line.

@@ -250,7 +250,7 @@ def test_byte_order_mark_changes_nothing(tmp_path: Path, mark: bytes, encoding: 
     assert read_foreign(marked) == read_foreign(plain)
 
 
-def negative(text: str, *, end: bool, interval: bool) -> str:
+def negative_losses(text: str, *, end: bool, interval: bool) -> str:
     """Return a JSON of iperf3 with negative losses."""
     document = json.loads(text)
     if end:
@@ -263,7 +263,7 @@ def negative(text: str, *, end: bool, interval: bool) -> str:
 @pytest.mark.parametrize("end, interval", [(True, False), (False, True), (True, True)])
 def test_negative_losses_of_iperf3_are_reported_and_left_out(tmp_path: Path, end: bool, interval: bool) -> None:
     path = tmp_path / "a.json"
-    path.write_text(negative(UDP_SERVER.read_text(), end=end, interval=interval))
+    path.write_text(negative_losses(UDP_SERVER.read_text(), end=end, interval=interval))
     found = read_foreign(path)
     assert (found.rows["flows"][0]["lost"] is None) is end
     notes = " ".join(found.notes)
@@ -385,7 +385,7 @@ def test_number_of_thousands_of_digits_in_json_is_refused_with_its_line(tmp_path
         read_foreign(tmp_path / "a.json")
 
 
-def lists(count: int) -> str:
+def flent_lists(count: int) -> str:
     return '{"metadata": {}, "results": {}, "version": 4, "x_values": [' + "[]," * count + "[]]}"
 
 
@@ -398,7 +398,7 @@ def many_columns(count: int, rows: int = 2) -> str:
 @pytest.mark.parametrize(
     "name, make_text, limit",
     [
-        ("a.flent", lambda: lists(base.MAX_VALUES), f"more than {base.MAX_VALUES} values"),
+        ("a.flent", lambda: flent_lists(base.MAX_VALUES), f"more than {base.MAX_VALUES} values"),
         (
             "a.json",
             lambda: '{"start":{"version":1}}' + "\n" * (base.MAX_LINES + 1),

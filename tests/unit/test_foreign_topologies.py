@@ -50,7 +50,7 @@ links:
 """
 
 
-def made(tmp_path: Path, text: str, *options: str) -> tuple[int, Path]:
+def convert_topology(tmp_path: Path, text: str, *options: str) -> tuple[int, Path]:
     file = tmp_path / "three.clab.yml"
     file.write_text(text)
     to = tmp_path / "made.yml"
@@ -58,7 +58,7 @@ def made(tmp_path: Path, text: str, *options: str) -> tuple[int, Path]:
 
 
 def test_containerlab_topology_is_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, file = made(tmp_path, CONTAINERLAB)
+    status, file = convert_topology(tmp_path, CONTAINERLAB)
     out = capsys.readouterr().out
     assert status == 0
     _, topology = load_topology(file)
@@ -86,13 +86,13 @@ def test_containerlab_topology_is_converted(tmp_path: Path, capsys: pytest.Captu
 
 def test_ios_xe_router_becomes_the_closest_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONTAINERLAB.replace("cisco_iol", "cisco_c8000v")
-    status, file = made(tmp_path, text)
+    status, file = convert_topology(tmp_path, text)
     assert status == 0
     assert "nodes of kind cisco_c8000v are modelled as C8000V with IOS-XE 17.9.4a" in capsys.readouterr().out
     _, topology = load_topology(file)
     assert (topology.nodes["r2"].model, topology.links[0].ends[1].interface) == ("C8000V", "GigabitEthernet1")
     file.unlink()
-    assert made(tmp_path, text, "--model", "3725")[0] == 0
+    assert convert_topology(tmp_path, text, "--model", "3725")[0] == 0
     assert load_topology(file)[1].nodes["r2"].model == "3725"
 
 
@@ -103,7 +103,7 @@ def test_addresses_come_from_a_free_pool(
     tmp_path: Path, given: str, pool: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = CONTAINERLAB.replace("192.168.12.2/24", f"{given}.2/8").replace("192.168.12.1/24", f"{given}.1/8")
-    status, file = made(tmp_path, text)
+    status, file = convert_topology(tmp_path, text)
     assert status == 0 and f"links without addresses get addresses from {pool}" in capsys.readouterr().out
     _, topology = load_topology(file)
     assert [str(link.ends[0].address) for link in topology.links] == [
@@ -114,7 +114,7 @@ def test_addresses_come_from_a_free_pool(
 
 
 def test_netlab_topology_is_converted(tmp_path: Path) -> None:
-    status, file = made(tmp_path, NETLAB)
+    status, file = convert_topology(tmp_path, NETLAB)
     assert status == 0
     _, topology = load_topology(file)
     assert {name: node.platform for name, node in topology.nodes.items()} == {
@@ -163,7 +163,7 @@ def test_features_without_counterpart_are_refused(
     tmp_path: Path, old: str, new: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in CONTAINERLAB
-    status, file = made(tmp_path, CONTAINERLAB.replace(old, new, 1))
+    status, file = convert_topology(tmp_path, CONTAINERLAB.replace(old, new, 1))
     errors = capsys.readouterr().err
     assert status == 2 and re.search(message, errors), errors
     assert not file.exists() and len(list(tmp_path.iterdir())) == 1
@@ -180,7 +180,7 @@ def test_features_without_counterpart_are_refused(
 )
 def test_containerlab_node_is_a_router_or_host_by_its_image(tmp_path: Path, old: str, new: str, platform: str) -> None:
     text = CONTAINERLAB.replace(old, new, 1)
-    status, file = made(tmp_path, text)
+    status, file = convert_topology(tmp_path, text)
     assert status == 0
     assert load_topology(file)[1].nodes["r1"].platform == platform
 
@@ -203,27 +203,27 @@ def test_unsupported_netlab_features_are_refused(
     tmp_path: Path, old: str, new: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in NETLAB
-    status, file = made(tmp_path, NETLAB.replace(old, new, 1))
+    status, file = convert_topology(tmp_path, NETLAB.replace(old, new, 1))
     errors = capsys.readouterr().err
     assert status == 2 and message in errors, errors
     assert not file.exists()
 
 
 def test_unconnected_link_is_ignored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = made(tmp_path, CONTAINERLAB)[1]
+    file = convert_topology(tmp_path, CONTAINERLAB)[1]
     file.unlink()
     file.symlink_to("nowhere")
-    assert made(tmp_path, CONTAINERLAB) == (2, file)
+    assert convert_topology(tmp_path, CONTAINERLAB) == (2, file)
     assert "found an existing file" in capsys.readouterr().err and file.is_symlink()
 
 
 def test_option_maps_other_node_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONTAINERLAB.replace("cisco_iol", "nokia_srlinux")
-    status, file = made(tmp_path, text, "--as", "nokia_srlinux=engine", "--rate", "10 Mb/s")
+    status, file = convert_topology(tmp_path, text, "--as", "nokia_srlinux=engine", "--rate", "10 Mb/s")
     assert status == 0
     _, topology = load_topology(file)
     assert topology.nodes["r2"].platform == "engine" and str(topology.links[0].rate) == "10 Mb/s"
-    assert made(tmp_path, text, "--as", "nokia_srlinux=engine")[0] == 2
+    assert convert_topology(tmp_path, text, "--as", "nokia_srlinux=engine")[0] == 2
     assert "found an existing file" in capsys.readouterr().err
-    assert made(tmp_path, text, "--as", "nokia_srlinux=switch")[0] == 2
-    assert made(tmp_path, text, "--model", "9999")[0] == 2
+    assert convert_topology(tmp_path, text, "--as", "nokia_srlinux=switch")[0] == 2
+    assert convert_topology(tmp_path, text, "--model", "9999")[0] == 2

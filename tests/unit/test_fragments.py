@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from levels import every
+from levels import every_nth
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
@@ -47,7 +47,7 @@ class Fragment:
     file: str
 
 
-def _read(path: Path) -> list[Fragment]:
+def _read_fragment(path: Path) -> list[Fragment]:
     _, *parts = re.split(r"(?m)^(?==== )", path.read_text())
     fragments = []
     for part in parts:
@@ -57,10 +57,10 @@ def _read(path: Path) -> list[Fragment]:
     return fragments
 
 
-FRAGMENTS = [fragment for path in sorted(FOLDER.glob("*.ios")) for fragment in _read(path)]
+FRAGMENTS = [fragment for path in sorted(FOLDER.glob("*.ios")) for fragment in _read_fragment(path)]
 
 
-def _pasted(fragment: Fragment) -> tuple[Device, str | None]:
+def _paste_fragment(fragment: Fragment) -> tuple[Device, str | None]:
     """Return the device that the fragment was pasted into, and its refusals."""
     device = Device(CHASSIS[fragment.device])
     try:
@@ -74,7 +74,7 @@ def _pasted(fragment: Fragment) -> tuple[Device, str | None]:
 def test_fragment_is_accepted_unless_a_gap_is_named(name: str) -> None:
     wrong = []
     for fragment in (each for each in FRAGMENTS if each.file == name):
-        device, refusal = _pasted(fragment)
+        device, refusal = _paste_fragment(fragment)
         if fragment.lacks is None and refusal is not None:
             wrong.append(refusal)
         elif fragment.lacks is not None and refusal is None:
@@ -92,8 +92,8 @@ def test_450_of_500_fragments_are_accepted_completely() -> None:
 
 
 def test_pasted_lines_can_be_removed() -> None:
-    for fragment in FRAGMENTS[:: 7 * every(3)]:
-        device, refusal = _pasted(fragment)
+    for fragment in FRAGMENTS[:: 7 * every_nth(3)]:
+        device, refusal = _paste_fragment(fragment)
         if refusal is None:
             before = render(Device(device.hardware))
             lines = undo_lines(before, render(device), device.hardware)

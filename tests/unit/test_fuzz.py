@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from script import script
+from script import load_script
 
 
 def test_most_seeds_of_each_target_fit_into_its_length() -> None:
-    fuzz = script("benches/fuzz.py")
+    fuzz = load_script("benches/fuzz.py")
     targets = fuzz.targets()
     assert set(fuzz.LENGTHS) == set(targets) and set(fuzz.OPTIONS) <= set(targets)
     for name, target in targets.items():

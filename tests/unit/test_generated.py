@@ -49,7 +49,7 @@ def change(top: Path, schema: str, edit: Callable[[dict[str, Any]], object]) -> 
     file.write_text(json.dumps(content), encoding="utf-8")
 
 
-def of(name: str, text: str) -> str:
+def schema_of(name: str, text: str) -> str:
     """Return the fields of the class, or the alias, of that name."""
     found = re.search(rf"^(?:class {name}\(TypedDict\):\n(.*?)\n(?:\n|\Z)|({name}: .*?)$)", text, re.M | re.S)
     assert found is not None, name
@@ -60,7 +60,7 @@ def test_key_that_the_data_plane_adds_is_typed(schemas: Path) -> None:
     ring = {"full": {"type": ["integer", "null"]}, "held": {"type": "array", "items": {"$ref": "#/$defs/Count"}}}
     for schema in ("qos-router-counters", "qos-sim-result", "qos-sim-explanation"):
         change(schemas, schema, lambda types: types["RingCounters"]["properties"].update(ring))
-    assert of("RingCounters", formats_source(schemas)).splitlines()[-2:] == [
+    assert schema_of("RingCounters", formats_source(schemas)).splitlines()[-2:] == [
         "    full: int | None",
         "    held: NotRequired[list[Count]]",
     ]
@@ -68,16 +68,16 @@ def test_key_that_the_data_plane_adds_is_typed(schemas: Path) -> None:
 
 def test_fields_with_a_default_may_be_omitted_in_input() -> None:
     text = formats_source(TOP)
-    assert of("ShapeConfig", text).splitlines() == [
+    assert schema_of("ShapeConfig", text).splitlines() == [
         "    bc: NotRequired[ShapeBurst | None]",
         "    be: NotRequired[ShapeBurst | None]",
         "    mode: ShapeMode",
         "    rate: RateSpec",
     ]
-    assert of("ShapeBurst", text) == "ShapeBurst: TypeAlias = ShapeBurstBits | ShapeBurstMs"
-    assert of("ShapeMode", text) == 'ShapeMode: TypeAlias = Literal["average", "peak"]'
-    assert of("PolicyClass", text).splitlines().count("    name: str") == 1
-    assert of("PolicyClassPart", text).splitlines().count("    name: NotRequired[str]") == 1
+    assert schema_of("ShapeBurst", text) == "ShapeBurst: TypeAlias = ShapeBurstBits | ShapeBurstMs"
+    assert schema_of("ShapeMode", text) == 'ShapeMode: TypeAlias = Literal["average", "peak"]'
+    assert schema_of("PolicyClass", text).splitlines().count("    name: str") == 1
+    assert schema_of("PolicyClassPart", text).splitlines().count("    name: NotRequired[str]") == 1
 
 
 def test_type_that_differs_between_schemas_is_refused(schemas: Path) -> None:

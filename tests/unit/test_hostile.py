@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostile_files import BASE, ESCAPES, MATRIX, TEMPLATED, experiments
-from processor import at_most
+from hostile_files import BASE, ESCAPES, MATRIX, TEMPLATED, hostile_experiments
+from processor import time_limit_s
 from qoslab import cli
 from qoslab.cli import main
 from qoslab.errors import DeviceError, ExperimentError
@@ -26,11 +26,11 @@ from qoslab.run.progress_lines import RunProgress
 from qoslab.schema import load_experiment, load_sweep
 from qoslab.system.printing import printable
 
-CASES = dict(experiments())
+CASES = dict(hostile_experiments())
 SECONDS = 4.0
 
 
-def written(folder: Path, files: dict[str, str | bytes]) -> Path:
+def write_experiment(folder: Path, files: dict[str, str | bytes]) -> Path:
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
@@ -38,18 +38,18 @@ def written(folder: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def test_base_experiment_is_valid(tmp_path: Path) -> None:
-    assert load_experiment(written(tmp_path, {"e.yml": BASE})).name == "e"
+    assert load_experiment(write_experiment(tmp_path, {"e.yml": BASE})).name == "e"
     files: dict[str, str | bytes] = {
         "e.yml": TEMPLATED,
         "t.j2": "{% include 'sub/u.j2' %}",
         "sub/u.j2": "hostname R9\n",
     }
-    assert load_experiment(written(tmp_path, files)).arm("one").configure["R1"].template == "t.j2"
+    assert load_experiment(write_experiment(tmp_path, files)).arm("one").configure["R1"].template == "t.j2"
 
 
 @pytest.mark.parametrize("name", ["YAML: a key that is no text", "YAML: a value that is no text"])
 def test_file_that_is_not_text_is_refused_with_its_line(tmp_path: Path, name: str) -> None:
-    file = written(tmp_path, CASES[name])
+    file = write_experiment(tmp_path, CASES[name])
     with pytest.raises(ExperimentError) as raised:
         load_experiment(file)
     (line,) = [number for number, text in enumerate(file.read_text().splitlines(), 1) if r"\ud800" in text]
@@ -71,7 +71,7 @@ def test_no_command_runs_code_of_a_template(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "experiments", {"e.yml": TEMPLATED, "t.j2": ESCAPES["globals of a helper"]})
+    write_experiment(tmp_path / "experiments", {"e.yml": TEMPLATED, "t.j2": ESCAPES["globals of a helper"]})
     assert main(command) == (0 if command == ["list"] else 2)
     assert ("cycler" in "".join(capfd.readouterr())) == (command != ["list"])
     assert not list(tmp_path.rglob("PWNED"))
@@ -86,7 +86,7 @@ def test_links_out_of_the_project_are_refused(tmp_path: Path, what: str) -> None
     text = TEMPLATED if what in ("template", "FIFO") else TEMPLATED.replace("t.j2", "sub/t.j2")
     if what == "published":
         text = BASE + "compare: {article: A, published: p.csv}\n"
-    file = written(folder, {"e.yml": text})
+    file = write_experiment(folder, {"e.yml": text})
     match what:
         case "template":
             (folder / "t.j2").symlink_to(secret / "t.j2")
@@ -105,10 +105,10 @@ def test_links_out_of_the_project_are_refused(tmp_path: Path, what: str) -> None
 def test_project_finds_published_values_next_to_its_experiments(tmp_path: Path) -> None:
     text = BASE + "compare: {article: A, published: ../reports/published/p.csv}\n"
     figures = {"reports/published/p.csv": "arm,metric,unit,value,source\n"}
-    written(tmp_path, figures)
-    assert load_experiment(written(tmp_path / "experiments", {"e.yml": text})).compare is not None
+    write_experiment(tmp_path, figures)
+    assert load_experiment(write_experiment(tmp_path / "experiments", {"e.yml": text})).compare is not None
     with pytest.raises(ExperimentError, match="expected a file below"):
-        load_experiment(written(tmp_path / "other", {"e.yml": text}))
+        load_experiment(write_experiment(tmp_path / "other", {"e.yml": text}))
 
 
 @pytest.mark.long
@@ -117,7 +117,7 @@ def test_options_cannot_exceed_the_cell_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], repetitions: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "experiments", {"e.yml": BASE})
+    write_experiment(tmp_path / "experiments", {"e.yml": BASE})
     assert main(["run", "experiments/e.yml", "--dry-run", "--repetitions", repetitions or "200000"]) == (
         2 if repetitions else 0
     )
@@ -128,8 +128,8 @@ def test_options_cannot_exceed_the_cell_limit(
 def test_combinations_are_counted_before_expansion(tmp_path: Path) -> None:
     numbers = list(range(1, 500))  # not so many values that these alone were refused
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
-    with at_most(SECONDS), pytest.raises(ExperimentError) as raised:
-        load_sweep(written(tmp_path, {"e.yml": text}))
+    with time_limit_s(SECONDS), pytest.raises(ExperimentError) as raised:
+        load_sweep(write_experiment(tmp_path, {"e.yml": text}))
     (finding,) = raised.value.findings
     answer = "e.yml:24:9: matrix: found 249001 combinations (499 of p × 499 of q), expected at most 200000 of all arms"
     assert answer in str(finding)
@@ -141,7 +141,7 @@ def test_promised_number_of_cells_can_be_planned(tmp_path: Path) -> None:
     """Plan a hundred thousand cells, the number that docs/sweeps.md promises."""
     numbers = list(range(1, 318))
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
-    plan = make_plan(load_sweep(written(tmp_path, {"e.yml": text})))
+    plan = make_plan(load_sweep(write_experiment(tmp_path, {"e.yml": text})))
     assert len(plan.cells) == 317**2 > 100_000
     assert plan.seconds_with(4) is not None
 
@@ -160,14 +160,14 @@ def test_list_shows_titles_and_broken_files_safely(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     titled = BASE.replace("title: One", f"title: {json.dumps(FOREIGN)}")
-    written(tmp_path / "experiments", {"e.yml": titled, "good.yml": BASE.replace("name: e", "name: good")})
+    write_experiment(tmp_path / "experiments", {"e.yml": titled, "good.yml": BASE.replace("name: e", "name: good")})
     for number, files in enumerate(list(CASES.values())[::8]):
-        written(tmp_path / "experiments", {f"b{number}.yml": files["e.yml"]})
+        write_experiment(tmp_path / "experiments", {f"b{number}.yml": files["e.yml"]})
     (tmp_path / "experiments" / "folder.yml").mkdir()
     os.mkfifo(tmp_path / "experiments" / "pipe.yml")
     for number, text in enumerate(["[", "[]", "{}", "null", '[{"verdict": []}]', "[" * 100_000, '"x"', "[1]", "\\xff"]):
         run = tmp_path / "runs" / "e" / f"2026010{number}T000000Z"
-        written(run, {"comparison.json": text, "manifest.json": text})
+        write_experiment(run, {"comparison.json": text, "manifest.json": text})
     assert main(["list"]) == 0
     out, err = capsys.readouterr()
     assert SHOWN in out and "\x1b" not in out + err and "\u202e" not in out + err
@@ -180,7 +180,9 @@ def test_deeply_nested_file_is_listed_like_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "experiments", {"e.yml": "[" * 60_000, "good.yml": BASE.replace("name: e", "name: good")})
+    write_experiment(
+        tmp_path / "experiments", {"e.yml": "[" * 60_000, "good.yml": BASE.replace("name: e", "name: good")}
+    )
     assert main(["list", "experiments"]) == 0
     deep, good = capsys.readouterr().out.splitlines()
     assert deep.startswith("experiments/e.yml  (unreadable, see qoslab validate: ")
@@ -193,7 +195,7 @@ def test_text_is_escaped_for_an_ascii_terminal(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     titled = BASE.replace("title: One", "title: Zürich → 10 µs")
-    written(tmp_path / "experiments", {"e.yml": titled})
+    write_experiment(tmp_path / "experiments", {"e.yml": titled})
     written_out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written_out, encoding=encoding))
     assert main(["list", "experiments"]) == 0
@@ -228,7 +230,7 @@ def test_device_error_is_escaped(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 )
 def test_any_expression_of_a_filter_ends_in_time(expression: str) -> None:
     text = "\n".join(["ab" * 200] * 20)
-    with at_most(SECONDS):
+    with time_limit_s(SECONDS):
         assert output_filters.parse(f"| include {expression}", 1).apply(text) == ""
 
 
@@ -241,7 +243,7 @@ def test_any_expression_of_a_filter_is_matched_or_refused(expression: str) -> No
 PIECES = st.sampled_from(["a", "b", ".", "(", ")", "|", "*", "+", "?", "^", "$", "[ab]", "[^a]", "[a-c]", r"\.", r"\("])
 
 
-def _as_python_has_it(expression: str) -> str:
+def _to_python_regexp(expression: str) -> str:
     """Translate an expression for Python: each sign repeats everything before it, `a+?` is `(a+)?`; Python reads the
     second one as lazy or possessive.
     """
@@ -253,7 +255,7 @@ def _as_python_has_it(expression: str) -> str:
 @given(st.lists(PIECES, max_size=8).map("".join), st.lists(st.text("abc.(", max_size=6), max_size=4))
 def test_regular_expressions_match_like_those_of_python(expression: str, lines: list[str]) -> None:
     try:
-        expected = re.compile(_as_python_has_it(expression))
+        expected = re.compile(_to_python_regexp(expression))
         found = Regexp(expression)
     except (re.error, RegexpError):
         return

@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hostile_runs import BEGIN, CELL, LINES, RUNS, changed
-from levels import by_level, long_cases
-from processor import at_most
+from hostile_runs import BEGIN, CELL, LINES, RUNS, change_manifest
+from levels import long_cases, value_by_level
+from processor import time_limit_s
 from qoslab.analysis.steady import steps
 from qoslab.analysis.timeline import STEPS_MOST
 from qoslab.cli import main
@@ -198,7 +198,7 @@ def test_damaged_counters_are_reported_with_their_line(tmp_path: Path, damage: s
             list(cell.files().counter_replies("R1"))
 
 
-def stamped_later(capture: Path, packets: int, seconds: float) -> None:
+def shift_timestamps(capture: Path, packets: int, seconds: float) -> None:
     """Delay the last packets of a capture by a number of seconds."""
     content = bytearray(capture.read_bytes())
     order = "<" if content[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
@@ -221,7 +221,7 @@ def stamped_later(capture: Path, packets: int, seconds: float) -> None:
 def test_packet_of_another_year_takes_no_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, years: int
 ) -> None:
-    stamped_later(first_cell(run).parent / "captures" / "server.pcapng", 3, years * 365 * 86400.0)
+    shift_timestamps(first_cell(run).parent / "captures" / "server.pcapng", 3, years * 365 * 86400.0)
     sample_run.reseal(run)
     assert main(["report", str(run)]) == 3
     output = capsys.readouterr()
@@ -242,10 +242,10 @@ def test_packet_of_another_year_takes_no_memory(
 def test_packet_within_an_experiment_of_years_takes_no_memory(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, duration: str, seconds: float, message: str
 ) -> None:
-    changed(f"{CELL}/experiment.json", lambda experiment: experiment.update(duration=duration))(run)
-    stamped_later(run / CELL / "captures" / "server.pcapng", 3, seconds)
+    change_manifest(f"{CELL}/experiment.json", lambda experiment: experiment.update(duration=duration))(run)
+    shift_timestamps(run / CELL / "captures" / "server.pcapng", 3, seconds)
     sample_run.reseal(run)
-    with at_most(SECONDS):
+    with time_limit_s(SECONDS):
         assert main(["report", str(run)]) == 3
     output = capsys.readouterr().out
     assert re.search(f"policed/1: {message}", output), output
@@ -341,7 +341,7 @@ def test_endless_records_are_not_read(run: Path, capsys: pytest.CaptureFixture[s
 
 
 @given(st.data())
-@settings(max_examples=by_level(short=2, long=25), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=value_by_level(short=2, long=25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changed_file_causes_no_traceback(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
@@ -402,7 +402,7 @@ def test_hostile_list_of_an_ro_crate_is_damage(
 
 def test_records_of_too_many_values_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "manifest.json").write_bytes(sealed(b'{\n  "format": 1, "cells": [' + b"[]," * 5_000_000 + b"[]]}"))
-    with at_most(1 << 30):
+    with time_limit_s(1 << 30):
         for command in ("report", "verify"):
             assert main([command, str(run)]) in (2, 3)
             captured = capsys.readouterr()
@@ -417,7 +417,7 @@ def test_list_omits_a_comparison_with_too_many_values(
     kept.parent.mkdir(parents=True)
     run.parent.rename(kept)
     monkeypatch.chdir(kept.parent.parent)
-    with at_most(1 << 30):
+    with time_limit_s(1 << 30):
         assert main(["list", "runs"]) == 0
     assert f"runs/e/{run.name}  unfinished" in capsys.readouterr().out
 

@@ -90,7 +90,7 @@ def module_file(name: str) -> Path | None:
     return next((each for each in found if each.exists()), None)
 
 
-def imported(path: Path) -> Iterator[str]:
+def imported_modules(path: Path) -> Iterator[str]:
     """Return the modules of qoslab that a module imports, except for annotations."""
     for node in statements(path.read_text(encoding="utf-8")):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -112,7 +112,7 @@ def test_sources_include_every_module_that_affects_validity() -> None:
         name = left.pop()
         if name not in reached and (path := module_file(name)) is not None:
             reached.add(name)
-            left |= set(imported(path))
+            left |= set(imported_modules(path))
     assert {"qoslab.run.cell.journal", "qoslab.results.folder", "qoslab.analysis.conservation"} <= reached
     files = {path.relative_to(SOURCES).as_posix() for name in reached if (path := module_file(name)) is not None}
     named = {name for name, _ in identity._source_files()}

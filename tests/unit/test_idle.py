@@ -66,19 +66,19 @@ ELSEWHERE = {"prefix": IPv4Network("10.9.0.0/16"), "via": IPv4Address("10.0.2.1"
 OUT = "interface FastEthernet0/1\n service-policy output UPLINK\n"
 
 
-def written(tmp_path: Path, template: str, rest: str = "") -> Path:
+def write_experiment(tmp_path: Path, template: str, rest: str = "") -> Path:
     file = tmp_path / "e.yml"
     file.write_text(FILE + ARMS + rest)
     (tmp_path / "t.j2").write_text(template)
     return file
 
 
-def warned(file: Path) -> list[str]:
+def idle_warnings_of(file: Path) -> list[str]:
     return [each.message for each in idle_warnings(load_sweep(file))]
 
 
 def test_policy_with_traffic_has_no_warning(tmp_path: Path) -> None:
-    assert warned(written(tmp_path, VOICE + POLICY + OUT)) == []
+    assert idle_warnings_of(write_experiment(tmp_path, VOICE + POLICY + OUT)) == []
 
 
 @pytest.mark.parametrize(
@@ -114,50 +114,50 @@ def test_policy_with_traffic_has_no_warning(tmp_path: Path) -> None:
     ],
 )
 def test_ineffective_configuration_is_found_before_the_run(tmp_path: Path, template: str, expected: str) -> None:
-    (found,) = warned(written(tmp_path, template))
+    (found,) = idle_warnings_of(write_experiment(tmp_path, template))
     assert expected in found
 
 
 def test_warning_is_at_the_line_of_the_template(tmp_path: Path) -> None:
-    file = written(tmp_path, "! comment\nclass-map match-all VOICE\n" + POLICY + OUT.replace("0/1", "0/0"))
+    file = write_experiment(tmp_path, "! comment\nclass-map match-all VOICE\n" + POLICY + OUT.replace("0/1", "0/0"))
     places = [(Path(each.file).name, each.line) for each in idle_warnings(load_sweep(file))]
     assert places == [("t.j2", 2), ("t.j2", 14)]
 
 
 def test_policy_that_only_acknowledgements_pass_is_reported(tmp_path: Path) -> None:
     back = VOICE + POLICY + OUT.replace("0/1", "0/0")
-    file = written(tmp_path, back)
-    assert len(warned(file)) == 1
+    file = write_experiment(tmp_path, back)
+    assert len(idle_warnings_of(file)) == 1
     text = file.read_text()
     file.write_text(
         text.replace(
             "duration: 2 s\ntraffic:", "duration: 2 s\ntraffic:\n  - {name: t, tool: iperf3, from: client, to: server}"
         )
     )
-    (found,) = warned(file)
+    (found,) = idle_warnings_of(file)
     assert "FastEthernet0/0 of R1: only acknowledgements of declared traffic leave there" in found
     assert "output traffic of R1 leaves by FastEthernet0/1" in found
     traffic = "duration: 2 s\ntraffic:\n  - {name: t, tool: iperf3, from: server, to: client}"
     file.write_text(text.replace("duration: 2 s\ntraffic:", traffic))
-    assert warned(file) == []
+    assert idle_warnings_of(file) == []
 
 
 def test_allow_idle_silences_by_name(tmp_path: Path) -> None:
     template = "class-map match-all VOICE\n" + POLICY + OUT.replace("0/1", "0/0")
-    assert len(warned(written(tmp_path, template))) == 2
-    assert len(warned(written(tmp_path, template, "allow_idle: [VOICE]\n"))) == 1
-    assert warned(written(tmp_path, template, "allow_idle: [VOICE, UPLINK]\n")) == []
+    assert len(idle_warnings_of(write_experiment(tmp_path, template))) == 2
+    assert len(idle_warnings_of(write_experiment(tmp_path, template, "allow_idle: [VOICE]\n"))) == 1
+    assert idle_warnings_of(write_experiment(tmp_path, template, "allow_idle: [VOICE, UPLINK]\n")) == []
 
 
 def test_allow_idle_of_an_unknown_class_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError) as error:
-        load_sweep(written(tmp_path, VOICE + POLICY + OUT, "allow_idle: [VOIC]\n"))
+        load_sweep(write_experiment(tmp_path, VOICE + POLICY + OUT, "allow_idle: [VOIC]\n"))
     (finding,) = error.value.findings
     assert finding.path == "allow_idle[0]" and finding.hint == 'did you mean "VOICE"?'
 
 
 def test_validate_shows_warnings_and_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = written(tmp_path, "class-map match-all VOICE\n" + POLICY + OUT)
+    file = write_experiment(tmp_path, "class-map match-all VOICE\n" + POLICY + OUT)
     assert main(["validate", str(file)]) == ExitStatus.WITHIN
     output = capsys.readouterr().err
     assert (
@@ -168,8 +168,8 @@ def test_validate_shows_warnings_and_passes(tmp_path: Path, capsys: pytest.Captu
     assert found["line"] == 1
 
 
-def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, rest: str = "") -> RunFolder:
-    file = written(tmp_path, template, rest)
+def simulate_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, rest: str = "") -> RunFolder:
+    file = write_experiment(tmp_path, template, rest)
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(file), "--lab", "simulated", "--jobs", "1"]) == ExitStatus.WITHIN
     return RunFolder((tmp_path / "runs" / "e" / "latest").resolve())
@@ -183,7 +183,7 @@ def test_run_warns_everywhere_of_a_class_without_packets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     template = "class-map match-all VOICE\n match dscp ef\n match dscp af41\n" + POLICY + OUT
-    run = simulated(tmp_path, monkeypatch, template)
+    run = simulate_experiment(tmp_path, monkeypatch, template)
     output = capsys.readouterr().out
     assert f"Warning: {IDLE}\n" in output
     # Nothing is expected: values, and no verdict.
@@ -202,7 +202,7 @@ def test_run_warns_of_a_policy_without_packets_and_of_output_without_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observe = "observe:\n  - {node: R1, command: show policy-map interface FastEthernet0/1, when: after}\n"
-    run = simulated(tmp_path, monkeypatch, VOICE + POLICY + OUT.replace("0/1", "0/0"), observe)
+    run = simulate_experiment(tmp_path, monkeypatch, VOICE + POLICY + OUT.replace("0/1", "0/0"), observe)
     idle, unparsed = analyse(run).warnings
     assert idle.startswith(
         "arm policy: R1 FastEthernet0/0 output: policy-map UPLINK received no packets (no declared traffic"
@@ -217,13 +217,13 @@ def test_only_a_written_class_default_without_packets_causes_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     template = VOICE + POLICY + OUT
-    run = simulated(tmp_path, monkeypatch, template)
+    run = simulate_experiment(tmp_path, monkeypatch, template)
     assert [each.partition(": class ")[2] for each in analyse(run).warnings] == [
         "class-default/class-default matched 0 of 100 packets"
     ]
     folder = tmp_path / "implied"
     folder.mkdir()
-    run = simulated(folder, monkeypatch, template.replace(" class class-default\n  fair-queue\n", ""))
+    run = simulate_experiment(folder, monkeypatch, template.replace(" class class-default\n  fair-queue\n", ""))
     assert analyse(run).warnings == ()
 
 
@@ -253,7 +253,7 @@ def test_shortened_run_does_not_fail_for_unreached_values(
     status: ExitStatus,
     message: str,
 ) -> None:
-    file = written(tmp_path, VOICE + POLICY + OUT, EXPECTED)
+    file = write_experiment(tmp_path, VOICE + POLICY + OUT, EXPECTED)
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(file), "--lab", "simulated", "--jobs", "1", *options]) == status
     assert message in capsys.readouterr().out
@@ -261,7 +261,7 @@ def test_shortened_run_does_not_fail_for_unreached_values(
 
 def test_value_of_an_idle_class_fails_in_a_shortened_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     later = EXPECTED.replace("time 1800 ms", "bytes 1 MB")
-    file = written(tmp_path, "class-map match-all VOICE\n" + POLICY + OUT, later)
+    file = write_experiment(tmp_path, "class-map match-all VOICE\n" + POLICY + OUT, later)
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(file), "--lab", "simulated", "--jobs", "1", "--duration", "1200ms"]) == ExitStatus.OUTSIDE
     run = RunFolder((tmp_path / "runs" / "e" / "latest").resolve())
@@ -272,7 +272,7 @@ def test_value_of_an_idle_class_fails_in_a_shortened_run(tmp_path: Path, monkeyp
 
 
 def test_traffic_to_an_unreachable_host_names_the_missing_route(tmp_path: Path) -> None:
-    routed = load_sweep(written(tmp_path, VOICE + POLICY + OUT)).experiment
+    routed = load_sweep(write_experiment(tmp_path, VOICE + POLICY + OUT)).experiment
     nodes = routed.topology.nodes | {"server": Node(platform="host", routes=(Route.model_validate(ELSEWHERE),))}
     experiment = routed.model_copy(update={"topology": routed.topology.model_copy(update={"nodes": nodes})})
     cell = RunFolder.create(tmp_path / "runs", "e", datetime(2026, 1, 1, tzinfo=UTC)).cell("policy")

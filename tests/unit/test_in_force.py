@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn
 
 from ios_strategies import devices
-from levels import by_level, every
+from levels import every_nth, value_by_level
 from qoslab.errors import IosError
 from qoslab.ios.commands.access_list import access_list_block
 from qoslab.ios.commands.class_map import class_map_block
@@ -308,7 +308,7 @@ def test_interface_created_by_a_configuration_causes_no_conflict(made: str) -> N
 def test_switch_configuration_is_verified() -> None:
     router = FakeRouter("3750G")
     apply_config(router.device, SWITCH)
-    printed = typed(router, "terminal length 0\nshow running-config\n")
+    printed = type_lines(router, "terminal length 0\nshow running-config\n")
     printed = printed.partition("show running-config\n")[2].rpartition("R1#")[0]
     printed = printed.replace("!\ninterface", "!\nspanning-tree mode pvst\n!\ninterface", 1)
     assert configuration_differences(SWITCH, printed, family="switch") == []
@@ -324,7 +324,7 @@ def test_switch_configuration_is_verified() -> None:
 def shipped_configurations() -> list[tuple[str, str, Topology, str]]:
     """Return every configuration of the experiments, once for each arm: name, router, topology, text."""
     found = []
-    for file in sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))[:: every(4)]:
+    for file in sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))[:: every_nth(4)]:
         arms = {cell.arm: cell for cell in make_plan(load_sweep(file, {}), Options()).cells}
         for arm, cell in arms.items():
             task = make_task(cell, {}, 1)
@@ -335,7 +335,7 @@ def shipped_configurations() -> list[tuple[str, str, Topology, str]]:
 
 def test_shipped_configurations_are_missing_before_and_verify_after() -> None:
     configurations = shipped_configurations()
-    assert len(configurations) > 30 // every(5)
+    assert len(configurations) > 30 // every_nth(5)
     login = {"user": "lab", "password": "lab", "enable": "lab"}
     for name, router, topology, text in configurations:
         device = parse_config(startup_config(topology, router, login), router_hardware(topology, router))
@@ -394,7 +394,7 @@ ABBREVIATED = (
 
 
 @st.composite
-def spelled(draw: DrawFn, device: Device) -> str:
+def respell_lines(draw: DrawFn, device: Device) -> str:
     """Return the policies of a device as an engineer types them: any abbreviations, class-maps in any order."""
     text = policy_text(device, draw(st.permutations(list(device.class_maps))))
     if draw(st.booleans()):
@@ -420,13 +420,13 @@ CLUTTER = ("no service pad\n", "router ospf 1\n network 10.0.0.0 0.0.0.255 area 
 
 @given(st.data())
 @settings(
-    max_examples=by_level(short=3, long=40),
+    max_examples=value_by_level(short=3, long=40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_any_accepted_spelling_passes_verification(data: DataObject) -> None:
     device = replace(data.draw(devices()), banner_motd=None)
-    asked = data.draw(spelled(device))
+    asked = data.draw(respell_lines(device))
     router = Device(device.hardware)
     try:
         apply_config(router, asked)
@@ -507,7 +507,7 @@ def changed_devices(device: Device) -> list[Device]:
 
 @given(st.data())
 @settings(
-    max_examples=by_level(short=3, long=40),
+    max_examples=value_by_level(short=3, long=40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

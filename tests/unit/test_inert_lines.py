@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
@@ -178,7 +178,7 @@ def test_inert_lines_are_removed_and_restored() -> None:
 def test_certificate_is_typed_at_the_terminal() -> None:
     router = FakeRouter()
     certificate = "crypto pki certificate chain TP\r certificate self-signed 01\r  3082023E 308201A7\r  \tquit\rend\r"
-    text = typed(router, "conf t\r" + certificate)
+    text = type_lines(router, "conf t\r" + certificate)
     assert "%" not in text
     assert render(router.device).count("certificate") == 2
 

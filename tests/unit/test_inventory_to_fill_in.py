@@ -65,19 +65,19 @@ all:
 """
 
 
-def of_groups(name: str, group: Mapping[str, Any], above: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def inventory_groups(name: str, group: Mapping[str, Any], above: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Return group, node and variables of all nodes in a group and its subgroups."""
     variables = {**above, **group.get("vars", {})}
     for node, own in group.get("hosts", {}).items():
         yield name, node, {**variables, **own}
     for below, each in group.get("children", {}).items():
-        yield from of_groups(below, each, variables)
+        yield from inventory_groups(below, each, variables)
 
 
 def parsed(text: str, file: Path) -> LabInventory:
     """Return the parsed inventory without Ansible's part, which takes seconds for each."""
     file.write_text(text, encoding="utf-8")
-    nodes = list(of_groups("all", YAML(typ="safe").load(text)["all"], {}))
+    nodes = list(inventory_groups("all", YAML(typ="safe").load(text)["all"], {}))
     groups: dict[str, Any] = {}
     for group, node, _ in nodes:
         groups.setdefault(group, {"hosts": []})["hosts"].append(node)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 from genie.libs.parser.iosxe.show_interface import ShowIpInterface, ShowIpv6Interface
-from ios_configured import configured, lines_of
+from ios_configured import configured_device, running_lines
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
@@ -42,23 +42,23 @@ def interface_lines(device: Device, name: str) -> list[str]:
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 def test_filters_are_printed_after_the_address(generation: Generation) -> None:
-    device = configured(FILTERS, generation)
+    device = configured_device(FILTERS, generation)
     assert interface_lines(device, "Serial0/0")[:3] == [
         "no ip address",
         "ip access-group EDGE in",
         "ip access-group 7 out",
     ]
-    assert lines_of(device).count("ipv6 traffic-filter EDGE6 in") == 1
+    assert running_lines(device).count("ipv6 traffic-filter EDGE6 in") == 1
     assert parse_config(render(device), device.hardware) == device
 
 
 def test_data_plane_gets_the_lists_by_direction() -> None:
-    found = compile_device(configured(FILTERS))["interfaces"]["Serial0/0"]
+    found = compile_device(configured_device(FILTERS))["interfaces"]["Serial0/0"]
     assert (found["access_groups_input"], found["access_groups_output"]) == (["EDGE", "EDGE6"], ["7"])
 
 
 def test_unconfigured_access_list_filters_nothing() -> None:
-    device = configured("interface Serial0/0\nip access-group NONE in\nipv6 traffic-filter NONE out\n")
+    device = configured_device("interface Serial0/0\nip access-group NONE in\nipv6 traffic-filter NONE out\n")
     assert "access_groups_input" not in compile_device(device)["interfaces"]["Serial0/0"]
     # Nor does one of the other version of IP, which came later.
     apply_config(device, "ipv6 access-list NONE\n permit ipv6 any any\n")
@@ -75,34 +75,39 @@ def test_unconfigured_access_list_filters_nothing() -> None:
 )
 def test_access_group_that_cannot_filter_is_refused(line: str, reason: str) -> None:
     with pytest.raises(IosError, match=reason):
-        apply_config(configured(LISTS), f"interface Serial0/0\n{line}\n")
+        apply_config(configured_device(LISTS), f"interface Serial0/0\n{line}\n")
 
 
 def test_list_of_the_other_ip_version_is_reported() -> None:
     router = FakeRouter()
     apply_config(router.device, LISTS)
-    text = typed(router, "configure terminal\ninterface FastEthernet0/0\nip access-group EDGE6 in\n")
+    text = type_lines(router, "configure terminal\ninterface FastEthernet0/0\nip access-group EDGE6 in\n")
     assert "\nAccess list EDGE6 is an IPv6 list: no IPv4 packets are filtered\n" in text
     assert "access_groups_input" not in compile_device(router.device)["interfaces"]["FastEthernet0/0"]
 
 
 def test_subinterface_has_its_own_access_group() -> None:
     text = f"{LISTS}interface FastEthernet0/1.10\n encapsulation dot1Q 10\n ip access-group 7 in\n"
-    part = compile_device(configured(text))["interfaces"]["FastEthernet0/1"]["subinterfaces"]["FastEthernet0/1.10"]
+    part = compile_device(configured_device(text))["interfaces"]["FastEthernet0/1"]["subinterfaces"][
+        "FastEthernet0/1.10"
+    ]
     assert part["access_groups_input"] == ["7"]
 
 
 def test_filters_are_replaced_and_removed() -> None:
-    device = configured(FILTERS)
+    device = configured_device(FILTERS)
     apply_config(device, "interface Serial0/0\nip access-group 8 in\nno ip access-group 7 out\n")
     assert device.interfaces["Serial0/0"].filters == AccessGroups(input="8")
-    for wanted, present in ((configured(""), configured(FILTERS)), (configured(FILTERS), configured(""))):
+    for wanted, present in (
+        (configured_device(""), configured_device(FILTERS)),
+        (configured_device(FILTERS), configured_device("")),
+    ):
         apply_config(present, "\n".join(configuration_lines_between(wanted, present)))
         assert render(present) == render(wanted)
 
 
 def test_configurations_are_compared_by_meaning() -> None:
-    running = render(configured(FILTERS))
+    running = render(configured_device(FILTERS))
     assert configuration_differences(FILTERS, running) == []
     found = configuration_differences(FILTERS.replace("access-group 7 out", "access-group EDGE out"), running)
     assert found == [
@@ -115,7 +120,7 @@ def test_show_ip_interface_names_the_lists() -> None:
     apply_config(router.device, FILTERS.replace("Serial0/0", "FastEthernet0/1"))
 
     def shown(command: str) -> str:
-        printed = typed(router, f"terminal length 0\n{command}\n")
+        printed = type_lines(router, f"terminal length 0\n{command}\n")
         return printed.split(f"#{command}\n")[1].rpartition("R1#")[0]
 
     parsed = ShowIpInterface(device=None).cli(output=shown("show ip interface"))

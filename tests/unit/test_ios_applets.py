@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 
 from qoslab.ios.model.applets import Applet, countdown_applets
 from qoslab.virtual_lab.applet_timers import AppletTimers
@@ -25,7 +25,7 @@ end
 
 def router() -> FakeRouter:
     made = FakeRouter("2811")
-    typed(made, CONFIGURED.replace("\n", "\r"))
+    type_lines(made, CONFIGURED.replace("\n", "\r"))
     return made
 
 
@@ -37,14 +37,14 @@ def test_applet_commands_run_in_label_order() -> None:
 def test_last_of_several_untagged_events_counts() -> None:
     made = FakeRouter("2811")
     lines = ("event manager applet back", " event timer countdown time 90", " event timer countdown time 80 maxrun 300")
-    typed(made, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
+    type_lines(made, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
     assert countdown_applets(made.device) == {"back": Applet(80.0, ())}
 
 
 def test_waiting_applets_are_listed() -> None:
     made = router()
     made.registered = {"back": made.moment}
-    printed = typed(made, "terminal length 0\rshow event manager policy registered\r").split("registered\n")[1]
+    printed = type_lines(made, "terminal length 0\rshow event manager policy registered\r").split("registered\n")[1]
     assert printed.splitlines()[:5] == [
         "No.  Class     Type    Event Type          Trap  Time Registered           Name",
         "1    applet    user    timer countdown     Off   Mon Mar 2 10:20:30 2026   back",

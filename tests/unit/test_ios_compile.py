@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
-from levels import examples
+from levels import example_count
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
@@ -187,7 +187,9 @@ def test_schema_is_valid() -> None:
 
 @given(devices())
 @settings(
-    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=example_count(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_every_device_has_a_valid_configuration(device: Device) -> None:
     compiled = json.loads(json.dumps(compile_device(device)))

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 
 import pytest
-from ios_configured import configured, lines_of
+from ios_configured import configured_device, running_lines
 
 from ios_strategies import hardware
 from qoslab.errors import IosError
@@ -28,14 +28,14 @@ def test_three_levels_can_queue() -> None:
         "policy-map Outer\n class class-default\n  shape average 1000000\n  service-policy Middle\n"
         "interface s0/0\n service-policy output Outer\n"
     )
-    device = configured(text, "hqf")
+    device = configured_device(text, "hqf")
     assert device.interfaces["Serial0/0"].service_policy_output == "Outer"
     assert parse_config(render(device), device.hardware) == device
 
 
 def test_numbered_list_without_entries_stays() -> None:
-    device = configured("access-list 101 permit ip any any\nip access-list extended 101\nno permit ip any any")
-    assert "ip access-list extended 101" in lines_of(device)
+    device = configured_device("access-list 101 permit ip any any\nip access-list extended 101\nno permit ip any any")
+    assert "ip access-list extended 101" in running_lines(device)
     assert parse_config(render(device), device.hardware) == device
 
 
@@ -109,12 +109,12 @@ def test_numbered_list_without_entries_stays() -> None:
     ],
 )
 def test_actions_are_printed_like_ios(typed: str, printed: list[str]) -> None:
-    device = configured(f"policy-map P\nclass Data\n{typed}", base="class-map Data\nmatch any")
-    lines = lines_of(device)
+    device = configured_device(f"policy-map P\nclass Data\n{typed}", base="class-map Data\nmatch any")
+    lines = running_lines(device)
     start = lines.index("class Data") + 1
     assert lines[start : lines.index("!", start)] == printed
     apply_config(device, f"policy-map P\nclass Data\n{typed}")
-    assert lines_of(device)[start : start + len(printed)] == printed
+    assert running_lines(device)[start : start + len(printed)] == printed
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_limits_are_printed_like_ios(typed: str, printed: list[str]) -> None:
         for line in typed.splitlines():
             with suppress(CliError):
                 session.execute(line)
-        lines = lines_of(device)
+        lines = running_lines(device)
         start = lines.index("class Data") + 1
         assert lines[start : lines.index("!", start)] == printed
 
@@ -174,47 +174,51 @@ def test_limits_are_printed_like_ios(typed: str, printed: list[str]) -> None:
     ],
 )
 def test_access_list_entries_are_printed_like_ios(typed: str, printed: str) -> None:
-    assert printed in lines_of(configured(typed))
+    assert printed in running_lines(configured_device(typed))
 
 
 def test_access_list_entries_are_ordered_by_sequence() -> None:
-    device = configured("ip access-list extended List\n5 deny tcp any any\nremark last\npermit udp any any\nno 10")
+    device = configured_device(
+        "ip access-list extended List\n5 deny tcp any any\nremark last\npermit udp any any\nno 10"
+    )
     assert device.access_lists["List"].numbers == (5, 10, 20)
-    block = lines_of(device)[lines_of(device).index("ip access-list extended List") :]
+    block = running_lines(device)[running_lines(device).index("ip access-list extended List") :]
     assert block[1:4] == ["deny tcp any any", "remark last", "permit udp any any"]
 
 
 def test_removing_a_numbered_entry_removes_the_list() -> None:
-    device = configured("access-list 7 permit any\naccess-list 7 deny any\nno access-list 7 permit any")
+    device = configured_device("access-list 7 permit any\naccess-list 7 deny any\nno access-list 7 permit any")
     assert "7" not in device.access_lists
 
 
 def test_classes_stay_before_class_default() -> None:
-    device = configured("policy-map Edge\nclass Voice\nset cos 1\nno class Voice\nclass Voice insert-before Data")
+    device = configured_device(
+        "policy-map Edge\nclass Voice\nset cos 1\nno class Voice\nclass Voice insert-before Data"
+    )
     assert [each.name for each in device.policy_maps["Edge"].classes] == ["Voice", "Data", "class-default"]
 
 
 def test_class_map_of_another_match_keeps_its_criteria() -> None:
-    device = configured("class-map match-all Voice")
+    device = configured_device("class-map match-all Voice")
     assert device.class_maps["Voice"].match == "all"
     assert len(device.class_maps["Voice"].criteria) == 1
 
 
 def test_lines_typed_by_unicon_are_accepted() -> None:
-    device = configured("no logging console\nline console 0\nexec-timeout 0\nline vty 0 4\nexec-timeout 0\nend")
-    lines = lines_of(device)
+    device = configured_device("no logging console\nline console 0\nexec-timeout 0\nline vty 0 4\nexec-timeout 0\nend")
+    lines = running_lines(device)
     assert "no logging console" in lines
     assert lines[lines.index("line con 0") + 1] == "exec-timeout 0 0"
     assert lines[lines.index("line vty 0 4") + 1] == "exec-timeout 0 0"
 
 
 def test_vty_lines_with_different_settings_are_printed_separately() -> None:
-    device = configured("line vty 0 15\nlogin local\nline vty 2\ntransport input ssh telnet\n")
-    lines = lines_of(device)
+    device = configured_device("line vty 0 15\nlogin local\nline vty 2\ntransport input ssh telnet\n")
+    lines = running_lines(device)
     assert [line for line in lines if line.startswith("line vty")] == ["line vty 0 1", "line vty 2", "line vty 3 15"]
     assert "transport input telnet ssh" in lines
     apply_config(device, "no line vty 5")
-    assert "line vty 3 4" in lines_of(device)
+    assert "line vty 3 4" in running_lines(device)
 
 
 @pytest.mark.parametrize(
@@ -227,16 +231,16 @@ def test_vty_lines_with_different_settings_are_printed_separately() -> None:
     ],
 )
 def test_banner_is_stored_and_removed(typed: str, kept: str) -> None:
-    assert configured(typed).banner_motd == kept
+    assert configured_device(typed).banner_motd == kept
 
 
 def test_ipv4_routes_are_added_and_removed() -> None:
-    device = configured(
+    device = configured_device(
         "ip route 10.9.0.0 255.255.0.0 10.0.0.2 1\nip route 10.9.0.0 255.255.0.0 10.0.0.2 20\n"
         "ip route 0.0.0.0 0.0.0.0 serial 0/0\nip route 10.8.0.0 255.255.0.0 s0/0 10.0.0.2\n"
         "no ip route 10.8.0.0 255.255.0.0"
     )
-    assert [line for line in lines_of(device) if line.startswith("ip route")] == [
+    assert [line for line in running_lines(device) if line.startswith("ip route")] == [
         "ip route 0.0.0.0 0.0.0.0 Serial0/0",
         "ip route 10.9.0.0 255.255.0.0 10.0.0.2 20",
     ]
@@ -251,14 +255,14 @@ def test_passwords_are_hashed_and_verified() -> None:
 
 
 def test_secret_typed_again_keeps_its_salt() -> None:
-    device = configured(f"enable secret 5 {md5_crypt('cisco', 'abcd')}\nusername u privilege 15 secret lab")
+    device = configured_device(f"enable secret 5 {md5_crypt('cisco', 'abcd')}\nusername u privilege 15 secret lab")
     before = device.copy()
     apply_config(device, "enable secret cisco\nusername u secret 0 lab")
     assert device == before
 
 
 def test_command_of_an_outer_mode_leaves_the_mode() -> None:
-    session = ConfigSession(configured(""))
+    session = ConfigSession(configured_device(""))
     for line, prompt in [
         ("policy-map Edge", "(config-pmap)"),
         ("class Data", "(config-pmap-c)"),
@@ -279,7 +283,7 @@ def test_command_of_an_outer_mode_leaves_the_mode() -> None:
 
 
 def test_policy_removed_by_another_session_ends_its_mode() -> None:
-    device = configured("")
+    device = configured_device("")
     session = ConfigSession(device)
     for line in ("policy-map Inner", "class class-default"):
         session.execute(line)
@@ -327,16 +331,16 @@ def test_documented_policy_commands_exist(generation: Generation) -> None:
     ],
 )
 def test_printed_configuration_can_be_removed(typed: str, taken_back: str) -> None:
-    device = configured(typed)
-    assert device != configured("")
+    device = configured_device(typed)
+    assert device != configured_device("")
     apply_config(device, taken_back)
-    assert device == configured("")
+    assert device == configured_device("")
 
 
 @pytest.mark.parametrize("line", ["no access-list", "no username", "no ip route", "no line vty", "no class-map"])
 def test_no_without_a_command_is_incomplete(line: str) -> None:
     with pytest.raises(IosError, match="% Incomplete command"):
-        configured(line)
+        configured_device(line)
 
 
 def test_lines_added_to_an_earlier_state_of_a_list_do_not_count_in_it() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
 from ios_strategies import bandwidths, hardware, polices, priorities, shapes
-from levels import examples
+from levels import example_count
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.commands.interface import interface_bandwidth_kbps
 from qoslab.ios.compile import compile_device
@@ -42,7 +42,7 @@ LEAST_SHAPE_BURST = 256
 PORT, OTHER = "FastEthernet0/0", "FastEthernet0/1"
 
 
-def in_force(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
+def active_values(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
     """Return the engine's counters at the port with the active values: before the start, or in the last sample (-1),
     after a flow of that code point.
     """
@@ -113,7 +113,9 @@ def device_with(generation: Generation, each: PolicyClass, percent: int | None =
 @pytest.mark.parametrize("feature", ["police", "shape", "priority", "queue_limit"])
 @given(st.data(), st.sampled_from(("classic", "hqf")))
 @settings(
-    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=example_count(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 def test_typed_default_changes_nothing(feature: str, data: DataObject, generation: Generation) -> None:
     each = PolicyClass("A")
@@ -135,7 +137,7 @@ def test_typed_default_changes_nothing(feature: str, data: DataObject, generatio
     if shape is not None and shape.bc is not None:
         # What 4 ms of a slow shaper give may be less than one can type.
         assume(shape.bc.unit == "ms" or shape.bc.number >= LEAST_SHAPE_BURST)
-    assert without_form(in_force(fill_in_defaults(device))) == without_form(in_force(device))
+    assert without_form(active_values(fill_in_defaults(device))) == without_form(active_values(device))
 
 
 def test_operation_defaults_equal_those_of_the_program() -> None:
@@ -187,7 +189,7 @@ def without_shares(value: Any) -> Any:
 )
 def test_percentages_give_the_rates_of_the_engine(generation: Generation, each: PolicyClass) -> None:
     device = device_with(generation, each)
-    assert without_shares(in_force(with_bases(device))) == without_shares(in_force(device))
+    assert without_shares(active_values(with_bases(device))) == without_shares(active_values(device))
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
@@ -196,7 +198,7 @@ def test_early_detection_has_the_thresholds_of_the_engine(generation: Generation
     for basis, value in (("dscp", dscp), ("precedence", dscp >> 3)):
         red = RandomDetect("dscp" if basis == "dscp" else "precedence")
         device = device_with(generation, PolicyClass("A", bandwidth=Bandwidth("percent", 17), random_detect=red))
-        (found,) = in_force(device, dscp=dscp, sample=-1)["policy_output"]["classes"][:1]
+        (found,) = active_values(device, dscp=dscp, sample=-1)["policy_output"]["classes"][:1]
         row = next(each for each in found["random_detect"]["classes"] if each["value"] == value)
         expected = red_thresholds(red, value, generation, None)
         assert (row["min"], row["max"], row["denominator"]) == (
@@ -211,7 +213,7 @@ def test_early_detection_in_bytes_has_the_thresholds_of_the_engine() -> None:
     for dscp in (0, 8, 12, 46):
         red = RandomDetect("dscp")
         each = PolicyClass("A", bandwidth=Bandwidth("percent", 17), random_detect=red, queue_limit=limit)
-        found = in_force(device_with("hqf", each), dscp=dscp, sample=-1)["policy_output"]["classes"][0]
+        found = active_values(device_with("hqf", each), dscp=dscp, sample=-1)["policy_output"]["classes"][0]
         row = next(one for one in found["random_detect"]["classes"] if one["value"] == dscp)
         expected = red_thresholds(red, dscp, "hqf", limit.number)
         assert (row["min"], row["max"]) == (expected.minimum, expected.maximum)

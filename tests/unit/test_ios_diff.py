@@ -14,7 +14,7 @@ from hypothesis.strategies import DrawFn
 
 from ios_commands import lines_of_each_command
 from ios_strategies import devices, hardware
-from levels import by_level, everything
+from levels import run_all_cases, value_by_level
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import INERT
@@ -34,7 +34,7 @@ def pairs(draw: DrawFn) -> tuple[Device, Device]:
 
 @given(pairs())
 @settings(
-    max_examples=by_level(short=3, long=60),
+    max_examples=value_by_level(short=3, long=60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -49,7 +49,7 @@ def test_rollback_lines_restore_the_configuration(pair: tuple[Device, Device]) -
 
 @given(pairs())
 @settings(
-    max_examples=by_level(short=3, long=25),
+    max_examples=value_by_level(short=3, long=25),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -83,7 +83,7 @@ UNPRINTED = {"ip sla monitor <number:1-2147483647>"}
 """Older spellings of commands, which are printed as the newer ones."""
 
 
-def typed(random: Random, device: Device) -> Device:
+def type_lines(random: Random, device: Device) -> Device:
     """Return the device after lines of all its commands, some of which it refuses."""
     session = ConfigSession(device)
     for line in lines_of_each_command(random, session.capabilities, device.hardware.interfaces):
@@ -94,20 +94,20 @@ def typed(random: Random, device: Device) -> Device:
     return device
 
 
-@pytest.mark.parametrize(("family", "seeds"), [(family, range(by_level(short=1, long=8))) for family in FAMILIES])
+@pytest.mark.parametrize(("family", "seeds"), [(family, range(value_by_level(short=1, long=8))) for family in FAMILIES])
 def test_rollback_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
     chassis = FAMILIES[family]
     for seed in seeds:
         random = Random(seed)
-        before = typed(random, Device(chassis))
-        after = typed(random, before.copy() if seed % 2 else Device(chassis))
+        before = type_lines(random, Device(chassis))
+        after = type_lines(random, before.copy() if seed % 2 else Device(chassis))
         lines = undo_lines(render(before), render(after), chassis)
         device = after.copy()
         apply_config(device, "\n".join(lines))
         assert device == before, seed
 
 
-LEAST_DRAWS, MOST_DRAWS = by_level(short=1, long=20), by_level(short=2, long=200)
+LEAST_DRAWS, MOST_DRAWS = value_by_level(short=1, long=20), value_by_level(short=2, long=200)
 """Bounds of the number of drawn devices until each line was printed once; the short level ends with a few of the
 lines.
 """
@@ -125,7 +125,7 @@ def test_each_printed_line_has_its_own_key(family: str) -> None:
     for seed in range(MOST_DRAWS):
         session = ConfigSession(Device(chassis))
         keys: set[tuple[str, ...]] = set()
-        for text in render(typed(Random(seed), Device(chassis))).splitlines():
+        for text in render(type_lines(Random(seed), Device(chassis))).splitlines():
             line = text.strip()
             below_kept = session.position.mode == INERT and text.startswith(" ")
             if session.collecting or below_kept or line in ("", "!"):
@@ -152,11 +152,11 @@ def test_each_printed_line_has_its_own_key(family: str) -> None:
         missing = {syntax for syntax in printable - found - UNPRINTED if not syntax.startswith(RARE)}
         if seed >= LEAST_DRAWS and not missing:
             break
-    assert found and (missing == set() or not everything())
+    assert found and (missing == set() or not run_all_cases())
     assert not found & UNPRINTED
 
 
-def undone(before: str, after: str, base: str = "", generation: Generation = "classic") -> list[str]:
+def undo_configuration(before: str, after: str, base: str = "", generation: Generation = "classic") -> list[str]:
     """Return the lines from the configuration `base` + `after` to `base` + `before`."""
     chassis = hardware(generation)
     one, other = (render(parse_config(base + text, chassis)) for text in (before, after))
@@ -246,14 +246,14 @@ POLICED = "policy-map P\n class class-default\n  police cir 1000000\ninterface F
     ],
 )
 def test_rollback_lines_are_exact(before: str, after: str, lines: list[str]) -> None:
-    assert undone(before, after, BASE) == lines
+    assert undo_configuration(before, after, BASE) == lines
 
 
 def test_exchanged_addresses_are_restored() -> None:
     text = (
         "interface Fa0/0\n ip address 10.0.{}.1 255.255.255.0\ninterface Fa0/1\n ip address 10.0.{}.1 255.255.255.0\n"
     )
-    lines = undone(text.format(0, 1), text.replace("ip address", "no ip address\n ip address").format(1, 0))
+    lines = undo_configuration(text.format(0, 1), text.replace("ip address", "no ip address\n ip address").format(1, 0))
     assert lines[:4] == ["interface FastEthernet0/0", " no ip address", "interface FastEthernet0/1", " no ip address"]
 
 
@@ -261,7 +261,7 @@ def test_rollback_exchanges_child_and_parent_policy() -> None:
     text = (
         "policy-map {}\n class class-default\n  set cos 1\npolicy-map {}\n class class-default\n  service-policy {}\n"
     )
-    undone(text.format("A", "B", "A"), text.format("B", "A", "B"))
+    undo_configuration(text.format("A", "B", "A"), text.format("B", "A", "B"))
 
 
 def test_printed_configurations_are_parsed() -> None:
@@ -285,19 +285,19 @@ def test_route_to_a_later_address_of_the_router_is_removed() -> None:
     """Enter both in this order: the router accepts them, so its output is parsed, and both are written again in this
     order.
     """
-    assert undone(ROUTED, "") == [
+    assert undo_configuration(ROUTED, "") == [
         "ip route 10.9.0.0 255.255.0.0 10.0.1.1",
         "interface FastEthernet0/1",
         " ip address 10.0.1.1 255.255.255.0",
     ]
-    assert undone("", ROUTED)[0] == "no ip route 10.9.0.0 255.255.0.0 10.0.1.1"
+    assert undo_configuration("", ROUTED)[0] == "no ip route 10.9.0.0 255.255.0.0 10.0.1.1"
 
 
 def test_timeout_above_the_default_frequency_is_restored_in_order() -> None:
     text = "ip sla 1\n icmp-echo 10.0.0.1\n frequency 200\n timeout 100000\n"
-    assert undone(text, "") == text.splitlines()
+    assert undo_configuration(text, "") == text.splitlines()
     short = "ip sla 1\n icmp-echo 10.0.0.1\n timeout 500\n frequency 2\n"
-    assert undone(short, text) == ["no ip sla 1", *short.splitlines()]
+    assert undo_configuration(short, text) == ["no ip sla 1", *short.splitlines()]
 
 
 @pytest.mark.parametrize("kind", ["trust", "cisco-phone", "cisco-softphone"])

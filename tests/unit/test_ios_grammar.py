@@ -218,29 +218,29 @@ EVERY_TABLE = pytest.mark.parametrize("commands", [CONFIG, EXEC], ids=["configur
 @EVERY_TABLE
 def test_index_of_first_letters_loses_no_command(commands: CommandTable[Any]) -> None:
     assert commands._modes
-    for mode in list(commands._modes)[:: levels.every(9)]:
+    for mode in list(commands._modes)[:: levels.every_nth(9)]:
         given = frozenset(each for form in commands.forms(mode) for each in form.command.requires)
         every = commands._start(mode, given, [])
         assert len(every) == len(commands.forms(mode)) > 0
         words = [(thread, first_words(thread)) for thread in every]
         for first in beginnings(every):
-            fit = [thread for thread, firsts in words if any(begins(each, first) for each in firsts)]
+            fit = [thread for thread, firsts in words if any(begins_with(each, first) for each in firsts)]
             assert_none_is_lost(fit, commands._start(mode, given, [Token(first, 0)]))
 
 
 @EVERY_TABLE
 def test_index_of_second_letters_loses_no_command(commands: CommandTable[Any]) -> None:
-    for mode in list(commands._modes)[:: levels.every(9)]:
+    for mode in list(commands._modes)[:: levels.every_nth(9)]:
         given = frozenset(each for form in commands.forms(mode) for each in form.command.requires)
         every = commands._start(mode, given, [])
         for first in {word for thread in every for word in first_words(thread) if word} | {"x"}:
             second = [(thread, words) for thread in every if (words := second_words(thread, first))]
             for word in {word[:2] for _, words in second for word in words if word} | {"10", "zz"}:
-                fit = [thread for thread, words in second if any(begins(each, word) for each in words)]
+                fit = [thread for thread, words in second if any(begins_with(each, word) for each in words)]
                 found = commands._start(mode, given, [Token(first, 0), Token(word, len(first) + 1)])
                 assert_none_is_lost(fit, found)
                 # Where the second word is wrong, the first is still known to be right.
-                read = {each for thread, _ in second for each in first_words(thread) if begins(each, first)}
+                read = {each for thread, _ in second for each in first_words(thread) if begins_with(each, first)}
                 assert read <= {each for thread in found for each in first_words(thread)}
 
 
@@ -289,7 +289,7 @@ def beginnings(threads: list[Any]) -> set[str]:
     return {word[:length] for word in words for length in range(1, len(word) + 1)}
 
 
-def begins(word: str | None, typed: str) -> bool:
+def begins_with(word: str | None, typed: str) -> bool:
     """Return whether this may be typed for the word; None is an argument."""
     return word is None or word.startswith(typed.lower())
 

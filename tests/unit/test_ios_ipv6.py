@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, IPv6Network
 from unittest.mock import Mock
 
 import pytest
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 from genie.libs.parser.ios.show_acl import ShowAccessLists
 from genie.libs.parser.iosxe.show_acl import ShowIpv6AccessLists
 from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6InterfaceBrief
@@ -268,7 +268,7 @@ def test_show_ipv6_route_prints_routes() -> None:
 def test_ipv6_show_commands_work_on_the_command_line() -> None:
     router = FakeRouter("2811")
     router.device = configured()
-    text = typed(router, "show ipv6 interface brief\nshow ipv6 route\nshow ipv6 access-list Voice\n")
+    text = type_lines(router, "show ipv6 interface brief\nshow ipv6 route\nshow ipv6 access-list Voice\n")
     assert "2001:DB8:0:20::1" in text
     assert "IPv6 Routing Table" in text
     assert "IPv6 access list Voice" in text

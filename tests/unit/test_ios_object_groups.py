@@ -6,11 +6,11 @@ from itertools import product
 from typing import Any
 
 import pytest
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
-from ios_configured import configured, lines_of
+from ios_configured import configured_device, running_lines
 
 from ios_strategies import access_lists, grouped_lists, hardware, ipv6_access_lists, object_groups
 from qoslab.errors import IosError
@@ -45,12 +45,12 @@ object-group network OTHERS
 
 
 def groups(text: str = TEXT) -> Device:
-    return configured(text, "hqf")
+    return configured_device(text, "hqf")
 
 
 def test_object_groups_are_printed_after_their_members() -> None:
     device = groups()
-    lines = lines_of(device)
+    lines = running_lines(device)
     start = lines.index("object-group service APPS")
     assert [line for line in lines[start : start + 14] if line != "!"] == [
         "object-group service APPS",
@@ -102,7 +102,7 @@ def test_entry_counts_all_combinations_of_its_groups() -> None:
 def test_show_object_group_lists_the_groups() -> None:
     router = FakeRouter()
     router.device = groups()
-    one = typed(router, "show object-group OTHERS\n")
+    one = type_lines(router, "show object-group OTHERS\n")
     assert "Network object group OTHERS\n range 10.2.0.0 10.2.0.2\n" in one
     parsed = parse("ios", "show object-group", show_object_groups(router.device)).parsed
     assert parsed is not None and parsed.keys() == router.device.object_groups.keys()
@@ -135,8 +135,8 @@ def test_oversized_object_groups_are_refused() -> None:
     hosts = "".join(f" host 10.7.{number}.1\n" for number in range(64))
     text = f"object-group network MANY\n{hosts}access-list 101 permit ip object-group MANY object-group "
     with pytest.raises(IosError, match="% Object groups of access list 101 expand to 4096 entries, at most 2048"):
-        configured(f"{text}MANY\n", "hqf")
-    device = configured(f"{text}INSIDE\n".replace("access-list", f"{TEXT}access-list"), "hqf")
+        configured_device(f"{text}MANY\n", "hqf")
+    device = configured_device(f"{text}INSIDE\n".replace("access-list", f"{TEXT}access-list"), "hqf")
     with pytest.raises(IosError, match="at most 2048"):
         apply_config(device, "object-group network OTHERS\n range 10.9.0.1 10.9.255.254\n")
     assert len(device.object_groups["OTHERS"].networks) == 1
@@ -144,14 +144,18 @@ def test_oversized_object_groups_are_refused() -> None:
 
 def test_classic_router_and_a_switch_know_no_groups() -> None:
     with pytest.raises(IosError, match="% Invalid input"):
-        configured("object-group network A\n")
+        configured_device("object-group network A\n")
     with pytest.raises(IosError, match="% Invalid input"):
-        configured("access-list 101 permit ip object-group A any\n")
+        configured_device("access-list 101 permit ip object-group A any\n")
 
 
 def test_group_in_use_is_changed_in_place() -> None:
     before, after = groups(), groups(TEXT.replace("range 10.2.0.0 10.2.0.2", "host 10.3.0.1"))
-    for wanted, device in ((before, after.copy()), (after, before.copy()), (configured("", "hqf"), after.copy())):
+    for wanted, device in (
+        (before, after.copy()),
+        (after, before.copy()),
+        (configured_device("", "hqf"), after.copy()),
+    ):
         apply_config(device, "\n".join(configuration_lines_between(wanted, device)))
         assert device == wanted
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_router import FakeRouter, interface_counters, typed
-from ios_configured import configured, lines_of
+from fake_router import FakeRouter, interface_counters, type_lines
+from ios_configured import configured_device, running_lines
 
 from qoslab.errors import IosError
 from qoslab.genie.show_parser import parse
@@ -48,44 +48,46 @@ interface Serial0/0
 SHAPED = "interface Serial0/0\n traffic-shape group 101 64000\n traffic-shape rate 8000\n"
 
 
-def of_lists(text: str) -> list[str]:
+def list_lines(text: str) -> list[str]:
     words = ("priority-", "queue-list", "custom-queue", "traffic-shape")
-    return [line for line in lines_of(configured(text)) if line.startswith(words)]
+    return [line for line in running_lines(configured_device(text)) if line.startswith(words)]
 
 
 def test_queue_lists_are_printed_as_typed() -> None:
-    assert of_lists(PRIORITY) == ["priority-group 2", *PRIORITY.splitlines()[:7]]
-    assert of_lists(CUSTOM) == ["custom-queue-list 1", *CUSTOM.splitlines()[:7]]
+    assert list_lines(PRIORITY) == ["priority-group 2", *PRIORITY.splitlines()[:7]]
+    assert list_lines(CUSTOM) == ["custom-queue-list 1", *CUSTOM.splitlines()[:7]]
 
 
 def test_shapers_are_printed_with_published_values() -> None:
     """Print shapers with published values: 8000 and 64000 b/s with bursts of 8000, 128000 with 7936, and 1000
     buffers.
     """
-    assert of_lists(SHAPED) == [
+    assert list_lines(SHAPED) == [
         "traffic-shape group 101 64000 8000 8000 1000",
         "traffic-shape rate 8000 8000 8000 1000",
     ]
-    assert of_lists("interface Serial0/0\n traffic-shape rate 128000\n") == ["traffic-shape rate 128000 7936 7936 1000"]
+    assert list_lines("interface Serial0/0\n traffic-shape rate 128000\n") == [
+        "traffic-shape rate 128000 7936 7936 1000"
+    ]
 
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 @pytest.mark.parametrize("text", [PRIORITY, CUSTOM, SHAPED])
 def test_queue_list_lines_are_removed(text: str, generation: Generation) -> None:
-    before, after = configured("", generation), configured(text, generation)
+    before, after = configured_device("", generation), configured_device(text, generation)
     lines = undo_lines(render(before), render(after), before.hardware)
     apply_config(after, "\n".join(lines))
     assert after == before
 
 
 def test_single_queue_list_lines_are_removed() -> None:
-    device = configured(PRIORITY + CUSTOM.partition("interface")[0] + SHAPED.replace("Serial0/0", "Serial0/1"))
+    device = configured_device(PRIORITY + CUSTOM.partition("interface")[0] + SHAPED.replace("Serial0/0", "Serial0/1"))
     apply_config(
         device,
         "no priority-list 2 protocol ip high lt 100\nno priority-list 2 default low\nno queue-list 1 lowest-custom 2\n"
         "no queue-list 1 queue 2 limit 30\ninterface Serial0/1\nno traffic-shape group 101\n",
     )
-    found = [line for line in lines_of(device) if line.startswith(("priority-l", "queue-list", "traffic"))]
+    found = [line for line in running_lines(device) if line.startswith(("priority-l", "queue-list", "traffic"))]
     removed = ("lt 100", "default low", "lowest-custom", "limit 30")
     typed_lines = [*PRIORITY.splitlines()[:7], *CUSTOM.splitlines()[:7]]
     kept = [line for line in typed_lines if not line.endswith(removed) and "lowest-custom" not in line]
@@ -93,17 +95,17 @@ def test_single_queue_list_lines_are_removed() -> None:
 
 
 def test_retyped_rule_changes_its_queue_in_place() -> None:
-    device = configured(PRIORITY + "priority-list 2 protocol ip low tcp telnet\n")
+    device = configured_device(PRIORITY + "priority-list 2 protocol ip low tcp telnet\n")
     assert [rule.queue for rule in device.priority_lists[2].rules] == [3, 1, 0, 1, 0]
 
 
-def queueing(text: str) -> Any:
-    return compile_device(configured(text))["interfaces"]["Serial0/0"]["queueing"]
+def queueing_lines(text: str) -> Any:
+    return compile_device(configured_device(text))["interfaces"]["Serial0/0"]["queueing"]
 
 
 def test_data_plane_gets_a_priority_list() -> None:
     """Compile a priority list: a protocol that the data plane does not carry is left out."""
-    assert queueing(PRIORITY) == {
+    assert queueing_lines(PRIORITY) == {
         "type": "priority",
         "rules": [
             {"queue": 0, "protocol": "ip", "port": {"protocol": 6, "number": 23}},
@@ -114,11 +116,11 @@ def test_data_plane_gets_a_priority_list() -> None:
         "default": 3,
         "limits": [10, 20, 30, 40],
     }
-    assert compile_device(configured(PRIORITY))["access_lists"]["101"] == []
+    assert compile_device(configured_device(PRIORITY))["access_lists"]["101"] == []
 
 
 def test_data_plane_gets_a_queue_list() -> None:
-    assert queueing(CUSTOM) == {
+    assert queueing_lines(CUSTOM) == {
         "type": "custom",
         "rules": [
             {"queue": 1, "protocol": "ip", "port": {"protocol": 17, "number": 5001}},
@@ -129,12 +131,16 @@ def test_data_plane_gets_a_queue_list() -> None:
         "lowest": 2,
         "queues": [{"number": 2, "byte_count": 3492, "limit": 30}],
     }
-    assert queueing("interface Serial0/0\n custom-queue-list 7\n") == {"type": "custom", "rules": [], "queues": []}
+    assert queueing_lines("interface Serial0/0\n custom-queue-list 7\n") == {
+        "type": "custom",
+        "rules": [],
+        "queues": [],
+    }
 
 
 def test_data_plane_gets_shapers() -> None:
     shape = {"mode": "average", "rate": {"bps": 64_000}, "bc": {"bits": 8_000}, "be": {"bits": 8_000}}
-    found = queueing(SHAPED)
+    found = queueing_lines(SHAPED)
     assert found["shapers"][0] == {"access_list": "101", "shape": shape, "buffers": 1_000}
     assert [each["access_list"] for each in found["shapers"]] == ["101", None]
 
@@ -159,17 +165,17 @@ QUEUES = "policy-map Q\nclass class-default\nshape average 64000\ninterface Seri
 )
 def test_interface_accepts_only_one_queueing_method(first: str, second: str, what: str) -> None:
     with pytest.raises(IosError, match=f"Must remove {what} configuration first"):
-        configured(f"{QUEUES}{first}\n{second}\n")
+        configured_device(f"{QUEUES}{first}\n{second}\n")
 
 
 @pytest.mark.parametrize("other", ["fair-queue", "service-policy output Mark", "priority-group 3"])
 def test_compatible_queueing_commands_are_accepted(other: str) -> None:
     first = "no fair-queue\npriority-group 1" if other.startswith("priority") else "traffic-shape rate 8000"
     text = f"policy-map Mark\nclass class-default\nset dscp ef\ninterface Serial0/0\n{first}\n{other}\n"
-    assert other in lines_of(configured(text))
+    assert other in running_lines(configured_device(text))
 
 
-def numbered(limits: list[int]) -> list[dict[str, Any]]:
+def numbered_queues(limits: list[int]) -> list[dict[str, Any]]:
     none = {"packets": 0, "bytes": 0}
     return [
         {"number": number, "depth_packets": 0, "limit_packets": limit, "drops": none, "output": none}
@@ -179,8 +185,8 @@ def numbered(limits: list[int]) -> list[dict[str, Any]]:
 
 def lines_about_queues(text: str, strategy: str, limits: list[int]) -> list[str]:
     queue = interface_counters()["queue"] | {"strategy": strategy}
-    counters = interface_counters(queue=queue, numbered_queues=numbered(limits))
-    made = configured(text)
+    counters = interface_counters(queue=queue, numbered_queues=numbered_queues(limits))
+    made = configured_device(text)
     return list(queue_lines(made.interfaces["Serial0/0"], counters, made.hardware.qos))[1:]
 
 
@@ -203,7 +209,7 @@ def test_show_interfaces_prints_queues_of_lists() -> None:
 
 def test_show_queueing_prints_lists() -> None:
     text = "priority-list 2 default low\npriority-list 2 queue-limit 10 20 30 40\n"
-    assert show_queueing_priority(configured(text)) == (
+    assert show_queueing_priority(configured_device(text)) == (
         "Current DLCI priority queue configuration:\nCurrent priority queue configuration:\n\nList   Queue  Args\n"
         "2      low    default\n2      high   limit 10\n2      medium limit 20\n2      normal limit 30\n"
         "2      low    limit 40\n"
@@ -212,7 +218,7 @@ def test_show_queueing_prints_lists() -> None:
         "queue-list 1 default 2\nqueue-list 1 interface Serial0/1 2\nqueue-list 1 protocol ip 2\n"
         "queue-list 1 queue 1 limit 30\nqueue-list 1 queue 2 byte-count 128\n"
     )
-    assert show_queueing_custom(configured(text)) == (
+    assert show_queueing_custom(configured_device(text)) == (
         "Current custom queue configuration:\n\nList   Queue  Args\n1      2      default\n"
         "1      2      interface Serial0/1\n1      2      protocol ip\n1      1      limit 30\n"
         "1      2      byte-count 128\n"
@@ -245,7 +251,7 @@ def shaper_counters() -> dict[str, Any]:
 
 def test_show_traffic_shape_equals_the_published_output() -> None:
     """Compare with output of a router in public notes."""
-    device = configured("interface FastEthernet0/0\n no service-policy output Edge\n traffic-shape rate 8000\n")
+    device = configured_device("interface FastEthernet0/0\n no service-policy output Edge\n traffic-shape rate 8000\n")
     counters = {"FastEthernet0/0": interface_counters(shapers=[shaper_counters()])}
     assert show_traffic_shape(device, counters) == (
         "\nInterface   Fa0/0\n"
@@ -337,17 +343,17 @@ def test_later_software_prints_conversations_of_an_interface_and_none_of_a_polic
     queue = interface_counters()["queue"]
     fair = interface_counters(queue=queue | {"strategy": "weighted_fair", "threshold": 64}, conversations=CONVERSATIONS)
     router.interfaces[name] = fair
-    assert "Conversation 10, linktype: ip, length: 260" in typed(router, "terminal length 0\rshow queue s0/1/0\r")
+    assert "Conversation 10, linktype: ip, length: 260" in type_lines(router, "terminal length 0\rshow queue s0/1/0\r")
     router.interfaces[name] = interface_counters(queue=queue | {"strategy": "class_based", "threshold": None})
-    assert "'Show queue' not supported with HQF." in typed(router, "show queue s0/1/0\r")
+    assert "'Show queue' not supported with HQF." in type_lines(router, "show queue s0/1/0\r")
 
 
 def test_router_answers_the_queueing_show_commands() -> None:
     router = FakeRouter()
-    assert "'Show queue' not supported with FIFO queueing." in typed(router, "show queue fa0/0\r")
-    assert "Current custom queue configuration:" in typed(router, "show queueing custom\r")
-    assert "Current DLCI priority queue configuration:" in typed(router, "show queueing\r")
-    assert "Acc. Queue Packets" in typed(router, "show traffic-shape statistics\r")
+    assert "'Show queue' not supported with FIFO queueing." in type_lines(router, "show queue fa0/0\r")
+    assert "Current custom queue configuration:" in type_lines(router, "show queueing custom\r")
+    assert "Current DLCI priority queue configuration:" in type_lines(router, "show queueing\r")
+    assert "Acc. Queue Packets" in type_lines(router, "show traffic-shape statistics\r")
     weighted = interface_counters()["queue"] | {"strategy": "weighted_fair", "threshold": 64}
     counters = interface_counters(queue=weighted)
     shown = show_queue(router.device.interfaces["FastEthernet0/0"], counters, router.device.hardware.qos)
@@ -355,4 +361,4 @@ def test_router_answers_the_queueing_show_commands() -> None:
     assert parsed is not None
     assert parsed["FastEthernet0/0"]["strategy"] == "weighted fair"
     assert parsed["FastEthernet0/0"]["output_queue"]["threshold"] == 64
-    assert parse("ios", "show queue FastEthernet0/0", typed(router, "show queue fa0/0\r")).parsed is None
+    assert parse("ios", "show queue FastEthernet0/0", type_lines(router, "show queue fa0/0\r")).parsed is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_router import FakeRouter, interface_counters, typed
-from ios_configured import BASE, configured, lines_of
+from fake_router import FakeRouter, interface_counters, type_lines
+from ios_configured import BASE, configured_device, running_lines
 
 from qoslab.errors import IosError
 from qoslab.genie.show_parser import parse
@@ -35,7 +35,7 @@ exceed-action drop
 
 @pytest.mark.parametrize("generation", ["classic", "hqf"])
 def test_lines_are_printed_in_order_with_input_first(generation: Generation) -> None:
-    found = [line for line in lines_of(configured(LINES, generation)) if "rate-limit" in line]
+    found = [line for line in running_lines(configured_device(LINES, generation)) if "rate-limit" in line]
     assert found == [
         "rate-limit input dscp af11 64000 8000 8000 conform-action transmit exceed-action continue",
         "rate-limit output access-group 101 20000000 24000 32000 conform-action set-prec-transmit 5"
@@ -48,7 +48,7 @@ def test_lines_are_printed_in_order_with_input_first(generation: Generation) -> 
 
 
 def test_data_plane_gets_each_line() -> None:
-    found = compile_device(configured(LINES))["interfaces"]["Serial0/0"]
+    found = compile_device(configured_device(LINES))["interfaces"]["Serial0/0"]
     assert [each["match"] for each in found["rate_limit_output"]] == [
         {"type": "access_group", "name": "101"},
         {"type": "precedence", "values": [1, 7]},
@@ -70,7 +70,7 @@ def test_unconfigured_access_lists_match_nothing() -> None:
     text = (
         f"interface Serial0/0\nrate-limit input access-group 7 {tail}rate-limit input access-group rate-limit 7 {tail}"
     )
-    config = compile_device(configured(text))
+    config = compile_device(configured_device(text))
     found = config["interfaces"]["Serial0/0"]["rate_limit_input"]
     assert [each["match"] for each in found] == [
         {"type": "access_group", "name": "7"},
@@ -80,7 +80,7 @@ def test_unconfigured_access_lists_match_nothing() -> None:
 
 
 def test_only_the_changed_line_is_removed_and_entered_once() -> None:
-    device = configured(LINES)
+    device = configured_device(LINES)
     line = "rate-limit output 8000000 16000 24000 conform-action set-qos-continue 9 exceed-action drop"
     apply_config(device, f"interface Serial0/0\n{line}\n")
     assert len(device.interfaces["Serial0/0"].rate_limits) == 4
@@ -90,8 +90,8 @@ def test_only_the_changed_line_is_removed_and_entered_once() -> None:
 
 
 def test_moved_line_is_re_entered_after_the_others() -> None:
-    before = configured(LINES)
-    after = configured(LINES)
+    before = configured_device(LINES)
+    after = configured_device(LINES)
     first, second, *rest = after.interfaces["Serial0/0"].rate_limits[1:]
     after.interfaces["Serial0/0"].rate_limits = (after.interfaces["Serial0/0"].rate_limits[0], second, first, *rest)
     lines = undo_lines(render(before), render(after), before.hardware)
@@ -100,7 +100,7 @@ def test_moved_line_is_re_entered_after_the_others() -> None:
 
 
 def test_configurations_are_compared_by_meaning() -> None:
-    running = render(configured(LINES))
+    running = render(configured_device(LINES))
     assert configuration_differences(LINES.replace("set-dscp-continue ef", "set-dscp-continue 46"), running) == []
     other = LINES.replace("64000 8000 8000", "64000 8000 9000")
     assert configuration_differences(other, running) == [
@@ -110,7 +110,7 @@ def test_configurations_are_compared_by_meaning() -> None:
 
 
 def test_burst_below_a_2000th_of_the_rate_is_refused() -> None:
-    device = parse_config(BASE, configured("").hardware)
+    device = parse_config(BASE, configured_device("").hardware)
     line = "rate-limit input 8000000 3999 8000 conform-action transmit exceed-action drop"
     with pytest.raises(IosError, match="Normal burst must be at least 4000 bytes at 8000000 bps"):
         apply_config(device, f"interface Serial0/0\n{line}\n")
@@ -154,8 +154,8 @@ def test_show_interfaces_rate_limit_prints_each_line() -> None:
     )
     counters = interface_counters(rate_limit_input=[counted(2829, 0, 0)], rate_limit_output=[counted(0, 3000, 1404)])
     every = {"FastEthernet0/0": interface_counters(), "Serial0/0": counters}
-    assert show_rate_limit(configured(text), every) == PRINTED
-    assert show_rate_limit(configured(text), every, interface="FastEthernet0/0") == ""
+    assert show_rate_limit(configured_device(text), every) == PRINTED
+    assert show_rate_limit(configured_device(text), every, interface="FastEthernet0/0") == ""
 
 
 def test_genie_parses_show_interfaces_rate_limit() -> None:
@@ -184,4 +184,6 @@ def test_router_answers_show_interfaces_rate_limit() -> None:
         "interface FastEthernet0/0\nrate-limit input 8000 1500 3000 conform-action transmit exceed-action drop\n",
     )
     router.interfaces = {"FastEthernet0/0": interface_counters(rate_limit_input=[counted(2829, 0, 0)])}
-    assert "conformed 23 packets, 2829 bytes; action: transmit" in typed(router, "show interfaces fa0/0 rate-limit\r")
+    assert "conformed 23 packets, 2829 bytes; action: transmit" in type_lines(
+        router, "show interfaces fa0/0 rate-limit\r"
+    )

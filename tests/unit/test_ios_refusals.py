@@ -6,7 +6,7 @@ import re
 import runpy
 
 import pytest
-from ios_configured import BASE, CARET, configured
+from ios_configured import BASE, CARET, configured_device
 from ruamel.yaml import YAML
 
 from ios_strategies import hardware
@@ -316,16 +316,16 @@ def test_ansible_matches_error_patterns_of_cisco_and_qoslab() -> None:
 
 def test_hqf_keeps_one_percent_for_class_default() -> None:
     text = "policy-map Big\nclass Data\nbandwidth percent 60\nclass Voice\npriority percent {}\n"
-    configured(text.format(39), "hqf")
+    configured_device(text.format(39), "hqf")
     with pytest.raises(IosError, match="Sum total of class bandwidths exceeds 99 percent"):
-        configured(text.format(40), "hqf")
+        configured_device(text.format(40), "hqf")
 
 
 def test_hqf_admission_uses_the_interface_bandwidth_in_kilobits() -> None:
     text = "policy-map Big\nclass Data\nbandwidth {}\ninterface s0/0\nbandwidth 1000\nservice-policy output Big"
-    configured(text.format(990), "hqf")
+    configured_device(text.format(990), "hqf")
     with pytest.raises(IosError, match="Sum total of class bandwidths exceeds 99 percent"):
-        configured(text.format(991), "hqf")
+        configured_device(text.format(991), "hqf")
 
 
 HQF_REFUSALS: list[tuple[str, str]] = [
@@ -369,7 +369,7 @@ def test_later_generation_refuses_with_its_messages(text: str, message: str) -> 
 
 
 def test_bandwidth_of_an_interface_cannot_go_below_the_reserved_rate() -> None:
-    device = configured(
+    device = configured_device(
         "policy-map P\nclass Data\nbandwidth 700\ninterface s0/0\nbandwidth 1000\nservice-policy output P"
     )
     with pytest.raises(IosError, match="available only 375"):
@@ -378,7 +378,7 @@ def test_bandwidth_of_an_interface_cannot_go_below_the_reserved_rate() -> None:
 
 
 def test_reservable_share_cannot_go_below_the_reserved_rate() -> None:
-    device = configured(
+    device = configured_device(
         "policy-map P\nclass Data\nbandwidth 900\ninterface s0/0\nbandwidth 1000\nmax-reserved-bandwidth 90\n"
         "service-policy output P"
     )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from ios_strategies import devices
-from levels import by_level
+from levels import value_by_level
 from qoslab.errors import QoslabError
 from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.device_config.diff import configuration_lines_between, configuration_tree, line_subject, line_table
@@ -83,14 +83,14 @@ UNDONE = (
 )
 
 
-def changed(text: str, *changes: tuple[str, str]) -> str:
+def change_by_others(text: str, *changes: tuple[str, str]) -> str:
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
     return text
 
 
-AFTER = changed(
+AFTER = change_by_others(
     BEFORE,
     ("10:02:11", "11:40:00"),
     ("1803 bytes", "1999 bytes"),
@@ -107,7 +107,7 @@ def test_only_pushed_lines_are_rolled_back() -> None:
 
 
 def test_nothing_is_sent_to_a_restored_device() -> None:
-    later = changed(BEFORE, ("17180234", "17180999"), ("10:02:11", "12:00:00"))
+    later = change_by_others(BEFORE, ("17180234", "17180999"), ("10:02:11", "12:00:00"))
     found = plan_restoration(BEFORE, later, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == ((), ())
 
@@ -137,19 +137,19 @@ def test_nothing_is_sent_to_a_restored_device() -> None:
     ],
 )
 def test_changes_by_others_stay_and_are_reported_by_restore(old: str, new: str, message: str) -> None:
-    found = plan_restoration(BEFORE, changed(AFTER, (old, new)), [PUSHED], HARDWARE)
+    found = plan_restoration(BEFORE, change_by_others(AFTER, (old, new)), [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, (message,))
 
 
 def test_lines_added_to_an_object_of_the_run_are_removed_with_it() -> None:
-    others = changed(AFTER, ("police 1000000", "set dscp af11\n  police 1000000"))
+    others = change_by_others(AFTER, ("police 1000000", "set dscp af11\n  police 1000000"))
     found = plan_restoration(BEFORE, others, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
 
 def test_line_of_the_run_that_no_longer_parses_is_removed() -> None:
     """Put a shaper into the policy of the run, which the model does not accept for input then."""
-    others = changed(AFTER, ("police 1000000", "shape average 500000\n  police 1000000"))
+    others = change_by_others(AFTER, ("police 1000000", "shape average 500000\n  police 1000000"))
     found = plan_restoration(BEFORE, others, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
@@ -158,14 +158,14 @@ def test_policy_of_the_run_in_use_by_others_is_reported() -> None:
     """Attach the policy of the run elsewhere: the router would refuse to remove it; the user who attached it has to
     decide.
     """
-    others = changed(AFTER, ("  bandwidth 100\n", "  bandwidth 100\n  service-policy Police\n"))
+    others = change_by_others(AFTER, ("  bandwidth 100\n", "  bandwidth 100\n  service-policy Police\n"))
     with pytest.raises(QoslabError, match="found no configuration lines"):
         plan_restoration(BEFORE, others, [PUSHED], HARDWARE)
 
 
 def test_object_still_in_use_is_removed_in_a_second_pass() -> None:
     first = "policy-map A\n class class-default\n  shape average 64000\ninterface fa0/0\n service-policy output A\n"
-    after = changed(
+    after = change_by_others(
         AFTER,
         ("policy-map Police\n", "policy-map A\n class class-default\n  shape average 64000\npolicy-map Police\n"),
     )
@@ -181,7 +181,7 @@ def test_lines_that_could_not_be_restored_are_reported() -> None:
         "interface FastEthernet0/1: `tx-ring-limit 3` is new",
         "`policy-map Police` is new",
     }
-    bob = changed(BEFORE, ("hostname R9", "hostname R8"), (" ip nat inside\n", ""))
+    bob = change_by_others(BEFORE, ("hostname R9", "hostname R8"), (" ip nat inside\n", ""))
     assert unrestored_lines(BEFORE, bob, [PUSHED], HARDWARE) == [], "others did that"
     assert unrestored_lines(BEFORE, bob, [], HARDWARE) == [
         "`hostname R9` became `hostname R8`",
@@ -246,7 +246,7 @@ def test_unmodelled_lines_are_preserved(name: str) -> None:
 
 def test_unmodelled_line_of_the_run_is_reported_if_it_stays() -> None:
     pushed = "interface fa0/0\n ip nat outside\n"
-    after = changed(BEFORE, (" ip nat inside\n", " ip nat outside\n"))
+    after = change_by_others(BEFORE, (" ip nat inside\n", " ip nat outside\n"))
     assert unrestored_lines(BEFORE, after, [pushed], HARDWARE) == ["interface FastEthernet0/0: `ip nat outside` is new"]
 
 
@@ -321,7 +321,7 @@ interface TenGigabitEthernet1/0/1
  no mls qos trust
 """,
 }
-OTHERWISE = {
+OTHER_SPELLINGS = {
     "ip subnet-zero",
     "ip classless",
     "ip source-route",
@@ -361,7 +361,7 @@ def test_printed_configurations_survive_a_round_trip(name: str) -> None:
     hardware, before = reading.device.hardware, render(reading.device)
     # Every line was read, or stands aside where it stood.
     assert len(reading.unread) >= 5
-    assert {each for each in lines_of(text) - lines_of(before) if each[-1] not in OTHERWISE} == set()
+    assert {each for each in lines_of(text) - lines_of(before) if each[-1] not in OTHER_SPELLINGS} == set()
     assert find_collisions(text, pushed, hardware) == []
     after = reading.device.copy()
     apply_config(after, pushed)
@@ -382,7 +382,7 @@ def test_printed_configurations_survive_a_round_trip(name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Clutter:
+class UnmodelledLines:
     """Lines of running configurations that the model lacks."""
 
     blocks: tuple[str, ...]
@@ -392,7 +392,7 @@ class Clutter:
 
     @staticmethod
     @cache
-    def of(family: str) -> Clutter:
+    def of(family: str) -> UnmodelledLines:
         """Return the unmodelled lines of a device of that family in the test configurations."""
         blocks: list[str] = []
         lines: list[str] = []
@@ -406,8 +406,8 @@ class Clutter:
                     blocks[-1] += "\n" + " " * each.depth + each.text
                 elif len(each.place) == 1 and each.place[0].startswith("interface "):
                     lines.append(f" {each.text}")
-        return Clutter(
-            *(tuple(each for each in dict.fromkeys(some) if _is_strange(each, family)) for some in (blocks, lines))
+        return UnmodelledLines(
+            *(tuple(each for each in dict.fromkeys(some) if _is_unmodelled(each, family)) for some in (blocks, lines))
         )
 
     def among(self, sent: Sequence[str]) -> list[tuple[str, ...]]:
@@ -421,7 +421,7 @@ class Clutter:
         ]
 
 
-def _is_strange(text: str, family: str) -> bool:
+def _is_unmodelled(text: str, family: str) -> bool:
     """Return whether no other device of that family accepts any of these lines in any mode of the port."""
     hardware = switch_hardware() if family == "switch" else Hardware("3725", ("FastEthernet0/0", "Serial0/0"))
     ports = [f"interface {name}\n" for name in hardware.interfaces[: 1 if family == "switch" else 2]]
@@ -438,19 +438,22 @@ GENERATIONS: tuple[Generation, ...] = ("classic", "hqf")
 
 
 def test_generated_configurations_have_many_unmodelled_lines() -> None:
-    assert all(len(each.blocks) > 30 and len(each.lines) > 20 for each in (Clutter.of("router"), Clutter.of("switch")))
+    assert all(
+        len(each.blocks) > 30 and len(each.lines) > 20
+        for each in (UnmodelledLines.of("router"), UnmodelledLines.of("switch"))
+    )
 
 
 def interfaces_of(text: str) -> set[str]:
     return {line for line in text.splitlines() if line.startswith("interface ")}
 
 
-def cluttered(text: str, seed: int, family: str, interfaces: set[str]) -> str:
+def with_unmodelled_lines(text: str, seed: int, family: str, interfaces: set[str]) -> str:
     """Return a running configuration with unmodelled lines, the same ones each time for a seed.
 
     `interfaces` adds lines to interfaces, too: with a removed one they would be lost for good.
     """
-    clutter, lines = Clutter.of(family), []
+    clutter, lines = UnmodelledLines.of(family), []
     for line in text.splitlines():
         lines.append(line)
         if line in interfaces:
@@ -462,14 +465,14 @@ def cluttered(text: str, seed: int, family: str, interfaces: set[str]) -> str:
 
 
 @st.composite
-def pushes(draw: DrawFn) -> tuple[Device, str]:
+def random_pushes(draw: DrawFn) -> tuple[Device, str]:
     """Return a device and a configuration that changes its policies."""
     generation: Generation = draw(st.sampled_from(("classic", "hqf")))  # type: ignore[assignment]
     before, other = draw(devices(generation)), draw(devices(generation))
     return before, "\n".join(configuration_lines_between(other, before))
 
 
-def touched_heads(before: Device, after: Device) -> Iterator[str]:
+def touched_block_heads(before: Device, after: Device) -> Iterator[str]:
     """Return the first lines of blocks that differ between both devices, and the lines that remove such blocks."""
     was, now = configuration_tree(before).children, configuration_tree(after).children
     for key in {*was, *now}:
@@ -482,13 +485,13 @@ def touched_heads(before: Device, after: Device) -> Iterator[str]:
             yield from (line for entry in entries for line in (entry.line, entry.taken_back, *entry.text))
 
 
-def each_of(head: str) -> list[str]:
+def each_line(head: str) -> list[str]:
     """Yield the configuration lines; several terminal lines may stand in one."""
     match = re.fullmatch(r"line (\w+) (\d+) (\d+)", head)
     return [f"line {match[1]} {number}" for number in range(int(match[2]), int(match[3]) + 1)] if match else [head]
 
 
-def filled(text: str, names: Collection[str]) -> str:
+def filled_device(text: str, names: Collection[str]) -> str:
     """Return a running configuration with unmodelled lines in these blocks and tables."""
     lines, name = [], ""
     for line in text.splitlines():
@@ -496,18 +499,18 @@ def filled(text: str, names: Collection[str]) -> str:
         if not line.startswith(" "):
             table = line_table(line)
             if table is not None and table in names and table != name:
-                lines.append(f"{table} {STRANGE.get(table.split()[0], 'strange')}")
+                lines.append(f"{table} {UNMODELLED.get(table.split()[0], 'strange')}")
             name = table or line_subject(line)
         if name in names and (line.startswith(" class ") or (not line.startswith(" ") and table is None)):
-            lines.append(" " * (line.startswith(" ") + 1) + STRANGE.get(name.split()[0], "strange"))
+            lines.append(" " * (line.startswith(" ") + 1) + UNMODELLED.get(name.split()[0], "strange"))
     return "\n".join(lines) + "\n"
 
 
-STRANGE = {"access-list": WORK, "class-map": "match ip tos 4", "policy-map": "compression header ip"}
+UNMODELLED = {"access-list": WORK, "class-map": "match ip tos 4", "policy-map": "compression header ip"}
 """Unmodelled line by kind of block or table; the others have another line."""
 
 
-def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set[str]:
+def randomly_filled_device(before: Device, after: Device, text: str, seed: int) -> set[str]:
     """Check the named blocks and tables with unmodelled lines, which no run may touch.
 
     A run that would touch one must be refused.
@@ -516,19 +519,21 @@ def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set
     names = sorted(name for name, block in was.items() if block.how.referred is not None or block.how.table)
     chosen = set(Random(seed).sample(names, Random(seed).randint(0, len(names))))
     touched = {name for name in chosen if was[name].differs(now.get(name))}
-    reported = find_collisions(filled(render(before), chosen), text, before.hardware)
+    reported = find_collisions(filled_device(render(before), chosen), text, before.hardware)
     for name in touched:
         assert [each for each in reported if each.endswith(f" in `{name}`; the experiment would remove it too")]
     return chosen - touched
 
 
-def undone(before: Device, text: str, seed: int, family: str) -> None:
+def undo_lines_of(before: Device, text: str, seed: int, family: str) -> None:
     """Check that no line of a removed configuration remains, and that nothing else is sent."""
     after = before.copy()
     apply_config(after, text)
     both = interfaces_of(render(before)) & interfaces_of(render(after))
-    full = filled_at_random(before, after, text, seed)
-    printed = [cluttered(filled(render(device), full), seed, family, both) for device in (before, after)]
+    full = randomly_filled_device(before, after, text, seed)
+    printed = [
+        with_unmodelled_lines(filled_device(render(device), full), seed, family, both) for device in (before, after)
+    ]
     try:
         found = plan_restoration(printed[0], printed[1], [text], before.hardware)
     except QoslabError:
@@ -536,46 +541,46 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
         own = find_collisions(printed[0], text, before.hardware)
         assume(family == "router" or not any("class-map" in each for each in own))
         raise
-    touched = set(touched_heads(before, after))
+    touched = set(touched_block_heads(before, after))
     apply_config(after, "\n".join(found.lines))
     assert after == before
     assert found.left == ()
-    again = cluttered(filled(render(after), full), seed, family, both)
+    again = with_unmodelled_lines(filled_device(render(after), full), seed, family, both)
     assert unrestored_lines(printed[0], again, [text], before.hardware) == []
     # Nothing outside of what was touched is ever sent.
-    assert Clutter.of(family).among(found.lines) == []
-    heads = {each for line in found.lines if not line.startswith(" ") for each in each_of(line)}
+    assert UnmodelledLines.of(family).among(found.lines) == []
+    heads = {each for line in found.lines if not line.startswith(" ") for each in each_line(line)}
     # But a policy of a switch that is changed is detached in the meantime from a VLAN's interface.
     changes = {head for head, *below in lines_of("\n".join(found.lines)) if below and "service-policy" in below[0]}
     assert heads <= touched | {head for head in changes if head.startswith("interface Vlan")}, heads - touched
 
 
-@given(pushes(), st.integers(0, 2**16))
+@given(random_pushes(), st.integers(0, 2**16))
 @settings(
-    max_examples=by_level(short=2, long=20),
+    max_examples=value_by_level(short=2, long=20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_rollback_of_a_configuration_restores_the_device(push: tuple[Device, str], seed: int) -> None:
-    undone(*push, seed, "router")
+    undo_lines_of(*push, seed, "router")
 
 
 @given(switches(), switches(), st.integers(0, 2**16))
 @settings(
-    max_examples=by_level(short=2, long=20),
+    max_examples=value_by_level(short=2, long=20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_rollback_of_a_configuration_restores_the_switch(before: Device, other: Device, seed: int) -> None:
-    undone(before, "\n".join(configuration_lines_between(other, before)), seed, "switch")
+    undo_lines_of(before, "\n".join(configuration_lines_between(other, before)), seed, "switch")
 
 
 @given(
-    pushes(),
+    random_pushes(),
     st.sampled_from(("snmp-server location Lab", "class-map match-any Theirs\n match dscp 7", "load-interval 90")),
 )
 @settings(
-    max_examples=by_level(short=2, long=20),
+    max_examples=value_by_level(short=2, long=20),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

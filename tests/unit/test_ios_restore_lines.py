@@ -30,26 +30,26 @@ STRANGE = "police aggregate A"
 """Unmodelled line of a policy class."""
 
 
-def changed(text: str, *changes: tuple[str, str]) -> str:
+def change_by_others(text: str, *changes: tuple[str, str]) -> str:
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
     return text
 
 
-def back(before: str, after: str, *pushed: str) -> RestorationPlan:
+def restore_device(before: str, after: str, *pushed: str) -> RestorationPlan:
     return plan_restoration(before, after, pushed, HARDWARE)
 
 
 def test_value_of_the_run_is_restored_and_others_are_reported() -> None:
     ours, theirs = ("hostname R9", "hostname Lab"), (" description lan\n", "")
-    found = back(BEFORE, changed(BEFORE, ours, theirs), "hostname Lab\n")
+    found = restore_device(BEFORE, change_by_others(BEFORE, ours, theirs), "hostname Lab\n")
     assert found == RestorationPlan(("hostname R9",), ("interface FastEthernet0/0: `description lan` is gone",))
 
 
 def test_banner_of_the_run_is_restored_and_others_are_reported() -> None:
-    after = changed(BEFORE, ("hello", "bye"), ("hostname R9", "hostname R8"))
-    assert back(BEFORE, after, "banner motd ^C\nbye\n^C\n") == RestorationPlan(
+    after = change_by_others(BEFORE, ("hello", "bye"), ("hostname R9", "hostname R8"))
+    assert restore_device(BEFORE, after, "banner motd ^C\nbye\n^C\n") == RestorationPlan(
         ("banner motd ^C", "hello", "^C"), ("`hostname R9` became `hostname R8`",)
     )
 
@@ -57,8 +57,10 @@ def test_banner_of_the_run_is_restored_and_others_are_reported() -> None:
 def test_new_and_changed_lines_of_the_run_are_removed() -> None:
     pushed = "hostname Lab\nclass-map match-any New\n match dscp cs1\n"
     new = "class-map match-any New\n match dscp cs1\n"
-    after = changed(BEFORE, ("hostname R9", "hostname Lab"), ("policy-map", f"{new}policy-map"), ("lan", "LAN"))
-    assert back(BEFORE, after, pushed) == RestorationPlan(
+    after = change_by_others(
+        BEFORE, ("hostname R9", "hostname Lab"), ("policy-map", f"{new}policy-map"), ("lan", "LAN")
+    )
+    assert restore_device(BEFORE, after, pushed) == RestorationPlan(
         ("hostname R9", "no class-map match-any New"),
         ("interface FastEthernet0/0: `description lan` became `description LAN`",),
     )
@@ -67,8 +69,8 @@ def test_new_and_changed_lines_of_the_run_are_removed() -> None:
 def test_failed_second_configuration_is_ignored_in_restore() -> None:
     first = "interface fa0/0\n load-interval 30\n"
     second = "interface fa0/0\n no load-interval\n tx-ring-limit 3\n"
-    after = changed(BEFORE, (" description lan\n", " description LAN\n load-interval 30\n"))
-    assert back(BEFORE, after, first, second) == RestorationPlan(
+    after = change_by_others(BEFORE, (" description lan\n", " description LAN\n load-interval 30\n"))
+    assert restore_device(BEFORE, after, first, second) == RestorationPlan(
         ("interface FastEthernet0/0", " no load-interval"),
         ("interface FastEthernet0/0: `description lan` became `description LAN`",),
     )
@@ -76,38 +78,40 @@ def test_failed_second_configuration_is_ignored_in_restore() -> None:
 
 def test_unmodelled_line_is_removed_in_its_place() -> None:
     pushed = f"policy-map Own\n class Mine\n  {STRANGE}\n"
-    after = changed(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
-    assert back(BEFORE, after, pushed) == RestorationPlan(("policy-map Own", " class Mine", f"  no {STRANGE}"), ())
+    after = change_by_others(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
+    assert restore_device(BEFORE, after, pushed) == RestorationPlan(
+        ("policy-map Own", " class Mine", f"  no {STRANGE}"), ()
+    )
 
 
 POLICY = "policy-map Police\n class class-default\n  police 1000000 31250 conform-action transmit exceed-action drop\n"
 
 
 def test_unmodelled_lines_are_reported_except_in_removed_blocks() -> None:
-    after = changed(
+    after = change_by_others(
         BEFORE,
         ("policy-map Own\n", f"{POLICY}  {STRANGE}\npolicy-map Own\n"),
         ("  bandwidth 100\n", f"  bandwidth 50\n  {STRANGE}\n"),
     )
     own = "policy-map Own\n class Mine\n  bandwidth 50\n"
-    assert back(BEFORE, after, POLICY + own) == RestorationPlan(
+    assert restore_device(BEFORE, after, POLICY + own) == RestorationPlan(
         ("policy-map Own", " class Mine", "  bandwidth 100", "no policy-map Police"),
         (f"policy-map Own, class Mine: `{STRANGE}` is new",),
     )
-    gone = changed(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
+    gone = change_by_others(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
     assert unrestored_lines(gone, BEFORE, [own], HARDWARE) == [f"policy-map Own, class Mine: `{STRANGE}` is gone"]
     assert unrestored_lines(gone, BEFORE, [POLICY], HARDWARE) == [], "others did that"
 
 
 def test_attachments_by_others_are_parsed_after_their_targets() -> None:
     theirs = "policy-map Theirs\n class class-default\n  set dscp cs1\n"
-    after = changed(
+    after = change_by_others(
         BEFORE,
         ("hostname R9", "hostname Lab"),
         ("policy-map Own\n", f"{theirs}policy-map Own\n"),
         (" description lan\n", " description lan\n service-policy input Theirs\n"),
     )
-    assert back(BEFORE, after, "hostname Lab\n") == RestorationPlan(
+    assert restore_device(BEFORE, after, "hostname Lab\n") == RestorationPlan(
         ("hostname R9",),
         ("interface FastEthernet0/0: `service-policy input Theirs` is new", "`policy-map Theirs` is new"),
     )
@@ -116,9 +120,9 @@ def test_attachments_by_others_are_parsed_after_their_targets() -> None:
 def test_line_that_cannot_be_removed_alone_has_a_reason() -> None:
     """Attach a policy of the run elsewhere."""
     attached = (" description lan\n", " description lan\n service-policy input Police\n")
-    after = changed(BEFORE, ("policy-map Own\n", f"{POLICY}policy-map Own\n"), attached)
+    after = change_by_others(BEFORE, ("policy-map Own\n", f"{POLICY}policy-map Own\n"), attached)
     with pytest.raises(QoslabError) as raised:
-        back(BEFORE, after, POLICY)
+        restore_device(BEFORE, after, POLICY)
     assert (raised.value.message, raised.value.hint) == (
         "found no configuration lines that remove the run's configuration and keep the later changes of others: "
         "`service-policy input Police`: % policy map Police not configured",
@@ -150,11 +154,11 @@ def test_policy_unchanged_by_the_run_is_not_rewritten() -> None:
     """Leave a policy unchanged: shares cannot change in place, and a class used by another, unchanged policy cannot be
     removed.
     """
-    after = changed(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
+    after = change_by_others(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
     was, now = (parse_config(text, HARDWARE) for text in (SHARES, after))
     assert "no policy-map Others" in configuration_lines_between(was, now)
     with pytest.raises(QoslabError, match="lines that restore the previous running"):
-        back(SHARES, after, after.partition("interface")[0])
+        restore_device(SHARES, after, after.partition("interface")[0])
 
 
 def test_list_of_the_device_is_named() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from fake_router import FakeRouter, typed, with_soldered_flash
+from fake_router import FakeRouter, erase_on_copy_router, type_lines
 
 from qoslab.virtual_lab.countdown import ScheduledCall
 
@@ -15,47 +15,47 @@ CHANGE = "configure terminal\rinterface FastEthernet0/0\rdescription to Bob\rno 
 ARCHIVE = "configure terminal\rarchive\rpath flash:saved\rend\r"
 
 
-def answer(router: FakeRouter, text: str, command: str) -> str:
+def answer_prompt(router: FakeRouter, text: str, command: str) -> str:
     """Return the output of the last of these commands."""
-    printed = typed(router, LONG + text)
+    printed = type_lines(router, LONG + text)
     return printed.rsplit(f"#{command}\n", 1)[1].rpartition("\n")[0]
 
 
 def test_configuration_on_flash_survives_a_change() -> None:
     router = FakeRouter("2811")
-    copied = answer(router, COPY, "copy running-config flash:before.cfg")
+    copied = answer_prompt(router, COPY, "copy running-config flash:before.cfg")
     size = len(router.flash["before.cfg"])
     assert copied == f"Destination filename [before.cfg]? \n{size} bytes copied in 0.100 secs ({10 * size} bytes/sec)"
-    listed = answer(router, CHANGE + "dir\r", "dir")
+    listed = answer_prompt(router, CHANGE + "dir\r", "dir")
     assert listed.splitlines()[2].split()[-1] == "before.cfg" and f"{size}" in listed.splitlines()[2]
     total = 62720 * 1024
     assert listed.splitlines()[-1] == f"{total} bytes total ({total - size} bytes free)"
-    assert answer(router, "more flash:before.cfg | include hostname\r", "more flash:before.cfg | include hostname") == (
-        "hostname R1"
-    )
+    assert answer_prompt(
+        router, "more flash:before.cfg | include hostname\r", "more flash:before.cfg | include hostname"
+    ) == ("hostname R1")
 
 
 def test_copy_over_a_file_needs_confirmation() -> None:
     router = FakeRouter("2811")
-    typed(router, COPY)
+    type_lines(router, COPY)
     router.flash["before.cfg"] = "old\n"
-    typed(router, COPY + "n")
+    type_lines(router, COPY + "n")
     assert router.flash["before.cfg"] == "old\n"
-    typed(router, COPY + "\r")
+    type_lines(router, COPY + "\r")
     assert router.flash["before.cfg"] != "old\n"
 
 
 def test_class_b_flash_is_erased_before_a_copy_if_confirmed() -> None:
     router = FakeRouter("2811")
-    with_soldered_flash(router)
+    erase_on_copy_router(router)
     router.flash["image"] = "x"
-    kept = answer(router, COPY + "n", "copy running-config flash:before.cfg").splitlines()
+    kept = answer_prompt(router, COPY + "n", "copy running-config flash:before.cfg").splitlines()
     assert kept[1] == "Erase flash: before copying? [confirm]n" and "bytes copied" in kept[2]
     assert set(router.flash) == {"image", "before.cfg"}
     # A user who declines copies nothing; the existing file is asked about first.
-    typed(router, COPY + "\r\rn")
+    type_lines(router, COPY + "\r\rn")
     assert set(router.flash) == {"image", "before.cfg"}
-    erased = answer(router, COPY + "\r\r\r", "copy running-config flash:before.cfg")
+    erased = answer_prompt(router, COPY + "\r\r\r", "copy running-config flash:before.cfg")
     assert "Erase of flash: complete\n" in erased and set(router.flash) == {"before.cfg"}
 
 
@@ -63,31 +63,35 @@ def test_copy_of_a_missing_or_too_large_file_is_refused() -> None:
     router = FakeRouter("2811")
     missing = "%Error opening flash:none (No such file or directory)"
     for command in ("more flash:none", "delete /force flash:none", "configure replace flash:none force"):
-        assert answer(router, f"{command}\r", command) == missing
+        assert answer_prompt(router, f"{command}\r", command) == missing
     router.flash["big"] = "x" * 62720 * 1024
-    assert answer(router, COPY, "copy running-config flash:before.cfg").endswith("(No space left on device)")
+    assert answer_prompt(router, COPY, "copy running-config flash:before.cfg").endswith("(No space left on device)")
     # No known output gives the flash size of this one.
-    assert answer(FakeRouter("3725"), COPY, "copy running-config flash:before.cfg").endswith("(Device not ready)")
+    assert answer_prompt(FakeRouter("3725"), COPY, "copy running-config flash:before.cfg").endswith(
+        "(Device not ready)"
+    )
 
 
 def test_delete_needs_confirmation() -> None:
     router = FakeRouter("2811")
     router.flash["a"] = "x\n"
-    typed(router, "delete flash:a\r\rn")
+    type_lines(router, "delete flash:a\r\rn")
     assert "a" in router.flash
-    typed(router, "delete flash:a\r\r\r")
+    type_lines(router, "delete flash:a\r\r\r")
     assert "a" not in router.flash
 
 
 def test_configure_replace_activates_a_file() -> None:
     router = FakeRouter("2811")
-    typed(router, COPY)
+    type_lines(router, COPY)
     before = router.device
-    typed(router, CHANGE + "configure terminal\rpolicy-map P\rend\r")
+    type_lines(router, CHANGE + "configure terminal\rpolicy-map P\rend\r")
     # Without an answer nothing happens.
-    typed(router, "configure replace flash:before.cfg\r\r")
+    type_lines(router, "configure replace flash:before.cfg\r\r")
     assert "P" in router.device.policy_maps
-    done = answer(router, "configure replace flash:before.cfg force\r", "configure replace flash:before.cfg force")
+    done = answer_prompt(
+        router, "configure replace flash:before.cfg force\r", "configure replace flash:before.cfg force"
+    )
     assert done == "Total number of passes: 1\nRollback Done\n"
     assert router.device == before
 
@@ -96,18 +100,18 @@ def test_refused_file_changes_nothing() -> None:
     router = FakeRouter("2811")
     router.flash["bad"] = "hostname R9\nfrobnicate\n"
     before = router.device
-    done = answer(router, "configure replace flash:bad force\r", "configure replace flash:bad force")
+    done = answer_prompt(router, "configure replace flash:bad force\r", "configure replace flash:bad force")
     assert "frobnicate" in done and done.endswith("Rollback aborted\n")
     assert router.device == before
 
 
 def test_differences_are_shown_below_their_parent_lines() -> None:
     router = FakeRouter("2811")
-    typed(router, COPY)
+    type_lines(router, COPY)
     command = "show archive config differences flash:before.cfg"
-    assert answer(router, f"{command}\r", command) == "!No changes were found"
+    assert answer_prompt(router, f"{command}\r", command) == "!No changes were found"
     change = "configure terminal\rinterface FastEthernet0/0\rdescription to Bob\rno ip address\rend\r"
-    assert answer(router, f"{change}{command}\r", command).splitlines() == [
+    assert answer_prompt(router, f"{change}{command}\r", command).splitlines() == [
         "!Contextual Config Diffs:",
         "interface FastEthernet0/0",
         "- ip address 192.168.10.1 255.255.255.0",
@@ -116,7 +120,7 @@ def test_differences_are_shown_below_their_parent_lines() -> None:
     ]
     # Nothing is repeated below a line that is new itself.
     change = "configure terminal\rpolicy-map P\rclass class-default\rshape average 64000\rend\r"
-    assert answer(router, f"{change}{command}\r", command).splitlines()[1:4] == [
+    assert answer_prompt(router, f"{change}{command}\r", command).splitlines()[1:4] == [
         "+policy-map P",
         "+ class class-default",
         "+    shape average 64000",
@@ -126,21 +130,21 @@ def test_differences_are_shown_below_their_parent_lines() -> None:
 def test_timed_change_needs_confirmation() -> None:
     router = FakeRouter()
     command = "configure terminal revert timer 5"
-    assert answer(router, f"{command}\r", command).startswith("%No archive is configured")
+    assert answer_prompt(router, f"{command}\r", command).startswith("%No archive is configured")
     assert router.revert_at is None
-    typed(router, ARCHIVE)
+    type_lines(router, ARCHIVE)
     before = router.device
-    typed(router, f"{command}\rhostname R9\rend\r")
+    type_lines(router, f"{command}\rhostname R9\rend\r")
     assert router.revert_at == router.moment + timedelta(minutes=5)
-    left = answer(router, "show archive config rollback timer\r", "show archive config rollback timer")
+    left = answer_prompt(router, "show archive config rollback timer\r", "show archive config rollback timer")
     assert left.splitlines()[-1] == "Time left: 5 minutes"
-    typed(router, "configure revert timer 7\r")
+    type_lines(router, "configure revert timer 7\r")
     assert router.revert_at == router.moment + timedelta(minutes=7)
-    typed(router, "configure revert now\r")
+    type_lines(router, "configure revert now\r")
     assert router.device == before and router.revert_at is None
-    typed(router, f"{command}\rhostname R9\rend\rconfigure confirm\r")
+    type_lines(router, f"{command}\rhostname R9\rend\rconfigure confirm\r")
     assert router.revert_at is None and router.device.hostname == "R9"
-    assert answer(router, "configure confirm\r", "configure confirm") == "%No Rollback Confirmed Change pending"
+    assert answer_prompt(router, "configure confirm\r", "configure confirm") == "%No Rollback Confirmed Change pending"
 
 
 def test_expired_timer_acts_once_and_a_restarted_one_later() -> None:
@@ -170,20 +174,20 @@ def test_expired_timer_acts_once_and_a_restarted_one_later() -> None:
 
 def test_reload_is_scheduled_and_cancelled() -> None:
     router = FakeRouter()
-    typed(router, "write memory\r")
+    type_lines(router, "write memory\r")
     at = "Reload scheduled for 11:30:30 UTC Mon Mar 2 2026 (in 1 hour and 10 minutes)"
     assert (
-        answer(router, "reload in 1:10 for a test\r\r", "reload in 1:10 for a test")
+        answer_prompt(router, "reload in 1:10 for a test\r\r", "reload in 1:10 for a test")
         == f"{at}\nProceed with reload? [confirm]"
     )
-    assert answer(router, "show reload\r", "show reload") == at
-    assert "*** --- SHUTDOWN ABORTED ---" in answer(router, "reload cancel\r", "reload cancel")
+    assert answer_prompt(router, "show reload\r", "show reload") == at
+    assert "*** --- SHUTDOWN ABORTED ---" in answer_prompt(router, "reload cancel\r", "reload cancel")
     assert router.reload_at is None and router.reloads == 0
-    assert answer(router, "show reload\r", "show reload") == "No reload is scheduled."
-    assert answer(router, "reload cancel\r", "reload cancel") == "%No reload is scheduled"
+    assert answer_prompt(router, "show reload\r", "show reload") == "No reload is scheduled."
+    assert answer_prompt(router, "reload cancel\r", "reload cancel") == "%No reload is scheduled"
     # Unsaved changes are asked about first; without a confirmation nothing is scheduled.
-    asked = answer(router, CHANGE + "reload in 5\rno\rn", "reload in 5")
+    asked = answer_prompt(router, CHANGE + "reload in 5\rno\rn", "reload in 5")
     assert asked.startswith("\nSystem configuration has been modified. Save? [yes/no]: no\n")
     assert router.reload_at is None
     for wrong in ("0", "1:2:3", "soon"):
-        assert "Invalid input" in typed(router, f"reload in {wrong}\r")
+        assert "Invalid input" in type_lines(router, f"reload in {wrong}\r")

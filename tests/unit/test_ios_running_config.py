@@ -11,7 +11,7 @@ from ansible_collections.ansible.netcommon.plugins.module_utils.network.common.c
 from hypothesis import HealthCheck, given, settings
 
 from ios_strategies import devices, hardware
-from levels import examples
+from levels import example_count
 from qoslab.errors import IosError
 from qoslab.ios.commands.policy_map import class_lines
 from qoslab.ios.device_config.running_config_parser import read_running, unread_as_inert_lines
@@ -57,7 +57,9 @@ def test_configurations_of_the_articles_are_parsed(name: str) -> None:
 
 @given(devices())
 @settings(
-    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=example_count(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_printed_configuration_parses_to_the_same_device(device: Device) -> None:
     text = render(device)
@@ -68,7 +70,9 @@ def test_printed_configuration_parses_to_the_same_device(device: Device) -> None
 
 @given(devices())
 @settings(
-    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=example_count(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_entering_everything_again_changes_nothing(device: Device) -> None:
     again = device.copy()
@@ -106,7 +110,9 @@ def test_shape_is_printed_with_the_spacing_of_its_generation(generation: Generat
 
 @given(devices())
 @settings(
-    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=example_count(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_configuration_blocks_follow_the_indentation(device: Device) -> None:
     # `random-detect` is one blank deeper than its neighbours, on routers too; that is all a client has to know.

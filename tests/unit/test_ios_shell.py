@@ -9,11 +9,11 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import examples
+from levels import example_count
 from qoslab.ios.cli import output_filters
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.terminal import Terminal
@@ -26,7 +26,7 @@ from qoslab.ios.shell import Shell
 LONG = "terminal length 0\r"
 
 
-def after(text: str, command: str) -> str:
+def output_after(text: str, command: str) -> str:
     """Return the output between a command's echo and the last prompt."""
     return text.split(command + "\n", 1)[1].rpartition("\n")[0] + "\n"
 
@@ -35,26 +35,26 @@ def after(text: str, command: str) -> str:
 
 
 def test_first_prompt_needs_no_input() -> None:
-    assert typed(FakeRouter(), "", privilege=1) == "\nR1>"
-    assert typed(FakeRouter(), "") == "\nR1#"
+    assert type_lines(FakeRouter(), "", privilege=1) == "\nR1>"
+    assert type_lines(FakeRouter(), "") == "\nR1#"
 
 
 def test_long_prompt_of_configuration_mode_is_cut() -> None:
     router = FakeRouter()
     router.device.hostname = "BRANCH-OFFICE-ROUTER-42"
-    text = typed(router, "configure terminal\rinterface FastEthernet0/0\rend\r")
+    text = type_lines(router, "configure terminal\rinterface FastEthernet0/0\rend\r")
     prompts = [line.split("#")[0] for line in text.splitlines() if line.startswith("BRANCH")]
     name = "BRANCH-OFFICE-ROUTER"
     assert prompts == [f"{name}-42", f"{name}(config)", f"{name}(config-)", f"{name}-42"]
 
 
 def test_new_hostname_appears_in_the_next_prompt() -> None:
-    text = typed(FakeRouter(), "conf t\rhostname R-2.lab\rend\r")
+    text = type_lines(FakeRouter(), "conf t\rhostname R-2.lab\rend\r")
     assert text.endswith("R1(config)#hostname R-2.lab\nR-2.lab(config)#end\nR-2.lab#")
 
 
 def test_sub_modes_are_left_by_commands_of_outer_modes() -> None:
-    text = typed(FakeRouter(), "conf t\rpolicy-map P\rclass class-default\rint fa0/1\rexit\rexit\r")
+    text = type_lines(FakeRouter(), "conf t\rpolicy-map P\rclass class-default\rint fa0/1\rexit\rexit\r")
     prompts = [line.split("#")[0] for line in text.splitlines() if line.startswith("R1")]
     assert prompts == [
         "R1",
@@ -69,25 +69,25 @@ def test_sub_modes_are_left_by_commands_of_outer_modes() -> None:
 
 def test_control_z_executes_the_line_and_leaves() -> None:
     router = FakeRouter()
-    text = typed(router, "conf t\rint fa0/1\rdescription here\x1a")
+    text = type_lines(router, "conf t\rint fa0/1\rdescription here\x1a")
     assert router.device.interfaces["FastEthernet0/1"].description == "here"
     assert text.endswith("^Z\nR1#")
 
 
 def test_control_c_leaves_configuration_without_executing_the_line() -> None:
     router = FakeRouter()
-    text = typed(router, "conf t\rint fa0/1\rdescription here\x03")
+    text = type_lines(router, "conf t\rint fa0/1\rdescription here\x03")
     assert router.device.interfaces["FastEthernet0/1"].description is None
     assert text.endswith("R1#")
 
 
 def test_do_command_runs_exec_commands_in_configuration_mode() -> None:
-    text = typed(FakeRouter(), "conf t\rint fa0/1\rdo show privilege\r")
+    text = type_lines(FakeRouter(), "conf t\rint fa0/1\rdo show privilege\r")
     assert text.endswith("R1(config-if)#do show privilege\nCurrent privilege level is 15\nR1(config-if)#")
 
 
 def test_user_mode_lacks_privileged_commands() -> None:
-    text = typed(FakeRouter(), "configure terminal\r", privilege=1)
+    text = type_lines(FakeRouter(), "configure terminal\r", privilege=1)
     assert text == "\nR1>configure terminal\n   ^\n% Invalid input detected at '^' marker.\n\nR1>"
 
 
@@ -95,12 +95,12 @@ def test_user_mode_lacks_privileged_commands() -> None:
 
 
 def test_enable_takes_the_secret_without_echo() -> None:
-    text = typed(FakeRouter(), "enable\ropensesame\rshow privilege\r", privilege=1)
+    text = type_lines(FakeRouter(), "enable\ropensesame\rshow privilege\r", privilege=1)
     assert text == "\nR1>enable\nPassword: \nR1#show privilege\nCurrent privilege level is 15\nR1#"
 
 
 def test_enable_allows_three_attempts() -> None:
-    text = typed(FakeRouter(), "enable\ra\rb\rc\rshow privilege\r", privilege=1)
+    text = type_lines(FakeRouter(), "enable\ra\rb\rc\rshow privilege\r", privilege=1)
     assert text.count("Password: ") == 3
     assert "% Bad secrets\n" in text
     assert text.endswith("Current privilege level is 1\nR1>")
@@ -108,7 +108,7 @@ def test_enable_allows_three_attempts() -> None:
 
 
 def test_disable_and_logout_change_the_session() -> None:
-    assert typed(FakeRouter(), "disable\rlogout\rshow clock\r") == "\nR1#disable\nR1>logout\n"
+    assert type_lines(FakeRouter(), "disable\rlogout\rshow clock\r") == "\nR1#disable\nR1>logout\n"
 
 
 # Errors
@@ -126,24 +126,24 @@ def test_disable_and_logout_change_the_session() -> None:
     ],
 )
 def test_caret_position_includes_the_prompt(line: str, caret: int, message: str) -> None:
-    assert typed(FakeRouter(), line + "\r") == f"\nR1#{line}\n{'^':>{caret + 1}}\n{message}\nR1#"
+    assert type_lines(FakeRouter(), line + "\r") == f"\nR1#{line}\n{'^':>{caret + 1}}\n{message}\nR1#"
 
 
 def test_ambiguous_and_incomplete_commands_are_refused() -> None:
-    assert '% Ambiguous command:  "show p"\n' in typed(FakeRouter(), "show p\r")
-    assert "show\n% Incomplete command.\n\nR1#" in typed(FakeRouter(), "show\r")
-    assert "% Incomplete command.\n" in typed(FakeRouter(), "show clock | include\r")
+    assert '% Ambiguous command:  "show p"\n' in type_lines(FakeRouter(), "show p\r")
+    assert "show\n% Incomplete command.\n\nR1#" in type_lines(FakeRouter(), "show\r")
+    assert "% Incomplete command.\n" in type_lines(FakeRouter(), "show clock | include\r")
 
 
 def test_blank_lines_and_comments_do_nothing() -> None:
-    assert typed(FakeRouter(), "\r  \r! note\rconf t\r\r!\r").endswith("R1(config)#\nR1(config)#!\nR1(config)#")
+    assert type_lines(FakeRouter(), "\r  \r! note\rconf t\r\r!\r").endswith("R1(config)#\nR1(config)#!\nR1(config)#")
 
 
 def test_line_that_the_data_plane_refuses_changes_nothing() -> None:
     router = FakeRouter()
     router.refuse = "interfaces.FastEthernet0/1: bandwidth too small"
     before = router.device.copy()
-    text = typed(router, "conf t\rint fa0/1\rbandwidth 10\r")
+    text = type_lines(router, "conf t\rint fa0/1\rbandwidth 10\r")
     assert "% Error: interfaces.FastEthernet0/1: bandwidth too small\nR1(config-if)#" in text
     assert router.device == before
 
@@ -153,7 +153,7 @@ def test_dead_data_plane_does_not_end_the_login() -> None:
         async def counters(self, interface: str | None = None) -> object:  # type: ignore[override]
             raise DataPlaneDownError("control.sock: connection refused")
 
-    text = typed(Dead(), "show interfaces\rshow privilege\r")
+    text = type_lines(Dead(), "show interfaces\rshow privilege\r")
     assert "show interfaces\n% Data plane is not responding\nR1#show privilege\nCurrent" in text
 
 
@@ -162,12 +162,12 @@ def test_dead_data_plane_does_not_end_the_login() -> None:
 
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n", "\r\0"])
 def test_every_line_ending_is_accepted(end: str) -> None:
-    assert typed(FakeRouter(), end.join(["show privilege", "show privilege", ""])).count("level is 15\nR1#") == 2
+    assert type_lines(FakeRouter(), end.join(["show privilege", "show privilege", ""])).count("level is 15\nR1#") == 2
 
 
 def test_type_ahead_answers_questions_in_order() -> None:
     router = FakeRouter()
-    text = typed(router, LONG + "copy  running-config startup-config\r\rshow privilege\r")
+    text = type_lines(router, LONG + "copy  running-config startup-config\r\rshow privilege\r")
     assert "Destination filename [startup-config]? \nBuilding configuration...\n[OK]\nR1#show privilege\n" in text
     assert router.startup is not None
     assert router.startup.endswith("end\n")
@@ -175,9 +175,9 @@ def test_type_ahead_answers_questions_in_order() -> None:
 
 def test_banner_text_is_stored_unchanged() -> None:
     router = FakeRouter()
-    typed(router, "conf t\rbanner motd @\nhello\n exit\n@\nend\r")
+    type_lines(router, "conf t\rbanner motd @\nhello\n exit\n@\nend\r")
     assert router.device.banner_motd == "\nhello\n exit\n"
-    assert typed(router, "").startswith("\n\nhello\n exit\n\nR1#")
+    assert type_lines(router, "").startswith("\n\nhello\n exit\n\nR1#")
 
 
 @pytest.mark.parametrize(
@@ -193,15 +193,15 @@ def test_banner_text_is_stored_unchanged() -> None:
     ],
 )
 def test_line_editing_keys_work(keys: str) -> None:
-    assert "UTC Mon Mar 2 2026" in typed(FakeRouter(), keys)
+    assert "UTC Mon Mar 2 2026" in type_lines(FakeRouter(), keys)
 
 
 def test_history_keys_work() -> None:
-    assert typed(FakeRouter(), "show clock\r\x1b[A\r\x10\x10\r").count("UTC Mon Mar 2 2026") == 3
+    assert type_lines(FakeRouter(), "show clock\r\x1b[A\r\x10\x10\r").count("UTC Mon Mar 2 2026") == 3
 
 
 @given(st.lists(st.sampled_from([*"ab c", "\x7f", "\x02", "\x06", "\x01", "\x05", "\x17", "\x15", "\x0b", "\x04"])))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 def test_terminal_shows_the_edited_line(keys: list[str]) -> None:
     """Compare with a terminal that obeys backspaces: it shows exactly the executed line, for any input."""
     screen, cursor = "", 0
@@ -234,31 +234,31 @@ def test_terminal_shows_the_edited_line(keys: list[str]) -> None:
 
 
 def test_help_lists_commands_and_redisplays_the_line() -> None:
-    text = typed(FakeRouter(), "show ip ?\r")
+    text = type_lines(FakeRouter(), "show ip ?\r")
     assert "R1#show ip ?\n" in text
     assert "\n  route         IP routing table\n" in text
     assert "\n\nR1#show ip \n% Incomplete command.\n" in text
 
 
 def test_help_completes_words() -> None:
-    assert typed(FakeRouter(), "sh?") == "\nR1#sh?\nshow  \n\nR1#sh"
+    assert type_lines(FakeRouter(), "sh?") == "\nR1#sh?\nshow  \n\nR1#sh"
 
 
 def test_help_on_running_config_lists_options_and_the_line_runs() -> None:
-    text = typed(FakeRouter(), LONG + "show running-config ?\r")
+    text = type_lines(FakeRouter(), LONG + "show running-config ?\r")
     assert "\n  all         Configuration with defaults\n" in text
     assert "\n  <cr>\n\nR1#show running-config \nBuilding configuration...\n" in text
 
 
 def test_help_is_available_in_configuration_mode_and_after_do_and_pipes() -> None:
-    text = typed(FakeRouter(), "conf t\rint fa0/1\rserv?\x15do show cl?\x15do show clock | ?")
+    text = type_lines(FakeRouter(), "conf t\rint fa0/1\rserv?\x15do show cl?\x15do show clock | ?")
     assert "service-policy  \n" in text
     assert "class-map  clock  \n" in text
     assert "\n  include  Include lines that match\n" in text
 
 
 def test_help_lists_commands_after_do() -> None:
-    text = typed(FakeRouter(), "terminal length 0\rconf t\r?\x15do?\x15d?\x15int fa0/1\rde?")
+    text = type_lines(FakeRouter(), "terminal length 0\rconf t\r?\x15do?\x15d?\x15int fa0/1\rde?")
     assert "  do  " in text.split("(config)#?")[1]
     assert "(config)#do?\ndo  dot11  dot1x  \n" in text
     words = "decnet  default  default-value  define  dial-peer  dialer-list  dlsw  do  dot11  dot1x  dspfarm"
@@ -267,24 +267,24 @@ def test_help_lists_commands_after_do() -> None:
 
 
 def test_help_on_an_unknown_command_is_refused() -> None:
-    assert "% Unrecognized command\nR1#frobnicate " in typed(FakeRouter(), "frobnicate ?")
+    assert "% Unrecognized command\nR1#frobnicate " in type_lines(FakeRouter(), "frobnicate ?")
 
 
 # Output
 
 
 def test_output_is_paged_by_24_lines_unless_length_is_0() -> None:
-    text = typed(FakeRouter(), "show running-config\rq")
-    page = after(text, "show running-config").split(" --More-- ")[0]
+    text = type_lines(FakeRouter(), "show running-config\rq")
+    page = output_after(text, "show running-config").split(" --More-- ")[0]
     assert page.count("\n") == 23
     assert "end" not in text
-    whole = typed(FakeRouter(), "show running-config\r  \r")
+    whole = type_lines(FakeRouter(), "show running-config\r  \r")
     assert "\nend\n" in whole
-    assert " --More-- " not in typed(FakeRouter(), LONG + "show running-config\r")
+    assert " --More-- " not in type_lines(FakeRouter(), LONG + "show running-config\r")
 
 
 def test_enter_shows_one_more_line() -> None:
-    shown = typed(FakeRouter(), "terminal length 5\rshow version\r\r\rq")
+    shown = type_lines(FakeRouter(), "terminal length 5\rshow version\r\r\rq")
     assert shown.count(" --More-- ") == 3
     assert "Compiled" in shown
     assert "ROM:" in shown
@@ -307,8 +307,8 @@ def test_enter_shows_one_more_line() -> None:
 )
 def test_output_filters_work(pipe: str, kept: list[str]) -> None:
     command = f"show running-config | {pipe}"
-    text = typed(FakeRouter(), f"{LONG}{command}\r")
-    assert after(text, command).splitlines() == kept
+    text = type_lines(FakeRouter(), f"{LONG}{command}\r")
+    assert output_after(text, command).splitlines() == kept
 
 
 def test_exclude_prints_the_other_lines() -> None:
@@ -329,26 +329,26 @@ def test_any_expression_is_accepted_or_refused(expression: str) -> None:
 
 def test_startup_configuration_is_saved_shown_and_erased() -> None:
     router = FakeRouter()
-    assert "startup-config is not present\n" in typed(router, "show startup-config\r")
-    assert "Building configuration...\n[OK]\n" in typed(router, "write\r")
-    saved = typed(router, LONG + "show startup-config\r")
+    assert "startup-config is not present\n" in type_lines(router, "show startup-config\r")
+    assert "Building configuration...\n[OK]\n" in type_lines(router, "write\r")
+    saved = type_lines(router, LONG + "show startup-config\r")
     assert "Using " in saved
     assert "\nhostname R1\n" in saved
-    typed(router, "write erase\rn")
+    type_lines(router, "write erase\rn")
     assert router.startup is not None
-    typed(router, "write erase\r\r")
+    type_lines(router, "write erase\r\r")
     assert router.startup is None
 
 
 def test_configuration_output_is_repeatable() -> None:
     command = "show running-config"
-    twice = typed(FakeRouter(), f"{LONG}{command}\r{command}\r").split(command + "\n")
+    twice = type_lines(FakeRouter(), f"{LONG}{command}\r{command}\r").split(command + "\n")
     assert twice[1].removesuffix("R1#") == twice[2].removesuffix("R1#")
 
 
 def test_show_running_config_prints_one_interface() -> None:
     command = "show running-config interface fa0/1"
-    assert after(typed(FakeRouter(), f"{LONG}{command}\r"), command) == (
+    assert output_after(type_lines(FakeRouter(), f"{LONG}{command}\r"), command) == (
         "Building configuration...\n\nCurrent configuration : 96 bytes\n!\ninterface FastEthernet0/1\n"
         " ip address 192.168.20.1 255.255.255.0\n duplex auto\n speed auto\nend\n\n"
     )
@@ -356,19 +356,19 @@ def test_show_running_config_prints_one_interface() -> None:
 
 def test_reload_asks_to_save_and_to_confirm() -> None:
     router = FakeRouter()
-    text = typed(router, "reload\rmaybe\rno\rn")
+    text = type_lines(router, "reload\rmaybe\rno\rn")
     assert "% Please answer 'yes' or 'no'.\n" in text
     assert (router.reloads, router.startup) == (0, None)
-    typed(router, "reload\ryes\r\r")
+    type_lines(router, "reload\ryes\r\r")
     assert router.reloads == 1
     assert router.startup is not None
-    assert "modified" not in typed(router, "reload\r\r")
+    assert "modified" not in type_lines(router, "reload\r\r")
     assert router.reloads == 2
 
 
 def test_clear_counters_needs_confirmation() -> None:
     router = FakeRouter()
-    typed(router, "clear counters\rn" + "clear counters fa0/1\r\r" + "clear counters\ry")
+    type_lines(router, "clear counters\rn" + "clear counters fa0/1\r\r" + "clear counters\ry")
     assert router.cleared_interfaces == ["FastEthernet0/1", None]
 
 
@@ -378,7 +378,7 @@ def test_clear_counters_needs_confirmation() -> None:
 def test_ping_counts_answers() -> None:
     router = FakeRouter()
     router.outcomes = [0.0004, "timeout", 0.0042, "unreachable"]
-    text = typed(router, "ping ip 10.0.0.1 repeat 4 size 1500 df-bit\r")
+    text = type_lines(router, "ping ip 10.0.0.1 repeat 4 size 1500 df-bit\r")
     assert "Sending 4, 1500-byte ICMP Echos to 10.0.0.1, timeout is 2 seconds:\n" in text
     assert "\n!.!U\nSuccess rate is 50 percent (2/4), round-trip min/avg/max = 1/2/4 ms\n" in text
     options = router.pinged[0]
@@ -393,7 +393,7 @@ def test_ping_counts_answers() -> None:
 def test_ping_is_stopped_by_control_c_and_later_commands_run() -> None:
     router = FakeRouter()
     router.outcomes = []
-    text = typed(router, "ping 10.0.0.1\r\x03show privilege\r")
+    text = type_lines(router, "ping 10.0.0.1\r\x03show privilege\r")
     assert "Success rate is 0 percent (0/0)\nR1#show privilege\nCurrent privilege level is 15\n" in text
 
 
@@ -448,14 +448,14 @@ privilege secret
         max_size=40,
     )
 )
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 def test_login_survives_any_input(pieces: list[str]) -> None:
     router = FakeRouter()
-    text = typed(router, "terminal length 0\r" + "".join(pieces) + "\r")
+    text = type_lines(router, "terminal length 0\r" + "".join(pieces) + "\r")
     assert text.startswith("\nR1#terminal length 0\n")
     # What the router then has can be shown, and read again.
     router.device.hostname = "R1"
-    assert typed(router, "terminal length 0\rshow running-config\r").endswith("\nend\n\nR1#")
+    assert type_lines(router, "terminal length 0\rshow running-config\r").endswith("\nend\n\nR1#")
 
 
 @pytest.mark.parametrize(
@@ -475,7 +475,7 @@ def test_every_documented_command_exists(guide: str, models: tuple[str, ...]) ->
     assert len(commands) > 20
     for command in commands:
         EXEC.parse("privileged", command, capabilities=capabilities)
-    printed = [typed(router, "show ?\x15") for router in routers]
+    printed = [type_lines(router, "show ?\x15") for router in routers]
     shown = {match.split(" ")[0] for text in printed for match in text.split("\n  ")[1:]}
     # What a switch has in common with a router is listed with the router.
     commands += listed("reference/router")

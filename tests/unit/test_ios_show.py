@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from fake_router import FakeRouter, class_counters, interface_counters, typed
+from fake_router import FakeRouter, class_counters, interface_counters, type_lines
 from genie.libs.parser.ios.show_interface import ShowInterfaces, ShowIpInterfaceBrief
 from genie.libs.parser.ios.show_platform import ShowProcessesCpu, ShowVersion
 from genie.libs.parser.ios.show_routing import ShowIpRouteDistributor
@@ -31,11 +31,11 @@ POLICED = (GOLDENS / "show_policy-map_interface.policed.txt").read_text()
 SHAPED = (GOLDENS / "show_policy-map_interface.shaped.txt").read_text()
 
 
-def volume(packets: int, size: int, rate: float | None = None) -> dict[str, Any]:
+def packets_and_bytes(packets: int, size: int, rate: float | None = None) -> dict[str, Any]:
     return {"packets": packets, "bytes": size} | ({} if rate is None else {"rate_bps": rate})
 
 
-def police(**replace: Any) -> dict[str, Any]:
+def police_counters(**replace: Any) -> dict[str, Any]:
     return {
         "form": "cir",
         "cir_bps": 1_000_000,
@@ -44,8 +44,8 @@ def police(**replace: Any) -> dict[str, Any]:
         "pir_bps": None,
         "pir_percent": None,
         "be_bytes": None,
-        "conformed": volume(1394, 1992832, 57_400.0),
-        "exceeded": volume(673, 1005594, 29_501.0),
+        "conformed": packets_and_bytes(1394, 1992832, 57_400.0),
+        "exceeded": packets_and_bytes(673, 1005594, 29_501.0),
         "violated": None,
         "dynamic": None,
         **replace,
@@ -53,7 +53,9 @@ def police(**replace: Any) -> dict[str, Any]:
 
 
 def policed_class(**replace: Any) -> dict[str, Any]:
-    return class_counters(packets=2070, bytes=2998927, offered_rate_bps=83_200.0, **{"police": police(), **replace})
+    return class_counters(
+        packets=2070, bytes=2998927, offered_rate_bps=83_200.0, **{"police": police_counters(), **replace}
+    )
 
 
 SHAPE = {
@@ -67,8 +69,8 @@ SHAPE = {
     "byte_limit": 6250,
     "increment_bytes": 3125,
     "active": True,
-    "sent": volume(554, 715690),
-    "delayed": volume(491, 708722),
+    "sent": packets_and_bytes(554, 715690),
+    "delayed": packets_and_bytes(491, 708722),
 }
 QUEUE = {
     "discipline": "weighted_fair",
@@ -81,7 +83,7 @@ QUEUE = {
     "per_flow_limit": None,
     "flows": 4,
     "max_flows": 256,
-    "output": volume(554, 715690),
+    "output": packets_and_bytes(554, 715690),
 }
 
 
@@ -91,7 +93,9 @@ def configuration(classes: list[dict[str, Any]], generation: str = "classic", **
     return {"generation": generation, "class_maps": class_maps, "policy_maps": {"P": {"classes": full}}}
 
 
-def printed(config: dict[str, Any], classes: list[dict[str, Any]], *, interval: int = 300, name: str = "P") -> str:
+def printed_policy(
+    config: dict[str, Any], classes: list[dict[str, Any]], *, interval: int = 300, name: str = "P"
+) -> str:
     config = {**config, "policy_maps": {name: config["policy_maps"]["P"]}}
     counters: Any = {
         "interfaces": {
@@ -108,19 +112,19 @@ CIR: dict[str, Any] = {"name": "class-default", "police": {"cir": {"bps": 1_000_
 
 
 def test_printed_policer_equals_that_of_the_article() -> None:
-    assert printed(configuration([CIR]), [policed_class()], name="Police") == POLICED
+    assert printed_policy(configuration([CIR]), [policed_class()], name="Police") == POLICED
 
 
 def test_printed_shaper_equals_that_of_the_article() -> None:
     config = configuration([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}}])
     counters = class_counters(packets=783, bytes=1050468, shape=SHAPE, queue=QUEUE)
-    assert printed(config, [counters], name="Shape") == SHAPED
+    assert printed_policy(config, [counters], name="Shape") == SHAPED
 
 
 def test_shorter_rate_keeps_the_shaper_columns() -> None:
     config = configuration([{"name": "class-default", "shape": {"mode": "peak", "rate": {"bps": 512_000}}}])
     shape = {**SHAPE, "cir_bps": 512_000, "target_bps": 1_024_000, "bc_bits": 12800, "byte_limit": 3200}
-    text = printed(config, [class_counters(shape=shape, queue=QUEUE)])
+    text = printed_policy(config, [class_counters(shape=shape, queue=QUEUE)])
     header, row = (next(line for line in text.splitlines() if part in line) for part in ("Target/", "1024000/"))
     assert header.index("Byte") == row.index("3200")
     assert row.startswith("          1024000/512000    3200   12800")
@@ -130,8 +134,8 @@ def test_shaper_of_the_later_generation_is_printed() -> None:
     config = configuration([{"name": "class-default", "shape": {}}], "hqf")
     shape = {**SHAPE, "bc_bits": 4000, "be_bits": 4000}
     queue = {**QUEUE, "discipline": "fifo", "per_flow_limit": None, "depth_packets": 60}
-    drops = class_counters()["drops"] | {"tail": volume(7, 700)}
-    text = printed(config, [class_counters(shape=shape, queue=queue, drops=drops)])
+    drops = class_counters()["drops"] | {"tail": packets_and_bytes(7, 700)}
+    text = printed_policy(config, [class_counters(shape=shape, queue=queue, drops=drops)])
     assert text.split("Match: any \n")[1] == (
         "      Queueing\n"
         "      queue limit 64 packets\n"
@@ -145,10 +149,10 @@ def test_shaper_of_the_later_generation_is_printed() -> None:
 def test_fair_queue_of_the_later_generation_counts_flow_drops_twice() -> None:
     config = configuration([{"name": "class-default", "fair_queue": {"queues": None}}], "hqf")
     # 18 are 16 in the queue and 2 in the transmit ring.
-    waiting = {"depth_packets": 16, "in_ring_packets": 2, "output": volume(3496, 908540)}
+    waiting = {"depth_packets": 16, "in_ring_packets": 2, "output": packets_and_bytes(3496, 908540)}
     queue = {**QUEUE, "discipline": "fair_queue", "per_flow_limit": 16, **waiting}
-    drops = class_counters()["drops"] | {"tail": volume(2, 0), "flow": volume(1605, 0)}
-    text = printed(config, [class_counters(queue=queue, drops=drops)], interval=30)
+    drops = class_counters()["drops"] | {"tail": packets_and_bytes(2, 0), "flow": packets_and_bytes(1605, 0)}
+    text = printed_policy(config, [class_counters(queue=queue, drops=drops)], interval=30)
     assert "      30 second offered rate 0 bps, drop rate 0 bps\n" in text
     assert text.split("Match: any \n")[1] == (
         "      Queueing\n"
@@ -181,13 +185,18 @@ def test_three_colour_policer_is_printed_with_marks() -> None:
         "EF",
         packets=20,
         bytes=2000,
-        criteria=[volume(20, 2000, 1499.0)],
+        criteria=[packets_and_bytes(20, 2000, 1499.0)],
         set=[{"field": "dscp", "value": 46, "packets": 20}],
-        police=police(
-            cir_bps=8000, cir_percent=20, bc_bytes=1500, pir_bps=256_000, be_bytes=8000, violated=volume(1, 2, 0.0)
+        police=police_counters(
+            cir_bps=8000,
+            cir_percent=20,
+            bc_bytes=1500,
+            pir_bps=256_000,
+            be_bytes=8000,
+            violated=packets_and_bytes(1, 2, 0.0),
         ),
     )
-    assert printed(config, [ef, class_counters()]).split("drop rate 0 bps\n", 1)[1] == (
+    assert printed_policy(config, [ef, class_counters()]).split("drop rate 0 bps\n", 1)[1] == (
         "      Match:  dscp ef (46)\n"
         "        20 packets, 2000 bytes\n"
         "        5 minute rate 1000 bps\n"
@@ -216,9 +225,9 @@ def test_three_colour_policer_is_printed_with_marks() -> None:
 def test_nested_policy_is_indented_by_four() -> None:
     config = configuration([{"name": "class-default", "shape": {}, "service_policy": "P"}], "hqf")
     child = {"policy": "P", "classes": [class_counters(packets=5)], "priority_queues": []}
-    text = printed(config, [class_counters(child=child)])
+    text = printed_policy(config, [class_counters(child=child)])
     assert "\n\n      Service-policy : P\n\n        Class-map: class-default (match-any)  \n          5 packets" in text
-    assert Genie.policy_interface(text)["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["P"]
+    assert GenieParser.policy_interface(text)["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["P"]
 
 
 @pytest.mark.parametrize(
@@ -352,7 +361,7 @@ def test_uptime_is_printed_like_ios(uptime: timedelta, text: str) -> None:
 # Genie reads what we print.
 
 
-class Genie:
+class GenieParser:
     """Parsers of clients, without a connection."""
 
     @staticmethod
@@ -366,7 +375,9 @@ class Genie:
 
 
 def test_genie_parses_the_policer() -> None:
-    parsed = Genie.policy_interface(POLICED)["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["Police"]
+    parsed = GenieParser.policy_interface(POLICED)["FastEthernet0/1"]["service_policy"]["output"]["policy_name"][
+        "Police"
+    ]
     default = parsed["class_map"]["class-default"]
     assert (default["packets"], default["bytes"], default["rate"]["offered_rate_bps"]) == (2070, 2998927, 83000)
     assert default["police"]["cir_bps"] == 1000000
@@ -379,8 +390,8 @@ def test_genie_parses_the_policer() -> None:
 def test_genie_parses_the_later_shaper() -> None:
     config = configuration([{"name": "class-default", "shape": {}}], "hqf")
     queue = {**QUEUE, "per_flow_limit": None}
-    text = printed(config, [class_counters(shape=SHAPE, queue=queue)])
-    default = Genie.policy_interface(text)["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["P"][
+    text = printed_policy(config, [class_counters(shape=SHAPE, queue=queue)])
+    default = GenieParser.policy_interface(text)["FastEthernet0/1"]["service_policy"]["output"]["policy_name"]["P"][
         "class_map"
     ]["class-default"]
     assert (default["shape_type"], default["shape_cir_bps"], default["queue_depth"]) == ("average", 1000000, 69)
@@ -391,9 +402,9 @@ def test_genie_parses_policy_maps_and_class_maps() -> None:
     resolved = {
         "P": {"classes": [{"name": "class-default", "police": {"bc_bytes": 31250, "be_bytes": None, "dynamic": None}}]}
     }
-    parsed = Genie.parse(ShowPolicyMap, show_policy_map(config, resolved))
+    parsed = GenieParser.parse(ShowPolicyMap, show_policy_map(config, resolved))
     assert parsed["policy_map"]["P"]["class"]["class-default"]["police"]["cir_bc_bytes"] == 31250
-    classes = Genie.parse(ShowClassMap, show_class_map(config))["class_maps"]
+    classes = GenieParser.parse(ShowClassMap, show_class_map(config))["class_maps"]
     assert classes["VOICE"]["cm_id"] == 1
     assert classes["class-default"]["match_criteria"] == "match-any"
 
@@ -403,23 +414,23 @@ def test_genie_parses_all_output_of_the_router() -> None:
     router.device.interfaces["FastEthernet0/1"].shutdown = True
 
     def output(command: str) -> str:
-        return typed(router, f"terminal length 0\r{command}\r").split(command + "\n", 1)[1].rpartition("R1#")[0]
+        return type_lines(router, f"terminal length 0\r{command}\r").split(command + "\n", 1)[1].rpartition("R1#")[0]
 
-    version = Genie.parse(ShowVersion, output("show version"))["version"]
+    version = GenieParser.parse(ShowVersion, output("show version"))["version"]
     assert (version["hostname"], version["chassis"], version["version"]) == ("R1", "3725", "12.4(15)T14")
-    interfaces = Genie.parse(ShowInterfaces, output("show interfaces"))
+    interfaces = GenieParser.parse(ShowInterfaces, output("show interfaces"))
     assert interfaces["FastEthernet0/0"]["oper_status"] == "up"
     assert interfaces["FastEthernet0/0"]["mac_address"] == "0200.0000.0000"
     assert interfaces["FastEthernet0/0"]["bandwidth"] == 100000
     assert interfaces["FastEthernet0/0"]["ipv4"] == {"192.168.10.1/24": {"ip": "192.168.10.1", "prefix_length": "24"}}
     assert interfaces["FastEthernet0/1"]["enabled"] is False
-    brief = Genie.parse(ShowIpInterfaceBrief, output("show ip interface brief"))["interface"]
+    brief = GenieParser.parse(ShowIpInterfaceBrief, output("show ip interface brief"))["interface"]
     assert brief["FastEthernet0/1"]["status"] == "administratively down"
     assert brief["FastEthernet0/0"]["ip_address"] == "192.168.10.1"
-    cpu = Genie.parse(ShowProcessesCpu, output("show processes cpu"))
+    cpu = GenieParser.parse(ShowProcessesCpu, output("show processes cpu"))
     assert (cpu["five_sec_cpu_total"], cpu["five_sec_cpu_interrupts"]) == (8, 6)
-    assert Genie.parse(ShowClock, output("show clock"))["year"] == "2026"
-    arp = Genie.parse(ShowArp, output("show arp"))["interfaces"]["FastEthernet0/0"]["ipv4"]["neighbors"]
+    assert GenieParser.parse(ShowClock, output("show clock"))["year"] == "2026"
+    arp = GenieParser.parse(ShowArp, output("show arp"))["interfaces"]["FastEthernet0/0"]["ipv4"]["neighbors"]
     assert arp["192.168.10.1"]["link_layer_address"] == "0200.0000.0000"
 
 
@@ -432,5 +443,5 @@ def test_genie_parses_the_routing_table() -> None:
     assert "     172.16.0.0/30 is subnetted, 1 subnets\nC       172.16.1.128 is directly connected" in text
     assert "     10.0.0.0/8 is variably subnetted, 3 subnets, 3 masks\n" in text
     assert "Gateway of last resort is 192.168.10.2 to network 0.0.0.0\n" in text
-    parsed = Genie.parse(ShowIpRouteDistributor, text)["vrf"]["default"]["address_family"]["ipv4"]["routes"]
+    parsed = GenieParser.parse(ShowIpRouteDistributor, text)["vrf"]["default"]["address_family"]["ipv4"]["routes"]
     assert set(parsed) == {*networks, "0.0.0.0/0", "10.0.0.0/8"}

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from fake_router import FakeRouter, class_counters, interface_counters, typed
+from fake_router import FakeRouter, class_counters, interface_counters, type_lines
 from genie.libs.parser.ios.show_interface import ShowInterfaces
 from genie.libs.parser.iosxe.show_policy_map import ShowPolicyMap, ShowPolicyMapInterface
 
@@ -41,7 +41,7 @@ CLASSIC = CLASSES + (
 )
 
 
-def volume(packets: int, size: int) -> dict[str, int]:
+def packets_and_bytes(packets: int, size: int) -> dict[str, int]:
     return {"packets": packets, "bytes": size}
 
 
@@ -57,28 +57,28 @@ def queue(depth: int = 0, output: dict[str, int] | None = None, **more: Any) -> 
         "per_flow_limit": None,
         "flows": None,
         "max_flows": None,
-        "output": output or volume(0, 0),
+        "output": output or packets_and_bytes(0, 0),
         "conversation": None,
-        "congested": volume(0, 0),
+        "congested": packets_and_bytes(0, 0),
     }
     return empty | more
 
 
-def bandwidth(**figures: Any) -> dict[str, Any]:
+def bandwidth_counters(**figures: Any) -> dict[str, Any]:
     return dict.fromkeys(("kbps", "percent", "remaining_percent", "remaining_ratio")) | figures
 
 
-def priority(**figures: Any) -> dict[str, Any]:
+def priority_counters(**figures: Any) -> dict[str, Any]:
     usual = {"unit": "kbps", "kbps": 64, "percent": None, "burst_bytes": 1600, "level": 1, "conversation": None}
-    return usual | {"exceed_drops": volume(0, 0)} | figures
+    return usual | {"exceed_drops": packets_and_bytes(0, 0)} | figures
 
 
-def drops(**reasons: dict[str, int]) -> dict[str, Any]:
+def drop_counters(**reasons: dict[str, int]) -> dict[str, Any]:
     found: dict[str, Any] = class_counters()["drops"]
     return found | reasons
 
 
-def printed(
+def printed_policy(
     text: str, generation: Generation, classes: list[dict[str, Any]], queues: list[dict[str, Any]], name: str = "WAN"
 ) -> str:
     config = compile_device(parse_config(text, hardware(generation)))
@@ -89,7 +89,9 @@ def printed(
 
 def hqf_print() -> str:
     """Provide the reference values of a 2 Mb/s line with a class for each of two flows and one for echoes."""
-    echo = class_counters("Echo", match="all", packets=870, bytes=38280, offered_rate_bps=1000.0, priority=priority())
+    echo = class_counters(
+        "Echo", match="all", packets=870, bytes=38280, offered_rate_bps=1000.0, priority=priority_counters()
+    )
     tcp = class_counters(
         "P5001",
         match="all",
@@ -97,36 +99,42 @@ def hqf_print() -> str:
         bytes=367480,
         offered_rate_bps=409_000.0,
         drop_rate_bps=15_000.0,
-        queue=queue(111, volume(303, 367480), discipline="fair_queue", per_flow_limit=16),
-        bandwidth=bandwidth(percent=20, kbps=400),
+        queue=queue(111, packets_and_bytes(303, 367480), discipline="fair_queue", per_flow_limit=16),
+        bandwidth=bandwidth_counters(percent=20, kbps=400),
     )
     default = class_counters(
         packets=5097,
         bytes=1325220,
         offered_rate_bps=1_635_000.0,
         drop_rate_bps=733_000.0,
-        queue=queue(18, volume(3496, 908540), discipline="fair_queue", per_flow_limit=16),
-        drops=drops(flow=volume(1605, 417300)),
+        queue=queue(18, packets_and_bytes(3496, 908540), discipline="fair_queue", per_flow_limit=16),
+        drops=drop_counters(flow=packets_and_bytes(1605, 417300)),
     )
-    shared = {"level": 1, "limit_packets": 64, "depth_packets": 0, "drops": volume(0, 0), "output": volume(870, 38280)}
-    return printed(HQF, "hqf", [echo, tcp, default], [shared])
+    shared = {
+        "level": 1,
+        "limit_packets": 64,
+        "depth_packets": 0,
+        "drops": packets_and_bytes(0, 0),
+        "output": packets_and_bytes(870, 38280),
+    }
+    return printed_policy(HQF, "hqf", [echo, tcp, default], [shared])
 
 
 def classic_print() -> str:
     """Provide the reference values of a 256 kb/s line with a priority class and one of 50 %."""
     echo = class_counters(
-        "Echo", match="all", priority=priority(conversation=136), queue=queue(), packets=10, bytes=640
+        "Echo", match="all", priority=priority_counters(conversation=136), queue=queue(), packets=10, bytes=640
     )
     high = class_counters(
         "High",
         match="all",
         packets=6000,
         bytes=3432000,
-        queue=queue(4, conversation=137, congested=volume(5981, 3421234)),
-        bandwidth=bandwidth(percent=50, kbps=128),
+        queue=queue(4, conversation=137, congested=packets_and_bytes(5981, 3421234)),
+        bandwidth=bandwidth_counters(percent=50, kbps=128),
     )
     default = class_counters(queue=queue(discipline="fair", max_flows=128))
-    return printed(CLASSIC, "classic", [echo, high, default], [])
+    return printed_policy(CLASSIC, "classic", [echo, high, default], [])
 
 
 def classes_of(parsed: dict[str, Any], policy: str = "WAN") -> dict[str, Any]:
@@ -150,7 +158,7 @@ def test_filtered_output_of_the_later_generation_equals_the_article() -> None:
             offered_rate_bps=offered * 1e3,
             drop_rate_bps=dropped * 1e3,
             queue=queue(),
-            bandwidth=percent and bandwidth(percent=percent, kbps=20 * percent),
+            bandwidth=percent and bandwidth_counters(percent=percent, kbps=20 * percent),
         )
         for name, (offered, dropped, percent) in rates.items()
     ]
@@ -159,7 +167,7 @@ def test_filtered_output_of_the_later_generation_equals_the_article() -> None:
     line = "show policy-map interface serial 0/1/0 | include map|bps"
     shown = split(line)[1]
     assert shown is not None
-    kept = parse_filter(line, shown).apply(printed(text, "hqf", classes, []))
+    kept = parse_filter(line, shown).apply(printed_policy(text, "hqf", classes, []))
     assert [each.rstrip() for each in kept.splitlines()] == [
         "    Class-map: P5001 (match-all)",
         "      30 second offered rate 394000 bps, drop rate 0 bps",
@@ -221,10 +229,10 @@ RED = {
     "classes": [
         {
             "value": value,
-            "transmitted": volume(662, 67003) if value == 0 else volume(0, 0),
-            "random_drop": volume(value, 100 * value),
-            "tail_drop": volume(0, 0),
-            "ecn_mark": volume(43, 5375) if value == 1 else volume(0, 0),
+            "transmitted": packets_and_bytes(662, 67003) if value == 0 else packets_and_bytes(0, 0),
+            "random_drop": packets_and_bytes(value, 100 * value),
+            "tail_drop": packets_and_bytes(0, 0),
+            "ecn_mark": packets_and_bytes(43, 5375) if value == 1 else packets_and_bytes(0, 0),
             "min": 20 + 2 * value,
             "max": 40,
             "denominator": 10,
@@ -247,11 +255,11 @@ def test_early_detection_is_printed(generation: Generation, red: dict[str, Any],
         "High",
         match="all",
         queue=queue(7, conversation=265),
-        bandwidth=bandwidth(kbps=500),
-        drops=drops(random=volume(28, 2800), random_tail=volume(2, 0)),
+        bandwidth=bandwidth_counters(kbps=500),
+        drops=drop_counters(random=packets_and_bytes(28, 2800), random_tail=packets_and_bytes(2, 0)),
         random_detect=red,
     )
-    shown = printed(text, generation, [high, class_counters()], [])
+    shown = printed_policy(text, generation, [high, class_counters()], [])
     ours = parse_policy_map_interface(shown)
     for parsed in (ours, ShowPolicyMapInterface(device=Mock()).parse(output=shown)):
         found = classes_of(parsed)["High"]
@@ -273,10 +281,10 @@ def test_ecn_marks_of_early_detection_are_printed(generation: Generation) -> Non
         "High",
         match="all",
         queue=queue(7, conversation=265),
-        bandwidth=bandwidth(kbps=500),
-        random_detect=RED | {"ecn_mark": volume(43, 5375)},
+        bandwidth=bandwidth_counters(kbps=500),
+        random_detect=RED | {"ecn_mark": packets_and_bytes(43, 5375)},
     )
-    shown = printed(text, generation, [high, class_counters()], [])
+    shown = printed_policy(text, generation, [high, class_counters()], [])
     ours = parse_policy_map_interface(shown)
     assert "unrecognised" not in str(ours)
     assert parse("ios", "show policy-map interface", shown).parsed == ours
@@ -302,10 +310,10 @@ def test_queue_limits_in_bytes_are_printed() -> None:
         "High",
         match="all",
         queue=queue(7, depth_bytes=9476, limit_packets=None, limit_bytes=375000, limit_ms=10),
-        bandwidth=bandwidth(kbps=300),
+        bandwidth=bandwidth_counters(kbps=300),
         random_detect=table,
     )
-    shown = printed(text, "hqf", [high, class_counters()], [])
+    shown = printed_policy(text, "hqf", [high, class_counters()], [])
     assert "      queue limit 10 ms/ 375000 bytes\n      dscp af12 queue limit 5 ms\n" in shown
     ours = parse_policy_map_interface(shown)
     assert "unrecognised" not in str(ours)
@@ -329,9 +337,9 @@ def test_early_detection_columns_are_aligned() -> None:
     text = f"{CLASSES}policy-map WAN\n class High\n  bandwidth percent 25\n  random-detect\n"
     one = RED | {"mean_depth": 0.0, "classes": [RED["classes"][0]]}  # type: ignore[index]
     high = class_counters(
-        "High", match="all", queue=queue(), bandwidth=bandwidth(percent=25, kbps=5000), random_detect=one
+        "High", match="all", queue=queue(), bandwidth=bandwidth_counters(percent=25, kbps=5000), random_detect=one
     )
-    shown = printed(text, "hqf", [high, class_counters()], [])
+    shown = printed_policy(text, "hqf", [high, class_counters()], [])
     assert shown.split("(pkts output/bytes output) 0/0\n")[1].split("\n\n")[0] == (
         "      bandwidth 25% (5000 kbps)\n"
         "        Exp-weight-constant: 9 (1/512)\n"
@@ -348,23 +356,35 @@ def test_early_detection_columns_are_aligned() -> None:
     [
         (
             "priority percent 10",
-            {"priority": priority(unit="percent", percent=10, kbps=2000, burst_bytes=50000)},
+            {"priority": priority_counters(unit="percent", percent=10, kbps=2000, burst_bytes=50000)},
             "Priority: 10% (2000 kbps), burst bytes 50000, b/w exceed drops: 0",
         ),
         (
             "priority",
-            {"priority": priority(unit="strict", kbps=None, burst_bytes=None, exceed_drops=volume(3, 9))},
+            {
+                "priority": priority_counters(
+                    unit="strict", kbps=None, burst_bytes=None, exceed_drops=packets_and_bytes(3, 9)
+                )
+            },
             "Priority: Strict, b/w exceed drops: 3",
         ),
-        ("bandwidth 20000", {"bandwidth": bandwidth(kbps=20000)}, "bandwidth 20000 kbps"),
-        ("bandwidth remaining percent 25", {"bandwidth": bandwidth(remaining_percent=25)}, "bandwidth remaining 25%"),
-        ("bandwidth remaining ratio 10", {"bandwidth": bandwidth(remaining_ratio=10)}, "bandwidth remaining ratio 10"),
+        ("bandwidth 20000", {"bandwidth": bandwidth_counters(kbps=20000)}, "bandwidth 20000 kbps"),
+        (
+            "bandwidth remaining percent 25",
+            {"bandwidth": bandwidth_counters(remaining_percent=25)},
+            "bandwidth remaining 25%",
+        ),
+        (
+            "bandwidth remaining ratio 10",
+            {"bandwidth": bandwidth_counters(remaining_ratio=10)},
+            "bandwidth remaining ratio 10",
+        ),
     ],
 )
 def test_variants_of_the_later_generation_are_printed(typed_line: str, counters: dict[str, Any], line: str) -> None:
     text = f"{CLASSES}policy-map WAN\n class High\n  {typed_line}\n"
     high = class_counters("High", match="all", queue=queue(), **counters)
-    shown = printed(text, "hqf", [high, class_counters()], [])
+    shown = printed_policy(text, "hqf", [high, class_counters()], [])
     assert f"\n      {line}\n" in shown
     assert "unrecognised" not in str(parse_policy_map_interface(shown))
     assert ShowPolicyMapInterface(device=Mock()).parse(output=shown)
@@ -373,14 +393,22 @@ def test_variants_of_the_later_generation_are_printed(typed_line: str, counters:
 def test_priority_levels_are_printed() -> None:
     text = f"{CLASSES}policy-map WAN\n class Echo\n  priority level 1\n class High\n  priority level 2\n"
     classes = [
-        class_counters(name, match="all", priority=priority(unit="strict", kbps=None, burst_bytes=None, level=level))
+        class_counters(
+            name, match="all", priority=priority_counters(unit="strict", kbps=None, burst_bytes=None, level=level)
+        )
         for level, name in ((1, "Echo"), (2, "High"))
     ]
     queues = [
-        {"level": level, "limit_packets": 64, "depth_packets": level, "drops": volume(level, 0), "output": volume(9, 9)}
+        {
+            "level": level,
+            "limit_packets": 64,
+            "depth_packets": level,
+            "drops": packets_and_bytes(level, 0),
+            "output": packets_and_bytes(9, 9),
+        }
         for level in (1, 2)
     ]
-    shown = printed(text, "hqf", [*classes, class_counters()], queues)
+    shown = printed_policy(text, "hqf", [*classes, class_counters()], queues)
     parsed = parse_policy_map_interface(shown)
     assert "unrecognised" not in str(parsed)
     shared = parsed["Serial0/1/0"]["service_policy"]["output"]["policy_name"]["WAN"][
@@ -400,13 +428,17 @@ def test_three_levels_are_printed() -> None:
         "policy": "Leaf",
         "priority_queues": [],
         "classes": [
-            class_counters("High", match="all", packets=3, queue=queue(), bandwidth=bandwidth(percent=30, kbps=150)),
+            class_counters(
+                "High", match="all", packets=3, queue=queue(), bandwidth=bandwidth_counters(percent=30, kbps=150)
+            ),
             class_counters(queue=queue()),
         ],
     }
-    tcp = class_counters("P5001", match="all", packets=5, queue=queue(174), bandwidth=bandwidth(kbps=500), child=leaf)
+    tcp = class_counters(
+        "P5001", match="all", packets=5, queue=queue(174), bandwidth=bandwidth_counters(kbps=500), child=leaf
+    )
     middle = {"policy": "Middle", "priority_queues": [], "classes": [tcp, class_counters(queue=queue())]}
-    shown = printed(text, "hqf", [class_counters(packets=7, queue=queue(), child=middle)], [])
+    shown = printed_policy(text, "hqf", [class_counters(packets=7, queue=queue(), child=middle)], [])
     for parsed in (parse_policy_map_interface(shown), ShowPolicyMapInterface(device=Mock()).parse(output=shown)):
         outer = classes_of(parsed)["class-default"]
         inner = outer["child_policy_name"]["Middle"]["class_map"]["P5001"]
@@ -502,7 +534,7 @@ def serial_router(text: str, **queue_counters: Any) -> FakeRouter:
 
 
 def answer(router: FakeRouter, command: str) -> str:
-    return typed(router, f"terminal length 0\r{command}\r").split(command + "\n", 1)[1].rpartition("R1#")[0]
+    return type_lines(router, f"terminal length 0\r{command}\r").split(command + "\n", 1)[1].rpartition("R1#")[0]
 
 
 CONVERSATIONS = {

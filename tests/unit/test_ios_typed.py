@@ -10,7 +10,7 @@ from ios_configured import BASE
 
 from ios_commands import typed_line
 from ios_strategies import hardware
-from levels import examples
+from levels import example_count
 from qoslab.errors import IosError
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import CliError
@@ -45,7 +45,7 @@ _lines = st.lists(st.sampled_from(_WORDS) | st.sampled_from(_VALUES), max_size=8
 
 
 @given(st.lists(_lines, max_size=12))
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 def test_any_typed_line_is_executed_or_refused(lines: list[str]) -> None:
     device = parse_config(BASE, hardware())
     session = ConfigSession(device)
@@ -62,7 +62,7 @@ def test_any_typed_line_is_executed_or_refused(lines: list[str]) -> None:
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(["classic", "hqf"]))
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_every_command_of_the_table_can_be_typed(random: Random, generation: Generation) -> None:
     device = parse_config(BASE, hardware(generation))
     start = render(device)
@@ -84,7 +84,7 @@ def test_every_command_of_the_table_can_be_typed(random: Random, generation: Gen
 
 
 @given(st.text())
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=example_count(50), deadline=None)
 def test_any_text_is_a_configuration_or_an_error(text: str) -> None:
     try:
         parse_config(text, hardware())

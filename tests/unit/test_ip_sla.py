@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from levels import examples
+from levels import example_count
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.genie.show_parser import parse
 from qoslab.ios.cli.grammar import CliError
@@ -119,7 +119,7 @@ def _statistics(rtt: dict[str, int], sd: dict[str, Any], ds: dict[str, Any]) -> 
     }
 
 
-def _sla() -> IpSla:
+def _sla_device() -> IpSla:
     device = Device(HARDWARE)
     apply_config(device, ARTICLE, source="article")
     return device.ip_sla
@@ -278,7 +278,7 @@ def test_output_of_2008_equals_that_of_the_article() -> None:
             {"pairs": 345, "positive": _summary(3, 3, 1, 1), "negative": NONE},
         ),
     }
-    found = show_aggregated(_sla(), {"50000": {"hours": [hour]}}, "2008", number=None)
+    found = show_aggregated(_sla_device(), {"50000": {"hours": [hour]}}, "2008", number=None)
     assert found == PRINTED_2008
     group = parse_statistics(found)["operations"]["50000"]["groups"][0]
     assert (group["rtt_ms"], group["jitter_sd_ms"]["avg"], group["jitter_samples"]) == (
@@ -309,7 +309,7 @@ def _latest() -> dict[str, Any]:
 
 
 def test_output_of_later_releases_is_printed() -> None:
-    found = show_statistics(_sla(), {"50000": _latest()}, "later", number=50000, details=False)
+    found = show_statistics(_sla_device(), {"50000": _latest()}, "later", number=50000, details=False)
     assert found == PRINTED_LATER
     parsed = parse("ios", "show ip sla statistics 50000", found).parsed
     assert parsed is not None
@@ -318,25 +318,25 @@ def test_output_of_later_releases_is_printed() -> None:
 
 def test_genie_parses_the_summary() -> None:
     now = datetime.fromtimestamp(1_510_667_643, UTC)
-    parsed = parse("iosxe", "show ip sla summary", show_summary(_sla(), {"50000": _latest()}, now)).parsed
+    parsed = parse("iosxe", "show ip sla summary", show_summary(_sla_device(), {"50000": _latest()}, now)).parsed
     assert parsed is not None
     assert parsed["ids"]["50000"]["rtt_stats"] == "RTT=17"
 
 
 def test_genie_parses_the_configuration() -> None:
-    sla = IpSla({1: Operation(1, "icmp-echo", target=_sla().operations[50000].target)})
+    sla = IpSla({1: Operation(1, "icmp-echo", target=_sla_device().operations[50000].target)})
     text = show_configuration(sla, number=None)
     assert "Request size (ARR data bytes): 28\n" in text
     assert "Frequency (seconds): 60\n" in text
 
 
 def test_operation_without_schedule_has_no_results() -> None:
-    text = show_statistics(_sla(), {}, "later", number=None, details=True)
+    text = show_statistics(_sla_device(), {}, "later", number=None, details=True)
     assert "Latest operation return code: Unknown" in text
     assert "Operational state of entry: Pending" in text
 
 
-def _running(lines: str) -> str:
+def _running_lines(lines: str) -> str:
     device = Device(HARDWARE)
     apply_config(device, lines, source="test")
     return render(device)
@@ -347,12 +347,12 @@ SCHEDULED = OPERATION + "ip sla schedule 7 life forever start-time now\n"
 
 
 def test_schedule_is_removed_without_its_operation() -> None:
-    assert undo_lines(_running(OPERATION), _running(SCHEDULED), HARDWARE) == ["no ip sla schedule 7"]
-    assert undo_lines(_running(SCHEDULED), _running(OPERATION), HARDWARE) == [
+    assert undo_lines(_running_lines(OPERATION), _running_lines(SCHEDULED), HARDWARE) == ["no ip sla schedule 7"]
+    assert undo_lines(_running_lines(SCHEDULED), _running_lines(OPERATION), HARDWARE) == [
         "ip sla schedule 7 life forever start-time now"
     ]
     other = SCHEDULED.replace("life forever", "life 60")
-    assert undo_lines(_running(SCHEDULED), _running(other), HARDWARE) == [
+    assert undo_lines(_running_lines(SCHEDULED), _running_lines(other), HARDWARE) == [
         "no ip sla schedule 7",
         "ip sla schedule 7 life forever start-time now",
     ]
@@ -360,7 +360,7 @@ def test_schedule_is_removed_without_its_operation() -> None:
 
 def test_scheduled_operation_is_removed_to_be_changed() -> None:
     changed = SCHEDULED.replace("frequency 5", "frequency 9")
-    lines = undo_lines(_running(SCHEDULED), _running(changed), HARDWARE)
+    lines = undo_lines(_running_lines(SCHEDULED), _running_lines(changed), HARDWARE)
     # It cannot be modified while it is scheduled, and its schedule goes with it.
     assert lines[0] == "no ip sla 7" and lines[-1] == "ip sla schedule 7 life forever start-time now"
 
@@ -383,10 +383,10 @@ def _state(state: tuple[dict[int, tuple[str, int | None, str | None]], bool, set
         lines += [f"ip sla {number}", f" {kind}", " timeout 500"]
         lines += [] if frequency is None else [f" frequency {frequency}"]
         lines += [] if schedule is None else [f"ip sla schedule {number} {schedule}"]
-    return _running("\n".join(lines))
+    return _running_lines("\n".join(lines))
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STATES, STATES)
 def test_any_ip_sla_state_is_restored(before: Any, after: Any) -> None:
     device = parse_config(_state(after), HARDWARE, source="after")

@@ -26,7 +26,7 @@ from qoslab.results import RunFolder, tables
 NAME = "policing-vs-shaping"
 
 
-def in_lab(folder: Path, lab: str, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Path:
+def run_in_lab(folder: Path, lab: str, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Path:
     """Return a run whose manifest names another lab."""
 
     def changed(manifest: dict[str, Any]) -> None:
@@ -48,12 +48,12 @@ def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     top = tmp_path / "runs" / NAME
     shutil.copytree(made, top / "20270101T000000Z")
-    in_lab(Path(shutil.copytree(made, top / "20270102T000000Z")), "external")
+    run_in_lab(Path(shutil.copytree(made, top / "20270102T000000Z")), "external")
     (top / "latest").symlink_to("20270102T000000Z")
     return top
 
 
-def repeated(found: LabRun, factor: float, spread: float) -> LabRun:
+def repeat_run(found: LabRun, factor: float, spread: float) -> LabRun:
     """Return the same run with four repetitions whose values vary by this much."""
     rows = found.metrics
     parts = []
@@ -68,7 +68,7 @@ def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(made: 
     folder = RunFolder(made)
     outcome = analyse(folder)
     one = LabRun("virtual", folder.manifest(), outcome, tables.read_table(folder, "metrics"))
-    found = across([repeated(one, 1.0, 0.001), replace(repeated(one, 1.01, 0.001), lab="simulated")])
+    found = across([repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.01, 0.001), lab="simulated")])
     rows = {(each.arm, each.metric): each for each in found.figures}
     share = rows["policed", "police.exceed_share"]
     assert share.margin is not None and share.margin.basis == "half the window"
@@ -81,14 +81,14 @@ def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(made: 
     assert near["goodput.sum"] == round(1 - 1 / 1.01, 4)
 
     invalid = replace(outcome, invalid=frozenset({"policed/1", "policed/2", "policed/3"}))
-    left = across([repeated(one, 1.0, 0.001), replace(repeated(one, 1.2, 0.001), lab="simulated", outcome=invalid)])
+    left = across([repeat_run(one, 1.0, 0.001), replace(repeat_run(one, 1.2, 0.001), lab="simulated", outcome=invalid)])
     share = next(each for each in left.figures if each.metric == "police.exceed_share" and each.expected)
     assert share.labs[1].estimate is not None and share.labs[1].estimate.n == 1
     assert share.labs[1].agreement is not None and share.labs[1].agreement.word == APART
     assert left.contrary >= 1
 
 
-class _Well(HTMLParser):
+class _TagBalance(HTMLParser):
     """Parser that checks that every opened tag is closed."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ def test_page_and_tables_are_written(runs: Path, capsys: pytest.CaptureFixture[s
     output = capsys.readouterr().out
     assert "of 5 values with an expectation 5 the same." in output and f"Report: runs/{NAME}/labs.html" in output
     page = (runs / "labs.html").read_text()
-    well = _Well()
+    well = _TagBalance()
     well.feed(page)
     assert well.open == [] and "<script" not in page and len(page) < 60_000
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
@@ -139,7 +139,7 @@ def test_incomparable_runs_are_named(runs: Path, tmp_path: Path) -> None:
         experiment["traffic"][0]["streams"] = 2
 
     other = Path(shutil.copytree(external, runs / "20270103T000000Z"))
-    in_lab(other, "external", lambda manifest: manifest.update(started="2027-01-03T00:00:00Z"))
+    run_in_lab(other, "external", lambda manifest: manifest.update(started="2027-01-03T00:00:00Z"))
     for arm in ("policed", "shaped"):
         file = other / f"cells/{arm}/1/experiment.json"
         content = json.loads(file.read_text())
@@ -160,7 +160,7 @@ def test_incomparable_runs_are_named(runs: Path, tmp_path: Path) -> None:
     (runs / "latest").symlink_to(virtual.name)
     with pytest.raises(UserError, match="found runs in the virtual lab only, expected runs in a second lab"):
         counterparts(root, [])
-    in_lab(
+    run_in_lab(
         Path(shutil.copytree(virtual, tmp_path / "elsewhere")),
         "external",
         lambda manifest: manifest["experiment"].update(name="another"),

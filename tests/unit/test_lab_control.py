@@ -32,7 +32,7 @@ Answer = Callable[[dict[str, Any]], bytes | None]
 """Reply of the server to a request; None closes the connection."""
 
 
-async def served(path: Path, answer: Answer, work: Callable[[], Awaitable[None]]) -> None:
+async def serve_replies(path: Path, answer: Answer, work: Callable[[], Awaitable[None]]) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             reply = answer(json.loads(line))
@@ -48,7 +48,7 @@ async def served(path: Path, answer: Answer, work: Callable[[], Awaitable[None]]
         server.close()
 
 
-def ok(**keys: Any) -> bytes:
+def ok_reply(**keys: Any) -> bytes:
     return json.dumps({"ok": True, **keys}).encode() + b"\n"
 
 
@@ -57,7 +57,7 @@ def run(path: Path, answer: Answer, work: Callable[[ControlClient], Awaitable[No
         async with ControlClient(path, **options) as client:
             await work(client)
 
-    asyncio.run(served(path, answer, with_client))
+    asyncio.run(serve_replies(path, answer, with_client))
 
 
 def test_control_replies_match_requests(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_control_replies_match_requests(tmp_path: Path) -> None:
 
     def answer(request: dict[str, Any]) -> bytes:
         asked.append(request)
-        return ok(config={"a": 1}, policy_maps={"P": {}})
+        return ok_reply(config={"a": 1}, policy_maps={"P": {}})
 
     async def work(client: ControlClient) -> None:
         await client.configure({"format": 1})
@@ -107,7 +107,7 @@ def test_missing_socket_is_reported(tmp_path: Path) -> None:
 
 
 def test_client_reconnects_after_a_disconnect(tmp_path: Path) -> None:
-    answers = iter([ok(), None, ok()])
+    answers = iter([ok_reply(), None, ok_reply()])
 
     async def work(client: ControlClient) -> None:
         await client.hello()
@@ -124,7 +124,7 @@ def test_late_reply_is_not_assigned_to_the_next_request(tmp_path: Path) -> None:
             op = json.loads(line)["op"]
             if op == "config":
                 await asyncio.sleep(0.2)
-            writer.write(ok(op=op, config=op))
+            writer.write(ok_reply(op=op, config=op))
 
     async def work() -> None:
         server = await asyncio.start_unix_server(handle, tmp_path / "s")
@@ -141,7 +141,7 @@ def test_late_reply_is_not_assigned_to_the_next_request(tmp_path: Path) -> None:
 # A router
 
 
-class Stack:
+class FakeStack:
     """IP stack that can be made to refuse."""
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ class Stack:
         self.applied.append(device)
 
 
-def router(path: Path, stack: Stack) -> VirtualRouter:
+def router(path: Path, stack: FakeStack) -> VirtualRouter:
     hardware = MODELS["3725"].hardware()
     return VirtualRouter(
         Make(MODELS["3725"], SOFTWARE["classic"], Device(hardware, hostname="R1")),
@@ -177,9 +177,9 @@ def router(path: Path, stack: Stack) -> VirtualRouter:
     )
 
 
-def with_router(path: Path, answer: Answer, work: Callable[[VirtualRouter, Stack], Awaitable[None]]) -> None:
+def with_router(path: Path, answer: Answer, work: Callable[[VirtualRouter, FakeStack], Awaitable[None]]) -> None:
     async def inside() -> None:
-        stack = Stack()
+        stack = FakeStack()
         made = router(path, stack)
         assert await made.start() == []
         try:
@@ -187,7 +187,7 @@ def with_router(path: Path, answer: Answer, work: Callable[[VirtualRouter, Stack
         finally:
             await made.close()
 
-    asyncio.run(served(path / "s", answer, inside))
+    asyncio.run(serve_replies(path / "s", answer, inside))
 
 
 def test_only_connected_ports_are_configured_under_the_node_name(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_only_connected_ports_are_configured_under_the_node_name(tmp_path: Path)
     def answer(request: dict[str, Any]) -> bytes:
         if request["op"] == "configure":
             configs.append(request["config"])
-        return ok(interfaces={})
+        return ok_reply(interfaces={})
 
     (tmp_path / "startup-config").write_text("hostname Elsewhere\n")
 
-    async def work(made: VirtualRouter, stack: Stack) -> None:
+    async def work(made: VirtualRouter, stack: FakeStack) -> None:
         assert made.device.hostname == "Elsewhere"
         assert configs[-1]["router"] == "R1"
         assert set(configs[-1]["interfaces"]) == {"FastEthernet0/0"}
@@ -218,9 +218,9 @@ def test_refused_edit_changes_nothing(tmp_path: Path, refuser: str) -> None:
             if refusing:
                 return b'{"ok": false, "error": {"code": "bad_config", "message": "no"}}\n'
             configs.append(request["config"])
-        return ok(interfaces={})
+        return ok_reply(interfaces={})
 
-    async def work(made: VirtualRouter, stack: Stack) -> None:
+    async def work(made: VirtualRouter, stack: FakeStack) -> None:
         nonlocal refusing
         before, config = made.device, made.data_plane_config()
 
@@ -247,9 +247,9 @@ def test_unchanged_configuration_is_not_sent(tmp_path: Path) -> None:
     def answer(request: dict[str, Any]) -> bytes:
         nonlocal sent
         sent += request["op"] == "configure"
-        return ok(interfaces={})
+        return ok_reply(interfaces={})
 
-    async def work(made: VirtualRouter, stack: Stack) -> None:
+    async def work(made: VirtualRouter, stack: FakeStack) -> None:
         assert sent == 1
 
         def change(device: Device) -> None:
@@ -267,7 +267,7 @@ def test_users_have_passwords_and_privileges(tmp_path: Path) -> None:
         "username boss privilege 15 secret 0 mine\nusername guest secret 0 theirs\n"
     )
 
-    async def work(made: VirtualRouter, stack: Stack) -> None:
+    async def work(made: VirtualRouter, stack: FakeStack) -> None:
         assert made.privilege_of("boss", "mine") == 15
         assert made.privilege_of("guest", "theirs") == 1
         assert made.privilege_of("boss", "theirs") is None
@@ -275,22 +275,22 @@ def test_users_have_passwords_and_privileges(tmp_path: Path) -> None:
         assert made.opens_privileged_mode("labs")
         assert not made.opens_privileged_mode("mine")
 
-    with_router(tmp_path, lambda request: ok(interfaces={}), work)
+    with_router(tmp_path, lambda request: ok_reply(interfaces={}), work)
 
 
 def test_startup_configuration_that_is_refused_names_the_line(tmp_path: Path) -> None:
     (tmp_path / "startup-config").write_text("hostname R9\nfrobnicate\n")
 
     async def inside() -> None:
-        made = router(tmp_path, Stack())
+        made = router(tmp_path, FakeStack())
         assert await made.start() == ["line 2: 'frobnicate': % Invalid input detected at '^' marker."]
         await made.close()
 
-    asyncio.run(served(tmp_path / "s", lambda request: ok(interfaces={}), inside))
+    asyncio.run(serve_replies(tmp_path / "s", lambda request: ok_reply(interfaces={}), inside))
 
 
 def test_unsaved_configuration_is_reported(tmp_path: Path) -> None:
-    async def work(made: VirtualRouter, stack: Stack) -> None:
+    async def work(made: VirtualRouter, stack: FakeStack) -> None:
         made.save_startup_config("hostname R1\n")
         assert made.startup_config() == "hostname R1\n"
         (tmp_path / "startup-config.new").mkdir()
@@ -303,13 +303,13 @@ def test_unsaved_configuration_is_reported(tmp_path: Path) -> None:
         with pytest.raises(StorageError, match="cannot be read"):
             made.startup_config()
 
-    with_router(tmp_path, lambda request: ok(interfaces={}), work)
+    with_router(tmp_path, lambda request: ok_reply(interfaces={}), work)
 
 
 # Routes and checksums
 
 
-def routed(*routes: StaticRoute) -> list[Any]:
+def routed_device(*routes: StaticRoute) -> list[Any]:
     device = Device(MODELS["3725"].hardware())
     device.interfaces["FastEthernet0/0"].address = IPv4Interface("10.0.0.1/24")
     device.interfaces["FastEthernet0/1"].address = IPv4Interface("10.0.1.1/24")
@@ -318,21 +318,21 @@ def routed(*routes: StaticRoute) -> list[Any]:
     return installable_routes(device)
 
 
-def static(prefix: str, next_hop: str, distance: int | None = None) -> StaticRoute:
+def static_route(prefix: str, next_hop: str, distance: int | None = None) -> StaticRoute:
     return StaticRoute(IPv4Network(prefix), IPv4Address(next_hop), distance=distance)
 
 
 def test_routes_are_installed_when_their_next_hop_is_reachable() -> None:
-    assert routed(static("172.16.0.0/16", "10.0.0.2")) == [
+    assert routed_device(static_route("172.16.0.0/16", "10.0.0.2")) == [
         (IPv4Network("172.16.0.0/16"), IPv4Address("10.0.0.2"), None, 1)
     ]
-    assert routed(static("172.16.0.0/16", "10.0.1.2")) == []
+    assert routed_device(static_route("172.16.0.0/16", "10.0.1.2")) == []
 
 
 def test_next_hops_are_resolved_recursively_without_loops() -> None:
-    found = routed(static("172.16.0.0/16", "10.0.0.2"), static("172.17.0.0/16", "172.16.0.9", 5))
+    found = routed_device(static_route("172.16.0.0/16", "10.0.0.2"), static_route("172.17.0.0/16", "172.16.0.9", 5))
     assert found[1] == (IPv4Network("172.17.0.0/16"), IPv4Address("10.0.0.2"), None, 5)
-    assert routed(static("172.16.0.0/16", "172.17.0.1"), static("172.17.0.0/16", "172.16.0.1")) == []
+    assert routed_device(static_route("172.16.0.0/16", "172.17.0.1"), static_route("172.17.0.0/16", "172.16.0.1")) == []
 
 
 @given(st.binary(min_size=2, max_size=64).filter(lambda data: len(data) % 2 == 0))

@@ -64,7 +64,7 @@ all:
 """
 
 
-def listed(text: str) -> dict[str, Any]:
+def list_inventory(text: str) -> dict[str, Any]:
     """Return Ansible's output for such an inventory, without the second that it takes; one test calls the real
     `read_lab`.
     """
@@ -177,7 +177,7 @@ def test_invalid_entries_are_named_with_their_line(tmp_path: Path, old: str, new
     text = INVENTORY.replace(old, new, 1)
     file = write(tmp_path, text)
     with pytest.raises(UserError) as caught:
-        parse_lab(listed(text), file)
+        parse_lab(list_inventory(text), file)
     assert caught.value.message == f"{file}{message}"
     assert "secret" not in str(caught.value)
 
@@ -185,7 +185,7 @@ def test_invalid_entries_are_named_with_their_line(tmp_path: Path, old: str, new
 def test_inventory_without_hosts_names_their_group(tmp_path: Path) -> None:
     text = INVENTORY.replace("    host:\n", "    hosts:\n")
     with pytest.raises(UserError, match="found no host in ") as caught:
-        parse_lab(listed(text), write(tmp_path, text))
+        parse_lab(list_inventory(text), write(tmp_path, text))
     assert "group host" in caught.value.hint
 
 
@@ -280,7 +280,7 @@ def test_project_inventory_works_for_the_experiment(tmp_path: Path, monkeypatch:
     assert inventory_obstacles(EXPERIMENT, there.nodes, there.file) == []
 
 
-def delayed() -> Experiment:
+def delayed_link() -> Experiment:
     """Return the experiment with a wan of 5 ms."""
     written = json.loads(EXPERIMENT.model_dump_json(by_alias=True))
     written["topology"]["links"][1]["delay"] = "5 ms"
@@ -289,7 +289,7 @@ def delayed() -> Experiment:
 
 def test_link_with_delay_is_refused_without_an_emulator(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
-    (found,) = inventory_obstacles(delayed(), nodes(), file)
+    (found,) = inventory_obstacles(delayed_link(), nodes(), file)
     assert str(found) == (
         f"{file}:1:1: found delay on the link wan, expected qoslab_emulated_by to name its source; "
         "under all: vars: qoslab_emulated_by: {wan: line}, or a node's name; it is measured"
@@ -297,9 +297,9 @@ def test_link_with_delay_is_refused_without_an_emulator(tmp_path: Path) -> None:
     text = INVENTORY.replace(
         "qoslab_isolate: namespace", "qoslab_isolate: namespace\n        qoslab_emulated_by: {wan: R1}"
     )
-    known = parse_lab(listed(text), write(tmp_path, text))
+    known = parse_lab(list_inventory(text), write(tmp_path, text))
     assert known.nodes.emulated_by == {"wan": "R1"}
-    assert inventory_obstacles(delayed(), known.nodes, file) == []
+    assert inventory_obstacles(delayed_link(), known.nodes, file) == []
 
 
 @pytest.mark.parametrize(
@@ -321,14 +321,14 @@ def test_inventory_names_the_node_that_delays_a_link(tmp_path: Path, value: str,
     )
     file = write(tmp_path, text)
     with pytest.raises(UserError) as caught:
-        parse_lab(listed(text), file)
+        parse_lab(list_inventory(text), file)
     assert caught.value.message.startswith(f"{file}{message}")
 
 
 def test_unknown_lab_variable_gets_a_suggestion(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_isolate: in place", "qoslab_emulate_by: {wan: line}")
     with pytest.raises(UserError, match='did you mean "qoslab_emulated_by"'):
-        parse_lab(listed(text), write(tmp_path, text))
+        parse_lab(list_inventory(text), write(tmp_path, text))
 
 
 def test_router_can_have_other_interface_names(tmp_path: Path) -> None:
@@ -336,22 +336,22 @@ def test_router_can_have_other_interface_names(tmp_path: Path) -> None:
     mapped = "R1: {ansible_host: 192.0.2.1, qoslab_interfaces: {Fa0/0: gi0/1}}"
     text = INVENTORY.replace(plain, mapped)
     file = write(tmp_path, text)
-    settings = parse_lab(listed(text), file).nodes.routers["R1"]
+    settings = parse_lab(list_inventory(text), file).nodes.routers["R1"]
     assert settings.device("FastEthernet0/0") == "GigabitEthernet0/1"
     assert settings.device("FastEthernet0/1") == "FastEthernet0/1"
     wrong = text.replace("gi0/1", "eno1")
     with pytest.raises(UserError, match="expected names of a router's interfaces, such as "):
-        parse_lab(listed(wrong), write(tmp_path, wrong))
+        parse_lab(list_inventory(wrong), write(tmp_path, wrong))
 
 
 def test_another_model_can_replace_a_router(tmp_path: Path) -> None:
     plain = "R1: {ansible_host: 192.0.2.1, qoslab_known_hosts: keys}"
     for written, found in (("2901", "2901"), ("IOSv", "IOSv")):
         text = INVENTORY.replace(plain, f"R1: {{ansible_host: 192.0.2.1, qoslab_model: {written}}}")
-        assert parse_lab(listed(text), write(tmp_path, text)).nodes.routers["R1"].model == found
+        assert parse_lab(list_inventory(text), write(tmp_path, text)).nodes.routers["R1"].model == found
     text = INVENTORY.replace(plain, "R1: {ansible_host: 192.0.2.1, qoslab_model: []}")
     with pytest.raises(UserError, match="expected the router's model in `show version`, such as IOSv"):
-        parse_lab(listed(text), write(tmp_path, text))
+        parse_lab(list_inventory(text), write(tmp_path, text))
 
 
 def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:
     assert found.message == expected
 
 
-def vaulted(folder: Path) -> Path:
+def vault_inventory(folder: Path) -> Path:
     """Provide an inventory with a password in a vault, next to the vault's password."""
     password = folder / "password"
     password.write_text("open-sesame-3\n")
@@ -389,7 +389,7 @@ class Known(KeyringBackend):
 
 def test_all_clients_use_the_timeout_of_a_slow_router(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_known_hosts: keys}", "ansible_command_timeout: 120}", 1)
-    router = parse_inventory(listed(text))["R1"]
+    router = parse_inventory(list_inventory(text))["R1"]
     assert isinstance(router, IosAccess)
     way = access_method(tmp_path / "mine.yml", router, RouterSettings())
     assert way.answer_s == 120
@@ -404,14 +404,14 @@ def test_all_clients_use_the_timeout_of_a_slow_router(tmp_path: Path) -> None:
     assert [DeviceSession(name, device)._command_s for name, device in devices.items()] == [120, 60]
     for wrong in ("0", "soon", "1.5"):
         with pytest.raises(DeviceError, match=r"^R1: found ansible_command_timeout '.*', expected whole seconds"):
-            parse_inventory(listed(text.replace("120", wrong)))
+            parse_inventory(list_inventory(text.replace("120", wrong)))
 
 
 def test_login_key_of_a_router_is_read(tmp_path: Path) -> None:
     text = INVENTORY.replace("qoslab_known_hosts: keys}", "ansible_ssh_private_key_file: /keys/rack}", 1)
     # Of what a host does not do, because it does not become root, nothing is said.
     text = text.replace("ansible_become: true", "ansible_become: false\n          ansible_become_method: enable")
-    router = parse_lab(listed(text), write(tmp_path, text)).routers["R1"]
+    router = parse_lab(list_inventory(text), write(tmp_path, text)).routers["R1"]
     assert isinstance(router, IosAccess) and router.key == "/keys/rack"
     assert access_method(tmp_path / "mine.yml", router, RouterSettings()).key == "/keys/rack"
     reported = ansible_inventory({"R1": router}, lab=False)["all"]["children"]["ios"]["hosts"]["R1"]
@@ -422,7 +422,7 @@ def test_login_key_of_a_router_is_read(tmp_path: Path) -> None:
 
 def test_passwords_of_hosts_are_hidden_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACK_SUDO", "grass-hopper-of-hosts")
-    given = listed(INVENTORY)
+    given = list_inventory(INVENTORY)
     given["_meta"]["hostvars"]["client"]["ansible_become_password"] = "grass-hopper-of-hosts"
     given["_meta"]["hostvars"]["server"]["ansible_python_interpreter"] = "python3.8"
     parse_lab(given, write(tmp_path, INVENTORY))
@@ -463,7 +463,7 @@ def test_keyring_without_the_password_is_reported(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.long
 def test_vault_without_its_password_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = vaulted(tmp_path)
+    file = vault_inventory(tmp_path)
     monkeypatch.delenv("ANSIBLE_VAULT_PASSWORD_FILE", raising=False)
     with pytest.raises(UserError) as caught:
         read_lab(file)

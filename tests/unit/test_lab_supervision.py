@@ -18,7 +18,7 @@ from qoslab.virtual_lab.supervision import APPARMOR_PROFILE, LabError, _start_er
 from qoslab.virtual_lab.supervisor import StageError, claim_name
 
 
-def failed(stage: str, number: int) -> Exception:
+def failed_start(stage: str, number: int) -> Exception:
     return _start_error("x", {"stage": stage, "errno": number, "error": f"{stage}: {os.strerror(number)}"})
 
 
@@ -43,7 +43,7 @@ def test_forbidden_system_calls_are_reported(
     monkeypatch: pytest.MonkeyPatch, stage: str, number: int, user: int, words: str
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    error = failed(stage, number)
+    error = failed_start(stage, number)
     assert isinstance(error, MachineError)
     assert error.message.endswith(f"{stage}: {os.strerror(number)}")
     assert words in error.hint
@@ -58,7 +58,7 @@ def test_user_in_a_container_gets_a_hint_on_its_options(
         monkeypatch.setattr(supervision, "CONTAINER_MARKS", (tmp_path / "none", tmp_path))
     else:
         monkeypatch.setenv("container", "oci")
-    refused, too_many = failed("user namespace", errno.EPERM), failed("user namespace", errno.ENOSPC)
+    refused, too_many = failed_start("user namespace", errno.EPERM), failed_start("user namespace", errno.ENOSPC)
     assert isinstance(refused, MachineError) and isinstance(too_many, MachineError)
     assert refused.hint.startswith(supervision.CONTAINER_HINT) and "outside, sysctl" in refused.hint
     assert "user.max_user_namespaces=10000" in too_many.hint and "seccomp" not in too_many.hint
@@ -80,7 +80,7 @@ def test_reason_for_unmappable_ids_is_reported(monkeypatch: pytest.MonkeyPatch, 
 def test_hint_on_ubuntu_offers_a_profile_before_the_global_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check only the text: this machine has no AppArmor to load the profile."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    hint = failed("user namespace", errno.EACCES)
+    hint = failed_start("user namespace", errno.EACCES)
     assert isinstance(hint, MachineError)
     assert hint.hint.index(str(APPARMOR_PROFILE)) < hint.hint.index("kernel.apparmor_restrict_unprivileged_userns=0")
     lines = [line for line in APPARMOR_PROFILE.read_text().splitlines() if line and not line.startswith("#")]
@@ -93,9 +93,9 @@ def test_hint_on_ubuntu_offers_a_profile_before_the_global_setting(monkeypatch: 
 
 
 def test_used_lab_name_and_unexpected_errors_are_reported() -> None:
-    taken = failed("name", errno.EADDRINUSE)
+    taken = failed_start("name", errno.EADDRINUSE)
     assert isinstance(taken, UserError) and "qoslab lab down x" in taken.hint
-    assert isinstance(failed("prctl", errno.EIO), LabError)
+    assert isinstance(failed_start("prctl", errno.EIO), LabError)
 
 
 @pytest.mark.parametrize(

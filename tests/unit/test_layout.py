@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import sample_run
 
-from browser import Browser, browser
+from browser import Browser, open_browser
 from levels import long_cases
 from qoslab.analysis import analyse
 from qoslab.analysis.charts import overlay_graph
@@ -121,11 +121,11 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Provide one browser for all pages."""
-    with browser(tmp_path_factory.mktemp("browser")) as started:
+    with open_browser(tmp_path_factory.mktemp("browser")) as started:
         yield started
 
 
-def shown(tab: Browser, url: str, **look: Any) -> None:
+def visible_elements(tab: Browser, url: str, **look: Any) -> None:
     """Load a page and unfold all of it."""
     tab.open(url, **look)
     tab.tell("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
@@ -137,7 +137,7 @@ def shown(tab: Browser, url: str, **look: Any) -> None:
 def test_page_elements_fit_the_screen_and_are_large_enough(
     tab: Browser, urls: dict[str, str], page: str, width: int
 ) -> None:
-    shown(tab, urls[page], width=width)
+    visible_elements(tab, urls[page], width=width)
     assert tab.across() <= width
     assert tab.tell(f"({SMALL_LETTERS})({SMALLEST_PX})") == []
 
@@ -152,7 +152,7 @@ MAPS = """(() => [...document.querySelectorAll(".heat")].map((map) => {
 
 
 def test_widest_maps_fit_on_a_screen(tab: Browser, urls: dict[str, str]) -> None:
-    shown(tab, urls["grid"], width=1280, height=800)
+    visible_elements(tab, urls["grid"], width=1280, height=800)
     maps = tab.tell(MAPS)
     assert [each["columns"] for each in maps] == [24] * 4
     for each in maps:
@@ -188,7 +188,7 @@ UNREACHED = """(() => {
 @pytest.mark.parametrize("page", PAGES)
 def test_every_control_is_reachable_by_keyboard(tab: Browser, urls: dict[str, str], page: str) -> None:
     # As narrow as a phone most of it has to be scrolled.
-    shown(tab, urls[page], width=400)
+    visible_elements(tab, urls[page], width=400)
     stops = []
     tab.press("Tab")
     while (stop := tab.tell(STOPS)) is not None:
@@ -262,7 +262,7 @@ def test_values_of_a_map_are_reachable_by_keyboard(tab: Browser, urls: dict[str,
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("page", PAGES)
 def test_printed_page_has_all_values_as_tables(tab: Browser, urls: dict[str, str], page: str) -> None:
-    shown(tab, urls[page], width=PAPER_PX)
+    visible_elements(tab, urls[page], width=PAPER_PX)
     tab.look(width=PAPER_PX, media="print")
     # A browser prints the letters of a page smaller, all of them, that is wider than the sheet.
     assert tab.tell("document.scrollingElement.scrollWidth") <= PAPER_PX
@@ -271,7 +271,7 @@ def test_printed_page_has_all_values_as_tables(tab: Browser, urls: dict[str, str
 
 @pytest.mark.long
 def test_printed_page_is_white_in_dark_mode(tab: Browser, urls: dict[str, str]) -> None:
-    shown(tab, urls["plain"], dark=True)
+    visible_elements(tab, urls["plain"], dark=True)
     assert tab.tell("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 28)"
     tab.look(dark=True, media="print")
     assert tab.tell("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

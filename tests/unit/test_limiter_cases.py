@@ -13,42 +13,42 @@ from limiter_cases import (
     START_NS,
     Case,
     Delay,
-    Device,
     Drift,
     Jitter,
     Line,
     Loss,
+    PathDevice,
     Policer,
     TickShaper,
     Truth,
-    judge,
-    make,
-    path_of,
-    through,
+    build_path,
+    judge_answer,
+    make_case,
+    send_through,
 )
 from qoslab.analysis.limiter_inference import Limiter
 
 UNKNOWN = Truth(frozenset())
 
 
-FIRST_SEEDS = {path: next(seed for seed in range(100) if path_of(seed) is path) for path in PATHS}
+FIRST_SEEDS = {path: next(seed for seed in range(100) if build_path(seed) is path) for path in PATHS}
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.__name__) for path in PATHS])
 def test_known_limiter_is_inferred(path) -> None:  # type: ignore[no-untyped-def]
-    found = judge(make(FIRST_SEEDS[path]))
+    found = judge_answer(make_case(FIRST_SEEDS[path]))
     assert found.kind, (found.case.path, found.case.arrivals, found.answer)
     assert all(found.inside.values()), (found.case.path, found.case.truth, found.answer)
 
 
-def inferred(devices: list[Device], in_ns: np.ndarray, size: int) -> Limiter:
-    out = [through(devices, int(now), size) for now in in_ns]
+def infer_case(devices: list[PathDevice], in_ns: np.ndarray, size: int) -> Limiter:
+    out = [send_through(devices, int(now), size) for now in in_ns]
     out_ns = np.array([-1 if each is None else each for each in out])
     return Case("by hand", "", UNKNOWN, in_ns, out_ns, np.full(len(in_ns), size)).infer()
 
 
-def paced(rate: int, size: int, count: int, jitter: float = 0.0, seed: int = 1) -> np.ndarray:
+def paced_load(rate: int, size: int, count: int, jitter: float = 0.0, seed: int = 1) -> np.ndarray:
     gap = size * 8 * SECOND / rate
     late = np.random.default_rng(seed).uniform(-jitter, jitter, count) * gap
     found: np.ndarray = np.rint(np.arange(1, count + 1) * gap + late).astype(np.int64)
@@ -67,7 +67,7 @@ def poisson(rate: int, size: int, count: int, seed: int = 1) -> np.ndarray:
 @pytest.mark.parametrize("size", [214, 1000])
 def test_random_loss_of_constant_rate_traffic_is_not_a_policer(share: float, jitter: float, size: int) -> None:
     loss = Loss(share, np.random.default_rng(7))
-    found = inferred([loss, Delay(SECOND // 1000)], paced(10**6, size, 2500, jitter), size)
+    found = infer_case([loss, Delay(SECOND // 1000)], paced_load(10**6, size, 2500, jitter), size)
     assert found.kind == "unexplained" and found.rate_bps is None
 
 
@@ -78,7 +78,7 @@ def test_random_loss_of_constant_rate_traffic_is_not_a_policer(share: float, jit
 def test_policer_of_constant_rate_traffic_is_one_bucket_with_the_true_rate(
     over: float, jitter: float, burst: int
 ) -> None:
-    found = inferred([Policer(10**6, burst)], paced(int(10**6 * over), 1000, 1500, jitter), 1000)
+    found = infer_case([Policer(10**6, burst)], paced_load(int(10**6 * over), 1000, 1500, jitter), 1000)
     assert (found.kind, found.buckets) == ("policer", 1)
     assert found.rate_bps is not None and found.rate_bps.low <= 10**6 <= found.rate_bps.high
     assert found.burst_bytes is not None and found.burst_bytes.low <= burst <= found.burst_bytes.high
@@ -87,10 +87,10 @@ def test_policer_of_constant_rate_traffic_is_one_bucket_with_the_true_rate(
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("uniform", [True, False])
 @pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("arrivals", [paced, poisson])
+@pytest.mark.parametrize("arrivals", [paced_load, poisson])
 def test_jitter_is_not_a_shaper(uniform: bool, ordered: bool, arrivals) -> None:  # type: ignore[no-untyped-def]
     jitter = Jitter(5 * SECOND // 1000, uniform, ordered, np.random.default_rng(3))
-    found = inferred([jitter], arrivals(4 * 10**6, 1000, 2500), 1000)
+    found = infer_case([jitter], arrivals(4 * 10**6, 1000, 2500), 1000)
     assert found.kind == "nothing" and found.rate_bps is None
     assert "jitter" in "\n".join(found.lines())
 
@@ -100,14 +100,14 @@ def test_jitter_is_not_a_shaper(uniform: bool, ordered: bool, arrivals) -> None:
     ("line", "limit", "arrivals", "offered"),
     [
         (1_200_000, 400, poisson, 2 * 10**6),
-        (1_200_000, 400, paced, 1_300_000),
+        (1_200_000, 400, paced_load, 1_300_000),
         (2 * 10**6, 40, poisson, 2 * 10**6),
-        (2 * 10**6, 400, paced, 3 * 10**6),
+        (2 * 10**6, 400, paced_load, 3 * 10**6),
         (3 * 10**6, 40, poisson, 3 * 10**6),
     ],
 )
 def test_line_before_a_policer_is_not_inferred_with_another_rate(line: int, limit: int, arrivals, offered: int) -> None:  # type: ignore[no-untyped-def]
-    found = inferred([Line(line, limit), Policer(10**6, 6000)], arrivals(offered, 700, 4000), 700)
+    found = infer_case([Line(line, limit), Policer(10**6, 6000)], arrivals(offered, 700, 4000), 700)
     if found.kind == "line":
         assert found.rate_bps is not None and found.rate_bps.low <= line <= found.rate_bps.high
         assert found.unexplained and found.queue_packets is None
@@ -116,7 +116,7 @@ def test_line_before_a_policer_is_not_inferred_with_another_rate(line: int, limi
 
 
 def test_line_before_a_policer_is_inferred_without_queue_drops() -> None:
-    found = inferred([Line(1_200_000, 1200), Policer(10**6, 6000)], paced(1_300_000, 700, 4000), 700)
+    found = infer_case([Line(1_200_000, 1200), Policer(10**6, 6000)], paced_load(1_300_000, 700, 4000), 700)
     assert found.kind == "line" and found.rate_bps is not None
     assert found.rate_bps.value == pytest.approx(1_200_000, rel=1e-5)
     assert "lost while the queue was not full" in "\n".join(found.lines())
@@ -124,13 +124,13 @@ def test_line_before_a_policer_is_inferred_without_queue_drops() -> None:
 
 def test_line_shared_with_uncaptured_traffic_is_not_a_shaper() -> None:
     others = deque(zip(poisson(600_000, 500, 2000, seed=9).tolist(), [500] * 2000, strict=True))
-    found = inferred([Line(1_500_000, 50, others)], poisson(1_300_000, 700, 3000), 700)
+    found = infer_case([Line(1_500_000, 50, others)], poisson(1_300_000, 700, 3000), 700)
     assert found.kind == "unexplained" and found.rate_bps is None
 
 
 def test_losses_before_a_line_are_not_attributed_to_its_queue() -> None:
     loss = Loss(0.02, np.random.default_rng(7))
-    found = inferred([loss, Line(10**6, 200)], poisson(950_000, 700, 4000), 700)
+    found = infer_case([loss, Line(10**6, 200)], poisson(950_000, 700, 4000), 700)
     assert found.kind == "line" and found.queue_packets is None
     assert found.rate_bps is not None and found.rate_bps.low <= 10**6 <= found.rate_bps.high
     assert "lost while the queue was not full" in "\n".join(found.lines())
@@ -139,14 +139,14 @@ def test_losses_before_a_line_are_not_attributed_to_its_queue() -> None:
 def test_interval_of_a_shaper_with_one_packet_per_interval_is_inferred() -> None:
     tc_ns = 10 * SECOND // 1000
     devices = [TickShaper(256_000, tc_ns, 640, 64, 0), Line(100 * 10**6, 10**6)]
-    found = inferred(devices, paced(384_000, 320, 3000), 320)
+    found = infer_case(devices, paced_load(384_000, 320, 3000), 320)
     assert found.kind == "shaper" and found.interval_s is not None and found.rate_bps is not None
     assert found.interval_s.low <= 0.01 <= found.interval_s.high
     assert found.rate_bps.low < 256_000 < found.rate_bps.high
 
 
 def test_captures_of_a_limiter_case_have_the_expected_times() -> None:
-    before, after = make(0).captures()
+    before, after = make_case(0).captures()
     assert before["time_ns"].min() >= START_NS and len(after) < len(before)
 
 
@@ -154,9 +154,9 @@ def test_captures_of_a_limiter_case_have_the_expected_times() -> None:
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("over", [1.1, 2.5])
 def test_line_with_jitter_behind_it_is_not_a_policer(uneven: bool, over: float) -> None:
-    arrivals = (poisson if uneven else paced)(int(over * 10**6), 1000, 3000)
-    devices: list[Device] = [Line(10**6, 30), Jitter(SECOND // 2000, False, True, np.random.default_rng(3))]
-    found = inferred(devices, arrivals, 1000)
+    arrivals = (poisson if uneven else paced_load)(int(over * 10**6), 1000, 3000)
+    devices: list[PathDevice] = [Line(10**6, 30), Jitter(SECOND // 2000, False, True, np.random.default_rng(3))]
+    found = infer_case(devices, arrivals, 1000)
     assert found.kind == "line" and found.rate_bps is not None and found.burst_bytes is None
     assert found.rate_bps.low <= 10**6 <= found.rate_bps.high
     assert found.queue_packets is not None and found.queue_packets.value == pytest.approx(30, abs=1)
@@ -164,13 +164,13 @@ def test_line_with_jitter_behind_it_is_not_a_policer(uneven: bool, over: float) 
 
 def test_policer_with_jitter_behind_it_is_a_policer() -> None:
     jitter = Jitter(SECOND // 200, False, True, np.random.default_rng(3))
-    found = inferred([Policer(10**6, 20_000), jitter], poisson(2 * 10**6, 1000, 3000), 1000)
+    found = infer_case([Policer(10**6, 20_000), jitter], poisson(2 * 10**6, 1000, 3000), 1000)
     assert found.kind == "policer" and found.burst_bytes is not None and found.burst_bytes.low <= 20_000
 
 
 def test_rate_of_a_bucket_that_fills_between_bursts_has_a_wide_interval() -> None:
     bursts = np.concatenate([SECOND // 2 * number + 20_000 * np.arange(8) for number in range(1, 100)])
-    found = inferred([Policer(10**6, 3500)], bursts, 1000)
+    found = infer_case([Policer(10**6, 3500)], bursts, 1000)
     assert found.kind == "policer" and found.rate_bps is not None
     assert found.rate_bps.low <= 10**6 <= found.rate_bps.high and found.rate_bps.high > 100 * found.rate_bps.low
     assert any("use longer bursts" in line for line in found.lines())
@@ -178,6 +178,6 @@ def test_rate_of_a_bucket_that_fills_between_bursts_has_a_wide_interval() -> Non
 
 @pytest.mark.parametrize("drift", [-60e-6, 60e-6])
 def test_line_rate_interval_includes_undetectable_clock_drift(drift: float) -> None:
-    found = inferred([Line(10**6, 30), Drift(drift)], poisson(2 * 10**6, 1000, 3000), 1000)
+    found = infer_case([Line(10**6, 30), Drift(drift)], poisson(2 * 10**6, 1000, 3000), 1000)
     assert found.kind == "line" and found.rate_bps is not None
     assert found.rate_bps.low <= 10**6 <= found.rate_bps.high

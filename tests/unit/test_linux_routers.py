@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from preflight_facts import facts
+from preflight_facts import preflight_facts
 
 from qoslab.errors import ExperimentError, UserError
 from qoslab.exchange.inventory_template import inventory_text as inventory_template
@@ -104,11 +104,11 @@ def test_devices_of_filters_and_actions_are_also_renamed() -> None:
 
 
 def test_obstacles_of_a_kernel_are_findings() -> None:
-    name, host = next(iter(facts().hosts.items()))
+    name, host = next(iter(preflight_facts().hosts.items()))
 
     def found(kernel: KernelFacts | None, *, root: bool = True) -> list[str]:
         changed = replace(host, kernel=kernel, root=root)
-        return [str(each) for each in check_linux_routers(replace(facts(), hosts={name: changed}))]
+        return [str(each) for each in check_linux_routers(replace(preflight_facts(), hosts={name: changed}))]
 
     assert found(None, root=False) == found(KernelFacts("6.1")) == []
     assert found(KernelFacts(), root=False) == [

@@ -22,7 +22,7 @@ import sample_run
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
-from browser import browser
+from browser import open_browser
 from qoslab.analysis.raw import class_rows
 from qoslab.analysis.series import class_rates
 from qoslab.cli import main
@@ -48,11 +48,11 @@ ASKED = RunOptions(file="policing-vs-shaping.yml")
 CLASS = "R1 FastEthernet0/1 output, policy Police, class class-default"
 
 
-def reply(second: float) -> dict[str, Any]:
+def counters_reply(second: float) -> dict[str, Any]:
     return sample_run.counters_reply(second, "Police", police=True)
 
 
-def printed(times: int) -> list[dict[str, Any]]:
+def printed_counters(times: int) -> list[dict[str, Any]]:
     """Return a real router's output every two seconds, with 250 000 more bytes offered to the policer each time."""
     shown = (sample_run.RECORDED / "ios" / "police.classic.txt").read_text()
     packets = re.search(r"(\d+) packets, (\d+) bytes", shown)
@@ -139,13 +139,13 @@ class TestRates:
     def test_reattached_policy_starts_from_zero(self) -> None:
         rates = CounterRates()
         for number, second in enumerate((3, 4, 0.5, 1.5)):
-            rates.counters("R1", {**reply(second), "time_ns": number * 10**9})
+            rates.counters("R1", {**counters_reply(second), "time_ns": number * 10**9})
         (points,) = rates.classes.values()
         assert [point.time_s for point in points] == [1.0, 3.0]
 
     def test_router_without_counters_is_read_by_its_output(self) -> None:
         rates = CounterRates()
-        for each in printed(2):
+        for each in printed_counters(2):
             rates.reading("R1", each)
         first = next(iter(rates.classes.values()))
         assert first[0].offered_bps == pytest.approx(1e6) and first[0].time_s == pytest.approx(2)
@@ -158,12 +158,12 @@ class TestWatchedRun:
         run.look()
         assert run.shown() == [] and run.doing["policed/1"].step == "traffic"
         for second in range(3):
-            cell.append_counters("R1", reply(second))
+            cell.append_counters("R1", counters_reply(second))
         run.look()
         (shown,) = page_content(run)["cells"]
         assert [each["title"] for each in shown["classes"]] == [CLASS]
         assert [len(line["x"]) for line in shown["graphs"][0]["data"]] == [2, 2, 2]
-        cell.append_counters("R1", reply(3))
+        cell.append_counters("R1", counters_reply(3))
         run.look()
         assert len(page_content(run)["cells"][0]["graphs"][0]["data"][0]["x"]) == 3
         answer.done(cell.name, valid=False, reasons=["a dog ate it"])
@@ -174,7 +174,7 @@ class TestWatchedRun:
         page = page_content(run)
         assert page["invalid"] == [{"name": "policed/1", "reasons": ["a dog ate it"]}]
         assert (page["state"], page["done"], page["notes"]) == ("finished", 1, ["2 of 2"])
-        text = shown_at(run, 160)
+        text = values_at(run, 160)
         assert "Policing <versus> shaping" in text and "goodput.sum" in text and "█" in text
         reported: dict[Any, float] = {}
         assert len(list(new_lines(run, reported))) == 3 and list(new_lines(run, reported)) == []
@@ -182,7 +182,7 @@ class TestWatchedRun:
     def test_finished_cell_is_counted_once(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, text, cell = going_on
         run = WatchedRun(folder)
-        readings = printed(3)
+        readings = printed_counters(3)
         for each in readings[:2]:
             cell.append_reading("R1", each)
         run.look()
@@ -253,7 +253,7 @@ class TestCommand:
         monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: stepped_back.append(True))
         folder, text, cell = going_on
         for second in range(2):
-            cell.append_counters("R1", reply(second))
+            cell.append_counters("R1", counters_reply(second))
         text.end("interrupted")
         assert main(["watch", str(folder.path)]) == 3
         first, last = capsys.readouterr().out.splitlines()
@@ -268,10 +268,10 @@ def test_imported_names_are_escaped(going_on: tuple[RunFolder, ProgressFile, Cel
     folder, text, cell = going_on
     text.cell("policed/1 [/x] \x1b[2J", "cells/policed/1")
     for second in range(2):
-        cell.append_counters("R1", reply(second))
+        cell.append_counters("R1", counters_reply(second))
     run = WatchedRun(folder)
     run.look()
-    assert "policed/1 [/x] \\x1b[2J" in shown_at(run, 60)
+    assert "policed/1 [/x] \\x1b[2J" in values_at(run, 60)
 
 
 @pytest.mark.sample(5)
@@ -290,10 +290,10 @@ def test_small_terminal_shows_complete_lines(
         cell = folder.cell("policed", number)
         text.cell(cell.name, f"cells/policed/{number}")
         for second in range(45):
-            cell.append_counters("R1", reply(second))
+            cell.append_counters("R1", counters_reply(second))
     run = WatchedRun(folder)
     run.look()
-    reported = shown_at(run, width).splitlines()
+    reported = values_at(run, width).splitlines()
     assert len(reported) <= 24 and all(len(line) <= width for line in reported) and "…" not in "".join(reported)
     begins = [number for number, line in enumerate(reported) if line.startswith("policed/")]
     assert [reported[begin] for begin in begins[1:]] == [
@@ -310,10 +310,10 @@ def test_small_terminal_shows_complete_lines(
         rows = " ".join(lines_of_cell)
         found = re.search(r"class-default +1\.514 Mb/s +1\.005 Mb/s +[\d.]+ kb/s ", rows)
         assert found is not None and sum(each in SPARKS for each in rows) == graph
-    assert shown_at(run, width, whole=True).count("class-default") == min(cells, 4)
+    assert values_at(run, width, whole=True).count("class-default") == min(cells, 4)
 
 
-def shown_at(run: WatchedRun, width: int, *, whole: bool = False) -> str:
+def values_at(run: WatchedRun, width: int, *, whole: bool = False) -> str:
     """Return the content of a terminal of 24 lines."""
     console = Console(file=io.StringIO(), width=width, height=24, color_system=None)
     console.print(render_screen(run, console, whole=whole))
@@ -330,7 +330,7 @@ def view(going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.Mon
     monkeypatch.setattr("qoslab.live.server.FAREWELL_S", 0.0)
     folder, _, cell = going_on
     for second in range(4):
-        cell.append_counters("R1", reply(second))
+        cell.append_counters("R1", counters_reply(second))
     with LiveView(metrics=0) as made:
         made.serve(WatchedRun(folder))
         with made.lock:
@@ -338,7 +338,7 @@ def view(going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.Mon
         yield made
 
 
-def ask(url: str, host: str | None = None) -> tuple[int, bytes, Any]:
+def request_page(url: str, host: str | None = None) -> tuple[int, bytes, Any]:
     server, _, path = url.removeprefix("http://").partition("/")
     connection = http.client.HTTPConnection(server, timeout=10)
     connection.request("GET", f"/{path}", headers={"Host": host or server})
@@ -351,7 +351,7 @@ def ask(url: str, host: str | None = None) -> tuple[int, bytes, Any]:
 class TestServer:
     def test_live_page_needs_no_external_resource(self, view: LiveView) -> None:
         for name in ("", "live.js", "plotly.js", "report.css"):
-            status, content, headers = ask(view.url + name)
+            status, content, headers = request_page(view.url + name)
             assert status == 200 and content
             assert {key: headers[key] for key in HEADERS} == HEADERS
             if name in ("", "live.js"):
@@ -361,10 +361,10 @@ class TestServer:
         self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]
     ) -> None:
         def drawn() -> int:
-            return len(json.loads(ask(view.url + "data.json")[1])["cells"][0]["graphs"][0]["data"][0]["x"])
+            return len(json.loads(request_page(view.url + "data.json")[1])["cells"][0]["graphs"][0]["data"][0]["x"])
 
         assert drawn() == 3
-        going_on[2].append_counters("R1", reply(4))
+        going_on[2].append_counters("R1", counters_reply(4))
         with view.lock:
             view._run.look()
         assert drawn() == 4
@@ -373,12 +373,12 @@ class TestServer:
         port = view.url.split(":")[2].partition("/")[0]
         assert len(view.word) >= 20 and view.url.startswith("http://127.0.0.1:")
         for url in (f"http://127.0.0.1:{port}/", f"http://127.0.0.1:{port}/data.json", view.url + "../report.html"):
-            assert ask(url)[0] == 404, url
-        assert ask(view.url.replace(view.word, view.word[:-1] + "é".encode().hex()) + "data.json")[0] == 404
+            assert request_page(url)[0] == 404, url
+        assert request_page(view.url.replace(view.word, view.word[:-1] + "é".encode().hex()) + "data.json")[0] == 404
         for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", ""):
-            assert ask(view.url + "data.json", host or "[::]")[0] == 421, host
-        assert ask(view.metrics_url, "evil.example")[0] == 421
-        assert ask(view.metrics_url.replace("/metrics", "/"))[0] == 404
+            assert request_page(view.url + "data.json", host or "[::]")[0] == 421, host
+        assert request_page(view.metrics_url, "evil.example")[0] == 421
+        assert request_page(view.metrics_url.replace("/metrics", "/"))[0] == 404
 
     def test_metrics_are_openmetrics(self, view: LiveView) -> None:
         with urllib.request.urlopen(view.metrics_url, timeout=10) as got:
@@ -432,7 +432,7 @@ class TestServer:
         with LiveView() as view:
             pass
         with pytest.raises(ConnectionRefusedError):
-            ask(view.url)
+            request_page(view.url)
 
     @pytest.mark.parametrize("command", [["watch"], ["run", "policing-vs-shaping", "--lab", "simulated"]])
     def test_port_without_live_is_refused(
@@ -469,7 +469,7 @@ class TestServer:
         for rubbish in (b"\0\n\n", b"GET " + b"a" * 70_000 + b"\r\n\r\n"):
             with socket.create_connection(address) as bad:
                 bad.sendall(rubbish)
-        assert ask(view.url)[0] == 200
+        assert request_page(view.url)[0] == 200
         for each in idle:
             each.close()
 
@@ -478,10 +478,10 @@ class TestServer:
     ) -> None:
         monkeypatch.setattr("qoslab.live.server.owner_of_peer", lambda connection: 65534)
         with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
-            ask(view.url)
-        assert ask(view.metrics_url)[0] == 200, "a scraper may be another user's"
+            request_page(view.url)
+        assert request_page(view.metrics_url)[0] == 200, "a scraper may be another user's"
         monkeypatch.setattr("qoslab.live.server.owner_of_peer", lambda connection: 0)
-        assert ask(view.url)[0] == 200, "forwarders of ports may be root's"
+        assert request_page(view.url)[0] == 200, "forwarders of ports may be root's"
 
     def test_slow_scraper_is_disconnected(self, view: LiveView, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("qoslab.live.server.IDLE_S", 0.3)
@@ -509,14 +509,14 @@ class TestServer:
         monkeypatch.setattr(view._run, "look", broken)
         for thread in [each for each in threading.enumerate() if each.name == "live"]:
             thread.join(10)
-        assert "a bug in qoslab: RuntimeError: no such" in json.loads(ask(view.url + "data.json")[1])["error"]
+        assert "a bug in qoslab: RuntimeError: no such" in json.loads(request_page(view.url + "data.json")[1])["error"]
 
     def test_live_server_leaves_nothing_behind(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         with LiveView() as view:
             view.serve(WatchedRun(going_on[0]))
-            assert ask(view.url)[0] == 200
+            assert request_page(view.url)[0] == 200
         with pytest.raises(ConnectionRefusedError):
-            ask(view.url)
+            request_page(view.url)
         assert not [each for each in threading.enumerate() if each.name == "live-http"]
 
 
@@ -546,7 +546,7 @@ def test_page_names_the_polling_interval() -> None:
 
 
 def test_live_page_is_drawn_by_a_browser(view: LiveView, tmp_path: Path) -> None:
-    with browser(tmp_path) as tab:
+    with open_browser(tmp_path) as tab:
         tab.open(view.url)
         tab.wait("document.querySelector('.js-line') !== null")
         dom = tab.tell("document.documentElement.outerHTML")

@@ -14,7 +14,7 @@ from qoslab.run.real.access.transcript import LoginTranscript
 from qoslab.run.real.access.transport import DeviceLine
 
 
-class Scripted(DeviceLine):
+class ScriptedLine(DeviceLine):
     """Device that sends the next of these texts for each input."""
 
     def __init__(self, *message: str) -> None:
@@ -40,7 +40,7 @@ class Scripted(DeviceLine):
         return False
 
 
-def asked(line: DeviceLine, command: str, prompt: str = "R1#") -> str:
+def answers_to_prompts(line: DeviceLine, command: str, prompt: str = "R1#") -> str:
     way = AccessMethod("127.0.0.1", answer_s=2.0)
     return asyncio.run(LoginDialogue(line, way, LoginTranscript(None, Redaction())).ask(command, prompt))
 
@@ -57,7 +57,7 @@ def asked(line: DeviceLine, command: str, prompt: str = "R1#") -> str:
     ],
 )
 def test_answer_ends_at_a_prompt_with_a_shortened_name(name: str, prompt: str) -> None:
-    assert asked(Scripted(f"line\r\nR10#\r\nsaid\r\n{prompt}"), "line", f"{name}#") == "R10#\nsaid"
+    assert answers_to_prompts(ScriptedLine(f"line\r\nR10#\r\nsaid\r\n{prompt}"), "line", f"{name}#") == "R10#\nsaid"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,6 @@ def test_answer_ends_at_a_prompt_with_a_shortened_name(name: str, prompt: str) -
     ],
 )
 def test_prompts_are_answered_without_saving_or_erasing(question: str, answer: bytes) -> None:
-    device = Scripted(f"copy\r\n{question}", "\r\ndone\r\nR1#")
-    assert re.sub(r"\s+", " ", asked(device, "copy")).endswith("done")
+    device = ScriptedLine(f"copy\r\n{question}", "\r\ndone\r\nR1#")
+    assert re.sub(r"\s+", " ", answers_to_prompts(device, "copy")).endswith("done")
     assert device.heard == [b"copy\r", answer]

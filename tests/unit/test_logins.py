@@ -21,7 +21,7 @@ from qoslab.system.telnet import TelnetConnection
 
 WINDOW = 2**15
 """Receive window of a client in bytes."""
-OFTEN = 1500
+REPETITIONS = 1500
 """Number of commands with answers of hundreds of bytes: several times the buffers of both ends and kernels."""
 
 
@@ -48,7 +48,7 @@ class Client:
         return text
 
 
-async def by_ssh(device: FakeDevice) -> Client:
+async def connect_by_ssh(device: FakeDevice) -> Client:
     client = await asyncssh.connect(
         "127.0.0.1", device.ssh, username=USER, password=PASSWORD, known_hosts=None, config=None
     )
@@ -60,7 +60,7 @@ async def by_ssh(device: FakeDevice) -> Client:
     return Client(process.stdin.write, read, client.abort)
 
 
-async def by_telnet(device: FakeDevice) -> Client:
+async def connect_by_telnet(device: FakeDevice) -> Client:
     connection = socket.socket()
     # Else the kernel has room for megabytes, at both ends.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WINDOW)
@@ -83,7 +83,7 @@ async def by_telnet(device: FakeDevice) -> Client:
     return client
 
 
-WAYS = pytest.mark.parametrize("way", [by_ssh, by_telnet])
+WAYS = pytest.mark.parametrize("way", [connect_by_ssh, connect_by_telnet])
 
 
 def test_idle_timeout_follows_exec_timeout() -> None:
@@ -135,14 +135,14 @@ def test_router_waits_for_a_client_that_does_not_read(
     async def run() -> None:
         client = await way(device)
         await client.until("R1>")
-        client.send("terminal length 0\r" + "show version\r" * OFTEN + "show privilege\r")
+        client.send("terminal length 0\r" + "show version\r" * REPETITIONS + "show privilege\r")
         before = -1
         while written != before:
             before = written
             await asyncio.sleep(0.3)
         answer = await client.until("privilege level is 1\r\nR1>")
         answers, length = answer.count("Configuration register is"), len(answer)
-        assert answers == OFTEN
+        assert answers == REPETITIONS
         assert before < length / 2
         client.close()
 

@@ -30,16 +30,16 @@ interface FastEthernet0/1
 """
 
 
-def held(text: str) -> int:
+def held_bytes(text: str) -> int:
     return queued_bytes(parse_config(text, MODELS["3725"].hardware("hqf"), source="R1.ios")) // FRAME
 
 
 def test_queues_count_waiting_packets() -> None:
-    before = held("")
+    before = held_bytes("")
     # 64 queues of a fourth of 400 in the child; the parent hands on, and the interface holds 200 instead of 1000.
-    assert held(CLASSES) - before == 64 * 100 + 200 - 1000
-    assert held(CLASSES.replace("  fair-queue 64\n", "  bandwidth 500\n")) - before == 400 + 200 - 1000
-    assert held(CLASSES.replace(" service-policy output Parent\n", "")) - before == 200 - 1000
+    assert held_bytes(CLASSES) - before == 64 * 100 + 200 - 1000
+    assert held_bytes(CLASSES.replace("  fair-queue 64\n", "  bandwidth 500\n")) - before == 400 + 200 - 1000
+    assert held_bytes(CLASSES.replace(" service-policy output Parent\n", "")) - before == 200 - 1000
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_queues_count_waiting_packets() -> None:
 )
 def test_queues_in_bytes_are_counted_by_the_shortest_packets(limit: str, packets: int) -> None:
     text = CLASSES.replace("  fair-queue 64\n", "").replace("queue-limit 400", f"queue-limit {limit}")
-    assert held(text) - held("") == packets + 200 - 1000
+    assert held_bytes(text) - held_bytes("") == packets + 200 - 1000
 
 
 def test_limits_in_microseconds_depend_on_the_rate() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from levels import every
+from levels import every_nth
 from qoslab.cli import main
 from qoslab.cli.new import POLICIES, TRAFFIC
 from waiting import wait_until
@@ -73,7 +73,7 @@ def test_new_experiment_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for policy in ("police", "priority")[:: every(2)]:
+    for policy in ("police", "priority")[:: every_nth(2)]:
         assert main(["new", "experiment", policy, "--policy", policy, "--routers", "2", "--duration", "5 s"]) == 0
         capsys.readouterr()
         assert main(["run", policy, "--lab", "simulated", "--json"]) == 0

@@ -11,7 +11,7 @@ import pytest
 from qoslab.system.openssh import host_key_options, identity_options
 
 
-def understood(*options: str) -> dict[str, str]:
+def parsed_options(*options: str) -> dict[str, str]:
     """Return the options as ssh reads them, without connecting."""
     output = subprocess.run(["ssh", "-G", "-F", "none", *options, "host"], capture_output=True, text=True, check=True)
     return dict(line.partition(" ")[::2] for line in output.stdout.splitlines())
@@ -20,7 +20,7 @@ def understood(*options: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", ["keys", "my rack/keys", "1\t2", 'a "rack"', "back\\slash", "it's", "Zürich", "#1"])
 def test_settings_file_is_found_by_its_path(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
-    found = understood(*host_key_options(file), *identity_options(file))
+    found = parsed_options(*host_key_options(file), *identity_options(file))
     assert (found["userknownhostsfile"], found["stricthostkeychecking"]) == (str(file), "true")
     assert (found["identityfile"], found["identitiesonly"]) == (str(file), "yes")
 
@@ -30,7 +30,7 @@ def test_percent_sign_in_a_key_name_is_literal(tmp_path: Path) -> None:
     rack = tmp_path / "100%d"
     rack.mkdir()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", rack / "key"], check=True)
-    assert understood(*host_key_options(rack / "known"))["userknownhostsfile"] == str(rack / "known")
+    assert parsed_options(*host_key_options(rack / "known"))["userknownhostsfile"] == str(rack / "known")
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         place = ("-p", str(nobody.getsockname()[1]), "127.0.0.1")
         command = ["ssh", "-v", "-F", "none", *identity_options(rack / "key"), "-o", "BatchMode=yes", *place]

@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Manifest, 
     return folder, manifest.model_copy(update={"experiment": experiment}), outcome
 
 
-def outside(figure: Figure) -> list[str]:
+def outside_page(figure: Figure) -> list[str]:
     """Return the cut-off texts. Numbers at an axis are left out: those beyond its ends are not drawn."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
@@ -63,7 +63,7 @@ def test_long_names_are_complete(
 ) -> None:
     figure = paper.draw_metric(*run, "goodput.sum", kind, width)
     paper.save(figure, tmp_path / "a.svg")
-    assert outside(figure) == []
+    assert outside_page(figure) == []
     output = " ".join((tmp_path / "a.svg").read_text().split())
     assert all(word in output for word in ("random", "policed", "shaped"))
     if kind == "bar":

@@ -52,7 +52,7 @@ def test_parameters_select_the_cells() -> None:
     assert own == [row for row in kept.rows if "line = 128 kb/s" in row.where] and 0 < len(own) < len(kept.rows)
 
 
-def narrowed(folder: Path, kept: Path = BEFORE) -> Path:
+def narrow_run(folder: Path, kept: Path = BEFORE) -> Path:
     """Provide a run of one arm, with the stored values."""
     shutil.copytree(kept, folder)
     manifest = json.loads(unsealed((folder / "manifest.json").read_bytes())[0])
@@ -70,7 +70,7 @@ def test_run_of_one_arm_is_compared_in_that_arm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run = narrowed(tmp_path / "runs/policing-vs-shaping/20261122T000000Z")
+    run = narrow_run(tmp_path / "runs/policing-vs-shaping/20261122T000000Z")
     own, all_rows = (len(read(each).rows) for each in (run, BEFORE))
     assert 0 < own < all_rows
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
@@ -88,7 +88,7 @@ def test_run_of_one_arm_is_compared_in_that_arm(
 
 
 def test_summaries_compare_only_the_cells_of_both_runs(tmp_path: Path) -> None:
-    now, before = read_run(narrowed(tmp_path / "a/b")), read_run(BEFORE)
+    now, before = read_run(narrow_run(tmp_path / "a/b")), read_run(BEFORE)
     assert now.lacking_of(before) == before.lacking_of(now) == []
     assert read_run(BEFORE).moved_since(now) == []
     assert now.words.endswith(" within, 0 outside of --arm policed") and before.words.endswith(" 0 outside")
@@ -138,7 +138,7 @@ def test_report_and_summary_name_the_executed_part(tmp_path: Path) -> None:
 
 
 def test_notebook_of_a_partial_run_reports_missing_arms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = narrowed(tmp_path / "a/b")
+    run = narrow_run(tmp_path / "a/b")
     notebook.warn_about_partial_run(run)
     reported = f"{run} is partial (--arm policed): the notebook shows only this part\n"
     assert capsys.readouterr().err == reported

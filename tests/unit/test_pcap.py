@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import examples
+from levels import example_count
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import SCHEMA, column_array, read_packets
@@ -23,7 +23,7 @@ from qoslab.capture.packet_tables import SCHEMA, column_array, read_packets
 RECORDED = Path(__file__).parents[1] / "recorded" / "capture"
 
 
-def joined(pieces: list[pa.RecordBatch]) -> dict[str, list[int]]:
+def join_files(pieces: list[pa.RecordBatch]) -> dict[str, list[int]]:
     return {
         name: np.concatenate([column_array(each, name) for each in pieces]).tolist() if pieces else []
         for name in SCHEMA.names
@@ -32,7 +32,7 @@ def joined(pieces: list[pa.RecordBatch]) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("piece", [1, 7, 1000])
 def test_reader_finds_the_same_packets_as_tshark(piece: int) -> None:
-    found = joined(list(read_packets(RECORDED / "four-streams.pcapng", piece=piece)))
+    found = join_files(list(read_packets(RECORDED / "four-streams.pcapng", piece=piece)))
     with (RECORDED / "four-streams.csv").open() as handle:
         rows = list(csv.DictReader(handle))
     assert len(rows) == len(found["bytes"]) == 628
@@ -73,7 +73,7 @@ def frame(*, vlan: bool, options: int, protocol: int, fragment: int, ports: tupl
     return bytes(12) + tag + b"\x08\x00" + ip + struct.pack(">HH", *ports) + bytes(20)
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(
     order=st.sampled_from("<>"),
     packets=st.lists(
@@ -101,7 +101,7 @@ def test_reader_accepts_written_captures(
         + block(order, 99, b"unknown blocks are passed over")
         + b"".join(packet(order, ticks, data, min(kept, len(data))) for ticks, data, kept in packets)
     )
-    found = joined(list(read_packets(file, piece=5)))
+    found = join_files(list(read_packets(file, piece=5)))
     assert found["time_ns"] == [ticks for ticks, _, _ in packets]
     assert found["bytes"] == [len(data) for _, data, _ in packets]
     for index, (_, data, kept) in enumerate(packets):
@@ -164,7 +164,7 @@ def test_ipv6_is_read_after_its_extension_headers(
     file = tmp_path / "x.pcapng"
     other = frame(vlan=False, options=0, protocol=6, fragment=0, ports=(1, 2))
     file.write_bytes(section("<", 9) + b"".join(packet("<", 0, each, len(each)) for each in (data, other, data[:53])))
-    found = joined(list(read_packets(file)))
+    found = join_files(list(read_packets(file)))
     assert found["version"] == [6, 4, -1]
     halves = IPv6Address("2001:db8::ffff:1").packed
     assert found["source_high"][:2] == [int.from_bytes(halves[:8], signed=True), 0]
@@ -179,7 +179,7 @@ def test_ipv6_is_read_after_its_extension_headers(
 def test_time_resolutions_are_converted(tmp_path: Path, resolution: int | None, ticks: int) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes(section("<", resolution) + packet("<", ticks * 5 + ticks // 2, b"x" * 60, 60))
-    assert joined(list(read_packets(file)))["time_ns"] == [5_500_000_000]
+    assert join_files(list(read_packets(file)))["time_ns"] == [5_500_000_000]
 
 
 def test_another_link_type_is_refused(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_another_link_type_is_refused(tmp_path: Path) -> None:
         list(read_packets(file))
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(cut=st.integers(0, 200), noise=st.binary(max_size=40), at=st.integers(0, 3000))
 def test_damaged_files_raise_the_error_of_the_module(
     tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes, at: int
@@ -229,7 +229,7 @@ def test_pcap_is_read_in_both_byte_orders_and_units(tmp_path: Path, order: str, 
     data = frame(vlan=True, options=1, protocol=17, fragment=0, ports=(7, 8))
     file = tmp_path / "x.pcap"
     file.write_bytes(pcap(order, magic, 1, [(5, 250, data), (6, 0, data)]))
-    found = joined(list(read_packets(file)))
+    found = join_files(list(read_packets(file)))
     assert found["time_ns"] == [5 * 10**9 + 250 * unit, 6 * 10**9]
     assert (found["source_port"], found["vlan"], found["network_bytes"]) == ([7, 7], [5, 5], [1000, 1000])
 
@@ -256,7 +256,7 @@ IP = frame(vlan=False, options=0, protocol=17, fragment=0, ports=(7, 8))[14:]
 def test_packet_identity_is_equal_on_every_link(tmp_path: Path, linktype: int, before: bytes) -> None:
     for name, kind, first in (("a", linktype, before), ("b", 1, bytes(12) + b"\x08\x00")):
         (tmp_path / name).write_bytes(pcap("<", 0xA1B2C3D4, kind, [(1, 0, first + IP)]))
-    one, other = (joined(list(read_packets(tmp_path / name))) for name in "ab")
+    one, other = (join_files(list(read_packets(tmp_path / name))) for name in "ab")
     assert one["bytes"] == [len(before) + len(IP)]
     same = [name for name in SCHEMA.names if name not in ("bytes", "vlan")]
     assert {name: one[name] for name in same} == {name: other[name] for name in same}
@@ -273,27 +273,27 @@ def test_packet_identity_uses_only_unchanged_fields(tmp_path: Path) -> None:
     routers = [changed(), changed(p1=0xB8), changed(p8=63), changed(p10=1, p11=2), changed(p26=9, p27=9)]
     others = [changed(p5=9), changed(p3=1), changed(p15=9), changed(p20=1), changed(p23=1), changed(p70=1)]
     (tmp_path / "x").write_bytes(pcap("<", 0xA1B2C3D4, 1, [(1, 0, each) for each in routers + others]))
-    found = joined(list(read_packets(tmp_path / "x")))
+    found = join_files(list(read_packets(tmp_path / "x")))
     assert len(set(found["identity"][:5])) == 1 and len(set(found["identity"])) == 1 + len(others)
     assert set(found["behind"]) == {-1} and found["tos"][1] == 0xB8 and found["ttl"][2] == 63
     (tmp_path / "x").write_bytes(pcap("<", 0xA1B2C3D4, 1, [(1, 0, routers[0]), (1, 0, others[-1])], kept=54))
-    found = joined(list(read_packets(tmp_path / "x", behind=20)))
+    found = join_files(list(read_packets(tmp_path / "x", behind=20)))
     assert found["identity"][0] == found["identity"][1] and found["behind"] == [-1, -1]
-    assert joined(list(read_packets(tmp_path / "x")))["behind"] == [20, 20]
+    assert join_files(list(read_packets(tmp_path / "x")))["behind"] == [20, 20]
 
 
 def test_compressed_file_equals_the_uncompressed_one(tmp_path: Path) -> None:
-    whole = joined(list(read_packets(RECORDED / "four-streams.pcapng")))
+    whole = join_files(list(read_packets(RECORDED / "four-streams.pcapng")))
     file = tmp_path / "x.pcapng.gz"
     packed = gzip.compress((RECORDED / "four-streams.pcapng").read_bytes())
     file.write_bytes(packed)
-    assert joined(list(read_packets(file, piece=100))) == whole
+    assert join_files(list(read_packets(file, piece=100))) == whole
     file.write_bytes(packed[:-3000])
     pieces = []
     with pytest.raises(CaptureError, match=r"x\.pcapng\.gz: cannot be read to its end: "):
         for piece in read_packets(file):
             pieces.append(piece)
-    assert 0 < len(joined(pieces)["bytes"]) < len(whole["bytes"])
+    assert 0 < len(join_files(pieces)["bytes"]) < len(whole["bytes"])
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_aborted_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
         list(read_packets(RECORDED / "four-streams.pcapng"))
 
 
-def described(interfaces: list[tuple[str, int]]) -> bytes:
+def describe_packets(interfaces: list[tuple[str, int]]) -> bytes:
     """Return a section with interfaces of these names and link types, with stamps in nanoseconds."""
     found = block("<", 0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     for name, linktype in interfaces:
@@ -351,10 +351,10 @@ def of_interface(number: int, ticks: int, content: bytes) -> bytes:
 
 def test_interface_of_another_link_type_matters_only_with_packets(tmp_path: Path) -> None:
     file = tmp_path / "x.pcapng"
-    head = described([("loopback", 0), ("eth0", 1)])
+    head = describe_packets([("loopback", 0), ("eth0", 1)])
     file.write_bytes(head + of_interface(1, 5 * 10**9, b"x" * 60))
     pieces = list(read_packets(file))
-    assert joined(pieces)["interface"] == [1]
+    assert join_files(pieces)["interface"] == [1]
     file.write_bytes(head + of_interface(1, 5 * 10**9, b"x" * 60) + of_interface(0, 6 * 10**9, b"x" * 60))
     with pytest.raises(CaptureError, match=r"the interface at byte 28: found packets of link type 0, expected 1 "):
         list(read_packets(file))
@@ -362,7 +362,7 @@ def test_interface_of_another_link_type_matters_only_with_packets(tmp_path: Path
 
 def test_interfaces_are_numbered_through_all_sections(tmp_path: Path) -> None:
     file = tmp_path / "x.pcapng"
-    one = described([("eth0", 1), ("eth1", 1)])
+    one = describe_packets([("eth0", 1), ("eth1", 1)])
     file.write_bytes(one + of_interface(1, 10**9, b"x" * 60) + one + of_interface(0, 10**9, b"x" * 60))
     reader, found = read_packets(file), []
     while True:
@@ -378,4 +378,4 @@ def test_cooked_capture_of_all_interfaces_names_each(tmp_path: Path) -> None:
     file = tmp_path / "x.pcap"
     frames = [(1, 0, struct.pack(">HHIHBB8s", 0x0800, 0, index, 1, 0, 6, b"") + b"E" * 40) for index in (2, 5)]
     file.write_bytes(pcap("<", 0xA1B2C3D4, 276, frames))
-    assert joined(list(read_packets(file)))["interface"] == [2, 5]
+    assert join_files(list(read_packets(file)))["interface"] == [2, 5]

@@ -8,38 +8,40 @@ from pathlib import Path
 TOP = Path(__file__).parents[2]
 sys.path[:0] = [str(TOP / "tests/peers"), str(TOP / "tests/proof")]
 
-from document import section_of, with_section  # noqa: E402
-from peers_section import TITLES, Comparison, earlier, not_run, section  # noqa: E402
+from document import replace_section, section_of  # noqa: E402
+from peers_section import TITLES, Comparison, earlier_sections, skipped_comparison, write_section  # noqa: E402
 
 FOUND = {
     TITLES[0]: Comparison(
         "DPDK 1", "0 of 10 differ", ("Text.", "", "| a | b |", "|---|--:|", "| 1 | 2 |"), "2026-11-29"
     ),
-    TITLES[2]: not_run("the Debian package libns3-dev is not installed"),
+    TITLES[2]: skipped_comparison("the Debian package libns3-dev is not installed"),
     TITLES[-1]: Comparison("Linux 1", "all agree", ("Last text.",), "2026-11-30"),
 }
 
 
 def test_written_section_is_parsed_back() -> None:
-    text = section(FOUND)
-    assert earlier(text) == {title: FOUND.get(title, not_run("it was never selected")) for title in TITLES}
+    text = write_section(FOUND)
+    assert earlier_sections(text) == {
+        title: FOUND.get(title, skipped_comparison("it was never selected")) for title in TITLES
+    }
 
 
 def test_missing_peer_is_named_with_its_reason() -> None:
     row = f"| {TITLES[2]} |  | not run: the Debian package libns3-dev is not installed |  |"
-    assert row in section(FOUND).splitlines()
+    assert row in write_section(FOUND).splitlines()
 
 
 def test_page_keeps_its_other_text() -> None:
     page = "# Deliberate mistakes\n\nText.\n"
-    first = with_section(page, section({}))
-    assert first.startswith(page) and section_of(first) == section({})
-    assert with_section(first, section(FOUND)) == with_section(page, section(FOUND))
-    assert with_section(page, "") == page and section_of(page) == ""
+    first = replace_section(page, write_section({}))
+    assert first.startswith(page) and section_of(first) == write_section({})
+    assert replace_section(first, write_section(FOUND)) == replace_section(page, write_section(FOUND))
+    assert replace_section(page, "") == page and section_of(page) == ""
 
 
 def test_page_has_all_comparisons() -> None:
     page = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
-    found = earlier(section_of(page))
+    found = earlier_sections(section_of(page))
     assert list(found) == list(TITLES), "run: tox -e peers -- --write"
     assert not [title for title, each in found.items() if each.result.startswith("not run")]

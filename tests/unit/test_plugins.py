@@ -32,7 +32,7 @@ PACKAGE = TOP / "tests" / "plugin"
 EXPERIMENT = (TOP / "experiments" / "policing-vs-shaping.yml").read_text(encoding="utf-8")
 
 
-def _forget() -> None:
+def _forget_plugins() -> None:
     installed_plugins.cache_clear()
     SKIPPED_PLUGINS.clear()
     for each in (TOOLS, PLATFORMS, METRICS, FIGURES):
@@ -45,9 +45,9 @@ def _forget() -> None:
 def acme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.syspath_prepend(PACKAGE)
-        _forget()
+        _forget_plugins()
         yield
-    _forget()
+    _forget_plugins()
 
 
 @pytest.fixture
@@ -146,11 +146,11 @@ def test_page_shows_this_package() -> None:
     ours = configparser.ConfigParser()
     ours.read(PACKAGE / "acme_qos-1.2.dist-info" / "entry_points.txt", encoding="utf-8")
     assert {(kind, *point) for kind, each in points.items() for point in each.items()} == {
-        (kind, *point) for kind in ours.sections() for point in ours[kind].items() if _holds(*point)
+        (kind, *point) for kind in ours.sections() for point in ours[kind].items() if _project_holds(*point)
     }
 
 
-def _holds(word: str, named: str) -> bool:
+def _project_holds(word: str, named: str) -> bool:
     return word not in TOOLS.own and not re.search(r"faulty|nothing_there|GONE", named)
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import every, examples
+from levels import every_nth, example_count
 from qoslab.cli import command_group, main
 from qoslab.errors import ExitStatus, UserError
 from qoslab.ios.compile import compile_device
@@ -106,7 +106,7 @@ ON_THE_LINE = 1514 / 1538
 """Share of the counted bytes of a full Ethernet frame, including preamble and gap."""
 
 
-def simulated(text: str) -> dict[tuple[str, ...], float]:
+def simulate_policy(text: str) -> dict[tuple[str, ...], float]:
     """Return the rate of each class in the engine while UDP flows fill all classes, b/s by path."""
     device = read_configuration(text + "interface FastEthernet0/0\n ip address 10.0.2.1 255.255.255.0\n").device
     hosts = {"A": ("FastEthernet0/1", "10.0.1", LINE_BPS), "B": ("FastEthernet0/0", "10.0.2", 100_000_000)}
@@ -138,22 +138,24 @@ def simulated(text: str) -> dict[tuple[str, ...], float]:
     done = subprocess.run(program, input=json.dumps(scenario), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     samples = json.loads(done.stdout)["routers"]["R1"]["samples"]
-    first, last = (dict(passed(sample["interfaces"]["FastEthernet0/1"]["policy_output"])) for sample in samples[3:11:7])
+    first, last = (
+        dict(passed_bytes(sample["interfaces"]["FastEthernet0/1"]["policy_output"])) for sample in samples[3:11:7]
+    )
     return {path: (last[path] - first[path]) * 8 / 7 for path in last}
 
 
-def passed(policy: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
+def passed_bytes(policy: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
     for each in policy["classes"]:
         path = (*above, each["name"])
         yield path, each["bytes"] - sum(count["bytes"] for count in each["drops"].values())
         if each["child"]:
-            yield from passed(each["child"], path)
+            yield from passed_bytes(each["child"], path)
 
 
 @pytest.mark.parametrize("name", BUSY)
 def test_computed_shares_equal_those_of_the_engine(name: str) -> None:
     text = f"version 15.1\n{THREE}{BUSY[name]}{LINE}"
-    sent = simulated(text)
+    sent = simulate_policy(text)
     for policy in answer_policy(text, rate_bps=LINE_BPS).policies:
         for each in policy.classes:
             if each.joins_default:
@@ -589,7 +591,7 @@ def fragments() -> list[str]:
 LINES = sorted({line for text in fragments() for line in text.splitlines()})
 
 
-def shown(text: str) -> None:
+def shown_policies(text: str) -> None:
     """Answer and print; a UserError is an answer too."""
     try:
         found = answer_policy(text, rate_bps=2_000_000, rtt_s=0.05)
@@ -599,22 +601,22 @@ def shown(text: str) -> None:
 
 
 def test_every_fragment_is_analysed() -> None:
-    for text in list(fragments())[:: every(3)]:
-        shown(text)
-        shown("policy-map LOST\n class class-default\n" + text)
+    for text in list(fragments())[:: every_nth(3)]:
+        shown_policies(text)
+        shown_policies("policy-map LOST\n class class-default\n" + text)
 
 
 @given(st.lists(st.sampled_from(LINES), min_size=1, max_size=40), st.booleans())
-@settings(max_examples=examples(150))
+@settings(max_examples=example_count(150))
 def test_known_lines_in_any_order_are_analysed(lines: list[str], indented: bool) -> None:
     text = "\n".join(line if indented else line.strip() for line in lines)
-    shown("policy-map P\n class class-default\n" + text)
+    shown_policies("policy-map P\n class class-default\n" + text)
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=examples(100))
+@settings(max_examples=example_count(100))
 def test_any_text_is_analysed_or_refused(text: str) -> None:
-    shown("policy-map P\n class class-default\n  " + text)
+    shown_policies("policy-map P\n class class-default\n  " + text)
 
 
 def findings(text: str, **options: Any) -> list[tuple[str, str]]:

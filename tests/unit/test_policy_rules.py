@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ios_strategies import composite, maybe, shapes
+from ios_strategies import composite_strategy, optional, shapes
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.cli.session import CONFIG
 from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
@@ -66,20 +66,20 @@ EARLY = st.sampled_from(
 UNITS = st.sampled_from(("kbps", "percent", "remaining_percent", "remaining_ratio"))
 
 
-@composite
+@composite_strategy
 def bandwidths(draw: st.DrawFn, unit: str) -> Bandwidth:
     kbps, percent = st.sampled_from((8, 100, 250, 330, 400, 750)), st.sampled_from((1, 24, 25, 33, 34, 50, 75))
     return Bandwidth(unit, draw(kbps if unit == "kbps" else percent))  # type: ignore[arg-type]
 
 
-@composite
+@composite_strategy
 def priorities(draw: st.DrawFn, unit: str) -> Priority:
     if unit not in ("kbps", "percent") or draw(st.booleans()):
         return Priority(level=draw(st.sampled_from((None, None, 1, 2))))
     return Priority(unit, draw(bandwidths(unit)).number)  # type: ignore[arg-type]
 
 
-@composite
+@composite_strategy
 def classes(draw: st.DrawFn, name: str, unit: str, child: str | None) -> PolicyClass:
     """Return a class with one action of queueing, and sometimes another one that may conflict with it."""
     actions: dict[str, st.SearchStrategy[object]] = {
@@ -87,7 +87,7 @@ def classes(draw: st.DrawFn, name: str, unit: str, child: str | None) -> PolicyC
         "priority": priorities(unit),
         # A percentage of a slow parent may be a rate that the engine cannot have.
         "shape": shapes().filter(lambda shape: shape.rate.unit == "bps"),
-        "fair_queue": st.builds(FairQueue, maybe(st.sampled_from((16, 256)))),
+        "fair_queue": st.builds(FairQueue, optional(st.sampled_from((16, 256)))),
         "queue_limit": LIMITS,
         "queue_thresholds": THRESHOLDS,
         "random_detect": EARLY,
@@ -102,7 +102,7 @@ def classes(draw: st.DrawFn, name: str, unit: str, child: str | None) -> PolicyC
     return PolicyClass(name, service_policy=below, **{each: draw(actions[each]) for each in sorted(chosen)})  # type: ignore[arg-type]
 
 
-@composite
+@composite_strategy
 def policy_maps(draw: st.DrawFn) -> dict[str, PolicyMap]:
     """Return a policy-map, and one below it."""
     found = {}
@@ -114,7 +114,7 @@ def policy_maps(draw: st.DrawFn) -> dict[str, PolicyMap]:
     return found
 
 
-@composite
+@composite_strategy
 def reserving(draw: st.DrawFn) -> dict[str, PolicyMap]:
     """Return a policy-map that only reserves bandwidth, below a shaper or a class with bandwidth."""
     found = {}

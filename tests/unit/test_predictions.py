@@ -266,7 +266,7 @@ def test_row_counts_only_with_a_judged_value(reference: str, unit: str, value: f
     assert is_compared(reference, figure, "policing-vs-shaping") == judged
 
 
-def hashed(flows: int, chance: random.Random) -> list[int]:
+def hashed_queue(flows: int, chance: random.Random) -> list[int]:
     """Return the number of flows in each used queue of 256."""
     queues: dict[int, int] = {}
     for _ in range(flows):
@@ -290,7 +290,7 @@ def test_hashed_flows_share_as_computed(flows: int) -> None:
     """Hash flows: counted bytes are 260 for 256 of IP, and 30 % of the counted bytes of the line."""
     chance = random.Random(1)
     offered_bps, class_bps = 1_500_000 / flows * 260 / 256, 594.3e3
-    every = [hashed(flows, chance) for _ in range(2000)]
+    every = [hashed_queue(flows, chance) for _ in range(2000)]
     alike = [share_of(queues, offered_bps, class_bps) for queues in every]
     found = [
         [min(offered_bps, share / count) for count in queues for _ in range(count)]

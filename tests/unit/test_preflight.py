@@ -7,7 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from preflight_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMALL, UP, card, facts, port
+from preflight_facts import (
+    ARCHIVED,
+    MACS,
+    POLICING,
+    QUICK,
+    RUNNING,
+    SAVED,
+    SMALL,
+    UP,
+    nic_facts,
+    preflight_facts,
+    router_port,
+)
 
 from qoslab.ios.model.generations import release_generation
 from qoslab.model.experiment import Experiment
@@ -23,8 +35,8 @@ from qoslab.run.real.preflight.locks import check_locks
 
 
 def test_correct_lab_has_no_findings() -> None:
-    assert run_checks(facts()) == []
-    assert link_proofs(facts()) == {"lan": "proven", "wan": "proven"}
+    assert run_checks(preflight_facts()) == []
+    assert link_proofs(preflight_facts()) == {"lan": "proven", "wan": "proven"}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +70,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["R1: found release 11.2(18), expected one with class-maps: 12.0(5)T or later; "],
     ),
     "interface": (
-        {"ports": {"FastEthernet0/0": UP["FastEthernet0/0"], "Serial0/0": port("")}},
+        {"ports": {"FastEthernet0/0": UP["FastEthernet0/0"], "Serial0/0": router_port("")}},
         ["R1: found no interface FastEthernet0/1 for the link wan, expected one of FastEthernet0/0, Serial0/0; "],
     ),
     "interfaces that nothing reads": (
@@ -69,7 +81,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ],
     ),
     "slow port": (
-        {"ports": {**UP, "FastEthernet0/1": port(MACS["Fa1"], "192.168.20.1/24", mbps=10.0)}},
+        {"ports": {**UP, "FastEthernet0/1": router_port(MACS["Fa1"], "192.168.20.1/24", mbps=10.0)}},
         ["R1: found FastEthernet0/1 at 10 Mb/s, expected 100 Mb/s for the link wan; the port is too slow: "],
     ),
     "a model that nobody knows": (
@@ -141,8 +153,8 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         {
             "client": {
                 "cards": {
-                    "eth0": card(MACS["client"]),
-                    "mgmt": card("02:00:00:00:01:00", addresses=("192.168.20.9/24",)),
+                    "eth0": nic_facts(MACS["client"]),
+                    "mgmt": nic_facts("02:00:00:00:01:00", addresses=("192.168.20.9/24",)),
                 }
             }
         },
@@ -195,7 +207,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ],
     ),
     "half duplex at the host": (
-        {"server": {"cards": {"eth0": card(MACS["server"], duplex="half", mbps=10)}}},
+        {"server": {"cards": {"eth0": nic_facts(MACS["server"], duplex="half", mbps=10)}}},
         ["server: found eth0 half duplex, expected full duplex; ", "server: found eth0 at 10 Mb/s, expected 100 Mb/s"],
     ),
 }
@@ -204,7 +216,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("fault", WRONG)
 def test_faults_of_the_lab_are_named_and_refused(fault: str) -> None:
     changed, expected = WRONG[fault]
-    refused = refusal_error(run_checks(facts(**changed)))
+    refused = refusal_error(run_checks(preflight_facts(**changed)))
     assert refused is not None
     lines = refused.message.splitlines()
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
@@ -280,7 +292,7 @@ def test_router_without_a_rollback_method_is_refused(
 ) -> None:
     lines = [
         str(each)
-        for each in run_checks(facts(rollback_state=kept, settings=RouterSettings(rollback=wanted)))
+        for each in run_checks(preflight_facts(rollback_state=kept, settings=RouterSettings(rollback=wanted)))
         if each.grave
     ]
     expected = f"qoslab_rollback: {wanted}" if wanted else "one that works"
@@ -295,19 +307,21 @@ def test_router_without_a_rollback_method_is_refused(
 def test_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
     changed: dict[str, Any] = {"rollback_state": RollbackState(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
     lines = [
-        str(each) for each in run_checks(facts(settings=RouterSettings(rollback="archive"), **changed)) if each.grave
+        str(each)
+        for each in run_checks(preflight_facts(settings=RouterSettings(rollback="archive"), **changed))
+        if each.grave
     ]
     assert len(lines) == 1 and "(archive: its maximum is 120 min, but the longest cell needs 210 min)" in lines[0]
     # Another may last.
     changed["rollback_state"] = replace(SAVED, running=ARCHIVED)
-    assert not [each for each in run_checks(facts(**changed)) if each.grave]
+    assert not [each for each in run_checks(preflight_facts(**changed)) if each.grave]
 
 
-def two(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY") -> list[str]:
+def two_routers(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY") -> list[str]:
     """Return the findings on a second router next to R1; hardware addresses of each by interface."""
-    found = facts()
+    found = preflight_facts()
     routers = {
-        name: replace(found.routers["R1"], board=board, ports={each: port(mac) for each, mac in macs.items()})
+        name: replace(found.routers["R1"], board=board, ports={each: router_port(mac) for each, mac in macs.items()})
         for name, macs in (("R1", first), ("R2", second))
     }
     return [str(each) for each in check_duplicates(replace(found, routers=routers))]
@@ -317,23 +331,25 @@ def test_one_router_under_two_names_is_found_by_its_hardware_addresses() -> None
     ports = {"FastEthernet0/0": MACS["Fa0"], "Serial0/0": ""}
     reported = "FastEthernet0/0 has 02:00:00:00:00:10 in both"
     advice = "expected a device for each; correct the ansible_host of one of them"
-    assert two(ports, ports) == [
+    assert two_routers(ports, ports) == [
         f"R1 and R2: found one router under both names ({reported}, serial number FTX0945W0MY), {advice}"
     ]
-    assert two(ports, ports, board="") == [f"R1 and R2: found one router under both names ({reported}), {advice}"]
+    assert two_routers(ports, ports, board="") == [
+        f"R1 and R2: found one router under both names ({reported}), {advice}"
+    ]
     # Virtual ones of one model print one serial number; one that has taken another's address has others besides.
-    assert two(ports, {"FastEthernet0/0": MACS["Fa1"]}) == []
-    assert two(ports, {**ports, "FastEthernet0/1": MACS["Fa1"]}) == []
-    assert two({"Serial0/0": ""}, {"Serial0/0": ""}) == []
+    assert two_routers(ports, {"FastEthernet0/0": MACS["Fa1"]}) == []
+    assert two_routers(ports, {**ports, "FastEthernet0/1": MACS["Fa1"]}) == []
+    assert two_routers({"Serial0/0": ""}, {"Serial0/0": ""}) == []
 
 
 def test_one_machine_under_two_names_is_found() -> None:
     def cards(first: str, second: str) -> dict[str, Any]:
-        both = {"eth0": card(first), "eth1": card(second), "lo": card("00:00:00:00:00:00")}
+        both = {"eth0": nic_facts(first), "eth1": nic_facts(second), "lo": nic_facts("00:00:00:00:00:00")}
         return {"cards": both}
 
     def text(way: Isolation, card_of_server: str, **changed: Any) -> list[str]:
-        found = facts(way=way, **changed)
+        found = preflight_facts(way=way, **changed)
         named = {"server": HostSettings(isolate=way, interfaces={"eth0": card_of_server})}
         settings = {**found.host_settings, **named}
         return [str(each) for each in check_duplicates(replace(found, host_settings=settings))]
@@ -355,7 +371,7 @@ def test_one_machine_under_two_names_is_found() -> None:
 
 
 def test_run_in_progress_elsewhere_is_detected() -> None:
-    began = device_identities(facts(board="FTX1"))
+    began = device_identities(preflight_facts(board="FTX1"))
     assert began == {
         "R1": {"model": "3725", "release": "12.4(15)T14", "serial number": "FTX1"},
         "client": {"machine": "a"},
@@ -364,11 +380,11 @@ def test_run_in_progress_elsewhere_is_detected() -> None:
     assert (
         changed_devices(began, began)
         == changed_devices({}, began)
-        == changed_devices(began, device_identities(facts(board="")))
+        == changed_devices(began, device_identities(preflight_facts(board="")))
         == []
     )
     assert changed_devices(
-        began, device_identities(facts(board="FTX2", release="12.4(15)T5", server={"machine": "b"}))
+        began, device_identities(preflight_facts(board="FTX2", release="12.4(15)T5", server={"machine": "b"}))
     ) == [
         "R1: found release 12.4(15)T5, serial number FTX2, expected release 12.4(15)T14, serial number FTX1, the "
         "device at the start of the run",
@@ -377,15 +393,17 @@ def test_run_in_progress_elsewhere_is_detected() -> None:
 
 
 def test_another_model_can_replace_the_model_of_the_experiment() -> None:
-    stands = replace(facts(model="IOSv"), router_settings={"R1": RouterSettings(model="IOSv")})
+    stands = replace(preflight_facts(model="IOSv"), router_settings={"R1": RouterSettings(model="IOSv")})
     assert run_checks(stands) == []
-    (found,) = run_checks(replace(facts(), router_settings={"R1": RouterSettings(model="IOSv")}))
+    (found,) = run_checks(replace(preflight_facts(), router_settings={"R1": RouterSettings(model="IOSv")}))
     assert str(found).startswith("R1: found model 3725, expected IOSv; ")
 
 
 def test_notes_do_not_refuse_a_run() -> None:
-    worn = {**UP, "FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24", errors={"CRC errors": 3})}
-    found = run_checks(facts(ports=worn, address="192.168.10.1", server={"clock_ahead_ms": -3700.0, "free": 10**8}))
+    worn = {**UP, "FastEthernet0/0": router_port(MACS["Fa0"], "192.168.10.1/24", errors={"CRC errors": 3})}
+    found = run_checks(
+        preflight_facts(ports=worn, address="192.168.10.1", server={"clock_ahead_ms": -3700.0, "free": 10**8})
+    )
     assert refusal_error(found) is None
     assert [str(each).partition(";")[0] for each in found] == [
         "R1: found its command line at 192.168.10.1, within the test network 192.168.10.0/24",
@@ -402,26 +420,26 @@ def test_route_replaced_by_the_run_is_not_a_finding() -> None:
         ("as it is", "default", True),
     ):
         changed = {"routes": {"192.168.20.2": ("mgmt", prefix)}}
-        refused = refusal_error(run_checks(facts(way=way, client=changed)))
+        refused = refusal_error(run_checks(preflight_facts(way=way, client=changed)))
         assert (refused is not None) is grave, (way, prefix)
 
 
 def test_confidence_of_a_link_is_reported() -> None:
     silent = {"cables": {"eth0": CableAnswers({}, None, "it takes root")}}
-    assert link_proofs(facts(client=silent)) == {"lan": "not seen", "wan": "proven"}
+    assert link_proofs(preflight_facts(client=silent)) == {"lan": "not seen", "wan": "proven"}
     arp = {"192.168.10.2": (MACS["client"], "FastEthernet0/0")}
-    assert link_proofs(facts(client=silent, arp=arp))["lan"] == "proven"
+    assert link_proofs(preflight_facts(client=silent, arp=arp))["lan"] == "proven"
     pinged = {"cables": {"eth0": CableAnswers({}, QUICK)}}
-    assert link_proofs(facts(client=pinged))["lan"] == "plausible"
-    assert link_proofs(facts(client=silent, neighbours=(("Fas 0/0", "client", "eth0"),)))["lan"] == "not seen"
-    assert link_proofs(facts(client=silent, neighbours=(("Fa0/0", "client", "eth0"),)))["lan"] == "proven"
+    assert link_proofs(preflight_facts(client=pinged))["lan"] == "plausible"
+    assert link_proofs(preflight_facts(client=silent, neighbours=(("Fas 0/0", "client", "eth0"),)))["lan"] == "not seen"
+    assert link_proofs(preflight_facts(client=silent, neighbours=(("Fa0/0", "client", "eth0"),)))["lan"] == "proven"
 
 
 def test_learnt_mac_address_locates_a_host() -> None:
     silent = {"cables": {"eth0": CableAnswers({}, None, "")}}
     there = {MACS["client"]: "Fa0/0"}
-    assert link_proofs(facts(client=silent, learnt=there))["lan"] == "proven"
-    refused = refusal_error(run_checks(facts(learnt={MACS["client"]: "Fa0/1"})))
+    assert link_proofs(preflight_facts(client=silent, learnt=there))["lan"] == "proven"
+    refused = refusal_error(run_checks(preflight_facts(learnt={MACS["client"]: "Fa0/1"})))
     assert refused is not None
     assert refused.message.startswith(
         "link lan: found eth0 of client at FastEthernet0/1 of R1, expected it at FastEthernet0/0"
@@ -430,18 +448,18 @@ def test_learnt_mac_address_locates_a_host() -> None:
 
 def test_nic_that_is_down_is_checked_again() -> None:
     down = {
-        "cards": {"eth0": card(MACS["client"], up=False, carrier=False)},
+        "cards": {"eth0": nic_facts(MACS["client"], up=False, carrier=False)},
         "cables": {"eth0": CableAnswers({}, None, "no link")},
     }
-    assert has_unchecked_cables(facts(client=down)) and run_checks(facts(client=down)) == []
-    assert not has_unchecked_cables(facts())
-    stays = refusal_error(run_checks(facts(way="as it is", client=down)))
+    assert has_unchecked_cables(preflight_facts(client=down)) and run_checks(preflight_facts(client=down)) == []
+    assert not has_unchecked_cables(preflight_facts())
+    stays = refusal_error(run_checks(preflight_facts(way="as it is", client=down)))
     assert stays is not None and "client: found eth0 down, expected it up for the link lan; ip link set eth0 up" in str(
         stays
     )
 
 
-def emulated(**link: Any) -> Experiment:
+def emulated_link(**link: Any) -> Experiment:
     """Return the experiment with a wan that delays or loses packets."""
     written = json.loads(POLICING.model_dump_json(by_alias=True))
     written["topology"]["links"][1] |= link
@@ -514,10 +532,10 @@ def emulated(**link: Any) -> Experiment:
 )
 def test_delay_and_loss_of_links_are_compared(link: dict[str, Any], trips: RoundTrips, expected: str) -> None:
     cables = {"eth0": CableAnswers({"192.168.20.1": (MACS["Fa1"],)}, trips)}
-    found = [str(each) for each in run_checks(facts(emulated(**link), server={"cables": cables}))]
+    found = [str(each) for each in run_checks(preflight_facts(emulated_link(**link), server={"cables": cables}))]
     assert [each.partition(";")[0] for each in found] == ([f"link wan: {expected}"] if expected else [])
 
 
 def test_ios_xe_router_in_place_of_an_older_one_is_named() -> None:
-    found = run_checks(facts(release="17.03.04"))
+    found = run_checks(preflight_facts(release="17.03.04"))
     assert [each.message for each in found] == ["found release 17.03.04 with ios-xe queueing, expected classic"]

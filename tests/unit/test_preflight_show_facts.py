@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from preflight_facts import MACS, UP, facts, port
+from preflight_facts import MACS, UP, preflight_facts, router_port
 
 from qoslab.genie.show_parser import parse as genie_parse
 from qoslab.run.real.access.rollback_methods import RollbackState
@@ -163,7 +163,7 @@ def test_lldp_neighbour_confirms_or_refutes_a_cable() -> None:
     reported = LLDP.replace("Gi0/1", "Fa0/1").replace("Gi0/2", "Fa0/0").replace("R3.example.org", "R1.example.org")
     swapped = read(**{"show lldp neighbors detail": reported}).neighbours
     assert swapped == (("FastEthernet0/1", "R1", "FastEthernet0/0"),)
-    refused = refusal_error(run_checks(facts(neighbours=swapped)))
+    refused = refusal_error(run_checks(preflight_facts(neighbours=swapped)))
     assert refused is not None
     assert refused.message.startswith(
         "link wan: found FastEthernet0/0 of R1 at FastEthernet0/1 of R1according to that device, expected eth0 of "
@@ -184,8 +184,8 @@ def test_clock_rate_that_differs_from_the_link_is_noted() -> None:
     assert other_end.ports["Serial0/0/0"].clock_rate_bps is None
 
     def noted(rate: int | None) -> list[str]:
-        wan = port(MACS["Fa1"], "192.168.20.1/24", clock_rate_bps=rate)
-        found = run_checks(facts(ports={**UP, "FastEthernet0/1": wan}))
+        wan = router_port(MACS["Fa1"], "192.168.20.1/24", clock_rate_bps=rate)
+        found = run_checks(preflight_facts(ports={**UP, "FastEthernet0/1": wan}))
         assert refusal_error(found) is None
         return [str(each) for each in found]
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(TOP / "tests/proof"))
 
 import prove  # noqa: E402
 from analysis_mistakes import ANALYSIS  # noqa: E402
-from document import FileProof, details, document  # noqa: E402
+from document import FileProof, proof_details, proof_document  # noqa: E402
 
 from qoslab.analysis import readings as analysis  # noqa: E402
 from qoslab.results import tables  # noqa: E402
@@ -68,7 +68,7 @@ def test_rows_that_no_mistake_violates_are_labelled_in_their_experiments() -> No
 def test_mistake_may_violate_a_labelled_row() -> None:
     compare = load_sweep(TOP / "experiments/policing-vs-shaping.yml").experiment.compare
     assert compare is not None and any(each.unproven for each in compare.expectations)
-    proven = prove.as_proven(compare)
+    proven = prove.proven_experiment(compare)
     assert proven is not None and not any(each.unproven for each in proven.expectations)
 
 
@@ -90,11 +90,11 @@ PROOF = FileProof("one", "0", 3, 5, 7.4, [*SEEN, ("b", "y")], [("c", "x")], NOTI
 
 def test_detecting_and_other_rows_are_written() -> None:
     held = {("a", "x"): "within", ("a", "y"): "within", ("b", "x"): "outside"}
-    file = prove.File("one", None, (), [], verdicts=held)  # type: ignore[arg-type]
+    file = prove.ExperimentFile("one", None, (), [], verdicts=held)  # type: ignore[arg-type]
     found = {("a", "x"): "outside", ("a", "y"): "within", ("b", "x"): "within"}
     assert prove.changed(file, found) == [("a", "x")]
     assert prove.changed(file, {("a", "y"): "within"}) == [("a", "x")], "a row that is gone is noticed"
-    text, rows = document(MISTAKES, [PROOF], ["other"]), details(MISTAKES, [PROOF])
+    text, rows = proof_document(MISTAKES, [PROOF], ["other"]), proof_details(MISTAKES, [PROOF])
     assert "1 of 3 mistakes are detected in 1 files.\n\nNot simulated: other." in text
     assert "| one | 3 of 5 | 6 | 5 | 7 s |" in text
     assert "\n- one: 5 of 6 rows: `a`, `a (rtt = 1 ms)`: `x`, `y`; `b`: `x`\n" in rows, "those of one place together"
@@ -106,7 +106,7 @@ def test_detecting_and_other_rows_are_written() -> None:
 
 def test_rows_that_detect_no_mistake_are_listed() -> None:
     def none(proof: FileProof) -> str:
-        return document(MISTAKES, [proof]).partition("## Rows that detect no mistake\n")[2].partition("\n## ")[0]
+        return proof_document(MISTAKES, [proof]).partition("## Rows that detect no mistake\n")[2].partition("\n## ")[0]
 
     assert "- one: 1 of 6 rows: `b`: `y`\n" in none(PROOF) and "may detect" not in none(PROOF)
     assert "- more rows of one may detect one: 1 of 3 mistakes were not made" in none(replace(PROOF, spared=["seen"]))

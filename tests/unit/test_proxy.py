@@ -17,7 +17,7 @@ import pytest
 from fake_device import ENABLE, JUMP_PASSWORD, JUMP_USER, PASSWORD, USER, FakeDevice
 
 from levels import long_cases
-from misbehaving import Misbehaving, telnet_server
+from misbehaving import MisbehavingRelay, telnet_server
 from qoslab.model.inventory import RouterSettings
 from qoslab.results.redaction import Redaction
 from qoslab.run.devices.ansible_inventory import IosAccess
@@ -49,11 +49,11 @@ def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
 @pytest.fixture(scope="module")
 def shared(modern: FakeDevice) -> Iterator[AccessProxies]:
     """Provide one access proxy of R1 for tests that leave it unchanged."""
-    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+    with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
         yield proxies
 
 
-def by_ssh(device: FakeDevice) -> AccessMethod:
+def connect_by_ssh(device: FakeDevice) -> AccessMethod:
     known = f"[127.0.0.1]:{device.ssh} {device.host_key}\n"
     old = "ssh-rsa" in device.host_key
     return AccessMethod(
@@ -61,7 +61,7 @@ def by_ssh(device: FakeDevice) -> AccessMethod:
     )
 
 
-def by_telnet(device: FakeDevice) -> AccessMethod:
+def connect_by_telnet(device: FakeDevice) -> AccessMethod:
     return AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
 
 
@@ -93,7 +93,9 @@ ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
 
 
 def test_proxy_reaches_a_device_by_host_name(modern: FakeDevice) -> None:
-    named = replace(by_ssh(modern), host="localhost", known_hosts=f"[localhost]:{modern.ssh} {modern.host_key}\n")
+    named = replace(
+        connect_by_ssh(modern), host="localhost", known_hosts=f"[localhost]:{modern.ssh} {modern.host_key}\n"
+    )
     with AccessProxies({"R1": named, "R2": replace(named, host="r2.invalid")}) as proxies:
         proxies.open("R1")
         with pytest.raises(ProxyClosedFault, match=r"^R2: .*: r2\.invalid port \d+ by ssh: ") as caught:
@@ -102,7 +104,8 @@ def test_proxy_reaches_a_device_by_host_name(modern: FakeDevice) -> None:
 
 
 @pytest.mark.parametrize(
-    "way", [by_ssh, *long_cases(by_telnet, lambda device: replace(by_telnet(device), console=True))]
+    "way",
+    [connect_by_ssh, *long_cases(connect_by_telnet, lambda device: replace(connect_by_telnet(device), console=True))],
 )
 def test_client_starts_at_the_privileged_prompt(
     device: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path
@@ -120,7 +123,7 @@ def test_client_starts_at_the_privileged_prompt(
 
 
 def test_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice, shared: AccessProxies) -> None:
-    with AccessProxies({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as proxies:
+    with AccessProxies({"R1": connect_by_ssh(modern), "R2": connect_by_ssh(modern)}) as proxies:
         access = proxies.access()
         for wrong in (access["R2"].password, shared.access()["R1"].password, PASSWORD):
             with pytest.raises(asyncssh.PermissionDenied):
@@ -130,7 +133,7 @@ def test_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice, shared:
 
 def test_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
     session_output: list[str] = []
-    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+    with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
         proxies.when_gone(session_output.append)
         proxies._helper.process.kill()
         with pytest.raises(TransientFault):
@@ -143,7 +146,7 @@ def test_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> N
 
 def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
     session_output: list[str] = []
-    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+    with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
         proxies.when_gone(session_output.append)
     assert session_output == []
 
@@ -151,9 +154,9 @@ def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"
 
 
-def troubles(device: FakeDevice) -> dict[str, tuple[AccessMethod, FailureKind, str]]:
+def failure_reasons(device: FakeDevice) -> dict[str, tuple[AccessMethod, FailureKind, str]]:
     """Connection problems: the access path, the message, and a part of the hint."""
-    ssh, telnet, place = by_ssh(device), by_telnet(device), f"[127.0.0.1]:{device.ssh}"
+    ssh, telnet, place = connect_by_ssh(device), connect_by_telnet(device), f"[127.0.0.1]:{device.ssh}"
     return {
         "password": (replace(ssh, password="wrong"), FailureKind.LOGIN_REFUSED, "Check user and password"),
         "telnet": (replace(telnet, password="wrong"), FailureKind.LOGIN_REFUSED, "Check user and password"),
@@ -166,7 +169,7 @@ def troubles(device: FakeDevice) -> dict[str, tuple[AccessMethod, FailureKind, s
 
 
 def test_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path: Path) -> None:
-    expected = troubles(modern)
+    expected = failure_reasons(modern)
     with AccessProxies({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as proxies:
         for name, (_, kind, hint) in expected.items():
             with pytest.raises((AccessFault, ProxyClosedFault)) as found:
@@ -182,7 +185,7 @@ def test_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path: Pa
     assert "= login refused: 127.0.0.1" in text and not [secret for secret in SECRETS if secret in text]
 
 
-def known_hop(device: FakeDevice, home: Path, patch: pytest.MonkeyPatch) -> Hop:
+def known_jump_host(device: FakeDevice, home: Path, patch: pytest.MonkeyPatch) -> Hop:
     """Provide the jump host before a device, whose key the user has accepted."""
     (home / ".ssh").mkdir()
     (home / ".ssh/known_hosts").write_text(f"[127.0.0.1]:{device.jump} {device.jump_key}\n")
@@ -195,8 +198,8 @@ def test_without_a_common_algorithm_the_missing_option_is_named(
     through: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with FakeDevice(tmp_path, "old") as device:
-        hop = known_hop(device, tmp_path, monkeypatch) if through else None
-        way = replace(by_ssh(device), old_ssh=False, jump=hop)
+        hop = known_jump_host(device, tmp_path, monkeypatch) if through else None
+        way = replace(connect_by_ssh(device), old_ssh=False, jump=hop)
         with AccessProxies({"R1": way}) as proxies, pytest.raises(AccessFault) as found:
             proxies.open("R1")
     assert found.value.kind is FailureKind.NO_ALGORITHM
@@ -218,7 +221,7 @@ def test_with_unknown_algorithms_both_remedies_are_named() -> None:
 def test_refused_login_is_not_retried(modern: FakeDevice) -> None:
     noted: list[str] = []
     before = modern.asked
-    with AccessProxies({"R1": replace(by_ssh(modern), password="wrong")}, note=noted.append) as proxies:
+    with AccessProxies({"R1": replace(connect_by_ssh(modern), password="wrong")}, note=noted.append) as proxies:
         texts = [session_output(proxies, "R1", "", until="never") for _ in range(3)]
         message = f"R1: login refused: 127.0.0.1 port {modern.ssh} by ssh refused user 'lab'"
         assert texts == [f"\r\n% Error: {message.removeprefix('R1: ')}\r\n"] * 3
@@ -233,14 +236,19 @@ def test_refused_login_is_not_retried(modern: FakeDevice) -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("way", "delay_s", "piece", "pause_s"),
-    [(by_ssh, 0.3, None, 0.0), (by_telnet, 0.3, None, 0.0), (by_ssh, 0.0, 7, 0.001), (by_telnet, 0.0, 1, 0.001)],
+    [
+        (connect_by_ssh, 0.3, None, 0.0),
+        (connect_by_telnet, 0.3, None, 0.0),
+        (connect_by_ssh, 0.0, 7, 0.001),
+        (connect_by_telnet, 0.0, 1, 0.001),
+    ],
 )
 def test_proxy_waits_for_late_and_fragmented_answers(
     modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod], delay_s: float, piece: int | None, pause_s: float
 ) -> None:
     here = way(modern)
     assert here.port is not None
-    with Misbehaving(here.port, delay_s=delay_s, piece=piece, pause_s=pause_s) as proxy:
+    with MisbehavingRelay(here.port, delay_s=delay_s, piece=piece, pause_s=pause_s) as proxy:
         key = f"[127.0.0.1]:{proxy.port} {modern.host_key}\n"
         with AccessProxies({"R1": replace(here, port=proxy.port, known_hosts=key)}) as proxies:
             assert privilege(proxies, "R1") == ANSWER
@@ -255,9 +263,9 @@ def test_clients_of_a_fast_device_have_shorter_timeouts(round_trip_s: float | No
 
 
 def test_device_speed_is_measured_at_login(modern: FakeDevice) -> None:
-    here = by_ssh(modern)
+    here = connect_by_ssh(modern)
     assert here.port is not None
-    with Misbehaving(here.port, delay_s=0.1) as proxy:
+    with MisbehavingRelay(here.port, delay_s=0.1) as proxy:
         far = replace(here, port=proxy.port, known_hosts=f"[127.0.0.1]:{proxy.port} {modern.host_key}\n")
         with AccessProxies({"R1": far}) as proxies:
             assert proxies.access()["R1"].pause_s is None, "not logged in yet"
@@ -268,11 +276,11 @@ def test_device_speed_is_measured_at_login(modern: FakeDevice) -> None:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("way", [by_ssh, by_telnet])
+@pytest.mark.parametrize("way", [connect_by_ssh, connect_by_telnet])
 def test_unresponsive_device_is_reported(modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod]) -> None:
     here = way(modern)
     assert here.port is not None
-    with Misbehaving(here.port) as proxy:
+    with MisbehavingRelay(here.port) as proxy:
         proxy.stall()
         with (
             AccessProxies({"R1": replace(here, port=proxy.port, answer_s=0.5)}) as proxies,
@@ -310,7 +318,7 @@ def test_logins_are_sequential_with_a_pause(modern: FakeDevice, monkeypatch: pyt
         return call
 
     async def two_at_once() -> None:
-        device = LoginDevice("R1", replace(by_ssh(modern), pause_s=pause_s), None, Redaction())
+        device = LoginDevice("R1", replace(connect_by_ssh(modern), pause_s=pause_s), None, Redaction())
         for call in await asyncio.gather(logged_in(device), logged_in(device)):
             await device.leave(call)
 
@@ -335,7 +343,7 @@ def test_renamed_device_is_still_used(modern: FakeDevice, shared: AccessProxies)
 def test_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
     modern.router.device.hostname = "BRANCH-OFFICE-ROUTER-42.example"
     try:
-        with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+        with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
             lines = ("configure terminal", "interface FastEthernet0/0", "description to Bob", "end")
             *_, shown = proxies.ask("R1", *lines, "show running-config interface FastEthernet0/0")
             proxies.ask("R1", *lines[:2], "no description", "end")
@@ -346,7 +354,7 @@ def test_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
 
 
 def test_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+    with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
         proxies.open()
         modern.router.device.hostname = "elsewhere"
         try:
@@ -358,8 +366,8 @@ def test_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
 
 def test_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
     with (
-        Misbehaving(modern.telnet) as proxy,
-        AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}) as proxies,
+        MisbehavingRelay(modern.telnet) as proxy,
+        AccessProxies({"R1": replace(connect_by_telnet(modern), port=proxy.port)}) as proxies,
     ):
         proxies.open()
         proxy.cut()
@@ -386,8 +394,10 @@ def test_without_a_port_each_transport_has_its_default(
 
 
 def test_next_client_logs_in_after_a_lost_connection(modern: FakeDevice, tmp_path: Path) -> None:
-    with Misbehaving(modern.telnet) as proxy:
-        with AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as proxies:
+    with MisbehavingRelay(modern.telnet) as proxy:
+        with AccessProxies(
+            {"R1": replace(connect_by_telnet(modern), port=proxy.port)}, transcripts=tmp_path
+        ) as proxies:
 
             async def cut() -> str:
                 access = proxies.access()["R1"]
@@ -451,11 +461,11 @@ def test_login_uses_the_key_of_the_inventory(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("way", [by_ssh, by_telnet])
+@pytest.mark.parametrize("way", [connect_by_ssh, connect_by_telnet])
 def test_login_works_through_a_jump_host(
     modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hop = known_hop(modern, tmp_path, monkeypatch)
+    hop = known_jump_host(modern, tmp_path, monkeypatch)
     through = replace(way(modern), jump=hop)
     refused = replace(through, jump=replace(hop, password="wrong"))
     with AccessProxies({"R1": through, "R2": refused}) as proxies:
@@ -465,7 +475,7 @@ def test_login_works_through_a_jump_host(
 
 
 def test_console_accepts_one_client_and_leaves_the_previous_mode(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": replace(by_telnet(modern), console=True)}) as proxies:
+    with AccessProxies({"R1": replace(connect_by_telnet(modern), console=True)}) as proxies:
 
         async def two() -> str:
             access = proxies.access()["R1"]
@@ -488,11 +498,11 @@ def test_secrets_are_only_in_the_memory_of_the_process(modern: FakeDevice, share
     seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
     assert b"qoslab.run.real.access.proxy_process" in seen
     assert not [secret for secret in SECRETS if secret.encode() in seen]
-    assert not [secret for secret in SECRETS if secret in repr(by_ssh(modern))]
+    assert not [secret for secret in SECRETS if secret in repr(connect_by_ssh(modern))]
 
 
 def test_proxy_process_ends_with_its_owner(modern: FakeDevice) -> None:
-    proxies = AccessProxies({"R1": by_ssh(modern)})
+    proxies = AccessProxies({"R1": connect_by_ssh(modern)})
     proxies.open("R1")
     proxies.close()
     assert proxies._helper.process.returncode == 0

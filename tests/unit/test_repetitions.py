@@ -20,14 +20,14 @@ from qoslab.schema import load_experiment
 ENOUGH = StoppingRule.model_validate_json('{"metric": "goodput.sum", "interval": "5 %", "at_least": 3}')
 
 
-def scaled(content: Any, factor: float) -> Any:
+def scale_values(content: Any, factor: float) -> Any:
     """Return iperf3's JSON with every count of bytes multiplied."""
     if isinstance(content, dict):
         return {
-            key: round(value * factor) if key == "bytes" and isinstance(value, int) else scaled(value, factor)
+            key: round(value * factor) if key == "bytes" and isinstance(value, int) else scale_values(value, factor)
             for key, value in content.items()
         }
-    return [scaled(each, factor) for each in content] if isinstance(content, list) else content
+    return [scale_values(each, factor) for each in content] if isinstance(content, list) else content
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
             record |= {} if valid else {"valid": False, "reasons": ["R1 was late"]}
             (cell.path / "cell.json").write_text(json.dumps(record))
             output = cell.traffic("transfer", "server", "json")
-            output.write_text(json.dumps(scaled(json.loads(output.read_text()), factor)))
+            output.write_text(json.dumps(scale_values(json.loads(output.read_text()), factor)))
             reasons = () if valid else ("R1 was late",)
             summaries.append(CellSummary(arm="policed", repetition=number, valid=valid, reasons=reasons))
         if spared:

@@ -21,7 +21,7 @@ import sample_run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from browser import browser as chromium
+from browser import open_browser as chromium
 from qoslab.analysis import analyse
 from qoslab.analysis.charts import DARK, class_graph, ink_on, overlay_graph, scale_colour
 from qoslab.analysis.series import class_rates, flow_throughput, means_until

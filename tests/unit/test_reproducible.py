@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from levels import by_level, everything
+from levels import run_all_cases, value_by_level
 from qoslab.cli import main
 from qoslab.results import find_run
 from qoslab.results.sealed_files import CELL_RECORD, seals
@@ -18,10 +18,10 @@ OF_THE_CALL = {"worker", "cpu_s", "steps", "seal"}
 """Fields of `cell.json` on the machine and the time of day; all others depend on the experiment alone."""
 
 
-def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, object]:
+def make_report(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, object]:
     folder.mkdir()
     monkeypatch.chdir(folder)
-    arms = [] if everything() else ["--arm", "policed", "--arm", "shaped"]
+    arms = [] if run_all_cases() else ["--arm", "policed", "--arm", "shaped"]
     status = main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s", "--jobs", str(jobs), *arms])
     assert status == status_of(newest_run(folder)) in (0, 1)
     run = find_run(Path("runs"))
@@ -37,8 +37,8 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, 
 
 
 def test_number_of_workers_does_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = made(tmp_path / "one", monkeypatch, 1)
-    several = made(tmp_path / "several", monkeypatch, by_level(short=2, long=4))
-    assert len([name for name in one if name.endswith(CELL_RECORD)]) == by_level(short=2, long=5)
+    one = make_report(tmp_path / "one", monkeypatch, 1)
+    several = make_report(tmp_path / "several", monkeypatch, value_by_level(short=2, long=4))
+    assert len([name for name in one if name.endswith(CELL_RECORD)]) == value_by_level(short=2, long=5)
     assert any(name.endswith(".pcapng") for name in one) and any(name.endswith(".jsonl") for name in one)
     assert one == several

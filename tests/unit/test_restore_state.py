@@ -24,14 +24,14 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "rack.yml"
 
 
-def begun(inventory: Path) -> RestoreState:
+def begin_state(inventory: Path) -> RestoreState:
     state = RestoreState.of(inventory)
     state.begin(inventory=inventory, run=inventory.parent / "runs/a", topology=TOPOLOGY)
     return state
 
 
 def test_restore_state_is_readable_only_by_its_owner(inventory: Path) -> None:
-    state = begun(inventory)
+    state = begin_state(inventory)
     state.push("R1", "enable secret 5 hidden\n")
     assert state.folder.is_relative_to(inventory.parent / "state/qoslab/restore")
     assert stat.S_IMODE(state.folder.stat().st_mode) == 0o700
@@ -39,7 +39,7 @@ def test_restore_state_is_readable_only_by_its_owner(inventory: Path) -> None:
 
 
 def test_pushed_configurations_are_recorded_in_order(inventory: Path) -> None:
-    state = begun(inventory)
+    state = begin_state(inventory)
     for number in range(11):
         state.push("R1", f"hostname a{number}\n")
         state.push("R1.pushed", "another router")
@@ -55,9 +55,9 @@ def test_pushed_configurations_are_recorded_in_order(inventory: Path) -> None:
 
 
 def test_run_is_refused_after_one_that_did_not_restore(inventory: Path) -> None:
-    begun(inventory).release()
+    begin_state(inventory).release()
     with pytest.raises(UserError) as found:
-        begun(inventory)
+        begin_state(inventory)
     assert "were not restored after the run " in found.value.message
     assert found.value.hint == f"Restore them: qoslab lab rescue {inventory}"
     # Refusing leaves the way free.
@@ -78,7 +78,7 @@ def test_unfinished_restore_state_is_removed(inventory: Path, capsys: pytest.Cap
 
 
 def test_interrupted_removal_leaves_no_state(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = begun(inventory)
+    state = begin_state(inventory)
     state.push("R1", "hostname a\n")
     state.keep_countdowns({"R1": "archive"})
     state.keep_mark("the run of alice")
@@ -93,13 +93,13 @@ def test_interrupted_removal_leaves_no_state(inventory: Path, monkeypatch: pytes
         patch.setattr("qoslab.run.devices.state.shutil.rmtree", cut_off)
         state.remove()
     assert not RestoreState.of(inventory).is_there()
-    later = begun(inventory)
+    later = begin_state(inventory)
     assert (later.pushed("R1"), later.countdowns(), later.mark()) == ([], {}, "")
     assert sorted(each.name for each in later.folder.iterdir()) == ["about.json", "lock"]
 
 
 def test_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = begun(inventory)
+    state = begin_state(inventory)
     taken: list[int] = []
 
     def once_removed(held: TextIO, operation: int) -> None:
@@ -118,7 +118,7 @@ def test_process_waiting_at_a_removed_lock_takes_the_next(inventory: Path, monke
 
 
 def test_two_simultaneous_runs_are_refused(inventory: Path) -> None:
-    state = begun(inventory)
+    state = begin_state(inventory)
     with pytest.raises(UserError, match=r"the run .*/runs/a \(.*\) is in progress on these routers"):
         RestoreState.of(inventory).hold()
     state.release()
@@ -126,7 +126,7 @@ def test_two_simultaneous_runs_are_refused(inventory: Path) -> None:
 
 
 def test_unreadable_state_is_named_with_its_path(inventory: Path) -> None:
-    state = begun(inventory)
+    state = begin_state(inventory)
     (state.folder / "about.json").write_text("{}")
     with pytest.raises(UserError) as found:
         state.about()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_device import ENABLE, PASSWORD, USER, FakeDevice
-from fake_router import FakeRouter, typed, with_soldered_flash
+from fake_router import FakeRouter, erase_on_copy_router, type_lines
 
 from qoslab.errors import DeviceError, UserError
 from qoslab.ios.device_config.restore import unrestored_lines
@@ -27,7 +27,7 @@ from qoslab.run.real.access.run_lock import RunLocks, lock_lines, lock_owner
 MINUTE = Duration.parse("60 s")
 
 
-def opened(device: FakeDevice, transcripts: Path) -> AccessProxies:
+def open_router(device: FakeDevice, transcripts: Path) -> AccessProxies:
     """Return an access proxy to R1."""
     way = AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
     return AccessProxies({"R1": way}, transcripts=transcripts)
@@ -41,7 +41,7 @@ def shared_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevi
 
 @pytest.fixture(scope="module")
 def proxies(shared_device: FakeDevice, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessProxies]:
-    with opened(shared_device, tmp_path_factory.mktemp("transcripts")) as proxies:
+    with open_router(shared_device, tmp_path_factory.mktemp("transcripts")) as proxies:
         yield proxies
 
 
@@ -53,7 +53,7 @@ def device(shared_device: FakeDevice) -> FakeDevice:
 
 
 def configured(device: FakeDevice, *lines: str) -> None:
-    typed(device.router, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
+    type_lines(device.router, "".join(f"{line}\r" for line in ("configure terminal", *lines, "end")))
 
 
 Keep = Callable[[Mapping[str, Choice]], None]
@@ -96,7 +96,7 @@ def test_restart_method_is_used_if_no_configuration_is_lost(device: FakeDevice, 
     )
     assert "qoslab_rollback: none" in found.value.hint
     assert router.reload_at is None and guard.armed == {}
-    typed(router, "write memory\r")
+    type_lines(router, "write memory\r")
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "reload"}
     assert router.reload_at == router.moment + timedelta(minutes=70)
@@ -163,7 +163,7 @@ def test_applet_has_maxrun_if_the_release_supports_it(known: bool, device: FakeD
 
 def test_flash_keeps_its_files_if_the_router_offers_to_erase_it(device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
-    with_soldered_flash(router)
+    erase_on_copy_router(router)
     router.flash["c2600-ik9o3s-mz.124-15.T14.bin"] = "the router's own image"
     guard = rollback(proxies, 5, "eem")
     guard.arm(MINUTE)
@@ -179,7 +179,7 @@ def test_applet_without_a_timer_is_not_a_rollback_method(device: FakeDevice, pro
 
 
 def test_requested_rollback_method_is_used_or_refused(device: FakeDevice, proxies: AccessProxies) -> None:
-    typed(device.router, "write memory\r")
+    type_lines(device.router, "write memory\r")
     with pytest.raises(UserError, match="archive: %No archive is configured"):
         rollback(proxies, 5, "archive").arm(MINUTE)
     assert device.router.reload_at is None
@@ -209,7 +209,7 @@ def test_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: AccessP
         RollbackTimers(proxies.ask, {"R1": wanted}, longest).arm(MINUTE)
     assert router.revert_at is None
     guard = RollbackTimers(proxies.ask, {"R1": replace(wanted, rollback=None)}, longest)
-    typed(router, "write memory\r")
+    type_lines(router, "write memory\r")
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "reload"} and router.reload_at == router.moment + timedelta(minutes=2)
     guard.arm(longest)
@@ -218,7 +218,7 @@ def test_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: AccessP
 
 
 def test_scheduled_restart_can_be_days_ahead(device: FakeDevice, proxies: AccessProxies) -> None:
-    typed(device.router, "write memory\r")
+    type_lines(device.router, "write memory\r")
     guard = RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("40 h"))
     guard.arm(Duration.parse("40 h"))
     assert device.router.reload_at == device.router.moment + timedelta(hours=40, minutes=30)
@@ -253,7 +253,7 @@ def test_timer_that_could_not_be_stopped_is_reported_and_recorded(
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
     router.chassis = MODELS["2811"]
     configured(device, "archive", "path flash:saved")
-    typed(router, "write memory\r")
+    type_lines(router, "write memory\r")
     forbidden = [denied]
 
     def ask(name: str, *lines: str) -> list[str]:
@@ -300,7 +300,7 @@ def test_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice,
 
 def test_show_queries_leave_a_router_unchanged(device: FakeDevice, tmp_path: Path) -> None:
     before = device.asked
-    with opened(device, tmp_path) as proxies:
+    with open_router(device, tmp_path) as proxies:
         clock, version = proxies.ask("R1", "show clock", "show version")
         assert clock == "*10:20:30.123 UTC Mon Mar 2 2026"
         assert version.startswith("Cisco IOS Software") and version.endswith("Configuration register is 0x2102")

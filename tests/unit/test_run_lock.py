@@ -10,8 +10,8 @@ from unittest.mock import MagicMock
 
 import pytest
 from fake_device import ENABLE, PASSWORD, USER, FakeDevice
-from fake_router import typed
-from test_restore_state import begun
+from fake_router import type_lines
+from test_restore_state import begin_state
 
 from qoslab.errors import DeviceError, UserError
 from qoslab.ios.device_config.restore import unrestored_lines
@@ -53,7 +53,7 @@ def marks(proxies: AccessProxies, who: str, kept: list[str] | None = None) -> Ru
 
 
 def test_run_locks_a_router_and_leaves_nothing(device: FakeDevice, proxies: AccessProxies) -> None:
-    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     (before,) = proxies.ask("R1", "show running-config")
     kept: list[str] = []
     guard = marks(proxies, ALICE, kept)
@@ -71,7 +71,7 @@ def test_run_locks_a_router_and_leaves_nothing(device: FakeDevice, proxies: Acce
 
 
 def test_run_lock_stays_until_the_rollback_timer_is_stopped(device: FakeDevice, proxies: AccessProxies) -> None:
-    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     order: list[str] = []
 
     def ask(router: str, *lines: str) -> Sequence[str]:
@@ -86,7 +86,7 @@ def test_run_lock_stays_until_the_rollback_timer_is_stopped(device: FakeDevice, 
 
 
 def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, proxies: AccessProxies) -> None:
-    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, ALICE).arm(MINUTE)
     second = marks(proxies, "the run of bob")
     for refused in (lambda: second.arm(MINUTE), lambda: refuse_locked(proxies.ask, ["R1"])):
@@ -103,7 +103,7 @@ def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, p
 
 
 def test_overwritten_run_lock_is_detected_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
-    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     guard = marks(proxies, ALICE)
     guard.arm(MINUTE)
     proxies.ask("R1", "configure terminal", "alias exec qoslab the run of bob", "end")
@@ -121,7 +121,7 @@ def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     reached: dict[str, Any] = {"ansible_host": "127.0.0.1", "ansible_port": device.telnet, "qoslab_reach": "telnet"}
     reached |= {"ansible_user": USER, "ansible_password": PASSWORD, "ansible_become_password": ENABLE}
     inventory.write_text(json.dumps({"all": {"children": {"ios": {"hosts": {"R1": reached}}}}}))
-    state = begun(inventory)
+    state = begin_state(inventory)
     state.keep_countdowns({"R1": "reload"})
     state.keep_mark(ALICE)
     state.release()
@@ -133,7 +133,7 @@ def test_rescue_keeps_the_files_of_a_running_rollback_timer(
     device: FakeDevice, proxies: AccessProxies, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inventory, state = killed
-    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, ALICE).arm(MINUTE)
     for each in ("AnsibleSession", "Routers"):
         monkeypatch.setattr(rescuing, each, MagicMock())
@@ -154,7 +154,7 @@ def test_rescue_leaves_a_router_locked_by_another_run(
 ) -> None:
     inventory, state = killed
     # Alice's run was killed and its countdown has ended; then Bob's began.
-    typed(device.router, "enable\ropensesame\rwrite memory\r")
+    type_lines(device.router, "enable\ropensesame\rwrite memory\r")
     marks(proxies, "the run of bob").arm(MINUTE)
     with pytest.raises(UserError) as found:
         restore_routers(inventory, pytest.fail)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from qoslab.run.cell.sampling import MAX_READING_DISTANCE_S, CounterReadings
 
 
-def taken(readings: CounterReadings, count: int) -> list[float]:
+def taken_times(readings: CounterReadings, count: int) -> list[float]:
     """Return the sampling times of so many samples."""
     times = []
     for _ in range(count):
@@ -22,9 +22,9 @@ def taken(readings: CounterReadings, count: int) -> list[float]:
 
 def test_without_triggers_routers_are_read_every_second() -> None:
     readings = CounterReadings(100.0)
-    assert taken(readings, 2) == [100, 101]
+    assert taken_times(readings, 2) == [100, 101]
     readings.start(101.3)
-    assert taken(readings, 2) == [102, 103]
+    assert taken_times(readings, 2) == [102, 103]
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_without_triggers_routers_are_read_every_second() -> None:
 )
 def test_counters_are_read_once_per_trigger(moment: float, times: list[float]) -> None:
     readings = CounterReadings(100.0, [moment])
-    assert taken(readings, 1) == [100]
+    assert taken_times(readings, 1) == [100]
     # Until the traffic has a beginning nobody knows when it is.
     assert readings.due() == 101
     readings.start(100.3)
-    assert taken(readings, 4) == pytest.approx(times)
+    assert taken_times(readings, 4) == pytest.approx(times)
 
 
 @given(
@@ -55,7 +55,7 @@ def test_counters_are_read_once_per_trigger(moment: float, times: list[float]) -
 def test_each_trigger_is_read_and_no_second_is_omitted(zero: float, moments: list[float]) -> None:
     readings = CounterReadings(0.0, moments)
     readings.start(zero)
-    times = taken(readings, 60)
+    times = taken_times(readings, 60)
     wanted = {zero + each for each in moments}
     assert wanted <= set(times)
     regular = [each for each in times if each not in wanted]

@@ -57,7 +57,7 @@ def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
 
 
-def alter(path: Path) -> None:
+def alter_file(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
@@ -65,7 +65,7 @@ def alter(path: Path) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics.parquet", "cells.json"])
-@pytest.mark.parametrize("damage", [truncate, alter])
+@pytest.mark.parametrize("damage", [truncate, alter_file])
 def test_damaged_results_are_recomputed_and_reported(run: RunFolder, read: list[str], name: str, damage: Any) -> None:
     before = results(run)
     damage(run.tables / name)

@@ -41,7 +41,7 @@ class Reporter:
         self.notes.append(text)
 
 
-class Fake:
+class FakeRun:
     """Sweep with workers whose cells take only the time that a test sets."""
 
     def __init__(
@@ -103,14 +103,14 @@ class Fake:
         return planned.parameters["link"], planned.parameters["rtt"]
 
 
-def valid(task: CellTask) -> dict[str, Any]:
+def valid_cell(task: CellTask) -> dict[str, Any]:
     time.sleep(0.01)
     return {}
 
 
 def test_every_cell_runs_once_within_the_parallel_limit(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, 3)
-    fake.workers(valid, before_s=0.02)
+    fake = FakeRun(tmp_path, 3)
+    fake.workers(valid_cell, before_s=0.02)
     assert fake.errors == []
     assert sorted(name for _, name in fake.ran) == sorted(cell.name for cell in fake.plan.cells)
     assert 1 < fake.most <= 3
@@ -119,7 +119,7 @@ def test_every_cell_runs_once_within_the_parallel_limit(tmp_path: Path) -> None:
 
 
 def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = Fake(tmp_path, None)
+    fake = FakeRun(tmp_path, None)
     monkeypatch.setattr(fake.jobs, "labs", 4)
     monkeypatch.setattr(fake.jobs._machine, "processors", 2)
     schedule = fake.schedule
@@ -149,7 +149,7 @@ def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monk
 
 def test_long_cells_get_parallel_labs_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "CHECK_INTERVAL_S", 0.05)
-    fake = Fake(tmp_path, None)
+    fake = FakeRun(tmp_path, None)
     monkeypatch.setattr(fake.jobs._machine, "busy", lambda: 0.1)
     first = fake.jobs.labs
 
@@ -163,17 +163,19 @@ def test_long_cells_get_parallel_labs_early(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_single_lab_never_becomes_parallel(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, 1)
+    fake = FakeRun(tmp_path, 1)
     assert fake.jobs.workers == 1
-    fake.workers(valid)
+    fake.workers(valid_cell)
     assert {number for number, _ in fake.ran} == {0} and fake.errors == []
 
 
 def test_late_cell_is_invalid_after_all_attempts(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, 2, Options(only=(("connections", "1"),)), attempts=2)
+    fake = FakeRun(tmp_path, 2, Options(only=(("connections", "1"),)), attempts=2)
     late = fake.plan.cells[0].name
     fake.workers(
-        lambda task: {"valid": False, "late": True, "reasons": ("R1 was late",)} if task.name == late else valid(task)
+        lambda task: (
+            {"valid": False, "late": True, "reasons": ("R1 was late",)} if task.name == late else valid_cell(task)
+        )
     )
     assert fake.errors == []
     assert sum(name == late for _, name in fake.ran) == 2
@@ -187,7 +189,7 @@ def test_late_cell_is_invalid_after_all_attempts(tmp_path: Path) -> None:
 
 
 def test_interrupt_wakes_waiting_workers(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, 2)
+    fake = FakeRun(tmp_path, 2)
     begun = threading.Event()
 
     def run(task: CellTask) -> dict[str, Any]:
@@ -202,11 +204,11 @@ def test_interrupt_wakes_waiting_workers(tmp_path: Path) -> None:
     assert fake.ran == []
 
 
-class TestTheLabThatStays:
+class TestLabReuse:
     """Tests of cells for which a worker can keep its lab."""
 
-    def order(self, tmp_path: Path, workers: int, order: str, repetitions: int = 2) -> tuple[Fake, list[str]]:
-        fake = Fake(tmp_path, workers, Options(order=order, repetitions=repetitions))  # type: ignore[arg-type]
+    def order(self, tmp_path: Path, workers: int, order: str, repetitions: int = 2) -> tuple[FakeRun, list[str]]:
+        fake = FakeRun(tmp_path, workers, Options(order=order, repetitions=repetitions))  # type: ignore[arg-type]
         names = []
         for turn in range(len(fake.plan.cells)):
             task = fake.schedule.lease(turn % workers)
@@ -215,7 +217,7 @@ class TestTheLabThatStays:
             fake.schedule.finish(task, fake.record(task))
         return fake, names
 
-    def changes(self, fake: Fake, names: list[str], workers: int) -> int:
+    def changes(self, fake: FakeRun, names: list[str], workers: int) -> int:
         of = [[fake.topology(name) for name in names[worker::workers]] for worker in range(workers)]
         return sum(one != other for each in of for one, other in pairwise(each))
 
@@ -238,12 +240,12 @@ class TestTheLabThatStays:
         assert names == [cell.name for cell in fake.plan.cells]
 
 
-class TestSpare:
+class TestSpareLabs:
     @pytest.fixture
-    def fake(self, tmp_path: Path) -> Fake:
-        return Fake(tmp_path, 4, Options(repetitions=3))
+    def fake(self, tmp_path: Path) -> FakeRun:
+        return FakeRun(tmp_path, 4, Options(repetitions=3))
 
-    def test_number_of_labs_keeps_traffic_running(self, fake: Fake) -> None:
+    def test_number_of_labs_keeps_traffic_running(self, fake: FakeRun) -> None:
         task = fake.schedule.lease(0)
         assert task is not None
         assert (fake.jobs.labs, fake.jobs.spare) == (4, 1)
@@ -257,18 +259,18 @@ class TestSpare:
         assert LabCount(4, 4).spare == 0 and LabCount(4, 5).workers == 5 and LabCount(None, 1).workers == 1
 
 
-def broken(task: CellTask) -> dict[str, Any]:
+def broken_lab(task: CellTask) -> dict[str, Any]:
     return {"valid": False, "fault": True, "reasons": ("the lab stopped:  R1: its daemon was killed by SIGKILL",)}
 
 
 def test_cell_of_a_failed_lab_is_retried(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, 1, attempts=3)
+    fake = FakeRun(tmp_path, 1, attempts=3)
     names = [cell.name for cell in fake.plan.cells]
     tried: dict[str, int] = {}
 
     def fail_once(task: CellTask) -> dict[str, Any]:
         tried[task.name] = tried.get(task.name, 0) + 1
-        return broken(task) if task.name == names[1] and tried[task.name] == 1 else {}
+        return broken_lab(task) if task.name == names[1] and tried[task.name] == 1 else {}
 
     fake.workers(fail_once)
     assert fake.errors == []
@@ -278,7 +280,7 @@ def test_cell_of_a_failed_lab_is_retried(tmp_path: Path) -> None:
 
 
 def test_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, 1, attempts=2)
+    fake = FakeRun(tmp_path, 1, attempts=2)
     name = fake.plan.cells[1].name
     tried: list[str] = []
 
@@ -295,8 +297,8 @@ def test_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
 
 
 def test_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, 1, attempts=3)
-    fake.workers(broken)
+    fake = FakeRun(tmp_path, 1, attempts=3)
+    fake.workers(broken_lab)
     assert len(fake.ran) == MAX_CONSECUTIVE_FAULTS
     (error,) = fake.errors
     assert isinstance(error, DeviceError)
@@ -304,13 +306,13 @@ def test_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_occasional_faults_do_not_end_the_run(tmp_path: Path) -> None:
-    fake = Fake(tmp_path, 1, attempts=2)
+    fake = FakeRun(tmp_path, 1, attempts=2)
     count = 0
 
     def fail_mostly(task: CellTask) -> dict[str, Any]:
         nonlocal count
         count += 1
-        return {} if count % MAX_CONSECUTIVE_FAULTS == 0 else broken(task)
+        return {} if count % MAX_CONSECUTIVE_FAULTS == 0 else broken_lab(task)
 
     fake.workers(fail_mostly)
     assert fake.errors == []
@@ -320,7 +322,7 @@ def test_occasional_faults_do_not_end_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", [None, 3], ids=["found out", "asked for"])
 def test_last_attempt_of_a_cell_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None) -> None:
     """Make every cell late next to others; a request for three labs gets three."""
-    fake = Fake(tmp_path, jobs, attempts=2)
+    fake = FakeRun(tmp_path, jobs, attempts=2)
     fake.jobs.labs = fake.jobs.most = 3
     monkeypatch.setattr(fake.jobs, "learn", lambda record, experiment: "")
     parallel: dict[int, list[int]] = {1: [], 2: []}

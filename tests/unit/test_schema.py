@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from levels import examples
+from levels import example_count
 from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.expectations import resolve_expectation
 from qoslab.model.experiment import Configuration, Experiment
@@ -260,7 +260,7 @@ def test_validation_imports_no_heavy_library() -> None:
     assert json.loads(done.stdout)["experiment"] == "policing-vs-shaping"
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(
     pieces=st.lists(
         st.sampled_from(

@@ -105,11 +105,11 @@ def compared_at(node: ast.AST, seam: Seam) -> Iterator[int]:
             sides = [side for side in sides if not isinstance(side, ast.Constant)]
         case _:
             return
-    if any(_speaks_of(side, seam) for side in sides):
+    if any(_compares_words(side, seam) for side in sides):
         yield node.lineno
 
 
-def _speaks_of(side: ast.AST, seam: Seam) -> bool:
+def _compares_words(side: ast.AST, seam: Seam) -> bool:
     match side:
         case ast.Attribute(value=ast.Name(id=owner), attr="name"):
             return owner in seam.classes
@@ -118,9 +118,9 @@ def _speaks_of(side: ast.AST, seam: Seam) -> bool:
         case ast.Constant(value=str(word)):
             return word in seam.words
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
-            return any(_speaks_of(each, seam) for each in elements)
+            return any(_compares_words(each, seam) for each in elements)
         case ast.Call(func=ast.Name(id="str" | "frozenset" | "set"), args=[inner]):
-            return _speaks_of(inner, seam)
+            return _compares_words(inner, seam)
         case _:
             return False
 
@@ -129,7 +129,7 @@ SEAMS = (PLATFORM, LAB, TOOL, GENERATION)
 
 
 @cache
-def places() -> tuple[list[set[str]], set[str]]:
+def comparison_places() -> tuple[list[set[str]], set[str]]:
     """Return the places at which files of the package compare words of each of `SEAMS` outside its folder, and name
     models.
     """
@@ -152,16 +152,18 @@ def places() -> tuple[list[set[str]], set[str]]:
 
 @pytest.mark.parametrize("seam", [PLATFORM, LAB, TOOL], ids=lambda seam: seam.folder)
 def test_only_registries_compare_their_words(seam: Seam) -> None:
-    assert not places()[0][SEAMS.index(seam)], f"ask the value in qoslab.{seam.folder} instead"
+    assert not comparison_places()[0][SEAMS.index(seam)], f"ask the value in qoslab.{seam.folder} instead"
 
 
 def test_name_of_a_generation_is_compared_nowhere() -> None:
-    found = {place for place in places()[0][SEAMS.index(GENERATION)] if place.rpartition(":")[0] not in RELEASES}
+    found = {
+        place for place in comparison_places()[0][SEAMS.index(GENERATION)] if place.rpartition(":")[0] not in RELEASES
+    }
     assert not found, "ask for a property or capability of the generation instead"
 
 
 def test_models_are_named_in_one_file() -> None:
-    naming = places()[1]
+    naming = comparison_places()[1]
     elsewhere = {place for place in naming if not place.startswith("platforms/hardware_models.py:")}
     assert not elsewhere, "ask for a property or feature of the model instead"
     assert len(naming) >= len(MODELS)

@@ -123,7 +123,7 @@ def test_pair_without_its_value_is_not_measured(second: float | str, verdict: st
     assert found == [verdict]
 
 
-def shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[int, Outcome]:
+def shortened_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[int, Outcome]:
     """Return the exit status and the outcome of a simulated run of 1200 ms."""
     (tmp_path / "e.yml").write_text(FILE + FLOWS)
     (tmp_path / "t.j2").write_text(TEMPLATE)
@@ -136,6 +136,6 @@ def shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) ->
 def test_flows_that_no_longer_overlap_fail_with_strict_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], failed: int, late: int
 ) -> None:
-    status, outcome = shortened(tmp_path, monkeypatch, *options)
+    status, outcome = shortened_run(tmp_path, monkeypatch, *options)
     assert (status, outcome.outside, outcome.not_measured) == (ExitStatus.OUTSIDE, failed, late)
     assert list(outcome.averages["verdict"]) == [OUTSIDE if options else NOT_MEASURED]

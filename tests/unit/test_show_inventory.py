@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 import pytest
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6Neighbors
 
 from qoslab.genie.show_parser import parse
@@ -37,8 +37,8 @@ def shown(command: str, model: str = "2811") -> str:
     router = FakeRouter(model)
     apply_config(router.device, SWITCH if model == "3750G" else ROUTER)
     router.startup = "hostname R1\n"
-    typed(router, "conf t\rsnmp-server location X\rend\r")
-    return typed(router, f"terminal length 0\r{command}\r").split(f"{command}\n", 1)[1].rpartition("\n")[0] + "\n"
+    type_lines(router, "conf t\rsnmp-server location X\rend\r")
+    return type_lines(router, f"terminal length 0\r{command}\r").split(f"{command}\n", 1)[1].rpartition("\n")[0] + "\n"
 
 
 def parsed(command: str, model: str = "2811") -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_show_neighbours_is_empty() -> None:
     assert shown("show lldp neighbors", "3750G") == "% LLDP is not enabled\n"
     assert shown("show cdp neighbors").endswith("Capability  Platform  Port ID\n")
     router = FakeRouter()
-    assert "% CDP is not enabled\n" in typed(router, "conf t\rno cdp run\rend\rshow cdp neighbors\r")
+    assert "% CDP is not enabled\n" in type_lines(router, "conf t\rno cdp run\rend\rshow cdp neighbors\r")
 
 
 def test_log_names_inert_lines() -> None:

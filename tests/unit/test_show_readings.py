@@ -12,7 +12,7 @@ from analysis_tables import columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import examples
+from levels import example_count
 from qoslab.analysis.at_instant import APART_S
 from qoslab.analysis.class_lines import Line
 from qoslab.analysis.class_metrics import EachClass, class_figures
@@ -43,7 +43,7 @@ def topology(experiment: str) -> Topology:
     return load_sweep(TOP / f"experiments/{experiment}.yml", {}).experiment.topology
 
 
-class TestWhen:
+class TestReadingTimes:
     @given(st.floats(1, 600), st.floats(0.5, 60))
     def test_readings_cover_both_ends_of_the_window(self, length: float, every: float) -> None:
         times = reading_times(length, every)
@@ -121,7 +121,7 @@ class TestWhen:
         )
 
 
-class Router:
+class SilentRouter:
     """Router that answers show commands and refuses some."""
 
     def __init__(self, answers: Mapping[str, str], *, fails_after: int = 1000) -> None:
@@ -147,7 +147,7 @@ class Router:
 
 class TestSampler:
     @staticmethod
-    def sampler(router: Router, folder: Path) -> ShowSampler:
+    def sampler(router: SilentRouter, folder: Path) -> ShowSampler:
         cell = Cell(folder, CellIdentity("a", (), 1))
         every = {"R1": Duration.parse("10 s")}
         return ShowSampler(
@@ -163,7 +163,7 @@ class TestSampler:
     def test_unanswered_command_is_not_repeated(self, tmp_path: Path) -> None:
         busy = "CPU utilization for five seconds: 12%/3%; one minute: 5%; five minutes: 4%\n"
         interface = "show interfaces FastEthernet0/1"
-        router = Router({interface: "counters", "show policy-map interface": "", LOAD: busy})
+        router = SilentRouter({interface: "counters", "show policy-map interface": "", LOAD: busy})
         with self.sampler(router, tmp_path) as sampler:
             sampler.ready()
             assert len(router.asked) == 6
@@ -176,14 +176,14 @@ class TestSampler:
         assert kept[0]["parsed"] == {"said": "counters"} and kept[0]["after_ns"] - kept[0]["before_ns"] == SECOND // 50
 
     def test_disconnecting_router_ends_the_readings_and_is_reported(self, tmp_path: Path) -> None:
-        router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=6)
+        router = SilentRouter({"show interfaces FastEthernet0/1": "counters"}, fails_after=6)
         with self.sampler(router, tmp_path) as sampler:
             sampler.ready()
         sampler.keep()
         assert sampler.error is not None and "R1 has hung up" in str(sampler.error)
 
     def test_no_reading_follows_a_failed_first_one(self, tmp_path: Path) -> None:
-        router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=3)
+        router = SilentRouter({"show interfaces FastEthernet0/1": "counters"}, fails_after=3)
         sampler = self.sampler(router, tmp_path)
         with pytest.raises(DeviceError, match="R1 has hung up"), sampler:
             sampler.ready()
@@ -212,7 +212,7 @@ def of_interface(at_s: float, octets: int, **queues: Any) -> dict[str, Any]:
     return reading("show interfaces FastEthernet0/1", parsed, at_s, raw)
 
 
-def nobodys(_: Mapping[str, Any]) -> None:
+def unowned_rows(_: Mapping[str, Any]) -> None:
     """Return the owner of a packet: none."""
 
 
@@ -261,9 +261,9 @@ class TestRows:
         assert parsed is not None
         # Of another interface there is no line.
         parsed["Serial0/1/1"] = parsed["Serial0/1/0"]
-        command = reading("show interfaces Serial0/1/0", _plain(parsed), 2.0, text)
+        command = reading("show interfaces Serial0/1/0", _plain_rows(parsed), 2.0, text)
         unread = reading("show policy-map interface", {"unparsed": "it says nothing"}, 1.0)
-        ((table, row),) = reading_rows("a1", [unread, command], SECOND, {}, nobodys)
+        ((table, row),) = reading_rows("a1", [unread, command], SECOND, {}, unowned_rows)
         known = {name: value for name, value in row.items() if not name.startswith("time")}
         assert table == "interfaces" and known == {
             "device": "a1",
@@ -293,13 +293,15 @@ class TestRows:
 
     def test_genie_parses_output_unknown_to_the_qoslab_parser(self) -> None:
         parsed = {"Serial0/1/0": {"queues": {"queue_strategy": "fifo"}}}
-        ((_, row),) = reading_rows("a1", [reading("show interfaces Serial0/1/0", parsed, 2.0)], SECOND, {}, nobodys)
+        ((_, row),) = reading_rows(
+            "a1", [reading("show interfaces Serial0/1/0", parsed, 2.0)], SECOND, {}, unowned_rows
+        )
         assert row["queue_strategy"] == "fifo"
         assert instants(1, 2 * SECOND + 1, 1) == {"time_s": 1.0, "time_error_s": 1.0}
 
     def test_values_missing_from_the_output_are_missing(self) -> None:
         command = reading("show interfaces Serial0/1/0", {"Serial0/1/0": {}}, 2.0)
-        ((_, row),) = reading_rows("a1", [command], SECOND, {}, nobodys)
+        ((_, row),) = reading_rows("a1", [command], SECOND, {}, unowned_rows)
         assert {name: value for name, value in row.items() if value is not None}.keys() == {
             "device",
             "interface",
@@ -311,7 +313,9 @@ class TestRows:
         policy = {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"A": {"packets": 7}}}}}}}
         lines = {("R1", "Serial0/0"): Line(2e6, 3, 14)}
         readings = [reading("show policy-map interface", {"Serial0/0": policy}, at_s) for at_s in (1.0, 2.0)]
-        rows = [(table, row["device"], row["time_s"]) for table, row in reading_rows("R1", readings, 0, lines, nobodys)]
+        rows = [
+            (table, row["device"], row["time_s"]) for table, row in reading_rows("R1", readings, 0, lines, unowned_rows)
+        ]
         assert rows == [("classes", "R1", pytest.approx(1.0)), ("classes", "R1", pytest.approx(2.0))]
 
     def test_time_of_the_last_reading_is_known(self) -> None:
@@ -340,10 +344,10 @@ class TestRows:
             ("show platform port-asic stats drop GigabitEthernet1/0/15", {}),
             ("show queue Serial0/0", {"Serial0/0": {}}),
         ]
-        assert list(reading_rows("SW", [reading(*each, 1.0) for each in prints], 0, {}, nobodys)) == []
+        assert list(reading_rows("SW", [reading(*each, 1.0) for each in prints], 0, {}, unowned_rows)) == []
 
     def test_interface_rows_follow_from_two_readings(self) -> None:
-        ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {}, nobodys)
+        ((table, row),) = reading_rows("R1", [of_interface(5.0, 700, total_output_drop=12)], SECOND, {}, unowned_rows)
         assert table == "interfaces"
         assert row["time_s"] == pytest.approx(4.0) and row["time_error_s"] == pytest.approx(0.01)
         assert (row["output_bytes"], row["output_drops"], row["queue_drops"], row["queue_threshold"]) == (
@@ -376,7 +380,7 @@ class TestRows:
     ) -> None:
         lines = {("R1", "FastEthernet0/1"): Line(1e8, 24)}
         rows = reading_rows(
-            "R1", [of_interface(1.0, then), of_interface(2.0, now), of_interface(3.0, now)], 0, lines, nobodys
+            "R1", [of_interface(1.0, then), of_interface(2.0, now), of_interface(3.0, now)], 0, lines, unowned_rows
         )
         assert [row["output_bytes"] for _, row in rows] == [then, continued, continued]
 
@@ -403,7 +407,7 @@ class TestRows:
         policy = {"service_policy": {"output": {"policy_name": {"P": {"class_map": {"A": {"packets": 7}}}}}}}
         parsed = dict.fromkeys(("Serial0/0.5", "own-Serial0/0", "Serial0/1", "Vlan7"), policy)
         lines = {("R1", "Serial0/0"): Line(2e6, 3, 14), ("R2", "Serial0/1"): Line(2e6, 3, 14)}
-        rows = reading_rows("R1", [reading("show policy-map interface", parsed, 1.0)], 0, lines, nobodys)
+        rows = reading_rows("R1", [reading("show policy-map interface", parsed, 1.0)], 0, lines, unowned_rows)
         assert [row["interface"] for _, row in rows] == ["Serial0/0.5", "Vlan7"]
 
     def test_conversation_rows_follow_from_two_readings(self) -> None:
@@ -423,7 +427,7 @@ class TestRows:
   (depth/weight/total drops/no-buffer drops/interleaves) 1/1024/0/0/0
   Conversation 265, linktype: other, length: 24
 """
-        parsed = _plain(parse_queue(text, "Serial0/1/0"))
+        parsed = _plain_rows(parse_queue(text, "Serial0/1/0"))
         known = {(17, "10.0.20.10", 5002): "flood", (6, "10.0.20.10", 5002): "session"}
         rows = reading_rows(
             "a1",
@@ -460,10 +464,10 @@ class TestRows:
 
         def rows(text: str) -> list[dict[str, object]]:
             answer = {
-                command: _plain(mls_qos.parse_statistics(text)),
-                on_asic: _plain(mls_qos.parse_port_asic_drops(asic)),
+                command: _plain_rows(mls_qos.parse_statistics(text)),
+                on_asic: _plain_rows(mls_qos.parse_port_asic_drops(asic)),
             }
-            found = reading_rows("SW", [reading(name, each, 1.0) for name, each in answer.items()], 0, {}, nobodys)
+            found = reading_rows("SW", [reading(name, each, 1.0) for name, each in answer.items()], 0, {}, unowned_rows)
             return [row for table, row in found if table == "queues"]
 
         both = {
@@ -481,12 +485,12 @@ class TestRows:
         } == {(2, 1, 276)}
 
 
-def _plain(value: Any) -> Any:
+def _plain_rows(value: Any) -> Any:
     """Return the value in its JSON form."""
-    return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else value
+    return {str(name): _plain_rows(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=example_count(200))
 @given(st.lists(st.tuples(st.integers(34, 1514), st.booleans()), min_size=1, max_size=60))
 def test_passed_bytes_are_within_their_bound(sent: list[tuple[int, bool]]) -> None:
     sizes = [size for size, _ in sent]
@@ -517,7 +521,7 @@ class TestEstimates:
             rows += [
                 row
                 for _, row in reading_rows(
-                    "R1", [reading("show policy-map interface", parsed, at_s, "", took_s)], 0, lines, nobodys
+                    "R1", [reading("show policy-map interface", parsed, at_s, "", took_s)], 0, lines, unowned_rows
                 )
             ]
         table = tables.frame("classes", [CELL | row for row in rows])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from test_sweep import GRID
 
 from experiment_files import experiment_file, simulated_experiments
-from levels import every
+from levels import every_nth
 from qoslab.cli import main
 from qoslab.cli.options import CellChoice
 from qoslab.cli.plan import summary_lines
@@ -194,7 +194,7 @@ def test_switched_port_is_reported() -> None:
 
 
 def test_every_experiment_file_without_a_kernel_can_be_simulated() -> None:
-    for file in list(simulated_experiments())[:: every(4)]:
+    for file in list(simulated_experiments())[:: every_nth(4)]:
         assert sweep(file.stem).experiment.arms, file
 
 

@@ -78,24 +78,28 @@ NOT_MEASURED = "a value is not a number: leave out values that were not measured
 NOT_FINITE = "a value is not a finite number: leave out values that were not measured"
 
 
-def refused(call: Callable[..., object], *values: object) -> str:
+def refused_values(call: Callable[..., object], *values: object) -> str:
     with pytest.raises(ValueError) as caught:
         call(*values)
     return str(caught.value)
 
 
 def test_non_finite_values_are_refused() -> None:
-    assert refused(estimate, []) == NONE
-    assert refused(average, []) == NONE
-    assert refused(average, [[1.0], []]) == NONE
-    assert refused(estimate, [1.0, math.nan]) == NOT_MEASURED
-    assert refused(ratio, [[1.0]], [[2.0], [math.nan]]) == NOT_MEASURED
-    assert refused(difference, [], [1.0]) == refused(difference, [1.0], []) == NONE
-    assert refused(difference, [1.0, math.nan], [1.0]) == refused(difference, [1.0], [math.inf]) == NOT_FINITE
-    assert refused(warm_up, []) == NONE
-    assert refused(warm_up, [-math.inf]) == NOT_FINITE
+    assert refused_values(estimate, []) == NONE
+    assert refused_values(average, []) == NONE
+    assert refused_values(average, [[1.0], []]) == NONE
+    assert refused_values(estimate, [1.0, math.nan]) == NOT_MEASURED
+    assert refused_values(ratio, [[1.0]], [[2.0], [math.nan]]) == NOT_MEASURED
+    assert refused_values(difference, [], [1.0]) == refused_values(difference, [1.0], []) == NONE
+    assert (
+        refused_values(difference, [1.0, math.nan], [1.0])
+        == refused_values(difference, [1.0], [math.inf])
+        == NOT_FINITE
+    )
+    assert refused_values(warm_up, []) == NONE
+    assert refused_values(warm_up, [-math.inf]) == NOT_FINITE
     rows = "found values of 2 dimensions; a statistic needs one dimension"
-    assert refused(difference, [[1.0]], [1.0]) == refused(warm_up, [[]]) == rows
+    assert refused_values(difference, [[1.0]], [1.0]) == refused_values(warm_up, [[]]) == rows
 
 
 def test_integers_of_any_size_are_accepted() -> None:
@@ -274,9 +278,9 @@ def test_advice_without_variance_is_two() -> None:
 
 def test_advice_needs_a_pilot_and_a_difference() -> None:
     few = "one repetition does not show the spread between repetitions: run at least two first"
-    assert refused(repetitions_for, [1.0], 1.0) == few
+    assert refused_values(repetitions_for, [1.0], 1.0) == few
     none = "found a difference of 0, expected one above 0"
-    assert refused(repetitions_for, [1.0, 2.0], 0.0) == none
+    assert refused_values(repetitions_for, [1.0, 2.0], 0.0) == none
 
 
 T = {free: float(stdtrit(free, 0.975)) for free in (1, 2, 3)}

@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 
-from levels import every
+from levels import every_nth
 from qoslab.errors import ExperimentError
 from qoslab.lab_kinds import LABS, LabKind
 from qoslab.model.instants import DURING, observation_time
@@ -33,17 +33,17 @@ ROOMS = ("qoslab.run.workers.", "qoslab.run.cell.")
 """Places that open steps."""
 
 
-def carried_out_by(name: str) -> list[ModuleType]:
+def executed_steps_of(name: str) -> list[ModuleType]:
     """Modules that open the steps of a cell in a kind of lab, in their order."""
     found = [import_module(f"{ROOMS[0]}{name}")]
     for module in found:
         statements = (node for node in ast.walk(syntax(module)) if isinstance(node, ast.ImportFrom) and node.module)
         names = (str(node.module) for node in statements)
-        found += [each for each in map(import_module, filter(in_a_room, names)) if each not in found]
-    return [module for module in found if list(opened(module))]
+        found += [each for each in map(import_module, filter(is_in_module, names)) if each not in found]
+    return [module for module in found if list(opened_steps(module))]
 
 
-def in_a_room(name: str) -> bool:
+def is_in_module(name: str) -> bool:
     return name.startswith(ROOMS)
 
 
@@ -63,10 +63,10 @@ def cells(kind: LabKind, file: Path) -> list[PlannedCell]:
 
 
 def cells_of(kind: LabKind) -> list[PlannedCell]:
-    return [cell for file in EXPERIMENTS[:: every(3)] for cell in cells(kind, file)]
+    return [cell for file in EXPERIMENTS[:: every_nth(3)] for cell in cells(kind, file)]
 
 
-def opened(module: ModuleType) -> Iterator[str]:
+def opened_steps(module: ModuleType) -> Iterator[str]:
     """Return the keys that a module opens, in the order of its lines: `journal.step(KEY)`."""
     calls = [
         node
@@ -85,7 +85,7 @@ def journal_of(cell: PlannedCell, folder: Path) -> CellJournal:
 
 @pytest.mark.parametrize("kind", LABS.values(), ids=lambda kind: kind.name)
 def test_executed_steps_equal_the_planned_steps(kind: LabKind, tmp_path: Path) -> None:
-    everything = [key for module in carried_out_by(kind.name) for key in opened(module)]
+    everything = [key for module in executed_steps_of(kind.name) for key in opened_steps(module)]
     planned_somewhere: set[str] = set()
     planned_cells = cells_of(kind)
     assert len(planned_cells) > 1
@@ -103,9 +103,9 @@ def test_executed_steps_equal_the_planned_steps(kind: LabKind, tmp_path: Path) -
 
 
 def test_modules_that_open_steps_are_found() -> None:
-    names = [module.__name__ for module in carried_out_by("virtual")]
+    names = [module.__name__ for module in executed_steps_of("virtual")]
     assert names == [f"{ROOMS[0]}measured", f"{ROOMS[1]}measure"]
-    assert [module.__name__ for module in carried_out_by("simulated")] == [f"{ROOMS[0]}simulated"]
+    assert [module.__name__ for module in executed_steps_of("simulated")] == [f"{ROOMS[0]}simulated"]
 
 
 def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ios_configured import lines_of
+from ios_configured import running_lines
 from test_ios_refusals import check_refusal
 
 from experiment_files import experiment_file
@@ -70,7 +70,7 @@ def device(generation: Generation = "hqf") -> Device:
 
 
 def test_running_configuration_lists_subinterfaces_after_their_port() -> None:
-    lines = lines_of(device())
+    lines = running_lines(device())
     start = lines.index("interface FastEthernet0/0")
     assert lines[start : lines.index("interface FastEthernet0/1")] == [
         "interface FastEthernet0/0",

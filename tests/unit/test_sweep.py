@@ -54,7 +54,7 @@ arms:
     configure:
       R1: {template: templates/police.ios.j2, variables: {interface: FastEthernet0/1, cir: $(pir in b/s)}}
 """
-CALM = """
+CALM_GRID = """
   - name: calm
     matrix: {link: [10 Mb/s], rtt: [10 ms], connections: [1]}
 """
@@ -158,7 +158,7 @@ def test_include_exclude_and_separate_arms_define_cells(grid: Path) -> None:
         "matrix.exclude": "[{rtt: 50 ms, connections: [1, 4]}]",
         "matrix.include": "[{link: 50 Mb/s, rtt: [1 ms, 2 ms], pir: 1 Mb/s, connections: 2}]",
     }
-    grid.write_text(GRID + CALM)
+    grid.write_text(GRID + CALM_GRID)
     sweep = load_sweep(grid, sets)
     assert len(sweep.combinations("policed")) == 6 + 2
     assert list(sweep.combinations("calm")) == [
@@ -277,7 +277,7 @@ def digests(file: Path, sets: dict[str, str] | None = None) -> dict[str, str]:
 
 
 def test_digest_of_a_cell_changes_with_its_definition(grid: Path) -> None:
-    grid.write_text(GRID + CALM)
+    grid.write_text(GRID + CALM_GRID)
     before = digests(grid)
     assert len(set(before.values())) == len(before) == 13
     assert digests(grid) == before

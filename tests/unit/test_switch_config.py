@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ios_commands import typed_line
 from ios_strategies import hardware
-from levels import examples
+from levels import example_count
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.compile import compile_device
@@ -25,7 +25,9 @@ from switch_strategies import switch_hardware, switches
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 QUIET = settings(
-    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=example_count(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 PORT = "GigabitEthernet1/0/15"
@@ -83,7 +85,7 @@ def test_rollback_lines_restore_the_configuration(before: Device, after: Device)
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_any_typed_line_is_accepted_completely_or_refused(seed: int) -> None:
     random = Random(seed)
     session = ConfigSession(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_router import FakeRouter, interface_counters, typed
+from fake_router import FakeRouter, interface_counters, type_lines
 from genie.libs.parser.ios.show_interface import ShowInterfaces
 from genie.libs.parser.ios.show_platform import ShowVersion
 from genie.libs.parser.iosxe.show_interface import ShowInterfacesCounters
@@ -92,7 +92,7 @@ def switch() -> FakeRouter:
 
 def shown(router: FakeRouter, command: str) -> str:
     """Return the output of a command, without prompts and echo."""
-    text = typed(router, f"terminal length 0\n{command}\n")
+    text = type_lines(router, f"terminal length 0\n{command}\n")
     return text.partition(f"{command}\n")[2].rpartition("R1#")[0].removesuffix("\n") + "\n"
 
 
@@ -167,7 +167,7 @@ def test_clear_commands_reset_their_counters(switch: FakeRouter) -> None:
     assert shown(switch, "clear mls qos interface gi1/0/15 statistics") == "\n"
     assert shown(switch, "clear mls qos interface statistics") == "\n"
     assert switch.cleared_statistics == [PORT, None]
-    typed(switch, "clear counters gi1/0/15\n\n")
+    type_lines(switch, "clear counters gi1/0/15\n\n")
     assert switch.cleared_interfaces == [PORT]
 
 

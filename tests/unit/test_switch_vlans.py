@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ios_configured import lines_of
+from ios_configured import running_lines
 
 from qoslab.errors import IosError
 from qoslab.genie.show_parser import parse
@@ -50,7 +50,7 @@ def configured(text: str = BASE) -> Device:
 
 
 def test_running_configuration_has_vlan_interfaces_after_ports() -> None:
-    lines = lines_of(configured())
+    lines = running_lines(configured())
     start = lines.index("interface Vlan10")
     assert lines[start - 2 : start + 3] == [
         "interface GigabitEthernet1/0/28",

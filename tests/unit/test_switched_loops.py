@@ -39,7 +39,7 @@ def topology(links: list[Ends]) -> dict[str, Any]:
     }
 
 
-def found(links: list[Ends], configured: dict[str, str]) -> list[str]:
+def find_loops(links: list[Ends], configured: dict[str, str]) -> list[str]:
     rest = {"name": "e", "title": "t", "duration": "1 s", "traffic": [], "arms": [{"name": "a"}]}
     experiment = Experiment.model_validate_json(json.dumps({**rest, "topology": topology(links)}))
     devices = {name: device(configured.get(name, "")) for name in experiment.topology.nodes}
@@ -61,7 +61,7 @@ TRUNK = "switchport mode trunk"
 
 
 def test_parallel_links_are_a_loop() -> None:
-    assert found(PAIR, {}) == [
+    assert find_loops(PAIR, {}) == [
         'found link "L2", closing a loop with L1 in VLAN 1 of A, B in arm a, expected no loop: '
         "spanning tree is not modelled, a broadcast would circulate forever"
     ]
@@ -77,17 +77,17 @@ def test_parallel_links_are_a_loop() -> None:
     ],
 )
 def test_loop_is_broken_by_the_expected_changes(apart: dict[str, str]) -> None:
-    assert found(PAIR, apart) == []
+    assert find_loops(PAIR, apart) == []
 
 
 def test_link_that_forwards_in_one_direction_is_no_loop() -> None:
     # B takes the tag of its own VLAN 1 at an access port, and what it sends there is in VLAN 7 of A.
-    assert len(found(PAIR, {"A": port(2, TRUNK, "switchport trunk native vlan 7")})) == 1
+    assert len(find_loops(PAIR, {"A": port(2, TRUNK, "switchport trunk native vlan 7")})) == 1
 
 
 def test_vlans_that_an_untagged_link_joins_are_named_at_each_switch() -> None:
     crossed = {"A": port(1, "switchport access vlan 10") + port(2, "switchport access vlan 10")}
-    assert [text.partition(" in arm")[0] for text in found(PAIR, crossed)] == [
+    assert [text.partition(" in arm")[0] for text in find_loops(PAIR, crossed)] == [
         'found link "L2", closing a loop with L1 in VLAN 1 of B and VLAN 10 of A'
     ]
 
@@ -95,7 +95,7 @@ def test_vlans_that_an_untagged_link_joins_are_named_at_each_switch() -> None:
 def test_tree_of_trunks_is_not_a_loop() -> None:
     tree: list[Ends] = [(("A", 1), ("B", 1)), (("B", 2), ("C", 1)), (("B", 3), ("D", 1))]
     trunks = {name: "".join(port(number, TRUNK) for number in (1, 2, 3)) for name in "ABCD"}
-    assert found(tree, trunks) == []
+    assert find_loops(tree, trunks) == []
 
 
 def test_topology_file_is_refused_at_the_link(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ PORTS = {
 }
 
 
-def goes_round(links: list[Ends], devices: dict[str, Device]) -> bool:
+def returns_to_sender(links: list[Ends], devices: dict[str, Device]) -> bool:
     """Return whether a broadcast is still forwarded after more hops than there are links, by the rules of the bridge.
 
     Uses the data plane's configuration, with tags on the wire.
@@ -172,4 +172,4 @@ def test_loop_is_found_exactly_if_a_broadcast_returns(
         for (name, number), kind in zip(sides, answer, strict=True):
             configured[name] = configured.get(name, "") + port(number, PORTS[kind])
     devices = {name: device(text) for name, text in configured.items()}
-    assert bool(found(links, configured)) == goes_round(links, devices)
+    assert bool(find_loops(links, configured)) == returns_to_sender(links, devices)

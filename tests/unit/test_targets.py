@@ -83,7 +83,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def left(place: Path) -> dict[str, str]:
+def leftovers(place: Path) -> dict[str, str]:
     """Return the contents of a folder, including folders."""
     found = sorted(path for path in place.rglob("*"))
     return {path.relative_to(place).as_posix(): path.read_text() if path.is_file() else "" for path in found}
@@ -101,14 +101,14 @@ def test_unwritable_target_is_named(
     target: Path,
 ) -> None:
     monkeypatch.chdir(place)
-    before = left(place)
+    before = leftovers(place)
     assert main(words(command, run, target)) == 2
     output = capsys.readouterr().err
     assert str(target) in output
     assert re.search(
         "cannot be written|found no (folder .*, expected it to exist|permission to write in the folder .*)", output
     )
-    assert "None" not in output and left(place) == before
+    assert "None" not in output and leftovers(place) == before
 
 
 @pytest.mark.parametrize("command", ["junit", "summary"])
@@ -150,7 +150,7 @@ def test_forbidden_target_is_refused(
 
 
 @contextmanager
-def little_room() -> Iterator[None]:
+def limit_space() -> Iterator[None]:
     """Limit files to `ROOM` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, hard))
@@ -166,17 +166,17 @@ def test_full_disk_is_named_and_leaves_no_file(
     run: RunFolder, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     monkeypatch.chdir(place)
-    before = left(place)
+    before = leftovers(place)
     # The folder of a report for a forge has to be there.
     target = Path(FIXED.get(command, "made" if command in ("junit", "summary") else "deep/made"))
-    with little_room():
+    with limit_space():
         assert main(words(command, run, target)) == 2
     named = {"man": f"{target}/qoslab.1", "figure": f"{target}.svg"}.get(command, str(target))
     assert capsys.readouterr().err.splitlines()[-2:] == [
         f"qoslab: {named}: cannot be written, the disk is full (File too large)",
         "  it is unchanged; free some space and run again",
     ]
-    assert left(place) == before
+    assert leftovers(place) == before
 
 
 def test_generated_files_are_unchanged_on_a_full_disk(
@@ -192,24 +192,24 @@ def test_generated_files_are_unchanged_on_a_full_disk(
     monkeypatch.setattr(Disk, "create", full)
     assert main(["generate"]) == 2
     assert "made.md: cannot be written, the disk is full" in capsys.readouterr().err
-    assert left(tmp_path) == {"made.md": "old"}
+    assert leftovers(tmp_path) == {"made.md": "old"}
 
 
 def test_manual_pages_stay_on_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = {"qoslab.1": "old", "qoslab-gone.1": "older", "other.1": "of others"}
     for name, text in old.items():
         (tmp_path / name).write_text(text)
-    with little_room():
+    with limit_space():
         assert main(["man", "--to", str(tmp_path)]) == 2
     assert f"{tmp_path}/qoslab.1: cannot be written, the disk is full" in capsys.readouterr().err
-    assert left(tmp_path) == old
+    assert leftovers(tmp_path) == old
 
 
 @pytest.mark.parametrize("more", [False, True])
 def test_ci_output_file_is_complete_or_unchanged(tmp_path: Path, more: bool) -> None:
     file = tmp_path / "out.md"
     file.write_text("before\n")
-    with little_room(), pytest.raises(UserError, match=f"^{file}: cannot be written, the disk is full"):
+    with limit_space(), pytest.raises(UserError, match=f"^{file}: cannot be written, the disk is full"):
         gate.saved(file, b"x" * 1000, more=more)
     assert file.read_text() == "before\n" and [path.name for path in tmp_path.iterdir()] == ["out.md"]
     gate.saved(file, b"after\n", more=more)

@@ -18,12 +18,12 @@ from qoslab.tc.commands.tc_units import UnitError, parse_rate, parse_size, parse
 PORTS = ("Ethernet0", "Ethernet1")
 
 
-def compiled(*lines: str) -> Any:
+def compile_text(*lines: str) -> Any:
     return compile_commands(parse("\n".join(lines), source="r.tc"), PORTS, source="r.tc")
 
 
 def tree(*lines: str) -> Any:
-    return compiled(*lines).queueing["Ethernet0"]
+    return compile_text(*lines).queueing["Ethernet0"]
 
 
 def queue(options: str) -> Any:
@@ -125,7 +125,7 @@ def test_tbf_shapes_the_qdisc_below_it() -> None:
 
 
 def test_htb_has_classes_filters_and_default() -> None:
-    made = compiled(
+    made = compile_text(
         "tc qdisc add dev eth0 root handle 1: htb default 30  # bulk",
         "tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit",
         "tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit quantum 1514",
@@ -212,7 +212,7 @@ def test_red_weight_equals_that_of_tc() -> None:
 )
 def test_tc_command_errors_have_a_position(lines: list[str], place: str, message: str, hint: str) -> None:
     with pytest.raises(TcError) as caught:
-        compiled(*lines)
+        compile_text(*lines)
     assert str(caught.value).startswith(f"r.tc:{place}: ")
     assert message in str(caught.value)
     assert caught.value.near == hint
@@ -221,7 +221,7 @@ def test_tc_command_errors_have_a_position(lines: list[str], place: str, message
 def test_every_qdisc_kind_parses_its_options() -> None:
     for kind in KINDS.values():
         with pytest.raises(TcError, match=f"expected a parameter of {kind.name}"):
-            compiled(f"tc qdisc add dev eth0 root {kind.name} nonsense")
+            compile_text(f"tc qdisc add dev eth0 root {kind.name} nonsense")
 
 
 def test_only_kernel_routers_accept_tc_commands() -> None:

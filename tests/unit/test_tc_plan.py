@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ios_strategies import devices
-from levels import examples
+from levels import example_count
 from qoslab.cli import command_group
 from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
@@ -49,7 +49,7 @@ def plan_device(device: Device) -> RouterPlan:
     return plan(config, ports)
 
 
-def planned(text: str, rate_bps: int | None = None) -> RouterPlan:
+def plan_policy(text: str, rate_bps: int | None = None) -> RouterPlan:
     return plan_pasted(read_configuration(text), rate_bps, {})
 
 
@@ -62,7 +62,7 @@ def test_script_of_a_policy_equals_the_golden(path: Path, golden: Callable[[Path
 
 
 def commands(text: str, rate_bps: int | None = None) -> list[str]:
-    made = planned(text, rate_bps)
+    made = plan_policy(text, rate_bps)
     made.check()
     return list(made.commands())
 
@@ -87,7 +87,7 @@ def test_class_rates_equal_those_of_the_engine_under_full_load(name: str) -> Non
 
 
 def test_refusal_names_the_action_and_the_class() -> None:
-    made = planned((GOLDENS / "refused.ios").read_text(encoding="utf-8"))
+    made = plan_policy((GOLDENS / "refused.ios").read_text(encoding="utf-8"))
     with pytest.raises(UserError) as caught:
         made.check()
     assert "FastEthernet0/1: tx-ring-limit: " in caught.value.message
@@ -105,12 +105,12 @@ def test_single_rate_policer_with_one_action_is_one_bucket() -> None:
 
 def test_unattached_policy_needs_a_rate() -> None:
     with pytest.raises(UserError, match="expected the rate of the line for --kernel"):
-        planned("policy-map P\n class class-default\n  shape average 1000000\n")
+        plan_policy("policy-map P\n class class-default\n  shape average 1000000\n")
 
 
 def test_kernel_plan_of_a_switch_is_refused() -> None:
     text = "mls qos\ninterface GigabitEthernet1/0/1\n mls qos trust dscp\n srr-queue bandwidth share 1 2 3 4\n"
-    assert [each.action for each in planned(text).refused] == ["mls qos"]
+    assert [each.action for each in plan_policy(text).refused] == ["mls qos"]
 
 
 def test_port_without_policy_has_line_and_default_queue() -> None:
@@ -212,7 +212,7 @@ def matches(maps: dict[str, Any], name: str, packet: Packet) -> bool:
     return bool(found) and (any(found) if maps[name]["match"] == "any" else all(found))
 
 
-def has(packets: PacketFields, packet: Packet) -> bool:
+def has_field(packets: PacketFields, packet: Packet) -> bool:
     """Return whether a set contains a packet; its destination is 10.0.0.1 or 10.0.0.2, its source port 1024."""
     address = 0x0A000001 if packet["host"] else 0x0A000002
     return all(
@@ -229,22 +229,22 @@ def has(packets: PacketFields, packet: Packet) -> bool:
     )
 
 
-def decided(decision: DecisionList, packet: Packet) -> bool:
-    return next((row.member for row in decision.rows if has(row.packets, packet)), decision.default)
+def decided_packets(decision: DecisionList, packet: Packet) -> bool:
+    return next((row.member for row in decision.rows if has_field(row.packets, packet)), decision.default)
 
 
 @given(class_maps())
-@settings(max_examples=examples(200))
+@settings(max_examples=example_count(200))
 def test_decision_list_agrees_with_the_class_map(class_map: dict[str, Any]) -> None:
     maps = {"C": class_map, "INNER": INNER}
     decision = class_decision({"class_maps": maps, "access_lists": {"L": LIST}}, "C")
     for packet in PACKETS:
-        assert decided(decision, packet) == matches(maps, "C", packet), packet
+        assert decided_packets(decision, packet) == matches(maps, "C", packet), packet
 
 
 @pytest.mark.long
 @given(devices())
-@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(200), suppress_health_check=[HealthCheck.too_slow])
 def test_any_configuration_has_a_plan_or_a_refusal_with_a_reason(device: Device) -> None:
     made = plan_device(device)
     assert all(note.text and note.action for note in made.notes)

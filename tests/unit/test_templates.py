@@ -32,12 +32,12 @@ echo >> "$CALLS"
 """Program that records its call."""
 
 
-def load(name: str) -> Any:
+def load_yaml(name: str) -> Any:
     return YAML(typ="safe").load((TOP / name).read_text(encoding="utf-8"))
 
 
 @dataclass
-class Machine:
+class CiMachine:
     """Environment of scripts: programs in front of the system's in PATH record their calls."""
 
     folder: Path
@@ -72,8 +72,8 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    made = Machine(tmp_path)
+def machine(tmp_path: Path) -> CiMachine:
+    made = CiMachine(tmp_path)
     made.program("qoslab", "recording-pip", "uv")
     made.program("pip", text=PIP)
     made.program("python3", text=VENV)
@@ -112,7 +112,7 @@ fi
 
 def script_of(name: str, lab: str = "simulated") -> str:
     """Return the script of a CI job in this lab."""
-    content = load(name)
+    content = load_yaml(name)
     if "jobs" in content:
         steps = [step for step in content["jobs"]["qos"]["steps"] if "run" in step]
         return "\n".join(step["run"] for step in steps if step.get("if") in (None, f"matrix.lab == '{lab}'"))
@@ -125,7 +125,7 @@ FILES = ["project/.github/workflows/qos.yml", "project/.gitlab-ci.yml", "templat
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("variables", [{}, {"QOSLAB": ""}], ids=["unset", "empty"])
-def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, str], machine: Machine) -> None:
+def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, str], machine: CiMachine) -> None:
     """Install nothing from the index: qoslab is not there, and a stranger's package of that name must not be run."""
     done = machine.run(script_of(name), LAB="simulated", QOSLAB_LAB="simulated", **variables)
     assert done.returncode != 0 and machine.calls() == []
@@ -139,7 +139,7 @@ def test_templates_name_no_wheel(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_named_wheel_is_installed(name: str, machine: Machine) -> None:
+def test_named_wheel_is_installed(name: str, machine: CiMachine) -> None:
     given = {"QOSLAB": WHEEL, "LAB": "simulated", "QOSLAB_LAB": "simulated", "EXPERIMENT": "mine.yml"}
     done = machine.run(script_of(name), GITHUB_STEP_SUMMARY="summary.md", **given)
     assert done.returncode == 0, done.stderr
@@ -153,9 +153,9 @@ def test_named_wheel_is_installed(name: str, machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]")])
-def test_project_workflow_supports_both_labs(lab: str, extras: str, machine: Machine) -> None:
+def test_project_workflow_supports_both_labs(lab: str, extras: str, machine: CiMachine) -> None:
     name = "project/.github/workflows/qos.yml"
-    job = load(name)["jobs"]["qos"]
+    job = load_yaml(name)["jobs"]["qos"]
     assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE) and job["env"]["LAB"] == "${{ matrix.lab }}"
     machine.program("sudo")
     kept = machine.folder / "reports/saved" / lab
@@ -179,17 +179,17 @@ NEEDED = {package for _, _, package, need in TOOLS if need == "required"} - {"co
 """System packages for the virtual lab."""
 
 
-def in_gitlab(machine: Machine, **variables: str) -> subprocess.CompletedProcess[str]:
-    own = load(TEMPLATE)[".qoslab"]["variables"]
+def run_gitlab_job(machine: CiMachine, **variables: str) -> subprocess.CompletedProcess[str]:
+    own = load_yaml(TEMPLATE)[".qoslab"]["variables"]
     return machine.run(script_of(TEMPLATE), **own | {"QOSLAB": WHEEL, "EXPERIMENT": "mine.yml"} | variables)
 
 
 @pytest.mark.parametrize(
     ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("inventory/mine.yml", "[lab,devices]")]
 )
-def test_template_installs_the_requirements_of_its_lab(lab: str, extras: str, machine: Machine) -> None:
+def test_template_installs_the_requirements_of_its_lab(lab: str, extras: str, machine: CiMachine) -> None:
     machine.program("apt-get", "unshare")
-    done = in_gitlab(machine, QOSLAB_LAB=lab)
+    done = run_gitlab_job(machine, QOSLAB_LAB=lab)
     assert done.returncode == 0, done.stderr
     calls = machine.calls()
     (packages,) = [call for call in calls if call.startswith("apt-get <install>")] or [""]
@@ -199,10 +199,10 @@ def test_template_installs_the_requirements_of_its_lab(lab: str, extras: str, ma
     assert calls[-1].startswith(f"qoslab <run> <mine.yml> <--lab> <{lab}> <--junit> ")
 
 
-def test_runner_without_namespaces_is_refused_before_installation(machine: Machine) -> None:
+def test_runner_without_namespaces_is_refused_before_installation(machine: CiMachine) -> None:
     machine.program("unshare", text="#!/bin/sh\nexit 1\n")
     machine.program("apt-get")
-    done = in_gitlab(machine, QOSLAB_LAB="virtual")
+    done = run_gitlab_job(machine, QOSLAB_LAB="virtual")
     assert (done.returncode, machine.calls()) == (2, [])
     assert "QOSLAB_LAB: virtual needs a runner with containers that may create namespaces" in done.stderr
 
@@ -218,15 +218,15 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
 def test_template_options_are_split_like_in_a_shell(
-    options: str, baseline: str, words: list[str], machine: Machine
+    options: str, baseline: str, words: list[str], machine: CiMachine
 ) -> None:
-    done = in_gitlab(machine, QOSLAB_OPTIONS=options, QOSLAB_BASELINE=baseline)
+    done = run_gitlab_job(machine, QOSLAB_OPTIONS=options, QOSLAB_BASELINE=baseline)
     assert done.returncode == 0, done.stderr
     assert machine.calls()[-1].endswith("".join(f" <{word}>" for word in ["qoslab.md", *words]))
 
 
-def test_options_with_an_open_quote_are_refused(machine: Machine) -> None:
-    done = in_gitlab(machine, QOSLAB_OPTIONS="--arm 'a b")
+def test_options_with_an_open_quote_are_refused(machine: CiMachine) -> None:
+    done = run_gitlab_job(machine, QOSLAB_OPTIONS="--arm 'a b")
     assert done.returncode == 2 and not machine.calls()[-1].startswith("qoslab")
     assert "QOSLAB_OPTIONS: found --arm 'a b, expected words with closed quotes" in done.stderr
 
@@ -259,22 +259,22 @@ def test_installation_by_name_is_detected(text: str, count: int) -> None:
     assert len(BY_NAME.findall(text)) == count
 
 
-def step_with(text: str) -> str:
+def find_step(text: str) -> str:
     """Return the script of the only step of the action that contains this text."""
-    (script,) = [step["run"] for step in load("action.yml")["runs"]["steps"] if text in step.get("run", "")]
+    (script,) = [step["run"] for step in load_yaml("action.yml")["runs"]["steps"] if text in step.get("run", "")]
     return str(script)
 
 
-def in_github(machine: Machine, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_github_step(machine: CiMachine, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
     paths = {name: str(machine.folder / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     places = {"GITHUB_ACTION_PATH": f"{TOP}/./", "RUNNER_TEMP": str(machine.folder)}
-    return machine.run(step_with(text), **paths | places | variables)
+    return machine.run(find_step(text), **paths | places | variables)
 
 
 @pytest.mark.parametrize(
     ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("i.yml", "[lab,devices]")]
 )
-def test_action_installs_the_locked_versions(lab: str, extras: str, machine: Machine) -> None:
+def test_action_installs_the_locked_versions(lab: str, extras: str, machine: CiMachine) -> None:
     machine.program("python")
     for name in ("python", "uv"):
         tool = machine.folder / "qoslab-tools/bin" / name
@@ -282,7 +282,7 @@ def test_action_installs_the_locked_versions(lab: str, extras: str, machine: Mac
         tool.write_text(RECORDS)
         tool.chmod(0o755)
     for _ in range(2):  # twice in a job
-        done = in_github(machine, "--require-hashes", LAB=lab)
+        done = run_github_step(machine, "--require-hashes", LAB=lab)
         assert done.returncode == 0, done.stderr
     place = machine.folder / "qoslab"
     assert machine.calls()[-3:] == [
@@ -294,14 +294,14 @@ def test_action_installs_the_locked_versions(lab: str, extras: str, machine: Mac
 
 
 @pytest.mark.parametrize("restricted", [True, False])
-def test_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine: Machine) -> None:
+def test_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine: CiMachine) -> None:
     machine.program("sudo", text=RECORDS + 'exec "$@"\n')
     machine.program("sysctl", "apt-get", text=RECORDS.replace("echo >>", 'echo " $DEBIAN_FRONTEND" >>'))
     key = machine.folder / "kernel/apparmor_restrict_unprivileged_userns"
     if restricted:
         key.parent.mkdir()
         key.touch()
-    script = step_with("apt-get").replace("/proc/sys", str(machine.folder))
+    script = find_step("apt-get").replace("/proc/sys", str(machine.folder))
     assert str(key) in script
     done = machine.run(script)
     assert done.returncode == 0, done.stderr
@@ -314,49 +314,53 @@ def test_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine:
 
 @pytest.mark.parametrize(("options", "baseline", "words"), OPTIONS)
 def test_action_options_are_split_like_in_a_shell(
-    options: str, baseline: str, words: list[str], machine: Machine
+    options: str, baseline: str, words: list[str], machine: CiMachine
 ) -> None:
-    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS=options, BASELINE=baseline)
+    done = run_github_step(
+        machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS=options, BASELINE=baseline
+    )
     assert done.returncode == 0, done.stderr
     given = ["run", "m.yml", "--lab", "simulated", "--junit", "qoslab-junit.xml", "--summary"]
     summary = str(machine.folder / "GITHUB_STEP_SUMMARY")
     assert machine.calls() == ["qoslab" + "".join(f" <{word}>" for word in [*given, summary, *words])]
 
 
-def test_options_of_the_action_with_an_open_quote_are_refused(machine: Machine) -> None:
-    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="--arm 'a b", BASELINE="")
+def test_options_of_the_action_with_an_open_quote_are_refused(machine: CiMachine) -> None:
+    done = run_github_step(
+        machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="--arm 'a b", BASELINE=""
+    )
     assert (done.returncode, machine.calls()) == (2, [])
     assert "::error title=options::Found words whose quotes are not closed." in done.stdout
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 4])
-def test_action_step_has_the_exit_status_of_the_run(status: int, machine: Machine) -> None:
+def test_action_step_has_the_exit_status_of_the_run(status: int, machine: CiMachine) -> None:
     machine.program("qoslab", text=f"#!/bin/sh\nexit {status}\n")
     (machine.folder / "qoslab-junit.xml").touch()
-    done = in_github(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
+    done = run_github_step(machine, "qoslab run", EXPERIMENT="m.yml", LAB="simulated", OPTIONS="", BASELINE="")
     assert done.returncode == status
     assert not (machine.folder / "qoslab-junit.xml").exists()  # of the use before
 
 
-def test_each_use_of_the_action_in_a_job_has_its_own_artifact(machine: Machine) -> None:
+def test_each_use_of_the_action_in_a_job_has_its_own_artifact(machine: CiMachine) -> None:
     for _ in range(3):
-        done = in_github(machine, "artifact=", JOB="qos", INDEX="1")
+        done = run_github_step(machine, "artifact=", JOB="qos", INDEX="1")
         assert done.returncode == 0, done.stderr
     output = (machine.folder / "GITHUB_OUTPUT").read_text().splitlines()
     assert output == ["artifact=qoslab-qos-1", "artifact=qoslab-qos-1-2", "artifact=qoslab-qos-1-3"]
-    upload = load("action.yml")["runs"]["steps"][-1]
+    upload = load_yaml("action.yml")["runs"]["steps"][-1]
     assert upload["with"]["name"] == "${{ steps.use.outputs.artifact }}" and upload["if"] == "always()"
 
 
 @pytest.mark.parametrize("lab", HERE)
-def test_workflow_uses_the_action_for_each_lab(lab: str, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = load(".github/workflows/checks.yml")["jobs"]["action"]
+def test_workflow_uses_the_action_for_each_lab(lab: str, machine: CiMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = load_yaml(".github/workflows/checks.yml")["jobs"]["action"]
     assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE)
     (given,) = [step["with"] for step in job["steps"] if step.get("uses") == "./"]
-    inputs = load("action.yml")["inputs"]
+    inputs = load_yaml("action.yml")["inputs"]
     assert given.keys() <= inputs.keys() and given["lab"] == "${{ matrix.lab }}"
     values = {name: str(given.get(name, each.get("default"))) for name, each in inputs.items()} | {"lab": lab}
-    done = in_github(machine, "qoslab run", **{name.upper(): value for name, value in values.items()})
+    done = run_github_step(machine, "qoslab run", **{name.upper(): value for name, value in values.items()})
     assert done.returncode == 0, done.stderr
     (call,) = machine.calls()
     words = re.findall("<(.*?)>", call)
@@ -369,17 +373,17 @@ def test_workflow_uses_the_action_for_each_lab(lab: str, machine: Machine, monke
     assert main([*words[:ends], *words[ends + 4 :], "--dry-run"]) == 0
 
 
-def test_template_accepts_a_matrix_of_labs(machine: Machine) -> None:
+def test_template_accepts_a_matrix_of_labs(machine: CiMachine) -> None:
     page = (TOP / "docs/comparing.md").read_text(encoding="utf-8")
     blocks = [YAML(typ="safe").load(each) for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
     (job,) = [each["policies"] for each in blocks if "parallel" in each.get("policies", {})]
-    assert job["extends"] == ".qoslab" in load(TEMPLATE)
+    assert job["extends"] == ".qoslab" in load_yaml(TEMPLATE)
     (matrix,) = job["parallel"]["matrix"]
-    assert matrix.keys() <= load(TEMPLATE)[".qoslab"]["variables"].keys()
+    assert matrix.keys() <= load_yaml(TEMPLATE)[".qoslab"]["variables"].keys()
     assert sorted(matrix["QOSLAB_LAB"]) == sorted(HERE)
     machine.program("apt-get", "unshare")
     for lab in matrix["QOSLAB_LAB"]:
-        done = in_gitlab(machine, **job["variables"] | {"QOSLAB_LAB": lab})
+        done = run_gitlab_job(machine, **job["variables"] | {"QOSLAB_LAB": lab})
         assert done.returncode == 0, done.stderr
         ran = machine.calls()[-1]
         assert ran.startswith(f"qoslab <run> <experiments/mine.yml> <--lab> <{lab}> ")
@@ -394,12 +398,12 @@ RELEASED = [
 
 def release() -> tuple[dict[str, Any], str]:
     """Return the publishing job, and its script."""
-    job = load(".github/workflows/wheels.yml")["jobs"]["release"]
+    job = load_yaml(".github/workflows/wheels.yml")["jobs"]["release"]
     (script,) = [step["run"] for step in job["steps"] if "run" in step]
     return job, script
 
 
-def test_tag_creates_a_release_with_checksums(machine: Machine) -> None:
+def test_tag_creates_a_release_with_checksums(machine: CiMachine) -> None:
     machine.program("gh")
     made = [*RELEASED, "qoslab-0.1.0.tar.gz"]
     dist = machine.folder / "dist"
@@ -423,7 +427,7 @@ def test_tag_creates_a_release_with_checksums(machine: Machine) -> None:
     assert address == f"v0.1.0/{RELEASED[-1]}"
 
 
-def test_tag_of_another_version_is_not_released(machine: Machine) -> None:
+def test_tag_of_another_version_is_not_released(machine: CiMachine) -> None:
     machine.program("gh")
     (machine.folder / "dist").mkdir()
     for name in (*RELEASED, "qoslab-0.1.0.tar.gz"):
@@ -432,7 +436,7 @@ def test_tag_of_another_version_is_not_released(machine: Machine) -> None:
 
 
 def test_only_tested_files_are_released_by_the_only_writing_job() -> None:
-    workflow = load(".github/workflows/wheels.yml")
+    workflow = load_yaml(".github/workflows/wheels.yml")
     job, _ = release()
     assert workflow["permissions"] == {"contents": "read"}
     assert {name: each["permissions"] for name, each in workflow["jobs"].items() if "permissions" in each} == {

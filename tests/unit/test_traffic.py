@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levels import examples
+from levels import example_count
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration, Rate, Size
@@ -39,7 +39,7 @@ def flow(**keys: object) -> Flow:
     return Flow.model_validate({"name": "transfer", "tool": "iperf3", "from": "client", "to": "server"} | keys)
 
 
-def recorded(name: str, suffix: str) -> tuple[FlowOutput, FlowOutput]:
+def recorded_output(name: str, suffix: str) -> tuple[FlowOutput, FlowOutput]:
     def side(which: str) -> FlowOutput:
         errors = RECORDED / f"{name}.{which}.err"
         return FlowOutput(
@@ -59,12 +59,12 @@ def test_registry_name_equals_the_tool_name(name: str) -> None:
     assert TOOLS[name].name == name
 
 
-SIX = Endpoints(IPv6Address("2001:db8:10::2"), IPv6Address("2001:db8:20::2"), 5201)
+IPV6_ENDS = Endpoints(IPv6Address("2001:db8:10::2"), IPv6Address("2001:db8:20::2"), 5201)
 
 
 class TestIpv6:
     def test_iperf3_gets_the_ip_version(self) -> None:
-        commands = find_tool("iperf3").commands(flow(protocol="udp", rate=Rate(10**6)), seconds(3), SIX, "reno")
+        commands = find_tool("iperf3").commands(flow(protocol="udp", rate=Rate(10**6)), seconds(3), IPV6_ENDS, "reno")
         assert commands.server[:3] == ("iperf3", "-6", "--server")
         client = " ".join(commands.client)
         assert client.startswith("iperf3 -6 --client 2001:db8:20::2 --port 5201 --json --bind 2001:db8:10::2 ")
@@ -72,7 +72,7 @@ class TestIpv6:
         assert "--length 1452" in client
 
     def test_iperf_gets_the_ip_version_on_both_sides(self) -> None:
-        commands = find_tool("iperf").commands(flow(tool="iperf"), seconds(3), SIX, "reno")
+        commands = find_tool("iperf").commands(flow(tool="iperf"), seconds(3), IPV6_ENDS, "reno")
         assert "-V" in commands.server and "-V" in commands.client
         assert "-V" not in find_tool("iperf").commands(flow(tool="iperf"), seconds(3), ENDS, "reno").client
 
@@ -144,7 +144,7 @@ class TestCommands:
 
 class TestIperf3:
     def test_tcp_values_come_from_the_server(self) -> None:
-        client, server = recorded("iperf3-tcp", "json")
+        client, server = recorded_output("iperf3-tcp", "json")
         result = find_tool("iperf3").parse(flow(streams=4), seconds(4), client, server)
         end = json.loads(server.stdout)["end"]
         assert sum(stream.bytes for stream in result.streams) == end["sum_received"]["bytes"]
@@ -160,12 +160,12 @@ class TestIperf3:
         assert result.version == "iperf 3.12"
 
     def test_intervals_add_up_to_the_streams(self) -> None:
-        result = find_tool("iperf3").parse(flow(streams=4), seconds(4), *recorded("iperf3-tcp", "json"))
+        result = find_tool("iperf3").parse(flow(streams=4), seconds(4), *recorded_output("iperf3-tcp", "json"))
         for stream in result.streams:
             assert stream.bytes == sum(each.bytes for each in result.intervals if each.stream == stream.stream)
 
     def test_udp_streams_have_bytes_despite_a_printed_zero(self) -> None:
-        client, server = recorded("iperf3-udp", "json")
+        client, server = recorded_output("iperf3-udp", "json")
         result = find_tool("iperf3").parse(
             flow(streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), client, server
         )
@@ -187,20 +187,20 @@ class TestIperf3:
     )
     def test_failures_name_the_side_and_quote_the_tool(self, name: str, message: str) -> None:
         with pytest.raises(TrafficError, match=message) as caught:
-            find_tool("iperf3").parse(flow(), seconds(4), *recorded(f"iperf3-{name}", "json"))
+            find_tool("iperf3").parse(flow(), seconds(4), *recorded_output(f"iperf3-{name}", "json"))
         assert caught.value.exit_status == ExitStatus.RUN_INVALID
         assert 'traffic "transfer"' in caught.value.message
 
     def test_iperf3_stream_count_must_match_the_flow(self) -> None:
         with pytest.raises(TrafficError, match="found results of 4 streams, expected 3"):
-            find_tool("iperf3").parse(flow(streams=3), seconds(4), *recorded("iperf3-tcp", "json"))
+            find_tool("iperf3").parse(flow(streams=3), seconds(4), *recorded_output("iperf3-tcp", "json"))
 
     def test_early_end_of_iperf3_is_an_error(self) -> None:
         with pytest.raises(TrafficError, match=r"ended after 4\.\d s, expected 10 s"):
-            find_tool("iperf3").parse(flow(streams=4), seconds(10), *recorded("iperf3-tcp", "json"))
+            find_tool("iperf3").parse(flow(streams=4), seconds(10), *recorded_output("iperf3-tcp", "json"))
 
     def test_bare_nan_and_surroundings_are_reported(self) -> None:
-        client, server = recorded("iperf3-tcp", "json")
+        client, server = recorded_output("iperf3-tcp", "json")
         broken = client.stdout.replace('"host_total":\t', '"odd":\t-nan,\n"host_total":\t')
         result = find_tool("iperf3").parse(
             flow(streams=4), seconds(4), FlowOutput("hello\n" + broken), FlowOutput(server.stdout + "bye")
@@ -208,7 +208,7 @@ class TestIperf3:
         assert len(result.warnings) == 3
 
     def test_client_is_finished_when_the_document_is_complete(self) -> None:
-        server = recorded("iperf3-tcp", "json")[1].stdout
+        server = recorded_output("iperf3-tcp", "json")[1].stdout
         assert find_tool("iperf3").finished(flow(), server)
         assert not find_tool("iperf3").finished(flow(), server[:-10])
         assert not find_tool("iperf3").finished(flow(), "")
@@ -216,7 +216,7 @@ class TestIperf3:
 
 class TestIperf2:
     def test_tcp_values_come_from_the_server(self) -> None:
-        client, server = recorded("iperf-tcp", "txt")
+        client, server = recorded_output("iperf-tcp", "txt")
         result = find_tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), client, server)
         for stream in result.streams:
             # iperf 2 leaves out a last interval of some milliseconds.
@@ -230,7 +230,9 @@ class TestIperf2:
 
     def test_udp_values_come_from_the_server(self) -> None:
         result = find_tool("iperf").parse(
-            flow(tool="iperf", streams=2, protocol="udp", rate=Rate(10**6)), seconds(3), *recorded("iperf-udp", "txt")
+            flow(tool="iperf", streams=2, protocol="udp", rate=Rate(10**6)),
+            seconds(3),
+            *recorded_output("iperf-udp", "txt"),
         )
         for stream in result.streams:
             assert stream.datagrams is not None and stream.lost is not None and stream.jitter_ms is not None
@@ -248,7 +250,7 @@ class TestIperf2:
     )
     def test_failures_name_the_side_and_quote_the_tool(self, name: str, message: str) -> None:
         with pytest.raises(TrafficError, match=message):
-            find_tool("iperf").parse(flow(tool="iperf"), seconds(4), *recorded(f"iperf-{name}", "txt"))
+            find_tool("iperf").parse(flow(tool="iperf"), seconds(4), *recorded_output(f"iperf-{name}", "txt"))
 
     def test_report_of_iperf_2_0_is_parsed(self) -> None:
         report = read_report((RECORDED / "iperf-2.0-client.txt").read_text())
@@ -260,7 +262,7 @@ class TestIperf2:
         assert totals[1900].end_s == 30.5
 
     def test_client_is_finished_when_every_stream_has_a_total(self) -> None:
-        server = recorded("iperf-tcp", "txt")[1].stdout
+        server = recorded_output("iperf-tcp", "txt")[1].stdout
         asked = flow(tool="iperf", streams=4)
         assert find_tool("iperf").finished(asked, server)
         last_total = server.rindex("] 0.0000-", 0, server.rindex("[SUM]"))
@@ -282,10 +284,10 @@ class TestHostileOutput:
             assert len(result.streams) == 4
 
     @pytest.mark.parametrize(("name", "suffix"), [("iperf3", "json"), ("iperf", "txt")])
-    @settings(max_examples=examples(150), deadline=None)
+    @settings(max_examples=example_count(150), deadline=None)
     @given(data=st.data())
     def test_truncated_and_overwritten_output_is_refused(self, name: str, suffix: str, data: st.DataObject) -> None:
-        texts = [output.stdout for output in recorded(f"{name}-tcp", suffix)]
+        texts = [output.stdout for output in recorded_output(f"{name}-tcp", suffix)]
         side = data.draw(st.integers(0, 1))
         start = data.draw(st.integers(0, len(texts[side])))
         length = data.draw(st.sampled_from([0, 1, 2, 10, 10**6]))
@@ -296,17 +298,17 @@ class TestHostileOutput:
         self.parse(name, *texts)
 
     @pytest.mark.parametrize("name", TOOLS)
-    @settings(max_examples=examples(60), deadline=None)
+    @settings(max_examples=example_count(60), deadline=None)
     @given(client=st.text(), server=st.text())
     def test_arbitrary_output_is_parsed_or_refused(self, name: str, client: str, server: str) -> None:
         self.parse(name, client, server)
 
-    @settings(max_examples=examples(100), deadline=None)
+    @settings(max_examples=example_count(100), deadline=None)
     @given(
         path=st.lists(st.integers(0, 30), min_size=1, max_size=8), value=st.sampled_from([None, "x", -1, [], {}, 1e300])
     )
     def test_iperf3_output_with_a_wrong_type_is_refused(self, path: list[int], value: object) -> None:
-        client, server = recorded("iperf3-tcp", "json")
+        client, server = recorded_output("iperf3-tcp", "json")
         document = json.loads(server.stdout)
         here = document
         for step in path:
@@ -322,13 +324,13 @@ class TestHostileOutput:
         self.parse("iperf3", client.stdout, json.dumps(document))
 
 
-def noise(**keys: object) -> Flow:
+def insert_noise(**keys: object) -> Flow:
     return flow(tool="flood", protocol="udp", **keys)
 
 
 class TestFlood:
     def test_constant_flood_of_the_article_is_configured(self) -> None:
-        asked = noise(rate=Rate(600_000), size=Size(200), dscp=46, streams=2)
+        asked = insert_noise(rate=Rate(600_000), size=Size(200), dscp=46, streams=2)
         commands = find_tool("flood").commands(asked, seconds(2.5), ENDS, "reno")
         assert " ".join(commands.client) == (
             "flood send 192.168.20.2 --source 192.168.10.2 --bandwidth 600 --size 200 --port 5201 --source-port 40000 "
@@ -337,14 +339,14 @@ class TestFlood:
         assert commands.listener == Listener("udp", 5201)
 
     def test_flood_of_ipv6_has_the_longer_header(self) -> None:
-        asked = noise(rate=Rate(600_000), size=Size(200), family=6)
-        commands = find_tool("flood").commands(asked, seconds(1), SIX, "reno")
+        asked = insert_noise(rate=Rate(600_000), size=Size(200), family=6)
+        commands = find_tool("flood").commands(asked, seconds(1), IPV6_ENDS, "reno")
         assert commands.client[2:5] == ("2001:db8:20::2", "--source", "2001:db8:10::2")
         assert commands.server[:4] == ("flood", "receive", "--address", "2001:db8:20::2")
         assert find_tool("flood").datagrams(asked)["payload_bytes"] == 200 - 48
 
     def test_variable_flood_of_the_article_is_configured(self) -> None:
-        asked = noise(delay=Duration(3_000_000), random=("size", "port"))
+        asked = insert_noise(delay=Duration(3_000_000), random=("size", "port"))
         commands = find_tool("flood").commands(asked, seconds(60), ENDS, "reno")
         assert "--delay 3 --source-port" in " ".join(commands.client)
         assert not {"--size", "--port", "--bandwidth"} & set(commands.client)
@@ -377,7 +379,7 @@ class TestFlood:
         assert message in problem.message
 
     def test_flood_values_come_from_the_receiver(self) -> None:
-        result = find_tool("flood").parse(noise(), seconds(10), *recorded("flood-lossy", "jsonl"))
+        result = find_tool("flood").parse(insert_noise(), seconds(10), *recorded_output("flood-lossy", "jsonl"))
         (stream,) = result.streams
         assert (stream.datagrams, stream.lost, stream.bytes) == (46_776, 46_588, 188 * 72)
         assert stream.goodput_bps == 188 * 72 * 8 / 10
@@ -386,8 +388,8 @@ class TestFlood:
         assert sum(interval.bytes for interval in result.intervals) == stream.bytes
 
     def test_flood_streams_are_distinguished(self) -> None:
-        asked = noise(streams=2)
-        client, server = recorded("flood-random", "jsonl")
+        asked = insert_noise(streams=2)
+        client, server = recorded_output("flood-random", "jsonl")
         result = find_tool("flood").parse(asked, seconds(5), client, server)
         assert [stream.datagrams for stream in result.streams] == [1667, 1667]
         assert [stream.bytes for stream in result.streams] == [923_038, 906_319]
@@ -395,13 +397,13 @@ class TestFlood:
             of_stream = [each for each in result.intervals if each.stream == stream.stream]
             assert sum(each.bytes for each in of_stream) == stream.bytes
         with pytest.raises(TrafficError, match="results of 2 streams, expected 1"):
-            find_tool("flood").parse(noise(), seconds(5), client, server)
+            find_tool("flood").parse(insert_noise(), seconds(5), client, server)
 
     def test_waiting_receiver_has_no_intervals(self) -> None:
         """Parse a receiver that waits for packets still in queues: empty intervals of that time would count as time
         without goodput.
         """
-        client, server = recorded("flood-lossy", "jsonl")
+        client, server = recorded_output("flood-lossy", "jsonl")
         total = server.stdout.splitlines()[-1]
 
         def interval(number: int, packets: int) -> str:
@@ -410,7 +412,7 @@ class TestFlood:
 
         def ends(*packets: int) -> float:
             text = "\n".join([*(interval(number, each) for number, each in enumerate(packets)), total])
-            return find_tool("flood").parse(noise(), seconds(2), client, FlowOutput(text)).intervals[-1].end_s
+            return find_tool("flood").parse(insert_noise(), seconds(2), client, FlowOutput(text)).intervals[-1].end_s
 
         assert ends(1, 1, 1, 1, 0, 0, 0, 0) == 2.0
         # While it was sent to, silence counts; and so does what comes late.
@@ -418,53 +420,55 @@ class TestFlood:
         assert ends(1, 1, 1, 1, 0, 1, 0, 0, 0, 0) == 3.0
 
     def test_sender_reports_skipped_packets_and_lateness(self) -> None:
-        client, server = recorded("flood-lossy", "jsonl")
-        pace = find_tool("flood").parse(noise(), seconds(10), client, server).pace
+        client, server = recorded_output("flood-lossy", "jsonl")
+        pace = find_tool("flood").parse(insert_noise(), seconds(10), client, server).pace
         # The latest were at least as late as the greatest distinguished lateness, which is no value.
         assert pace == SendingPace(3224 / (3224 + 46776), 665e-6, None)
         refused = client.stdout.replace('"send_errors":{}', '"send_errors":{"ENOBUFS":50000}')
-        pace = find_tool("flood").parse(noise(), seconds(10), FlowOutput(refused), server).pace
+        pace = find_tool("flood").parse(insert_noise(), seconds(10), FlowOutput(refused), server).pace
         assert pace is not None and pace.shortfall == 3224 / 100_000
 
     def test_flood_without_arrivals_has_zero_goodput(self) -> None:
-        client, server = recorded("flood-lossy", "jsonl")
+        client, server = recorded_output("flood-lossy", "jsonl")
         total = json.loads(server.stdout.splitlines()[-1])
         total["received"] |= {"packets": 0, "bytes": 0, "payload_bytes": 0, "sources": []}
-        result = find_tool("flood").parse(noise(), seconds(10), client, FlowOutput(json.dumps(total)))
+        result = find_tool("flood").parse(insert_noise(), seconds(10), client, FlowOutput(json.dumps(total)))
         assert [(stream.bytes, stream.goodput_bps, stream.lost) for stream in result.streams] == [(0, 0, 46_776)]
 
     def test_overflowed_receiver_is_invalid(self) -> None:
-        client, server = recorded("flood-lossy", "jsonl")
+        client, server = recorded_output("flood-lossy", "jsonl")
         text = server.stdout.replace('"overflowed":0', '"overflowed":3')
         with pytest.raises(TrafficError, match="lost 3 received datagrams"):
-            find_tool("flood").parse(noise(), seconds(10), client, FlowOutput(text))
+            find_tool("flood").parse(insert_noise(), seconds(10), client, FlowOutput(text))
 
     def test_failures_name_the_side_and_quote_the_tool(self) -> None:
         text = FlowOutput("", "flood: cannot use 10.0.0.1:0 as the local address: Cannot assign requested address\n", 1)
         with pytest.raises(TrafficError, match=r'flood client, traffic "transfer": cannot use 10\.0'):
-            find_tool("flood").parse(noise(), seconds(1), text, FlowOutput(""))
+            find_tool("flood").parse(insert_noise(), seconds(1), text, FlowOutput(""))
 
     def test_flood_is_finished_when_arrivals_end(self) -> None:
-        _, server = recorded("flood-lossy", "jsonl")
+        _, server = recorded_output("flood-lossy", "jsonl")
         lines = server.stdout.splitlines()[:-1]
         silent = json.dumps({"interval": {"start_s": 0.0, "end_s": 0.5, "packets": 0, "payload_bytes": 0}})
-        assert not find_tool("flood").finished(noise(), "\n".join(lines[:5]))
-        assert find_tool("flood").finished(noise(), "\n".join(lines[:5] + [silent] * 4))
-        assert not find_tool("flood").finished(noise(), "\n".join(lines[:5] + [silent] * 3))
-        assert find_tool("flood").finished(noise(), '{"waiting":{"seconds":0.5}}\n' * 4)
-        assert find_tool("flood").finished(noise(background=True), "")
+        assert not find_tool("flood").finished(insert_noise(), "\n".join(lines[:5]))
+        assert find_tool("flood").finished(insert_noise(), "\n".join(lines[:5] + [silent] * 4))
+        assert not find_tool("flood").finished(insert_noise(), "\n".join(lines[:5] + [silent] * 3))
+        assert find_tool("flood").finished(insert_noise(), '{"waiting":{"seconds":0.5}}\n' * 4)
+        assert find_tool("flood").finished(insert_noise(background=True), "")
 
-    @settings(max_examples=examples(150), deadline=None)
+    @settings(max_examples=example_count(150), deadline=None)
     @given(data=st.data())
     def test_truncated_and_overwritten_output_is_refused(self, data: st.DataObject) -> None:
-        texts = [output.stdout for output in recorded("flood-random", "jsonl")]
+        texts = [output.stdout for output in recorded_output("flood-random", "jsonl")]
         side = data.draw(st.integers(0, 1))
         start = data.draw(st.integers(0, len(texts[side])))
         length = data.draw(st.sampled_from([0, 1, 2, 10, 10**6]))
         filler = data.draw(st.sampled_from(["", "null", "-1", "1e999", "{}", "[", '"', "0", "\n"]))
         texts[side] = texts[side][:start] + filler + texts[side][start + length :]
         try:
-            result = find_tool("flood").parse(noise(streams=2), seconds(5), FlowOutput(texts[0]), FlowOutput(texts[1]))
+            result = find_tool("flood").parse(
+                insert_noise(streams=2), seconds(5), FlowOutput(texts[0]), FlowOutput(texts[1])
+            )
         except TrafficError as error:
             assert "flood" in error.message and "transfer" in error.message
         else:
@@ -474,16 +478,18 @@ class TestFlood:
 class TestMayFail:
     def test_failed_connections_are_reported_as_result(self) -> None:
         asked = flow(tool="iperf", streams=4, may_fail=True)
-        result = find_tool("iperf").parse(asked, seconds(4), *recorded("iperf-blocked", "txt"))
+        result = find_tool("iperf").parse(asked, seconds(4), *recorded_output("iperf-blocked", "txt"))
         assert [(stream.local_port, stream.bytes, stream.goodput_bps) for stream in result.streams] == [
             (None, 0, 0)
         ] * 4
         assert result.failure == "0 of 4 connections were established"
         with pytest.raises(TrafficError, match="results of 0 streams, expected 4"):
-            find_tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), *recorded("iperf-blocked", "txt"))
+            find_tool("iperf").parse(
+                flow(tool="iperf", streams=4), seconds(4), *recorded_output("iperf-blocked", "txt")
+            )
 
     def test_only_packets_before_the_deadline_count(self) -> None:
-        client, server = recorded("iperf-tcp", "txt")
+        client, server = recorded_output("iperf-tcp", "txt")
         report = read_report(server.stdout)
         cut = "\n".join(line for line in server.stdout.splitlines() if "0.0000-1." in line or "connected" in line)
         whole = find_tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), client, server)
@@ -499,7 +505,7 @@ class TestMayFail:
         assert whole.failure == first.failure == ""
 
     def test_client_refusal_is_the_reason(self) -> None:
-        client, server = recorded("iperf-blocked", "txt")
+        client, server = recorded_output("iperf-blocked", "txt")
         output = FlowOutput(client.stdout + "tcp connect failed: Connection timed out\n")
         result = find_tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), output, server)
         assert result.failure.endswith("Connection timed out; 0 of 4 connections were established")

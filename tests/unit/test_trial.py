@@ -75,7 +75,7 @@ interface GigabitEthernet0/1
 
 
 @cache
-def tried(
+def try_policy_text(
     text: str,
     traffic: str,
     *changes: str,
@@ -102,7 +102,7 @@ def kind_of(trial: PolicyTrial, name: str, variant: int = 0) -> KindResult:
 
 @pytest.mark.parametrize("version", ["15.1", "17.6"])
 def test_priority_voice_waits_for_one_packet_and_a_shaper_interval(version: str) -> None:
-    trial = tried(SHAPED.format(version=version), "voice 5 calls, backup 3")
+    trial = try_policy_text(SHAPED.format(version=version), "voice 5 calls, backup 3")
     voice, queued = kind_of(trial, "voice"), kind_of(trial, "backup")
     assert voice.loss == 0
     assert voice.delay is not None
@@ -116,7 +116,7 @@ def test_priority_voice_waits_for_one_packet_and_a_shaper_interval(version: str)
 
 @pytest.mark.parametrize("version", ["15.1", "17.6"])
 def test_shaper_passes_exactly_its_rate(version: str) -> None:
-    trial = tried(SHAPED.format(version=version), "voice 5 calls, backup 3")
+    trial = try_policy_text(SHAPED.format(version=version), "voice 5 calls, backup 3")
     total = class_of(trial, "class-default")
     # Bc and Be may pass in addition to the rate.
     assert 0.97 * 2_000_000 < total.sent_bps < 2_000_000 + 2 * 8000 * 2 / 10
@@ -131,7 +131,7 @@ def test_shaper_passes_exactly_its_rate(version: str) -> None:
 
 @pytest.mark.parametrize("direction", ["input", "output"])
 def test_policer_passes_cir_and_its_burst(direction: str) -> None:
-    trial = tried(POLICED.format(direction=direction), "streaming 2 streams")
+    trial = try_policy_text(POLICED.format(direction=direction), "streaming 2 streams")
     policed = class_of(trial, "STREAM")
     bits = policed.sent_bps * 10
     assert policed.offered_bps > 8_000_000
@@ -146,7 +146,7 @@ def test_policer_passes_cir_and_its_burst(direction: str) -> None:
 
 
 def test_calls_beyond_the_policer_of_the_priority_class_are_worthless() -> None:
-    trial = tried(SHAPED.format(version="17.6"), "voice 20 calls, backup 3")
+    trial = try_policy_text(SHAPED.format(version="17.6"), "voice 20 calls, backup 3")
     voice = kind_of(trial, "voice")
     # 20 calls offer 1.712 Mb/s, and the policer passes 600 kb/s.
     assert voice.loss == pytest.approx(1 - 600 / 1712, abs=0.05)
@@ -156,7 +156,9 @@ def test_calls_beyond_the_policer_of_the_priority_class_are_worthless() -> None:
 
 def test_video_frames_are_sent_as_bursts() -> None:
     text = "version 17.6\npolicy-map P\n class class-default\n  shape average 6000000\n"
-    video = kind_of(tried(text + "interface GigabitEthernet0/0\n service-policy output P\n", "video"), "video")
+    video = kind_of(
+        try_policy_text(text + "interface GigabitEthernet0/0\n service-policy output P\n", "video"), "video"
+    )
     assert video.delay is not None
     # An I picture of 31 kB, more than twice that of P pictures, takes 42 ms of the shaper; on average the line is free.
     assert video.received_bps < 1_700_000
@@ -164,7 +166,7 @@ def test_video_frames_are_sent_as_bursts() -> None:
 
 
 def test_change_affects_only_its_class() -> None:
-    trial = tried(EDGE, "voice 20 calls, video 2, backup 2", "class BULK; queue-limit 20 ms")
+    trial = try_policy_text(EDGE, "voice 20 calls, video 2, backup 2", "class BULK; queue-limit 20 ms")
     before, after = (class_of(trial, "class-default", "BULK", variant=index) for index in (0, 1))
     assert before.delay is not None
     assert after.delay is not None
@@ -175,16 +177,16 @@ def test_change_affects_only_its_class() -> None:
 
 
 def test_same_trial_gives_the_same_results() -> None:
-    first = tried(EDGE, "voice 3, web 5", seconds=4)
-    tried.cache_clear()
-    assert tried(EDGE, "voice 3, web 5", seconds=4) == first
+    first = try_policy_text(EDGE, "voice 3, web 5", seconds=4)
+    try_policy_text.cache_clear()
+    assert try_policy_text(EDGE, "voice 3, web 5", seconds=4) == first
 
 
 # Classes
 
 
 def test_each_kind_matches_the_class_of_its_code_point() -> None:
-    trial = tried(EDGE, "voice 2, video, transactions 2, backup, web 2, gaming", seconds=2)
+    trial = try_policy_text(EDGE, "voice 2, video, transactions 2, backup, web 2, gaming", seconds=2)
     met = {each.name: each.path for each in trial.variants[0].kinds}
     assert met == {
         "voice": ("class-default", "VOICE"),
@@ -198,8 +200,8 @@ def test_each_kind_matches_the_class_of_its_code_point() -> None:
 
 
 def test_idle_classes_are_reported_and_a_code_point_changes_the_class() -> None:
-    assert any("VIDEO" in each for each in tried(EDGE, "voice 2", seconds=2).findings)
-    trial = tried(EDGE, "web 2 dscp af42", seconds=2)
+    assert any("VIDEO" in each for each in try_policy_text(EDGE, "voice 2", seconds=2).findings)
+    trial = try_policy_text(EDGE, "web 2 dscp af42", seconds=2)
     assert trial.variants[0].kinds[0].path == ("class-default", "VIDEO")
 
 
@@ -216,7 +218,7 @@ policy-map P
 interface GigabitEthernet0/1
  service-policy output P
 """
-    trial = tried(text, "backup, backup port 8730", seconds=2)
+    trial = try_policy_text(text, "backup, backup port 8730", seconds=2)
     assert [each.path for each in trial.variants[0].kinds] == [("BACKUP",), ("class-default",)]
 
 
@@ -236,7 +238,7 @@ interface GigabitEthernet0/0/0
 interface GigabitEthernet0/0/1
  service-policy input MARK
 """
-    voice = tried(text, "voice", seconds=2).variants[0].kinds[0]
+    voice = try_policy_text(text, "voice", seconds=2).variants[0].kinds[0]
     assert (voice.input_path, voice.path) == (("VOICE",), ("class-default",))
 
 
@@ -266,7 +268,7 @@ interface GigabitEthernet0/0/1
 
 
 def test_each_direction_uses_its_own_policies() -> None:
-    trial = tried(TWO_WAY, "backup; in: bulk 3, voice 5; both: dns", interface="gi0/0/0")
+    trial = try_policy_text(TWO_WAY, "backup; in: bulk 3, voice 5; both: dns", interface="gi0/0/0")
     names = [(each.name, each.reverse, each.path, each.input_path) for each in trial.variants[0].kinds]
     default = ("class-default",)
     assert names == [
@@ -295,7 +297,7 @@ def test_each_direction_uses_its_own_policies() -> None:
 
 def test_acknowledgements_of_the_other_direction_wait_in_the_queue() -> None:
     alone, both = (
-        kind_of(tried(TWO_WAY, traffic, interface="gi0/0/0"), "bulk-in").received_bps
+        kind_of(try_policy_text(TWO_WAY, traffic, interface="gi0/0/0"), "bulk-in").received_bps
         for traffic in ("in: bulk", "in: bulk; out: backup 4")
     )
     assert alone > 0.85 * 4_000_000
@@ -304,9 +306,9 @@ def test_acknowledgements_of_the_other_direction_wait_in_the_queue() -> None:
 
 def test_change_of_two_directions_reaches_the_policy_of_the_other_interface() -> None:
     with pytest.raises(UserError, match="policy-map UP / class class-default, policy-map USERS / class class-default"):
-        tried(TWO_WAY, "in: bulk 3", "shape average 3000000", interface="gi0/0/0", seconds=1)
+        try_policy_text(TWO_WAY, "in: bulk 3", "shape average 3000000", interface="gi0/0/0", seconds=1)
     change = "policy-map USERS; class class-default; shape average 3000000"
-    after = tried(TWO_WAY, "in: bulk 3", change, interface="gi0/0/0").variants[1].others
+    after = try_policy_text(TWO_WAY, "in: bulk 3", change, interface="gi0/0/0").variants[1].others
     assert 0.85 * 3_000_000 < after[1].classes[1].sent_bps < 1.01 * 3_000_000
 
 
@@ -315,7 +317,7 @@ def test_addresses_of_hosts_are_those_of_the_sender_in_both_directions() -> None
         "access-list 101 permit ip host 203.0.113.7 host 10.1.1.9\n"
     )
     traffic = "in: voice from 203.0.113.7 to 10.1.1.9, gaming from 203.0.113.7, out: voice from 10.1.1.9"
-    trial = tried(text, traffic, interface="gi0/0/0", seconds=2)
+    trial = try_policy_text(text, traffic, interface="gi0/0/0", seconds=2)
     assert [each.path for each in trial.variants[0].kinds] == [("VOICE",), ("class-default",), ("class-default",)]
 
 
@@ -325,12 +327,12 @@ def test_addresses_of_both_directions_are_swapped() -> None:
     assert (back.source, back.destination) == (there.destination, there.source)
     assert all(
         each.loss == 0
-        for each in tried(TWO_WAY, "both: voice from 10.1.1.9 to 203.0.113.7", interface="gi0/0/0", seconds=1)
+        for each in try_policy_text(TWO_WAY, "both: voice from 10.1.1.9 to 203.0.113.7", interface="gi0/0/0", seconds=1)
         .variants[0]
         .kinds
     )
     with pytest.raises(UserError, match=r"found address 10\.1\.1\.9 on both sides of the router"):
-        tried(TWO_WAY, "out: voice from 10.1.1.9, in: gaming from 10.1.1.9", interface="gi0/0/0", seconds=1)
+        try_policy_text(TWO_WAY, "out: voice from 10.1.1.9, in: gaming from 10.1.1.9", interface="gi0/0/0", seconds=1)
 
 
 # Interfaces
@@ -340,10 +342,10 @@ def test_serial_lines_and_subinterfaces_count_their_headers() -> None:
     text = SHAPED.format(version="17.6").replace(
         "interface GigabitEthernet0/0/1\n", "interface GigabitEthernet0/0/1.30\n encapsulation dot1Q 30\n"
     )
-    tagged = class_of(tried(text, "voice 5", seconds=4), "class-default", "VOICE")
+    tagged = class_of(try_policy_text(text, "voice 5", seconds=4), "class-default", "VOICE")
     assert tagged.offered_bps == pytest.approx(5 * 50 * 218 * 8, rel=0.02)
     text = "version 15.1\npolicy-map P\n class class-default\n  fair-queue\ninterface Serial0/0\n bandwidth 512\n"
-    trial = tried(text + " encapsulation ppp\n service-policy output P\n", "voice 2, backup", seconds=8)
+    trial = try_policy_text(text + " encapsulation ppp\n service-policy output P\n", "voice 2, backup", seconds=8)
     assert trial.line_bps == 512_000
     assert 480_000 < trial.variants[0].line_bps <= 512_000
 
@@ -351,18 +353,18 @@ def test_serial_lines_and_subinterfaces_count_their_headers() -> None:
 def test_unattached_policy_map_needs_a_rate() -> None:
     text = "policy-map P\n class class-default\n  fair-queue\n"
     with pytest.raises(UserError, match="expected --rate"):
-        tried(text, "backup")
-    trial = tried(text, "backup", rate_bps=4_000_000, seconds=5)
+        try_policy_text(text, "backup")
+    trial = try_policy_text(text, "backup", rate_bps=4_000_000, seconds=5)
     assert 3_500_000 < trial.variants[0].line_bps < 4_000_000
     assert any("attached to no interface" in note for note in trial.notes)
 
 
 def test_one_of_several_interfaces_is_chosen_by_name() -> None:
     with pytest.raises(UserError, match=r"found 2 interfaces with an output policy: GigabitEthernet0/0 \(A\)"):
-        tried(TWO, "backup")
-    assert tried(TWO, "backup", interface="gi0/1", seconds=2).policy == "B"
+        try_policy_text(TWO, "backup")
+    assert try_policy_text(TWO, "backup", interface="gi0/1", seconds=2).policy == "B"
     with pytest.raises(UserError, match="found no policy on GigabitEthernet0/7"):
-        tried(TWO, "backup", interface="Gi0/7")
+        try_policy_text(TWO, "backup", interface="Gi0/7")
 
 
 def test_refused_policy_has_the_message_of_the_router() -> None:
@@ -370,13 +372,13 @@ def test_refused_policy_has_the_message_of_the_router() -> None:
         "policy-map P\n class class-default\n  fair-queue\ninterface GigabitEthernet0/0\n service-policy input P\n"
     )
     with pytest.raises(UserError, match=r"GigabitEthernet0/0 refuses `service-policy input P` \(line 6\)"):
-        tried("version 15.1\n" + refused, "voice")
+        try_policy_text("version 15.1\n" + refused, "voice")
 
 
 def test_refused_lines_are_reported_and_omitted() -> None:
-    trial = tried(EDGE.replace("queue-limit 200 ms", "queue-limit 0 packets"), "voice", seconds=1)
+    trial = try_policy_text(EDGE.replace("queue-limit 200 ms", "queue-limit 0 packets"), "voice", seconds=1)
     assert any("line 24: `queue-limit 0 packets`" in note for note in trial.notes)
-    assert not any("is not read" in note for note in tried(EDGE, "voice", seconds=1).notes)
+    assert not any("is not read" in note for note in try_policy_text(EDGE, "voice", seconds=1).notes)
 
 
 # Changes
@@ -472,7 +474,7 @@ def test_invalid_traffic_description_is_reported(text: str, message: str) -> Non
 
 def test_tables_fit_80_columns() -> None:
     traffic = "voice 20, g729 3, opus 4, video 2, streaming, web 5, transactions 1000, backup, imix, dns 9, gaming 3"
-    trial = tried(EDGE, traffic, "shape average 9000000", seconds=3)
+    trial = try_policy_text(EDGE, traffic, "shape average 9000000", seconds=3)
     text = trial_text(trial)
     assert max(map(len, text.splitlines())) <= 80
     assert "Change: policy-map SHAPE; class class-default; shape average 9000000" in text
@@ -517,7 +519,7 @@ def test_switch_is_refused() -> None:
     text = "mls qos\npolicy-map P\n class class-default\n  police 1000000 8000 exceed-action drop\n"
     text += "interface GigabitEthernet1/0/1\n switchport mode access\n service-policy input P\n"
     with pytest.raises(UserError, match="Catalyst switch"):
-        tried(text, "voice")
+        try_policy_text(text, "voice")
 
 
 def test_page_shows_the_answer_to_its_command() -> None:
@@ -529,7 +531,7 @@ def test_page_shows_the_answer_to_its_command() -> None:
     assert shown
     words = shlex.split(next(line for line in section.splitlines() if line.startswith("$ qoslab try")))
     options = dict(itertools.pairwise(words))
-    trial = tried(
+    trial = try_policy_text(
         configuration[1], options["--traffic"], options["--change"], interface=options["--interface"], seconds=30
     )
     assert trial_text(trial) == shown[1]
@@ -546,7 +548,7 @@ def test_page_lists_the_catalogue() -> None:
 
 
 def test_class_has_the_packets_of_its_children() -> None:
-    trial = tried(EDGE, "voice 40, video 4, backup 3, web 5", "shape average 9000000")
+    trial = try_policy_text(EDGE, "voice 40, video 4, backup 3, web 5", "shape average 9000000")
     for variant in (0, 1):
         whole = class_of(trial, "class-default", variant=variant)
         parts = [each for each in trial.variants[variant].classes if len(each.path) == 2]
@@ -569,8 +571,10 @@ interface GigabitEthernet0/0
 interface GigabitEthernet0/1
  ip address 10.0.0.1 255.255.255.0
 """
-    assert tried(text.format(name="GigabitEthernet0/1"), "web", seconds=1).variants[0].kinds[0].path == ("FROM-LAN",)
-    other = tried(text.format(name="Tunnel7"), "web", seconds=1)
+    assert try_policy_text(text.format(name="GigabitEthernet0/1"), "web", seconds=1).variants[0].kinds[0].path == (
+        "FROM-LAN",
+    )
+    other = try_policy_text(text.format(name="Tunnel7"), "web", seconds=1)
     assert other.variants[0].kinds[0].path == ("class-default",)
 
 
@@ -588,7 +592,7 @@ interface {interface}
  service-policy output P
 """
     traffic = "backup from 10.1.2.3 to 10.9.0.10, bulk from 10.1.2.3, web to 10.9.0.10, voice from 10.1.9.9"
-    trial = tried(text, traffic, seconds=3)
+    trial = try_policy_text(text, traffic, seconds=3)
     met = [each.path for each in trial.variants[0].kinds]
     assert met == [("BACKUP",), ("class-default",), ("class-default",), ("class-default",)]
     assert all(each.received_bps > 10_000 for each in trial.variants[0].kinds if each.name != "web")
@@ -602,20 +606,20 @@ def test_address_without_a_host_is_refused(address: str) -> None:
 
 def test_adjacent_addresses_are_refused() -> None:
     with pytest.raises(UserError, match=r"found 10\.0\.0\.5 and the other address of its"):
-        tried(EDGE, "web from 10.0.0.4, voice from 10.0.0.5", seconds=1)
+        try_policy_text(EDGE, "web from 10.0.0.4, voice from 10.0.0.5", seconds=1)
 
 
 def test_reasons_of_drops_are_reported() -> None:
-    policed = tried(POLICED.format(direction="output"), "streaming 2 streams")
+    policed = try_policy_text(POLICED.format(direction="output"), "streaming 2 streams")
     assert any(each.startswith("class STREAM drops 7") and each.endswith("% (policer)") for each in policed.findings)
-    queued = tried(EDGE, "voice 2, backup 9", "class BULK; queue-limit 20 ms")
+    queued = try_policy_text(EDGE, "voice 2, backup 9", "class BULK; queue-limit 20 ms")
     assert any(each.startswith("after the change: class BULK drops ") for each in queued.findings)
     assert any("queue full)" in each for each in queued.findings)
 
 
 def test_tunnel_is_tried_on_a_line_of_its_bandwidth() -> None:
     text = "version 17.6\npolicy-map P\n class class-default\n  fair-queue\ninterface Tunnel10\n bandwidth 5000\n"
-    trial = tried(text + " service-policy output P\n", "backup 3", seconds=5)
+    trial = try_policy_text(text + " service-policy output P\n", "backup 3", seconds=5)
     assert trial.line_bps == 5_000_000
     assert trial.notes[0] == "policy-map P on Tunnel10: simulated on an Ethernet line of 5 Mb/s."
     assert 4_500_000 < trial.variants[0].line_bps < 5_000_000
@@ -623,7 +627,7 @@ def test_tunnel_is_tried_on_a_line_of_its_bandwidth() -> None:
 
 def test_bandwidth_of_a_tunnel_is_not_a_second_queue_behind_its_shaper() -> None:
     text = SHAPED.format(version="17.6").replace("GigabitEthernet0/0/1", "Tunnel10\n bandwidth 2000")
-    trial = tried(text, "voice 5, backup 3", seconds=5)
+    trial = try_policy_text(text, "voice 5, backup 3", seconds=5)
     assert trial.line_bps == 1_000_000_000
     voice = kind_of(trial, "voice")
     assert voice.delay is not None

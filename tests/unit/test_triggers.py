@@ -188,7 +188,7 @@ class FakeLab:
         return counters(1000 * self.asked)
 
 
-def waited(
+def wait_for_triggers(
     journal: FakeJournal, data_planes: tuple[str, ...] = ("R1",), observe: Any = None, patience_s: float = 30.0
 ) -> FakeJournal:
     """Return the events within that time, or until the trigger fires."""
@@ -209,20 +209,20 @@ def waited(
 
 def test_lab_is_polled_until_the_trigger_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "MAX_READING_INTERVAL_S", 0.01)
-    assert waited(FakeJournal(CONFORMED)).events == [("conformed_bytes 3 kB", "R1 at 3000 B")]
-    assert waited(FakeJournal(SOON)).events == [("time 10 ms", "R1 at 0 B")]
+    assert wait_for_triggers(FakeJournal(CONFORMED)).events == [("conformed_bytes 3 kB", "R1 at 3000 B")]
+    assert wait_for_triggers(FakeJournal(SOON)).events == [("time 10 ms", "R1 at 0 B")]
 
 
 def test_trigger_that_never_fires_is_reported() -> None:
-    ((kind, late),) = waited(FakeJournal(Trigger(time=Duration(10**11))), patience_s=0.3).events
+    ((kind, late),) = wait_for_triggers(FakeJournal(Trigger(time=Duration(10**11))), patience_s=0.3).events
     assert kind == "warning" and re.fullmatch(
         rf'R1: "{SHOW}" was due at time 100 s, a time that was never reached: '
         r"the traffic ended after \d+\.\d+ s",
         late,
     )
-    ((_, few),) = waited(FakeJournal(Trigger(conformed_bytes=Size(10**9))), patience_s=0.3).events
+    ((_, few),) = wait_for_triggers(FakeJournal(Trigger(conformed_bytes=Size(10**9))), patience_s=0.3).events
     assert few.startswith(f'R1: "{SHOW}" was due at conformed_bytes 1') and few.endswith(" B at the end")
-    ((_, blind),) = waited(FakeJournal(CONFORMED), data_planes=(), patience_s=0.3).events
+    ((_, blind),) = wait_for_triggers(FakeJournal(CONFORMED), data_planes=(), patience_s=0.3).events
     assert blind.endswith("R1 provides no counters during the traffic; use a time as the trigger")
 
 
@@ -231,4 +231,4 @@ def test_unresponsive_router_is_reported_in_the_cell() -> None:
         raise DeviceError("R1 did not answer")
 
     with pytest.raises(DeviceError, match="R1 did not answer"):
-        waited(FakeJournal(SOON), observe=silent)
+        wait_for_triggers(FakeJournal(SOON), observe=silent)

@@ -59,7 +59,7 @@ def tunnel_of(text: str) -> Tunnel:
     return found
 
 
-def tried(text: str, traffic: str) -> PolicyTrial:
+def try_tunnel(text: str, traffic: str) -> PolicyTrial:
     edge = find_edge(read_configuration(text), None, None)
     return try_policy(edge, parse_traffic(traffic), (), simulate, seconds=5, rtt_s=0.02)
 
@@ -101,21 +101,21 @@ def test_classes_of_the_port_see_inner_headers_with_pre_classify_only() -> None:
         answered = answer_policy(text)
         assert [each.code for each in answered.findings if each.code == "class-behind-tunnel"] == codes
         assert not any(each.text == "qos pre-classify" for each in answered.ignored)
-        [voice] = tried(text, "voice 5").variants[0].kinds
+        [voice] = try_tunnel(text, "voice 5").variants[0].kinds
         assert voice.path[-1] == ("class-default" if codes else "VOICE")
 
 
 def test_shaper_passes_fewer_packets_in_a_tunnel() -> None:
     """Shape at 2 Mb/s: a packet of 200 bytes is 214 on Ethernet, 238 below GRE and 280 in GRE and IPsec."""
-    esp = tried(text_of(transforms="esp-3des esp-sha-hmac"), "voice 40 dscp default port 4000")
-    gre = tried(text_of(below=True), "voice 40 dscp default port 4000")
+    esp = try_tunnel(text_of(transforms="esp-3des esp-sha-hmac"), "voice 40 dscp default port 4000")
+    gre = try_tunnel(text_of(below=True), "voice 40 dscp default port 4000")
     for trial, counted in ((esp, 200 + 78), (gre, 238)):
         assert trial.variants[0].classes[0].sent_bps == pytest.approx(2_000_000 * ETHERNET_BYTES / counted, rel=0.005)
 
 
 def test_port_with_other_packets_is_tried_without_the_tunnel() -> None:
     text = text_of(below=True).replace(" service-policy", " ip nat outside\n service-policy")
-    trial = tried(text, "voice 5")
+    trial = try_tunnel(text, "voice 5")
     assert any("has packets outside Tunnel1" in each for each in trial.notes)
     assert trial.variants[0].kinds[0].path[-1] == "VOICE"
 
@@ -143,7 +143,7 @@ def test_unknown_transform_set_is_marked() -> None:
 
 def test_release_with_hqf_counts_its_greatest_overhead() -> None:
     text = text_of(transforms="esp-aes 256 esp-sha512-hmac").replace("version 17.6", "version 15.1")
-    trial = tried(text, "voice 40 dscp default port 4000")
+    trial = try_tunnel(text, "voice 40 dscp default port 4000")
     assert any("counts at most 63 of them" in each for each in trial.notes)
     sent = 2_000_000 * ETHERNET_BYTES / (ETHERNET_BYTES + 63)
     assert trial.variants[0].classes[0].sent_bps == pytest.approx(sent, rel=0.005)

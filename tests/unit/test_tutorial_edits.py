@@ -19,7 +19,7 @@ interface FastEthernet0/1
 """
 
 
-def block(language: str, first: str) -> str:
+def tutorial_block(language: str, first: str) -> str:
     """Return the code block of the page that begins with this text."""
     found = re.findall(rf"```{language}\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
     (text,) = (each for each in found if each.startswith(first))
@@ -39,18 +39,18 @@ def block(language: str, first: str) -> str:
 def test_edit_that_makes_the_policy_idle_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], old: str, new: str
 ) -> None:
-    template = block("ios", "! experiments/templates/voice.ios.j2").replace("priorty", "priority")
+    template = tutorial_block("ios", "! experiments/templates/voice.ios.j2").replace("priorty", "priority")
     assert old in template
     (tmp_path / "templates").mkdir()
     (tmp_path / "templates" / "voice.ios.j2").write_text(template.replace(old, new))
     (tmp_path / "templates" / "uplink.ios.j2").write_text(UPLINK)
-    (tmp_path / "voice.yml").write_text(block("yaml", "# experiments/voice.yml"))
+    (tmp_path / "voice.yml").write_text(tutorial_block("yaml", "# experiments/voice.yml"))
     monkeypatch.chdir(tmp_path)
     assert main(["run", "voice.yml", "--lab", "simulated", "--arm", "priority"]) == ExitStatus.OUTSIDE
     assert "Warning: " in capsys.readouterr().out
 
 
-def edited(file: Path, old: str, new: str) -> None:
+def edit_tutorial(file: Path, old: str, new: str) -> None:
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
@@ -70,7 +70,7 @@ def test_edit_of_a_new_experiment_that_makes_its_policy_idle_fails(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new", "experiment", "mine", "--policy", policy, "--traffic", "both", "--duration", "4s"]) == 0
-    edited(tmp_path / "experiments/templates/mine.ios.j2", old, new)
+    edit_tutorial(tmp_path / "experiments/templates/mine.ios.j2", old, new)
     assert main(["run", "mine", "--lab", "simulated", "--arm", policy]) == ExitStatus.OUTSIDE
 
 
@@ -80,7 +80,7 @@ def test_edit_of_the_first_experiment_that_makes_its_policy_idle_fails(
     monkeypatch.chdir(tmp_path)
     assert main(["init", "mine"]) == 0
     monkeypatch.chdir(tmp_path / "mine")
-    edited(tmp_path / "mine/experiments/templates/policy.ios.j2", "FastEthernet0/1", "FastEthernet0/0")
-    edited(tmp_path / "mine/experiments/first-policy.yml", "duration: 10 s", "duration: 4 s")
+    edit_tutorial(tmp_path / "mine/experiments/templates/policy.ios.j2", "FastEthernet0/1", "FastEthernet0/0")
+    edit_tutorial(tmp_path / "mine/experiments/first-policy.yml", "duration: 10 s", "duration: 4 s")
     for arm in ("policed", "shaped"):
         assert main(["run", "first-policy", "--lab", "simulated", "--arm", arm]) == ExitStatus.OUTSIDE

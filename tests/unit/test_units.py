@@ -311,7 +311,7 @@ def test_quantities_have_no_other_attributes() -> None:
     assert Percent.parse("32.6 %").fraction == pytest.approx(0.326)
 
 
-class Holder(pydantic.BaseModel):
+class QuantityHolder(pydantic.BaseModel):
     """Model with a field of each kind."""
 
     rate: Rate
@@ -322,28 +322,28 @@ class Holder(pydantic.BaseModel):
 
 @given(counts, counts, counts, counts)
 def test_models_keep_quantities_through_json(rate: int, size: int, duration: int, percent: int) -> None:
-    held = Holder(rate=Rate(rate), size=Size(size), duration=Duration(duration), percent=Percent(percent))
+    held = QuantityHolder(rate=Rate(rate), size=Size(size), duration=Duration(duration), percent=Percent(percent))
     assert json.loads(held.model_dump_json())["rate"] == str(held.rate)
-    assert Holder.model_validate_json(held.model_dump_json()) == held
-    assert Holder.model_validate(held.model_dump()) == held
+    assert QuantityHolder.model_validate_json(held.model_dump_json()) == held
+    assert QuantityHolder.model_validate(held.model_dump()) == held
 
 
 def test_bare_number_is_parsed_like_text() -> None:
     with pytest.raises(pydantic.ValidationError, match=r'found "8000" without a unit.*did you mean "8 kb/s"'):
-        Holder.model_validate({"rate": 8000})
+        QuantityHolder.model_validate({"rate": 8000})
     with pytest.raises(pydantic.ValidationError, match="found True, expected a rate"):
-        Holder.model_validate({"rate": True})
+        QuantityHolder.model_validate({"rate": True})
 
 
 @pytest.mark.parametrize("value", [100, 1.5, True, None, ["1 Mb/s"], Size(1)])
 def test_models_refuse_other_values(value: object) -> None:
     with pytest.raises(pydantic.ValidationError, match="expected a rate"):
-        Holder.model_validate({"rate": value})
+        QuantityHolder.model_validate({"rate": value})
 
 
 def test_json_schema_examples_fit_their_pattern() -> None:
     for kind, name in zip(KINDS, ("rate", "size", "duration", "percent"), strict=True):
-        schema = Holder.model_json_schema()["properties"][name]
+        schema = QuantityHolder.model_json_schema()["properties"][name]
         assert schema["examples"]
         for text in schema["examples"]:
             assert re.match(schema["pattern"], text)

@@ -187,17 +187,17 @@ class TestSeries:
 
     def test_tcp_and_probes_are_answered(self) -> None:
         probe = Probe.model_validate_json('{"name": "p", "type": "icmp-echo", "from": "A", "to": "s"}')
-        flows = [udp(), Flow.model_validate_json('{"name": "t", "tool": "iperf3", "from": "h", "to": "B"}')]
+        flows = [udp_flow(), Flow.model_validate_json('{"name": "t", "tool": "iperf3", "from": "h", "to": "B"}')]
         expected = {("h", "s"), ("h", "B"), ("B", "h"), ("A", "s"), ("s", "A")}
         assert packet_directions(flows, [probe]) == expected
 
 
-def udp(**keys: Any) -> Flow:
+def udp_flow(**keys: Any) -> Flow:
     described = {"name": "x", "tool": "iperf3", "from": "h", "to": "s", "protocol": "udp", "rate": "1 Mb/s"} | keys
     return Flow.model_validate_json(json.dumps(described))
 
 
-def sent(*rates: float | None) -> list[StreamResult]:
+def sender_record(*rates: float | None) -> list[StreamResult]:
     return [StreamResult(number, None, 1.0, 0, 0.0, sender_bps=rate) for number, rate in enumerate(rates, 1)]
 
 
@@ -247,7 +247,7 @@ class TestSenders:
                 for number, (datagrams, lost) in enumerate(streams, 1)
             )
             reported = FlowResult("flood", "udp", "0", results, (), pace=SendingPace(0.0, 0.2, 3.0))
-            return sender_precisions(TestSeries.TOPOLOGY, {"x": udp()}, {"x": reported})["x"].lost
+            return sender_precisions(TestSeries.TOPOLOGY, {"x": udp_flow()}, {"x": reported})["x"].lost
 
         assert found((100, 10), (300, 70)) == 0.2
         assert found((100, 0)) == 0.0
@@ -270,19 +270,19 @@ class TestSenders:
         assert probe_sender([], 20_000_000) is None
 
     def test_achieved_rate_of_an_iperf_sender_is_checked(self) -> None:
-        assert datagram_pace(udp(), sent(990e3, 970e3)) == SendingPace(pytest.approx(0.02))
-        assert datagram_pace(udp(), sent(1.01e6)) == SendingPace(0.0)
-        assert datagram_pace(udp(), sent(1e6, None)) is None
-        assert datagram_pace(udp(protocol="tcp"), sent(0.5e6)) is None
+        assert datagram_pace(udp_flow(), sender_record(990e3, 970e3)) == SendingPace(pytest.approx(0.02))
+        assert datagram_pace(udp_flow(), sender_record(1.01e6)) == SendingPace(0.0)
+        assert datagram_pace(udp_flow(), sender_record(1e6, None)) is None
+        assert datagram_pace(udp_flow(protocol="tcp"), sender_record(0.5e6)) is None
 
     def test_sender_limited_by_its_link_is_not_late(self) -> None:
         slow = TestSeries.TOPOLOGY
-        result = FlowResult("iperf3", "udp", "3", tuple(sent(10e6)), (), pace=SendingPace(0.5))
-        assert sender_precisions(slow, {"x": udp(rate="20 Mb/s")}, {"x": result})["x"].shortfall == 0.5
-        assert sender_precisions(slow, {"x": udp(rate="90 Mb/s")}, {"x": result}) == {}
+        result = FlowResult("iperf3", "udp", "3", tuple(sender_record(10e6)), (), pace=SendingPace(0.5))
+        assert sender_precisions(slow, {"x": udp_flow(rate="20 Mb/s")}, {"x": result})["x"].shortfall == 0.5
+        assert sender_precisions(slow, {"x": udp_flow(rate="90 Mb/s")}, {"x": result}) == {}
         reported = FlowResult("flood", "udp", "0", (), (), pace=SendingPace(0.0, 0.2, 3.0))
-        assert sender_precisions(slow, {"x": udp(rate="90 Mb/s")}, {"x": reported})["x"].late_p99_ms == 0.2
-        assert sender_precisions(slow, {"x": udp()}, {"x": FlowResult("iperf3", "tcp", "3", (), ())}) == {}
+        assert sender_precisions(slow, {"x": udp_flow(rate="90 Mb/s")}, {"x": reported})["x"].late_p99_ms == 0.2
+        assert sender_precisions(slow, {"x": udp_flow()}, {"x": FlowResult("iperf3", "tcp", "3", (), ())}) == {}
 
 
 class TestClocks:

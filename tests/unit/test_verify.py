@@ -42,7 +42,7 @@ def shown(name: str) -> dict[str, Any]:
     return parse_policy_map_interface((RECORDED / f"{name}.classic.txt").read_text())
 
 
-def changed(base: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
+def changed_output(base: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
     made = deepcopy(base)
     (policy,) = made["policy_maps"].values()
     policy["classes"][0][part].update(values)
@@ -53,10 +53,10 @@ def changed(base: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
     ("name", "intended"),
     [
         ("police", POLICE),
-        ("police", changed(POLICE, "police", bc={"bytes": 31250})),
-        ("police", changed(POLICE, "police", bc={"ms": 250})),
+        ("police", changed_output(POLICE, "police", bc={"bytes": 31250})),
+        ("police", changed_output(POLICE, "police", bc={"ms": 250})),
         ("shape", SHAPE),
-        ("shape", changed(SHAPE, "shape", bc={"bits": 25000}, be={"ms": 25})),
+        ("shape", changed_output(SHAPE, "shape", bc={"bits": 25000}, be={"ms": 25})),
     ],
 )
 def test_active_configuration_as_requested_verifies(name: str, intended: dict[str, Any]) -> None:
@@ -69,12 +69,12 @@ def test_active_configuration_as_requested_verifies(name: str, intended: dict[st
         ("police", SHAPE, ["FastEthernet0/1 output: found policy-map Police, expected Shape"]),
         (
             "police",
-            changed(POLICE, "police", cir={"bps": 2000000}),
+            changed_output(POLICE, "police", cir={"bps": 2000000}),
             ["FastEthernet0/1 output, Police, class class-default: found police cir 1000000 bps, expected 2000000 bps"],
         ),
         (
             "police",
-            changed(POLICE, "police", bc={"bytes": 8000}, pir={"bps": 3000000}),
+            changed_output(POLICE, "police", bc={"bytes": 8000}, pir={"bps": 3000000}),
             [
                 "FastEthernet0/1 output, Police, class class-default: found police bc 31250 bytes, expected 8000 bytes",
                 "FastEthernet0/1 output, Police, class class-default: found police pir none, expected 3000000 bps",
@@ -82,7 +82,7 @@ def test_active_configuration_as_requested_verifies(name: str, intended: dict[st
         ),
         (
             "shape",
-            changed(SHAPE, "shape", mode="peak", be={"bits": 0}),
+            changed_output(SHAPE, "shape", mode="peak", be={"bits": 0}),
             [
                 "FastEthernet0/1 output, Shape, class class-default: found shape average, expected shape peak",
                 "FastEthernet0/1 output, Shape, class class-default: found shape be 25000 bits, expected 0 bits",

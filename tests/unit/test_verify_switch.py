@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_router import FakeRouter, typed
+from fake_router import FakeRouter, type_lines
 
 from qoslab.ios.parse import apply_config
 from qoslab.verification.switch import PARSERS, switch_differences
@@ -38,7 +38,7 @@ ELSEWHERE = "interface GigabitEthernet1/0/9\n mls qos trust cos\n srr-queue band
 def answers(configuration: str) -> dict[str, str]:
     router = FakeRouter("3750G")
     apply_config(router.device, configuration)
-    printed = {each: typed(router, f"terminal length 0\n{each}\n") for each in PARSERS}
+    printed = {each: type_lines(router, f"terminal length 0\n{each}\n") for each in PARSERS}
     return {each: text.partition(f"{each}\n")[2].rpartition("R1#")[0] for each, text in printed.items()}
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from script import script
+from script import load_script
 
 TOP = Path(__file__).parents[2]
 OUTPUT = """
@@ -19,7 +19,7 @@ OUTPUT = """
 
 @pytest.fixture(scope="module")
 def wheels() -> ModuleType:
-    return script("benches/wheels.py")
+    return load_script("benches/wheels.py")
 
 
 def tool(folder: Path, name: str, text: str) -> None:

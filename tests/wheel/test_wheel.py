@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import uv
 
-from levels import every
+from levels import every_nth
 from qoslab.cli.man import manual_pages
 from qoslab.system.programs import OWN_PROGRAMS
 from verdicts import newest_run, status_of
@@ -26,7 +26,7 @@ TOP = Path(__file__).parents[2]
 UV = uv.find_uv_bin()
 
 
-def call(argv: Sequence[str | Path], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_command(argv: Sequence[str | Path], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "QOSLAB"))
     }
@@ -38,7 +38,7 @@ def call(argv: Sequence[str | Path], folder: Path, **environment: str) -> subpro
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    built = call([UV, "build", "-q", "--wheel", "--python", sys.executable, "-o", folder, TOP], folder)
+    built = run_command([UV, "build", "-q", "--wheel", "--python", sys.executable, "-o", folder, TOP], folder)
     assert built.returncode == 0, built.stderr
     return next(folder.glob("*.whl"))
 
@@ -47,18 +47,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide the interpreter of an environment with only the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("environment")
-    made = call([UV, "venv", "-q", "--python", sys.executable, folder / "v"], folder)
+    made = run_command([UV, "venv", "-q", "--python", sys.executable, folder / "v"], folder)
     assert made.returncode == 0, made.stderr
     found = folder / "v/bin/python"
     lock = TOP / "requirements/run.txt"
-    filled = call([UV, "pip", "install", "-q", "--python", found, "-c", lock, wheel], folder)
+    filled = run_command([UV, "pip", "install", "-q", "--python", found, "-c", lock, wheel], folder)
     assert filled.returncode == 0, filled.stderr
     return found
 
 
 def qoslab(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run `qoslab` with an empty PATH except for the wheel's programs."""
-    return call([python.parent / "qoslab", *words], folder, PATH="/usr/bin:/bin")
+    return run_command([python.parent / "qoslab", *words], folder, PATH="/usr/bin:/bin")
 
 
 def test_wheel_has_the_programs_and_its_platform(wheel: Path, python: Path, tmp_path: Path) -> None:
@@ -69,17 +69,17 @@ def test_wheel_has_the_programs_and_its_platform(wheel: Path, python: Path, tmp_
         sizes = {name: archive.getinfo(f"qoslab/data/bin/{name}").file_size for name in OWN_PROGRAMS}
     assert max(sizes.values()) < 8_000_000, sizes  # without what only a debugger reads
     code = "from qoslab.system.programs import *; print(*(own_program(name) for name in OWN_PROGRAMS), sep='\\n')"
-    asked = call([python, "-c", code], tmp_path, PATH="/usr/bin:/bin")
+    asked = run_command([python, "-c", code], tmp_path, PATH="/usr/bin:/bin")
     found = [Path(line) for line in asked.stdout.splitlines()]
     assert [path.name for path in found] == list(OWN_PROGRAMS), asked.stderr
     assert all(path.is_relative_to(python.parents[1]) for path in found)
     for path in found:
-        assert call([path, "--version"], tmp_path).stdout.startswith(path.name)
+        assert run_command([path, "--version"], tmp_path).stdout.startswith(path.name)
 
 
 def test_build_without_cargo_names_the_missing_program(tmp_path: Path) -> None:
     argv = [UV, "build", "--wheel", "--python", sys.executable, "-o", tmp_path, TOP]
-    done = call(argv, tmp_path, PATH=str(tmp_path))
+    done = run_command(argv, tmp_path, PATH=str(tmp_path))
     assert done.returncode != 0 and list(tmp_path.glob("*.whl")) == []
     assert "building the wheel needs cargo" in done.stderr
 
@@ -90,7 +90,7 @@ def test_core_installation_is_small(python: Path) -> None:
 
 
 def test_sdist_has_everything_for_the_wheel(tmp_path: Path) -> None:
-    built = call([UV, "build", "-q", "--sdist", "--python", sys.executable, "-o", tmp_path, TOP], tmp_path)
+    built = run_command([UV, "build", "-q", "--sdist", "--python", sys.executable, "-o", tmp_path, TOP], tmp_path)
     assert built.returncode == 0, built.stderr
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
@@ -121,9 +121,9 @@ def test_man_finds_the_installed_pages(python: Path, tmp_path: Path) -> None:
         file.name for file in (shared / "man1").iterdir() if file.name.startswith("qoslab")
     } == manual_pages().keys()
     # Next to the programs, without configuration.
-    done = call([program, "--path"], tmp_path, PATH=f"{python.parent}:/usr/bin:/bin", MANPATH="")
+    done = run_command([program, "--path"], tmp_path, PATH=f"{python.parent}:/usr/bin:/bin", MANPATH="")
     assert str(shared) in done.stdout.strip().split(":"), done
-    done = call([program, "--warnings", "qoslab-run"], tmp_path, MANPATH=str(shared), MANWIDTH="100")
+    done = run_command([program, "--warnings", "qoslab-run"], tmp_path, MANPATH=str(shared), MANWIDTH="100")
     assert (done.returncode, done.stderr) == (0, "")
     assert "Run an experiment in a lab" in done.stdout
 
@@ -131,11 +131,11 @@ def test_man_finds_the_installed_pages(python: Path, tmp_path: Path) -> None:
 def test_wheel_omits_dependencies_that_the_simulation_does_not_need(python: Path, tmp_path: Path) -> None:
     names = "('ansible', 'pyats', 'distributed', 'asyncssh')"
     asked = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
-    assert call([python, "-c", asked], tmp_path).stdout == "[]\n"
+    assert run_command([python, "-c", asked], tmp_path).stdout == "[]\n"
 
 
 def test_shipped_experiments_are_valid_from_any_folder(python: Path, tmp_path: Path) -> None:
-    for experiment in sorted((TOP / "experiments").glob("*.yml"))[:: every(7)]:
+    for experiment in sorted((TOP / "experiments").glob("*.yml"))[:: every_nth(7)]:
         done = qoslab(python, tmp_path, "validate", experiment.stem)
         assert done.returncode == 0, done.stderr
         assert f"the experiment {experiment.stem} is valid" in done.stderr

@@ -11,7 +11,7 @@ from qoslab.traffic import FlowOutput, FlowResult
 from qoslab.traffic.iperf3 import Iperf3
 
 
-class Ramp(Iperf3):
+class RampTool(Iperf3):
     """Traffic tool that starts iperf3 and parses its output."""
 
     name = "ramp"
@@ -22,7 +22,7 @@ class Ramp(Iperf3):
 
 
 @dataclass(frozen=True)
-class Bsd(EnginePlatform):
+class BsdPlatform(EnginePlatform):
     """Router configured like an engine router, over the control socket of its data plane."""
 
     name: str = "bsd"

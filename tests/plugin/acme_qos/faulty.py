@@ -5,7 +5,7 @@ from __future__ import annotations
 from qoslab.model.metrics import AddedMetric
 
 
-class Hollow:
+class IncompleteTool:
     name = "hole"
     suffix = "txt"
 

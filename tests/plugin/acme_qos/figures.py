@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from qoslab.api import Run
 
 
-def _slowest(flows: pd.DataFrame) -> float | None:
+def _slowest_flow(flows: pd.DataFrame) -> float | None:
     """Return the rows of one cell that match the selector; None if they have no such value."""
     return None if flows.empty else float(flows["goodput_bps"].min())
 
 
-SLOWEST = AddedMetric("acme.slowest", "b/s", "goodput of the slowest stream", "traffic", "flows", _slowest)
+SLOWEST_FLOW = AddedMetric("acme.slowest", "b/s", "goodput of the slowest stream", "traffic", "flows", _slowest_flow)
 
 
-class Shares:
+class ShareFigure:
     """Figure with a bar for each stream of a run."""
 
     title = "Goodput of each stream"
