@@ -159,7 +159,7 @@ def labs_of(name: str, chosen: Sequence[str]) -> Iterator[BenchLab]:
     """Return the labs that an experiment needs, in the order in which they run."""
     arms = tuple(value for word, value in pairwise(chosen) if word == "--arm")
     sweep = load_sweep(TOP / "experiments" / f"{name}.yml", {})
-    names = sweep.names_of("topology")
+    names = sweep.parameters_of_keys("topology")
     seen = set()
     for cell in make_plan(sweep, Options(arms=arms, lab="external")).cells:
         text = cell.experiment.topology.model_dump_json(by_alias=True, exclude_none=True)

@@ -113,8 +113,8 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
     text = (
         f"Next to {arguments.busy} busy processes {trusted} of {counted} cells were valid, and the longest round trip "
         f"of a valid cell was at most {moved:g} ms out of the range of undisturbed cells. Both limits are "
-        f"{'met' if stays else '**not met**'}: {MAX_DIFFERENCE_MS:g} ms (time stamps are whole milliseconds), and three valid "
-        "cells in four."
+        f"{'met' if stays else '**not met**'}: {MAX_DIFFERENCE_MS:g} ms (time stamps are whole milliseconds), and "
+        "three valid cells in four."
     )
     return [*table, "", *textwrap.wrap(text, page.WIDTH)], stays
 

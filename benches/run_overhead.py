@@ -203,7 +203,8 @@ def section(folder: Path, seconds: int, runs: int) -> str:
     each_order = steps[CONFIGURE] / statistics.median(each.orders for each in alone)
     items = [
         f"- Three arms one by one (`--jobs 1`), without their traffic: {duration_text([each.took for each in alone])}.",
-        f"- The same in parallel, with {seconds} s of traffic in each: {duration_text([took for took, _ in parallel])}; "
+        f"- The same in parallel, with {seconds} s of traffic in each: "
+        f"{duration_text([took for took, _ in parallel])}; "
         f"{again} attempts of {runs * len(ARMS) + again} were late and re-run.",
         f"- All arms with `--lab simulated`: {duration_text(virtual)}.",
         f"- Configuring is {alone[0].orders} orders, one task of Ansible each, {each_order:.2f} s each; the first ones "

@@ -118,7 +118,7 @@ def run(
     plan = prepared.request.plan
     with (
         RunProgress(
-            plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected), quiet=quiet
+            plan.experiment.title, len(plan.cells), plan.estimate_seconds(prepared.expected), quiet=quiet
         ) as progress,
         run_cells(prepared.request, progress) as made,
     ):

@@ -120,15 +120,15 @@ def _flow_problems(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[s
     yield from _command_problems(tool, commands, duration)
     if commands != tool.commands(flow, duration, ends, "reno"):
         yield "commands returns different commands when it is called again"
-    uncounted = tool.uncounted(flow)
+    uncounted = tool.uncounted_bounds(flow)
     if uncounted.stream_bytes < 0 or uncounted.last_s < 0:
         yield f"uncounted is {uncounted}, expected 0 or more"
     if flow.protocol == "udp":
-        tool.datagrams(flow)
+        tool.sending_pattern(flow)
         if not 0 < tool.largest_datagram(flow.family or 4) <= 65_535:
             yield "largest_datagram is not a datagram size"
     for text in GARBAGE:
-        tool.finished(flow, text)
+        tool.is_finished(flow, text)
         for client, server in (
             (FlowOutput(text), FlowOutput(text)),
             (FlowOutput(text, "refused", 1), FlowOutput(text)),

@@ -228,8 +228,8 @@ def watched_values(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
                 return
         run = WatchedRun(RunFolder(found[-1]))
         while not over.wait(0.1):
-            run.look()
-            for cell in run.running():
+            run.read_new()
+            for cell in run.running_cells():
                 if cell.name in run.doing and run.doing[cell.name].step == TRAFFIC:
                     seen.update({key: list(points) for key, points in cell.rates.classes.items()})
 

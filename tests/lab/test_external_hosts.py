@@ -219,12 +219,12 @@ def test_check_sends_nothing_on_links_of_a_running_run(exposed: tuple[Lab, Path]
         before = sent()
         checked = check_lab(file, plan, collector)
         assert sent() == before
-        assert checked.seen == [] and [str(each).partition(";")[0] for each in checked.found] == [reported]
+        assert checked.description == [] and [str(each).partition(";")[0] for each in checked.found] == [reported]
         for each in agents:
             each.close()
         session(lab, "configure terminal", "no alias exec qoslab", "end")
         checked = check_lab(file, plan, collector)
-        assert sent() != before and checked.seen
+        assert sent() != before and checked.description
 
 
 @pytest.mark.long

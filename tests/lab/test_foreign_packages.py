@@ -165,7 +165,7 @@ def test_third_party_switch_is_configured_and_restored(by: str, tmp_path: Path) 
         ways = {
             # Its host key, which is in the package, is of the kind that wants SHA-1.
             "ssh": AccessMethod("127.0.0.1", ssh, old_ssh=True, check_host_key=False, **words),
-            "telnet": AccessMethod("127.0.0.1", telnet, by="telnet", **words),
+            "telnet": AccessMethod("127.0.0.1", telnet, protocol="telnet", **words),
         }
         with AccessProxies({"R1": ways[by]}, transcripts=tmp_path / "transcripts") as proxies:
             proxies.open()

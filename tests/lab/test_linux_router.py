@@ -171,7 +171,7 @@ def test_router_restores_itself_when_the_connection_is_cut(
     os.killpg(there._channel._process.pid, signal.SIGKILL)
     wait_until(lambda: qdiscs(lab) == before, "the router is as it was", CLEAN_S, lambda: qdiscs(lab))
     # What a run would restore is restored already.
-    wait_until(lambda: there.lost, "the loss is known", CLEAN_S)
+    wait_until(lambda: there.lost_reason, "the loss is known", CLEAN_S)
     assert ask(tmp_path / "gw.sock", "config")["config"]["commands"] == []
     there.close()
 

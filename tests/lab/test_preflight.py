@@ -85,11 +85,11 @@ def test_correct_lab_is_left_unchanged_by_preflight(here: tuple[Lab, Path], coll
     after = [state(lab, host) for host in ("client", "server")], session(lab, "show running-config", "show arp")
     assert after == before
     assert checked.found == ()
-    assert [line.partition(", round")[0] for line in checked.seen if "link" in line] == [
+    assert [line.partition(", round")[0] for line in checked.description if "link" in line] == [
         "link lan: proven",
         "link wan: proven",
     ]
-    assert "R1: 3725, release 12.4(15)T14" in checked.seen
+    assert "R1: 3725, release 12.4(15)T14" in checked.description
 
 
 ADDRESS = "ip address 192.168.20.1 255.255.255.0"

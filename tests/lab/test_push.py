@@ -83,7 +83,7 @@ class PushRig:
         return (self.before / "R1.before.ios").read_text()
 
     def running(self) -> str:
-        answers = self.session.carry_out(["verify"], intended=self.before).answers("R1")
+        answers = self.session.execute(["verify"], intended=self.before).answers("R1")
         return answers["show running-config"]
 
     def intend(self, name: str, text: str) -> Path:
@@ -109,7 +109,7 @@ class PushRig:
         return folder
 
     def restored(self, name: str) -> None:
-        self.session.carry_out(["restore"], restore=self.undo(name))
+        self.session.execute(["restore"], restore=self.undo(name))
 
 
 def significant_lines(text: str) -> list[str]:
@@ -137,13 +137,13 @@ def rig(routers: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Push
         # as in a run: Ansible starts before there is an inventory
         session.start()
         write_inventory(inventory, lab_router_access(routers))
-        session.carry_out(["prepare"])
+        session.execute(["prepare"])
         yield PushRig(routers, session, folder / "before", folder)
 
 
 def test_run_pushes_and_removes_the_policy(rig: PushRig, collector: CollectorProcess, tmp_path: Path) -> None:
     intended = rig.intend("police", POLICE)
-    outcome = rig.session.carry_out(["apply", "verify"], intended=intended, commands=[COMMAND], keep=tmp_path)
+    outcome = rig.session.execute(["apply", "verify"], intended=intended, commands=[COMMAND], keep=tmp_path)
     assert outcome.changed == {"R1", "R2"}
     assert (tmp_path / "apply-verify" / "rc").read_text() == "0\n"
     assert "changed: [R1]" in (tmp_path / "apply-verify" / "stdout").read_text()
@@ -161,20 +161,20 @@ def test_run_pushes_and_removes_the_policy(rig: PushRig, collector: CollectorPro
     assert engine["policy_maps"] == compile_device(device)["policy_maps"]
 
     # a second time nothing changes
-    again = rig.session.carry_out(["apply", "verify"], intended=intended)
+    again = rig.session.execute(["apply", "verify"], intended=intended)
     assert again.changed == frozenset()
 
     rig.restored("unpolice")
     assert significant_lines(rig.running()) == significant_lines(rig.text_before())
-    after = rig.session.carry_out(["verify"], intended=rig.before).engine("R2")
+    after = rig.session.execute(["verify"], intended=rig.before).engine("R2")
     assert after == json.loads((rig.before / "R2.before.json").read_text())
 
 
 @pytest.mark.long
 def test_configurations_of_arms_are_pushed_in_a_fixed_order(rig: PushRig, collector: CollectorProcess) -> None:
-    rig.session.carry_out(["apply"], intended=rig.intend("first", POLICE))
+    rig.session.execute(["apply"], intended=rig.intend("first", POLICE))
     shape = rig.intend("second", SHAPE)
-    outcome = rig.session.carry_out(
+    outcome = rig.session.execute(
         ["restore", "apply", "verify"], intended=shape, restore=rig.undo("first-undo"), commands=[COMMAND]
     )
     parsed = collector.observe("R1", COMMAND).parsed
@@ -192,7 +192,7 @@ def test_refused_line_is_shown_with_the_message_of_the_router(rig: PushRig, tmp_
     folder.mkdir()
     (folder / "R1.ios").write_text(text)
     with pytest.raises(RouterError) as caught:
-        rig.session.carry_out(["apply", "verify"], intended=folder, keep=tmp_path / "kept")
+        rig.session.execute(["apply", "verify"], intended=folder, keep=tmp_path / "kept")
     assert "R1 refused the configuration (apply):\npolice bogus 1\n       ^\n% Invalid input" in caught.value.message
     assert str(tmp_path / "kept") in caught.value.hint
     assert (tmp_path / "kept" / "apply-verify" / "rc").read_text() == "2\n"
@@ -211,7 +211,7 @@ def test_refused_policy_is_shown_with_the_message_of_the_router(rig: PushRig, tm
     text = "class-map match-all Voice\n match dscp ef\npolicy-map Fair\n class Voice\n  fair-queue\n"
     (folder / "R1.ios").write_text(text)
     with pytest.raises(RouterError) as caught:
-        rig.session.carry_out(["apply"], intended=folder)
+        rig.session.execute(["apply"], intended=folder)
     assert caught.value.message == (
         "R1 refused the configuration (apply):\nfair-queue\nfair-queue can only be configured in class class-default"
     )
@@ -248,9 +248,9 @@ def test_changes_by_others_stay_and_are_reported(rig: PushRig, collector: Collec
     was = rig.running()
     routers.configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [], traffic=NO_TIME)
     shown = "show running-config"
-    assert routers.command_lines["R1"].changed(collector.observe("R1", shown).raw) == []
+    assert routers.command_lines["R1"].foreign_changes(collector.observe("R1", shown).raw) == []
     collector.configure("R1", ["interface FastEthernet0/0", "description to Bob", "ip host bob 10.9.9.9"])
-    assert routers.command_lines["R1"].changed(collector.observe("R1", shown).raw) == [
+    assert routers.command_lines["R1"].foreign_changes(collector.observe("R1", shown).raw) == [
         "interface FastEthernet0/0: `description to Bob` is new",
         "`ip host bob 10.9.9.9` is new",
     ]
@@ -294,7 +294,7 @@ def test_configuration_of_the_router_is_not_overwritten(
         )
     assert rig.running() == before
     collector.configure("R1", ["interface FastEthernet0/1", "no service-policy output Police", "no policy-map Police"])
-    rig.session.carry_out(["prepare"])
+    rig.session.execute(["prepare"])
     assert significant_lines(rig.running()) == significant_lines(was)
 
 
@@ -311,7 +311,7 @@ def test_running_operation_cannot_be_modified_and_continues(
     before = running()
     (tmp_path / "R1.ios").write_text("ip sla 6\n icmp-echo 10.1.0.2\nip sla 7\n frequency 9\n")
     with pytest.raises(RouterError) as caught:
-        rig.session.carry_out(["apply"], intended=tmp_path)
+        rig.session.execute(["apply"], intended=tmp_path)
     assert caught.value.message == (
         "R1 refused the configuration (apply):\nip sla 7\nEntry already running and cannot be modified"
     )
@@ -323,7 +323,7 @@ def test_running_operation_cannot_be_modified_and_continues(
 def test_difference_from_the_pushed_configuration_is_reported(rig: PushRig, tmp_path: Path) -> None:
     (tmp_path / "R1.ios").write_text("interface FastEthernet0/1\n service-policy output Missing\n")
     with pytest.raises(RouterError) as caught:
-        rig.session.carry_out(["verify"], intended=tmp_path)
+        rig.session.execute(["verify"], intended=tmp_path)
     assert caught.value.message.startswith(
         "R1: the running configuration differs from the pushed one:\n  interface FastEthernet0/1: "
         "configured `service-policy output Missing`, but no such line is active"
@@ -343,13 +343,13 @@ service-p out Police
 @pytest.mark.long
 def test_pasted_configuration_is_accepted_and_verified(rig: PushRig) -> None:
     intended = rig.intend("pasted", PASTED)
-    assert "R1" in rig.session.carry_out(["apply", "verify"], intended=intended).changed
-    assert rig.session.carry_out(["apply", "verify"], intended=intended).changed == frozenset()
+    assert "R1" in rig.session.execute(["apply", "verify"], intended=intended).changed
+    assert rig.session.execute(["apply", "verify"], intended=intended).changed == frozenset()
     # Of what runs, one figure is another.
     (rig.folder / "other").mkdir()
     (rig.folder / "other" / "R1.ios").write_text(PASTED.replace("10000", "20000"))
     with pytest.raises(RouterError) as caught:
-        rig.session.carry_out(["verify"], intended=rig.folder / "other")
+        rig.session.execute(["verify"], intended=rig.folder / "other")
     assert caught.value.message == (
         "R1: the running configuration differs from the pushed one:\n"
         "  policy-map Police, class Voice: configured `police 2000000 20000`, but `police 2000000 10000` is active"
@@ -359,9 +359,9 @@ def test_pasted_configuration_is_accepted_and_verified(rig: PushRig) -> None:
 
 @pytest.mark.long
 def test_router_that_is_not_restored_is_reported(rig: PushRig, tmp_path: Path) -> None:
-    rig.session.carry_out(["apply"], intended=rig.intend("stays", POLICE))
+    rig.session.execute(["apply"], intended=rig.intend("stays", POLICE))
     with pytest.raises(RouterError, match=r"(?s)not back .*`policy-map Police` is new"):
-        rig.session.carry_out(["restore"], restore=tmp_path)
+        rig.session.execute(["restore"], restore=tmp_path)
     rig.restored("stays-undo")
 
 
@@ -374,7 +374,7 @@ def test_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: PushRig) -
     threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         while True:
-            rig.session.carry_out(["apply", "verify"], intended=intended)
+            rig.session.execute(["apply", "verify"], intended=intended)
     assert not processes_with(scratch)
     rig.restored("interrupted-undo")
     assert significant_lines(rig.running()) == significant_lines(rig.text_before())
@@ -401,7 +401,7 @@ def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
         write_inventory(tmp_path / "inventory.json", {"R1": replace(access, port=silent.port)})
         session = AnsibleSession(tmp_path / "inventory.json", before=tmp_path / "before", check=check)
         with session, pytest.raises(TransientFault, match="the router is gone"):
-            session.carry_out(["prepare"])
+            session.execute(["prepare"])
         assert time.monotonic() - raised[0] < 2.5
 
 
@@ -427,7 +427,7 @@ def test_unreachable_router_is_reported(routers: Lab, tmp_path: Path, changes: d
         AnsibleSession(tmp_path / "inventory.json", before=tmp_path / "before") as session,
         pytest.raises(RouterError, match=message),
     ):
-        session.carry_out(["prepare"])
+        session.execute(["prepare"])
     assert not (tmp_path / "before" / "R1.before.ios").exists()
     with CollectorProcess() as collector, pytest.raises(DeviceError, match=message):
         collector.connect({"R1": wrong}, known_hosts=routers.known_hosts())

@@ -103,7 +103,7 @@ def test_remaining_configuration_fails_the_cleanup(
     changes = {"R1": RouterChanges(arms={}, left=left, why="R1 was out of reach")}
     monkeypatch.setattr(script, "read_changes", lambda run: changes)
     steps = Steps()
-    script.CommonCleanup.routers_as_found(script.CommonCleanup(), run=object(), steps=steps)
+    script.CommonCleanup.check_routers_restored(script.CommonCleanup(), run=object(), steps=steps)
     (step,) = steps.details
     assert (step.name, str(step.result)) == ("R1", result)
 
@@ -143,7 +143,7 @@ def test_pyats_errors_invalid_cells_and_skips_unneeded_ones() -> None:
         ("a/3", signals.AEtestBlockedSignal),
     ):
         with pytest.raises(signal):
-            Cell.measured(Cell(), cell=name, results=results)
+            Cell.check_validity(Cell(), cell=name, results=results)
 
 
 @pytest.mark.long

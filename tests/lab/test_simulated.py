@@ -205,8 +205,8 @@ def wait_for_counters(clean: Path) -> WatchedCell:
     run = WatchedRun(RunFolder(newest_run(clean)))
 
     def found() -> list[WatchedCell]:
-        run.look()
-        cells = [cell for cell in run.running() if any(len(each) >= 2 for each in cell.rates.interfaces.values())]
+        run.read_new()
+        cells = [cell for cell in run.running_cells() if any(len(each) >= 2 for each in cell.rates.interfaces.values())]
         assert cells or not run.is_over, "the run has ended"
         return cells
 
@@ -220,7 +220,7 @@ def test_few_cells_run_without_worker_processes(clean: Path) -> None:
     command = Command(clean, "run", str(file), "--lab", "simulated", "--duration", "100s", "--jobs", "2")
     command.wait_for("2 cells at a time")
     assert wait_for_simulator(command) == command.process.pid
-    assert not wait_for_counters(clean).over
+    assert not wait_for_counters(clean).is_finished
     os.kill(command.process.pid, signal.SIGINT)
     status, _, errors = command.end()
     assert status == 130 and "interrupted: ending the simulations" in errors

@@ -62,7 +62,7 @@ def session(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
     inventory = folder / "inventory.json"
     with AnsibleSession(inventory, before=folder / "before") as session:
         write_inventory(inventory, lab_router_access(lab))
-        session.carry_out(["prepare"])
+        session.execute(["prepare"])
         yield session, folder
 
 
@@ -114,7 +114,7 @@ def restore_port(session: tuple[AnsibleSession, Path], outcome: PlaybookOutcome)
     restore = folder / "restore"
     restore.mkdir(exist_ok=True)
     (restore / "SW.restore.ios").write_text("\n".join(lines) + "\n")
-    ansible.carry_out(["restore"], restore=restore)
+    ansible.execute(["restore"], restore=restore)
 
 
 def test_configuration_is_pushed_and_removed(
@@ -123,14 +123,14 @@ def test_configuration_is_pushed_and_removed(
     ansible, folder = session
     assert received_dscp(lab, 46) == 46, "QoS off: marks are left alone"
     intended = intend(folder / "fix", FIX)
-    outcome = ansible.carry_out(["apply", "verify"], intended=intended)
+    outcome = ansible.execute(["apply", "verify"], intended=intended)
     assert outcome.changed == {"SW"}
     # What the article prints, over ssh, as Genie reads it.
     queueing = port_numbers(collector, "queueing")
     assert (queueing["shape"], queueing["share"]) == ([0, 0, 0, 0], [30, 70, 1, 1])
     assert (queueing["limit_percent"], queueing["operational_percent"]) == (70, 70.38)
     # A second time nothing changes, though Ansible compares line by line.
-    assert ansible.carry_out(["apply", "verify"], intended=intended).changed == frozenset()
+    assert ansible.execute(["apply", "verify"], intended=intended).changed == frozenset()
 
     assert received_dscp(lab, 46) == 46, "trusted"
     lab.run("client", ["python3", "-c", SEND, "10.2.0.2", "46", "20"], check=True)
@@ -149,7 +149,7 @@ def test_configuration_is_pushed_and_removed(
 
 def test_untrusted_port_clears_marks(lab: Lab, session: tuple[AnsibleSession, Path]) -> None:
     ansible, folder = session
-    outcome = ansible.carry_out(["apply", "verify"], intended=intend(folder / "untrusted", "mls qos\n"))
+    outcome = ansible.execute(["apply", "verify"], intended=intend(folder / "untrusted", "mls qos\n"))
     assert received_dscp(lab, 46) == 0
     restore_port(session, outcome)
 
@@ -158,14 +158,14 @@ def test_lines_that_were_not_pushed_are_reported(session: tuple[AnsibleSession, 
     ansible, folder = session
     text = f"interface {PORT}\n queue-set 2\n"
     with pytest.raises(RouterError, match="queue-set 2"):
-        ansible.carry_out(["verify"], intended=intend(folder / "missing", text))
+        ansible.execute(["verify"], intended=intend(folder / "missing", text))
 
 
 def test_refused_command_leaves_nothing(session: tuple[AnsibleSession, Path], collector: CollectorProcess) -> None:
     ansible, folder = session
     text = "mls qos queue-set output 2 buffers 30 50 10 20\n"
     with pytest.raises(RouterError, match="Command rejected: buffers sum to 110 percent"):
-        ansible.carry_out(["apply"], intended=intend(folder / "refused", text))
+        ansible.execute(["apply"], intended=intend(folder / "refused", text))
     sets = collector.observe("SW", "show mls qos queue-set 2").parsed
     assert sets is not None
     assert sets["queue_set"]["2"]["queue"]["1"]["buffers"] == 25
@@ -175,6 +175,6 @@ def test_switched_ports_of_a_vlan_reach_each_other(lab: Lab, session: tuple[Ansi
     assert ping(lab, "left", "10.3.0.2") == 64, "bridged, not routed"
     ansible, folder = session
     text = "vlan 30\n!\ninterface GigabitEthernet1/0/2\n switchport access vlan 30\n"
-    outcome = ansible.carry_out(["apply", "verify"], intended=intend(folder / "vlan", text))
+    outcome = ansible.execute(["apply", "verify"], intended=intend(folder / "vlan", text))
     assert ping(lab, "left", "10.3.0.2", 0.5) is None, "in different VLANs"
     restore_port(session, outcome)

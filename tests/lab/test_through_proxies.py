@@ -52,7 +52,7 @@ def access_method_of(lab: Lab, by: str, port: int | None = None) -> AccessMethod
     words = {"user": login.user, "password": login.password, "enable": login.enable}
     if by == "ssh":
         return AccessMethod(login.host, port, old_ssh=True, known_hosts=known, **words)
-    return AccessMethod(login.host, port, by="telnet", **words)
+    return AccessMethod(login.host, port, protocol="telnet", **words)
 
 
 def significant(text: str) -> list[str]:
@@ -67,9 +67,9 @@ def execute_intents(proxies: AccessProxies, collector: CollectorProcess, folder:
     with AnsibleSession(inventory, before=folder / "before") as session:
         session.start()
         write_inventory(inventory, proxies.access(), lab=False)
-        session.carry_out(["prepare"])
+        session.execute(["prepare"])
         before = (folder / "before/R1.before.ios").read_text()
-        outcome = session.carry_out(["apply", "verify"], intended=folder / "config", commands=[SHOW])
+        outcome = session.execute(["apply", "verify"], intended=folder / "config", commands=[SHOW])
         assert outcome.changed == {"R1"}
         collector.connect(proxies.access(), known_hosts=proxies.known_hosts())
         observed = collector.observe("R1", SHOW)
@@ -80,7 +80,7 @@ def execute_intents(proxies: AccessProxies, collector: CollectorProcess, folder:
         (folder / "undo").mkdir()
         (folder / "undo/R1.restore.ios").write_text("\n".join(lines) + "\n")
         (folder / "undo/R1.pushed.ios").write_text(POLICE)
-        session.carry_out(["restore"], restore=folder / "undo")
+        session.execute(["restore"], restore=folder / "undo")
         after = collector.observe("R1", "show running-config").raw
         assert significant(after) == significant(before)
 
@@ -92,7 +92,7 @@ def test_without_a_proxy_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None
         session.start()
         write_inventory(inventory, lab_router_access(old))
         with pytest.raises(RouterError, match="kex error"):
-            session.carry_out(["prepare"])
+            session.execute(["prepare"])
 
 
 @pytest.mark.long
@@ -142,9 +142,9 @@ def test_ansible_logs_in_again_after_a_lost_connection(old: Lab, tmp_path: Path)
     ):
         session.start()
         write_inventory(inventory, proxies.access(), lab=False)
-        session.carry_out(["prepare"])
+        session.execute(["prepare"])
         line.cut()
-        outcome = session.carry_out(["apply", "verify"], intended=tmp_path / "config")
+        outcome = session.execute(["apply", "verify"], intended=tmp_path / "config")
         assert " description set by the test\n" in outcome.answers("R1")["show running-config"]
         assert line.connections >= 2
 

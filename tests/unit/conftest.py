@@ -25,5 +25,5 @@ class InProcessParser:
 def prints_are_parsed_here() -> Iterator[None]:
     """Parse the output of simulated runs in the test process; a separate `qoslab` process has its collector."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GenieParser, "_started", lambda self: InProcessParser())
+        patch.setattr(GenieParser, "_start_process", lambda self: InProcessParser())
         yield

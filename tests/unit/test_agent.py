@@ -170,7 +170,7 @@ def test_stall_during_the_program_check_is_reported() -> None:
     assert looked.wait(10)
     # By then it sleeps again.
     time.sleep(0.1)
-    found = watch.taken()
+    found = watch.take_findings()
     assert found["latest_ns"] > 250_000_000 and found["behind_ns"] >= found["latest_ns"]
 
 

@@ -350,10 +350,10 @@ def test_text_with_template_syntax_is_never_sent(tmp_path: Path, text: str, plac
     (tmp_path / "R1.ios").write_text(text)
     with AnsibleSession(tmp_path / "inventory.json", before=tmp_path / "before") as session:
         with pytest.raises(IosError, match=re.escape(place)):
-            session.carry_out(["apply", "verify"], intended=tmp_path)
+            session.execute(["apply", "verify"], intended=tmp_path)
         (tmp_path / "R1.ios").rename(tmp_path / "R1.restore.ios")
         with pytest.raises(IosError, match=re.escape(place.replace("R1.ios", "R1.restore.ios"))):
-            session.carry_out(["restore"], restore=tmp_path)
+            session.execute(["restore"], restore=tmp_path)
 
 
 def test_playbook_run_by_hand_never_sends_template_syntax(tmp_path: Path) -> None:

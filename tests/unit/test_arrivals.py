@@ -171,7 +171,7 @@ def test_captured_arrivals_agree_with_the_report_of_the_tool() -> None:
     keys: dict[str, Any] = {"arm": "a", "repetition": 1, "cell": "a/1", "traffic": "transfer", "tool": "iperf3"}
     keys |= {"protocol": "tcp"}
     rows = [{**keys, **vars(each)} for each in result.streams]
-    arriving = Arriving([Report("server", FLOW, ENDS, find_tool("iperf3").uncounted(FLOW))])
+    arriving = Arriving([Report("server", FLOW, ENDS, find_tool("iperf3").uncounted_bounds(FLOW))])
     list(arriving.passing("server", read_packets(RECORDED / "capture/four-streams.pcapng", piece=100)))
     assert list(unlike(columns(tables.frame("flows", rows)), arriving)) == []
     whole_reads = [row | {"bytes": row["bytes"] // 131_072 * 131_072} for row in rows]
@@ -220,4 +220,4 @@ def test_only_a_complete_capture_at_the_end_of_the_flow_is_compared() -> None:
 def test_each_tool_declares_its_uncounted_bytes(
     name: str, changes: dict[str, object], uncounted: UncountedBounds
 ) -> None:
-    assert find_tool(name).uncounted(FLOW.model_copy(update=changes)) == uncounted
+    assert find_tool(name).uncounted_bounds(FLOW.model_copy(update=changes)) == uncounted

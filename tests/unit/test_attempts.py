@@ -71,7 +71,7 @@ def run_cell(found: RunCells, folder: RunFolder, name: str, *, valid: bool = Tru
     )
     cell.write_experiment(task.experiment)
     cell.write_record(record)
-    found.done(name, record)
+    found.record_outcome(name, record)
 
 
 def test_resumed_run_measures_only_missing_or_invalid_cells(grid: Path, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_resumed_run_measures_only_missing_or_invalid_cells(grid: Path, tmp_path
     plan = plan_cells(grid)
     first = run_cells(folder, plan)
     names = list(first.states)
-    assert first.find_results() == 0 and [cell.name for cell in first.missing] == names
+    assert first.find_results() == 0 and [cell.name for cell in first.unfinished_cells] == names
     run_cell(first, folder, names[0])
     run_cell(first, folder, names[1], valid=False, late=True)
     first.next_task(names[2])
@@ -87,7 +87,7 @@ def test_resumed_run_measures_only_missing_or_invalid_cells(grid: Path, tmp_path
 
     again = run_cells(folder, plan)
     assert again.find_results() == 1
-    assert [cell.name for cell in again.missing] == names[1:]
+    assert [cell.name for cell in again.unfinished_cells] == names[1:]
     run_cell(again, folder, names[1])
     run_cell(again, folder, names[2])
     by_name = {summary.name: summary for summary in again.summaries()}
@@ -104,14 +104,14 @@ def test_changed_template_invalidates_only_its_cells(grid: Path, tmp_path: Path)
     for name in found.states:
         run_cell(found, folder, name)
     same = run_cells(folder, plan_cells(grid))
-    assert same.find_results() == len(same.states) and same.missing == []
+    assert same.find_results() == len(same.states) and same.unfinished_cells == []
     template = grid.parent / "templates/police.ios.j2"
     before = template.read_text()
     template.write_text(before + "!\n")
     changed = run_cells(folder, plan_cells(grid))
     assert changed.find_results() == 1
-    assert {cell.arm for cell in changed.missing} == {"policed"}
-    for cell in changed.missing:
+    assert {cell.arm for cell in changed.unfinished_cells} == {"policed"}
+    for cell in changed.unfinished_cells:
         run_cell(changed, folder, cell.name)
     summary = next(each for each in changed.summaries() if each.arm == "policed")
     assert summary.folder.endswith("/1.2")
@@ -121,7 +121,7 @@ def test_changed_template_invalidates_only_its_cells(grid: Path, tmp_path: Path)
     assert back.find_results() == len(back.states), "the first attempts are results again"
     wider = run_cells(folder, plan_cells(grid, {"matrix.pir": "[1 Mb/s, 2 Mb/s, 5 Mb/s]"}))
     wider.find_results()
-    assert {str(cell.parameters["pir"]) for cell in wider.missing} == {"2 Mb/s"}
+    assert {str(cell.parameters["pir"]) for cell in wider.unfinished_cells} == {"2 Mb/s"}
 
 
 def test_key_of_a_cell_depends_on_its_tools(grid: Path) -> None:
@@ -275,12 +275,12 @@ class TestJobs:
             jobs, experiment = self.jobs(grid)
             assert "2 to 3 labs" in jobs.learn(cell_record(0.1), experiment)  # type: ignore[arg-type]
             assert jobs.learn(nearly, experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
-            assert jobs.learn(cell_record(0.1), experiment) == jobs.look() == "" and jobs.labs == 3  # type: ignore[arg-type]
+            assert jobs.learn(cell_record(0.1), experiment) == jobs.add_lab_if_idle() == "" and jobs.labs == 3  # type: ignore[arg-type]
 
     def test_only_a_cell_run_in_parallel_to_the_last_lab_adds_another(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         before = datetime.now(UTC)
-        assert "2 to 3 labs" in jobs.look()
+        assert "2 to 3 labs" in jobs.add_lab_if_idle()
         assert jobs.learn(cell_record(0.1, began=before), experiment) == "" and jobs.labs == 3  # type: ignore[arg-type]
         after = datetime.now(UTC)
         assert "3 to 4 labs" in jobs.learn(cell_record(0.1, began=after), experiment)  # type: ignore[arg-type]
@@ -291,17 +291,19 @@ class TestJobs:
 
     def test_check_during_the_run_adds_a_lab_if_processors_are_idle(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
-        assert jobs.look() == "2 to 3 labs in parallel: the machine is busy for 20% of the time"
+        assert jobs.add_lab_if_idle() == "2 to 3 labs in parallel: the machine is busy for 20% of the time"
         jobs._machine.load = 0.38  # type: ignore[attr-defined]
-        assert jobs.look() == "" and jobs.labs == 3, "four would make it 51 %, and nobody knows how punctual they are"
+        assert jobs.add_lab_if_idle() == "" and jobs.labs == 3, (
+            "four would make it 51 %, and nobody knows how punctual they are"
+        )
         jobs.learn(cell_record(9.0), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
         jobs._machine.load = 0.39  # type: ignore[attr-defined]
-        assert jobs.look() == "1 to 2 labs in parallel: the machine is busy for 39% of the time"
+        assert jobs.add_lab_if_idle() == "1 to 2 labs in parallel: the machine is busy for 39% of the time"
         jobs._machine.load = 0.61  # type: ignore[attr-defined]
-        assert jobs.look() == "" and jobs.labs == 2  # three would make it 92 %
+        assert jobs.add_lab_if_idle() == "" and jobs.labs == 2  # three would make it 92 %
         fixed, _ = self.jobs(grid, 3)
-        assert fixed.look() == "" and fixed.labs == 3
+        assert fixed.add_lab_if_idle() == "" and fixed.labs == 3
 
 
 class TestWhere:

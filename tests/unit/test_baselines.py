@@ -173,12 +173,12 @@ def test_averages_are_saved_counted_and_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = read(SWEPT)
-    averages = [row for row in kept.rows if row.about]
+    averages = [row for row in kept.rows if row.subject]
     assert len(averages) > 3 and all(row.lowest for row in averages)
     text = results_document("<!-- baseline: tcp-friendly-policer -->\n<!-- end of baseline -->\n", TOP)
     judged = [row for row in kept.rows if row.verdict != "informative"]
     least = "mean of police.bucket.late / least bucket of size"
-    assert {row.about for row in judged if row.about} == {"mean of goodput.of_pir", least}
+    assert {row.subject for row in judged if row.subject} == {"mean of goodput.of_pir", least}
     assert re.search(rf"of {len(judged)} expectations within\n", text)
     assert "\n| grid (sender = client): Target for the dynamic bucket (`mean of goodput.of_pir`) | at least 92" in text
     monkeypatch.chdir(tmp_path)

@@ -318,8 +318,8 @@ def check_queues() -> None:
 
 def check_negative_losses() -> None:
     found = ForeignResults("a", "iperf")
-    assert found.loss(-5, 1, 10) is None and found.loss(5, 1, 10) == 5
-    found.interval_losses(1, iter([(0.0, 2), (1.0, -3)]))
+    assert found.read_loss(-5, 1, 10) is None and found.read_loss(5, 1, 10) == 5
+    found.note_interval_losses(1, iter([(0.0, 2), (1.0, -3)]))
     assert [note.partition(";")[0] for note in found.notes] == [
         "stream 1: found a negative loss, -5 datagrams",
         "stream 1: found a negative loss in 1 interval, the first of -3 datagrams at 1 s",

@@ -40,7 +40,7 @@ def policy(*classes: str) -> Device:
 
 def is_shadowed(device: Device) -> dict[str, tuple[str, ...]]:
     found = candidate_classes(device, device.policy_maps["P"])
-    return {each.policy_class.name: each.above for each in found if each.left.empty}
+    return {each.policy_class.name: each.covering_classes for each in found if each.remaining_boxes.empty}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_shadowed_class_has_no_packet_outside_classes_above(seed: int) -> None:
         boxes = class_packets(device, each.policy_class.name).boxes
         packets = [packet_in_class(choice, choice.choice(boxes)) for _ in range(10)]
         outside = [one for one in packets if not any(intersect_boxes(one, taken) for taken in above)]
-        assert not (outside and each.left.empty)
+        assert not (outside and each.remaining_boxes.empty)
         above += boxes
 
 
@@ -207,5 +207,5 @@ def test_class_is_shadowed_exactly_if_every_packet_goes_to_classes_above(seed: i
     for (_, kind, lines), found in zip(maps, candidate_classes(device, device.policy_maps["P"]), strict=True):
         combined = any if kind == "any" else all
         own = [each for each in left if combined(map(each.matches, lines))]
-        assert (found.policy_class.name, found.left.empty) == (found.policy_class.name, not own), text
+        assert (found.policy_class.name, found.remaining_boxes.empty) == (found.policy_class.name, not own), text
         left = [each for each in left if each not in set(own)]

@@ -84,7 +84,7 @@ def crew(
         note=fake.reporter.note,
         workers=1,
         tls=tls,
-    ).run(fake.schedule.more)
+    ).run(fake.schedule.has_more)
 
 
 def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
@@ -175,7 +175,7 @@ def test_cell_is_retried_a_limited_number_of_times_if_workers_die(
     assert not summary.valid and len(summary.earlier) == 1
     assert "the worker process that ran it died" in summary.reasons[0]
     # Another call goes on where this one was: the cell is still missing.
-    assert [cell.name for cell in fake.cells.missing] == [fake.plan.cells[0].name]
+    assert [cell.name for cell in fake.cells.unfinished_cells] == [fake.plan.cells[0].name]
 
 
 @pytest.mark.long
@@ -196,7 +196,7 @@ def test_closing_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.M
     pool_runs(monkeypatch, "waits_for_the_end")
     threading.Timer(1.0, fake.interrupted.set).start()
     crew(fake, LOCAL, monkeypatch, pass_cell)
-    assert len(fake.cells.missing) == 2
+    assert len(fake.cells.unfinished_cells) == 2
     assert not any("pool_worker" in line for line in children())
 
 
@@ -233,7 +233,7 @@ def test_lost_scheduler_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(UserError, match="is gone") as caught:
         crew(fake, threads.scheduler_address, monkeypatch, take_time)
     assert "--resume" in caught.value.hint
-    assert len(fake.cells.missing) == 2
+    assert len(fake.cells.unfinished_cells) == 2
 
 
 def test_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
@@ -241,7 +241,7 @@ def test_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(cluster_worker, "worker_version", lambda: "0.0.9")
     with pytest.raises(VersionError, match=f"has qoslab 0.0.9, this is qoslab {__version__}"):
         crew(fake, threads.scheduler_address, monkeypatch, pass_cell)
-    assert len(fake.cells.missing) == 2
+    assert len(fake.cells.unfinished_cells) == 2
 
 
 def test_worker_of_another_version_is_refused_during_the_run(

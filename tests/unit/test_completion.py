@@ -124,7 +124,7 @@ def test_arms_and_parameters_are_completed_from_invalid_files(tmp_path: Path, mo
 )
 def test_line_is_split_as_in_bash(line: str, words: tuple[str, ...], rest: tuple[str, str]) -> None:
     found = split_line(line, " \t\n\"'@><=;|&(:")
-    assert found.words == words and found.rest(rest[0]) == rest[1]
+    assert found.words == words and found.completion_suffix(rest[0]) == rest[1]
 
 
 class BashTerminal:

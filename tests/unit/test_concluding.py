@@ -137,7 +137,9 @@ WITHOUT = "Building configuration...\nenable secret 5 <removed>\nsnmp-server com
 def observed(cell: Cell, command: str, raw: str, data: dict[str, Any]) -> tuple[str, Any]:
     """Return the recorded answer, raw and parsed."""
     task = CellTask(cell.identity, cell.files().experiment(), {}, key="", lab="external")
-    CellJournal(task, cell, lambda *_: None).observed(Observation(node="R1", command=command), "before", raw, data)
+    CellJournal(task, cell, lambda *_: None).save_observation(
+        Observation(node="R1", command=command), "before", raw, data
+    )
     base = cell.observation("R1", "before", command)
     parsed = json.loads(base.with_name(base.name + ".json").read_text())
     return base.with_name(base.name + ".txt").read_text(), parsed

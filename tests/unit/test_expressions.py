@@ -298,11 +298,11 @@ def test_result_without_a_value_is_refused_with_the_expression(text: str, messag
 
 
 def test_condition_has_a_truth_value() -> None:
-    assert parse_expression("pir < link").holds(VALUES) is True
-    assert parse_expression("pir > link").holds(VALUES) is False
+    assert parse_expression("pir < link").is_true(VALUES) is True
+    assert parse_expression("pir > link").is_true(VALUES) is False
     for text, kind in (("pir", "rate"), (" count ", "number"), ("queue", "text")):
         with pytest.raises(ExpressionError) as caught:
-            parse_expression(text).holds(VALUES)
+            parse_expression(text).is_true(VALUES)
         assert caught.value.message == f"{text.strip()}: found a {kind}, expected a comparison"
 
 

@@ -34,9 +34,9 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_lab_word_is_a_kind_and_other_text_a_path() -> None:
-    named = [kind.name for kind in LABS.values() if not kind.placed]
+    named = [kind.name for kind in LABS.values() if not kind.has_place]
     assert [kind_at(name).name for name in named] == named
-    (placed,) = (kind for kind in LABS.values() if kind.placed)
+    (placed,) = (kind for kind in LABS.values() if kind.has_place)
     # The name of such a kind is no word of `--lab`.
     assert kind_at("inventory/mine.yml") is placed and kind_at(placed.name) is placed
 
@@ -76,14 +76,18 @@ def test_single_lab_runs_one_cell_at_a_time(
 
 
 def test_run_is_resumed_in_its_original_lab(inventory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = CellChoice(lab=str(inventory)).recorded(EXPERIMENT, ())
-    assert CellChoice().after(recorded).place == CellChoice(lab=str(inventory)).after(recorded).place == str(inventory)
+    recorded = CellChoice(lab=str(inventory)).to_record(EXPERIMENT, ())
+    assert (
+        CellChoice().merge_record(recorded).place
+        == CellChoice(lab=str(inventory)).merge_record(recorded).place
+        == str(inventory)
+    )
     # The path is kept whole: from another folder it leads to the same lab.
     monkeypatch.chdir(inventory.parent)
     assert LabType().convert("./rack.yml", None, None) == str(inventory)
     other = inventory.with_name("other.yml")
     with pytest.raises(UserError) as caught:
-        CellChoice(lab=str(other)).after(recorded)
+        CellChoice(lab=str(other)).merge_record(recorded)
     assert caught.value.message == f"found --lab {other} for a run with --lab {inventory}, expected the same"
 
 
@@ -138,7 +142,7 @@ def test_settings_impossible_in_a_real_lab_are_reported_with_their_line(
 ) -> None:
     text = EXPERIMENT.read_text()
     assert old in text
-    (placed,) = (kind for kind in LABS.values() if kind.placed)
+    (placed,) = (kind for kind in LABS.values() if kind.has_place)
     text = text.replace(old, new, 1).replace("../reports/published/", "")
     file = experiment_file(tmp_path, "changed.yml", text)
     shutil.copy(PUBLISHED, tmp_path)

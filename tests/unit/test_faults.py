@@ -31,7 +31,7 @@ class DyingLab:
             raise state
         return state
 
-    def death(self, **options: Any) -> str:
+    def describe_death(self, **options: Any) -> str:
         return describe_death(VirtualLab(cast(Lab, self)), **options)
 
 
@@ -39,19 +39,19 @@ KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")
 
 
 def test_dead_process_is_named_with_its_status_and_last_output() -> None:
-    assert DyingLab([]).death() == ""
-    assert DyingLab([KILLED, DaemonFailure("iosd", 1, "")]).death() == (
+    assert DyingLab([]).describe_death() == ""
+    assert DyingLab([KILLED, DaemonFailure("iosd", 1, "")]).describe_death() == (
         "the lab stopped:  R1: its daemon was killed by SIGKILL; its last output: two / three / four / five / six; "
         "iosd: its daemon ended with status 1"
     )
     gone = LabError("its supervisor (process 7) was killed by SIGKILL")
-    assert DyingLab(gone).death() == "the lab stopped:  its supervisor (process 7) was killed by SIGKILL"
+    assert DyingLab(gone).describe_death() == "the lab stopped:  its supervisor (process 7) was killed by SIGKILL"
 
 
 def test_fault_detection_waits_for_a_dying_lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert DyingLab([], [], [KILLED]).death(wait=True).startswith("the lab stopped:  R1")
+    assert DyingLab([], [], [KILLED]).describe_death(wait=True).startswith("the lab stopped:  R1")
     monkeypatch.setattr(faults, "DETECTION_S", 0.1)
-    assert DyingLab([]).death(wait=True) == ""
+    assert DyingLab([]).describe_death(wait=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_later_errors_are_attributed_to_the_dead_lab(
     monkeypatch.setattr(faults, "DETECTION_S", 0.2)
     lab = VirtualLab(cast(Lab, DyingLab(*states)))
     worker = cast(MeasuredWorker, SimpleNamespace(lab=lab, _interrupted=threading.Event()))
-    text = MeasuredWorker._fault(worker, error)
+    text = MeasuredWorker._lab_fault(worker, error)
     assert text.startswith(fault) and bool(text) == bool(fault)
 
 

@@ -53,7 +53,7 @@ class FakeWorkers:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def look(self) -> None: ...
+    def check_workers(self) -> None: ...
 
     @property
     def room(self) -> bool:
@@ -62,7 +62,7 @@ class FakeWorkers:
     def submit(self, task: CellTask, coming: Path | None) -> None:
         self._tasks.append(task)
 
-    def results(self, wait_s: float) -> list[tuple[CellTask, Any, bytes]]:
+    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, Any, bytes]]:
         tasks, self._tasks = self._tasks, []
         return [(task, *self._outcome(task)) for task in tasks]
 

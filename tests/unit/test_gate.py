@@ -238,7 +238,7 @@ def test_saved_baseline_suffices_for_a_comparison(
     assert f"qoslab: 0 values changed since {kept}" in capsys.readouterr().err
     for moved, words in ((1, "1 value changed"), (2, "2 values changed")):
         with monkeypatch.context() as patch:
-            patch.setattr(RunSummary, "moved_since", lambda self, _, moved=moved: self.figures[:moved])
+            patch.setattr(RunSummary, "changed_values", lambda self, _, moved=moved: self.figures[:moved])
             assert main(["report", str(run.path), "--compare", str(kept)]) == 1
         assert f"qoslab: {words} since {kept}" in capsys.readouterr().err
     monkeypatch.chdir(kept.parent)

@@ -143,7 +143,7 @@ def test_promised_number_of_cells_can_be_planned(tmp_path: Path) -> None:
     text = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB") + f"{{p: {numbers}, q: {numbers}}}\n"
     plan = make_plan(load_sweep(write_experiment(tmp_path, {"e.yml": text})))
     assert len(plan.cells) == 317**2 > 100_000
-    assert plan.seconds_with(4) is not None
+    assert plan.estimate_seconds(4) is not None
 
 
 FOREIGN = "A [/x] [red]b[/red] \x1b]0;owned\x07 \u202egnp.exe \x9b31m"

@@ -159,7 +159,7 @@ def test_text_of_a_hostile_run_is_escaped_or_omitted(run: Path, capsys: pytest.C
     assert re.search(text, output.out + output.err)
     if status != 2:
         watched = WatchedRun(RunFolder(run))
-        watched.look()
+        watched.read_new()
         shown = io.StringIO()
         console = Console(file=shown, force_terminal=False, width=200)
         console.print(render_screen(watched, console))
@@ -178,7 +178,7 @@ def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
     file = run / CELL / "counters/R1.jsonl"
     file.write_text(re.sub(rf'"{key}":[^,{{}}]*', lambda _: f'"{key}":{value}', file.read_text()))
     watched = WatchedRun(RunFolder(run))
-    watched.look()
+    watched.read_new()
     json.dumps(page_content(watched), allow_nan=False)
     assert metrics_exposition(watched)
     console = Console(file=io.StringIO(), width=200)

@@ -153,9 +153,9 @@ def test_requirements_of_expectations_reach_the_measurement(monkeypatch: pytest.
                 arms.remove(cell.identity.arm)
                 assert "enough" in remote_worker.run_cell(serialise_task(make_task(cell, {})))["error"]
     asked = {
-        "policed": MeasurementDemand(by_counter=True),
+        "policed": MeasurementDemand(needs_counter_triggers=True),
         "shaped": MeasurementDemand(times_s=(5.7,)),
-        "cbr": MeasurementDemand(one_packet=True),
+        "cbr": MeasurementDemand(depends_on_one_packet=True),
     }
     assert reported == {"unrestricted": MeasurementDemand(), **asked}
 

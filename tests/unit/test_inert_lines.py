@@ -67,7 +67,7 @@ def test_block_ends_at_the_next_command() -> None:
 
 def test_inert_lines_are_reported_once_each() -> None:
     remarks = apply_config(Device(HARDWARE), "hostname R1\nno ip http server\narchive\n log config\n  hidekeys\n")
-    assert [(remark.number, remark.line.text, remark.line.about) for remark in remarks] == [
+    assert [(remark.number, remark.line.text, remark.line.subject) for remark in remarks] == [
         (2, "no ip http server", "web server and flow export"),
         (3, "archive", "the chassis and its management"),
     ]
@@ -84,7 +84,7 @@ def test_shapers_accept_frame_relay_adaptation() -> None:
     assert lines(f"{text}\n  no shape adaptive\n  no shape fecn-adapt") == lines(SHAPED)
     remarks = apply_config(Device(HARDWARE), text)
     about = "Frame Relay congestion bits, which no frame here carries"
-    assert [(each.number, each.line.about) for each in remarks] == [(4, about), (5, about), (6, about)]
+    assert [(each.number, each.line.subject) for each in remarks] == [(4, about), (5, about), (6, about)]
     plain, shaped = (parse_config(each, HARDWARE) for each in (SHAPED, text))
     assert compile_device(shaped) == compile_device(plain)
     assert undo_lines(render(plain), render(shaped), HARDWARE) == [

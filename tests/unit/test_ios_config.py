@@ -311,7 +311,7 @@ def test_documented_policy_commands_exist(generation: Generation) -> None:
             assert not CONFIG.parse(where, words, capabilities=session.capabilities).command.fallback
         elif "figures" not in remark and "class-default" not in remark:
             with pytest.raises(CliError):
-                session.carry_out(CONFIG.parse(where, words, capabilities=session.capabilities))
+                session.execute_match(CONFIG.parse(where, words, capabilities=session.capabilities))
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_each_printed_line_has_its_own_key(family: str) -> None:
             while session.position.mode != match.mode:
                 session.leave()
             place = (match.mode, *session.position.names)
-            session.carry_out(match)
+            session.execute_match(match)
             modes.add(session.position.mode)
             found.add(match.command.syntax)
             if match.command.undo.table or match.command.undo.split is not None:

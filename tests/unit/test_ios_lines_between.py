@@ -327,4 +327,4 @@ def test_values_beyond_the_typable_range_are_parsed(generation: Generation, acti
     assert list(found["policy-map P"].lines()) == ["policy-map P", " class C", f"  {spelled}", "  set dscp ef"]
     assert found["interface FastEthernet0/0"].children["description"].line == "description d"
     undone = next(each for each in found["policy-map P"].children["class C"].children.values() if each.line == spelled)
-    assert undone.taken_back == f"no {action.split()[0]}"
+    assert undone.removal_line == f"no {action.split()[0]}"

@@ -481,8 +481,8 @@ def touched_block_heads(before: Device, after: Device) -> Iterator[str]:
             continue
         for each in filter(None, (mine, theirs)):
             # A table has one below the other, a banner goes on in lines of its own.
-            entries = each.children.values() if each.how.table else [each]
-            yield from (line for entry in entries for line in (entry.line, entry.taken_back, *entry.text))
+            entries = each.children.values() if each.undo.table else [each]
+            yield from (line for entry in entries for line in (entry.line, entry.removal_line, *entry.text))
 
 
 def each_line(head: str) -> list[str]:
@@ -516,7 +516,7 @@ def randomly_filled_device(before: Device, after: Device, text: str, seed: int) 
     A run that would touch one must be refused.
     """
     was, now = configuration_tree(before).children, configuration_tree(after).children
-    names = sorted(name for name, block in was.items() if block.how.referred is not None or block.how.table)
+    names = sorted(name for name, block in was.items() if block.undo.referred is not None or block.undo.table)
     chosen = set(Random(seed).sample(names, Random(seed).randint(0, len(names))))
     touched = {name for name in chosen if was[name].differs(now.get(name))}
     reported = find_collisions(filled_device(render(before), chosen), text, before.hardware)

@@ -237,9 +237,9 @@ def test_two_hosts_can_be_one_machine_with_a_nic_each(tmp_path: Path) -> None:
     (found,) = inventory_obstacles(EXPERIMENT, there, file)
     assert (found.line, found.message) == (19, "found a for client and for server, expected a device for each")
     apart = {**there.hosts, "server": HostSettings(isolate="namespace", interfaces={"eth0": "eth1"})}
-    assert inventory_obstacles(EXPERIMENT, Nodes(apart, there.routers, there.ways), file) == []
+    assert inventory_obstacles(EXPERIMENT, Nodes(apart, there.routers, there.addresses), file) == []
     in_place = {**there.hosts, "server": HostSettings(isolate="in place", interfaces={"eth0": "eth1"})}
-    assert len(inventory_obstacles(EXPERIMENT, Nodes(in_place, there.routers, there.ways), file)) == 1
+    assert len(inventory_obstacles(EXPERIMENT, Nodes(in_place, there.routers, there.addresses), file)) == 1
 
 
 def test_only_a_namespace_gets_a_default_route() -> None:
@@ -266,7 +266,7 @@ def test_project_inventory_works_for_the_experiment(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("QOSLAB_PASSWORD", "PLANTED-project")
     there = read_lab(write(tmp_path, project_inventory()))
     ways = {"R1": "clab-policing-R1", "client": "clab-policing-client", "server": "clab-policing-server"}
-    assert there.nodes.ways == {name: f"{host} port 22" for name, host in ways.items()}
+    assert there.nodes.addresses == {name: f"{host} port 22" for name, host in ways.items()}
     router = there.routers["R1"]
     assert isinstance(router, IosAccess)
     assert (router.host, router.user, router.password) == (ways["R1"], "admin", "PLANTED-project")
@@ -357,7 +357,7 @@ def test_another_model_can_replace_a_router(tmp_path: Path) -> None:
 def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
     both = {"R1": RouterSettings(interfaces={"FastEthernet0/0": "FastEthernet0/1"})}
-    (found,) = inventory_obstacles(EXPERIMENT, Nodes(nodes().hosts, both, nodes().ways), file)
+    (found,) = inventory_obstacles(EXPERIMENT, Nodes(nodes().hosts, both, nodes().addresses), file)
     expected = "found FastEthernet0/1 for FastEthernet0/0 and for FastEthernet0/1, expected one interface for each"
     assert found.message == expected
 

@@ -62,7 +62,7 @@ def test_inventory_to_fill_in_has_a_group_of_linux_routers() -> None:
 
 
 def test_engine_is_refused_and_a_linux_router_is_not() -> None:
-    kind = next(each for each in LABS.values() if each.placed)
+    kind = next(each for each in LABS.values() if each.has_place)
     with pytest.raises(ExperimentError) as refused:
         load_sweep(KERNEL, {}, kind.check)
     assert [each.message for each in refused.value.findings] == [

@@ -120,7 +120,7 @@ class TestRates:
         replies = [sample_run.counters_reply(second, "P", **{kind: True}) for second in (0, 1, 2, 2.2, 3, 4)]
         rates = CounterRates()
         for each in replies:
-            rates.counters("R1", each)
+            rates.add_counters("R1", each)
         (points,) = rates.classes.values()
         origin = replies[0]["time_ns"]
         expected = class_rates(tables.frame("classes", list(class_rows("R1", replies, origin))))
@@ -131,7 +131,7 @@ class TestRates:
     def test_queue_delay_follows_from_the_sent_rate(self) -> None:
         rates = CounterRates()
         for second in (1, 2):
-            rates.counters("R1", sample_run.counters_reply(second, "P", shape=True))
+            rates.add_counters("R1", sample_run.counters_reply(second, "P", shape=True))
         ((point,),) = rates.classes.values()
         # 40 packets wait, and 125 are sent in a second.
         assert point.queue_packets == 40 and point.wait_ms == pytest.approx(40 / 125 * 1000)
@@ -139,14 +139,14 @@ class TestRates:
     def test_reattached_policy_starts_from_zero(self) -> None:
         rates = CounterRates()
         for number, second in enumerate((3, 4, 0.5, 1.5)):
-            rates.counters("R1", {**counters_reply(second), "time_ns": number * 10**9})
+            rates.add_counters("R1", {**counters_reply(second), "time_ns": number * 10**9})
         (points,) = rates.classes.values()
         assert [point.time_s for point in points] == [1.0, 3.0]
 
     def test_router_without_counters_is_read_by_its_output(self) -> None:
         rates = CounterRates()
         for each in printed_counters(2):
-            rates.reading("R1", each)
+            rates.add_reading("R1", each)
         first = next(iter(rates.classes.values()))
         assert first[0].offered_bps == pytest.approx(1e6) and first[0].time_s == pytest.approx(2)
 
@@ -155,22 +155,22 @@ class TestWatchedRun:
     def test_live_page_follows_events_and_counters(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, answer, cell = going_on
         run = WatchedRun(folder)
-        run.look()
-        assert run.shown() == [] and run.doing["policed/1"].step == "traffic"
+        run.read_new()
+        assert run.shown_cells() == [] and run.doing["policed/1"].step == "traffic"
         for second in range(3):
             cell.append_counters("R1", counters_reply(second))
-        run.look()
+        run.read_new()
         (shown,) = page_content(run)["cells"]
         assert [each["title"] for each in shown["classes"]] == [CLASS]
         assert [len(line["x"]) for line in shown["graphs"][0]["data"]] == [2, 2, 2]
         cell.append_counters("R1", counters_reply(3))
-        run.look()
+        run.read_new()
         assert len(page_content(run)["cells"][0]["graphs"][0]["data"][0]["x"]) == 3
         answer.done(cell.name, valid=False, reasons=["a dog ate it"])
         answer.figures([{"arm": "policed", "metric": "goodput.sum", "measured": 8e5, "verdict": "within"}])
         answer.note("2 of 2")
         answer.end("finished")
-        run.look()
+        run.read_new()
         page = page_content(run)
         assert page["invalid"] == [{"name": "policed/1", "reasons": ["a dog ate it"]}]
         assert (page["state"], page["done"], page["notes"]) == ("finished", 1, ["2 of 2"])
@@ -185,13 +185,13 @@ class TestWatchedRun:
         readings = printed_counters(3)
         for each in readings[:2]:
             cell.append_reading("R1", each)
-        run.look()
+        run.read_new()
         assert cell.coming.exists()
         cell.write_readings("R1", readings)
         cell.whole()
         text.done(cell.name, valid=True)
-        run.look()
-        points = next(iter(run.shown()[0].rates.classes.values()))
+        run.read_new()
+        points = next(iter(run.shown_cells()[0].rates.classes.values()))
         assert [point.time_s for point in points] == pytest.approx([2, 4])
 
     def test_killed_run_is_shown_as_interrupted(
@@ -200,11 +200,11 @@ class TestWatchedRun:
         monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0.0)
         folder, _, _ = going_on
         run = WatchedRun(folder)
-        run.look()
-        run.look()
+        run.read_new()
+        run.read_new()
         assert not run.is_over
         monkeypatch.setattr(folder, "worked_on", lambda: False)
-        run.look()
+        run.read_new()
         assert run.state == INTERRUPTED
 
     def test_run_lock_file_marks_a_run_in_progress(self, tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ class TestWatchedRun:
         folder, _, cell = going_on
         run = WatchedRun(folder)
         cell.append_counters("R1", {"ok": False, "error": "no"})
-        run.look()
-        assert next(run.running()).damaged
+        run.read_new()
+        assert next(run.running_cells()).is_damaged
 
     @pytest.mark.parametrize(
         ("line", "message"),
@@ -234,7 +234,7 @@ class TestWatchedRun:
         with folder.working(ASKED):
             (folder.path / PROGRESS).write_text(json.dumps({"time": "", **line}) + "\n")
             with pytest.raises(UserError, match=message):
-                WatchedRun(folder).look()
+                WatchedRun(folder).read_new()
 
     def test_run_without_progress_lines_is_refused(self, tmp_path: Path) -> None:
         folder = RunFolder.create(tmp_path, "a")
@@ -270,7 +270,7 @@ def test_imported_names_are_escaped(going_on: tuple[RunFolder, ProgressFile, Cel
     for second in range(2):
         cell.append_counters("R1", counters_reply(second))
     run = WatchedRun(folder)
-    run.look()
+    run.read_new()
     assert "policed/1 [/x] \\x1b[2J" in values_at(run, 60)
 
 
@@ -292,7 +292,7 @@ def test_small_terminal_shows_complete_lines(
         for second in range(45):
             cell.append_counters("R1", counters_reply(second))
     run = WatchedRun(folder)
-    run.look()
+    run.read_new()
     reported = values_at(run, width).splitlines()
     assert len(reported) <= 24 and all(len(line) <= width for line in reported) and "…" not in "".join(reported)
     begins = [number for number, line in enumerate(reported) if line.startswith("policed/")]
@@ -334,7 +334,7 @@ def view(going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.Mon
     with LiveView(metrics=0) as made:
         made.serve(WatchedRun(folder))
         with made.lock:
-            made._run.look()
+            made._run.read_new()
         yield made
 
 
@@ -366,7 +366,7 @@ class TestServer:
         assert drawn() == 3
         going_on[2].append_counters("R1", counters_reply(4))
         with view.lock:
-            view._run.look()
+            view._run.read_new()
         assert drawn() == 4
 
     def test_other_users_get_no_live_data(self, view: LiveView) -> None:
@@ -506,7 +506,7 @@ class TestServer:
         def broken() -> None:
             raise RuntimeError("no such thing")
 
-        monkeypatch.setattr(view._run, "look", broken)
+        monkeypatch.setattr(view._run, "read_new", broken)
         for thread in [each for each in threading.enumerate() if each.name == "live"]:
             thread.join(10)
         assert "a bug in qoslab: RuntimeError: no such" in json.loads(request_page(view.url + "data.json")[1])["error"]

@@ -36,7 +36,7 @@ class ScriptedLine(DeviceLine):
         pass
 
     @property
-    def gone(self) -> bool:
+    def is_closed(self) -> bool:
         return False
 
 

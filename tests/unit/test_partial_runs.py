@@ -33,10 +33,10 @@ SWEPT = TOP / BASELINES / "tx-ring-limit/simulated"
 def test_each_row_has_the_cells_of_the_part(folder: Path) -> None:
     kept = read(folder)
     cells = [(cell.arm, cell.parameters) for cell in kept.manifest.cells]
-    rows = [row for row in kept.rows if not row.about]
+    rows = [row for row in kept.rows if not row.subject]
     part = left_out_test(("--only a=b",), cells)
     assert not [row.place for row in rows if part(row)]
-    assert all(part(row) for row in kept.rows if row.about)
+    assert all(part(row) for row in kept.rows if row.subject)
     for arm in {arm for arm, _ in cells}:
         part = left_out_test(("--arm a",), [cell for cell in cells if cell[0] == arm])
         assert {row.arm for row in rows if not part(row)} <= {arm}
@@ -89,14 +89,14 @@ def test_run_of_one_arm_is_compared_in_that_arm(
 
 def test_summaries_compare_only_the_cells_of_both_runs(tmp_path: Path) -> None:
     now, before = read_run(narrow_run(tmp_path / "a/b")), read_run(BEFORE)
-    assert now.lacking_of(before) == before.lacking_of(now) == []
-    assert read_run(BEFORE).moved_since(now) == []
+    assert now.missing_values(before) == before.missing_values(now) == []
+    assert read_run(BEFORE).changed_values(now) == []
     assert now.words.endswith(" within, 0 outside of --arm policed") and before.words.endswith(" 0 outside")
 
 
 def test_averages_over_other_cells_are_not_compared(tmp_path: Path) -> None:
     kept = read(TOP / BASELINES / "tcp-friendly-policer-more/simulated")
-    averages = [row for row in kept.rows if row.about]
+    averages = [row for row in kept.rows if row.subject]
     manifest = kept.manifest.model_copy(update={"overrides": ("--only rtt=50ms",)})
     assert averages and not set(averages) & set(Baseline(manifest, kept.rows).asked_of(kept))
     assert kept.asked_of(kept) == kept.rows

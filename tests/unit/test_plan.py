@@ -74,7 +74,7 @@ def test_plan_follows_the_options(arms: list[str], repetitions: int, length: int
 def test_parallel_labs_do_not_shorten_a_cell() -> None:
     plan = make_plan(load_sweep(TOP / "experiments" / "tx-ring-limit.yml"))
     longest = max(step.seconds for cell in plan.cells for step in cell.steps if step.kind == "traffic")
-    estimates = [plan.seconds_with(labs) for labs in (1, 2, 4, 8, 100)]
+    estimates = [plan.estimate_seconds(labs) for labs in (1, 2, 4, 8, 100)]
     assert estimates == sorted(estimates, reverse=True)
     assert longest > 27 and estimates[-1] > longest
 

@@ -83,7 +83,7 @@ def test_broken_plugin_is_named_with_its_package(acme: None) -> None:
         find_tool("broken")
     with pytest.raises(PluginError, match=r"acme-qos 1\.2 .* is not valid: it has no check; .*; its name is \"hole\""):
         find_tool("hollow")
-    assert [name for name, _ in TOOLS.working()] == ["iperf3", "iperf", "flood", "ramp"]
+    assert [name for name, _ in TOOLS.working_items()] == ["iperf3", "iperf", "flood", "ramp"]
     assert set(SKIPPED_PLUGINS) == {("tools", "broken"), ("tools", "hollow")}
 
 

@@ -763,7 +763,7 @@ BUNDLE = "interface Multilink1\n ppp multilink group 1\n service-policy output P
 )
 def test_channel_or_bundle_has_the_rate_of_its_members(interfaces: str, rate: int | None, source: str) -> None:
     (policy,) = answer_policy(CHANNELS + interfaces).policies
-    assert (policy.base.bps if policy.base.known else None, policy.base_source) == (rate, source)
+    assert (policy.base.bps if policy.base.is_absolute else None, policy.base_source) == (rate, source)
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,9 @@ class Router:
 def test_every_run_of_an_echo_operation_is_read(tmp_path: Path) -> None:
     texts = ("5 milliseconds", "NoConnection/Busy/Timeout", "20 milliseconds", "9 milliseconds")
     router = Router(tmp_path, *texts, successes=4)
-    assert router.prober.look_every_s == 1
+    assert router.prober.poll_interval_s == 1
     for _ in texts[1:]:
-        router.prober.look()
+        router.prober.poll()
     figures = router.prober.read()
     assert (figures["rtt_count"], figures["rtt_ms"]) == (3, {"min": 5, "avg": 11, "max": 20})
     assert router.prober.warnings == [

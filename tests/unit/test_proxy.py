@@ -134,12 +134,12 @@ def test_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice, shared:
 def test_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
     session_output: list[str] = []
     with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
-        proxies.when_gone(session_output.append)
+        proxies.on_exit(session_output.append)
         proxies._helper.process.kill()
         with pytest.raises(TransientFault):
             proxies.ask("R1", "show privilege")
         proxies._helper.close(1.0)  # its reader has reported by then
-        proxies.when_gone(session_output.append)
+        proxies.on_exit(session_output.append)
     gone = "no router can be reached any more: the access proxy of the routers was killed by SIGKILL"
     assert session_output == [gone, gone]
 
@@ -147,7 +147,7 @@ def test_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> N
 def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
     session_output: list[str] = []
     with AccessProxies({"R1": connect_by_ssh(modern)}) as proxies:
-        proxies.when_gone(session_output.append)
+        proxies.on_exit(session_output.append)
     assert session_output == []
 
 
@@ -229,7 +229,7 @@ def test_refused_login_is_not_retried(modern: FakeDevice) -> None:
         # Notes come from a thread, after the text that the client reads.
         wait_until(lambda: len(noted) >= 3, "each refused login is noted")
         assert noted == [message] * 3
-        explained = proxies.explained("R1")
+        explained = proxies.explain_failure("R1")
         assert explained is not None and explained.message == message
 
 
@@ -390,7 +390,7 @@ def test_without_a_port_each_transport_has_its_default(
     reach: Literal["ssh", "telnet"], port: int, expected: int, tmp_path: Path
 ) -> None:
     way = access_method(tmp_path / "rack.yml", IosAccess("r1", USER, PASSWORD, port), RouterSettings(reach=reach))
-    assert (way.by, way.port, way.place) == (reach, expected, f"r1 port {expected} by {reach}")
+    assert (way.protocol, way.port, way.address_text) == (reach, expected, f"r1 port {expected} by {reach}")
 
 
 def test_next_client_logs_in_after_a_lost_connection(modern: FakeDevice, tmp_path: Path) -> None:

@@ -157,18 +157,18 @@ def test_command_writes_the_index(root: Path, capsys: pytest.CaptureFixture[str]
 
 class TestMoved:
     def test_changed_verdict_is_a_change(self) -> None:
-        assert replace(FIGURE, verdict="outside").moved_from(FIGURE)
+        assert replace(FIGURE, verdict="outside").has_changed_from(FIGURE)
 
     def test_missing_value_is_a_change(self) -> None:
-        assert replace(FIGURE, measured=None).moved_from(FIGURE)
+        assert replace(FIGURE, measured=None).has_changed_from(FIGURE)
 
     def test_intervals_decide_if_available(self) -> None:
         wide = replace(FIGURE, low=0.8e6, high=1.2e6)
-        assert not replace(wide, measured=1.15e6, low=1.1e6, high=1.2e6).moved_from(wide)
-        assert replace(wide, measured=1.3e6, low=1.25e6, high=1.4e6).moved_from(wide)
+        assert not replace(wide, measured=1.15e6, low=1.1e6, high=1.2e6).has_changed_from(wide)
+        assert replace(wide, measured=1.3e6, low=1.25e6, high=1.4e6).has_changed_from(wide)
 
     @given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
     def test_change_between_two_runs_is_symmetric(self, first: float, second: float) -> None:
         one, other = (replace(FIGURE, measured=value) for value in (first, second))
-        assert one.moved_from(other) == other.moved_from(one)
-        assert not one.moved_from(one)
+        assert one.has_changed_from(other) == other.has_changed_from(one)
+        assert not one.has_changed_from(one)

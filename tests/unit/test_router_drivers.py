@@ -23,10 +23,10 @@ def test_unsent_configuration_leaves_the_active_one_known(tmp_path: Path) -> Non
     (state.folder / "R1.before.ios").write_text(BEFORE)
     cell = Cell(tmp_path / "cell", CellIdentity("a", (), 1))
     router = CommandLineRouter("R1", TOPOLOGY, IDENTITY_NAMES, state)
-    router.intend(cell, tmp_path, PUSHED)
-    router.pushing()
-    router.pushed(cell, {SHOW: f"hostname R1\n!\n{PUSHED}!\nend\n"}, restored=False)
-    router.pushing()
+    router.write_intent(cell, tmp_path, PUSHED)
+    router.record_push()
+    router.record_pushed(cell, {SHOW: f"hostname R1\n!\n{PUSHED}!\nend\n"}, restored=False)
+    router.record_push()
     undo = tmp_path / "undo"
     undo.mkdir()
     assert router.write_undo(undo).needed

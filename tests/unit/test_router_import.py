@@ -171,7 +171,7 @@ def test_ipv6_addresses_and_routes_are_in_the_topology(tmp_path: Path) -> None:
 def test_overlapping_subnets_of_vrfs_keep_their_policies(tmp_path: Path) -> None:
     made = import_files_of(tmp_path, {"a.txt": ODD["mpls pe"]})
     (router,) = made.network.routers.values()
-    blue = router.attached_at("GigabitEthernet0/2.200")
+    blue = router.find_attached("GigabitEthernet0/2.200")
     assert blue is not None and str(blue.address) == "192.0.2.1/30"
     assert any("of VRF BLUE, used in another VRF" in note for note in router.notes)
 
@@ -368,7 +368,9 @@ def test_anonymous_routers_are_still_joined(tmp_path: Path) -> None:
 )
 def test_anonymous_addresses_keep_their_prefixes(first: str, second: str, shared: int) -> None:
     names = Anonymiser(b"key")
-    one, two = (IPv4Address(re.findall(r"\d+\.\d+\.\d+\.\d+", names.line(line))[0]) for line in (first, second))
+    one, two = (
+        IPv4Address(re.findall(r"\d+\.\d+\.\d+\.\d+", names.anonymise_line(line))[0]) for line in (first, second)
+    )
     assert 32 - (int(one) ^ int(two)).bit_length() >= shared
     assert str(one) not in first and str(two) not in second
 
@@ -376,10 +378,10 @@ def test_anonymous_addresses_keep_their_prefixes(first: str, second: str, shared
 def test_anonymous_masks_and_special_addresses_stay() -> None:
     names = Anonymiser(b"key")
     line = "ip route 0.0.0.0 0.0.0.0 203.0.113.9"
-    assert names.line(line) == line
-    assert names.line("permit ip 9.1.0.0 0.0.255.255 any").endswith(".0.0 0.0.255.255 any")
+    assert names.anonymise_line(line) == line
+    assert names.anonymise_line("permit ip 9.1.0.0 0.0.255.255 any").endswith(".0.0 0.0.255.255 any")
     for special in ("10.0.0.1", "192.168.7.7", "224.0.0.5", "127.0.0.1"):
-        assert str(names.address(IPv4Address(special))).split(".")[0] == special.split(".")[0]
+        assert str(names.substitute_address(IPv4Address(special))).split(".")[0] == special.split(".")[0]
 
 
 def test_policy_of_a_tunnel_is_on_the_port_that_carries_it_alone(tmp_path: Path) -> None:

@@ -143,9 +143,9 @@ def test_rescue_keeps_the_files_of_a_running_rollback_timer(
         patch.setattr(type(stops), "stop", lambda _: ("show clock",))
         with pytest.raises(DeviceError, match=r"R1: its reload is still scheduled; by hand: show clock"):
             restore_routers(inventory, pytest.fail)
-    assert state.is_there() and state.countdowns() == {"R1": "reload"} and lock_owner(proxies.ask, "R1") == ALICE
+    assert state.exists() and state.rollback_timers() == {"R1": "reload"} and lock_owner(proxies.ask, "R1") == ALICE
     assert restore_routers(inventory, pytest.fail) is not None
-    assert not state.is_there() and device.router.reload_at is None and lock_owner(proxies.ask, "R1") == ""
+    assert not state.exists() and device.router.reload_at is None and lock_owner(proxies.ask, "R1") == ""
 
 
 @pytest.mark.long
@@ -160,5 +160,5 @@ def test_rescue_leaves_a_router_locked_by_another_run(
         restore_routers(inventory, pytest.fail)
     assert found.value.message == "R1 is locked by another run: the run of bob"
     assert device.router.reload_at is not None and lock_owner(proxies.ask, "R1") == "the run of bob"
-    assert state.is_there() and state.mark() == ALICE
-    state.hold()
+    assert state.exists() and state.mark() == ALICE
+    state.lock_routers()

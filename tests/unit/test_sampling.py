@@ -15,8 +15,8 @@ def taken_times(readings: CounterReadings, count: int) -> list[float]:
     """Return the sampling times of so many samples."""
     times = []
     for _ in range(count):
-        times.append(readings.due())
-        readings.taken(times[-1])
+        times.append(readings.next_reading_time())
+        readings.record_taken(times[-1])
     return times
 
 
@@ -41,7 +41,7 @@ def test_counters_are_read_once_per_trigger(moment: float, times: list[float]) -
     readings = CounterReadings(100.0, [moment])
     assert taken_times(readings, 1) == [100]
     # Until the traffic has a beginning nobody knows when it is.
-    assert readings.due() == 101
+    assert readings.next_reading_time() == 101
     readings.start(100.3)
     assert taken_times(readings, 4) == pytest.approx(times)
 

@@ -115,7 +115,7 @@ def test_every_cell_runs_once_within_the_parallel_limit(tmp_path: Path) -> None:
     assert sorted(name for _, name in fake.ran) == sorted(cell.name for cell in fake.plan.cells)
     assert 1 < fake.most <= 3
     assert len({number for number, _ in fake.ran}) > 3, "labs were made ready while others had traffic"
-    assert not fake.schedule.more()
+    assert not fake.schedule.has_more()
 
 
 def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_cells_are_prepared_one_by_one_during_other_traffic(tmp_path: Path, monk
 def test_long_cells_get_parallel_labs_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "CHECK_INTERVAL_S", 0.05)
     fake = FakeRun(tmp_path, None)
-    monkeypatch.setattr(fake.jobs._machine, "busy", lambda: 0.1)
+    monkeypatch.setattr(fake.jobs._machine, "busy_share", lambda: 0.1)
     first = fake.jobs.labs
 
     def run(task: CellTask) -> dict[str, Any]:
@@ -248,15 +248,15 @@ class TestSpareLabs:
     def test_number_of_labs_keeps_traffic_running(self, fake: FakeRun) -> None:
         task = fake.schedule.lease(0)
         assert task is not None
-        assert (fake.jobs.labs, fake.jobs.spare) == (4, 1)
+        assert (fake.jobs.labs, fake.jobs.spare_labs) == (4, 1)
         fake.jobs.learn(fake.record(task), task.experiment)  # 2 s of traffic
         for overhead_s, spare in ((0.1, 1), (0.6, 2), (1.5, 3), (60.0, 4)):
             for _ in range(20):
-                fake.jobs.pace(overhead_s)
-            assert fake.jobs.spare == spare
+                fake.jobs.record_pace(overhead_s)
+            assert fake.jobs.spare_labs == spare
 
     def test_no_lab_is_added_without_further_cells(self, tmp_path: Path) -> None:
-        assert LabCount(4, 4).spare == 0 and LabCount(4, 5).workers == 5 and LabCount(None, 1).workers == 1
+        assert LabCount(4, 4).spare_labs == 0 and LabCount(4, 5).workers == 5 and LabCount(None, 1).workers == 1
 
 
 def broken_lab(task: CellTask) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def test_models_inherit_properties() -> None:
     parent = MODELS[child.parent or ""]
     assert (child.software_family, child.image_name) == (parent.software_family, parent.image_name)
     assert child.features == parent.features == {"mqc"}
-    assert child.stands_for != parent.stands_for
+    assert child.represented_models != parent.represented_models
 
 
 def test_engine_uses_generation_names_in_one_file() -> None:

@@ -56,7 +56,7 @@ class TestReadingTimes:
         experiment = load_sweep(TOP / "experiments/policing-vs-shaping.yml", {}).experiment
         demands = {arm.name: measurement_demand(experiment, arm.name) for arm in experiment.arms}
         assert demands["shaped"] == MeasurementDemand(times_s=(5.7,)) and demands["policed"] == MeasurementDemand(
-            by_counter=True
+            needs_counter_triggers=True
         )
         assert reading_times(30.0, 10.0, [6.0]) == [5.5, 6.5, 10.0, 20.0, 30.0]
         # One that is near enough is not taken twice, and none is due before the traffic or after it.
@@ -91,7 +91,7 @@ class TestReadingTimes:
 
         The inventory's interval is used first, since reading costs the router time.
         """
-        often, seldom = MeasurementDemand(by_counter=True), MeasurementDemand(times_s=(5.7,))
+        often, seldom = MeasurementDemand(needs_counter_triggers=True), MeasurementDemand(times_s=(5.7,))
         assert reading_interval_s(None, seldom) == 10 and 0 < reading_interval_s(None, often) < APART_S - 0.4
         for stated in ("0 s", "1 s", "30 s"):
             assert {reading_interval_s(Duration.parse(stated), each) for each in (often, seldom)} == {

@@ -251,12 +251,12 @@ def test_results_of_two_labs_and_of_two_simulators_are_never_mixed(tmp_path: Pat
 
 def test_resumed_run_stays_in_its_lab() -> None:
     file = TOP / "experiments/policing-vs-shaping.yml"
-    recorded = CellChoice(lab=SimulatedKind.name).recorded(file, ["a=b"])
-    assert CellChoice().after(recorded).lab == SimulatedKind.name
-    assert CellChoice().recorded(file, ()).lab == VirtualKind.name
-    assert CellChoice().after(RunOptions(file="a")).lab == VirtualKind.name, "runs had no kind of lab once"
+    recorded = CellChoice(lab=SimulatedKind.name).to_record(file, ["a=b"])
+    assert CellChoice().merge_record(recorded).lab == SimulatedKind.name
+    assert CellChoice().to_record(file, ()).lab == VirtualKind.name
+    assert CellChoice().merge_record(RunOptions(file="a")).lab == VirtualKind.name, "runs had no kind of lab once"
     with pytest.raises(UserError, match="found --lab virtual for a run with --lab simulated"):
-        CellChoice(lab=VirtualKind.name).after(recorded)
+        CellChoice(lab=VirtualKind.name).merge_record(recorded)
 
 
 def planned(file: Path, costs: dict[str, float]) -> Plan:
@@ -349,8 +349,8 @@ def test_processor_share_is_that_at_process_level() -> None:
     history = SampleHistory(samples, process_busy_ns=busy)
     shown = answer_show(node, router, "show processes cpu", history)
     assert "five seconds: 30%/0%; one minute: 38%; five minutes: 38%" in shown
-    assert "five seconds: 50%/0%" in answer_show(node, router, "show processes cpu", history.until(4 * 10**9))
-    assert "five seconds: 0%/0%" in answer_show(node, router, "show processes cpu", history.until(0))
+    assert "five seconds: 50%/0%" in answer_show(node, router, "show processes cpu", history.history_until(4 * 10**9))
+    assert "five seconds: 0%/0%" in answer_show(node, router, "show processes cpu", history.history_until(0))
 
 
 STREAM = {

@@ -12,7 +12,7 @@ TERMINAL_TYPE = 24
 
 def test_telnet_server_announces_echo_once() -> None:
     server = TelnetConnection.server()
-    assert server.opening() == bytes((IAC, WILL, ECHO, IAC, WILL, SUPPRESS_GO_AHEAD))
+    assert server.initial_options() == bytes((IAC, WILL, ECHO, IAC, WILL, SUPPRESS_GO_AHEAD))
     assert server.receive(bytes((IAC, DO, ECHO, IAC, DO, SUPPRESS_GO_AHEAD))) == (b"", b"")
     # A client that wants its own echo gets it.
     assert server.receive(bytes((IAC, DONT, ECHO))) == (b"", bytes((IAC, WONT, ECHO)))

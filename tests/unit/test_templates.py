@@ -17,7 +17,7 @@ from qoslab.cli.run import command as RUN  # noqa: N812
 from qoslab.lab_kinds import LABS
 
 TOP = Path(__file__).parents[2]
-HERE = [name for name, kind in LABS.items() if not kind.placed]
+HERE = [name for name, kind in LABS.items() if not kind.has_place]
 """Labs that a runner supports by itself."""
 BY_NAME = re.compile(
     r"""(?:\bpipx?|\buv(?: tool| pip)?) (?:install|run|download)\b[^`\n]*?[ '"]qoslab(?=[\[\s`'"=@<>~]|$)"""

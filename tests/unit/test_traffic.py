@@ -209,9 +209,9 @@ class TestIperf3:
 
     def test_client_is_finished_when_the_document_is_complete(self) -> None:
         server = recorded_output("iperf3-tcp", "json")[1].stdout
-        assert find_tool("iperf3").finished(flow(), server)
-        assert not find_tool("iperf3").finished(flow(), server[:-10])
-        assert not find_tool("iperf3").finished(flow(), "")
+        assert find_tool("iperf3").is_finished(flow(), server)
+        assert not find_tool("iperf3").is_finished(flow(), server[:-10])
+        assert not find_tool("iperf3").is_finished(flow(), "")
 
 
 class TestIperf2:
@@ -264,9 +264,9 @@ class TestIperf2:
     def test_client_is_finished_when_every_stream_has_a_total(self) -> None:
         server = recorded_output("iperf-tcp", "txt")[1].stdout
         asked = flow(tool="iperf", streams=4)
-        assert find_tool("iperf").finished(asked, server)
+        assert find_tool("iperf").is_finished(asked, server)
         last_total = server.rindex("] 0.0000-", 0, server.rindex("[SUM]"))
-        assert not find_tool("iperf").finished(asked, server[:last_total])
+        assert not find_tool("iperf").is_finished(asked, server[:last_total])
 
 
 class TestHostileOutput:
@@ -343,7 +343,7 @@ class TestFlood:
         commands = find_tool("flood").commands(asked, seconds(1), IPV6_ENDS, "reno")
         assert commands.client[2:5] == ("2001:db8:20::2", "--source", "2001:db8:10::2")
         assert commands.server[:4] == ("flood", "receive", "--address", "2001:db8:20::2")
-        assert find_tool("flood").datagrams(asked)["payload_bytes"] == 200 - 48
+        assert find_tool("flood").sending_pattern(asked)["payload_bytes"] == 200 - 48
 
     def test_variable_flood_of_the_article_is_configured(self) -> None:
         asked = insert_noise(delay=Duration(3_000_000), random=("size", "port"))
@@ -450,11 +450,11 @@ class TestFlood:
         _, server = recorded_output("flood-lossy", "jsonl")
         lines = server.stdout.splitlines()[:-1]
         silent = json.dumps({"interval": {"start_s": 0.0, "end_s": 0.5, "packets": 0, "payload_bytes": 0}})
-        assert not find_tool("flood").finished(insert_noise(), "\n".join(lines[:5]))
-        assert find_tool("flood").finished(insert_noise(), "\n".join(lines[:5] + [silent] * 4))
-        assert not find_tool("flood").finished(insert_noise(), "\n".join(lines[:5] + [silent] * 3))
-        assert find_tool("flood").finished(insert_noise(), '{"waiting":{"seconds":0.5}}\n' * 4)
-        assert find_tool("flood").finished(insert_noise(background=True), "")
+        assert not find_tool("flood").is_finished(insert_noise(), "\n".join(lines[:5]))
+        assert find_tool("flood").is_finished(insert_noise(), "\n".join(lines[:5] + [silent] * 4))
+        assert not find_tool("flood").is_finished(insert_noise(), "\n".join(lines[:5] + [silent] * 3))
+        assert find_tool("flood").is_finished(insert_noise(), '{"waiting":{"seconds":0.5}}\n' * 4)
+        assert find_tool("flood").is_finished(insert_noise(background=True), "")
 
     @settings(max_examples=example_count(150), deadline=None)
     @given(data=st.data())

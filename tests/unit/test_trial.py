@@ -540,7 +540,7 @@ def test_page_shows_the_answer_to_its_command() -> None:
 def test_page_lists_the_catalogue() -> None:
     page = (TOP / "docs" / "policies.md").read_text(encoding="utf-8")
     for each in CATALOGUE:
-        ways = "both" if each.both_ways else "one"
+        ways = "both" if each.is_bidirectional else "one"
         row = (
             f"| `{each.name}` | {each.summary} | {ways} | {dscp_text(each.dscp)} | {each.protocol.upper()} {each.port} "
         )

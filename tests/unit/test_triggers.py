@@ -124,11 +124,14 @@ def test_simulation_advances_to_the_sample_of_the_trigger() -> None:
         assert isinstance(found, SampleHistory)
         return found.samples[-1]["time_ns"] / 1e9
 
-    assert last(history.came(CONFORMED, 4 * 10**9)) == 103
-    assert last(history.came(Trigger(conformed_bytes=Size(2001)), 4 * 10**9)) == 103
-    assert last(history.came(Trigger(time=Duration(2_900_000_000)), 4 * 10**9)) == 102
-    assert history.came(Trigger(conformed_bytes=Size(4001)), 4 * 10**9) == "4000 B at the end"
-    assert history.came(Trigger(time=Duration(5 * 10**9)), 4 * 10**9) == "the simulation ended after 4.0 s"
+    assert last(history.history_until_trigger(CONFORMED, 4 * 10**9)) == 103
+    assert last(history.history_until_trigger(Trigger(conformed_bytes=Size(2001)), 4 * 10**9)) == 103
+    assert last(history.history_until_trigger(Trigger(time=Duration(2_900_000_000)), 4 * 10**9)) == 102
+    assert history.history_until_trigger(Trigger(conformed_bytes=Size(4001)), 4 * 10**9) == "4000 B at the end"
+    assert (
+        history.history_until_trigger(Trigger(time=Duration(5 * 10**9)), 4 * 10**9)
+        == "the simulation ended after 4.0 s"
+    )
 
 
 def test_routers_are_observed_only_on_request() -> None:
@@ -162,7 +165,7 @@ class FakeJournal:
     def observed(self, each: Observation, moment: Trigger, raw: str, data: object, between: object) -> None:
         self.events.append((str(moment), raw))
 
-    never_came = CellJournal.never_came
+    never_came = CellJournal.record_unobserved
 
     def warn(self, text: str) -> None:
         self.events.append(("warning", text))

@@ -214,7 +214,7 @@ def test_flexvpn_template_is_a_tunnel() -> None:
     [found] = find_tunnels(
         read_configuration(text.replace("interface Tunnel1", "interface Virtual-Template1 type tunnel"))
     )
-    assert (found.name, found.source, found.least_bytes) == ("Virtual-Template1", "GigabitEthernet0/0/0", 54)
+    assert (found.name, found.source, found.min_overhead_bytes) == ("Virtual-Template1", "GigabitEthernet0/0/0", 54)
 
 
 def test_each_group_of_spokes_has_its_policy() -> None:

@@ -204,7 +204,7 @@ def sender_record(*rates: float | None) -> list[StreamResult]:
 def test_arms_decided_by_one_packet_are_known() -> None:
     def deciding(name: str) -> list[str]:
         experiment = load_sweep(EXPERIMENTS / f"{name}.yml", {}).experiment
-        return [arm.name for arm in experiment.arms if measurement_demand(experiment, arm.name).one_packet]
+        return [arm.name for arm in experiment.arms if measurement_demand(experiment, arm.name).depends_on_one_packet]
 
     assert deciding("tx-ring-limit") == ["variable", "cbr"]
     assert deciding("wfq-precedence") == ["wfq"]
@@ -294,7 +294,7 @@ class TestClocks:
         assert "suspended for 5 s" in asleep
 
     def test_steady_clocks_are_valid(self) -> None:
-        assert MachineClocks.read().until_now().reasons() == ()
+        assert MachineClocks.read().changes_until_now().reasons() == ()
 
     @pytest.mark.parametrize(
         ("moved", "found"),
@@ -309,7 +309,7 @@ class TestClocks:
     ) -> None:
         before, now = MachineClocks.read(), time.clock_gettime_ns
         monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: now(clock) + moved.get(clock, 0))
-        clock = before.until_now()
+        clock = before.changes_until_now()
         assert abs(clock.stepped_ns - found[0]) < CLOCK_STEP_NS and abs(clock.asleep_ns - found[1]) < CLOCK_STEP_NS
         assert len(clock.reasons()) == 1
 
@@ -358,7 +358,7 @@ class TestHosts:
             def host(self, name: str) -> Host:
                 return self.hosts[name]  # type: ignore[no-any-return]
 
-        found = HostClocks(Hosts(), ["near", "far"]).until_now()  # type: ignore[arg-type]
+        found = HostClocks(Hosts(), ["near", "far"]).changes_until_now()  # type: ignore[arg-type]
         assert set(found) == {"far"}
         clock = found["far"]
         assert (clock.looked_ns, clock.ahead_ns, clock.error_ns) == ((100, 1100), (7, 9), (1, 2))

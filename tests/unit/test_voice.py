@@ -41,7 +41,7 @@ def test_codec_impairment_equals_g113(codec: object, loss: float, impairment: fl
 
 def test_delay_below_100_ms_costs_little_and_400_ms_much() -> None:
     # G.114, figure 1: a curve that is flat up to 150 ms and steep beyond 250 ms.
-    ratings = [rating(VoiceConnection().delayed(delay)) for delay in (0, 100, 150, 250, 320, 400)]
+    ratings = [rating(VoiceConnection().with_delay(delay)) for delay in (0, 100, 150, 250, 320, 400)]
     assert ratings == sorted(ratings, reverse=True)
     assert ratings[0] - ratings[2] < 4
     assert 65 < ratings[4] < 75
@@ -49,7 +49,7 @@ def test_delay_below_100_ms_costs_little_and_400_ms_much() -> None:
 
 
 def test_echo_and_listener_echo_lower_the_rating() -> None:
-    late = VoiceConnection().delayed(50)
+    late = VoiceConnection().with_delay(50)
     assert rating(replace(late, talker_echo_loudness_db=35)) < rating(late) - 15
     assert rating(replace(late, listener_echo_loss_db=20)) < rating(late) - 10
 

@@ -1,8 +1,9 @@
 """Comparison of the traffic tools' reports with the arrivals in a capture at the receiver. Pure.
 
 A prompt receiver counts everything that has arrived in order, except for less than one read of each stream, and
-possibly except for arrivals near the end of the test: each tool declares these amounts (`TrafficTool.uncounted`). A
-connection's bytes are counted by their sequence numbers, so that duplicates count once.
+possibly except for arrivals near the end of the test: each tool declares these amounts
+(`TrafficTool.uncounted_bounds`). A connection's bytes are counted by their sequence numbers, so that duplicates count
+once.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def reports_of(experiment: Experiment, record: CellRecord) -> list[Report]:
         for point in experiment.captures:
             kept = record.captures.get(point.name)
             if kept and not kept.dropped and _sees(experiment.topology, point, flow, ends):
-                found.append(Report(point.name, flow, ends, find_tool(flow.tool).uncounted(flow)))
+                found.append(Report(point.name, flow, ends, find_tool(flow.tool).uncounted_bounds(flow)))
                 break
     return found
 

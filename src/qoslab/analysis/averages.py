@@ -123,7 +123,7 @@ def varied(found: Sequence[Point]) -> list[str]:
 
 def meets(condition: str, cell: CellSummary) -> bool:
     """Return whether the cell's parameters meet the condition; an empty condition is always met."""
-    return not condition or parse_expression(condition).holds({**cell.values, "arm": cell.arm})
+    return not condition or parse_expression(condition).is_true({**cell.values, "arm": cell.arm})
 
 
 def averages_table(

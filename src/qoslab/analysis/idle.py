@@ -61,7 +61,7 @@ def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: 
     for idle in _idle_classes(own, devices):
         why = next((each.message for each in static if _same(each, idle)), "")
         covered.add((idle.router, idle.name))
-        if not idle.allowed(frozenset(experiment.allow_idle)):
+        if not idle.is_allowed(frozenset(experiment.allow_idle)):
             yield f"{idle.message} ({why.partition(': ')[2]})" if why else idle.message
     yield from (each.message for each in static if (each.router, each.name) not in covered)
     yield from _silent(experiment, arm, found["flows"])
@@ -71,7 +71,11 @@ def _same(static: IdlePart, idle: IdlePart) -> bool:
     """Return whether the configuration explains why a class or policy matched no packets."""
     if (static.router, static.name) != (idle.router, idle.name):
         return False
-    return static.at is None or static.at == idle.at or bool(static.path and static.path == idle.path)
+    return (
+        static.attachment is None
+        or static.attachment == idle.attachment
+        or bool(static.path and static.path == idle.path)
+    )
 
 
 def _idle_classes(own: pd.DataFrame, devices: Mapping[str, Device]) -> Iterator[IdlePart]:

@@ -199,7 +199,7 @@ def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: Col
     header = IP_HEADER[family]
     payload: float | None = None
     if flow.protocol == "udp":
-        payload = find_tool(flow.tool).datagrams(with_family(experiment.topology, flow)).get("payload_bytes")
+        payload = find_tool(flow.tool).sending_pattern(with_family(experiment.topology, flow)).get("payload_bytes")
         header += UDP_HEADER
     else:
         payload = float(mss.max()) if len(mss) and not np.isnan(mss).any() else None

@@ -112,7 +112,7 @@ def metrics_of(table: TableName, *names: str, **needs: Callable[[Selection], Any
 def functions_of(table: TableName) -> list[MetricFunction]:
     """Return the functions that read a table, in the order of their metrics' declarations; added ones are last."""
     mine = [each for each in _FUNCTIONS if each.table == table]
-    added = [each for _, each in METRICS.added() if isinstance(each, AddedMetric) and each.table == table]
+    added = [each for _, each in METRICS.added_items() if isinstance(each, AddedMetric) and each.table == table]
     return [*sorted(mine, key=lambda each: min(map(_ORDER.__getitem__, each.names))), *map(_added, added)]
 
 

@@ -144,7 +144,7 @@ def code_version() -> str:
 
 def _added() -> Iterator[tuple[str, Path]]:
     """Return the sources of metrics of other packages."""
-    for _, metric in METRICS.added():
+    for _, metric in METRICS.added_items():
         if isinstance(metric, AddedMetric) and (source := inspect.getsourcefile(inspect.unwrap(metric.figure))):
             yield source, Path(source)
 

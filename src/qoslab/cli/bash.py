@@ -48,14 +48,14 @@ class TypedLine:
     """Complete words, without quotes."""
     incomplete: str
     """The incomplete word at the cursor, parsed in the same way."""
-    kept: int
+    kept_characters: int
     """Number of characters of the word that remain; bash replaces the rest."""
     quote: str
     """The open quote; empty if there is none."""
 
-    def rest(self, proposal: str) -> str:
+    def completion_suffix(self, proposal: str) -> str:
         """Return the part of a proposal that replaces the end of the word."""
-        rest = proposal[self.kept :]
+        rest = proposal[self.kept_characters :]
         if self.quote == "'":
             return rest.replace("'", r"'\''")
         return re.sub(r'([$`"\\])' if self.quote else _SPECIAL, r"\\\1", rest)
@@ -103,4 +103,4 @@ class Bash(BashComplete):
         # For --lab=si, click completes the part after the =.
         option = re.match(r"--[\w-]+=", self._typed.incomplete)
         proposal = f"{option.group() if option else ''}{item.value}"
-        return f"{item.type},{self._typed.rest(proposal)}"
+        return f"{item.type},{self._typed.completion_suffix(proposal)}"

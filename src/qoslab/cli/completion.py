@@ -121,5 +121,5 @@ def _measured_metrics(run: Path) -> list[str]:
 
 def complete_labs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Return the kinds of labs; without a match, propose files, for inventories."""
-    words = [name for name, kind in LABS.items() if not kind.placed]
+    words = [name for name, kind in LABS.items() if not kind.has_place]
     return _with_prefix(words, incomplete) or [CompletionItem(incomplete, type="file")]

@@ -59,7 +59,7 @@ def command(
     table = view.table("metrics")
     metrics = sorted(set(table[table["value"].notna()]["metric"]))
     if name is None:
-        added = {name: each.title for name, each in FIGURES.working()}
+        added = {name: each.title for name, each in FIGURES.working_items()}
         _list(graphs, metrics, added, as_json)
         return
     if kind is not None and (name in graphs or name in FIGURES):

@@ -131,9 +131,9 @@ def _earlier_run(given: str) -> RunSummary:
 
 def _changed_counts(now: RunSummary, before: RunSummary) -> str:
     """Return the number of changed, missing and new values, and whether the earlier run was valid."""
-    moved = len(now.moved_since(before))
+    moved = len(now.changed_values(before))
     words = f"{moved} value{'' if moved == 1 else 's'} changed since {before.folder}"
-    for count, word in ((len(now.lacking_of(before)), "gone"), (len(before.lacking_of(now)), "new")):
+    for count, word in ((len(now.missing_values(before)), "gone"), (len(before.missing_values(now)), "new")):
         words += f", {count} {'is' if count == 1 else 'are'} {word}" if count else ""
     return words + (f"; that run was not valid ({before.invalid} of {before.cells} cells)" if before.invalid else "")
 

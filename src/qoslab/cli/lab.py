@@ -213,7 +213,7 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
     from qoslab.run.workers import lab_machinery
 
     kind = kind_at(str(inventory))
-    look = lab_machinery(kind).check if kind.placed else None
+    look = lab_machinery(kind).check if kind.has_place else None
     if look is None:
         raise UserError(f"found {inventory}, expected the path of an inventory")
     _, sweep = open_sweep(experiment, sets, str(inventory))
@@ -222,12 +222,12 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
 
         prompt_for_passwords(inventory, routers_of(sweep.experiment.topology))
     checked = look(str(inventory), CellChoice(lab=str(inventory)).plan(sweep))
-    for line in checked.seen:
+    for line in checked.description:
         echo(line)
     for note in checked.notes:
         echo(f"note: {note}", err=True)
-    if checked.refused is not None:
-        raise checked.refused
+    if checked.refusal is not None:
+        raise checked.refusal
     echo(f"{sweep.experiment.name} can be run on {inventory}", err=True)
 
 

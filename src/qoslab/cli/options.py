@@ -52,7 +52,7 @@ class QuantityType(click.ParamType[_Q]):
 DURATION = QuantityType(Duration)
 RATE = QuantityType(Rate)
 
-_KINDS = "; ".join(kind.help if kind.placed else f"{kind.name}: {kind.help}" for kind in LABS.values())
+_KINDS = "; ".join(kind.help if kind.has_place else f"{kind.name}: {kind.help}" for kind in LABS.values())
 
 experiment_argument = click.argument("experiment", metavar="EXPERIMENT", shell_complete=completion.complete_experiments)
 set_option = click.option(
@@ -72,11 +72,11 @@ class LabType(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the kind, or the absolute path."""
         word = str(value)
-        if not kind_at(word).placed:
+        if not kind_at(word).has_place:
             return word
         if Path(word).exists():
             return str(Path(word).absolute())
-        words = [name for name, kind in LABS.items() if not kind.placed]
+        words = [name for name, kind in LABS.items() if not kind.has_place]
         folder = Path(word).parent
         siblings = [str(folder / each.name) for each in folder.iterdir()] if folder.is_dir() else []
         near = did_you_mean(word, (*words, *siblings))
@@ -88,7 +88,7 @@ lab_option = click.option(
     "--lab",
     type=LabType(),
     shell_complete=completion.complete_labs,
-    metavar="|".join([name for name, kind in LABS.items() if not kind.placed] + ["PATH"]),
+    metavar="|".join([name for name, kind in LABS.items() if not kind.has_place] + ["PATH"]),
     help=f"Lab to run the cells in. {_KINDS}. [default: {DEFAULT_LAB}]",
 )
 ask_option = click.option("--ask", is_flag=True, help="Prompt for router passwords missing from the inventory.")
@@ -136,7 +136,7 @@ class CellChoice:
     @property
     def place(self) -> str:
         """Location of the lab, for kinds that are `placed`; else empty."""
-        return (self.lab or "") if self.kind.placed else ""
+        return (self.lab or "") if self.kind.has_place else ""
 
     def plan(self, sweep: Sweep) -> Plan:
         """Return the plan of a run. Raise `ExperimentError` for options that do not fit the experiment."""
@@ -164,7 +164,7 @@ class CellChoice:
             costs=costs,
         )
 
-    def words(self) -> tuple[str, ...]:
+    def to_words(self) -> tuple[str, ...]:
         """Return the options as typed."""
         found = [f"--duration {self.duration}"] if self.duration is not None else []
         found += [f"--arm {arm}" for arm in self.arms]
@@ -175,7 +175,7 @@ class CellChoice:
         found += [STRICT] if self.strict else []
         return tuple(found)
 
-    def recorded(self, file: Path, sets: Sequence[str]) -> RunOptions:
+    def to_record(self, file: Path, sets: Sequence[str]) -> RunOptions:
         """Convert the choice to the record of an experiment's run, from which `after` reads it."""
         from qoslab.results import RunOptions
 
@@ -191,7 +191,7 @@ class CellChoice:
             strict=self.strict,
         )
 
-    def after(self, recorded: RunOptions) -> CellChoice:
+    def merge_record(self, recorded: RunOptions) -> CellChoice:
         """Return the recorded choice with new options applied. Raise `UserError` for another lab: results of different
         labs are not mixed.
         """
@@ -284,7 +284,7 @@ class LiveChoice:
     metrics: int | None
 
     @property
-    def wanted(self) -> bool:
+    def is_requested(self) -> bool:
         """True if any of the options is given."""
         return self.browser or self.metrics is not None
 

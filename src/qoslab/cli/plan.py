@@ -51,11 +51,11 @@ def device_lines(choice: CellChoice, plan: Plan) -> list[str]:
     """Return the lines that are sent to the devices of an inventory. Raise `UserError` if it cannot be used for the
     plan.
     """
-    if not choice.kind.placed:
+    if not choice.kind.has_place:
         return []
     from qoslab.run.workers import lab_machinery
 
-    sent = lab_machinery(choice.kind).sent
+    sent = lab_machinery(choice.kind).device_lines
     return [] if sent is None else list(sent(choice.place, plan))
 
 
@@ -95,10 +95,12 @@ def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
         return
     kind = lab_kind(plan.lab)
     unit = kind.worker
-    counts = sorted(count for count in {1, 2, 4, labs} if kind.most is None or count <= kind.most)
-    estimates = [f"{_format_count(count, unit)} {_format_minutes(plan.seconds_with(count))}" for count in counts]
+    counts = sorted(
+        count for count in {1, 2, 4, labs} if kind.max_parallel_cells is None or count <= kind.max_parallel_cells
+    )
+    estimates = [f"{_format_count(count, unit)} {_format_minutes(plan.estimate_seconds(count))}" for count in counts]
     yield f"time: {', '.join(estimates)} (estimates)"
-    yield f"as requested: {_format_count(labs, unit)}, {_approximate_time(plan.seconds_with(labs))}"
+    yield f"as requested: {_format_count(labs, unit)}, {_approximate_time(plan.estimate_seconds(labs))}"
 
 
 UNKNOWN = "not known"

@@ -69,11 +69,11 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
     console = Console(width=WIDTH) if redirected else Console()
     width = MIN_COLUMNS_FOR_ALL if verbose else console.width
     if len(outcome.comparison):
-        console.print(_comparison_table(outcome.comparison, kind.found, width))
+        console.print(_comparison_table(outcome.comparison, kind.value_label, width))
         for reason in _missing_reasons(outcome.comparison):
             echo(reason)
     for _, averages in outcome.averages.groupby("title", sort=False):
-        _print_averages(console, averages, kind.found, width)
+        _print_averages(console, averages, kind.value_label, width)
     for _, pairs in outcome.pairs.groupby("title", sort=False):
         echo(_score_text(pairs))
     for warning in outcome.warnings:

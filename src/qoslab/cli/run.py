@@ -138,7 +138,7 @@ def command(
     unless you override them. For a run on an inventory, EXPERIMENT, --lab and --set must be given again.
     """
     _check_scheduler(scheduler, jobs, tls)
-    if dry_run and (gate != GateOptions() or live.wanted):
+    if dry_run and (gate != GateOptions() or live.is_requested):
         raise click.UsageError(
             "found --junit, --summary, --compare, --live or --metrics with --dry-run, expected them only without it"
         )
@@ -165,7 +165,7 @@ def command(
     with _serve_viewers(live) as watched:
         if ask:
             _ask_for_passwords(choice, prepared.request.plan.experiment)
-        prepared = replace(prepared, request=replace(prepared.request, watched=watched))
+        prepared = replace(prepared, request=replace(prepared.request, serve=watched))
         return _run_and_report(prepared, gate, as_json=as_json, verbose=verbose)
 
 
@@ -204,9 +204,9 @@ def prepare_run(
         file,
         plan,
         analysis.published,
-        (*(f"--set {each}" for each in sets), *choice.words()),
+        (*(f"--set {each}" for each in sets), *choice.to_words()),
         runs,
-        choice.recorded(file, sets),
+        choice.to_record(file, sets),
         jobs=side_by_side,
         # In a sweep, labs leave little processor time for it; docs/reports.md.
         begin=None if matrix and kind.real_time else analysis.begin,
@@ -214,7 +214,7 @@ def prepare_run(
         resume=resume,
         attempts=attempts or (ATTEMPTS if matrix or scheduler is not None or side_by_side != 1 else 1),
         scheduler=scheduler,
-        broken_off=_report_interrupted_run,
+        report_interrupted=_report_interrupted_run,
         place=choice.place,
         tls=tls,
     )
@@ -227,7 +227,7 @@ def _serve_viewers(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[
 
     Raise `UserError` if a port is in use, before any part of the run exists.
     """
-    if not live.wanted:
+    if not live.is_requested:
         yield lambda folder, note: None
         return
     from qoslab.live.server import LiveView
@@ -293,7 +293,7 @@ def _run_and_report(prepared: PreparedRun, gate: GateOptions, *, as_json: bool, 
     request, plan = prepared.request, prepared.request.plan
     handle_signals_as_ctrl_c()
     with (
-        RunProgress(plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected)) as progress,
+        RunProgress(plan.experiment.title, len(plan.cells), plan.estimate_seconds(prepared.expected)) as progress,
         run_cells(request, progress) as made,
     ):
         progress(RUN, "analysis and report")
@@ -308,7 +308,7 @@ def _run_and_report(prepared: PreparedRun, gate: GateOptions, *, as_json: bool, 
 
 def _ask_for_passwords(choice: CellChoice, experiment: Experiment) -> None:
     """Ask for passwords before any thread starts: a terminal can only serve one."""
-    if not choice.kind.placed:
+    if not choice.kind.has_place:
         raise click.UsageError(
             f"found --ask for {choice.kind.title}, expected --lab with an inventory: no password is needed"
         )
@@ -329,12 +329,14 @@ def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping
 
 def _check_one_at_a_time(kind: LabKind, jobs: int | str | None, scheduler: str | None) -> None:
     """Raise `UsageError` for options that need more labs than available."""
-    if kind.most is None:
+    if kind.max_parallel_cells is None:
         return
     if scheduler is not None:
         raise click.UsageError(f"found --scheduler for {kind.title}, expected no --scheduler: it exists only once")
-    if isinstance(jobs, int) and jobs > kind.most:
-        raise click.UsageError(f"found --jobs {jobs} for {kind.title}, expected {kind.most}: it exists only once")
+    if isinstance(jobs, int) and jobs > kind.max_parallel_cells:
+        raise click.UsageError(
+            f"found --jobs {jobs} for {kind.title}, expected {kind.max_parallel_cells}: it exists only once"
+        )
 
 
 def _check_filters(plan: Plan) -> None:
@@ -359,8 +361,8 @@ def _parallel_cells(jobs: int | str | None, scheduler: str | None, plan: Plan, k
     if not kind.real_time and jobs in (None, "auto"):
         # Timing does not matter: one per processor, at most one per cell.
         return min(processor_count(), len(plan.cells))
-    if kind.most is not None:
-        return kind.most
+    if kind.max_parallel_cells is not None:
+        return kind.max_parallel_cells
     if jobs is None and len(plan.cells) == 1 and not plan.sweep.parameters:
         return 1
     return None if jobs in (None, "auto") else int(jobs)
@@ -438,15 +440,15 @@ def _updated_options(
     from qoslab.run.request import resume_command
 
     recorded = folder.options()
-    if not kind_at(recorded.lab).placed:
-        return experiment or recorded.file, [*recorded.sets, *sets], choice.after(recorded)
+    if not kind_at(recorded.lab).has_place:
+        return experiment or recorded.file, [*recorded.sets, *sets], choice.merge_record(recorded)
     if experiment is None or choice.lab is None or not set(recorded.sets) <= set(sets):
         raise UserError(
             f"{folder.path}/run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each "
             "--set again: an inventory can execute code, and a run folder may come from another user",
             hint=f"To continue anyway: {resume_command(recorded, folder.path)}",
         )
-    return experiment, sets, choice.after(recorded)
+    return experiment, sets, choice.merge_record(recorded)
 
 
 def _print_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
@@ -458,7 +460,7 @@ def _print_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
             "cells": len(plan.cells),
             "arms": arms,
             "labs": labs,
-            "seconds": plan.seconds_with(labs),
+            "seconds": plan.estimate_seconds(labs),
             "seconds_with_one_lab": plan.seconds,
         }
         echo(json.dumps(document, indent=2))

@@ -26,9 +26,9 @@ def command(metrics: bool, as_json: bool) -> None:
     elif as_json:
         rows = [
             {"name": each.name, "unit": each.unit, "selector": each.selector, "description": each.description}
-            for _, each in METRICS.working()
+            for _, each in METRICS.working_items()
         ]
         echo(json.dumps(rows, indent=2))
     else:
-        for _, each in METRICS.working():
+        for _, each in METRICS.working_items():
             echo(f"{each.name:<26}  {each.unit:<8}  {each.selector:<8} {each.description}")

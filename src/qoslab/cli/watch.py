@@ -44,7 +44,7 @@ def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
     step_last()
     with ExitStack() as serving:
         view = None
-        if live.wanted:
+        if live.is_requested:
             from qoslab.live.server import LiveView
 
             view = serving.enter_context(LiveView(live.browser, live.port, live.metrics))
@@ -74,7 +74,7 @@ def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
             live = drawing.enter_context(Live(console=console, auto_refresh=False, vertical_overflow="crop"))
         while True:
             if view is None:
-                run.look()
+                run.read_new()
             elif view.error is not None:
                 raise view.error
             with nullcontext() if view is None else view.lock:

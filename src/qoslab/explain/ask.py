@@ -61,10 +61,13 @@ def ask_simulator(
     question: program_formats.Question = {
         "router": subject.name,
         "at_ns": at_ns,
-        "packet": packet.question(),
-        "input": None if entered is None else subject.place(entered),
+        "packet": packet.to_question(),
+        "input": None if entered is None else subject.simulator_place(entered),
         "routes": [
-            {"prefix": str(each.prefix), "output": None if each.interface is None else subject.place(each.interface)}
+            {
+                "prefix": str(each.prefix),
+                "output": None if each.interface is None else subject.simulator_place(each.interface),
+            }
             for each in routes
         ],
         "addresses": [str(each) for each in subject.addresses()] if interface is None else [],

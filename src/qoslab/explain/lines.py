@@ -43,24 +43,24 @@ class ConfigurationLines:
         self._criteria: dict[str, dict[Criterion, ConfigurationLine]] = {}
         self._entries: dict[str, dict[AccessEntry, ConfigurationLine]] = {}
 
-    def _all(self) -> Iterator[tuple[str, ExecutedLine]]:
+    def _all_lines(self) -> Iterator[tuple[str, ExecutedLine]]:
         for file, reading in self._readings:
-            for carried in reading.carried:
+            for carried in reading.executed:
                 yield file, carried
 
     def first(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> ConfigurationLine | None:
         """Return the first line at a position that begins with one of `commands`."""
-        return next(self._found(modes, names, commands), None)
+        return next(self._find_lines(modes, names, commands), None)
 
     def last(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> ConfigurationLine | None:
         """Return the last line as for `first`: it has effect if a command replaces an earlier one."""
-        found = list(self._found(modes, names, commands))
+        found = list(self._find_lines(modes, names, commands))
         return found[-1] if found else None
 
-    def _found(
+    def _find_lines(
         self, modes: Sequence[str], names: tuple[str, ...], commands: tuple[str, ...]
     ) -> Iterator[ConfigurationLine]:
-        for file, carried in self._all():
+        for file, carried in self._all_lines():
             same = carried.position.mode in modes and carried.position.names[: len(names)] == names
             if same and any(_begins_with(carried.text, command) for command in commands):
                 yield _to_line(file, carried)
@@ -79,16 +79,16 @@ class ConfigurationLines:
 
     def all_of_interface(self, interface: str, command: str) -> list[ConfigurationLine]:
         """Return all lines of a command of an interface, in order."""
-        return list(self._found(("interface", "subinterface"), (interface,), (command,)))
+        return list(self._find_lines(("interface", "subinterface"), (interface,), (command,)))
 
     def global_lines(self, command: str) -> list[ConfigurationLine]:
         """Return all global lines that begin with a command."""
-        return list(self._found(("config",), (), (command,)))
+        return list(self._find_lines(("config",), (), (command,)))
 
     def of_criterion(self, name: str, criterion: Criterion) -> ConfigurationLine | None:
         """Return the `match` line of a class-map that defines a criterion."""
         if name not in self._criteria:
-            self._criteria[name] = self._makes(
+            self._criteria[name] = self._matches_object(
                 name,
                 lambda carried: carried.position == Position("class-map", (name,)),
                 lambda device: device.class_maps[name].criteria if name in device.class_maps else (),
@@ -98,14 +98,14 @@ class ConfigurationLines:
     def of_entry(self, name: str, entry: AccessEntry) -> ConfigurationLine | None:
         """Return the line of an access list that defines an entry."""
         if name not in self._entries:
-            self._entries[name] = self._makes(
+            self._entries[name] = self._matches_object(
                 name,
                 lambda carried: _is_in_list(carried, name),
                 lambda device: device.access_lists[name].entries if name in device.access_lists else (),
             )
         return self._entries[name].get(entry)
 
-    def _makes(
+    def _matches_object(
         self, name: str, wanted: Callable[[ExecutedLine], bool], parts: Callable[[Device], tuple[_Object, ...]]
     ) -> dict[_Object, ConfigurationLine]:
         """Execute the lines of a class-map or access list on a device without it, and record the part that each line
@@ -115,7 +115,7 @@ class ConfigurationLines:
         device.class_maps = {other: each for other, each in self._device.class_maps.items() if other != name}
         session = ConfigSession(device)
         made: dict[_Object, ConfigurationLine] = {}
-        for file, carried in self._all():
+        for file, carried in self._all_lines():
             if not wanted(carried):
                 continue
             session.position = Position("config") if carried.text.split()[0] in _HEADS else carried.position

@@ -61,7 +61,7 @@ class Packet:
     length: int = 0
     """Bytes of the IP packet."""
 
-    def question(self) -> program_formats.QuestionPacket:
+    def to_question(self) -> program_formats.QuestionPacket:
         """Return the packet in the simulator's form."""
         return {
             "protocol": self.protocol,

@@ -43,7 +43,7 @@ class PolicyLevel:
     path: tuple[str, ...]
     before: program_formats.ClassCounters
     after: program_formats.ClassCounters
-    around: tuple[program_formats.PolicyCounters, program_formats.PolicyCounters]
+    policy_counters: tuple[program_formats.PolicyCounters, program_formats.PolicyCounters]
     """Counters of the policy-map before and after."""
 
     @property
@@ -83,7 +83,7 @@ class PolicyDirection:
         own = self.interface.service_policy_input if self.name == "input" else self.interface.service_policy_output
         return self.interface_name if own is not None else self.interface.parent or self.interface_name
 
-    def _policies(self) -> tuple[program_formats.PolicyCounters | None, program_formats.PolicyCounters | None]:
+    def _policy_levels(self) -> tuple[program_formats.PolicyCounters | None, program_formats.PolicyCounters | None]:
         found = []
         for state in (self.before, self.after):
             port: Mapping[str, Any] = state["interface"]
@@ -117,7 +117,7 @@ class PolicyDirection:
     @cached_property
     def levels(self) -> list[PolicyLevel]:
         """The classes that match the packet, outermost first."""
-        before, after = self._policies()
+        before, after = self._policy_levels()
         levels: list[PolicyLevel] = []
         path: tuple[str, ...] = ()
         while before is not None and after is not None:

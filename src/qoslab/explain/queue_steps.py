@@ -116,7 +116,7 @@ def _packet_queue(direction: PolicyDirection) -> _PacketQueue | None:
             return _PacketQueue(
                 f"class {level.name}", level.policy, level.name, level.before["queue"], level.after["queue"]
             )
-        before, after = (policy["classes"][-1] for policy in level.around)
+        before, after = (policy["classes"][-1] for policy in level.policy_counters)
         if before["queue"] is not None and after["queue"] is not None:
             name = f"that of {before['name']}, because class {level.name} has no queue"
             return _PacketQueue(name, level.policy, before["name"], before["queue"], after["queue"])
@@ -129,7 +129,9 @@ def _shared_priority_queue(level: PolicyLevel) -> _PacketQueue | None:
     if own is None:
         return None
     wanted = own["level"]
-    before, after = ([each for each in policy["priority_queues"] if each["level"] == wanted] for policy in level.around)
+    before, after = (
+        [each for each in policy["priority_queues"] if each["level"] == wanted] for policy in level.policy_counters
+    )
     if not before or not after:
         return None
     name = f"priority level {wanted} of policy-map {level.policy}"

@@ -75,9 +75,9 @@ class Subject:
 
     def routes(self) -> list[Route]:
         """Return the routing table: connected networks, followed by static routes, nearest first."""
-        return [*self._connected(), *self._static()]
+        return [*self._connected_routes(), *self._static_routes()]
 
-    def _connected(self) -> Iterator[Route]:
+    def _connected_routes(self) -> Iterator[Route]:
         for interface in self.device.interfaces.values():
             if self.device.is_shut_down(interface) or (interface.parent or interface.name) not in self.ports:
                 continue
@@ -87,8 +87,8 @@ class Subject:
                     line = self.lines.of_interface(interface.name, f"{version} address")
                     yield Route(address.network, interface.name, line=line, connected=True)
 
-    def _static(self) -> Iterator[Route]:
-        connected = list(self._connected())
+    def _static_routes(self) -> Iterator[Route]:
+        connected = list(self._connected_routes())
         found = sorted(installable_routes(self.device), key=lambda each: each[3])
         for prefix, next_hop, interface, _ in found:
             if next_hop is not None and interface is None:
@@ -122,7 +122,7 @@ class Subject:
             raise UserError(f'{option}: found "{given}", expected one of {known}')
         return found
 
-    def place(self, name: str) -> program_formats.Place:
+    def simulator_place(self, name: str) -> program_formats.Place:
         """Return an interface in the simulator's form: a port, and the VLAN of a tag."""
         interface = self.device.interfaces[name]
         vlan = None if interface.native else interface.vlan
@@ -275,7 +275,7 @@ def _line_rate_bps(configuration: Configuration, interface: Interface, rate_bps:
     base, _ = base_rate(interface, at, rate_bps, speed)
     line = line_rate(configuration.device, interface, rate_bps, speed)
     found = base if line is None else line[0]
-    return max(round(found.bps), 1) if found.known else GIGABIT_BPS
+    return max(round(found.bps), 1) if found.is_absolute else GIGABIT_BPS
 
 
 def route_all_to(packet: Packet, interface: str, reason: str) -> list[Route]:

@@ -53,7 +53,7 @@ def formats_source(top: Path) -> str:
             schema = json.loads((top / f"docs/schema/{file}.schema.json").read_text(encoding="utf-8"))
             made = _TypeWriter(schema, printed=printed)
             for name, each in (*schema["$defs"].items(), (root, schema)):
-                made.define(name, each)
+                made.define_type(name, each)
             for known, found in ((classes, made.classes), (aliases, made.aliases)):
                 # Output types of a configuration must equal its input types.
                 more = {name: text for name, text in found.items() if name not in read}
@@ -75,35 +75,35 @@ class _TypeWriter:
         self.classes: dict[str, str] = {}
         self.aliases: dict[str, str] = {}
 
-    def define(self, name: str, schema: Schema) -> None:
+    def define_type(self, name: str, schema: Schema) -> None:
         """Add a type with this name, and the types of its alternatives."""
         if "properties" in schema:
-            self._class(name, schema)
+            self._write_class(name, schema)
             if name in PARTIAL_OBJECTS and not self._printed:
-                self._class(f"{name}Part", {**schema, "required": ()})
+                self._write_class(f"{name}Part", {**schema, "required": ()})
             return
-        choices = [self._choice(name, each) for each in _merge_alternatives(_schema_alternatives(schema))]
-        self.aliases[name] = _alias_lines(name, choices or [self._type(schema)])
+        choices = [self._choice_type(name, each) for each in _merge_alternatives(_schema_alternatives(schema))]
+        self.aliases[name] = _alias_lines(name, choices or [self._annotation(schema)])
 
-    def _choice(self, name: str, schema: Schema) -> str:
+    def _choice_type(self, name: str, schema: Schema) -> str:
         """Return the type of one of several alternatives; an object is named after its tag, or after its only key."""
         if "properties" not in schema:
-            return self._type(schema)
+            return self._annotation(schema)
         tags = [each["enum"][0] for each in schema["properties"].values() if "enum" in each]
         (tag,) = tags or schema["required"]
         own = name + "".join(word.capitalize() for word in re.split("[-_]", tag))
-        self._class(own, schema)
+        self._write_class(own, schema)
         return own
 
-    def _class(self, name: str, schema: Schema) -> None:
+    def _write_class(self, name: str, schema: Schema) -> None:
         fields = []
         for key, each in schema["properties"].items():
-            kind = self._type(each)
+            kind = self._annotation(each)
             always = key in schema.get("required", ()) or (self._printed and "None" in kind.split(" | "))
             fields.append(_field_line(key, kind if always else f"NotRequired[{kind}]"))
         self.classes[name] = "\n".join(["@final", f"class {name}(TypedDict):", *fields])
 
-    def _type(self, schema: Schema) -> str:
+    def _annotation(self, schema: Schema) -> str:
         """Return the annotation of a value."""
         if "$ref" in schema:
             return str(schema["$ref"].rsplit("/", 1)[1])
@@ -112,17 +112,19 @@ class _TypeWriter:
         if "enum" in schema:
             return _literal_type(schema["enum"])
         if choices := _schema_alternatives(schema):
-            return " | ".join(dict.fromkeys(self._type(each) for each in choices))
+            return " | ".join(dict.fromkeys(self._annotation(each) for each in choices))
         kinds = schema.get("type")
         kinds = [kinds] if isinstance(kinds, str) else kinds or []
-        return " | ".join(self._plain(kind, schema) for kind in kinds) or "Any"
+        return " | ".join(self._plain_annotation(kind, schema) for kind in kinds) or "Any"
 
-    def _plain(self, kind: str, schema: Schema) -> str:
+    def _plain_annotation(self, kind: str, schema: Schema) -> str:
         if kind == "array":
-            return f"list[{self._type(schema.get('items', {}))}]"
+            return f"list[{self._annotation(schema.get('items', {}))}]"
         if kind == "object":
             patterns = list(schema.get("patternProperties", {}).values())
-            return f"dict[str, {self._type(patterns[0] if patterns else schema.get('additionalProperties') or {})}]"
+            return (
+                f"dict[str, {self._annotation(patterns[0] if patterns else schema.get('additionalProperties') or {})}]"
+            )
         return SCALARS[kind]
 
 

@@ -117,7 +117,7 @@ def _row_line(row: RunFigure, measured: Sequence[RunFigure | None]) -> str:
     published = _value_text(row.published, row)
     if published and (kind := _remark_text(row)):
         published += f", {kind}"
-    named = f"{row.metric} (`{row.about}`)" if row.about else f"`{row.metric}`"
+    named = f"{row.metric} (`{row.subject}`)" if row.subject else f"`{row.metric}`"
     cells = [f"{_row_place(row)}: {named}", predicted, published, *map(_measured_text, measured)]
     return f"| {' | '.join(cells)} |"
 

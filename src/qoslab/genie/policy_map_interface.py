@@ -93,7 +93,7 @@ class _Reader:
         self.shared_queue = self.policies[-1].values.setdefault("queue_stats_for_all_priority_classes", {})
         self.counters = self.shared_queue.setdefault("priority_level", {}).setdefault("default", {})
 
-    def part(self, *names: str) -> Values:
+    def open_part(self, *names: str) -> Values:
         """Return a dictionary in the open class; create it if missing."""
         assert self.counters is not None
         found = self.counters
@@ -111,26 +111,26 @@ def _matched_integers(match: Match[str]) -> Values:
 
 
 def _read_numbers(reader: _Reader, match: Match[str]) -> None:
-    reader.part().update(_matched_integers(match))
+    reader.open_part().update(_matched_integers(match))
 
 
 def _storing_handler(*names: str) -> Handler:
     def handle(reader: _Reader, match: Match[str]) -> None:
-        reader.part(*names).update(_matched_integers(match))
+        reader.open_part(*names).update(_matched_integers(match))
 
     return handle
 
 
 def _flag_handler(name: str) -> Handler:
     def handle(reader: _Reader, match: Match[str]) -> None:
-        reader.part()[name] = True
+        reader.open_part()[name] = True
 
     return handle
 
 
 def _read_packets(reader: _Reader, match: Match[str]) -> None:
     if reader.match is not None and reader.indent > reader.match[0]:
-        reader.part("match_stats", reader.match[1]).update(_matched_integers(match))
+        reader.open_part("match_stats", reader.match[1]).update(_matched_integers(match))
     else:
         _read_numbers(reader, match)
 
@@ -142,21 +142,21 @@ def _parse_seconds(match: Match[str]) -> int:
 def _read_rate(reader: _Reader, match: Match[str]) -> None:
     rate = {"interval": _parse_seconds(match), "offered_rate_bps": int(match["offered"])}
     if reader.match is not None and reader.indent > reader.match[0]:
-        reader.part("match_stats", reader.match[1])["rate"] = rate
+        reader.open_part("match_stats", reader.match[1])["rate"] = rate
         return
     if match["drop"] is not None:
         rate["drop_rate_bps"] = int(match["drop"])
-    reader.part()["rate"] = rate
+    reader.open_part()["rate"] = rate
 
 
 def _read_match(reader: _Reader, match: Match[str]) -> None:
     text = match["criterion"].strip()
-    reader.part().setdefault("match", []).append(text)
+    reader.open_part().setdefault("match", []).append(text)
     reader.match = (reader.indent, text)
 
 
 def _read_colour(reader: _Reader, match: Match[str]) -> None:
-    reader.colour = reader.part("police", match["colour"])
+    reader.colour = reader.open_part("police", match["colour"])
     for name in ("packets", "bytes"):
         if match[name] is not None:
             reader.colour[name] = int(match[name])
@@ -179,13 +179,13 @@ def _take_action(actions: Values, action: str, value: str) -> None:
 
 def _read_police_rates(reader: _Reader, match: Match[str]) -> None:
     for colour, rate in _matched_integers(match).items():
-        reader.part("police", colour)["bps"] = rate
+        reader.open_part("police", colour)["bps"] = rate
     reader.colour = None
 
 
 def _read_marking(reader: _Reader, match: Match[str]) -> None:
     if reader.marks:
-        reader.marking = reader.part("qos_set", match["field"], match["value"])
+        reader.marking = reader.open_part("qos_set", match["field"], match["value"])
     else:
         _store_unrecognised(reader, match.string)
 
@@ -203,16 +203,16 @@ def _read_marked_packets(reader: _Reader, match: Match[str]) -> None:
 
 def _read_queue_limit(reader: _Reader, match: Match[str]) -> None:
     # a text in Genie's structure
-    reader.part()["queue_limit_packets"] = match["limit"]
+    reader.open_part()["queue_limit_packets"] = match["limit"]
 
 
 def _read_queue_threshold(reader: _Reader, match: Match[str]) -> None:
-    limits = reader.part("queue_thresholds", match["field"])
+    limits = reader.open_part("queue_thresholds", match["field"])
     limits[match["value"]] = f"{match['limit']} {match['unit']}"
 
 
 def _read_shape(reader: _Reader, match: Match[str]) -> None:
-    reader.part().update(
+    reader.open_part().update(
         shape_type=match["kind"],
         shape_cir_bps=int(match["cir"]),
         shape_bc_bps=int(match["bc"]),
@@ -222,17 +222,17 @@ def _read_shape(reader: _Reader, match: Match[str]) -> None:
 
 def _text_handler(name: str) -> Handler:
     def handle(reader: _Reader, match: Match[str]) -> None:
-        reader.part()[name] = match[1].strip()
+        reader.open_part()[name] = match[1].strip()
 
     return handle
 
 
 def _read_priority(reader: _Reader, match: Match[str]) -> None:
-    reader.part("priority").update(_matched_integers(match))
+    reader.open_part("priority").update(_matched_integers(match))
 
 
 def _read_strict_priority(reader: _Reader, match: Match[str]) -> None:
-    priority = reader.part("priority")
+    priority = reader.open_part("priority")
     priority["type"] = "Strict"
     if match["exceed_drops"] is not None:
         priority["exceed_drops"] = int(match["exceed_drops"])
@@ -247,14 +247,14 @@ def _read_priority_level(reader: _Reader, match: Match[str]) -> None:
             opened = {"queueing": True}
         reader.counters = levels.setdefault(match["level"], opened)
     else:
-        reader.part()["priority_level"] = int(match["level"])
+        reader.open_part()["priority_level"] = int(match["level"])
 
 
 def _read_shaping_rates(reader: _Reader, match: Match[str]) -> None:
     """Store the first table of a 12.4 shaper. Target and average are equal except for `shape peak`."""
     row = _matched_integers(match)
-    reader.part("traffic_shaping").update(row)
-    reader.part().update(
+    reader.open_part("traffic_shaping").update(row)
+    reader.open_part().update(
         shape_type="average" if row["target_rate_bps"] == row["average_rate_bps"] else "peak",
         shape_cir_bps=row["average_rate_bps"],
         shape_bc_bps=row["sustain_bits_per_interval"],
@@ -268,27 +268,27 @@ def _read_shaping_counters(reader: _Reader, match: Match[str]) -> None:
     row: Values = {name: int(match[name]) for name in numbers}
     row["adapt_active"] = match["adapt_active"]
     row["shaping_active"] = match["shaping_active"] == "yes"
-    reader.part("traffic_shaping").update(row)
-    reader.part()["queue_depth"] = row["queue_depth"]
+    reader.open_part("traffic_shaping").update(row)
+    reader.open_part()["queue_depth"] = row["queue_depth"]
 
 
 def _read_weight(reader: _Reader, match: Match[str]) -> None:
     key = "exponential_weight" if match["name"].lower().startswith("exponential") else "exp_weight_constant"
-    reader.part("random_detect")[key] = match["value"].strip()
+    reader.open_part("random_detect")[key] = match["value"].strip()
 
 
 def _read_random_detect(reader: _Reader, match: Match[str]) -> None:
     row = match.groupdict()
-    reader.part("random_detect", "class")[row.pop("class")] = {k: v for k, v in row.items() if v is not None}
+    reader.open_part("random_detect", "class")[row.pop("class")] = {k: v for k, v in row.items() if v is not None}
 
 
 def _read_ecn_mark(reader: _Reader, match: Match[str]) -> None:
-    row = reader.part("random_detect", "class").setdefault(match["class"], {})
+    row = reader.open_part("random_detect", "class").setdefault(match["class"], {})
     row |= {"ecn_mark_packets": match["packets"], "ecn_mark_bytes": match["bytes"]}
 
 
 def _read_ecn(reader: _Reader, match: Match[str]) -> None:
-    reader.part("random_detect")["explicit_congestion_notification"] = True
+    reader.open_part("random_detect")["explicit_congestion_notification"] = True
 
 
 def _store_unrecognised(reader: _Reader, text: str) -> None:
@@ -330,7 +330,7 @@ _BODY: list[tuple[str, Handler]] = [
     ),
     (r"Match: *(?P<criterion>.+)", _read_match),
     # policer
-    (r"police:", lambda r, m: r.part("police").clear()),
+    (r"police:", lambda r, m: r.open_part("police").clear()),
     (
         rf"(?:police: *)?cir (?P<cir_bps>{_N}) bps, bc (?P<cir_bc_bytes>{_N}) bytes"
         rf"(?:, be (?P<cir_be_bytes>{_N}) bytes)?",
@@ -392,7 +392,7 @@ _BODY: list[tuple[str, Handler]] = [
     ),
     # queues up to 12.4
     (r"Queueing", _flag_handler("queueing")),
-    (r"Strict Priority", lambda r, m: r.part("priority").update(type="Strict")),
+    (r"Strict Priority", lambda r, m: r.open_part("priority").update(type="Strict")),
     (r"Output Queue: (Conversation .+)", _text_handler("output_queue")),
     (rf"Bandwidth (?P<kbps>{_N}) \(kbps\) Burst (?P<burst_bytes>{_N}) \(Bytes\)", _read_priority),
     (rf"Bandwidth (?P<bandwidth_percent>{_N}) \(%\)", _read_numbers),

@@ -117,9 +117,9 @@ class ClassCandidate:
     """A class of a policy-map with the packets that match it (`met`), and those not taken by a class above (`left`)."""
 
     policy_class: PolicyClass
-    met: ClassShare
-    left: ClassShare
-    above: tuple[str, ...]
+    matching_boxes: ClassShare
+    remaining_boxes: ClassShare
+    covering_classes: tuple[str, ...]
     """Classes above it that take its packets, if none are left."""
 
 

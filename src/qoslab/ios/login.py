@@ -53,7 +53,7 @@ class ExecSession:
         """Return the interface given as argument `name`. Raise the error for invalid input if the router lacks it."""
         interface = args.optional(name, str)
         if interface is not None and interface not in self.device.interfaces:
-            raise args.invalid(name)
+            raise args.invalid_argument(name)
         return interface
 
 

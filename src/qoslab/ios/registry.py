@@ -27,7 +27,7 @@ class Contributions(Generic[_Contribution]):
     def __init__(self) -> None:
         self._all: list[tuple[int, Family | None, _Contribution]] = []
 
-    def at(self, rank: int, *, family: Family | None = None) -> Callable[[_Contribution], _Contribution]:
+    def register_for(self, rank: int, *, family: Family | None = None) -> Callable[[_Contribution], _Contribution]:
         """Register the decorated function, for all devices or for those of one family."""
 
         def register(function: _Contribution) -> _Contribution:
@@ -37,7 +37,7 @@ class Contributions(Generic[_Contribution]):
 
         return register
 
-    def of(self, family: Family) -> list[_Contribution]:
+    def functions_for(self, family: Family) -> list[_Contribution]:
         """Return the functions for devices of that family."""
         return [function for _, only, function in self._all if only in (None, family)]
 

@@ -113,9 +113,9 @@ def check_policy(device: Device, policy: PolicyMap, valid: Iterable[PolicyClass]
         _check_combinations(device, facts)
         if unordered is not None:
             raise RejectedError(ORDER_WORDS[unordered.greatest[0]])
-        for class_rule in CLASS_RULES.of(family):
+        for class_rule in CLASS_RULES.functions_for(family):
             class_rule(device, each)
-    for policy_rule in POLICY_RULES.of(family):
+    for policy_rule in POLICY_RULES.functions_for(family):
         policy_rule(device, policy)
 
 
@@ -187,7 +187,7 @@ def class_facts(device: Device, each: PolicyClass) -> frozenset[str]:
 def engine_class(family: Family, each: PolicyClass) -> program_formats.PolicyClass:
     """Return a class in the engine's configuration, without values from table-maps."""
     found: program_formats.PolicyClass = {"name": each.name}
-    for part in ENGINE_CLASS.of(family):
+    for part in ENGINE_CLASS.functions_for(family):
         found |= part(each)
     return found
 
@@ -236,12 +236,12 @@ def check_attachment(device: Device, policy: PolicyMap, interface: Interface, di
     """Refuse a policy-map that cannot be attached to the interface in that direction (`input`, `output`)."""
     family = device.hardware.family
     if direction == "output":
-        for output_rule in OUTPUT_RULES.of(family):
+        for output_rule in OUTPUT_RULES.functions_for(family):
             output_rule(device, policy, interface)
         return
     for part in descendants(device, policy):
         for each in part.classes:
-            for input_rule in INPUT_RULES.of(family):
+            for input_rule in INPUT_RULES.functions_for(family):
                 input_rule(each)
             if each.queueing:
                 raise RejectedError(OUTPUT_ONLY)
@@ -249,7 +249,7 @@ def check_attachment(device: Device, policy: PolicyMap, interface: Interface, di
 
 def check_attachable(device: Device, interface: Interface, direction: str) -> None:
     """Refuse any policy-map in that direction (`input`, `output`) that conflicts with those of other interfaces."""
-    for rule in ATTACH_RULES.of(device.hardware.family):
+    for rule in ATTACH_RULES.functions_for(device.hardware.family):
         rule(device, interface, direction)
 
 

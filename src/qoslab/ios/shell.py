@@ -61,7 +61,7 @@ class Shell:
         pending = ""
         try:
             while not self.session.closed:
-                pending = await self._turn(pending)
+                pending = await self._execute_line(pending)
         except ClientDisconnected:
             return
 
@@ -73,7 +73,7 @@ class Shell:
         except (ClientDisconnected, InterruptRequested):
             return
 
-    async def _turn(self, pending: str) -> str:
+    async def _execute_line(self, pending: str) -> str:
         """Read and execute a line; return the initial text of the next prompt."""
         session, terminal = self.session, self.terminal
         prompt = session.prompt
@@ -83,11 +83,11 @@ class Shell:
             else:
                 line = await terminal.read_command(prompt, pending)
         except HelpRequested as request:
-            self._help(request.line, len(prompt))
+            self._help_text(request.line, len(prompt))
             return request.line
         except CompletionRequested as request:
             terminal.write("\n")
-            return self._completed(request.line)
+            return self._complete_line(request.line)
         except EndOfConfiguration as end:
             await self._execute(end.line, len(prompt))
             if session.config is not None:
@@ -134,7 +134,7 @@ class Shell:
         text = await match.command.handler(self.session, match.args)
         if text is None:
             return
-        await self.terminal.page(text if output_filter is None else output_filter.apply(text))
+        await self.terminal.send_paged(text if output_filter is None else output_filter.apply(text))
 
     async def _configure(self, config: ConfigSession, line: str, prompt_width: int) -> None:
         """Execute a line of configuration mode; a change takes effect completely or not at all."""
@@ -158,7 +158,7 @@ class Shell:
             config.device = self.environment.device
             for inert in config.remarks:
                 mnemonic = "UNDECIDED" if inert.undecided else "NOEFFECT"
-                text = f'%QOSLAB-5-{mnemonic}: "{inert.text}" is accepted without effect: {inert.about}'
+                text = f'%QOSLAB-5-{mnemonic}: "{inert.text}" is accepted without effect: {inert.subject}'
                 self.environment.log.add(self.environment.now(), text)
             config.remarks.clear()
             if config.notices:
@@ -173,7 +173,7 @@ class Shell:
 
     # Help
 
-    def _items(self, line: str) -> list[HelpItem]:
+    def _help_items(self, line: str) -> list[HelpItem]:
         command, mark = output_filters.split(line)
         config = self.session.config
         tokens = tokenise(command)
@@ -199,9 +199,9 @@ class Shell:
         except InvalidInputError:
             return [_DO]
 
-    def _help(self, line: str, prompt_width: int) -> None:
+    def _help_text(self, line: str, prompt_width: int) -> None:
         try:
-            items = self._items(line)
+            items = self._help_items(line)
         except CliError as error:
             unknown = isinstance(error, InvalidInputError)
             text = ["% Unrecognized command"] if unknown else error.render(prompt_width)
@@ -215,13 +215,13 @@ class Shell:
         else:
             self.terminal.write("  ".join(item.word for item in items) + "  \n\n")
 
-    def _completed(self, line: str) -> str:
+    def _complete_line(self, line: str) -> str:
         """Return the line with its last word completed if possible."""
         tokens = tokenise(line)
         if not tokens or line.endswith(" "):
             return line
         try:
-            items = self._items(line)
+            items = self._help_items(line)
         except CliError:
             return line
         words = [item.word for item in items if item.word.startswith(tokens[-1].text.lower())]

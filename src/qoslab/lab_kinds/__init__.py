@@ -32,7 +32,9 @@ def lab_kind(name: str, record: Path | str | None = None) -> LabKind:
 def kind_at(word: str) -> LabKind:
     """Return the kind for a value of `--lab`: the kind with that name, else the kind with such places."""
     named = LABS.get(word)
-    return named if named is not None and not named.placed else next(kind for kind in LABS.values() if kind.placed)
+    return (
+        named if named is not None and not named.has_place else next(kind for kind in LABS.values() if kind.has_place)
+    )
 
 
 __all__ = ["LABS", "LabKind", "kind_at", "lab_kind", "report_step"]

@@ -35,7 +35,7 @@ class LabKind(ABC):
     """Help text of `--lab`."""
     title: str
     """Title for sentences: run in …."""
-    found: str
+    value_label: str
     """Word for its values next to published ones."""
     remark: str = ""
     """Remark for readers of its values."""
@@ -43,21 +43,21 @@ class LabKind(ABC):
     """Noun for the workers of parallel cells."""
     real_time: bool
     """True if its cells must be punctual: they disturb each other, and take as long as their traffic."""
-    processes_from: int | None = None
+    min_cells_for_processes: int | None = None
     """Least number of cells to run in separate processes instead of the run's own; None: never separate."""
-    placed: bool = False
+    has_place: bool = False
     """True if `--lab` has its place instead of its kind."""
-    most: int | None = None
+    max_parallel_cells: int | None = None
     """Greatest number of concurrent cells; None: limited by this machine."""
     programs: tuple[str, ...]
     """qoslab's own programs for its cells; results of other builds are not mixed with theirs."""
-    ending: str
+    interrupt_activity: str
     """Activity after an interrupt."""
-    ended: str = ""
+    interrupt_message: str = ""
     """Message for an interrupt of that activity; `PLACE` stands for the place of the lab."""
-    configured: str
+    configuration_title: str
     """Title of a router's rendered configuration, after the router's name."""
-    nothing_late: str
+    no_lateness_text: str
     """Statement of trust for a run without a fault, if no router reported lateness."""
     turn: frozenset[str]
     """Keys of the steps during which a cell keeps other cells from having traffic."""
@@ -73,14 +73,14 @@ class LabKind(ABC):
 
     def scheduler(self, cells: int) -> str | None:
         """Return the default scheduler for this number of cells; see `qoslab.run.request.RunRequest.scheduler`."""
-        return "local" if self.processes_from is not None and cells >= self.processes_from else None
+        return "local" if self.min_cells_for_processes is not None and cells >= self.min_cells_for_processes else None
 
     @abstractmethod
-    def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
+    def used_tools(self, experiment: Experiment) -> tuple[str, ...]:
         """Return the programs whose versions count for a cell; `experiment` has only the arm of that cell."""
 
     @abstractmethod
-    def generated_by(self, flow: Flow) -> str:
+    def traffic_source_text(self, flow: Flow) -> str:
         """Describe the source of the traffic of a flow."""
 
     @abstractmethod
@@ -91,11 +91,11 @@ class LabKind(ABC):
         """
 
     @abstractmethod
-    def before(self, experiment: Experiment) -> tuple[Step, ...]:
+    def steps_before_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps before the first cell."""
 
     @abstractmethod
-    def after(self, experiment: Experiment) -> tuple[Step, ...]:
+    def steps_after_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps after the last cell, before the report."""
 
     @abstractmethod

@@ -26,9 +26,9 @@ class ExternalKind(MeasuredKind):
     help = "PATH of an Ansible inventory: its routers and hosts, left as they were found"
     title = "the lab of an inventory"
     programs = ("flood", "sla")
-    ended = "routers may still be changed; restore them: qoslab lab rescue PLACE"
-    placed = True
-    most = 1
+    interrupt_message = "routers may still be changed; restore them: qoslab lab rescue PLACE"
+    has_place = True
+    max_parallel_cells = 1
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
         """Return the unsupported parts of a real lab: captures at a router, routers with the engine.
@@ -49,14 +49,14 @@ class ExternalKind(MeasuredKind):
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, hint))
         return found
 
-    def before(self, experiment: Experiment) -> tuple[Step, ...]:
+    def steps_before_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps that reach all nodes and prepare the interfaces of hosts."""
         nodes = tuple(experiment.topology.nodes)
         return (
             Step("reach the lab", "reach", nodes, "an agent on each host, a login to each router", REACH_DURATION_S),
         )
 
-    def after(self, experiment: Experiment) -> tuple[Step, ...]:
+    def steps_after_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps that restore routers, then hosts."""
         hosts = hosts_of(experiment.topology)
         leave = Step("restore the hosts", "leave", hosts, "their original settings", LEAVE_DURATION_S)

@@ -40,19 +40,19 @@ DRAIN_S = 0.3
 class MeasuredKind(LabKind):
     """A lab in real time."""
 
-    found = "measured"
+    value_label = "measured"
     worker = "lab"
     real_time = True
-    ending = "restoring the routers (Ctrl-C again leaves them as they are)"
-    configured = "pushed configuration"
-    nothing_late = "Yes: every cell was completed, and no tool reported a fault."
+    interrupt_activity = "restoring the routers (Ctrl-C again leaves them as they are)"
+    configuration_title = "pushed configuration"
+    no_lateness_text = "Yes: every cell was completed, and no tool reported a fault."
     turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
 
-    def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
+    def used_tools(self, experiment: Experiment) -> tuple[str, ...]:
         """Return the traffic tools of its flows."""
         return tuple(sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0]) if flow.tool in TOOLS}))
 
-    def generated_by(self, flow: Flow) -> str:
+    def traffic_source_text(self, flow: Flow) -> str:
         """Return the flow's tool."""
         return flow.tool
 

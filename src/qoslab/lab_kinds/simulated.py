@@ -39,7 +39,7 @@ class SimulatedKind(LabKind):
     name = "simulated"
     help = "virtual time, modelled TCP"
     title = "simulation"
-    found = "simulated"
+    value_label = "simulated"
     remark = (
         "Simulated: computed in virtual time with modelled hosts and TCP; "
         "no packet was sent. Routers are the same engine as in the virtual lab."
@@ -48,10 +48,10 @@ class SimulatedKind(LabKind):
     real_time = False
     programs = (SIMULATOR,)
     # Outside the simulator, the start of a separate process takes as long as ten cells in this process.
-    processes_from = 16
-    ending = "ending the simulations"
-    configured = "simulated configuration"
-    nothing_late = "Within the limits of the model: every cell was completed, and nothing is late in virtual time."
+    min_cells_for_processes = 16
+    interrupt_activity = "ending the simulations"
+    configuration_title = "simulated configuration"
+    no_lateness_text = "Within the limits of the model: every cell was completed, and nothing is late in virtual time."
     turn = frozenset({SCENARIO, SIMULATION, RESULTS})
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
@@ -60,16 +60,16 @@ class SimulatedKind(LabKind):
 
         found = []
         for name, node in experiment.topology.nodes.items():
-            if alternative := platform_of(node).unsimulated:
+            if alternative := platform_of(node).simulation_alternative:
                 message = f"found the platform {node.platform} of {name}, expected one that a simulation has"
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, alternative))
         return found or simulation_problems(experiment, document, file)
 
-    def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
+    def used_tools(self, experiment: Experiment) -> tuple[str, ...]:
         """Return the simulator."""
         return (SIMULATOR,)
 
-    def generated_by(self, flow: Flow) -> str:
+    def traffic_source_text(self, flow: Flow) -> str:
         """Return the model of its tool."""
         return f"modelled like {flow.tool}"
 
@@ -84,11 +84,11 @@ class SimulatedKind(LabKind):
             Step(RESULTS, "results", nodes, "captures, counters, show commands", PROCESS_OVERHEAD_S),
         )
 
-    def before(self, experiment: Experiment) -> tuple[Step, ...]:
+    def steps_before_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the step that starts processes."""
         return (Step("workers up", "workers up", (), "simulation processes", WORKERS_UP_S),)
 
-    def after(self, experiment: Experiment) -> tuple[Step, ...]:
+    def steps_after_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return no steps: nothing takes time."""
         return ()
 

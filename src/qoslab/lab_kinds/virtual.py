@@ -19,12 +19,12 @@ class VirtualKind(MeasuredKind):
     title = "the virtual lab"
     programs = ("qos-router", "flood", "sla")
 
-    def before(self, experiment: Experiment) -> tuple[Step, ...]:
+    def steps_before_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps that build the lab."""
         nodes, links = tuple(experiment.topology.nodes), experiment.topology.links
         return (Step("lab up", "lab up", nodes, f"{len(nodes)} nodes, {len(links)} links", LAB_UP_S),)
 
-    def after(self, experiment: Experiment) -> tuple[Step, ...]:
+    def steps_after_cells(self, experiment: Experiment) -> tuple[Step, ...]:
         """Return the steps that restore the routers, as proof that the configuration can be undone, and end the lab."""
         down = Step("lab down", "lab down", tuple(experiment.topology.nodes), "", LAB_DOWN_S)
         return (restore_step("restore the routers", experiment), down)

@@ -40,10 +40,10 @@ class ClassKey:
     @property
     def title(self) -> str:
         """Return the display title."""
-        return f"{self.attached}, class {self.name}"
+        return f"{self.attachment}, class {self.name}"
 
     @property
-    def attached(self) -> str:
+    def attachment(self) -> str:
         """Return the interface and direction of its policy."""
         return f"{self.router} {self.interface} {self.direction}, policy {self.policy}"
 
@@ -102,35 +102,37 @@ class CounterRates:
     """Time of the first reading, by the router's clock."""
     _before: dict[ClassKey | InterfaceKey, dict[str, Any]] = field(default_factory=dict)
 
-    def counters(self, router: str, reply: Mapping[str, Any]) -> None:
+    def add_counters(self, router: str, reply: Mapping[str, Any]) -> None:
         """Add a `counters` reply of a data plane, or a sample of a simulated router.
 
         Raise `LookupError`, `TypeError` or `ValueError` if it is invalid.
         """
-        origin = self._origin(int(reply["time_ns"]))
+        origin = self._set_origin(int(reply["time_ns"]))
         for row in class_rows(router, [reply], origin):
-            self._class(row)
+            self._add_class(row)
         for row in interface_rows(router, [reply], origin):
-            self._interface(row)
+            self._add_interface(row)
 
-    def reading(self, router: str, reading: Mapping[str, Any]) -> None:
+    def add_reading(self, router: str, reading: Mapping[str, Any]) -> None:
         """Add the output of a show command, from a router with only a command line. Errors as above."""
         time_ns = (int(reading["before_ns"]) + int(reading["after_ns"])) // 2
-        time_s = (time_ns - self._origin(time_ns)) / 1e9
+        time_s = (time_ns - self._set_origin(time_ns)) / 1e9
         command, raw = str(reading["command"]), str(reading["raw"])
         if command.startswith(COMMAND):
             for row in observed_class_rows(router, parse_policy_map_interface(raw), time_s):
-                self._class(row)
+                self._add_class(row)
         elif match := _INTERFACE.fullmatch(command):
             row = {"device": router, "interface": match[1], "time_s": time_s, **_printed_counters(raw, match[1])}
-            self._interface(row)
+            self._add_interface(row)
 
-    def _origin(self, time_ns: int) -> int:
+    def _set_origin(self, time_ns: int) -> int:
         if self.origin_ns is None:
             self.origin_ns = time_ns
         return self.origin_ns
 
-    def _since(self, key: ClassKey | InterfaceKey, row: dict[str, Any], count: str) -> tuple[dict[str, Any], float]:
+    def _previous_reading(
+        self, key: ClassKey | InterfaceKey, row: dict[str, Any], count: str
+    ) -> tuple[dict[str, Any], float]:
         """Return the last reading and the seconds since; (nothing, 0) if there is none to compare with."""
         before = self._before.get(key)
         seconds = 0.0 if before is None else row["time_s"] - before["time_s"]
@@ -142,10 +144,10 @@ class CounterRates:
             return {}, 0.0
         return before, seconds
 
-    def _class(self, row: dict[str, Any]) -> None:
+    def _add_class(self, row: dict[str, Any]) -> None:
         key = ClassKey(*(str(row[name]) for name in ("device", "interface", "direction", "policy", "class")))
         row |= {"dropped": _dropped_bytes(row), "waiting": _queued_bytes(row)}
-        before, seconds = self._since(key, row, "bytes")
+        before, seconds = self._previous_reading(key, row, "bytes")
         if not before:
             return
 
@@ -177,9 +179,9 @@ class CounterRates:
         points.append(point)
         del points[:-MAX_POINTS]
 
-    def _interface(self, row: dict[str, Any]) -> None:
+    def _add_interface(self, row: dict[str, Any]) -> None:
         key = (str(row["device"]), str(row["interface"]))
-        before, seconds = self._since(key, row, "output_bytes")
+        before, seconds = self._previous_reading(key, row, "output_bytes")
         if not before or row["input_bytes"] is None or before["input_bytes"] is None:
             return
         point = InterfacePoint(

@@ -43,7 +43,7 @@ class _Run(Collector):
         ):
             cells.add_metric([state], count)
         yield cells
-        shown = run.shown()
+        shown = run.shown_cells()
         yield from _class_values(shown)
         yield from _interface_values(shown)
 

@@ -24,7 +24,7 @@ MAX_GRAPHS = 24
 
 def page_content(run: WatchedRun, *, graphs: bool = True) -> dict[str, Any]:
     """Return the content of the page; without `graphs`, only the values."""
-    cells = [_cell_content(cell, graphs) for cell in run.shown()]
+    cells = [_cell_content(cell, graphs) for cell in run.shown_cells()]
     found = {
         "title": run.title,
         "run": f"{run.folder.path.parent.name}/{run.folder.path.name}",
@@ -48,8 +48,8 @@ def _cell_content(cell: WatchedCell, graphs: bool) -> dict[str, Any]:
     classes = [(key, points) for key, points in cell.rates.classes.items() if points[-1].offered_bytes]
     found = {
         "name": cell.name,
-        "over": cell.over,
-        "damaged": cell.damaged,
+        "over": cell.is_finished,
+        "damaged": cell.is_damaged,
         "classes": [{"title": key.title, **class_texts(points[-1])} for key, points in classes],
         "interfaces": [
             {"title": f"{router} {name}", **interface_texts(points[-1])}

@@ -61,7 +61,7 @@ def render_screen(run: WatchedRun, console: Console, *, whole: bool = False) -> 
             top,
             _value_lines(run, console.width),
             notes,
-            *(_cell_lines(cell, console.width) for cell in run.shown()[:MAX_CELLS]),
+            *(_cell_lines(cell, console.width) for cell in run.shown_cells()[:MAX_CELLS]),
         )
     )
     if not whole:
@@ -73,7 +73,7 @@ def render_screen(run: WatchedRun, console: Console, *, whole: bool = False) -> 
         for number, lines_of_cell in enumerate(cells):
             cells[number] = _fitting_lines(lines_of_cell, room // (len(cells) - number))
             room -= len(cells[number])
-    if hidden := len(run.shown()) - len(cells):
+    if hidden := len(run.shown_cells()) - len(cells):
         foot.insert(0, Text(f"cells that are not shown: {hidden}", style="dim"))
     return Group(*head, *figures, *itertools.chain(*cells), *foot)
 
@@ -94,7 +94,7 @@ def state_line(run: WatchedRun) -> str:
 
 def new_lines(run: WatchedRun, printed: dict[tuple[str, ClassKey], float]) -> Iterator[str]:
     """Yield a line for each class and new reading; the caller keeps `printed` between calls."""
-    for cell in run.shown():
+    for cell in run.shown_cells():
         for key, points in cell.rates.classes.items():
             for point in points:
                 if point.time_s <= printed.get((cell.name, key), -1.0) or not point.offered_bytes:
@@ -153,14 +153,14 @@ def _cell_lines(cell: WatchedCell, width: int) -> list[Text]:
     classes.sort(key=lambda each: -each[1][-1].offered_bytes)
     time = f", after {class_texts(classes[0][1][-1])['time']}" if classes else ""
     found = [Text(printable(f"{cell.name}{time}"), style="italic")]
-    policies = list(dict.fromkeys(key.attached for key, _ in classes))
-    shown = sorted(classes[:MAX_ROWS], key=lambda each: policies.index(each[0].attached))
+    policies = list(dict.fromkeys(key.attachment for key, _ in classes))
+    shown = sorted(classes[:MAX_ROWS], key=lambda each: policies.index(each[0].attachment))
     columns = ("offered", "sent", "dropped", "queue", "wait")
     rows = []
     for key, points in shown:
         now = class_texts(points[-1])
         texts = [now[name] for name in columns]
-        rows.append(_Row(printable(key.name), texts, printable(key.attached), _class_sparkline(points)))
+        rows.append(_Row(printable(key.name), texts, printable(key.attachment), _class_sparkline(points)))
     if rows:
         found += _table_rows(("class", *columns), rows, width)
     if len(classes) > MAX_ROWS:

@@ -100,7 +100,7 @@ class LiveView:
     def serve(self, run: WatchedRun) -> None:
         """Read a run, and answer requests."""
         self._run = run
-        self._threads = [threading.Thread(target=self._look, name="live", daemon=True)]
+        self._threads = [threading.Thread(target=self._poll_run, name="live", daemon=True)]
         self._threads += [
             threading.Thread(target=self._accept, args=(each,), name="live-http", daemon=True) for each in self._servers
         ]
@@ -114,7 +114,7 @@ class LiveView:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self._say_farewell()
+            self._wait_for_last_poll()
         self._stop.set()
         # `shutdown` of a server that was never started would wait for ever.
         for server in self._servers if self._threads else ():
@@ -127,7 +127,7 @@ class LiveView:
         addresses = (("Live", self.url), ("OpenMetrics", self.metrics_url))
         return [f"{what}: {url}" for what, url in addresses if url]
 
-    def _say_farewell(self) -> None:
+    def _wait_for_last_poll(self) -> None:
         """Wait for a browser that is still polling, so that it receives the end of the run."""
         if time.monotonic() - self._asked < FAREWELL_S:
             self._all_informed.wait(FAREWELL_S)
@@ -151,13 +151,13 @@ class LiveView:
         step_last()
         server.serve_forever(poll_interval=0.5)
 
-    def _look(self) -> None:
+    def _poll_run(self) -> None:
         step_last()
         due = time.monotonic()
         while not self._stop.is_set():
             try:
                 with self.lock:
-                    self._run.look()
+                    self._run.read_new()
             except QoslabError as error:
                 self.error = error
                 return
@@ -228,7 +228,7 @@ class _HttpServer(ThreadingHTTPServer):
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection; connections to OpenMetrics have a limited time, however slow their requests are."""
-        limit = threading.Timer(IDLE_S, self._hang_up, (request,))
+        limit = threading.Timer(IDLE_S, self._close_connection, (request,))
         try:
             step_last()
             if not self.own:
@@ -238,7 +238,7 @@ class _HttpServer(ThreadingHTTPServer):
             limit.cancel()
             self._room.release()
 
-    def _hang_up(self, request: Any) -> None:
+    def _close_connection(self, request: Any) -> None:
         with suppress(OSError):
             request.shutdown(socket.SHUT_RDWR)
 

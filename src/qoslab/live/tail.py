@@ -71,9 +71,9 @@ class FileTail:
         finally:
             os.close(handle)
         self._offset += len(added)
-        return self._objects(added)
+        return self._parse_added(added)
 
-    def _objects(self, added: bytes) -> list[dict[str, Any]]:
+    def _parse_added(self, added: bytes) -> list[dict[str, Any]]:
         *whole, self._rest = (self._rest + added).split(b"\n")
         found = []
         for line in whole:

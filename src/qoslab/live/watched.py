@@ -40,35 +40,35 @@ class WatchedCell:
     name: str
     path: Path
     rates: CounterRates = field(default_factory=CounterRates)
-    over: bool = False
-    damaged: bool = False
+    is_finished: bool = False
+    is_damaged: bool = False
     """True if some of its counters were invalid."""
-    _read_to_the_end: bool = False
+    _is_read_completely: bool = False
     _tails: dict[tuple[str, str, Path], FileTail] = field(default_factory=dict)
 
-    def look(self) -> None:
+    def read_new(self) -> None:
         """Read the lines added since the last call."""
-        if self._read_to_the_end:
+        if self._is_read_completely:
             return
         # Files that are written whole are complete when the cell is over.
-        self._read_to_the_end = self.over
+        self._is_read_completely = self.is_finished
         # Whole files come last: points that were already read from them in parts are then skipped by their times.
         for kind, folder in ((kind, folder) for kind in ("counters", "readings") for folder in ("coming", "")):
             try:
                 files = sorted((self.path / folder / kind).glob("*.jsonl"))
             except OSError:  # A name that is too long.
-                self.damaged = True
+                self.is_damaged = True
                 continue
             for file in files:
                 self._tails.setdefault((kind, file.stem, file), FileTail(file))
         for (kind, router, _), tail in self._tails.items():
-            take = self.rates.counters if kind == "counters" else self.rates.reading
+            take = self.rates.add_counters if kind == "counters" else self.rates.add_reading
             for each in tail.read():
                 try:
                     take(router, each)
                 except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
-                    self.damaged = True
-            self.damaged |= tail.left_out > 0
+                    self.is_damaged = True
+            self.is_damaged |= tail.left_out > 0
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class WatchedRun:
         """True if nothing follows unless the run is resumed."""
         return self.state != RUNNING
 
-    def look(self) -> None:
+    def read_new(self) -> None:
         """Read new data. Raise `UserError` if the run is from another version."""
         events = self._tail.read()
         for event in events:
@@ -141,27 +141,27 @@ class WatchedRun:
             if not self.folder.worked_on():
                 self.state = INTERRUPTED
         for cell in self.cells.values():
-            cell.look()
+            cell.read_new()
 
-    def running(self) -> Iterator[WatchedCell]:
+    def running_cells(self) -> Iterator[WatchedCell]:
         """Return the running cells."""
-        return (cell for cell in self.cells.values() if not cell.over)
+        return (cell for cell in self.cells.values() if not cell.is_finished)
 
-    def shown(self) -> list[WatchedCell]:
+    def shown_cells(self) -> list[WatchedCell]:
         """Return the cells with counters to show: the running ones, else the last."""
         counted = [cell for cell in self.cells.values() if cell.rates.classes or cell.rates.interfaces]
-        return [cell for cell in counted if not cell.over] or counted[-1:]
+        return [cell for cell in counted if not cell.is_finished] or counted[-1:]
 
     def _take(self, event: Mapping[str, Any]) -> None:
         match event["event"]:
             case "begin":
-                self._begin(event)
+                self._begin_cell(event)
             case "cell":
-                self._cell(str(event["name"]), str(event["folder"]))
+                self._add_cell(str(event["name"]), str(event["folder"]))
             case "step":
                 self._step(event)
             case "done":
-                self._done(str(event["name"]), bool(event["valid"]), tuple(map(str, event["reasons"])))
+                self._finish_cell(str(event["name"]), bool(event["valid"]), tuple(map(str, event["reasons"])))
             case "note":
                 self.notes.append(str(event["text"]))
             case "figures":
@@ -170,9 +170,9 @@ class WatchedRun:
                 self.state = str(event["how"])
                 self.doing.clear()
                 if self.state == FINISHED:
-                    self.figures = self._compared() or self.figures
+                    self.figures = self._read_comparison() or self.figures
 
-    def _compared(self) -> list[Mapping[str, Any]]:
+    def _read_comparison(self) -> list[Mapping[str, Any]]:
         """Return the comparison of a finished run; empty if it cannot be read."""
         try:
             rows = json.loads(read_text(self.folder.path / "comparison.json", MAX_COMPARISON_BYTES))
@@ -180,7 +180,7 @@ class WatchedRun:
         except (QoslabError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
             return []
 
-    def _begin(self, event: Mapping[str, Any]) -> None:
+    def _begin_cell(self, event: Mapping[str, Any]) -> None:
         if event["format"] != FORMAT:
             raise UserError(
                 f"{self._tail.path}: found format {event['format']!r}, expected {FORMAT}",
@@ -194,7 +194,7 @@ class WatchedRun:
         self.doing.clear()
         self.cells.clear()
 
-    def _cell(self, name: str, folder: str) -> None:
+    def _add_cell(self, name: str, folder: str) -> None:
         path = self.folder.path / folder
         if not path.resolve().is_relative_to(self.folder.path.resolve()):
             raise ValueError(folder)
@@ -209,15 +209,15 @@ class WatchedRun:
         else:
             self.doing.pop(name, None)
 
-    def _done(self, name: str, valid: bool, reasons: tuple[str, ...]) -> None:
+    def _finish_cell(self, name: str, valid: bool, reasons: tuple[str, ...]) -> None:
         self.doing.pop(name, None)
         self.finished.add(name)
         self.invalid.pop(name, None)
         if not valid:
             self.invalid[name] = reasons
         if name in self.cells:
-            self.cells[name].over = True
-        over = [each for each, cell in self.cells.items() if cell.over]
+            self.cells[name].is_finished = True
+        over = [each for each, cell in self.cells.items() if cell.is_finished]
         for each in over[:-MAX_CELLS]:
             del self.cells[each]
 

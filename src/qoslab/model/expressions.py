@@ -162,7 +162,7 @@ class Expression:
         except (ExpressionError, QuantityError) as error:
             raise ExpressionError(f"{self.text}: {error.message}") from error
 
-    def holds(self, values: Mapping[str, Value]) -> bool:
+    def is_true(self, values: Mapping[str, Value]) -> bool:
         """Return the truth value. Raise `ExpressionError` if the value is of another kind."""
         result = self.evaluate(values)
         if not isinstance(result, bool):
@@ -174,7 +174,7 @@ class Expression:
 def parse_expression(text: str) -> Expression:
     """Parse an expression. Raise `ExpressionError` with the position of the first error."""
     parser = _Parser(text)
-    evaluate = parser.whole()
+    evaluate = parser.parse()
     return Expression(text.strip(), frozenset(parser.names), len(parser.tokens) - 1, evaluate)
 
 
@@ -231,13 +231,13 @@ class _Parser:
         self.depth = 0
         self.names: set[str] = set()
 
-    def whole(self) -> _Evaluate:
-        result = self.either()
-        if self.peek() != "end":
+    def parse(self) -> _Evaluate:
+        result = self.parse_or()
+        if self.peek_token() != "end":
             raise self.error("the end or an operator")
         return result
 
-    def peek(self) -> str:
+    def peek_token(self) -> str:
         return self.tokens[self.at].kind
 
     def take(self, *kinds: str) -> _Token | None:
@@ -250,13 +250,13 @@ class _Parser:
     def error(self, expected: str) -> ExpressionError:
         return ExpressionError(f'found {self.tokens[self.at].text} in "{self.text}", expected {expected}')
 
-    def either(self) -> _Evaluate:
-        return self.logic("or", self.both, stop=True)
+    def parse_or(self) -> _Evaluate:
+        return self.parse_logic("or", self.parse_and, stop=True)
 
-    def both(self) -> _Evaluate:
-        return self.logic("and", self.negation, stop=False)
+    def parse_and(self) -> _Evaluate:
+        return self.parse_logic("and", self.parse_negation, stop=False)
 
-    def logic(self, word: str, term: Callable[[], _Evaluate], *, stop: bool) -> _Evaluate:
+    def parse_logic(self, word: str, term: Callable[[], _Evaluate], *, stop: bool) -> _Evaluate:
         """Parse operands of `or`, which stops at the first true term, or of `and`, which stops at the first
         false one.
         """
@@ -269,21 +269,21 @@ class _Parser:
             FLAG, stop if any(_check_flag(each(values)) is stop for each in terms) else not stop
         )
 
-    def negation(self) -> _Evaluate:
+    def parse_negation(self) -> _Evaluate:
         count = 0
         while self.take("not"):
             count += 1
-        inner = self.comparison()
+        inner = self.parse_comparison()
         if not count:
             return inner
         return lambda values: _TypedValue(FLAG, _check_flag(inner(values)) is (count % 2 == 0))
 
-    def comparison(self) -> _Evaluate:
-        terms = [self.conversion()]
+    def parse_comparison(self) -> _Evaluate:
+        terms = [self.parse_conversion()]
         signs: list[str] = []
         while token := self.take("<", "<=", ">", ">=", "==", "!="):
             signs.append(token.text)
-            terms.append(self.conversion())
+            terms.append(self.parse_conversion())
         if not signs:
             return terms[0]
 
@@ -293,18 +293,18 @@ class _Parser:
 
         return compare
 
-    def conversion(self) -> _Evaluate:
+    def parse_conversion(self) -> _Evaluate:
         inner = self.sum()
         token = self.take("into")
         return _conversion_expression(inner, token.text) if token else inner
 
     def sum(self) -> _Evaluate:
-        return self.calculation(self.product, "+", "-")
+        return self.parse_calculation(self.parse_product, "+", "-")
 
-    def product(self) -> _Evaluate:
-        return self.calculation(self.atom, "*", "/")
+    def parse_product(self) -> _Evaluate:
+        return self.parse_calculation(self.parse_atom, "*", "/")
 
-    def calculation(self, term: Callable[[], _Evaluate], *signs: str) -> _Evaluate:
+    def parse_calculation(self, term: Callable[[], _Evaluate], *signs: str) -> _Evaluate:
         """Parse operators of one level, from left to right."""
         first = term()
         further: list[tuple[str, _Evaluate]] = []
@@ -321,25 +321,25 @@ class _Parser:
 
         return calculate
 
-    def atom(self) -> _Evaluate:
+    def parse_atom(self) -> _Evaluate:
         if token := self.take("value"):
             value = token.value
             assert value is not None
             return lambda values: value
         if token := self.take("name"):
-            if self.peek() == "(":
+            if self.peek_token() == "(":
                 return self.call(token.text)
             name = token.text
             self.names.add(name)
             return lambda values: typed_value(_known_value(name, values))
         if self.take("("):
-            inner = self.nested(self.either)
+            inner = self.parse_nested(self.parse_or)
             if not self.take(")"):
                 raise self.error("a closing bracket")
             return inner
         raise self.error("a value, a parameter or an opening bracket")
 
-    def nested(self, read: Callable[[], _Evaluate]) -> _Evaluate:
+    def parse_nested(self, read: Callable[[], _Evaluate]) -> _Evaluate:
         self.depth += 1
         if self.depth > DEPTH_LIMIT:
             raise ExpressionError(f"found more than {DEPTH_LIMIT} nested brackets, expected fewer")
@@ -351,9 +351,9 @@ class _Parser:
         if function not in _FUNCTIONS:
             raise ExpressionError(f'found {function}(…) in "{self.text}", expected one of {", ".join(_FUNCTIONS)}')
         self.take("(")
-        arguments = [self.nested(self.either)]
+        arguments = [self.parse_nested(self.parse_or)]
         while self.take(","):
-            arguments.append(self.nested(self.either))
+            arguments.append(self.parse_nested(self.parse_or))
         if not self.take(")"):
             raise self.error("a closing bracket")
         if function in _ROUNDINGS:

@@ -54,9 +54,9 @@ class MeasurementDemand:
 
     times_s: tuple[float, ...] = ()
     """Instants with an expected value, such as `@ time 6 s`, in seconds of the traffic, ascending."""
-    by_counter: bool = False
+    needs_counter_triggers: bool = False
     """True if a value is expected at a counter trigger such as `@ bytes 1 MB`, whose time is unknown."""
-    one_packet: bool = False
+    depends_on_one_packet: bool = False
     """True if a value that a single packet decides is expected, such as the longest round trip."""
 
 
@@ -66,8 +66,8 @@ def measurement_demand(experiment: Experiment, arm: str) -> MeasurementDemand:
     moments = {each.at.quantity for each in expected if each.at is not None}
     return MeasurementDemand(
         times_s=tuple(sorted(each.seconds for each in moments if isinstance(each, Duration))),
-        by_counter=any(not isinstance(each, Duration) for each in moments),
-        one_packet=any(each.metric.of_one for each in expected),
+        needs_counter_triggers=any(not isinstance(each, Duration) for each in moments),
+        depends_on_one_packet=any(each.metric.depends_on_one_packet for each in expected),
     )
 
 

@@ -117,7 +117,7 @@ def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
     crossed = combinations(matrix.parameters) if matrix.parameters else ()
     excluded = exclusion_test(matrix)
     for found in crossed:
-        if not excluded(found) and all(each.holds({**found, "arm": arm}) for each in constraints):
+        if not excluded(found) and all(each.is_true({**found, "arm": arm}) for each in constraints):
             yield found
     for entry in matrix.include:
         yield from combinations({name: entry[name] for name in matrix.names})

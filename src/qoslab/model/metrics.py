@@ -72,7 +72,7 @@ class Metric:
     description: str
     selector: Selector
     """Kind of the selector; without a selector the value covers all flows or classes."""
-    of_one: bool = field(default=False, kw_only=True)
+    depends_on_one_packet: bool = field(default=False, kw_only=True)
     """True if a single packet decides it, as the longest of all delays: such a figure tolerates no late packet."""
 
 
@@ -111,7 +111,7 @@ _MAX_NAME_LENGTH = frozenset({"rtt.max", "jitter.max", "jitter.back.max", "inter
 
 
 def _selector_text(selector: Selector, rows: tuple[tuple[str, Unit, str], ...]) -> tuple[Metric, ...]:
-    return tuple(Metric(*row, selector, of_one=row[0] in _MAX_NAME_LENGTH) for row in rows)
+    return tuple(Metric(*row, selector, depends_on_one_packet=row[0] in _MAX_NAME_LENGTH) for row in rows)
 
 
 _METRICS: dict[str, Metric] = {

@@ -45,7 +45,7 @@ def left_out_test(
         wanted = [{(name, each) for each in values.split(" or ")} for name, values in pairs]
         return any(all(each & cell for each in wanted) for cell in own.get(arm, ()))
 
-    return lambda figure: bool(figure.about) or not all(measured(arm, figure.where) for arm in figure.arm.split("/"))
+    return lambda figure: bool(figure.subject) or not all(measured(arm, figure.where) for arm in figure.arm.split("/"))
 
 
 def common_values(figures: Iterable[RunFigure], *runs: LeftOutTest) -> tuple[RunFigure, ...]:

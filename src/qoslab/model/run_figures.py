@@ -71,7 +71,7 @@ class RunFigure:
     """The verdict on the publication."""
     explanation: str = ""
     """Explanation of a published value that contradicts the prediction, or of a fitted part."""
-    about: str = ""
+    subject: str = ""
     """Statistic and metric of an average; empty for other values."""
     lowest: str = ""
     """Lowest of the averaged values, formatted for display."""
@@ -98,7 +98,7 @@ class RunFigure:
         lowest = _parse_number(row["lowest"])
         shown = "" if lowest is None else format_value(lowest, cast(Unit, words["unit"]))
         where = f" ({row['lowest_cell']})" if row["lowest_cell"] else ""
-        return replace(figure, about=about, lowest=f"{shown}{where}" if shown else "")
+        return replace(figure, subject=about, lowest=f"{shown}{where}" if shown else "")
 
     @property
     def key(self) -> Key:
@@ -115,7 +115,7 @@ class RunFigure:
         """The measured value with its interval."""
         return MeasuredValue.of(self.measured, self.low, self.high)
 
-    def moved_from(self, before: RunFigure, negligible: float = NEGLIGIBLE) -> bool:
+    def has_changed_from(self, before: RunFigure, negligible: float = NEGLIGIBLE) -> bool:
         """Return whether the verdict or the value differs from `before`."""
         return self.verdict != before.verdict or has_changed(self.figure, before.figure, negligible)
 

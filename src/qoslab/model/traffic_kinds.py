@@ -117,7 +117,7 @@ class TrafficKind:
     """Destination port."""
     source: str
     """Sources of the packet sizes and intervals."""
-    both_ways: bool = False
+    is_bidirectional: bool = False
     """True if the same traffic goes in both directions."""
     sizes: tuple[int, ...] = ()
     """Bytes of each send in a cycle: a datagram, a picture of a video, a page. Empty for TCP without pauses."""
@@ -177,7 +177,7 @@ def _voice_kind(
         46,
         RTP_PORT + 2 * number,
         source,
-        both_ways=True,
+        is_bidirectional=True,
         sizes=(payload + RTP,),
         interval_s=0.02,
         codec=codec,
@@ -199,7 +199,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         34,
         RTP_PORT + 2,
         f"{CODE_POINTS}: multimedia conferencing",
-        both_ways=True,
+        is_bidirectional=True,
         sizes=picture_bytes(CONFERENCE_PICTURES, CONFERENCE_BPS, 1 / 30),
         interval_s=1 / 30,
         largest=VIDEO_PAYLOAD,
@@ -265,7 +265,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         32,
         27015,
         "J. Färber, NetGames 2002 [remembered]",
-        both_ways=True,
+        is_bidirectional=True,
         sizes=(GAME_PAYLOAD,),
         interval_s=GAME_S,
         aliases=("game", "games"),
@@ -278,7 +278,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
         0,
         53,
         "RFC 1035",
-        both_ways=True,
+        is_bidirectional=True,
         sizes=(DNS_PAYLOAD,),
         interval_s=DNS_S,
     ),

@@ -80,34 +80,35 @@ class Quantity:
         """Parse a text exactly. Raise `QuantityError` if it is not a quantity."""
         if len(text) > LENGTH_LIMIT:
             long = f'found a text of {len(text)} characters, "{text[:20]}…"'
-            raise QuantityError(f"{long}, expected {cls._expected()}")
+            raise QuantityError(f"{long}, expected {cls._expected_form()}")
         found = _QUANTITY.match(text)
         if found is None:
             comma = _COMMA.match(text)
             hint = f'did you mean "{comma[1]}.{comma[2]} {comma[3]}"?' if comma and comma[3] in cls.UNITS else ""
-            raise QuantityError(f'found "{text}", expected {cls._expected()}', hint=hint)
+            raise QuantityError(f'found "{text}", expected {cls._expected_form()}', hint=hint)
         number, unit = Decimal(found["number"]), found["unit"]
         if not unit:
             raise QuantityError(
-                f'found "{text.strip()}" without a unit, expected {cls._expected()}', hint=cls._without_unit(number)
+                f'found "{text.strip()}" without a unit, expected {cls._expected_form()}',
+                hint=cls._missing_unit_hint(number),
             )
         factor = cls.UNITS.get(unit)
         if factor is None:
             raise QuantityError(
                 f'found "{text.strip()}" with the unit "{unit}", expected one of {", ".join(cls._proposed_units())}',
-                hint=cls._doubtful_unit(number, unit),
+                hint=cls._unaccepted_unit_hint(number, unit),
             )
         # Decimal multiplication rounds to the context's 28 digits; integers do not.
         digits, exponent = int(found["number"].replace(".", "")), len(found["number"].partition(".")[2])
         value, rest = divmod(digits * factor, 10**exponent)
         if rest:
-            raise QuantityError(f'found "{text.strip()}", expected a whole number of {cls._base_unit()}')
+            raise QuantityError(f'found "{text.strip()}", expected a whole number of {cls._base_unit_name()}')
         if value > cls.LARGEST:
             raise QuantityError(f'found "{text.strip()}", expected at most {cls(cls.LARGEST)}')
         return cls(value)
 
     @classmethod
-    def _base_unit(cls) -> str:
+    def _base_unit_name(cls) -> str:
         return next(unit for unit, factor in cls.UNITS.items() if factor == 1)
 
     @classmethod
@@ -118,16 +119,16 @@ class Quantity:
         return list(first.values())
 
     @classmethod
-    def _expected(cls) -> str:
+    def _expected_form(cls) -> str:
         return f'a {cls.KIND} such as "{cls.EXAMPLES[0]}"'
 
     @classmethod
-    def _without_unit(cls, number: Decimal) -> str:
+    def _missing_unit_hint(cls, number: Decimal) -> str:
         """Return the hint for a number without a unit."""
         raise NotImplementedError
 
     @classmethod
-    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+    def _unaccepted_unit_hint(cls, number: Decimal, unit: str) -> str:
         """Return the hint for a unit that is not accepted; empty if there is no proposal."""
         near = [known for known in cls._proposed_units() if known.lower() == unit.lower()]
         return f'did you mean "{number} {near[0]}"?' if near else ""
@@ -205,7 +206,7 @@ class Quantity:
             return cls.parse(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return cls.parse(str(value))
-        raise QuantityError(f"found {value!r}, expected {cls._expected()}")
+        raise QuantityError(f"found {value!r}, expected {cls._expected_form()}")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -243,17 +244,17 @@ class Rate(Quantity):
         return f"{self._value} b/s"
 
     @classmethod
-    def _without_unit(cls, number: Decimal) -> str:
+    def _missing_unit_hint(cls, number: Decimal) -> str:
         # IOS command lines use b/s, at least 8000; people use small numbers of megabits.
         if number >= 8000 and number == number.to_integral_value():
             return f'did you mean "{cls(int(number))}" ({number} b/s)?'
         return f'did you mean "{number} Mb/s"?'
 
     @classmethod
-    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+    def _unaccepted_unit_hint(cls, number: Decimal, unit: str) -> str:
         stem = re.fullmatch(r"([kKmMgG]?)(b/s|bps|bit/s|B/s|Bps|b|bit|bits|B|)", unit)
         if stem is None:
-            return super()._doubtful_unit(number, unit)
+            return super()._unaccepted_unit_hint(number, unit)
         prefix = {"K": "k", "m": "M", "g": "G"}.get(stem[1], stem[1])
         if stem[2].startswith("B") and stem[2] != "B":
             octets = (number * 8).normalize()
@@ -300,16 +301,16 @@ class Size(Quantity):
         return f"{self._value} B"
 
     @classmethod
-    def _without_unit(cls, number: Decimal) -> str:
+    def _missing_unit_hint(cls, number: Decimal) -> str:
         return f'did you mean "{number} B"?'
 
     @classmethod
-    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+    def _unaccepted_unit_hint(cls, number: Decimal, unit: str) -> str:
         if re.fullmatch(r"[kKmMgG]?(b|bit|bits)", unit):
             return "sizes are in bytes: 8 bits are 1 B"
         stem = re.fullmatch(r"([kKmMgG])(B|byte|bytes|)", unit)
         if stem is None:
-            return super()._doubtful_unit(number, unit)
+            return super()._unaccepted_unit_hint(number, unit)
         decimal = {"K": "k", "m": "M", "g": "G"}.get(stem[1], stem[1])
         return f'write "{number} {decimal}B" for powers of 1000, "{number} {decimal.upper()}iB" for powers of 1024'
 
@@ -349,18 +350,18 @@ class Duration(Quantity):
         return f"{self._value} ns" if self._value else "0 s"
 
     @classmethod
-    def _without_unit(cls, number: Decimal) -> str:
+    def _missing_unit_hint(cls, number: Decimal) -> str:
         return f'did you mean "{number} s"?'
 
     @classmethod
-    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+    def _unaccepted_unit_hint(cls, number: Decimal, unit: str) -> str:
         if unit == "m":
             return f'write "{number} min" for minutes, "{number} ms" for milliseconds'
         word = re.sub(r"s$", "", unit.lower())
         plain = {"sec": "s", "second": "s", "minute": "min", "hour": "h", "hr": "h", "msec": "ms", "usec": "us"}.get(
             word
         )
-        return f'did you mean "{number} {plain}"?' if plain else super()._doubtful_unit(number, unit)
+        return f'did you mean "{number} {plain}"?' if plain else super()._unaccepted_unit_hint(number, unit)
 
 
 class Percent(Quantity):
@@ -381,17 +382,17 @@ class Percent(Quantity):
         return f"{_format_decimal(self._value, 10**4)} %"
 
     @classmethod
-    def _base_unit(cls) -> str:
+    def _base_unit_name(cls) -> str:
         return "0.0001 %"
 
     @classmethod
-    def _without_unit(cls, number: Decimal) -> str:
+    def _missing_unit_hint(cls, number: Decimal) -> str:
         if number < 1 and number:
             return f'did you mean "{(number * 100).normalize():f} %"?'
         return f'did you mean "{number} %"?'
 
     @classmethod
-    def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
+    def _unaccepted_unit_hint(cls, number: Decimal, unit: str) -> str:
         return f'did you mean "{number} %"?' if unit.lower() in ("percent", "pct") else ""
 
 

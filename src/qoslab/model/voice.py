@@ -51,7 +51,7 @@ class VoiceConnection:
     """BurstR: burst ratio."""
     delay_sensitivity: float = 1.0
     """sT: delay sensitivity."""
-    least_delay_ms: float = 100.0
+    min_delay_ms: float = 100.0
     """mT: minimum perceivable delay."""
     circuit_noise_dbm0p: float = -70.0
     """Nc: circuit noise."""
@@ -64,7 +64,7 @@ class VoiceConnection:
     advantage: float = 0.0
     """A: advantage factor."""
 
-    def delayed(self, delay_ms: float) -> VoiceConnection:
+    def with_delay(self, delay_ms: float) -> VoiceConnection:
         """Return the connection with the same delay each way: T = Ta, Tr = 2 T."""
         return replace(self, one_way_delay_ms=delay_ms, absolute_delay_ms=delay_ms, round_trip_ms=2 * delay_ms)
 
@@ -159,9 +159,9 @@ def _delay_impairment(c: VoiceConnection, basic: float, noise: float) -> float:
 
 def _absolute_delay_impairment(c: VoiceConnection) -> float:
     """Return Idd (clause 7.4)."""
-    if c.absolute_delay_ms <= c.least_delay_ms:
+    if c.absolute_delay_ms <= c.min_delay_ms:
         return 0.0
-    x, power = log10(c.absolute_delay_ms / c.least_delay_ms) / log10(2), 6 * c.delay_sensitivity
+    x, power = log10(c.absolute_delay_ms / c.min_delay_ms) / log10(2), 6 * c.delay_sensitivity
     return 25 * float((1 + x**power) ** (1 / power) - 3 * (1 + (x / 3) ** power) ** (1 / power) + 2)
 
 
@@ -198,7 +198,7 @@ def best_voice_score(codec: Codec, delays_ns: Sequence[tuple[int, int]], sent: i
         if number % step and number < len(delays_ns):
             continue
         loss = max(0.0, 100 * (1 - arrived / sent))
-        found = rating(replace(base, loss_percent=loss).delayed(delay / 1e6 + codec.delay_ms))
+        found = rating(replace(base, loss_percent=loss).with_delay(delay / 1e6 + codec.delay_ms))
         if best is None or found > best.rating:
             best = VoiceScore(found, mean_opinion_score(found), delay / 1e6, loss)
     return best

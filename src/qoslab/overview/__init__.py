@@ -42,7 +42,7 @@ class RunSummary:
     invalid: int = 0
     figures: tuple[RunFigure, ...] = field(default=(), repr=False)
     """Values of its comparison, and its averages."""
-    left_out: LeftOutTest = field(default=lambda figure: False, repr=False, compare=False)
+    is_left_out: LeftOutTest = field(default=lambda figure: False, repr=False, compare=False)
     """Predicate for values that the run was not asked for, and another run has."""
 
     @property
@@ -57,20 +57,20 @@ class RunSummary:
         return file if file.exists() else None
 
     @property
-    def by_key(self) -> dict[Key, RunFigure]:
+    def values_by_key(self) -> dict[Key, RunFigure]:
         """Values by key."""
         return {figure.key: figure for figure in self.figures}
 
-    def moved_since(self, before: RunSummary) -> list[RunFigure]:
+    def changed_values(self, before: RunSummary) -> list[RunFigure]:
         """Return the values that have changed since a previous run, of those that both have."""
-        old = before.by_key
-        asked = common_values(self.figures, self.left_out, before.left_out)
-        return [each for each in asked if each.key in old and each.moved_from(old[each.key])]
+        old = before.values_by_key
+        asked = common_values(self.figures, self.is_left_out, before.is_left_out)
+        return [each for each in asked if each.key in old and each.has_changed_from(old[each.key])]
 
-    def lacking_of(self, other: RunSummary) -> list[RunFigure]:
+    def missing_values(self, other: RunSummary) -> list[RunFigure]:
         """Return the values of another run that this run was asked for and does not have."""
-        own = self.by_key
-        asked = common_values(other.figures, self.left_out, other.left_out)
+        own = self.values_by_key
+        asked = common_values(other.figures, self.is_left_out, other.is_left_out)
         return [each for each in asked if each.key not in own]
 
     def count(self, verdict: str) -> int:
@@ -159,5 +159,5 @@ def _summarise(
         # A cell that was not needed is not an invalid one.
         invalid=sum(not (cell["valid"] or cell.get("spared")) for cell in cells),
         figures=(*map(RunFigure.of, rows), *map(RunFigure.of_average, averages)),
-        left_out=left_out_test(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),
+        is_left_out=left_out_test(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),
     )

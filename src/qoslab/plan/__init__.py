@@ -114,15 +114,15 @@ class Plan:
     @property
     def seconds(self) -> float | None:
         """Estimate of the run with its cells in sequence; None if unknown."""
-        return self.seconds_with(1)
+        return self.estimate_seconds(1)
 
-    def seconds_with(self, labs: int) -> float | None:
+    def estimate_seconds(self, labs: int) -> float | None:
         """Estimate the time of the run with traffic in this number of labs at a time, while further labs are prepared.
 
         Return None if it is unknown.
         """
         known: dict[tuple[object, ...], tuple[float, float]] = {}
-        names = {arm.name: self.sweep.names_at(arm.name, TIME_FIELDS) for arm in self.experiment.arms}
+        names = {arm.name: self.sweep.parameters_at(arm.name, TIME_FIELDS) for arm in self.experiment.arms}
         whole = turns = 0.0
         for cell in self.cells:
             # Cells that differ only in other parameters take the same time.
@@ -202,9 +202,9 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
     return Plan(
         sweep=sweep,
         lab=chosen.lab,
-        before=kind.before(experiment),
+        before=kind.steps_before_cells(experiment),
         cells=cells,
-        after=(*kind.after(experiment), report_step(len(cells))),
+        after=(*kind.steps_after_cells(experiment), report_step(len(cells))),
     )
 
 

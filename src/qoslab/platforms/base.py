@@ -21,7 +21,7 @@ class InterfaceProblem:
     """The wrong key of the node: `model`, `generation` or `routes`."""
     found: str
     expected: str
-    near: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
     """Valid values, for suggestions."""
 
 
@@ -91,7 +91,7 @@ class Platform(Protocol):
         """True if addresses, routes and logins come from a startup configuration; otherwise the lab sets them."""
 
     @property
-    def unsimulated(self) -> str:
+    def simulation_alternative(self) -> str:
         """The alternative to suggest if simulations do not support this platform; empty if they do."""
 
     def ansible_role(self, node: Node) -> str | None:

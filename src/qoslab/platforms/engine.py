@@ -50,7 +50,7 @@ class EnginePlatform:
     translation: Translation | None = None
     forwarding: ForwardingKind | None = "engine"
     counters: CounterSource | None = "data plane"
-    unsimulated: str = ""
+    simulation_alternative: str = ""
     has_startup_config: bool = False
     _ios: IosPlatform = field(default_factory=IosPlatform, repr=False)
 

@@ -70,7 +70,7 @@ def _define_model(
 ) -> None:
     """Add a model or family. The fields about other devices that a model represents are not inherited."""
     inherited = RouterModel(name) if parent is None else _ENTRIES[parent]
-    own = {"stands_for": "", "node_kinds": (), "usual": False, **properties}
+    own = {"represented_models": "", "node_kinds": (), "usual": False, **properties}
     _ENTRIES[name] = replace(inherited, name=name, parent=parent, features=inherited.features | features, **own)
 
 
@@ -104,7 +104,7 @@ _define_model(
     "3725",
     parent="IOS",
     usual=True,
-    stands_for=r"(?:CISCO)?(?:17\d\d|26\d\d|36\d\d|37\d\d)",
+    represented_models=r"(?:CISCO)?(?:17\d\d|26\d\d|36\d\d|37\d\d)",
     software_family="3700",
     image="C3725-ADVENTERPRISEK9-M",
     bootstrap="System Bootstrap, Version 12.4(13r)T5, RELEASE SOFTWARE (fc1)",
@@ -118,7 +118,7 @@ _define_model(
     "2811",
     parent="IOS",
     default_generation="hqf",
-    stands_for=r"(?:CISCO)?(?:18\d\d|28\d\d|38\d\d)",
+    represented_models=r"(?:CISCO)?(?:18\d\d|28\d\d|38\d\d)",
     software_family="2800",
     image="C2800NM-ADVENTERPRISEK9-M",
     bootstrap="System Bootstrap, Version 12.4(13r)T, RELEASE SOFTWARE (fc1)",
@@ -137,7 +137,7 @@ _define_model(
 _define_model(
     "7206VXR",
     parent="IOS",
-    stands_for=r"(?:CISCO)?(?:72\d\d|73\d\d|75\d\d)",
+    represented_models=r"(?:CISCO)?(?:72\d\d|73\d\d|75\d\d)",
     software_family="7200",
     image="C7200-ADVENTERPRISEK9-M",
     bootstrap="System Bootstrap, Version 12.3(4r)T3, RELEASE SOFTWARE (fc1)",
@@ -182,7 +182,7 @@ _define_model(
 _define_model(
     "1941",
     parent="IOS 15",
-    stands_for=r"(?:CISCO)?19\d\d",
+    represented_models=r"(?:CISCO)?19\d\d",
     software_family="C1900",
     image="C1900-UNIVERSALK9-M",
     chassis="Cisco CISCO1941/K9 (revision 1.0) with 491520K/32768K bytes of memory.",
@@ -198,7 +198,7 @@ _define_model(
     "2911",
     parent="1941",
     usual=True,
-    stands_for=r"(?:CISCO)?(?:8[0-9]\d|29\d\d|39\d\d)",
+    represented_models=r"(?:CISCO)?(?:8[0-9]\d|29\d\d|39\d\d)",
     software_family="C2900",
     image="C2900-UNIVERSALK9-M",
     chassis="Cisco CISCO2911/K9 (revision 1.0) with 483328K/40960K bytes of memory.",
@@ -213,7 +213,7 @@ _define_model(
 _define_model(
     "IOSv",
     parent="IOS 15",
-    stands_for=r"IOSv",
+    represented_models=r"IOSv",
     node_kinds=("cisco_vios", "iosv", "cisco_iol", "iol"),
     own_software=VIRTUAL_SOFTWARE,
     software_family="IOSv",
@@ -232,7 +232,7 @@ _define_model(
 _define_model(
     "C1111",
     parent="IOS-XE",
-    stands_for=r"C11\d\d|C12\d\d|ISR11\d\d|C9[02]\d",
+    represented_models=r"C11\d\d|C12\d\d|ISR11\d\d|C9[02]\d",
     chassis="cisco C1111-8P (1RU) processor with 1416866K/6147K bytes of memory.",
     interfaces=_port_names(_ISR_PORTS[:2], "C1111-2x1GE"),
     image_name="c1100-universalk9",
@@ -241,7 +241,7 @@ _define_model(
 _define_model(
     "ISR4331",
     parent="IOS-XE",
-    stands_for=r"ISR42\d\d|ISR43[0-246-9]\d",
+    represented_models=r"ISR42\d\d|ISR43[0-246-9]\d",
     chassis="cisco ISR4331/K9 (1RU) processor with 1795979K/6147K bytes of memory.",
     interfaces=_port_names(_ISR_PORTS[:3], "ISR4331-3x1GE"),
     own_software=EVEREST,
@@ -251,7 +251,7 @@ _define_model(
     "ISR4451",
     parent="ISR4331",
     usual=True,
-    stands_for=r"(?:CISCO|ISR)?(?:ISR)?4[34][35]\d?|ISR44\d\d",
+    represented_models=r"(?:CISCO|ISR)?(?:ISR)?4[34][35]\d?|ISR44\d\d",
     chassis="cisco ISR4451-X/K9 (2RU) processor with 1795979K/6147K bytes of memory.",
     interfaces=_port_names(_ISR_PORTS, "ISR4451-X-4x1GE"),
     image_name="isr4400-universalk9",
@@ -259,7 +259,7 @@ _define_model(
 _define_model(
     "C8200",
     parent="IOS-XE",
-    stands_for=r"C82\d\d",
+    represented_models=r"C82\d\d",
     chassis="cisco C8200-1N-4T (1RU) processor with 3763047K/6147K bytes of memory.",
     interfaces=_port_names(_ISR_PORTS, "4x1G-2xSFP"),
     software_family="c8000be",
@@ -268,7 +268,7 @@ _define_model(
 _define_model(
     "C8300",
     parent="C8200",
-    stands_for=r"C83\d\d",
+    represented_models=r"C83\d\d",
     chassis="cisco C8300-2N2S-4T2X (2RU) processor with 3763047K/6147K bytes of memory.",
     interfaces=(
         *_port_names(_ISR_PORTS, "4x1G-2xSFP+"),
@@ -278,7 +278,7 @@ _define_model(
 _define_model(
     "C8500",
     parent="IOS-XE",
-    stands_for=r"C85\d\d",
+    represented_models=r"C85\d\d",
     chassis="cisco C8500-12X (1RU) processor with 9236983K/6147K bytes of memory.",
     interfaces=_port_names(_numbered_ports("TenGigabitEthernet0/0/", range(12)), "C8500-12X", 10 * GIGABIT),
     software_family="c8000aep",
@@ -287,7 +287,7 @@ _define_model(
 _define_model(
     "C8000V",
     parent="IOS-XE",
-    stands_for=r"C8000V|CSR1000V|.*\bVXE\b",
+    represented_models=r"C8000V|CSR1000V|.*\bVXE\b",
     node_kinds=(
         *("cisco_c8000v", "vr-c8000v", "vr-cisco_c8000v", "cat8000v"),
         *("cisco_csr1000v", "vr-csr", "vr-cisco_csr1000v", "csr"),
@@ -301,7 +301,7 @@ _define_model(
 _define_model(
     "ASR1001-X",
     parent="IOS-XE",
-    stands_for=r"ASR-?1001",
+    represented_models=r"ASR-?1001",
     chassis="cisco ASR1001-X (1NG) processor (revision 1NG) with 3753626K/6147K bytes of memory.",
     interfaces=(
         *_port_names(_numbered_ports("GigabitEthernet0/0/", range(6)), "BUILT-IN-2T+6X1GE"),
@@ -313,7 +313,7 @@ _define_model(
 _define_model(
     "ASR1002-X",
     parent="ASR1001-X",
-    stands_for=r"ASR-?1\d\d\d",
+    represented_models=r"ASR-?1\d\d\d",
     chassis="cisco ASR1002-X (2RU-X) processor (revision 2KP) with 3753626K/6147K bytes of memory.",
     interfaces=_port_names(_numbered_ports("GigabitEthernet0/0/", range(6)), "6XGE-BUILT-IN"),
     image_name="asr1002x-universalk9",

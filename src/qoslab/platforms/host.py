@@ -22,11 +22,11 @@ class HostPlatform(LinuxMachine):
     translation: Translation | None = None
     forwarding: ForwardingKind | None = None
     counters: CounterSource | None = None
-    unsimulated: str = ""
+    simulation_alternative: str = ""
     has_startup_config: bool = False
-    called: ClassVar[str] = "a host"
-    keys_of: ClassVar[str] = "routers only"
-    only_ethernet: ClassVar[str] = "a router: hosts have Ethernet interfaces only"
+    node_kind: ClassVar[str] = "a host"
+    kinds_with_model_keys: ClassVar[str] = "routers only"
+    ethernet_expectation: ClassVar[str] = "a router: hosts have Ethernet interfaces only"
 
     def ansible_role(self, node: Node) -> str | None:
         """Return None: no configuration is pushed to a host."""

@@ -37,7 +37,7 @@ class IosPlatform:
     translation: Translation | None = None
     forwarding: ForwardingKind | None = "engine"
     counters: CounterSource | None = "data plane"
-    unsimulated: str = ""
+    simulation_alternative: str = ""
     has_startup_config: bool = True
 
     def ansible_role(self, node: Node) -> str | None:

@@ -74,7 +74,7 @@ class RouterModel:
     parent: str | None = None
     """Model or family from which it inherits."""
     features: frozenset[HardwareFeature] = frozenset()
-    stands_for: str = ""
+    represented_models: str = ""
     """Pattern for the beginning of model numbers of other devices of the same family or with the same software."""
     usual: bool = False
     """True if this model represents devices of its default generation whose model is not known."""

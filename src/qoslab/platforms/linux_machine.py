@@ -20,11 +20,11 @@ _INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
 class LinuxMachine:
     """A node with any number of Linux network interfaces."""
 
-    called: ClassVar[str]
+    node_kind: ClassVar[str]
     """Name of this kind of node in messages about its keys."""
-    keys_of: ClassVar[str]
+    kinds_with_model_keys: ClassVar[str]
     """Name of the kinds of nodes that have a model and a generation, for messages."""
-    only_ethernet: ClassVar[str]
+    ethernet_expectation: ClassVar[str]
     """Expectation that an interface on a link of another framing does not meet."""
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
@@ -39,7 +39,9 @@ class LinuxMachine:
         """Yield a problem for a hardware model and for a QoS generation."""
         for key, value in (("model", node.model), ("generation", node.generation)):
             if value is not None:
-                yield InterfaceProblem(key, f'"{value}" on {self.called}', f"this key on {self.keys_of}")
+                yield InterfaceProblem(
+                    key, f'"{value}" on {self.node_kind}', f"this key on {self.kinds_with_model_keys}"
+                )
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """Return None: any interface is accepted."""
@@ -49,4 +51,4 @@ class LinuxMachine:
         """Return a problem unless the interface has a Linux name and is Ethernet."""
         if _INTERFACE.fullmatch(interface) is None:
             return "a Linux interface name such as eth0"
-        return None if framing == "ethernet" else self.only_ethernet
+        return None if framing == "ethernet" else self.ethernet_expectation

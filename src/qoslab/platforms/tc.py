@@ -36,11 +36,11 @@ class TcPlatform(LinuxMachine):
     translation: Translation | None = None
     forwarding: ForwardingKind | None = "kernel"
     counters: CounterSource | None = "qdiscs"
-    unsimulated: str = "use --lab virtual for the kernel's queueing, or platform: engine for a simulation"
+    simulation_alternative: str = "use --lab virtual for the kernel's queueing, or platform: engine for a simulation"
     has_startup_config: bool = False
-    called: ClassVar[str] = "a router of platform tc"
-    keys_of: ClassVar[str] = "routers with an IOS command line or the engine"
-    only_ethernet: ClassVar[str] = "ethernet: a tc router has Ethernet interfaces only"
+    node_kind: ClassVar[str] = "a router of platform tc"
+    kinds_with_model_keys: ClassVar[str] = "routers with an IOS command line or the engine"
+    ethernet_expectation: ClassVar[str] = "ethernet: a tc router has Ethernet interfaces only"
 
     def ansible_role(self, node: Node) -> str | None:
         """Return the role of routers with a control socket, which this machine has for the router."""
@@ -60,4 +60,6 @@ class TcPlatform(LinuxMachine):
     def check(self, node: Node) -> Iterator[InterfaceProblem]:
         """Yield a problem for a hardware model."""
         if node.model is not None:
-            yield InterfaceProblem("model", f'"{node.model}" on {self.called}', f"this key on {self.keys_of}")
+            yield InterfaceProblem(
+                "model", f'"{node.model}" on {self.node_kind}', f"this key on {self.kinds_with_model_keys}"
+            )

@@ -264,7 +264,7 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
     tags = configuration.vlan_tags(at.interface)
     header = _unmodelled_header(configuration, at, tags) if interface is None else counted_header(interface, tags)
     encapsulation = encapsulation_of(configuration, at)
-    if encapsulation is not None and not encapsulation.below:
+    if encapsulation is not None and not encapsulation.is_below_tunnels:
         header = 0
     mtu = MTU if interface is None or interface.mtu is None else interface.mtu
     output = at.direction != "input"
@@ -366,7 +366,7 @@ def ring_bytes(qos: QosGeneration, interface: Interface, line: Rate, frame: int)
     elif interface.serial:
         packets = engine_defaults.SERIAL_TX_RING_FAIR
     else:
-        fast = line.known and line.bps > engine_defaults.ETHERNET_FAST_ABOVE_BPS
+        fast = line.is_absolute and line.bps > engine_defaults.ETHERNET_FAST_ABOVE_BPS
         packets = engine_defaults.ETHERNET_TX_RING_FAST if fast else engine_defaults.ETHERNET_TX_RING
     return (packets + 1) * frame
 
@@ -467,7 +467,7 @@ def _class_values(
         without_effect=tuple(line.text for line in each.inert),
         account="".join(str(one.account) for one in (each.shape, each.bandwidth) if one and one.account),
     )
-    if made.shape is not None and made.shape.rate.least(here.line) != here.line:
+    if made.shape is not None and made.shape.rate.lower_of(here.line) != here.line:
         # Below the line rate, packets wait for the shaper and not for the transmit ring.
         here = replace(here, ring_ms=_shaper_wait(context, made.shape), ring_unconfirmed=False)
     if each.shape is not None:
@@ -503,7 +503,7 @@ def _class_max_rate(each: PolicyClass, base: Rate) -> Rate | None:
 
 
 def _lower_rate(one: Rate | None, other: Rate | None) -> Rate | None:
-    return other if one is None else one if other is None else one.least(other) or one
+    return other if one is None else one if other is None else one.lower_of(other) or one
 
 
 def _drops_all(actions: tuple[PoliceAction, ...] | None) -> bool:
@@ -515,12 +515,12 @@ def _amount_in_unit(value: int, unit: str, base: Rate) -> Rate:
 
 
 def _rate_bps(rate: Rate) -> int | None:
-    return int(rate.bps) if rate.known else None
+    return int(rate.bps) if rate.is_absolute else None
 
 
 def _transmission_ms(size: int, rate: Rate | None) -> float | None:
     """Return the transmission time of some bytes at a rate in milliseconds."""
-    return None if rate is None or not rate.known or rate.bps <= 0 else size * 8000 / rate.bps
+    return None if rate is None or not rate.is_absolute or rate.bps <= 0 else size * 8000 / rate.bps
 
 
 def _police_values(
@@ -597,9 +597,11 @@ def _shape_values(context: _EffectiveContext, typed: PolicyClass, each: PolicyCl
     rate = _amount_in_unit(shape.rate.number, shape.rate.unit, base)
     bc = _burst_bytes(shape.bc)
     low = (
-        default and rate.known and rate.bps * context.qos.shape_interval_ms < context.qos.shape_least_burst_bits * 1000
+        default
+        and rate.is_absolute
+        and rate.bps * context.qos.shape_interval_ms < context.qos.shape_least_burst_bits * 1000
     )
-    tc_ms = None if bc is None or not rate.known or rate.bps <= 0 else bc * 1000 / rate.bps
+    tc_ms = None if bc is None or not rate.is_absolute or rate.bps <= 0 else bc * 1000 / rate.bps
     spaced = context.qos.tx_ring is not None
     return ShapeValues(shape.mode, rate, bc, _burst_bytes(shape.be), tc_ms, default, low, spaced, _target(shape, rate))
 
@@ -645,7 +647,7 @@ def _queue_values(
     limit = each.queue_limit
     rate = _reference(each, here)
     if limit is not None and limit.unit != "packets":
-        size_known = limit.unit == "bytes" or rate.known
+        size_known = limit.unit == "bytes" or rate.is_absolute
         part = 8000 if limit.unit == "ms" else 8_000_000
         size = limit.number if limit.unit == "bytes" else int(rate.bps * limit.number / part)
         time = _drained(context, here, size, busy) if size_known else None

@@ -75,13 +75,13 @@ class Subject:
             for each in policy.classes:
                 yield policy, each
 
-    def at(self, each: ClassValues, command: str) -> int:
+    def line_of(self, each: ClassValues, command: str) -> int:
         """Return the line of a command below a class, or that of the class."""
         return self.configuration.line_of(each.policy, each.name, command=command) or self.configuration.line_of(
             each.policy, each.name
         )
 
-    def typed(self, each: ClassValues) -> PolicyClass | None:
+    def configured_class(self, each: ClassValues) -> PolicyClass | None:
         """Return a class as configured."""
         policy = self.configuration.device.policy_maps.get(each.policy)
         return None if policy is None else policy.find(each.name)
@@ -155,7 +155,7 @@ def find_missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
             message = f"class-map {name} is not configured: a router refuses the class"
             yield PolicyFinding("error", "class-map-missing", message, MQC, line)
     for name in sorted(configuration.missing_policies):
-        lines = (each.number for each in configuration.reading.carried if each.text.endswith(f" {name}"))
+        lines = (each.number for each in configuration.reading.executed if each.text.endswith(f" {name}"))
         message = f"policy-map {name} is not configured: a router refuses the line that names it"
         yield PolicyFinding("error", "policy-map-missing", message, MQC, next(lines, 0))
 
@@ -173,7 +173,7 @@ def find_missing_access_lists(subject: Subject) -> Iterator[PolicyFinding]:
     for name, class_map in named.items():
         message = f"access list {name} is not in the input: some packets of class-map {class_map} are unknown"
         ends = (f"access-group {name}", f"access-group name {name}")
-        line = next((each.number for each in configuration.reading.carried if each.text.endswith(ends)), 0)
+        line = next((each.number for each in configuration.reading.executed if each.text.endswith(ends)), 0)
         yield PolicyFinding("warning" if known else "note", "access-list-missing", message, MQC, line)
 
 
@@ -194,7 +194,7 @@ def find_port_shapers(subject: Subject) -> Iterator[PolicyFinding]:
 def _class_line(configuration: Configuration, name: str) -> int:
     lines = (
         each.number
-        for each in configuration.reading.carried
+        for each in configuration.reading.executed
         if each.text in (f"class {name}", f"match class-map {name}")
     )
     return next(lines, 0)
@@ -225,8 +225,8 @@ def find_oversubscription(subject: Subject) -> Iterator[PolicyFinding]:
             percent = part if added is not None or above is None else 100
             top = base.times(percent / 100)
             total = sum((each.guaranteed for each in group if each.guaranteed and each.name != CLASS_DEFAULT), Rate())
-            lower = total.least(top)
-            if lower is None or total == lower or (total.bps <= top.bps + 1 and total.known):
+            lower = total.lower_of(top)
+            if lower is None or total == lower or (total.bps <= top.bps + 1 and total.is_absolute):
                 continue
             message = (
                 f"{_policy_place(policy)}: the classes of policy-map {group[0].policy} reserve {total}, but only {top} "
@@ -276,7 +276,7 @@ def find_small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
         police = each.police
         if police is None or police.bc_bytes is None:
             continue
-        line = subject.at(each, "police")
+        line = subject.line_of(each, "police")
         frame = MTU + (policy.header_bytes or 0)
         if police.bc_bytes < frame:
             message = (
@@ -287,9 +287,9 @@ def find_small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
             severity: Severity = "warning" if police.bc_bytes >= MTU else "error"
             yield PolicyFinding(severity, "burst-below-mtu", message, RFC_2697, line)
         typed = police.bc_bytes >= frame and not police.default_burst
-        if subject.rtt_s is None and typed and police.cir.known and "drop" in police.exceed:
+        if subject.rtt_s is None and typed and police.cir.is_absolute and "drop" in police.exceed:
             yield from _burst_time_note(subject, each, police)
-        if subject.rtt_s is not None and police.cir.known and "drop" in police.exceed:
+        if subject.rtt_s is not None and police.cir.is_absolute and "drop" in police.exceed:
             product = police.cir.bps * subject.rtt_s / 8
             if police.bc_bytes < product:
                 message = _rtt_message(each, police.bc_bytes, product, police.cir.bps, subject.rtt_s)
@@ -307,7 +307,9 @@ def _burst_time_note(subject: Subject, each: ClassValues, police: PoliceValues) 
         f"of {police.cir}: one TCP connection "
         f"with a longer round trip does not reach the rate; the default burst is {default} bytes (check with --rtt)"
     )
-    yield PolicyFinding("note", "short-burst", message, f"{ARITHMETIC}; docs/policies.md", subject.at(each, "police"))
+    yield PolicyFinding(
+        "note", "short-burst", message, f"{ARITHMETIC}; docs/policies.md", subject.line_of(each, "police")
+    )
 
 
 def _rtt_message(each: ClassValues, burst: int, product: float, bps: float, rtt_s: float) -> str:
@@ -335,19 +337,19 @@ def find_policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
                 f"{_class_place(each)}: its policer drops before the shaper of class {each.path[-2]} can delay; "
                 "`bandwidth` or `shape` would queue"
             )
-            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
-        elif shape is not None and shape.rate.least(police.cir) == police.cir:
+            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.line_of(each, "police"))
+        elif shape is not None and shape.rate.lower_of(police.cir) == police.cir:
             message = (
                 f"{_class_place(each)}: the policer of {police.cir} comes before the shaper of {shape.rate}, so the "
                 "shaper never delays a packet"
             )
-            yield PolicyFinding("warning", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
+            yield PolicyFinding("warning", "policer-before-shaper", message, POLICING, subject.line_of(each, "police"))
         elif shape is not None:
             message = (
                 f"{_class_place(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; the drops "
                 f"of both add up"
             )
-            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.at(each, "police"))
+            yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.line_of(each, "police"))
 
 
 # Shapers and queues.
@@ -365,12 +367,12 @@ def find_fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
             if one.shape is not None and one.path == each.path[: len(one.path)] and len(one.path) < len(each.path)
         ]
         for limit, name in limits:
-            if limit.known and each.shape.rate.known and each.shape.rate.bps > limit.bps:
+            if limit.is_absolute and each.shape.rate.is_absolute and each.shape.rate.bps > limit.bps:
                 message = (
                     f"{_class_place(each)}: the shaper of {each.shape.rate} is above {limit}, {name}: it never "
                     "delays a packet"
                 )
-                yield PolicyFinding("warning", "shaper-above-line", message, ARITHMETIC, subject.at(each, "shape"))
+                yield PolicyFinding("warning", "shaper-above-line", message, ARITHMETIC, subject.line_of(each, "shape"))
                 break
 
 
@@ -387,7 +389,7 @@ def find_long_queues(subject: Subject) -> Iterator[PolicyFinding]:
                 "while the other "
                 "classes are busy"
             )
-            yield PolicyFinding("warning", "class-default-starves", message, STARVATION, subject.at(each, ""))
+            yield PolicyFinding("warning", "class-default-starves", message, STARVATION, subject.line_of(each, ""))
             continue
         depth = f"{queue.packets} packets" if queue.packets is not None else f"{queue.bytes} bytes"
         message = (
@@ -395,7 +397,7 @@ def find_long_queues(subject: Subject) -> Iterator[PolicyFinding]:
             f"{each.busy}{' (default queue-limit)' if queue.default else ''}"
         )
         yield PolicyFinding(
-            "warning", "long-queue", message, f"{ARITHMETIC}; {RFC_7567}", subject.at(each, "queue-limit")
+            "warning", "long-queue", message, f"{ARITHMETIC}; {RFC_7567}", subject.line_of(each, "queue-limit")
         )
 
 
@@ -415,13 +417,13 @@ def find_thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
             f"{_class_place(each)}: the queue limit of {limit} {red.unit} is below the thresholds {first.minimum}-"
             f"{first.maximum} of {red.basis} {first.value}: {lost}; raise `queue-limit` or lower the thresholds"
         )
-        yield PolicyFinding("warning", "red-above-limit", message, CONGESTION, subject.at(each, "queue-limit"))
+        yield PolicyFinding("warning", "red-above-limit", message, CONGESTION, subject.line_of(each, "queue-limit"))
 
 
 def find_bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about queues without a shaper on a port whose `bandwidth` is below the line rate."""
     for policy in subject.policies:
-        slow = policy.line.known and policy.base.known and policy.base.bps < policy.line.bps
+        slow = policy.line.is_absolute and policy.base.is_absolute and policy.base.bps < policy.line.bps
         if not policy.queues or not slow or policy.base_source != "bandwidth":
             continue
         if any(each.shape is None and each.queue for each in policy.classes if len(each.path) == 1):
@@ -452,15 +454,15 @@ def find_remaining_without_shaper(subject: Subject) -> Iterator[PolicyFinding]:
             severity: Severity = "warning" if interface_kind(policy.interface) in POSSIBLE_EFFECT else "error"
             yield PolicyFinding(severity, "queues-without-shaper", message, CONGESTION, policy.number)
         for each in top:
-            typed = subject.typed(each)
+            typed = subject.configured_class(each)
             bandwidth = None if typed is None or typed.shape is not None else typed.bandwidth
-            if bandwidth is not None and bandwidth.unit.startswith("remaining") and not policy.base.known:
+            if bandwidth is not None and bandwidth.unit.startswith("remaining") and not policy.base.is_absolute:
                 message = (
                     f"{_class_place(each)}: `bandwidth remaining` has no shaper above it, and the line rate is unknown (give "
                     f"--rate)"
                 )
                 yield PolicyFinding(
-                    "warning", "remaining-without-base", message, CONGESTION, subject.at(each, "bandwidth")
+                    "warning", "remaining-without-base", message, CONGESTION, subject.line_of(each, "bandwidth")
                 )
                 break
 
@@ -468,13 +470,15 @@ def find_remaining_without_shaper(subject: Subject) -> Iterator[PolicyFinding]:
 def find_unlimited_priority(subject: Subject) -> Iterator[PolicyFinding]:
     """Yield findings about priority classes that may take the whole line."""
     for policy, each in subject.classes():
-        typed = subject.typed(each)
+        typed = subject.configured_class(each)
         if policy.queues and typed and typed.priority and typed.priority.unit == "strict" and typed.police is None:
             message = (
                 f"{_class_place(each)}: priority without a rate or policer can take the whole line from the "
                 "other classes"
             )
-            yield PolicyFinding("warning", "priority-without-limit", message, CONGESTION, subject.at(each, "priority"))
+            yield PolicyFinding(
+                "warning", "priority-without-limit", message, CONGESTION, subject.line_of(each, "priority")
+            )
 
 
 def find_percent_of_default_bandwidth(subject: Subject) -> Iterator[PolicyFinding]:
@@ -483,7 +487,9 @@ def find_percent_of_default_bandwidth(subject: Subject) -> Iterator[PolicyFindin
         interface = subject.configuration.device.interfaces.get(policy.interface)
         if interface is None or interface.bandwidth_kbps is not None or interface.circuit is not None:
             continue
-        uses = [each for each in policy.classes if len(each.path) == 1 and _percent_of_line(subject.typed(each))]
+        uses = [
+            each for each in policy.classes if len(each.path) == 1 and _percent_of_line(subject.configured_class(each))
+        ]
         if not uses or (policy.base == policy.line and not interface.serial):
             continue
         line = "" if policy.base == policy.line else f", and the line is {policy.line} ({policy.line_source})"
@@ -523,7 +529,7 @@ def find_ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
                 shared = " shares a queue with other code points and" if others else ""
                 shared = " is in the queue of class-default and" if each.joins_default else shared
                 message = f"{_class_place(each)}: EF{shared} has no priority: it waits behind other traffic"
-                yield PolicyFinding("warning", "ef-without-priority", message, RFC_3246, subject.at(each, ""))
+                yield PolicyFinding("warning", "ef-without-priority", message, RFC_3246, subject.line_of(each, ""))
 
 
 # Classes.
@@ -542,9 +548,14 @@ def find_classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
     for policy in device.policy_maps.values():
         for each in candidate_classes(device, policy):
             name = each.policy_class.name
-            if each.met.empty or not each.left.empty or name == CLASS_DEFAULT or _has_unread_match(configuration, name):
+            if (
+                each.matching_boxes.empty
+                or not each.remaining_boxes.empty
+                or name == CLASS_DEFAULT
+                or _has_unread_match(configuration, name)
+            ):
                 continue
-            above = ", ".join(each.above)
+            above = ", ".join(each.covering_classes)
             message = f"class {name} of policy-map {policy.name} gets no packets: {above} above it matches them all"
             line = configuration.line_of(policy.name, name)
             yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)

@@ -61,7 +61,7 @@ def _undecided_lines(configuration: Configuration) -> Iterator[IgnoredLine]:
         for carried in configuration.reading.carried
         if carried.text.startswith("interface ") and any(remark.undecided for remark in carried.remarks)
     }
-    for carried in configuration.reading.carried:
+    for carried in configuration.reading.executed:
         place = (
             ", ".join(session_place(carried.position)) if carried.position.mode != INERT else carried.position.names[0]
         )
@@ -73,7 +73,7 @@ def _undecided_lines(configuration: Configuration) -> Iterator[IgnoredLine]:
             effect = next((effect for pattern, effect in _EFFECT_PATTERNS if re.match(pattern, carried.text)), "")
             if remark.undecided and effect:
                 names = carried.position.names
-                about = remark.about.removeprefix(f"class {names[-1]}: ") if names else remark.about
+                about = remark.subject.removeprefix(f"class {names[-1]}: ") if names else remark.subject
                 yield IgnoredLine(carried.number, remove_secrets(carried.text), place, about, effect)
 
 
@@ -85,7 +85,7 @@ def _invalid_reason(reason: str) -> str:
 
 def _find_ignored(configuration: Configuration) -> Iterator[IgnoredLine]:
     refused = {each.text for each in configuration.reading.unread}
-    refused |= {each.text for each in configuration.reading.carried if any(one.undecided for one in each.remarks)}
+    refused |= {each.text for each in configuration.reading.executed if any(one.undecided for one in each.remarks)}
     attached = {(each.interface, each.line) for each in configuration.attachments if not each.refused}
     for unread in configuration.reading.unread:
         if is_refusal(unread.reason) or any(unread.number == line for _, line in attached):

@@ -127,7 +127,7 @@ class Configuration:
     def lines(self) -> ConfigurationLines:
         """Lines of interfaces, and all stored and unread lines, by the line above them."""
         rows: list[tuple[int, str, str]] = []
-        for carried in self.reading.carried:
+        for carried in self.reading.executed:
             names = carried.position.names
             if carried.position.mode == INERT:
                 rows.append((carried.number, names[0], carried.text))
@@ -150,7 +150,7 @@ class Configuration:
         """Return location, direction and line of a policy-map that is not on an interface: control plane, map-class."""
         rows = [
             (" ".join(each.position.names[:1]) if each.position.mode == INERT else "", each.text, each.number)
-            for each in self.reading.carried
+            for each in self.reading.executed
         ]
         rows += [(each.place[0] if each.place else "", each.text, each.number) for each in self.reading.unread]
         for place, text, number in rows:
@@ -313,7 +313,7 @@ def _read_with_hardware(text: str, family: Family, generation: Generation, *, in
 def _drop_placeholders(configuration: Configuration) -> Configuration:
     """Remove class-maps and policy-maps that are only referred to; a class keeps an empty class-map."""
     device = configuration.device
-    defined = {each.position for each in configuration.reading.carried}
+    defined = {each.position for each in configuration.reading.executed}
     policies = {name for name in device.policy_maps if Position("policy-map", (name,)) in defined}
     missing_policies = set(device.policy_maps) - policies
     device.policy_maps = {name: each for name, each in device.policy_maps.items() if name in policies}
@@ -370,7 +370,7 @@ def _virtual_interface_policies(configuration: Configuration) -> Iterator[Attach
     """Yield the policies of interfaces that are stored only as text."""
     below = [
         (each.position.names[0].removeprefix("interface "), each)
-        for each in configuration.reading.carried
+        for each in configuration.reading.executed
         if each.position.mode == INERT and each.position.names[0].startswith("interface ")
     ]
     for name, carried in below:

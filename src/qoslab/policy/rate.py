@@ -18,7 +18,7 @@ class Rate:
     """Share of the line: 0.3 is 30 %."""
 
     @property
-    def known(self) -> bool:
+    def is_absolute(self) -> bool:
         """True if the rate does not depend on the line."""
         return abs(self.line) < _TOLERANCE
 
@@ -34,22 +34,22 @@ class Rate:
 
     def ratio(self, whole: Rate) -> float | None:
         """Return the ratio of this rate to another; None if it depends on the line."""
-        if self.known and whole.known:
+        if self.is_absolute and whole.is_absolute:
             return self.bps / whole.bps if whole.bps > 0 else None
         if abs(self.bps) < _TOLERANCE and abs(whole.bps) < _TOLERANCE and whole.line > 0:
             return self.line / whole.line
         return 1.0 if self == whole else None
 
-    def least(self, other: Rate) -> Rate | None:
+    def lower_of(self, other: Rate) -> Rate | None:
         """Return the lower of two rates; None if that depends on the line."""
-        if self.known and other.known:
+        if self.is_absolute and other.is_absolute:
             return min(self, other, key=lambda each: each.bps)
         if abs(self.bps) < _TOLERANCE and abs(other.bps) < _TOLERANCE:
             return min(self, other, key=lambda each: each.line)
         return None
 
     def __str__(self) -> str:
-        if self.known:
+        if self.is_absolute:
             return bps_text(self.bps)
         part = f"{format_number(self.line * 100)} % of line"
         if abs(self.line - 1) < _TOLERANCE:

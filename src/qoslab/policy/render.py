@@ -80,7 +80,7 @@ def _policy_text(policy: PolicyValues) -> str:
 
 
 def _line_text(policy: PolicyValues) -> str:
-    if not policy.line.known:
+    if not policy.line.is_absolute:
         line = "line rate unknown: give --rate"
     elif policy.base == policy.line:
         line = f"line {policy.line} ({policy.line_source})"

@@ -50,7 +50,7 @@ def reserved_rate(each: PolicyClass, base: Rate) -> Rate | None:
 def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> Rate | None:
     """Return the maximum rate of a priority class when all classes are busy; None without a limit."""
     own, cap = reserved_rate(each, base), caps.get(each.name)
-    return cap if own is None else own if cap is None else own.least(cap) or own
+    return cap if own is None else own if cap is None else own.lower_of(cap) or own
 
 
 def busy_rates(level: PolicyLevel) -> dict[str, Rate | None]:
@@ -58,7 +58,7 @@ def busy_rates(level: PolicyLevel) -> dict[str, Rate | None]:
     priority = {each.name: priority_limit(each, level.base, level.caps) for each in level.classes if each.priority}
     taken = sum((each for each in priority.values() if each), Rate())
     left = level.capacity - taken
-    if left.known and left.bps < 0:
+    if left.is_absolute and left.bps < 0:
         left = Rate()
     others = [each for each in level.classes if each.priority is None]
     # Weights are calculated in advance, from the rate of `priority`, without regard to a policer.
@@ -78,10 +78,10 @@ def _excess_rates(classes: Sequence[PolicyClass], level: PolicyLevel, left: Rate
     minimums = {each.name: reserved_rate(each, level.base) or Rate() for each in classes}
     for name, cap in level.caps.items():
         if name in minimums:
-            minimums[name] = cap.least(minimums[name]) or minimums[name]
+            minimums[name] = cap.lower_of(minimums[name]) or minimums[name]
     reserved = sum(minimums.values(), Rate())
     rest = left - reserved
-    if rest.known and rest.bps < 0:
+    if rest.is_absolute and rest.bps < 0:
         # Priority uses some of the reserved rate: the minimums share the rest.
         return _divide_rate(left, minimums, level.caps)
     weights = _excess_weights(classes)
@@ -116,7 +116,7 @@ def _queue_weights(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -
     else:
         reserved = sum((reserved_rate(each, base) or Rate() for each in classes), Rate())
         rest, least = base - reserved - priority, base.times(MIN_SHARE)
-        enough = rest.bps >= least.bps if rest.known and least.known else rest.line >= least.line
+        enough = rest.bps >= least.bps if rest.is_absolute and least.is_absolute else rest.line >= least.line
         other = (rest if enough else least).times(1 / without)
     weights = {}
     for each in classes:
@@ -135,7 +135,7 @@ def _conversation_weights(classes: Sequence[PolicyClass], level: PolicyLevel, pr
     left = level.base.times(level.reservable) - priority
     default = next((each for each in level.classes if each.name == CLASS_DEFAULT), None)
     queues = None if default is None or default.fair_queue is None else default.fair_queue.queues
-    kbps = int(level.base.bps // 1000) if level.base.known else 10**6
+    kbps = int(level.base.bps // 1000) if level.base.is_absolute else 10**6
     constant = class_weight_constant(queues or flow_queues(kbps))
     # A flow of weight 32384 gets as much as a class with this part of the base.
     flow = level.base.times(constant / engine_defaults.WEIGHT_NUMERATOR)
@@ -156,7 +156,9 @@ def _divide_rate(left: Rate, weights: Mapping[str, Rate], caps: Mapping[str, Rat
     while open_ones:
         total = sum(open_ones.values(), Rate())
         tried = {name: _weighted_share(left, weight, total) for name, weight in open_ones.items()}
-        capped = [name for name, share in tried.items() if share and name in caps and share.least(caps[name]) != share]
+        capped = [
+            name for name, share in tried.items() if share and name in caps and share.lower_of(caps[name]) != share
+        ]
         if not capped:
             return shares | tried
         for name in capped:

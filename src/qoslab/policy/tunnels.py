@@ -141,19 +141,19 @@ class Tunnel:
         return total + self.ipsec.fixed_bytes + padding
 
     @property
-    def least_bytes(self) -> int:
+    def min_overhead_bytes(self) -> int:
         """Minimum bytes that are added to a packet."""
         return min(self.overhead_bytes(size) for size in self._sizes)
 
     @property
-    def most_bytes(self) -> int:
+    def max_overhead_bytes(self) -> int:
         """Maximum bytes that are added to a packet."""
         return max(self.overhead_bytes(size) for size in self._sizes)
 
     @property
     def mean_bytes(self) -> int:
         """Bytes that are added to a packet on average over all lengths, rounded."""
-        return round((self.least_bytes + self.most_bytes) / 2)
+        return round((self.min_overhead_bytes + self.max_overhead_bytes) / 2)
 
     @property
     def _sizes(self) -> range:
@@ -174,7 +174,7 @@ class Tunnel:
     @property
     def bytes_text(self) -> str:
         """Added bytes as text."""
-        least, most = self.least_bytes, self.most_bytes
+        least, most = self.min_overhead_bytes, self.max_overhead_bytes
         return f"{least} bytes" if least == most else f"{least} to {most} bytes"
 
 
@@ -183,20 +183,20 @@ class Encapsulation:
     """The tunnels whose packets a policy handles."""
 
     tunnels: tuple[Tunnel, ...]
-    below: bool
+    is_below_tunnels: bool
     """True if the policy is on the port below the tunnels."""
-    others: bool = False
+    has_other_packets: bool = False
     """True if the port also has packets outside the tunnels."""
 
     @property
     def hides_fields(self) -> bool:
         """True if classes see only the outer headers of at least one tunnel."""
-        return self.below and not all(each.pre_classify for each in self.tunnels)
+        return self.is_below_tunnels and not all(each.pre_classify for each in self.tunnels)
 
     @property
     def mean_bytes(self) -> int:
         """Average bytes that the policy counts for a packet in addition to its length, without layer 2."""
-        if not self.tunnels or not (self.below or TUNNEL_BYTES_ARE_COUNTED):
+        if not self.tunnels or not (self.is_below_tunnels or TUNNEL_BYTES_ARE_COUNTED):
             return 0
         return round(sum(each.mean_bytes for each in self.tunnels) / len(self.tunnels))
 
@@ -204,7 +204,7 @@ class Encapsulation:
         """Return the bytes that the policy counts for an IP packet in a tunnel, including a layer 2 header of
         `header_bytes`.
         """
-        if not self.below:
+        if not self.is_below_tunnels:
             return packet_bytes + (tunnel.overhead_bytes(packet_bytes) if TUNNEL_BYTES_ARE_COUNTED else 0)
         return packet_bytes + tunnel.overhead_bytes(packet_bytes) + header_bytes
 
@@ -300,14 +300,14 @@ def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulat
     every = find_tunnels(configuration)
     if at.interface.startswith(TUNNELS):
         own = tuple(each for each in every if each.name == at.interface)
-        return Encapsulation(own, below=False) if own else None
+        return Encapsulation(own, is_below_tunnels=False) if own else None
     below = tuple(
         each for each in every if at.interface and at.interface in (each.source, _interface_port(each.source))
     )
     if not below:
         return None
     rows = configuration.lines.below.get(f"interface {below[0].source}", [])
-    return Encapsulation(below, below=True, others=any(_NOT_SHARED.match(each) for each in rows))
+    return Encapsulation(below, is_below_tunnels=True, has_other_packets=any(_NOT_SHARED.match(each) for each in rows))
 
 
 def _interface_port(source: str) -> str:
@@ -328,8 +328,8 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
         return ()
     notes = []
     for tunnel in found.tunnels:
-        where = f"{tunnel.name}: " if found.below else ""
-        counted = "" if found.below else ", which the policy counts?"
+        where = f"{tunnel.name}: " if found.is_below_tunnels else ""
+        counted = "" if found.is_below_tunnels else ", which the policy counts?"
         notes.append(f"{where}{tunnel.title} adds {tunnel.bytes_text} to each packet{counted}")
         sizes = []
         for name, size in (
@@ -339,16 +339,16 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
             total = found.counted_bytes(tunnel, size, header_bytes or 0)
             part = rate.times(size / total)
             effect = (
-                f"{rate} carry {part} of such packets" if rate.known else f"{100 * size / total:.0f} % is the packet"
+                f"{rate} carry {part} of such packets" if rate.is_absolute else f"{100 * size / total:.0f} % is the packet"
             )
             sizes.append(f"a {name} counts {total}: {effect}")
         notes.append("; ".join(sizes))
-    if found.below and found.hides_fields:
+    if found.is_below_tunnels and found.hides_fields:
         names = format_list([each.name for each in found.tunnels if not each.pre_classify])
         notes.append(
             f"classes see the outer headers of {names}: DSCP is copied, addresses, ports and protocols are not"
         )
-    elif found.below:
+    elif found.is_below_tunnels:
         notes.append("qos pre-classify: classes see the inner headers")
     return tuple(notes)
 

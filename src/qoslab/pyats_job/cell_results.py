@@ -34,7 +34,7 @@ class CellResult:
     was_run: bool
     reasons: tuple[str, ...]
     """Reasons of an invalid cell, or of a cell that was not run; none of a valid one."""
-    spared: str
+    skip_reason: str
     """Reason why the cell was not needed; empty if it was."""
     expected: tuple[ExpectedResult, ...]
     """Expectations of its arm, over all cells that each expectation covers."""

@@ -56,14 +56,14 @@ class CommonSetup(aetest.CommonSetup):  # type: ignore[misc]
         self.parent.parameters["prepared"] = prepared
 
     @aetest.subsection  # type: ignore[untyped-decorator]
-    def carry_out(self, prepared: Any) -> None:
+    def run_experiment(self, prepared: Any) -> None:
         """Run it, and write its report."""
         request, plan = prepared.request, prepared.request.plan
         handle_signals_as_ctrl_c()
         try:
             with (
                 _Progress(
-                    plan.experiment.title, len(plan.cells), plan.seconds_with(prepared.expected), quiet=True
+                    plan.experiment.title, len(plan.cells), plan.estimate_seconds(prepared.expected), quiet=True
                 ) as progress,
                 run_cells(request, progress) as made,
             ):
@@ -82,18 +82,18 @@ class Cell(aetest.Testcase):  # type: ignore[misc]
     """One cell: whether it is valid, and what is expected of its arm."""
 
     @aetest.test  # type: ignore[untyped-decorator]
-    def measured(self, cell: str, results: dict[str, CellResult]) -> None:
+    def check_validity(self, cell: str, results: dict[str, CellResult]) -> None:
         """Return whether its figures can be trusted."""
         result = results[cell]
-        if result.spared:
-            self.skipped(result.spared, goto=["next_tc"])
+        if result.skip_reason:
+            self.skipped(result.skip_reason, goto=["next_tc"])
         if not result.was_run:
             self.blocked("; ".join(result.reasons) or "it was not run", goto=["next_tc"])
         if result.reasons:
             self.errored("; ".join(result.reasons), goto=["next_tc"])
 
     @aetest.test  # type: ignore[untyped-decorator]
-    def figures(self, cell: str, results: dict[str, CellResult], steps: Any) -> None:
+    def check_values(self, cell: str, results: dict[str, CellResult], steps: Any) -> None:
         """Check the expectations of the cell's arm, a step each; over all of its cells, as in the report."""
         expected = results[cell].expected
         if not expected:
@@ -105,7 +105,7 @@ class Averages(aetest.Testcase):  # type: ignore[misc]
     """Expectations of averages over cells."""
 
     @aetest.test  # type: ignore[untyped-decorator]
-    def figures(self, results: dict[str, CellResult], steps: Any) -> None:
+    def check_averages(self, results: dict[str, CellResult], steps: Any) -> None:
         """A step each."""
         expected = results[AVERAGES].expected
         if not expected:
@@ -117,7 +117,7 @@ class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
     """Cleanup after the run."""
 
     @aetest.subsection  # type: ignore[untyped-decorator]
-    def routers_as_found(self, run: Any, steps: Any) -> None:
+    def check_routers_restored(self, run: Any, steps: Any) -> None:
         """Return whether routers that stay are as they were before the run."""
         changes = {} if run is None else read_changes(run)
         if not changes:

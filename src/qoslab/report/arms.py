@@ -193,7 +193,7 @@ def _settings(experiment: Experiment, arm: Arm, lab: str) -> str:
         if flow.dscp is not None:
             parts.append(f"with DSCP {flow.dscp}")
         duration = experiment.duration_of(arm, flow)
-        by = lab_kind(lab).generated_by(flow)
+        by = lab_kind(lab).traffic_source_text(flow)
         words.append(f"{flow.name}: {' '.join(parts)}, {flow.source} to {flow.destination}, {duration}, {by}")
     tcp = (
         f"TCP {profile.congestion_control}, SACK {'on' if profile.sack else 'off'}, "
@@ -435,8 +435,8 @@ def _indented(content: str) -> str:
 
 def _configurations(cell: CellFiles, lab: str) -> list[Part]:
     names = {
-        ".ios": f"{{}}: {lab_kind(lab).configured}",
-        ".tc": f"{{}}: {lab_kind(lab).configured}",
+        ".ios": f"{{}}: {lab_kind(lab).configuration_title}",
+        ".tc": f"{{}}: {lab_kind(lab).configuration_title}",
         ".running.ios": "{}: running configuration after it was applied",
         ".engine.json": "{}: active data-plane configuration",
         ".tc.json": "{}: active tc commands, with their lines",

@@ -133,9 +133,9 @@ def markdown(
     parts += [f"*{_plain(kind.remark)}*"] if kind.remark else []
     asked = text.part(manifest.overrides)
     parts += [_plain(asked)] if asked else []
-    old = before.by_key if before is not None else {}
+    old = before.values_by_key if before is not None else {}
     if before is not None:
-        moved = now.moved_since(before)
+        moved = now.changed_values(before)
         which = f"`{before.experiment}/{before.folder.name}`"
         words = "1 value has changed" if len(moved) == 1 else f"{len(moved) or 'No'} values have changed"
         parts.append(f"### {words} since {which}")
@@ -143,7 +143,7 @@ def markdown(
             parts.append("That run had another lab or other options.")
         if before.invalid:
             parts.append(f"That run was not valid ({before.invalid} of {before.cells} cells).")
-        for there, word in ((now.lacking_of(before), "gone"), (before.lacking_of(now), "new")):
+        for there, word in ((now.missing_values(before), "gone"), (before.missing_values(now), "new")):
             parts += [_named(there, word)] if there else []
         parts += [_table(moved, old)] if moved else []
     rest = [each for each in now.figures if each.verdict != INFORMATIVE]

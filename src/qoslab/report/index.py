@@ -166,11 +166,11 @@ def _lab(name: str) -> str:
 
 def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Trend]:
     """Return the values of the newest run that have an expectation or have moved."""
-    by_run = {run.folder: run.by_key for run in (*shown, *alike)}
+    by_run = {run.folder: run.values_by_key for run in (*shown, *alike)}
     before = by_run[alike[1].folder] if len(alike) > 1 else {}
     trends = []
     for key, figure in by_run[alike[0].folder].items():
-        moved = key in before and figure.moved_from(before[key])
+        moved = key in before and figure.has_changed_from(before[key])
         if figure.verdict in ("informative", "loose bounds") and not moved:
             continue
         past = [each for run in reversed(alike) if (each := by_run[run.folder].get(key)) is not None]

@@ -157,7 +157,7 @@ def _matching(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Matc
     other = next((each for each in preferred if each.lab != first.lab), None)
     name = first.manifest.experiment.name
     if other is None:
-        elsewhere = next(kind.name for kind in LABS.values() if not kind.placed and kind.name != first.lab)
+        elsewhere = next(kind.name for kind in LABS.values() if not kind.has_place and kind.name != first.lab)
         raise UserError(
             f"{first.folder.path.parent}: found runs in {_title(first.lab)} only, expected runs in a second lab",
             hint=f"make one with `qoslab run {name} --lab {elsewhere}`",
@@ -204,7 +204,7 @@ def _ordered(chosen: Mapping[str, _Candidate]) -> tuple[RunFolder, ...]:
 
     def place(lab: str) -> tuple[bool, bool, str]:
         kind = LABS.get(lab)
-        return not (kind is not None and kind.placed), not (kind is not None and kind.real_time), lab
+        return not (kind is not None and kind.has_place), not (kind is not None and kind.real_time), lab
 
     return tuple(chosen[lab].folder for lab in sorted(chosen, key=place))
 

@@ -224,7 +224,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         description=experiment.description.strip(),
         when=_when(manifest),
         remark=lab_kind(manifest.lab).remark,
-        found=lab_kind(manifest.lab).found,
+        found=lab_kind(manifest.lab).value_label,
         article=_article(experiment),
         repetitions=experiment.repetitions,
         verdict=verdict(outcome, experiment),
@@ -490,7 +490,7 @@ def _trust(run: OpenRun, outcome: Outcome, top: Path) -> Trust:
                 {"arm": name, "name": step.name, "started": step.started.strftime("%H:%M:%S.%f")[:-3], "took": took}
             )
     if outcome.valid:
-        sentence = lab_kind(run.manifest.lab).nothing_late
+        sentence = lab_kind(run.manifest.lab).no_lateness_text
         if routers:
             sentence = (
                 "Yes: every cell was completed, no router lost a frame, and at least 99 % of the packets left within "

@@ -179,7 +179,7 @@ def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: flo
             yield f"{row.place}: new row, {row.verdict}"
         elif row.verdict != old.verdict:
             yield f"{row.place}: {row.verdict}, was {old.verdict} ({_figures(row, old)})"
-        elif row.moved_from(old, difference):
+        elif row.has_changed_from(old, difference):
             yield f"{row.place}: {_figures(row, old)}"
     yield from (f"{row.place}: is gone" for row in before.values())
 

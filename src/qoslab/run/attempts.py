@@ -28,7 +28,7 @@ class CellState:
     """Seal of its `cell.json`."""
     valid: bool = False
     reasons: tuple[str, ...] = (NOT_RUN,)
-    spared: str = ""
+    skip_reason: str = ""
     """Reason why the cell is not needed."""
     attempts: int = 0
     """Number of attempt folders, from this call and earlier ones."""
@@ -71,7 +71,7 @@ class RunCells:
             state.key = cell_key(state.planned, self._tools)
             for cell in attempts:
                 folder = str(cell.path.relative_to(self.folder.path))
-                self._retire(state)
+                self._remove_waiting(state)
                 state.folder, state.record = folder, cell.files().seal
                 state.valid, state.reasons = _cell_verdict(cell, state.key)
                 if state.valid:
@@ -79,7 +79,7 @@ class RunCells:
         return sum(state.valid for state in self.states.values())
 
     @property
-    def missing(self) -> list[PlannedCell]:
+    def unfinished_cells(self) -> list[PlannedCell]:
         """Cells without a valid result, in the order of the plan."""
         return [state.planned for state in self.states.values() if not state.valid]
 
@@ -97,10 +97,10 @@ class RunCells:
         state.key = task.key
         return task
 
-    def done(self, name: str, record: CellRecord) -> CellState:
+    def record_outcome(self, name: str, record: CellRecord) -> CellState:
         """Record the outcome of an attempt."""
         state = self.states[name]
-        self._retire(state)
+        self._remove_waiting(state)
         cell = self.folder.cell_of(state.planned.identity, record.attempt)
         state.folder, state.record = str(cell.path.relative_to(self.folder.path)), cell.files().seal
         state.valid, state.reasons = record.valid, record.reasons
@@ -111,11 +111,11 @@ class RunCells:
         same = self._alike[_combination_key(self.states[name])]
         return [Cell(self.folder.path / state.folder, state.planned.identity) for state in same if state.valid]
 
-    def spare(self, name: str, why: str) -> None:
+    def skip(self, name: str, why: str) -> None:
         """Mark a cell as not needed; `why` is the reason."""
-        self.states[name].spared = why
+        self.states[name].skip_reason = why
 
-    def _retire(self, state: CellState) -> None:
+    def _remove_waiting(self, state: CellState) -> None:
         if state.folder:
             state.earlier.append(Attempt(folder=state.folder, reasons=state.reasons, record=state.record))
             state.folder, state.record, state.valid, state.reasons = "", None, False, (NOT_RUN,)
@@ -131,8 +131,8 @@ class RunCells:
                 folder=state.folder,
                 record=state.record,
                 valid=state.valid,
-                reasons=() if state.valid or state.spared else state.reasons,
-                spared=state.spared,
+                reasons=() if state.valid or state.skip_reason else state.reasons,
+                spared=state.skip_reason,
                 earlier=tuple(state.earlier),
             )
             for state in self.states.values()

@@ -35,7 +35,7 @@ class BackgroundAnalysis:
             if self._begin is None or self._started:
                 return
             self._started = True
-            threading.Thread(target=self._work, args=(self._begin,), name="analysis", daemon=True).start()
+            threading.Thread(target=self._analyse_cells, args=(self._begin,), name="analysis", daemon=True).start()
 
     def take(self, cell: Cell) -> None:
         """Analyse a cell that has ended and is valid."""
@@ -49,7 +49,7 @@ class BackgroundAnalysis:
         while self._started and not self._over.wait(POLL_S):
             pass
 
-    def _work(self, begin: Begin) -> None:
+    def _analyse_cells(self, begin: Begin) -> None:
         try:
             if self._punctual:
                 step_last()

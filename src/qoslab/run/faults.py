@@ -26,7 +26,7 @@ def describe_death(lab: RunningLab, *, wait: bool = False) -> str:
     """
     deadline = time.monotonic() + (DETECTION_S if wait else 0.0)
     while True:
-        if death := lab.death():
+        if death := lab.describe_death():
             return f"the lab stopped:  {death}"
         if time.monotonic() >= deadline:
             return ""

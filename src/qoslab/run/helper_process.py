@@ -61,14 +61,14 @@ class HelperProcess:
         future: Future[Message] = Future()
         with self._lock:
             if self.over:
-                future.set_exception(self._ended())
+                future.set_exception(self._exit_error())
                 return future
             self._last += 1
             self._pending[self._last] = future
-            self.tell({"id": self._last, **request})
+            self.send({"id": self._last, **request})
         return future
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         """Send a message that has no reply."""
         assert self.process.stdin is not None
         # If the process has ended, the reader detects it and fails what is pending.
@@ -110,10 +110,10 @@ class HelperProcess:
             self.over = True
             pending, self._pending = self._pending, {}
         for future in pending.values():
-            future.set_exception(self._ended())
-        self._gone(self._ended())
+            future.set_exception(self._exit_error())
+        self._gone(self._exit_error())
 
-    def _ended(self) -> TransientFault:
+    def _exit_error(self) -> TransientFault:
         self._log.seek(0)
         lines = self._log.read().strip().splitlines()
         return TransientFault(

@@ -15,7 +15,7 @@ from qoslab.system.shipped import shipped_path
 from qoslab.system.source_hash import files_below, hash_files
 
 READERS = ("analysis", "cli", "report")
-"""Packages that only read results, except for the modules in `RESULT_DEFINING_PACKAGES`; each report computes their values again."""
+"""Packages that only read results, except `RESULT_DEFINING_PACKAGES`; each report computes their values again."""
 RESULT_DEFINING_PACKAGES = frozenset(
     f"analysis/{name}.py"
     for name in (

@@ -80,7 +80,7 @@ class LabCount:
         self._traffic_s = 0.0
 
     @property
-    def found_out(self) -> bool:
+    def is_learnt(self) -> bool:
         """True if the number is learnt and not chosen by the user."""
         return self._fixed is None
 
@@ -90,7 +90,7 @@ class LabCount:
         return self.most + self._most_spare
 
     @property
-    def spare(self) -> int:
+    def spare_labs(self) -> int:
         """Number of labs, beyond those with traffic, for the work before and after traffic; 0 with one fixed lab.
 
         It is large enough that another cell is ready when one ends: a lab has traffic for `t` seconds and other work
@@ -102,7 +102,7 @@ class LabCount:
         return min(self._most_spare, max(1, math.ceil(needed)))
 
     @property
-    def ready_at_once(self) -> int:
+    def max_preparing(self) -> int:
         """Number of cells that may be prepared at the same time while others have traffic: one for two processors.
 
         Ansible keeps a processor busy for each. Several cells that start together, for example after cells that ended
@@ -110,7 +110,7 @@ class LabCount:
         """
         return self.workers if self._fixed is not None else max(1, self._machine.processors // 2)
 
-    def pace(self, overhead_s: float) -> None:
+    def record_pace(self, overhead_s: float) -> None:
         """Record the time that a cell took before and after its traffic, in seconds."""
         self._overheads = [*self._overheads[1 - REMEMBERED_CELLS :], overhead_s]
 
@@ -120,7 +120,7 @@ class LabCount:
         self._traffic_s = seconds
         if self._fixed is not None:
             return ""
-        busy = self._machine.busy()
+        busy = self._machine.busy_share()
         if record.cpu_s is not None and seconds:
             # The most expensive of the latest cells counts: the next may be like it.
             self._load = [*self._load[1 - REMEMBERED_CELLS :], record.cpu_s / seconds]
@@ -151,11 +151,11 @@ class LabCount:
         wanted = max(1, min(affordable, self._ceiling, self.most, more))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")
 
-    def look(self) -> str:
+    def add_lab_if_idle(self) -> str:
         """Add a lab while long cells run, if the machine as a whole has time for another such cell."""
         if self._fixed is not None or self.labs >= min(self._ceiling, self.most):
             return ""
-        busy = self._machine.busy()
+        busy = self._machine.busy_share()
         if busy * (self.labs + 1) / self.labs > (USABLE if self._load else UNPROVEN):
             return ""
         return self._set(self.labs + 1, f"the machine is busy for {busy:.0%} of the time")

@@ -14,7 +14,7 @@ class ProcessorUse:
         self.processors = processor_count()
         self._before = _tick_totals()
 
-    def busy(self) -> float:
+    def busy_share(self) -> float:
         """Return the busy share of the processors since the last call; 0 if no time has passed.
 
         Work below ordinary priority (Ansible, the report) yields to all other work and does not count.

@@ -68,7 +68,7 @@ class RunProgress:
     def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
-            self._ticker = threading.Thread(target=self._tick, daemon=True, name="progress")
+            self._ticker = threading.Thread(target=self._refresh, daemon=True, name="progress")
             self._ticker.start()
         return self
 
@@ -81,7 +81,7 @@ class RunProgress:
         if self._live is not None:
             self._live.stop()
 
-    def _tick(self) -> None:
+    def _refresh(self) -> None:
         assert self._live is not None
         started = time.monotonic()
         while not self._stop.wait(0.25):
@@ -100,12 +100,12 @@ class RunProgress:
             if self._live is not None:
                 counted = f"{self._before + len(self._done)}/{self._total} cells"
                 self._live.update(
-                    self._task, description=printable(f"{self._title} [{counted}] {self._running(length)}")
+                    self._task, description=printable(f"{self._title} [{counted}] {self._running_text(length)}")
                 )
             elif self._total <= COUNTDOWN_CELLS or cell == RUN:
                 self.note(f"{cell}: {step}{length}")
 
-    def _running(self, length: str) -> str:
+    def _running_text(self, length: str) -> str:
         if self._total <= COUNTDOWN_CELLS or RUN in self._steps:
             return ", ".join(f"{name}: {what}" for name, what in self._steps.items()) + length
         return f"{len(self._steps)} in parallel"

@@ -50,13 +50,13 @@ class ClockReading:
 
     at_ns: int
     """Time by this machine's clock, since 1970."""
-    ahead_ns: int
+    offset_ns: int
     """Offset of the host's clock, positive if ahead."""
     error_ns: int
     """Greatest error."""
-    wall_ahead_ns: int
+    wall_offset_ns: int
     """Offset of its wall clock from its CLOCK_MONOTONIC (it neither steps nor counts sleep)."""
-    boot_ahead_ns: int
+    boot_offset_ns: int
 
 
 class LabHost(Protocol):
@@ -80,16 +80,16 @@ class LabHost(Protocol):
     def device(self, interface: str) -> str:
         """Return the host's own name for an interface of the experiment."""
 
-    def scratch(self, to: Path) -> str:
+    def scratch_path(self, to: Path) -> str:
         """Return the host's path for a program to write the content of `to`; `fetch` then copies it."""
 
     def fetch(self, to: Path) -> None:
         """Copy the complete file from the scratch path of `to` to `to`."""
 
-    def clock(self) -> ClockReading | None:
+    def read_clock(self) -> ClockReading | None:
         """Read its clock; None if it has this machine's."""
 
-    def stalls(self) -> StallRecord | None:
+    def read_stalls(self) -> StallRecord | None:
         """Return the lateness of the host since the last call; None if it is measured by other means."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
@@ -168,7 +168,7 @@ class RunningLab(Protocol):
     def host(self, name: str) -> LabHost:
         """Return a host of the topology."""
 
-    def tap(self, node: str, interface: str) -> Tap:
+    def capture_point(self, node: str, interface: str) -> Tap:
         """Return the place to capture packets of an interface."""
 
     @property
@@ -193,7 +193,7 @@ class RunningLab(Protocol):
     def control(self, data_plane: str) -> DataPlaneClient:
         """Return a data plane, by the name of its router or line."""
 
-    def death(self) -> str:
+    def describe_death(self) -> str:
         """Return the dead part of the lab, its end, and its last output; empty while all of it runs."""
 
     def load(self) -> AbstractContextManager[Load]:

@@ -31,11 +31,11 @@ class ProgressReporter:
         if self._steps:
             self._progress(cell, step, seconds)
 
-    def begins(self, cell: Cell) -> None:
+    def report_start(self, cell: Cell) -> None:
         """Report the start of an attempt at a cell."""
         self._file.cell(cell.name, cell.path.relative_to(self._folder.path).as_posix())
 
-    def outcome(self, cell: str, record: CellRecord) -> None:
+    def report_outcome(self, cell: str, record: CellRecord) -> None:
         """Report the outcome."""
         self._file.done(cell, valid=record.valid, reasons=record.reasons)
 
@@ -48,7 +48,7 @@ class ProgressReporter:
         self._file.note(text)
         self._progress.note(text)
 
-    def figures(self, rows: Sequence[Mapping[str, object]]) -> None:
+    def report_values(self, rows: Sequence[Mapping[str, object]]) -> None:
         """Report the values so far; do nothing if none are new."""
         if rows:
             self._file.figures(rows)

@@ -49,13 +49,13 @@ class RunRequest:
     attempts: int = 1
     """Number of attempts at a cell that a busy machine or a failed lab made invalid, or that was lost with its worker.
     """
-    broken_off: Callable[[RunFolder], None] = lambda folder: None
+    report_interrupted: Callable[[RunFolder], None] = lambda folder: None
     """Called if the user ends the run early and there are results, to show them."""
     scheduler: str | None = None
     """Address of the Dask scheduler for the cells; `local`: processes of this machine; None: this process."""
     place: str = ""
     """Place of the lab, for kinds that are `placed`."""
-    watched: Callable[[RunFolder, Callable[[str], None]], None] = lambda folder, note: None
+    serve: Callable[[RunFolder, Callable[[str], None]], None] = lambda folder, note: None
     """Called when the run has begun, to serve it to viewers. `note` takes lines for people."""
     tls: Mapping[str, Path | None] = field(default_factory=dict)
     """Certificate files for the connection to the scheduler; see `qoslab.run.cluster.dask_cluster.Tls`."""
@@ -68,7 +68,7 @@ def resume_command(options: RunOptions, run: Path) -> str:
     inventory is a program, and an experiment on hardware may do everything that the login may.
     """
     words = ["qoslab", "run"]
-    if kind_at(options.lab).placed:
+    if kind_at(options.lab).has_place:
         sets = (word for each in options.sets for word in ("--set", each))
         words += [options.file, "--lab", options.lab, *sets]
     return shlex.join([*words, "--resume", str(run)])

@@ -53,19 +53,19 @@ class _SharedRunState:
 
     def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
         """Record the outcome of a leased cell."""
-        self.reporter.outcome(task.name, record)
+        self.reporter.report_outcome(task.name, record)
         self.schedule.finish(task, record, lost=lost, worker=worker)
         if record.valid:
             self.analysis.take(self.folder.cell_of(task.identity, task.attempt))
 
-    def folder_of(self, task: CellTask) -> Cell:
+    def attempt_folder(self, task: CellTask) -> Cell:
         """Return the folder for the results of an attempt."""
         with self.schedule.changed:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
                 self.configurations[f"{name}/{device}"] = provenance.configuration_digest(KNOWN.hidden(text).encode())
         cell = self.folder.cell_of(task.identity, task.attempt)
-        self.reporter.begins(cell)
+        self.reporter.report_start(cell)
         return cell
 
 
@@ -83,7 +83,7 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
     kind = lab_kind(request.plan.lab)
     made_with = lab_machinery(kind)
     tools = made_with.versions(request.place, request.plan.experiment)
-    folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name, private=kind.placed)
+    folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name, private=kind.has_place)
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         real_time = kind.real_time
@@ -95,9 +95,9 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
         before = cells.find_results() if request.resume is not None else 0
         if before:
             reporter.note(f"{before} of {len(request.plan.cells)} cells are already complete")
-        missing = len(cells.missing)
+        missing = len(cells.unfinished_cells)
         reporter.expect(request.plan, len(request.plan.cells) - missing)
-        request.watched(folder, progress.note)
+        request.serve(folder, progress.note)
         interrupted = threading.Event()
         schedule = CellSchedule(
             cells,
@@ -107,7 +107,7 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
             attempts=request.attempts,
             enough=request.enough,
         )
-        analysis = BackgroundAnalysis(request.begin, reporter.figures, punctual=real_time)
+        analysis = BackgroundAnalysis(request.begin, reporter.report_values, punctual=real_time)
         shared = _SharedRunState(request, folder, reporter, schedule, interrupted, analysis)
         started = datetime.now(UTC)
         pool = _WorkerThreads(shared)
@@ -120,7 +120,7 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
             finally:
                 # Also after an interrupt, so that the results so far can be read.
                 folder.write_manifest(_initial_manifest(shared, started, facts.result()))
-            if kind.placed:
+            if kind.has_place:
                 # The report states whether the lab was left as it was found.
                 pool.wait_ended()
             yield folder
@@ -141,7 +141,7 @@ def _report_interrupted(request: RunRequest, folder: RunFolder, reporter: Progre
     """Write the report of an interrupted run, unless it is interrupted again."""
     reporter.note(REPORTING)
     with suppress(KeyboardInterrupt):
-        request.broken_off(folder)
+        request.report_interrupted(folder)
 
 
 def _resume_hint(cells: RunCells, options: RunOptions, folder: RunFolder) -> str:
@@ -172,9 +172,9 @@ class _WorkerThreads:
             shared.reporter.note(parallel_cells_text(count))
             shared.analysis.start()
         for number in range(count):
-            threading.Thread(target=self._work, args=(number,), name=f"lab-{number}", daemon=True).start()
+            threading.Thread(target=self._run_worker, args=(number,), name=f"lab-{number}", daemon=True).start()
 
-    def _work(self, number: int) -> None:
+    def _run_worker(self, number: int) -> None:
         try:
             label = "lab" if self._shared.schedule.jobs.workers == 1 else f"lab {number + 1}"
             slot = WorkerSlot(
@@ -186,8 +186,8 @@ class _WorkerThreads:
                 note=self._shared.reporter.note,
                 interrupted=self._shared.interrupted,
                 place=self._shared.request.place,
-                demands=cell_demands(self._shared.request.plan.cells) if self._kind.placed else Demands(),
-                began_in=self._began_in(),
+                demands=cell_demands(self._shared.request.plan.cells) if self._kind.has_place else Demands(),
+                initial_lab=self._initial_lab(),
             )
             with self._machinery.worker(slot) as worker:
                 while (task := self._shared.schedule.lease(number)) is not None:
@@ -203,8 +203,8 @@ class _WorkerThreads:
             self._measured[number].set()
             self._ended[number].set()
 
-    def _began_in(self) -> Mapping[str, Any]:
-        before = _earlier_manifest(self._shared) if self._kind.placed else None
+    def _initial_lab(self) -> Mapping[str, Any]:
+        before = _earlier_manifest(self._shared) if self._kind.has_place else None
         found: Mapping[str, Any] = before.machine.get("lab", {}) if before else {}
         return found
 
@@ -219,12 +219,12 @@ class _WorkerThreads:
                 shared.request.scheduler,
                 lease=shared.schedule.lease_now,
                 finish=shared.finish,
-                folder_of=shared.folder_of,
+                folder_of=shared.attempt_folder,
                 interrupted=shared.interrupted,
                 note=shared.reporter.note,
                 workers=shared.request.jobs or processor_count(),
                 tls=shared.request.tls,
-            ).run(shared.schedule.more)
+            ).run(shared.schedule.has_more)
         except BaseException as error:
             self._errors.append(error)
             shared.interrupted.set()
@@ -234,7 +234,7 @@ class _WorkerThreads:
 
     def _run(self, number: int, worker: CellWorker, task: CellTask) -> None:
         shared = self._shared
-        cell = shared.folder_of(task)
+        cell = shared.attempt_folder(task)
         record = worker.run(task, cell, turn=shared.turn(number))
         cell.sync_place()
         with shared.schedule.changed:
@@ -266,13 +266,15 @@ class _WorkerThreads:
             _wait(events)
         except KeyboardInterrupt:
             self._shared.interrupted.set()
-            self._shared.reporter.note(f"interrupted: {self._kind.ending}")
+            self._shared.reporter.note(f"interrupted: {self._kind.interrupt_activity}")
             try:
                 _wait(self._ended)
             except KeyboardInterrupt:
                 self.abandoned = True
-                if self._kind.ended:
-                    self._shared.reporter.note(self._kind.ended.replace("PLACE", self._shared.request.place))
+                if self._kind.interrupt_message:
+                    self._shared.reporter.note(
+                        self._kind.interrupt_message.replace("PLACE", self._shared.request.place)
+                    )
                 raise
             for error in self._errors:
                 self._shared.reporter.note(f"while the run was ending: {error}")

@@ -70,7 +70,7 @@ class CellSchedule:
         self._interrupted = interrupted
         self._attempts = attempts
         self._enough = enough
-        self._waiting = deque(cell.name for cell in cells.missing)
+        self._waiting = deque(cell.name for cell in cells.unfinished_cells)
         self._passed = Counter[str]()
         self._running = 0
         self._faults = 0
@@ -103,7 +103,7 @@ class CellSchedule:
                 # A running cell may have to be run again, so the last worker waits for it.
                 if not self._waiting and not self._running:
                     return None
-                if self._may_begin(worker) and (task := self._next(worker)) is not None:
+                if self._may_begin(worker) and (task := self._next_cell(worker)) is not None:
                     self._beginning.add(worker)
                     self._clock[worker] = time.monotonic()
                     return task
@@ -111,65 +111,72 @@ class CellSchedule:
 
     def _may_begin(self, worker: int) -> bool:
         """Return whether a worker may prepare a cell: not while so many do that the traffic of others would be late."""
-        busy = self._measuring and len(self._beginning) >= self.jobs.ready_at_once
-        return worker < self.jobs.labs + self.jobs.spare and not busy
+        busy = self._measuring and len(self._beginning) >= self.jobs.max_preparing
+        return worker < self.jobs.labs + self.jobs.spare_labs and not busy
 
     def lease_now(self) -> CellTask | None:
         """Return the next cell; None if no cell is waiting now."""
         with self.changed:
-            return self._next(None)
+            return self._next_cell(None)
 
-    def more(self) -> bool:
+    def has_more(self) -> bool:
         """Return whether a cell waits or runs."""
         with self.changed:
             return bool(self._waiting or self._running)
 
-    def _next(self, worker: int | None) -> CellTask | None:
+    def _next_cell(self, worker: int | None) -> CellTask | None:
         while self._waiting:
             name = self._choose(worker)
             why = "" if self._enough is None else self._enough(self.cells.repetitions(name))
             if not why:
                 self._running += 1
                 if worker is not None:
-                    self._wired[worker] = self._lab_of(name)
+                    self._wired[worker] = self._lab_key(name)
                 task = self.cells.next_task(name)
                 if worker is not None:
-                    (self._alone.add if self._last_try(name) else self._alone.discard)(worker)
+                    (self._alone.add if self._is_last_attempt(name) else self._alone.discard)(worker)
                 return task
-            self.cells.spare(name, why)
+            self.cells.skip(name, why)
             self._progress.cell_done(name)
             self._progress.note(f"{name} is not needed: {why}")
         return None
 
-    def _last_try(self, name: str) -> bool:
+    def _is_last_attempt(self, name: str) -> bool:
         """Return whether this is the last attempt at a cell while the number of labs is being adjusted.
 
         The last attempt runs alone, so that other labs cannot be the reason why the cell is invalid.
         """
-        return self.jobs.found_out and 1 < self._attempts <= self.cells.states[name].tried
+        return self.jobs.is_learnt and 1 < self._attempts <= self.cells.states[name].tried
 
     def _choose(self, worker: int | None) -> str:
         """Take a cell from the queue: the first, or a nearby one that fits the lab of the worker."""
         first = self._waiting[0]
-        if worker in self._wired and self._passed[first] < MAX_PASSES and self._planned(first).sweep.shuffled:
-            repetition = self._planned(first).repetition
+        if (
+            worker in self._wired
+            and self._passed[first] < MAX_PASSES
+            and self._planned_cell(first).sweep.is_order_random
+        ):
+            repetition = self._planned_cell(first).repetition
             for index, name in enumerate(islice(self._waiting, WINDOW)):
-                if self._planned(name).repetition != repetition and self._planned(name).sweep.blocked:
+                if (
+                    self._planned_cell(name).repetition != repetition
+                    and self._planned_cell(name).sweep.is_ordered_by_repetition
+                ):
                     break  # a block ends before the next begins
-                if self._lab_of(name) == self._wired[worker]:
+                if self._lab_key(name) == self._wired[worker]:
                     if index:
                         self._passed[first] += 1
                     del self._waiting[index]
                     return name
         return self._waiting.popleft()
 
-    def _planned(self, name: str) -> PlannedCell:
+    def _planned_cell(self, name: str) -> PlannedCell:
         return self.cells.states[name].planned
 
-    def _lab_of(self, name: str) -> object:
+    def _lab_key(self, name: str) -> object:
         """Return a value that is equal for cells that can share a lab."""
-        cell = self._planned(name)
-        return tuple(cell.identity.get(each) for each in cell.sweep.names_of("topology", "seed"))
+        cell = self._planned_cell(name)
+        return tuple(cell.identity.get(each) for each in cell.sweep.parameters_of_keys("topology", "seed"))
 
     def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
         """Record the outcome of a leased cell; `lost`: its worker returned nothing."""
@@ -177,10 +184,10 @@ class CellSchedule:
             self._running -= 1
             if worker is not None:
                 self._beginning.discard(worker)
-            entry = self.cells.done(task.name, record)
+            entry = self.cells.record_outcome(task.name, record)
             if worker is not None and worker in self._overheads:
                 overhead = self._overheads.pop(worker) + time.monotonic() - self._clock[worker]
-                self.jobs.pace(overhead)
+                self.jobs.record_pace(overhead)
             change = self.jobs.learn(record, task.experiment)
             passing = record.late or record.fault or record.disagreeing or lost
             again = not entry.valid and passing and entry.tried < self._attempts
@@ -212,12 +219,12 @@ class CellSchedule:
             self._beginning.discard(worker)
             self.changed.notify_all()
             try:
-                while self._ready[0] != worker or self._measuring >= self._room(worker):
+                while self._ready[0] != worker or self._measuring >= self._traffic_limit(worker):
                     if self._interrupted.is_set():
                         raise RunInterrupted
                     if time.monotonic() - self._settled >= CHECK_INTERVAL_S and self._measuring == self.jobs.labs:
                         self._settled = time.monotonic()
-                        if change := self.jobs.look():
+                        if change := self.jobs.add_lab_if_idle():
                             self._progress.note(change)
                             continue
                     self.changed.wait(POLL_S)
@@ -238,7 +245,7 @@ class CellSchedule:
                 self._clock[worker] = time.monotonic()
                 self.changed.notify_all()
 
-    def _room(self, worker: int) -> int:
+    def _traffic_limit(self, worker: int) -> int:
         """Return the number of cells with traffic below which the cell of a worker may start."""
         if self._by_itself:
             return 0

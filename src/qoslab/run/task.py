@@ -48,7 +48,7 @@ class CellTask:
 
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
-    """Return the task of a planned cell; `tools` are versions of the measuring tools (`run.workers.base.LabMachinery`)."""
+    """Return the task of a planned cell; `tools` are versions of the measuring tools (`LabMachinery`)."""
     return CellTask(
         planned.identity,
         planned.experiment,
@@ -121,7 +121,7 @@ def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
     kernel and the machine, which the record of each cell names: a sweep may use several.
     """
     kind = lab_kind(planned.lab)
-    used = kind.tools_used(planned.experiment)
+    used = kind.used_tools(planned.experiment)
     words = [
         planned.sweep.digest(planned.identity),
         f"demand: {planned.sweep.demand(planned.arm)}",

@@ -66,7 +66,7 @@ class Document:
     keys: dict[Steps, Place] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     """Errors that YAML allows and qoslab does not, such as duplicate keys."""
-    looks: FileChecks = field(default_factory=FileChecks)
+    work: FileChecks = field(default_factory=FileChecks)
     """Checks of the file, shared by all documents into which its values are filled."""
 
     def get(self, steps: Iterable[Step]) -> Any:
@@ -103,10 +103,10 @@ class Document:
                 text += f".{step}"
         return text.removeprefix(".")
 
-    def look(self, steps: Steps, work: int) -> None:
+    def count_work(self, steps: Steps, work: int) -> None:
         """Count the values that are examined for combinations. Raise `ExperimentError` above the limit."""
-        self.looks.work += work
-        if self.looks.work > WORK_LIMIT:
+        self.work.work += work
+        if self.work.work > WORK_LIMIT:
             message = f"found more than {WORK_LIMIT} comparisons and words to check for all combinations"
             hint = "give fewer values, fewer expectations or shorter expressions, or several files"
             raise ExperimentError(findings=[self.finding(steps, f"{message} in the file, expected fewer", hint)])

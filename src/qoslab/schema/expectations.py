@@ -43,7 +43,7 @@ class ExpectationChecker:
         self.bad: set[str] = set()
         """Quantities without a value."""
 
-    def quantities(self, compare: Comparison) -> Iterator[Finding]:
+    def check_quantities(self, compare: Comparison) -> Iterator[Finding]:
         """Check quantities: their expressions must be valid and use only earlier ones; none may be unused."""
         parameters = parameters_of(self.experiment)
         known = [*parameters, DURATION]
@@ -61,12 +61,12 @@ class ExpectationChecker:
             if name not in used:
                 message = f'found the quantity "{name}", not valid in an expectation'
                 yield self.document.finding(steps, message, at_key=True)
-            problems = [*self.readable(steps, value, known)] if isinstance(value, str) else []
+            problems = [*self.check_expression(steps, value, known)] if isinstance(value, str) else []
             yield from problems
             self.bad |= {name} if problems or name in parameters else set()
             known.append(name)
 
-    def readable(self, steps: Steps, text: str, known: Collection[str]) -> Iterator[Finding]:
+    def check_expression(self, steps: Steps, text: str, known: Collection[str]) -> Iterator[Finding]:
         """Check that an expression is valid and uses only known values."""
         try:
             names = parse_formula(text).names
@@ -77,9 +77,9 @@ class ExpectationChecker:
             message = f'found "{name}", expected a parameter or a quantity, {format_alternatives(known)}'
             yield self.document.finding(steps, message, did_you_mean(name, known))
 
-    def expectation(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
+    def expectation_findings(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
         """Yield all errors of one expectation."""
-        unknown = [*self.names(steps, expectation, quantities)]
+        unknown = [*self.check_names(steps, expectation, quantities)]
         yield from unknown
         forms = [form for form in FORMS if getattr(expectation, form) is not None]
         if len(forms) != 1:
@@ -97,28 +97,28 @@ class ExpectationChecker:
         if unknown or len(forms) != 1 or used_names(expectation, quantities) & self.bad:
             return
         # The remaining checks have the same result for all combinations.
-        asked, known = (*steps, self.experiment.duration), self.document.looks.found
+        asked, known = (*steps, self.experiment.duration), self.document.work.found
         if asked not in known:
-            known[asked] = [*self.everywhere(steps, expectation, quantities)]
+            known[asked] = [*self.first_value_findings(steps, expectation, quantities)]
         yield from known[asked]
 
-    def everywhere(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
+    def first_value_findings(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
         """Yield the errors of the values of the first combination with any."""
         arm = self.experiment.arm(expectation.arms[0])
         matrix = self.experiment.matrix_of(arm)
         if matrix is not None:
-            self.document.look(steps, matrix.count * (1 + matrix.tests))
+            self.document.count_work(steps, matrix.count * (1 + matrix.tests))
         texts = [text for _, text in expectation.formulas()]
         texts += [value for value in needed_quantities(expectation, quantities).values() if isinstance(value, str)]
         words = sum(parse_formula(text).words for text in texts)
         for each, values in expand_expectations(expectation, quantities, cells_of(matrix, arm.name)):
-            self.document.look(steps, MAX_EXPANSION_WORK + words)
-            problems = [*self.figures(steps, each, values, quantities)]
+            self.document.count_work(steps, MAX_EXPANSION_WORK + words)
+            problems = [*self.check_values(steps, each, values, quantities)]
             yield from problems
             if problems:
                 return
 
-    def names(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
+    def check_names(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
         """Check that arms and parameters exist."""
         arms = [arm for arm in dict.fromkeys(expectation.arms) if arm in self.arms]
         for arm in dict.fromkeys(expectation.arms):
@@ -138,9 +138,9 @@ class ExpectationChecker:
         for inner, text in expectation.formulas():
             for arm in arms:
                 known = (*parameters_of(self.experiment, (arm,)), *quantities, DURATION)
-                yield from self.readable((*steps, *inner), text, known)
+                yield from self.check_expression((*steps, *inner), text, known)
 
-    def figures(
+    def check_values(
         self, steps: Steps, expectation: Expectation, values: Parameters, quantities: Quantities
     ) -> Iterator[Finding]:
         """Check that the values of one combination have the metric's kind, and that a lower bound is not above the

@@ -52,12 +52,12 @@ class IdlePart:
     """Message: `class-map match-all VOICE of R1 can match no packet: …`."""
     path: str = ""
     """Path of a class of an attached policy: `class-default/VOICE`; empty for a policy and a class-map."""
-    at: Attachment | None = None
+    attachment: Attachment | None = None
     """Interface and direction of the policy; None for a class-map."""
 
-    def allowed(self, names: Set[str]) -> bool:
+    def is_allowed(self, names: Set[str]) -> bool:
         """Return whether `allow_idle` lists it."""
-        whole = "" if self.at is None else f"{self.at.policy}/{self.path}"
+        whole = "" if self.attachment is None else f"{self.attachment.policy}/{self.path}"
         return not names.isdisjoint({self.name, self.path, whole} - {""})
 
 
@@ -81,7 +81,7 @@ def idle_parts(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) 
     passed = used_interfaces(ways), used_interfaces(ways, by_acknowledgements=False)
     found = [each for router, device in devices.items() for each in _idle_parts_of_router(router, device, *passed)]
     allowed = frozenset(experiment.allow_idle)
-    return [each for each in found if not each.allowed(allowed)]
+    return [each for each in found if not each.is_allowed(allowed)]
 
 
 def _idle_parts_of_router(
@@ -96,7 +96,7 @@ def _idle_parts_of_router(
         # The port of a VLAN is not known by the configuration alone.
         if at.interface not in device.host_interfaces and not _used_classes(router, at, carried):
             what = "only acknowledgements of" if _used_classes(router, at, passed) else "no"
-            yield IdlePart(router, at.policy, _unused_parts(router, at, carried, what), at=at)
+            yield IdlePart(router, at.policy, _unused_parts(router, at, carried, what), attachment=at)
         for path, why in _unreachable_classes(device, at.policy):
             if (at.policy, path) not in seen:
                 seen.add((at.policy, path))
@@ -130,13 +130,13 @@ def _walk_classes(
         path = f"{above}{name}"
         if class_packets(device, name).empty:
             continue  # reported for its class-map
-        if name != CLASS_DEFAULT and each.left.empty:
+        if name != CLASS_DEFAULT and each.remaining_boxes.empty:
             parent = above.rstrip("/")
             taken = "classes above it match all of its packets"
-            yield path, f"no packet of class {parent} matches it" if each.met.empty else taken
+            yield path, f"no packet of class {parent} matches it" if each.matching_boxes.empty else taken
             continue
         # The child classes may match the marks that a class sets.
-        inside = ClassShare(ALL_PACKETS) if _sets_marks(each.policy_class) else each.left
+        inside = ClassShare(ALL_PACKETS) if _sets_marks(each.policy_class) else each.remaining_boxes
         if (child := each.policy_class.service_policy) is not None:
             yield from _walk_classes(device, device.policy_maps.get(child), f"{path}/", inside)
 
@@ -183,8 +183,8 @@ def _idle_line(file: Path, experiment: Experiment, arm: Arm, idle: IdlePart) -> 
     """
     layers = experiment.configurations_of(arm).get(idle.router, ())
     lines = [line for layer in layers for line in render_lines(file, layer)]
-    command = "cl" if idle.at is None or idle.path else "se"
-    port = "" if idle.at is None or idle.path else re.sub(r"^\D+", "", idle.at.interface)
+    command = "cl" if idle.attachment is None or idle.path else "se"
+    port = "" if idle.attachment is None or idle.path else re.sub(r"^\D+", "", idle.attachment.interface)
     interface, found = "", []
     for text, place in lines:
         words = text.split()

@@ -47,7 +47,7 @@ class Nodes:
 
     hosts: Mapping[str, HostSettings]
     routers: Mapping[str, RouterSettings]
-    ways: Mapping[str, str]
+    addresses: Mapping[str, str]
     """Address and port of each node as text: two nodes with the same text are one device."""
     linux_routers: Mapping[str, LinuxRouterSettings] = field(default_factory=dict)
     emulated_by: Mapping[str, str] = field(default_factory=dict)
@@ -68,30 +68,34 @@ class VariablePlaces:
 
     def finding(self, node: str, variable: str, message: str, hint: str = "") -> Finding:
         """Return a finding about a variable of a node, or about the node itself if `variable` is empty."""
-        line, column = self._of(self._root, node, variable) or self._of(self._root, "vars", variable) or (0, 0)
+        line, column = (
+            self._variable_place(self._root, node, variable)
+            or self._variable_place(self._root, "vars", variable)
+            or (0, 0)
+        )
         return Finding(self.file, line, column, "", " ".join(filter(None, (node, variable))), message, hint)
 
     def finding_in(self, group: str, message: str, hint: str = "") -> Finding:
         """Return a finding about a missing part of a group, at its hosts, else at the group, else at `all`."""
         known = ((group, "hosts"), (group, ""), (ALL, "")) if group != ALL else ((ALL, ""),)
-        line, column = next(filter(None, (self._of(self._root, *each) for each in known)), (0, 0))
+        line, column = next(filter(None, (self._variable_place(self._root, *each) for each in known)), (0, 0))
         return Finding(self.file, line, column, "", "", message, hint)
 
-    def _of(self, around: Any, node: str, variable: str) -> tuple[int, int] | None:
+    def _variable_place(self, around: Any, node: str, variable: str) -> tuple[int, int] | None:
         if not isinstance(around, dict):
             return None
         for key, value in around.items():
             if key == node and not variable:
-                return self._at(around, key)
+                return self._key_place(around, key)
             if key == node and isinstance(value, dict) and variable in value:
-                return self._at(value, variable)
-            found = self._of(value, node, variable)
+                return self._key_place(value, variable)
+            found = self._variable_place(value, node, variable)
             if found is not None:
                 return found
         return None
 
     @staticmethod
-    def _at(mapping: Any, key: str) -> tuple[int, int]:
+    def _key_place(mapping: Any, key: str) -> tuple[int, int]:
         line, column = mapping.lc.key(key)
         return line + 1, column + 1
 
@@ -269,7 +273,7 @@ def _obstacles(experiment: Experiment, nodes: Nodes, places: VariablePlaces) -> 
         yield from _check_distinct_interfaces(experiment, nodes, name, places)
     seen: dict[str, str] = {}
     for name in used:
-        way = nodes.ways.get(name)
+        way = nodes.addresses.get(name)
         if way is None:
             continue
         other = seen.setdefault(way, name)

@@ -70,7 +70,7 @@ class Port:
         """Return the network of the interface that contains an address."""
         return next((each.network for each in self.addresses if address in each.network), None)
 
-    def crossings(self, direction: Direction) -> Iterator[InterfacePassage]:
+    def passages(self, direction: Direction) -> Iterator[InterfacePassage]:
         """Yield the interface, and its physical interface."""
         for name in dict.fromkeys((self.name, self.port)):
             yield InterfacePassage(self.node, name, direction)
@@ -98,33 +98,33 @@ class RoutedNetwork:
     def __init__(self, topology: Topology, devices: Mapping[str, Device]) -> None:
         self._topology = topology
         self._devices = devices
-        self._ports = {name: tuple(self._ports_of(name)) for name in topology.nodes}
-        self._routes = {name: tuple(self._routes_of(name)) for name in topology.nodes}
+        self._ports = {name: tuple(self._node_ports(name)) for name in topology.nodes}
+        self._routes = {name: tuple(self._node_routes(name)) for name in topology.nodes}
         self._neighbours: dict[Port, list[tuple[Port, tuple[InterfacePassage, ...]]]] = {}
 
-    def way(self, source: str, destination: IpAddress) -> PacketPath:
+    def find_path(self, source: str, destination: IpAddress) -> PacketPath:
         """Return the path from a node to an address."""
         way = PacketPath()
         node, visited = source, [source]
         while not self._has(node, destination):
-            hop = self._hop(node, destination)
+            hop = self._next_hop(node, destination)
             if isinstance(hop, str):
                 way.faults.append(Fault(node, destination, hop))
                 return way
             if hop is None:
-                hop = self._missing(node, destination, way)
+                hop = self._record_missing_route(node, destination, way)
                 if hop is None:
                     return way
             if way.first is None:
                 way.first = hop.port
-            found = self._next(hop, destination)
+            found = self._find_neighbour(hop, destination)
             if found is None:
                 sought = destination if hop.next_hop is None else hop.next_hop
                 reason = f"no neighbour with the address {sought} behind {hop.port.name} of {node}"
                 way.faults.append(Fault(node, destination, reason))
                 return way
             port, between = found
-            way.crossings += [*hop.port.crossings("output"), *between, *port.crossings("input")]
+            way.crossings += [*hop.port.passages("output"), *between, *port.passages("input")]
             node = port.node
             if node in visited:
                 circle = ", ".join((*visited[visited.index(node) :], node))
@@ -138,14 +138,14 @@ class RoutedNetwork:
         addresses = () if way.first is None else way.first.addresses
         return next((each.ip for each in addresses if each.version == family), None)
 
-    def _missing(self, node: str, destination: IpAddress, way: PacketPath) -> _Hop | None:
+    def _record_missing_route(self, node: str, destination: IpAddress, way: PacketPath) -> _Hop | None:
         """Record a missing route, and return the proposed hop if there is one."""
-        proposed = self._proposal(node, destination)
+        proposed = self._proposed_route(node, destination)
         prefix, via = (None, None) if proposed is None else (proposed[0], proposed[1].next_hop)
         way.faults.append(Fault(node, destination, f"no route from {node} to {destination}", prefix, via))
         return None if proposed is None else proposed[1]
 
-    def _ports_of(self, node: str) -> Iterator[Port]:
+    def _node_ports(self, node: str) -> Iterator[Port]:
         links = self._topology.links_of(node)
         device = self._devices.get(node)
         if device is None:
@@ -166,7 +166,7 @@ class RoutedNetwork:
                 tag = None if interface.native else interface.vlan
                 yield Port(node, interface.name, port, tag, _interface_addresses(interface))
 
-    def _routes_of(self, node: str) -> Iterator[_Route]:
+    def _node_routes(self, node: str) -> Iterator[_Route]:
         for port in self._ports[node]:
             for address in port.addresses:
                 yield _Route(address.network, None, port.name, 0)
@@ -185,7 +185,7 @@ class RoutedNetwork:
         own = () if device is None else device.host_interfaces.values()
         return any(each.address is not None and each.address.ip == address and not each.shutdown for each in own)
 
-    def _hop(self, node: str, destination: IpAddress) -> _Hop | str | None:
+    def _next_hop(self, node: str, destination: IpAddress) -> _Hop | str | None:
         """Return the next hop of a packet by the node's table: None without a route, a reason if the route is
         unusable.
         """
@@ -209,7 +209,7 @@ class RoutedNetwork:
             else _Hop(found, via)
         )
 
-    def _next(self, hop: _Hop, destination: IpAddress) -> tuple[Port, tuple[InterfacePassage, ...]] | None:
+    def _find_neighbour(self, hop: _Hop, destination: IpAddress) -> tuple[Port, tuple[InterfacePassage, ...]] | None:
         """Return the neighbour's interface, and the switch ports on the path to it."""
         neighbours = self.neighbours(hop.port)
         for port, between in neighbours:
@@ -223,10 +223,10 @@ class RoutedNetwork:
     def neighbours(self, port: Port) -> list[tuple[Port, tuple[InterfacePassage, ...]]]:
         """Return the interfaces that frames of an interface reach, each with the switch ports on the path."""
         if port not in self._neighbours:
-            self._neighbours[port] = list(self._reached(port))
+            self._neighbours[port] = list(self._reached_interfaces(port))
         return self._neighbours[port]
 
-    def _reached(self, start: Port) -> Iterator[tuple[Port, tuple[InterfacePassage, ...]]]:
+    def _reached_interfaces(self, start: Port) -> Iterator[tuple[Port, tuple[InterfacePassage, ...]]]:
         queue: deque[tuple[str, str, int | None, tuple[InterfacePassage, ...]]] = deque(
             [(start.node, start.port, start.tag, ())]
         )
@@ -236,7 +236,7 @@ class RoutedNetwork:
             for _, near, far in self._topology.links_of(node):
                 if near.interface != interface:
                     continue
-                switched = self._switched(far)
+                switched = self._switched_port(far)
                 if switched is None:
                     yield from (
                         (each, between)
@@ -249,13 +249,13 @@ class RoutedNetwork:
                     continue
                 seen.add((far.node, vlan))
                 entered = (*between, InterfacePassage(far.node, far.interface, "input"))
-                for port, sent in self._onward(far, vlan):
+                for port, sent in self._outgoing_switch_ports(far, vlan):
                     queue.append((far.node, port, sent, (*entered, InterfacePassage(far.node, port, "output"))))
 
-    def _onward(self, entered: LinkEnd, vlan: int) -> Iterator[tuple[str, int | None]]:
+    def _outgoing_switch_ports(self, entered: LinkEnd, vlan: int) -> Iterator[tuple[str, int | None]]:
         """Yield the other ports of a switch by which a frame of a VLAN leaves, each with its tag there."""
         for _, near, _ in self._topology.links_of(entered.node):
-            switched = self._switched(near)
+            switched = self._switched_port(near)
             if near.interface == entered.interface or switched is None:
                 continue
             if vlan == switched.vlan:
@@ -263,7 +263,7 @@ class RoutedNetwork:
             elif switched.mode == "trunk":
                 yield near.interface, vlan
 
-    def _switched(self, end: LinkEnd) -> SwitchPort | None:
+    def _switched_port(self, end: LinkEnd) -> SwitchPort | None:
         """Return the port at that end if it is a switched port and up."""
         device = self._devices.get(end.node)
         interface = None if device is None else device.interfaces.get(end.interface)
@@ -271,7 +271,7 @@ class RoutedNetwork:
             return None
         return interface.port
 
-    def _proposal(self, node: str, destination: IpAddress) -> tuple[Network, _Hop] | None:
+    def _proposed_route(self, node: str, destination: IpAddress) -> tuple[Network, _Hop] | None:
         """Return the route that a node needs, by the fewest hops: its prefix and first hop."""
         queue: deque[tuple[str, _Hop | None]] = deque([(node, None)])
         seen = {node}

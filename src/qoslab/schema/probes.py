@@ -27,10 +27,10 @@ def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding
     numbers: dict[tuple[str, int], int] = {}
     for index, probe in enumerate(experiment.probes):
         checked = _ProbeChecker(experiment, document, probe, ("probes", index))
-        yield from checked.ends()
-        yield from checked.family()
-        yield from checked.operation()
-        yield from checked.times()
+        yield from checked.check_ends()
+        yield from checked.check_family()
+        yield from checked.check_operation()
+        yield from checked.check_times()
         if probe.source in hosts_of(experiment.topology):
             continue
         number = probe_number(experiment, probe)
@@ -52,7 +52,7 @@ class _ProbeChecker:
         steps = (*self.steps, key)
         return self.document.finding(steps if steps in self.document.values else self.steps, message, hint)
 
-    def ends(self) -> Iterator[Finding]:
+    def check_ends(self) -> Iterator[Finding]:
         """Check the sender and the responder."""
         probe, nodes = self.probe, self.experiment.topology.nodes
         for key, name in (("from", probe.source), ("to", probe.destination)):
@@ -74,9 +74,9 @@ class _ProbeChecker:
             message = f"found {probe.number} on the host {probe.source}, expected this key on probes of routers only"
             yield self.finding("number", message)
         if probe.udp and probe.destination in hosts_of(self.experiment.topology):
-            yield from self.taken_ports()
+            yield from self.check_ports()
 
-    def family(self) -> Iterator[Finding]:
+    def check_family(self) -> Iterator[Finding]:
         """Check the nodes' IP version, and refuse IPv6 for a type that supports only IPv4."""
         probe, topology = self.probe, self.experiment.topology
         ends = (probe.source, probe.destination)
@@ -88,7 +88,7 @@ class _ProbeChecker:
                 self.document, self.steps, "a probe of nodes", ends, probe.family, topology
             )
 
-    def taken_ports(self) -> Iterator[Finding]:
+    def check_ports(self) -> Iterator[Finding]:
         """Check that no traffic uses a port of the host's responder."""
         probe = self.probe
         for arm in self.experiment.arms:
@@ -103,7 +103,7 @@ class _ProbeChecker:
                     yield self.document.finding(self.steps, message)
                     return
 
-    def operation(self) -> Iterator[Finding]:
+    def check_operation(self) -> Iterator[Finding]:
         """Check the keys that belong to some types only."""
         probe = self.probe
         if probe.udp != (probe.port is not None):
@@ -123,7 +123,7 @@ class _ProbeChecker:
             expected = f"{limits[0]} B to {limits[2]} B of request data"
             yield self.finding("size", f"found {probe.size}, expected {expected}")
 
-    def times(self) -> Iterator[Finding]:
+    def check_times(self) -> Iterator[Finding]:
         """Check the probe's times, and that it ends before the traffic does."""
         probe, experiment = self.probe, self.experiment
         for key, (least, greatest) in LIMITS_MS.items():

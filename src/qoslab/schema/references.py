@@ -55,19 +55,19 @@ def check_references(experiment: Experiment, document: Document, file: Path) -> 
     """Return all inconsistencies in the order of the file; those of options and other files last."""
     checker = _Checker(experiment, document, file)
     found = [
-        *checker.bounded(),
-        *checker.nodes(),
-        *checker.links(),
-        *checker.cells(),
-        *checker.watching(),
-        *checker.unique(("probes",), experiment.probes),
+        *checker.check_bounds(),
+        *checker.check_nodes(),
+        *checker.check_links(),
+        *checker.check_cells(),
+        *checker.check_observations(),
+        *checker.check_unique(("probes",), experiment.probes),
         *check_probes(experiment, document),
-        *checker.comparison(),
-        *checker.enough(),
-        *checker.graphs(),
-        *checker.traces(),
-        *checker.answer(),
-        *checker.notes(),
+        *checker.check_comparison(),
+        *checker.check_stopping_rule(),
+        *checker.check_graphs(),
+        *checker.check_traces(),
+        *checker.check_answer(),
+        *checker.check_notes(),
     ]
     if not found:
         found += refused_lines(experiment, document, file)
@@ -84,11 +84,11 @@ class _Checker:
         self.roots = allowed_folders(file)
         self.selectors = Selectors(experiment, lambda configuration: render_configuration(file, configuration))
 
-    def unknown(self, steps: Steps, word: str, known: Collection[str], what: str = "") -> Finding:
+    def unknown_name(self, steps: Steps, word: str, known: Collection[str], what: str = "") -> Finding:
         message = f'found "{word}", expected {what}{format_alternatives(known)}'
         return self.document.finding(steps, message, did_you_mean(word, known))
 
-    def unique(self, steps: Steps, items: Sequence[_NamedItem]) -> Iterator[Finding]:
+    def check_unique(self, steps: Steps, items: Sequence[_NamedItem]) -> Iterator[Finding]:
         """Check that the names of a list's items differ."""
         first: dict[str, int] = {}
         for index, item in enumerate(items):
@@ -101,21 +101,21 @@ class _Checker:
                     f"the first is at {place.file}:{place.line}:{place.column}",
                 )
 
-    def bounded(self) -> Iterator[Finding]:
+    def check_bounds(self) -> Iterator[Finding]:
         """Check that no quantity is above what a lab can have."""
         for steps, seen in quantities_above_limits(self.experiment):
             yield self.document.finding(steps, seen)
 
     # Topology
 
-    def nodes(self) -> Iterator[Finding]:
+    def check_nodes(self) -> Iterator[Finding]:
         if not self.experiment.topology.nodes:
             yield self.document.finding(("topology", "nodes"), "found no node, expected at least one")
         for name, node in self.experiment.topology.nodes.items():
             here: Steps = ("topology", "nodes", name)
             for problem in platform_of(node).check(node):
                 steps = (*here, problem.key) if getattr(node, problem.key) is not None else here
-                hint = did_you_mean(getattr(node, problem.key) or "", problem.near)
+                hint = did_you_mean(getattr(node, problem.key) or "", problem.suggestions)
                 message = f"found {problem.found}, expected {problem.expected}"
                 yield self.document.finding(steps, message, hint)
             links = self.experiment.topology.links_of(name)
@@ -123,7 +123,7 @@ class _Checker:
             for index, route in enumerate(node.routes):
                 if route.via not in gateways:
                     known = [str(address) for address in gateways]
-                    yield self.unknown(
+                    yield self.unknown_name(
                         (*here, "routes", index, "via"), str(route.via), known, "a neighbour's address, "
                     )
                 if route.via.version != route.prefix.version:
@@ -132,10 +132,10 @@ class _Checker:
                         f"found {route.via}, expected an IPv{route.prefix.version} address, as {route.prefix} is",
                     )
 
-    def links(self) -> Iterator[Finding]:
+    def check_links(self) -> Iterator[Finding]:
         topology = self.experiment.topology
         here: Steps = ("topology", "links")
-        yield from self.unique(here, topology.links)
+        yield from self.check_unique(here, topology.links)
         used: dict[tuple[str, str], Steps] = {}
         subnets: list[tuple[IPv4Network | IPv6Network, str]] = []
         held = 0
@@ -144,7 +144,7 @@ class _Checker:
                 steps: Steps = (*here, index, "ends", side)
                 node = topology.nodes.get(end.node)
                 if node is None:
-                    yield self.unknown((*steps, "node"), end.node, topology.nodes)
+                    yield self.unknown_name((*steps, "node"), end.node, topology.nodes)
                     continue
                 platform = platform_of(node)
                 expected = platform.interface_problem(node, end.interface, link.framing)
@@ -166,9 +166,9 @@ class _Checker:
             if near.node == far.node:
                 steps = (*here, index, "ends", 1, "node")
                 yield self.document.finding(steps, f"found {far.node} at both ends, expected two nodes")
-            yield from self.emulation(index)
+            yield from self.check_emulation(index)
             for family in FAMILIES:
-                yield from self.addresses(index, family, subnets)
+                yield from self.check_addresses(index, family, subnets)
             held += bytes_in_flight(link)
             if held > MAX_BYTES >= held - bytes_in_flight(link):
                 yield self.document.finding(
@@ -178,7 +178,7 @@ class _Checker:
                     "lower its delay or its rate",
                 )
 
-    def emulation(self, index: int) -> Iterator[Finding]:
+    def check_emulation(self, index: int) -> Iterator[Finding]:
         """Check that the link can have its delay, jitter and loss."""
         topology = self.experiment.topology
         link = topology.links[index]
@@ -205,7 +205,7 @@ class _Checker:
                 message = "found 0 %, expected more: the channel would never leave the bad state"
                 yield self.document.finding((*steps, "r"), message)
 
-    def addresses(
+    def check_addresses(
         self, index: int, family: Family, subnets: list[tuple[IPv4Network | IPv6Network, str]]
     ) -> Iterator[Finding]:
         """Check that both ends are in one subnet that no other link uses; a switched port needs no address."""
@@ -248,24 +248,24 @@ class _Checker:
 
     # Actions in each cell
 
-    def cells(self) -> Iterator[Finding]:
+    def check_cells(self) -> Iterator[Finding]:
         experiment = self.experiment
-        yield from self.unique(("arms",), experiment.arms)
-        yield from self.tcp(("tcp",), experiment.tcp)
-        yield from self.flows(("traffic",), experiment.traffic)
-        yield from self.configurations(("configure",), experiment.configure)
+        yield from self.check_unique(("arms",), experiment.arms)
+        yield from self.check_tcp(("tcp",), experiment.tcp)
+        yield from self.check_flows(("traffic",), experiment.traffic)
+        yield from self.check_configurations(("configure",), experiment.configure)
         for index, arm in enumerate(experiment.arms):
-            yield from self.configurations(("arms", index, "configure"), arm.configure)
+            yield from self.check_configurations(("arms", index, "configure"), arm.configure)
             if arm.tcp is not None:
-                yield from self.tcp(("arms", index, "tcp"), arm.tcp)
+                yield from self.check_tcp(("arms", index, "tcp"), arm.tcp)
             if arm.traffic is not None:
-                yield from self.flows(("arms", index, "traffic"), arm.traffic)
+                yield from self.check_flows(("arms", index, "traffic"), arm.traffic)
 
-    def tcp(self, steps: Steps, tcp: Tcp) -> Iterator[Finding]:
+    def check_tcp(self, steps: Steps, tcp: Tcp) -> Iterator[Finding]:
         if isinstance(tcp, str) and tcp not in TCP_PROFILES:
-            yield self.unknown(steps, tcp, TCP_PROFILES, "settings or ")
+            yield self.unknown_name(steps, tcp, TCP_PROFILES, "settings or ")
 
-    def ports(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
+    def check_ports(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
         """Check that each port of a host belongs to one flow: every server listens from the start."""
         for index, flow in enumerate(flows):
             for before in flows[:index] if flow.port is not None else ():
@@ -278,15 +278,15 @@ class _Checker:
                     yield self.document.finding((*here, index, "port"), message, "omit it to use a free port")
                     break
 
-    def flows(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
-        yield from self.unique(here, flows)
-        yield from self.ports(here, flows)
+    def check_flows(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
+        yield from self.check_unique(here, flows)
+        yield from self.check_ports(here, flows)
         hosts = hosts_of(self.experiment.topology)
         for index, flow in enumerate(flows):
             steps: Steps = (*here, index)
             for key, name in (("from", flow.source), ("to", flow.destination)):
                 if name not in hosts:
-                    yield self.unknown((*steps, key), name, hosts, "a host, ")
+                    yield self.unknown_name((*steps, key), name, hosts, "a host, ")
                 elif not node_families(self.experiment.topology, name):
                     yield self.document.finding(
                         (*steps, key), f"found {name}, expected a host with an address on a link"
@@ -297,7 +297,7 @@ class _Checker:
                     (*steps, "to"), f"found {flow.destination} at both ends, expected two hosts"
                 )
             if flow.tool not in TOOLS:
-                yield self.unknown((*steps, "tool"), flow.tool, TOOLS)
+                yield self.unknown_name((*steps, "tool"), flow.tool, TOOLS)
                 continue
             for problem in TOOLS[flow.tool].check(with_family(self.experiment.topology, flow)):
                 place: Steps = (*steps, problem.key)
@@ -306,15 +306,15 @@ class _Checker:
                 message = f"found {flow.duration}, expected no duration: a background flow lasts as long as the others"
                 yield self.document.finding((*steps, "duration"), message)
 
-    def configurations(self, here: Steps, configure: Mapping[str, Configuration]) -> Iterator[Finding]:
+    def check_configurations(self, here: Steps, configure: Mapping[str, Configuration]) -> Iterator[Finding]:
         for device, configuration in configure.items():
             if device not in routers_of(self.experiment.topology):
                 known = routers_of(self.experiment.topology)
                 message = f'found "{device}", expected a router, {format_alternatives(known)}'
                 yield self.document.finding((*here, device), message, did_you_mean(device, known), at_key=True)
-            yield from self.template((*here, device), configuration)
+            yield from self.check_template((*here, device), configuration)
 
-    def template(self, steps: Steps, configuration: Configuration) -> Iterator[Finding]:
+    def check_template(self, steps: Steps, configuration: Configuration) -> Iterator[Finding]:
         path = normalise_path(self.folder / configuration.template)
         if outside := path_refusal(self.folder / configuration.template, self.roots):
             yield self.document.finding((*steps, "template"), f'found "{configuration.template}", {outside}')
@@ -356,39 +356,39 @@ class _Checker:
 
     # Observations
 
-    def watching(self) -> Iterator[Finding]:
+    def check_observations(self) -> Iterator[Finding]:
         topology = self.experiment.topology
-        yield from self.unique(("captures",), self.experiment.captures)
+        yield from self.check_unique(("captures",), self.experiment.captures)
         for index, capture in enumerate(self.experiment.captures):
             message, hint = filter_text_problem(capture.filter)
             if message:
                 yield self.document.finding(("captures", index, "filter"), message, hint)
             if capture.node not in topology.nodes:
-                yield self.unknown(("captures", index, "node"), capture.node, topology.nodes)
+                yield self.unknown_name(("captures", index, "node"), capture.node, topology.nodes)
                 continue
             known = [near.interface for _, near, _ in topology.links_of(capture.node)]
             if capture.interface not in known:
                 what = f"an interface of {capture.node} that a link uses, "
-                yield self.unknown(("captures", index, "interface"), capture.interface, known, what)
+                yield self.unknown_name(("captures", index, "interface"), capture.interface, known, what)
         routers = routers_of(self.experiment.topology)
         for index, observation in enumerate(self.experiment.observe):
             steps: Steps = ("observe", index)
             if observation.node not in routers:
-                yield self.unknown((*steps, "node"), observation.node, routers, "a router, ")
+                yield self.unknown_name((*steps, "node"), observation.node, routers, "a router, ")
             message, hint = observation_problem(observation.command)
             if message:
                 yield self.document.finding((*steps, "command"), message, hint)
             arms = [arm.name for arm in self.experiment.arms]
             for place, arm in enumerate(observation.arms):
                 if arm not in arms:
-                    yield self.unknown((*steps, "arms", place), arm, arms)
+                    yield self.unknown_name((*steps, "arms", place), arm, arms)
             for place, moment in enumerate(observation.moments):
                 if isinstance(moment, Trigger) and (message := trigger_problem(moment)):
                     where = (place,) if isinstance(observation.when, tuple) else ()
                     yield self.document.finding((*steps, "when", *where), message)
-        yield from self._many_moments()
+        yield from self._trigger_count_findings()
 
-    def _many_moments(self) -> Iterator[Finding]:
+    def _trigger_count_findings(self) -> Iterator[Finding]:
         """Return one finding for each router that an arm would examine too often."""
         seen = set()
         for arm in self.experiment.arms:
@@ -408,7 +408,7 @@ class _Checker:
 
     # References
 
-    def published(self, compare: Comparison) -> Iterator[Finding]:
+    def check_published(self, compare: Comparison) -> Iterator[Finding]:
         if compare.published is None or compare.article is None:
             if compare.published != compare.article:
                 given, lacking = ("article", "published") if compare.published is None else ("published", "article")
@@ -429,7 +429,7 @@ class _Checker:
             hint = did_you_mean(path.name, known)
             yield self.document.finding(("compare", "published"), message, hint)
 
-    def comparison(self) -> Iterator[Finding]:
+    def check_comparison(self) -> Iterator[Finding]:
         compare = self.experiment.compare
         if compare is None:
             return
@@ -438,38 +438,38 @@ class _Checker:
             here: Steps = ("compare", "tables", number)
             for name in (*table.where, table.by):
                 if name not in parameters_of(self.experiment):
-                    yield self.unknown(here, name, list(parameters_of(self.experiment)), "a parameter, ")
+                    yield self.unknown_name(here, name, list(parameters_of(self.experiment)), "a parameter, ")
             for place, column in enumerate(table.columns):
                 if column.arm not in arms:
-                    yield self.unknown((*here, "columns", place, "arm"), column.arm, arms)
+                    yield self.unknown_name((*here, "columns", place, "arm"), column.arm, arms)
                 for index, metric in enumerate(column.metrics):
                     try:
                         Reference.parse(metric)
                     except KeyError:
-                        yield self.unknown((*here, "columns", place, "metrics", index), metric, METRICS)
-        yield from self.published(compare)
-        checker = ExpectationChecker(self.experiment, self.document, self.metric)
-        yield from checker.quantities(compare)
+                        yield self.unknown_name((*here, "columns", place, "metrics", index), metric, METRICS)
+        yield from self.check_published(compare)
+        checker = ExpectationChecker(self.experiment, self.document, self.check_metric)
+        yield from checker.check_quantities(compare)
         for index, expectation in enumerate(compare.expectations):
-            yield from checker.expectation(("compare", "expectations", index), expectation, compare.quantities)
+            yield from checker.expectation_findings(("compare", "expectations", index), expectation, compare.quantities)
         for index, average in enumerate(compare.averages):
-            yield from self.average(("compare", "averages", index), average)
+            yield from self.check_average(("compare", "averages", index), average)
         for index, pair in enumerate(compare.pairs):
-            yield from self.pair(("compare", "pairs", index), pair)
+            yield from self.check_pair(("compare", "pairs", index), pair)
         for arm, metrics in compare.show.items():
             steps: Steps = ("compare", "show", arm)
             if arm not in arms:
-                yield self.unknown(steps, arm, arms)
+                yield self.unknown_name(steps, arm, arms)
             for index, metric in enumerate(metrics):
-                yield from self.metric((*steps, index), metric, (arm,))
+                yield from self.check_metric((*steps, index), metric, (arm,))
 
-    def average(self, steps: Steps, average: Average) -> Iterator[Finding]:
+    def check_average(self, steps: Steps, average: Average) -> Iterator[Finding]:
         """Check that arm, metric and parameters exist, and that the values have the metric's kind."""
-        yield from self.of_cells(steps, average.arm, average.metric, average.condition)
+        yield from self.check_cell_selection(steps, average.arm, average.metric, average.condition)
         for name in average.each:
-            yield from self.parameter((*steps, "each"), name, average.arm)
+            yield from self.check_parameter((*steps, "each"), name, average.arm)
         if average.least is not None:
-            yield from self.least((*steps, "least"), average, average.least)
+            yield from self.check_minimum_parameter((*steps, "least"), average, average.least)
         if average.metric.partition("(")[0] not in METRICS:
             return  # reported
         for key in ("published", "at_least", "at_most", "worst_at_least", "worst_at_most"):
@@ -478,16 +478,16 @@ class _Checker:
             except QuantityError as error:
                 yield self.document.finding((*steps, key), error.message, error.hint)
 
-    def least(self, steps: Steps, average: Average, least: MinimumParameter) -> Iterator[Finding]:
+    def check_minimum_parameter(self, steps: Steps, average: Average, least: MinimumParameter) -> Iterator[Finding]:
         """Check that arm, metric and parameters exist, and that the parameter's values have the kind of the average's
         metric.
         """
-        yield from self.of_cells(steps, least.arm, least.metric, "")
-        yield from self.metric((*steps, "metric"), least.metric, (average.arm,))
-        yield from self.parameter((*steps, "parameter"), least.parameter, least.arm)
+        yield from self.check_cell_selection(steps, least.arm, least.metric, "")
+        yield from self.check_metric((*steps, "metric"), least.metric, (average.arm,))
+        yield from self.check_parameter((*steps, "parameter"), least.parameter, least.arm)
         for name in least.same:
             for arm in dict.fromkeys((average.arm, least.arm)):
-                yield from self.parameter((*steps, "same"), name, arm)
+                yield from self.check_parameter((*steps, "same"), name, arm)
         arms = [arm for arm in self.experiment.arms if arm.name == least.arm]
         matrix = self.experiment.matrix_of(arms[0]) if arms else None
         if matrix is None or average.metric.partition("(")[0] not in METRICS:
@@ -500,20 +500,20 @@ class _Checker:
                 yield self.document.finding((*steps, "parameter"), f"{least.parameter}: {error.message}", error.hint)
                 return
 
-    def pair(self, steps: Steps, pair: Pair) -> Iterator[Finding]:
+    def check_pair(self, steps: Steps, pair: Pair) -> Iterator[Finding]:
         """Check that arm, metric and parameter exist, and that the parameter can have both values."""
-        yield from self.of_cells(steps, pair.arm, pair.metric, pair.condition)
-        yield from self.parameter((*steps, "parameter"), pair.parameter, pair.arm)
+        yield from self.check_cell_selection(steps, pair.arm, pair.metric, pair.condition)
+        yield from self.check_parameter((*steps, "parameter"), pair.parameter, pair.arm)
         if is_same_value(*(read_value(value) for value in pair.values)):
             yield self.document.finding((*steps, "values"), f"found {pair.values[0]} twice, expected two values")
 
-    def of_cells(self, steps: Steps, arm: str, metric: str, condition: str) -> Iterator[Finding]:
+    def check_cell_selection(self, steps: Steps, arm: str, metric: str, condition: str) -> Iterator[Finding]:
         """Check the common part of averages and pairs."""
         arms = [each.name for each in self.experiment.arms]
         if arm not in arms:
-            yield self.unknown((*steps, "arm"), arm, arms)
+            yield self.unknown_name((*steps, "arm"), arm, arms)
             return
-        yield from self.metric((*steps, "metric"), metric, (arm,))
+        yield from self.check_metric((*steps, "metric"), metric, (arm,))
         if not condition:
             return
         try:
@@ -524,16 +524,16 @@ class _Checker:
         names = parameters_of(self.experiment, (arm,))
         unknown = sorted(expression.names - {*names, "arm"})
         for name in unknown:
-            yield self.unknown((*steps, "condition"), name, names, "a parameter, ")
+            yield self.unknown_name((*steps, "condition"), name, names, "a parameter, ")
         matrix = self.experiment.matrix_of(self.experiment.arm(arm))
         if unknown or matrix is None:
             return
-        asked, found = (*steps, "condition"), self.document.looks.found
+        asked, found = (*steps, "condition"), self.document.work.found
         if asked not in found:
-            found[asked] = list(self.holding(asked, arm, matrix, expression))
+            found[asked] = list(self.check_condition(asked, arm, matrix, expression))
         yield from found[asked]
 
-    def holding(self, steps: Steps, arm: str, matrix: Matrix, condition: Expression) -> Iterator[Finding]:
+    def check_condition(self, steps: Steps, arm: str, matrix: Matrix, condition: Expression) -> Iterator[Finding]:
         """Check that the condition holds for at least one combination."""
         entries: list[Mapping[str, Scalar | tuple[Scalar, ...]]] = [
             *([matrix.parameters] if matrix.parameters else []),
@@ -541,8 +541,8 @@ class _Checker:
         ]
         try:
             for cell in (cell for entry in entries for cell in combinations(entry)):
-                self.document.look(steps, condition.words)
-                if condition.holds({**cell, "arm": arm}):
+                self.document.count_work(steps, condition.words)
+                if condition.is_true({**cell, "arm": arm}):
                     return
         except ExpressionError as error:
             yield self.document.finding(steps, error.message, error.hint)
@@ -550,18 +550,18 @@ class _Checker:
             message = f'found "{condition.text}", true in no cell of arm "{arm}"'
             yield self.document.finding(steps, message)
 
-    def parameter(self, steps: Steps, name: str, arm: str) -> Iterator[Finding]:
+    def check_parameter(self, steps: Steps, name: str, arm: str) -> Iterator[Finding]:
         """Check that the arm has a parameter of this name."""
         known = parameters_of(self.experiment, (arm,))
         if name not in known:
-            yield self.unknown(steps, name, known, f'a parameter of arm "{arm}", ')
+            yield self.unknown_name(steps, name, known, f'a parameter of arm "{arm}", ')
 
-    def enough(self) -> Iterator[Finding]:
+    def check_stopping_rule(self) -> Iterator[Finding]:
         """Check that the metric exists in every arm, and that there are repetitions to leave out."""
         wanted = self.experiment.enough
         if wanted is None:
             return
-        yield from self.metric(("enough", "metric"), wanted.metric, [arm.name for arm in self.experiment.arms])
+        yield from self.check_metric(("enough", "metric"), wanted.metric, [arm.name for arm in self.experiment.arms])
         if self.experiment.repetitions <= wanted.at_least:
             yield self.document.finding(
                 ("enough",),
@@ -569,15 +569,15 @@ class _Checker:
                 "otherwise every repetition must be valid",
             )
 
-    def graphs(self) -> Iterator[Finding]:
+    def check_graphs(self) -> Iterator[Finding]:
         """Check that arms, metrics and parameters exist; a graph has either curves or a map."""
         arms = [arm.name for arm in self.experiment.arms]
         for index, graph in enumerate(self.experiment.graphs):
             steps: Steps = ("graphs", index)
             for place, arm in enumerate(graph.arms):
                 if arm not in arms:
-                    yield self.unknown((*steps, "arms", place), arm, arms)
-            yield from self.metric((*steps, "metric"), graph.metric, [arm for arm in graph.arms if arm in arms])
+                    yield self.unknown_name((*steps, "arms", place), arm, arms)
+            yield from self.check_metric((*steps, "metric"), graph.metric, [arm for arm in graph.arms if arm in arms])
             if (graph.over is None) == (not graph.rows) or bool(graph.rows) != bool(graph.columns):
                 yield self.document.finding(
                     steps,
@@ -593,50 +593,50 @@ class _Checker:
             ):
                 for name in names:
                     if name not in known:
-                        yield self.unknown((*steps, key), name, known)
+                        yield self.unknown_name((*steps, key), name, known)
 
-    def traces(self) -> Iterator[Finding]:
+    def check_traces(self) -> Iterator[Finding]:
         """Check that arm and parameters exist."""
         arms = [arm.name for arm in self.experiment.arms]
         for index, trace in enumerate(self.experiment.traces):
             if trace.arm not in arms:
-                yield self.unknown(("traces", index, "arm"), trace.arm, arms)
+                yield self.unknown_name(("traces", index, "arm"), trace.arm, arms)
                 continue
             for name in trace.where:
-                yield from self.parameter(("traces", index, "where"), name, trace.arm)
+                yield from self.check_parameter(("traces", index, "where"), name, trace.arm)
 
-    def notes(self) -> Iterator[Finding]:
+    def check_notes(self) -> Iterator[Finding]:
         arms = [arm.name for arm in self.experiment.arms]
         for index, note in enumerate(self.experiment.notes):
             steps: Steps = ("notes", index)
             rows = note.table.arms if note.table else ()
             for name in note.table.each if note.table else ():
                 for arm in rows:
-                    yield from self.parameter((*steps, "table", "each"), name, arm)
+                    yield from self.check_parameter((*steps, "table", "each"), name, arm)
             for figure in note.figures:
                 in_table = note.table and figure.arm in rows and figure.metric in note.table.metrics
-                yield from self.shown((*steps, "table" if in_table else "text"), figure, arms)
+                yield from self.check_text_value((*steps, "table" if in_table else "text"), figure, arms)
 
-    def answer(self) -> Iterator[Finding]:
+    def check_answer(self) -> Iterator[Finding]:
         """Check that arms, metrics and parameters exist."""
         answer = self.experiment.answer
         if answer is None:
             return
         arms = [arm.name for arm in self.experiment.arms]
         for figure in answer.figures:
-            yield from self.shown(("answer", "text"), figure, arms)
+            yield from self.check_text_value(("answer", "text"), figure, arms)
         for index, arm in enumerate(answer.streams):
             if arm not in arms:
-                yield self.unknown(("answer", "streams", index), arm, arms)
-        yield from self.bars(answer, arms)
+                yield self.unknown_name(("answer", "streams", index), arm, arms)
+        yield from self.check_bars(answer, arms)
 
-    def bars(self, answer: Answer, arms: Sequence[str]) -> Iterator[Finding]:
+    def check_bars(self, answer: Answer, arms: Sequence[str]) -> Iterator[Finding]:
         """Check that the metrics of bars exist in the arms that have an expectation of them, and have one unit."""
         compared = self.experiment.compare.expectations if self.experiment.compare else ()
         for index, name in enumerate(answer.bar_metrics):
             place: Steps = ("answer", "bars") if isinstance(answer.bars, str) else ("answer", "bars", index)
             shown = [each.arm for each in compared if each.metric == name and each.arm in arms]
-            yield from self.metric(place, name, shown or arms)
+            yield from self.check_metric(place, name, shown or arms)
         names = [name.partition("(")[0] for name in answer.bar_metrics]
         units = {name: METRICS[name].unit for name in names if name in METRICS}
         for name, unit in units.items():
@@ -645,16 +645,16 @@ class _Checker:
                 message = f'found "{name}" in {unit}, expected metrics in {expected} like "{first}"'
                 yield self.document.finding(("answer", "bars"), message, "use metrics of one unit for the bars")
 
-    def shown(self, steps: Steps, figure: NoteFigure, arms: Sequence[str]) -> Iterator[Finding]:
+    def check_text_value(self, steps: Steps, figure: NoteFigure, arms: Sequence[str]) -> Iterator[Finding]:
         """Check a value in a text: its arm, metric and parameters must exist."""
         if figure.arm not in arms:
-            yield self.unknown(steps, figure.arm, arms)
+            yield self.unknown_name(steps, figure.arm, arms)
             return
-        yield from self.metric(steps, figure.metric, (figure.arm,))
+        yield from self.check_metric(steps, figure.metric, (figure.arm,))
         for name, _ in figure.where:
-            yield from self.parameter(steps, name, figure.arm)
+            yield from self.check_parameter(steps, name, figure.arm)
 
-    def metric(self, steps: Steps, found: str, arms: Collection[str]) -> Iterator[Finding]:
+    def check_metric(self, steps: Steps, found: str, arms: Collection[str]) -> Iterator[Finding]:
         """Check that a metric exists, and that its selector names a part of the arms."""
         try:
             reference = Reference.parse(found)

@@ -84,7 +84,7 @@ class _WorkAccount:
 
     limit: int = WORK_LIMIT
     does: str = "it does"
-    whole: _WorkAccount | None = None
+    check_account: _WorkAccount | None = None
     work: int = 0
 
     def charge(self, work: int) -> None:
@@ -92,8 +92,8 @@ class _WorkAccount:
         if self.work > self.limit:
             steps = "steps (nodes evaluated, characters produced or read)"
             raise LimitError(f"{self.does} more than {self.limit} {steps}")
-        if self.whole is not None:
-            self.whole.charge(work)
+        if self.check_account is not None:
+            self.check_account.charge(work)
 
 
 _ACCOUNT: ContextVar[_WorkAccount] = ContextVar("account")
@@ -103,7 +103,7 @@ _CHECK: ContextVar[_WorkAccount | None] = ContextVar("check", default=None)
 @contextmanager
 def limited_rendering() -> Iterator[None]:
     """Count the work of the block as one rendering, within its limits."""
-    token = _ACCOUNT.set(_WorkAccount(whole=_CHECK.get()))
+    token = _ACCOUNT.set(_WorkAccount(check_account=_CHECK.get()))
     try:
         yield
     finally:
@@ -239,9 +239,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     # Functions that `_Guard` inserts into templates.
     scalar = staticmethod(_checked_scalar)
-    made = staticmethod(_created)
-    looked = staticmethod(_examined)
-    concatenated = staticmethod(_concatenate)
+    count_created = staticmethod(_created)
+    count_examined = staticmethod(_examined)
+    concatenate = staticmethod(_concatenate)
 
     def __init__(self, loader: BaseLoader) -> None:
         super().__init__(
@@ -354,11 +354,11 @@ class _Guard:
         for name, value in node.iter_fields():
             if isinstance(value, nodes.Node):
                 work += self.visit(value)
-                setattr(node, name, self.wrapped(value))
+                setattr(node, name, self.wrap_node(value))
             elif isinstance(value, list):
                 work += sum(self.visit(each) for each in value if isinstance(each, nodes.Node))
                 items = isinstance(node, nodes.List | nodes.Tuple)
-                value[:] = [self.wrapped(each, item=items) for each in value]
+                value[:] = [self.wrap_node(each, item=items) for each in value]
         if isinstance(node, nodes.Compare | nodes.Operand):
             node.expr = _guarded_call("looked", node.expr, lineno=node.lineno)
         elif isinstance(node, nodes.Include | nodes.Import | nodes.FromImport):
@@ -370,7 +370,7 @@ class _Guard:
             node.test = nodes.And(tick, node.test, lineno=node.lineno)
         return work
 
-    def wrapped(self, node: Any, *, item: bool = False) -> Any:
+    def wrap_node(self, node: Any, *, item: bool = False) -> Any:
         """Return the node with its size counted; `item` marks an item of a list, as nested lists could grow
         exponentially.
         """

@@ -68,12 +68,12 @@ class Selectors:
             return
         for arm in self.experiment.arms:
             if arm.name in arms:
-                found = list(self._of_arm(reference, arm, reference.selector))
+                found = list(self._arm_problem(reference, arm, reference.selector))
                 yield from found
                 if found:
                     return
 
-    def _of_captures(self, reference: Reference, selector: str) -> Iterator[Problem]:
+    def _capture_problem(self, reference: Reference, selector: str) -> Iterator[Problem]:
         known = [point.name for point in self.experiment.captures]
         try:
             given = CapturesSelector.parse(selector)
@@ -85,7 +85,7 @@ class Selectors:
                 message = f'found "{word}" in {reference}, expected a capture point, {format_alternatives(known)}'
                 yield Problem(message, did_you_mean(word, known))
 
-    def _of_arm(self, reference: Reference, arm: Arm, selector: str) -> Iterator[Problem]:
+    def _arm_problem(self, reference: Reference, arm: Arm, selector: str) -> Iterator[Problem]:
         named = {
             "traffic": (f"a traffic entry of {arm.name}", [flow.name for flow in self.experiment.flows_of(arm)]),
             "host": ("a host", list(hosts_of(self.experiment.topology))),
@@ -98,7 +98,7 @@ class Selectors:
                 yield Problem(message, did_you_mean(selector, known))
             return
         if reference.metric.selector == "captures":
-            yield from self._of_captures(reference, selector)
+            yield from self._capture_problem(reference, selector)
             return
         interfaces = {
             router: tuple(near.interface for _, near, _ in self.experiment.topology.links_of(router))

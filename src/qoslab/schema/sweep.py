@@ -108,7 +108,7 @@ class Sweep:
             self._names[fill_path(steps)] = tuple(sorted({*known, *placeholder.names}))
         self._arms = {arm.name: index for index, arm in enumerate(experiment.arms)}
         self._fields = {field.alias or name: name for name, field in Experiment.model_fields.items()}
-        self._base: dict[str, Any] = {} if not placeholders else _fill_part(data, placeholders, self._first)
+        self._base: dict[str, Any] = {} if not placeholders else _fill_part(data, placeholders, self._first_value)
 
     @classmethod
     def of(cls, experiment: Experiment, file: Path | None = None) -> Sweep:
@@ -130,11 +130,11 @@ class Sweep:
             self._cells,
         )
 
-    def _first(self, steps: Steps) -> Context:
+    def _first_value(self, steps: Steps) -> Context:
         arm = self.experiment.arms[_arm_at(self._data, steps, 0)].name
         return _cell_context(arm, self._cells[arm][0], 1)
 
-    def _takes(self, arm: str, steps: Steps) -> bool:
+    def _arm_uses(self, arm: str, steps: Steps) -> bool:
         """Return whether an arm uses the value at this place of the file, rather than its own."""
         index = self._arms[arm]
         return _arm_at(self._data, steps, index) == index
@@ -149,29 +149,29 @@ class Sweep:
         """Every parameter of every arm, in the order of the file."""
         return tuple(dict.fromkeys(name for cells in self._cells.values() for name in cells[0]))
 
-    def names_at(self, arm: str, keys: frozenset[str]) -> tuple[str, ...]:
+    def parameters_at(self, arm: str, keys: frozenset[str]) -> tuple[str, ...]:
         """Return the parameters of an arm's cells on which the values of these keys depend, anywhere in the file."""
         found = {
             name
             for steps, placeholder in self._placeholders.items()
-            if steps[-1] in keys and self._takes(arm, steps)
+            if steps[-1] in keys and self._arm_uses(arm, steps)
             for name in placeholder.names
         }
         return tuple(sorted(found))
 
-    def names_of(self, *keys: str) -> tuple[str, ...]:
+    def parameters_of_keys(self, *keys: str) -> tuple[str, ...]:
         """Return the parameters on which the values of these top-level keys depend (such as `topology`), in all
         arms.
         """
         return tuple(name for key in keys for name in self._names.get((key,), ()))
 
     @property
-    def shuffled(self) -> bool:
+    def is_order_random(self) -> bool:
         """True if the order of the cells is random, so that another order is equivalent."""
         return self.experiment.order != "as written"
 
     @property
-    def blocked(self) -> bool:
+    def is_ordered_by_repetition(self) -> bool:
         """True if each repetition ends before the next begins."""
         return self.experiment.order == "blocked"
 
@@ -183,9 +183,9 @@ class Sweep:
         """Return the experiment of one cell: only its arm, all values filled in, without comparison."""
         context = _cell_context(cell.arm, cell.values, cell.repetition)
         changes: dict[str, Any] = {
-            self._fields[str(part[0])]: self._part(part, context)
+            self._fields[str(part[0])]: self._built_part(part, context)
             for part in self._names
-            if part[0] != "arms" and self._takes(cell.arm, part)
+            if part[0] != "arms" and self._arm_uses(cell.arm, part)
         }
         arm = self._arm(cell.arm, context)
         return self.experiment.model_copy(
@@ -194,10 +194,10 @@ class Sweep:
 
     def _arm(self, name: str, context: Context) -> Arm:
         part: Steps = ("arms", self._arms[name])
-        arm: Arm = self._part(part, context) if part in self._names else self.experiment.arm(name)
+        arm: Arm = self._built_part(part, context) if part in self._names else self.experiment.arm(name)
         return arm.model_copy(update={"matrix": None})
 
-    def _part(self, part: Steps, context: Context) -> Any:
+    def _built_part(self, part: Steps, context: Context) -> Any:
         """Return a part of the experiment with the values of a cell, built once for each combination that it depends
         on.
         """
@@ -244,20 +244,20 @@ class Sweep:
         lines = [
             json.dumps([cell.arm, as_texts(cell.values), cell.repetition]),
             *(
-                self._digest((alias,), context, lambda name=name: getattr(experiment, name))
+                self._part_digest((alias,), context, lambda name=name: getattr(experiment, name))
                 for alias, name in self._fields.items()
                 if alias not in NON_DEFINING_KEYS
             ),
-            self._digest(
+            self._part_digest(
                 ("arms", self._arms[cell.arm]),
                 context,
                 lambda: _arm_parts(self.file, experiment, arm),
-                also=[part for part in self._names if part in DEFINING_THROUGH_ARM and self._takes(cell.arm, part)],
+                also=[part for part in self._names if part in DEFINING_THROUGH_ARM and self._arm_uses(cell.arm, part)],
             ),
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
-    def _digest(self, part: Steps, context: Context, value: Any, also: Sequence[Steps] = ()) -> str:
+    def _part_digest(self, part: Steps, context: Context, value: Any, also: Sequence[Steps] = ()) -> str:
         names = [name for each in (part, *also) for name in self._names.get(each, ())]
         key = (part, tuple(context[name] for name in names))
         if key not in self._digests:
@@ -353,7 +353,7 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
     _raise_findings(reader.findings)
     cells: dict[str, Sequence[Parameters]] = {}
     for index, name in enumerate(names):
-        cells[name] = reader.cells(name, index, matrices.get(name))
+        cells[name] = reader.read_cells(name, index, matrices.get(name))
     _raise_findings(reader.findings)
     return _check_cell_count(_build_all(document, file, placeholders, names, cells, also), document)
 
@@ -479,7 +479,7 @@ class _Reader:
                 self.note(here, "found an empty list, expected at least one value")
             seen: dict[Value, int] = {}
             for index, raw in enumerate(values):
-                value = self.value((*here, index), name, raw, kinds)
+                value = self.read_value((*here, index), name, raw, kinds)
                 if value is not None and seen.setdefault(value, index) != index:
                     self.note((*here, index), f"found {show_value(value)} a second time, expected it once")
         for index, entry in enumerate(matrix.include):
@@ -487,12 +487,12 @@ class _Reader:
             missing = [name for name in matrix.names if name not in entry]
             if missing:
                 self.note(place, f"found no value of {', '.join(missing)}, expected one for every parameter")
-            self.entry(place, entry, matrix, kinds)
+            self.read_entry(place, entry, matrix, kinds)
         for index, entry in enumerate(matrix.exclude):
             place = (*steps, "exclude", index)
             if not entry:
                 self.note(place, "found nothing, expected values of at least one parameter")
-            self.entry(place, entry, matrix, kinds)
+            self.read_entry(place, entry, matrix, kinds)
         for index, text in enumerate(matrix.constraints):
             place = (*steps, "constraints", index)
             try:
@@ -500,9 +500,9 @@ class _Reader:
             except ExpressionError as error:
                 self.note(place, error.message, error.hint)
                 continue
-            self.known(place, expression.names, (*matrix.names, "arm"))
+            self.check_known(place, expression.names, (*matrix.names, "arm"))
 
-    def entry(
+    def read_entry(
         self, steps: Steps, entry: Mapping[str, Scalar | tuple[Scalar, ...]], matrix: Matrix, kinds: dict[str, str]
     ) -> None:
         for name, wanted in entry.items():
@@ -516,9 +516,9 @@ class _Reader:
                 continue
             for index, raw in enumerate(wanted if isinstance(wanted, tuple) else (wanted,)):
                 place: Steps = (*steps, name, index) if isinstance(wanted, tuple) else (*steps, name)
-                self.value(place, name, raw, kinds)
+                self.read_value(place, name, raw, kinds)
 
-    def value(self, steps: Steps, name: str, raw: Scalar, kinds: dict[str, str]) -> Value | None:
+    def read_value(self, steps: Steps, name: str, raw: Scalar, kinds: dict[str, str]) -> Value | None:
         """Return a parameter's value; None if it is not of the same kind as the parameter's other values."""
         try:
             value = read_value(raw)
@@ -533,27 +533,27 @@ class _Reader:
             return None
         return value
 
-    def known(self, steps: Steps, names: frozenset[str], known: Sequence[str]) -> None:
+    def check_known(self, steps: Steps, names: frozenset[str], known: Sequence[str]) -> None:
         for name in sorted(names - set(known)):
             self.note(
                 steps, f'found "{name}", expected a parameter, {format_alternatives(known)}', did_you_mean(name, known)
             )
 
-    def cells(self, arm: str, index: int, matrix: tuple[Steps, Matrix] | None) -> Sequence[Parameters]:
+    def read_cells(self, arm: str, index: int, matrix: tuple[Steps, Matrix] | None) -> Sequence[Parameters]:
         """Return the combinations of an arm."""
         used: set[str] = set()
         for steps, placeholder in self.placeholders.items():
             if _arm_at(self.document.data, steps, index) != index:
                 continue
             names = matrix[1].names if matrix else ()
-            self.known(steps, placeholder.names, (*names, *BUILT_IN))
+            self.check_known(steps, placeholder.names, (*names, *BUILT_IN))
             used |= placeholder.names
         if matrix is None:
             return ({},)
         steps, declared = matrix
         constraints = [parse_expression(text) for text in declared.constraints]
         try:
-            found = list(self.chosen(arm, steps, declared, constraints))
+            found = list(self.read_selection(arm, steps, declared, constraints))
         except ExpressionError as error:
             self.note((*steps, "constraints"), error.message, error.hint)
             return ()
@@ -582,16 +582,18 @@ class _Reader:
                 break
         return found
 
-    def chosen(self, arm: str, steps: Steps, matrix: Matrix, constraints: Sequence[Expression]) -> Iterator[Parameters]:
+    def read_selection(
+        self, arm: str, steps: Steps, matrix: Matrix, constraints: Sequence[Expression]
+    ) -> Iterator[Parameters]:
         excluded = exclusion_test(matrix)
         for parameters in combinations(matrix.parameters) if matrix.parameters else ():
             if excluded(parameters):
                 continue
-            if all(constraint.holds({**parameters, "arm": arm}) for constraint in constraints):
+            if all(constraint.is_true({**parameters, "arm": arm}) for constraint in constraints):
                 yield parameters
         for index, entry in enumerate(matrix.include):
             for found in combinations({name: entry[name] for name in matrix.names}):
-                broken = [each for each in constraints if not each.holds({**found, "arm": arm})]
+                broken = [each for each in constraints if not each.is_true({**found, "arm": arm})]
                 if broken:
                     place: Steps = (*steps, "include", index)
                     self.note(place, f"found {parameters_text(found)}, excluded by {broken[0].text}")

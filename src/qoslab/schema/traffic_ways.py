@@ -17,18 +17,18 @@ from qoslab.traffic.endpoints import flow_addresses
 class TrafficPath:
     """Paths of the packets of a flow or probe."""
 
-    what: str
+    description: str
     """Description of the traffic: `traffic "voice"`, `probe "rtt"`."""
     forward: PacketPath
     back: PacketPath | None
     """Path of the answers; None if their destination is unknown because the forward path is unknown."""
-    answered: bool
+    has_answers: bool
     """True if packets are sent back."""
-    acknowledged: bool = False
+    has_only_acknowledgements: bool = False
     """True if only acknowledgements are sent back."""
 
     @property
-    def ways(self) -> list[PacketPath]:
+    def paths(self) -> list[PacketPath]:
         """Paths in both directions."""
         return [self.forward] if self.back is None else [self.forward, self.back]
 
@@ -39,17 +39,17 @@ def traffic_paths(experiment: Experiment, arm: Arm, devices: Mapping[str, Device
     found = []
     for flow in experiment.flows_of(arm):
         source, destination = flow_addresses(experiment.topology, flow)
-        forward, back = network.way(flow.source, destination), network.way(flow.destination, source)
+        forward, back = network.find_path(flow.source, destination), network.find_path(flow.destination, source)
         tcp = flow.protocol == "tcp"
         found.append(TrafficPath(f'traffic "{flow.name}"', forward, back, tcp, tcp))
     for probe in experiment.probes:
         target = probe_target(experiment, probe)
         if target is None:
             continue  # reported by the check of probes
-        forward = network.way(probe.source, target)
+        forward = network.find_path(probe.source, target)
         address = network.source_address(forward, probe_family(experiment, probe))
-        answer = None if address is None else network.way(probe.destination, address)
-        found.append(TrafficPath(f'probe "{probe.name}"', forward, answer, answered=True))
+        answer = None if address is None else network.find_path(probe.destination, address)
+        found.append(TrafficPath(f'probe "{probe.name}"', forward, answer, has_answers=True))
     return found
 
 
@@ -58,7 +58,11 @@ def used_interfaces(ways: list[TrafficPath], *, by_acknowledgements: bool = True
     passed = [
         way
         for each in ways
-        for way in (each.ways if each.answered and (by_acknowledgements or not each.acknowledged) else [each.forward])
+        for way in (
+            each.paths
+            if each.has_answers and (by_acknowledgements or not each.has_only_acknowledgements)
+            else [each.forward]
+        )
     ]
     return {crossing for way in passed for crossing in way.crossings}
 
@@ -70,11 +74,11 @@ def unrouted_traffic(
     found: dict[tuple[str, str], tuple[Fault, list[str], list[str]]] = {}
     for arm in experiment.arms:
         for each in traffic_paths(experiment, arm, devices[arm.name]):
-            for fault in path_faults(each.ways):
+            for fault in path_faults(each.paths):
                 key = (fault.node, str(fault.prefix or fault.destination))
                 _, arms, whose = found.setdefault(key, (fault, [], []))
                 arms += [arm.name] if arm.name not in arms else []
-                whose += [each.what] if each.what not in whose else []
+                whose += [each.description] if each.description not in whose else []
     return list(_route_findings(experiment, document, found.values()))
 
 

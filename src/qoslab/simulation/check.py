@@ -33,66 +33,68 @@ class _SimulationChecker:
         self.document = document
         self.file = file
 
-    def note(self, steps: Steps, found: str, expected: str, *, at_key: bool = False) -> Finding:
+    def add_finding(self, steps: Steps, found: str, expected: str, *, at_key: bool = False) -> Finding:
         return self.document.finding(
             steps, f"found {found}, expected {expected}", "it is not simulated; use --lab virtual", at_key=at_key
         )
 
     def findings(self) -> Iterator[Finding]:
-        yield from self.topology()
+        yield from self.check_topology()
         for index, point in enumerate(self.experiment.captures):
             if point.filter not in FILTERS:
                 wanted = format_alternatives([each for each in FILTERS if each])
-                yield self.note(("captures", index, "filter"), f'the filter "{point.filter}"', f"none, or {wanted}")
-        yield from self.tcp(("tcp",), self.experiment.tcp)
+                yield self.add_finding(
+                    ("captures", index, "filter"), f'the filter "{point.filter}"', f"none, or {wanted}"
+                )
+        yield from self.check_tcp(("tcp",), self.experiment.tcp)
         for number, arm in enumerate(self.experiment.arms):
             own: Steps = ("arms", number)
             if arm.tcp is not None:
-                yield from self.tcp((*own, "tcp"), arm.tcp)
+                yield from self.check_tcp((*own, "tcp"), arm.tcp)
             if arm.traffic is not None:
-                yield from self.flows((*own, "traffic"), arm.traffic)
+                yield from self.check_flows((*own, "traffic"), arm.traffic)
         if any(arm.traffic is None for arm in self.experiment.arms):
-            yield from self.flows(("traffic",), self.experiment.traffic)
-        yield from self.routers()
+            yield from self.check_flows(("traffic",), self.experiment.traffic)
+        yield from self.check_routers()
 
-    def topology(self) -> Iterator[Finding]:
+    def check_topology(self) -> Iterator[Finding]:
         for index, link in enumerate(self.experiment.topology.links):
             for side, end in enumerate(link.ends):
                 # A link of VLANs between routers has its addresses in their configurations.
                 if not end.addresses and self.ends_at_host(link):
                     steps: Steps = ("topology", "links", index, "ends", side)
-                    yield self.note(steps, f"{end.interface} of {end.node} without an address", "one")
+                    yield self.add_finding(steps, f"{end.interface} of {end.node} without an address", "one")
 
     def ends_at_host(self, link: Link) -> bool:
         """Return whether one end of the link is a host."""
         nodes = self.experiment.topology.nodes
         return any(not platform_of(nodes[end.node]).is_router for end in link.ends)
 
-    def tcp(self, steps: Steps, tcp: str | TcpProfile) -> Iterator[Finding]:
+    def check_tcp(self, steps: Steps, tcp: str | TcpProfile) -> Iterator[Finding]:
         if isinstance(tcp, str):
             return  # profiles of the package are modelled
         if tcp.congestion_control not in CONGESTION_CONTROLS:
-            yield self.control((*steps, "congestion_control"), tcp.congestion_control)
+            yield self.check_congestion_control((*steps, "congestion_control"), tcp.congestion_control)
         if tcp.early_retrans not in EARLY_RETRANS:
-            yield self.note((*steps, "early_retrans"), f"{tcp.early_retrans}", "0, 3 or 4")
+            yield self.add_finding((*steps, "early_retrans"), f"{tcp.early_retrans}", "0, 3 or 4")
 
-    def control(self, steps: Steps, name: str) -> Finding:
-        return self.note(steps, f'"{name}"', format_alternatives(CONGESTION_CONTROLS))
+    def check_congestion_control(self, steps: Steps, name: str) -> Finding:
+        return self.add_finding(steps, f'"{name}"', format_alternatives(CONGESTION_CONTROLS))
 
-    def flows(self, steps: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
+    def check_flows(self, steps: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
         for index, flow in enumerate(flows):
             here: Steps = (*steps, index)
             if flow.congestion_control is not None and flow.congestion_control not in CONGESTION_CONTROLS:
-                yield self.control((*here, "congestion_control"), flow.congestion_control)
+                yield self.check_congestion_control((*here, "congestion_control"), flow.congestion_control)
             if flow.protocol != "udp":
                 continue
             if flow.window is not None:
-                yield self.note((*here, "window"), f"{flow.window} on a UDP flow", "this key on TCP flows only")
+                yield self.add_finding((*here, "window"), f"{flow.window} on a UDP flow", "this key on TCP flows only")
             most = find_tool(flow.tool).largest_datagram(flow_family(self.experiment.topology, flow))
             if flow.size is not None and flow.size.bytes > most:
-                yield self.note((*here, "size"), f"{flow.size}", f"at most {most} B, to avoid fragmentation")
+                yield self.add_finding((*here, "size"), f"{flow.size}", f"at most {most} B, to avoid fragmentation")
 
-    def routers(self) -> Iterator[Finding]:
+    def check_routers(self) -> Iterator[Finding]:
         """Check the routers' configurations, and the show commands."""
         seen: set[tuple[str, str]] = set()
         for number, arm in enumerate(self.experiment.arms):
@@ -103,11 +105,11 @@ class _SimulationChecker:
                 for problem in router.problems:
                     if (name, problem) not in seen:
                         seen.add((name, problem))
-                        yield self.note(steps, f"{problem} in the configuration of {name}", "none", at_key=True)
+                        yield self.add_finding(steps, f"{problem} in the configuration of {name}", "none", at_key=True)
                 if number == 0:
-                    yield from self.commands(router)
+                    yield from self.check_commands(router)
 
-    def commands(self, router: SimulatedRouter) -> Iterator[Finding]:
+    def check_commands(self, router: SimulatedRouter) -> Iterator[Finding]:
         for index, observation in enumerate(self.experiment.observe):
             node = self.experiment.topology.nodes[observation.node]
             if observation.node != router.name or not platform_of(node).access.command_line:
@@ -115,7 +117,7 @@ class _SimulationChecker:
             try:
                 answer_show(node, router, observation.command, empty_history(node, router))
             except NotSimulatedError as error:
-                yield self.note(
+                yield self.add_finding(
                     ("observe", index, "command"),
                     f'"{observation.command}", a command that needs {error.what}',
                     "a command that is answered from a router's counters and configuration",

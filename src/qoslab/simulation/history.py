@@ -23,13 +23,13 @@ class SampleHistory:
     process_busy_ns: Sequence[int] = ()
     """Cumulative busy time of process level; empty if it is not modelled."""
 
-    def until(self, virtual_ns: int) -> SampleHistory:
+    def history_until(self, virtual_ns: int) -> SampleHistory:
         """Return the history up to a time, at least the first sample."""
         origin = self.samples[0]["time_ns"]
         count = max(1, sum(sample["time_ns"] - origin <= virtual_ns for sample in self.samples))
         return SampleHistory(self.samples[:count], self.ip_sla[:count], self.process_busy_ns[:count])
 
-    def came(self, trigger: Trigger, end_ns: int) -> SampleHistory | str:
+    def history_until_trigger(self, trigger: Trigger, end_ns: int) -> SampleHistory | str:
         """Return the history up to a trigger; the reason in words if the trigger never occurred.
 
         For a time, the history ends with the last sample up to it; for a counter, with the first sample that reaches
@@ -39,8 +39,8 @@ class SampleHistory:
         if trigger.time is not None:
             if trigger.time.ns > end_ns:
                 return f"the simulation ended after {end_ns / 1e9:.1f} s"
-            return self.until(trigger.time.ns)
+            return self.history_until(trigger.time.ns)
         for sample in self.samples:
             if trigger_bytes(trigger, sample) >= at.value:
-                return self.until(sample["time_ns"] - self.samples[0]["time_ns"])
+                return self.history_until(sample["time_ns"] - self.samples[0]["time_ns"])
         return f"{trigger_bytes(trigger, self.samples[-1])} B at the end"

@@ -263,7 +263,7 @@ def _flow_entry(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> 
         config |= _frame_bursts(kind, flow)
         config["seed"] = seed
     elif flow.protocol == "udp":
-        config |= find_tool(flow.tool).datagrams(with_family(experiment.topology, flow))
+        config |= find_tool(flow.tool).sending_pattern(with_family(experiment.topology, flow))
         config["seed"] = seed
     else:
         config |= _connection_count(flow)

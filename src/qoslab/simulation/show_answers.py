@@ -208,33 +208,33 @@ class _SimulatedEnvironment:
         raise NotSimulatedError("probes")
 
     async def edit(self, change: Callable[[Device], None]) -> None:
-        self._fixed()
+        self._refuse_change()
 
     async def clear(self, interface: str | None = None) -> None:
-        self._fixed()
+        self._refuse_change()
 
     async def clear_qos_statistics(self, interface: str | None = None) -> None:
-        self._fixed()
+        self._refuse_change()
 
     def save_startup_config(self, text: str | None) -> None:
-        self._fixed()
+        self._refuse_change()
 
     @property
     def flash(self) -> dict[str, str]:
         return {}
 
     async def replace(self, text: str) -> list[str]:
-        self._fixed()
+        self._refuse_change()
 
     @property
     def revert_at(self) -> datetime | None:
         return None
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
-        self._fixed()
+        self._refuse_change()
 
     async def revert(self) -> None:
-        self._fixed()
+        self._refuse_change()
 
     @property
     def registered(self) -> dict[str, datetime]:
@@ -245,10 +245,10 @@ class _SimulatedEnvironment:
         return None
 
     def reload_after(self, seconds: float | None) -> None:
-        self._fixed()
+        self._refuse_change()
 
     async def reload(self) -> None:
-        self._fixed()
+        self._refuse_change()
 
     def opens_privileged_mode(self, password: str) -> bool:
         return False
@@ -257,5 +257,5 @@ class _SimulatedEnvironment:
         return None
 
     @staticmethod
-    def _fixed() -> NoReturn:
+    def _refuse_change() -> NoReturn:
         raise NotSimulatedError("configuration that is changed while it runs")

@@ -101,12 +101,12 @@ class PluginRegistry(Mapping[str, _T], Generic[_T]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def working(self) -> Iterator[tuple[str, _T]]:
+    def working_items(self) -> Iterator[tuple[str, _T]]:
         """Yield all values that load, with their names; the others are recorded in `SKIPPED_PLUGINS`."""
         yield from self.own.items()
-        yield from self.added()
+        yield from self.added_items()
 
-    def added(self) -> Iterator[tuple[str, _T]]:
+    def added_items(self) -> Iterator[tuple[str, _T]]:
         """Yield the values of other packages that load, with their names, as `working`."""
         for name in installed_plugins(self.kind):
             if name in self.own or (self.kind, name) in SKIPPED_PLUGINS:

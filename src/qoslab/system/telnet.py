@@ -41,7 +41,7 @@ class TelnetConnection:
         both = frozenset({ECHO, SUPPRESS_GO_AHEAD})
         return cls(performs=frozenset({SUPPRESS_GO_AHEAD}), accepts=both)
 
-    def opening(self) -> bytes:
+    def initial_options(self) -> bytes:
         """Return the first options of a server."""
         self._mine |= self._performs
         return b"".join(bytes((IAC, WILL, option)) for option in sorted(self._performs))
@@ -66,7 +66,7 @@ class TelnetConnection:
             elif WILL <= data[at + 1] <= DONT:
                 answer += self._negotiate(data[at + 1], data[at + 2])
             at = end
-        return self._without_padding(bytes(text)), bytes(answer)
+        return self._strip_padding(bytes(text)), bytes(answer)
 
     def send(self, text: bytes) -> bytes:
         """Encode text for the line: a lone CR is followed by NUL, the byte 255 is doubled."""
@@ -91,7 +91,7 @@ class TelnetConnection:
         enabled.discard(option)
         return bytes((IAC, no, option))
 
-    def _without_padding(self, text: bytes) -> bytes:
+    def _strip_padding(self, text: bytes) -> bytes:
         """Convert CR NUL to a lone CR, even if they arrive separately."""
         if self._after_cr and text.startswith(_NUL):
             text = text[1:]

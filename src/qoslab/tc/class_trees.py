@@ -88,7 +88,7 @@ class ClassTree:
         """The rules of the generation."""
         return GENERATIONS[self.config["generation"]]
 
-    def origin(self, policy: str = "", path: tuple[str, ...] = ()) -> Origin:
+    def class_origin(self, policy: str = "", path: tuple[str, ...] = ()) -> Origin:
         """Return the origin of an object of a class."""
         return Origin(self.port.interface, "output", policy, path)
 
@@ -99,16 +99,18 @@ class ClassTree:
         line, bandwidth = self.port.line_bps, self.port.bandwidth_bps
         parent = "1:"
         if line is not None:
-            self._add(self._line_class(line))
+            self._add(self._add_line_class(line))
             parent = "1:1"
         here = TreePosition(parent, bandwidth, bandwidth, line or bandwidth, (), counted)
         if policy is None:
-            self._plain(here)
+            self._add_plain_queue(here)
         else:
-            self._level(policy, here)
+            self._add_level(policy, here)
         default = int(self.default.split(":")[1], 16)
         stab = (("stab overhead", self._base),) if self._base else ()
-        root = Qdisc(self.port.device, "1:", "root", "htb", (("default", default), *stab), self.origin(policy or ""))
+        root = Qdisc(
+            self.port.device, "1:", "root", "htb", (("default", default), *stab), self.class_origin(policy or "")
+        )
         return [root, *self.objects]
 
     def _account_offsets(self, policy: str | None) -> list[int]:
@@ -120,7 +122,7 @@ class ClassTree:
             offsets += self._account_offsets(each.get("service_policy"))
         return offsets
 
-    def _line_class(self, line_bps: int) -> HtbClass:
+    def _add_line_class(self, line_bps: int) -> HtbClass:
         """Return the class of the line, which counts the bytes on it."""
         medium = MEDIUM[self.port.framing]
         offset = self.port.counted_offset
@@ -129,10 +131,10 @@ class ClassTree:
         else:
             length = Length(offset + (extra_bytes(self.port.framing) or 0))
             mpu = MIN_ETHERNET_LINE_BYTES if medium == "ethernet" else 0
-        made = self._class("1:", "1:1", (line_bps, line_bps), self.port.frame_bytes, 0, self.origin(), length)
+        made = self._add_class("1:", "1:1", (line_bps, line_bps), self.port.frame_bytes, 0, self.class_origin(), length)
         return replace(made, mpu_bytes=mpu)
 
-    def _class(
+    def _add_class(
         self,
         parent: str,
         classid: str,
@@ -163,92 +165,96 @@ class ClassTree:
 
     def _add(self, made: HtbClass) -> None:
         if made.overhead_bytes < 0:
-            self.notes.refused(made.origin, "account", "HTB cannot count fewer bytes than the size table of its qdisc")
+            self.notes.add_refused(
+                made.origin, "account", "HTB cannot count fewer bytes than the size table of its qdisc"
+            )
             made = replace(made, overhead_bytes=0)
         self.objects.append(made)
         for rate in dict.fromkeys((made.rate_bps, made.ceil_bps)):
             if rate % 8 and rate > MIN_RATE_BPS:
                 text = f"{rate} b/s becomes {rate // 8 * 8} b/s: HTB counts bytes per second"
-                self.notes.approximate(made.origin, "shape", text)
+                self.notes.add_approximate(made.origin, "shape", text)
 
-    def _next(self) -> str:
+    def _next_classid(self) -> str:
         self._minor += 1
         return f"1:{self._minor - 1:x}"
 
-    def _leaf(self, made: HtbClass, leaf: Leaf) -> None:
+    def _add_leaf(self, made: HtbClass, leaf: Leaf) -> None:
         self._add(made)
         handle = f"{made.classid.split(':')[1]}:"
         self.objects.append(Qdisc(made.device, handle, made.classid, leaf.kind, leaf.options, made.origin))
 
-    def _plain(self, here: TreePosition) -> None:
+    def _add_plain_queue(self, here: TreePosition) -> None:
         """Add the queue of an interface without queueing policy."""
         limit = self.port.hold_queue or engine_defaults.FIFO_HOLD_QUEUE
-        self.default = self._next()
+        self.default = self._next_classid()
         rates = (here.capacity_bps, here.capacity_bps)
-        made = self._class(here.parent, self.default, rates, 0, DEFAULT_PRIORITY, self.origin(), here.length)
-        self._leaf(made, Leaf("pfifo", (("limit", limit),)))
+        made = self._add_class(here.parent, self.default, rates, 0, DEFAULT_PRIORITY, self.class_origin(), here.length)
+        self._add_leaf(made, Leaf("pfifo", (("limit", limit),)))
 
-    def _level(self, policy: str, here: TreePosition) -> None:
+    def _add_level(self, policy: str, here: TreePosition) -> None:
         """Add the classes of a policy-map that queues."""
         classes = ordered_classes(self.config, policy)
         queued = [each["name"] == CLASS_DEFAULT or has_queueing_class(self.config, each) for each in classes]
-        shapes = [self._shape(policy, each, here) for each in classes]
+        shapes = [self._shape_values(policy, each, here) for each in classes]
         of_interface = not self.qos.separate_queues and not here.path
         reservable = self.port.max_reserved_percent if of_interface else 100
         level = Level(self.config["generation"], here.guaranteed_base_bps, reservable)
         parts = class_weights(level, classes, queued)
-        apart = self._joined_queue(classes, queued, shapes)
+        apart = self._needs_shared_queue(classes, queued, shapes)
         sharing = [index for index, each in enumerate(classes) if queued[index] and each.get("priority") is None]
         least = min(parts[index] for index in sharing)
-        rates = self._rates(policy, (classes, parts, sharing, shapes), here)
-        self._priority(policy, classes, here)
+        rates = self._guaranteed_rates(policy, (classes, parts, sharing, shapes), here)
+        self._add_priority_classes(policy, classes, here)
         for index in sharing:
             each = classes[index]
             quantum = self.port.frame_bytes * parts[index] // least
             if quantum > MAX_QUANTUM:
                 text = f"its share is cut to {MAX_QUANTUM // self.port.frame_bytes} times that of the smallest class"
-                self.notes.approximate(self.origin(policy, (*here.path, each["name"])), "bandwidth", text)
+                self.notes.add_approximate(self.class_origin(policy, (*here.path, each["name"])), "bandwidth", text)
                 quantum = MAX_QUANTUM
-            self._shared((policy, each), here, rates[index], shapes[index], (quantum, len(sharing)))
+            self._add_shared_class((policy, each), here, rates[index], shapes[index], (quantum, len(sharing)))
         shared = self.leaf_of_path.get((*here.path, CLASS_DEFAULT), "")
         if apart:
-            shared = self._others(policy, here, max(self.port.frame_bytes, self.port.frame_bytes * parts[-1] // least))
+            shared = self._add_default_queue(
+                policy, here, max(self.port.frame_bytes, self.port.frame_bytes * parts[-1] // least)
+            )
         for each, own in zip(classes, queued, strict=True):
             if not own:
                 self.leaf_of_path[(*here.path, each["name"])] = shared
 
-    def _joined_queue(
+    def _needs_shared_queue(
         self, classes: Sequence[Config], queued: Sequence[bool], shapes: Sequence[ShapeValues | None]
     ) -> bool:
         """Return whether classes without a queue need a separate one: class-default is shaped or has queueing
         children."""
-        return not all(queued) and (self._inner(classes[-1]) or shapes[-1] is not None)
+        return not all(queued) and (self._has_queueing_child(classes[-1]) or shapes[-1] is not None)
 
-    def _inner(self, each: Config) -> bool:
+    def _has_queueing_child(self, each: Config) -> bool:
         """Return whether a class has a child policy with queues."""
         child = each.get("service_policy")
         return child is not None and has_queueing_policy(self.config, child)
 
-    def _shape(self, policy: str, each: Config, here: TreePosition) -> ShapeValues | None:
+    def _shape_values(self, policy: str, each: Config, here: TreePosition) -> ShapeValues | None:
         if each.get("shape") is None:
             return None
         shape = shape_values(each["shape"], here.rate_base_bps, self.config["generation"])
-        origin = self.origin(policy, (*here.path, each["name"]))
-        bucket = self._bucket(shape)
+        origin = self.class_origin(policy, (*here.path, each["name"]))
+        bucket = self._bucket_bytes(shape)
         longest = f"bursts of up to {bucket + self.port.frame_bytes} bytes after a pause"
         router = max(self.port.frame_bytes, shape.limit_bytes)
         text = f"the same rate; {longest}, {router} bytes on the router"
         if not shape.spaced:
             text += f"; the router sends {shape.increment_bytes} bytes at once every {shape.interval_ms:g} ms"
-        self.notes.approximate(origin, f"shape {each['shape']['mode']}", text)
+        self.notes.add_approximate(origin, f"shape {each['shape']['mode']}", text)
         return shape
 
-    def _bucket(self, shape: ShapeValues) -> int:
+    def _bucket_bytes(self, shape: ShapeValues) -> int:
         """Return the bucket of a shaper in bytes; HTB sends one packet beyond it."""
         slack = TIMER_SLACK_MS * shape.rate_bps // 8000
         return max(self.port.frame_bytes, shape.limit_bytes - self.port.frame_bytes, slack)
 
-    def _rates(
+    def _guaranteed_rates(
         self,
         policy: str,
         parts: tuple[Sequence[Config], Sequence[int], Sequence[int], Sequence[ShapeValues | None]],
@@ -270,38 +276,40 @@ class ClassTree:
         found = {}
         for index in sharing:
             each = classes[index]
-            origin = self.origin(policy, (*here.path, each["name"]))
+            origin = self.class_origin(policy, (*here.path, each["name"]))
             minimum = reserved_bps(each, here.guaranteed_base_bps) if self.qos.minimum_and_excess else None
             if minimum is not None and unlimited:
                 text = "HTB would let the classes exceed the rate of their parent; give priority a rate or police"
-                self.notes.refused(origin, "bandwidth next to priority without a rate", text)
+                self.notes.add_refused(origin, "bandwidth next to priority without a rate", text)
             if unlimited:
                 rate = MIN_RATE_BPS
-            elif self.qos.minimum_and_excess and not self._inner(each):
+            elif self.qos.minimum_and_excess and not self._has_queueing_child(each):
                 rate = minimum or MIN_RATE_BPS
             else:
                 rate = (minimum or 0) + (here.capacity_bps - taken - minimums) * shares[index] // total
             shape = shapes[index]
             ceil = here.capacity_bps if shape is None else min(shape.rate_bps, here.capacity_bps)
             found[index] = max(min(rate // 8 * 8, ceil), min(MIN_RATE_BPS, ceil))
-            self._sharing_note(origin, each, shares[index] / total)
+            self._add_sharing_note(origin, each, shares[index] / total)
         return found
 
-    def _sharing_note(self, origin: Origin, each: Config, part: float) -> None:
+    def _add_sharing_note(self, origin: Origin, each: Config, part: float) -> None:
         bandwidth = each.get("bandwidth")
         if bandwidth is None:
             return
         ((unit, _),) = bandwidth.items()
         action = "bandwidth" + {"kbps": "", "percent": " percent"}.get(unit, f" {unit.replace('_', ' ')}")
         if self.qos.minimum_and_excess and unit in ("kbps", "percent"):
-            self.notes.exact(origin, action, "rate of HTB; the rest is shared by quantum")
+            self.notes.add_exact(origin, action, "rate of HTB; the rest is shared by quantum")
         elif self.qos.minimum_and_excess:
-            self.notes.exact(origin, action, "quantum of HTB, a part of the rate that minimum rates leave")
+            self.notes.add_exact(origin, action, "quantum of HTB, a part of the rate that minimum rates leave")
         elif self.qos.separate_queues:
-            self.notes.exact(origin, action, f"rate and quantum of HTB: {part:.1%} of the rate that priority leaves")
+            self.notes.add_exact(
+                origin, action, f"rate and quantum of HTB: {part:.1%} of the rate that priority leaves"
+            )
         else:
             text = f"{part:.1%} of the rate that priority leaves, if class-default has one busy flow"
-            self.notes.approximate(origin, action, text)
+            self.notes.add_approximate(origin, action, text)
 
     def _priority_limit(self, each: Config, here: TreePosition) -> int | None:
         """Return the maximum rate of a priority class; None without a limit."""
@@ -314,7 +322,7 @@ class ClassTree:
         limit = values.cir_bps if drops else None
         return limit if own is None else own if limit is None else min(own, limit)
 
-    def _priority(self, policy: str, classes: Sequence[Config], here: TreePosition) -> None:
+    def _add_priority_classes(self, policy: str, classes: Sequence[Config], here: TreePosition) -> None:
         """Add a class for each priority level."""
         of_level: dict[int, list[Config]] = {}
         for each in classes:
@@ -322,23 +330,23 @@ class ClassTree:
                 of_level.setdefault(each["priority"].get("level") or 1, []).append(each)
         for number, members in sorted(of_level.items()):
             paths = [(*here.path, each["name"]) for each in members]
-            classid = self._next()
+            classid = self._next_classid()
             rates = (here.capacity_bps, here.capacity_bps)
-            origin = self.origin(policy, paths[0])
-            made = self._class(here.parent, classid, rates, 0, number - 1, origin, here.length)
-            self._leaf(made, self._priority_queue(members, here, origin))
+            origin = self.class_origin(policy, paths[0])
+            made = self._add_class(here.parent, classid, rates, 0, number - 1, origin, here.length)
+            self._add_leaf(made, self._shared_priority_queue(members, here, origin))
             for path, each in zip(paths, members, strict=True):
                 self.leaf_of_path[path] = classid
-                where = self.origin(policy, path)
+                where = self.class_origin(policy, path)
                 if each["priority"].get("number") is None:
-                    self.notes.exact(where, "priority", "HTB class with priority over all others; no policer")
+                    self.notes.add_exact(where, "priority", "HTB class with priority over all others; no policer")
                 else:
                     text = "always policed; the router polices only while the line is congested"
-                    self.notes.approximate(where, "priority", text)
+                    self.notes.add_approximate(where, "priority", text)
 
-    def _priority_queue(self, members: Sequence[Config], here: TreePosition, origin: Origin) -> Leaf:
+    def _shared_priority_queue(self, members: Sequence[Config], here: TreePosition, origin: Origin) -> Leaf:
         """Return the shared queue of the priority classes of a level, with the greatest limit of these classes."""
-        place = self._place(here.capacity_bps, origin)
+        place = self._leaf_place(here.capacity_bps, origin)
         limits = []
         for each in members:
             if each.get("queue_limit") is None:
@@ -348,7 +356,7 @@ class ClassTree:
         unit, limit = max(limits, key=lambda found: (found[0] == "bytes", found[1]))
         return Leaf("bfifo" if unit == "bytes" else "pfifo", (("limit", limit),))
 
-    def _place(self, rate_bps: int, origin: Origin) -> LeafContext:
+    def _leaf_place(self, rate_bps: int, origin: Origin) -> LeafContext:
         decision = None
         if origin.path and origin.path[-1] != CLASS_DEFAULT:
             try:
@@ -358,7 +366,7 @@ class ClassTree:
         generation, bandwidth = self.config["generation"], self.port.bandwidth_bps // 1000
         return LeafContext(generation, rate_bps, bandwidth, self.port.frame_bytes, origin, decision)
 
-    def _shared(
+    def _add_shared_class(
         self,
         named: tuple[str, Config],
         here: TreePosition,
@@ -370,38 +378,40 @@ class ClassTree:
         policy, each = named
         quantum, siblings = sharing
         path = (*here.path, each["name"])
-        origin = self.origin(policy, path)
+        origin = self.class_origin(policy, path)
         ceil = here.capacity_bps if shape is None else min(shape.rate_bps, here.capacity_bps)
-        bucket = 0 if shape is None else self._bucket(shape)
+        bucket = 0 if shape is None else self._bucket_bytes(shape)
         length = account_length(each, self.port.counted_offset) if each.get("account") is not None else here.length
         if each.get("account") is not None:
-            self.notes.exact(origin, "account", "overhead and linklayer of HTB")
-        classid = self._next()
-        made = self._class(here.parent, classid, (rate_bps, ceil), bucket, DEFAULT_PRIORITY, origin, length, quantum)
+            self.notes.add_exact(origin, "account", "overhead and linklayer of HTB")
+        classid = self._next_classid()
+        made = self._add_class(
+            here.parent, classid, (rate_bps, ceil), bucket, DEFAULT_PRIORITY, origin, length, quantum
+        )
         reserved = reserved_bps(each, here.guaranteed_base_bps)
-        if self._inner(each):
+        if self._has_queueing_child(each):
             self._add(made)
             if siblings > 1:
                 text = "the rate that other classes leave is shared by the number of busy classes below each"
-                self.notes.approximate(origin, "service-policy", text)
+                self.notes.add_approximate(origin, "service-policy", text)
             base = None if shape is None else shape.cir_bps
             guaranteed = base or reserved or here.guaranteed_base_bps
             below = TreePosition(classid, base or here.rate_base_bps, guaranteed, ceil, path, length)
-            self._level(each["service_policy"], below)
+            self._add_level(each["service_policy"], below)
             return
         reference = reserved or (None if shape is None else shape.cir_bps) or here.rate_base_bps
-        self._leaf(made, leaf_qdisc(each, self._place(reference, origin), self.notes))
+        self._add_leaf(made, leaf_qdisc(each, self._leaf_place(reference, origin), self.notes))
         self.leaf_of_path[path] = classid
         if all(name == CLASS_DEFAULT for name in path):
             self.default = classid
 
-    def _others(self, policy: str, here: TreePosition, quantum: int) -> str:
+    def _add_default_queue(self, policy: str, here: TreePosition, quantum: int) -> str:
         """Add a queue for the classes without one, next to a class-default that is shaped or has a queueing child."""
-        classid = self._next()
-        origin = self.origin(policy, here.path)
+        classid = self._next_classid()
+        origin = self.class_origin(policy, here.path)
         rates = (MIN_RATE_BPS, here.capacity_bps)
-        made = self._class(here.parent, classid, rates, 0, DEFAULT_PRIORITY, origin, here.length, quantum)
-        self._leaf(made, fifo_leaf({"name": ""}, self._place(here.rate_base_bps, origin), self.notes))
+        made = self._add_class(here.parent, classid, rates, 0, DEFAULT_PRIORITY, origin, here.length, quantum)
+        self._add_leaf(made, fifo_leaf({"name": ""}, self._leaf_place(here.rate_base_bps, origin), self.notes))
         return classid
 
 

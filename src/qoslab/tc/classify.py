@@ -37,7 +37,7 @@ def match_words(packets: PacketFields, devices: Mapping[str, str]) -> tuple[Prot
     classifier can match it.
     """
     protocol: Protocol = packets.network or "all"
-    if packets.everything or packets == PacketFields(network=packets.network):
+    if packets.matches_all or packets == PacketFields(network=packets.network):
         return protocol, "matchall"
     if _needs_byte_match(packets):
         if packets.input_interface is not None:

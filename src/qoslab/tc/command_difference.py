@@ -55,7 +55,7 @@ def command_place(words: Sequence[str]) -> dict[str, str]:
     """Return the words of a command before the kind, by name; `kind` is the kind itself."""
     reader = WordReader([Word(text, 0, 0) for text in ("tc", *words)])
     _, head = read_head(reader)
-    kind = reader.peek()
+    kind = reader.peek_word()
     return {name: word.text for name, word in head.items()} | {"kind": "" if kind is None else kind.text}
 
 

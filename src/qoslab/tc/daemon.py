@@ -104,10 +104,10 @@ class KernelRouter:
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the reply to a request, without `ok`. Raise `QoslabError` if the request fails."""
         operations: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-            "hello": self._hello,
+            "hello": self._handle_hello,
             "configure": self._configure,
             "config": self._show,
-            "counters": self._counters,
+            "counters": self._handle_counters,
             "clear": self._clear,
         }
         operation = operations.get(request.get("op", ""))
@@ -115,7 +115,7 @@ class KernelRouter:
             raise DeviceError(f"unknown operation {request.get('op')!r}, expected {', '.join(operations)}")
         return operation(request)
 
-    def _hello(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _handle_hello(self, _: Mapping[str, Any]) -> dict[str, Any]:
         release = self._run(["uname", "-r"], "")[1].strip()
         return {"program": "qoslab.tc", "version": __version__, "router": self._name, "kernel": release}
 
@@ -125,22 +125,22 @@ class KernelRouter:
             raise DeviceError(f"found no configuration of tc commands in format {CONFIG_FORMAT}")
         lines = {} if config.get("shapes_lines") else self._lines
         ahead = line_commands(lines)
-        with self._named_lines(config, len(ahead)):
-            self.qdiscs.configure([*ahead, *(move_below_line(each, lines) for each in self._commands(config))])
+        with self._with_template_line(config, len(ahead)):
+            self.qdiscs.configure([*ahead, *(move_below_line(each, lines) for each in self._device_commands(config))])
         self._config = dict(config)
         return {}
 
     def try_out(self, config: Mapping[str, Any]) -> None:
         """Try a configuration in a separate network namespace. Raise `DeviceError` for a rejected command."""
-        with self._named_lines(config):
-            self.qdiscs.try_out(self._commands(config))
+        with self._with_template_line(config):
+            self.qdiscs.try_out(self._device_commands(config))
 
-    def _commands(self, config: Mapping[str, Any]) -> list[list[str]]:
+    def _device_commands(self, config: Mapping[str, Any]) -> list[list[str]]:
         """Return the commands of a configuration with the names of network devices."""
         return [replace_interfaces(each["words"], self._devices) for each in config["commands"]]
 
     @contextlib.contextmanager
-    def _named_lines(self, config: Mapping[str, Any], ahead: int = 0) -> Iterator[None]:
+    def _with_template_line(self, config: Mapping[str, Any], ahead: int = 0) -> Iterator[None]:
         """Name the line and the words of the template in the error about a rejected command.
 
         The first `ahead` commands are not from the template.
@@ -158,7 +158,7 @@ class KernelRouter:
     def _show(self, _: Mapping[str, Any]) -> dict[str, Any]:
         return {"config": self._config if self.qdiscs.is_as_configured() else None}
 
-    def _counters(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _handle_counters(self, _: Mapping[str, Any]) -> dict[str, Any]:
         source = self._config.get("counters", QDISCS)
         if source not in READERS:
             raise DeviceError(f"found counters from {source!r}, expected one of {', '.join(READERS)}")
@@ -178,7 +178,7 @@ class KernelRouter:
         return {"time_ns": found["time_ns"], "interfaces": {}, "tc": counted}
 
     def _clear(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        self.qdiscs.empty()
+        self.qdiscs.reset()
         return {}
 
 

@@ -58,7 +58,7 @@ class PacketFields:
     qos_group: int | None = None
 
     @property
-    def everything(self) -> bool:
+    def matches_all(self) -> bool:
         """True if no field is compared."""
         return self == PacketFields()
 
@@ -86,18 +86,18 @@ class DecisionList:
     default: bool
     """Verdict for packets that no row matches."""
 
-    def negated(self) -> DecisionList:
+    def negate(self) -> DecisionList:
         """Return the decision list of all other packets."""
         return DecisionList(tuple(replace(row, member=not row.member) for row in self.rows), not self.default)
 
-    def combined(self, other: DecisionList, *, every: bool) -> DecisionList:
+    def combine(self, other: DecisionList, *, every: bool) -> DecisionList:
         """Return the packets in both lists (`every`), or in at least one of them.
 
         Raise NotExpressibleError if the result has more than `MAX_ROWS` rows.
         """
         blocks: list[Row] = []
         for row in (*self.rows, Row(PacketFields(), self.default)):
-            last = row.packets.everything
+            last = row.packets.matches_all
             if row.member != every:
                 blocks.append(row)
                 if last:
@@ -170,7 +170,7 @@ def class_decision(config: Mapping[str, Any], name: str) -> DecisionList:
         return DecisionList((), default=False)
     found = criteria[0]
     for each in criteria[1:]:
-        found = found.combined(each, every=class_map["match"] == "all")
+        found = found.combine(each, every=class_map["match"] == "all")
     return found
 
 
@@ -184,7 +184,7 @@ def _criterion_decision(config: Mapping[str, Any], criterion: Mapping[str, Any])
         found = access_list_decision(config["access_lists"].get(criterion["name"], ()))
     else:
         found = DecisionList(tuple(Row(each, member=True) for each in _criterion_packets(criterion)), default=False)
-    return found.negated() if criterion.get("negate") else found
+    return found.negate() if criterion.get("negate") else found
 
 
 def _criterion_packets(criterion: Mapping[str, Any]) -> Iterator[PacketFields]:

@@ -36,14 +36,14 @@ class FidelityNotes:
         if note not in self.found:
             self.found.append(note)
 
-    def exact(self, origin: Origin, action: str, text: str) -> None:
+    def add_exact(self, origin: Origin, action: str, text: str) -> None:
         """Record an action that the kernel implements exactly."""
         self._add("exact", origin, action, text)
 
-    def approximate(self, origin: Origin, action: str, text: str) -> None:
+    def add_approximate(self, origin: Origin, action: str, text: str) -> None:
         """Record an action that differs within the bound in `text`."""
         self._add("approximate", origin, action, text)
 
-    def refused(self, origin: Origin, action: str, text: str) -> None:
+    def add_refused(self, origin: Origin, action: str, text: str) -> None:
         """Record an action without an equivalent, with the reason in `text`."""
         self._add("refused", origin, action, text)

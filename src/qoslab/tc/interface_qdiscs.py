@@ -97,18 +97,18 @@ class InterfaceQdiscs:
 
         Raise `DeviceError` if an interface does not exist.
         """
-        self._trial_links = list(self._links())
+        self._trial_links = list(self._link_commands())
         for interface in self.interfaces:
-            for each in self._json(["tc", "-j", "qdisc", "show", "dev", interface]):
+            for each in self._run_json(["tc", "-j", "qdisc", "show", "dev", interface]):
                 if each["handle"] != "0:":
                     place = each["kind"] if each["kind"] in ("ingress", "clsact") else "root"
                     yield DeviceError(
                         f"{interface} has the qdisc {each['kind']} {each['handle']}, expected only the default",
                         hint=f"Remove it if it is not needed: tc qdisc del dev {interface} {place}",
                     )
-            yield from self._offloads(interface)
+            yield from self._find_offloads(interface)
 
-    def _offloads(self, interface: str) -> Iterator[DeviceError]:
+    def _find_offloads(self, interface: str) -> Iterator[DeviceError]:
         status, output, errors = self._run(["ethtool", "-k", interface], "")
         if status != 0:
             yield DeviceError(f"ethtool -k {interface}: {(errors or output).strip()}", hint="Install ethtool there.")
@@ -132,7 +132,7 @@ class InterfaceQdiscs:
             steps = self._change(wanted, expected)
             if steps is None:
                 self._remove()
-                self._carry_out(wanted)
+                self._run_batch(wanted)
                 steps, self._state = wanted, self.listing(wanted)
             self._commands = wanted
             if self._state != expected:
@@ -151,7 +151,7 @@ class InterfaceQdiscs:
             return None if found is None else []
         steps = [list(each) for each in found]
         try:
-            self._carry_out(steps)
+            self._run_batch(steps)
         except RefusedCommandError:
             # A parameter that cannot change.
             return None
@@ -164,7 +164,7 @@ class InterfaceQdiscs:
         Raise `RefusedCommandError` for the first rejected command, with the message of tc.
         """
         if not self._trial_links:
-            self._trial_links = list(self._links())
+            self._trial_links = list(self._link_commands())
         texts = [
             "".join(f"{line}\n" for line in self._trial_links),
             _batch_input(commands),
@@ -181,9 +181,9 @@ class InterfaceQdiscs:
             _explain(commands, errors)
         return _comparable_listing(output)
 
-    def _links(self) -> Iterator[str]:
+    def _link_commands(self) -> Iterator[str]:
         """Yield the commands that make interfaces like these; default parameters depend on their MTU and queue."""
-        links = {each["ifname"]: each for each in self._json(["ip", "-j", "link", "show"])}
+        links = {each["ifname"]: each for each in self._run_json(["ip", "-j", "link", "show"])}
         for number, name in enumerate(self.interfaces):
             if name not in links:
                 raise DeviceError(
@@ -194,7 +194,7 @@ class InterfaceQdiscs:
             yield f"link add {name} {like} type veth peer name qoslab{number}"
             yield from (f"link set {each} up" for each in (name, f"qoslab{number}"))
 
-    def _carry_out(self, commands: Commands) -> None:
+    def _run_batch(self, commands: Commands) -> None:
         if not commands:
             return
         status, _, errors = self._run(["tc", "-batch", "-"], _batch_input(commands))
@@ -205,10 +205,10 @@ class InterfaceQdiscs:
         """Return whether the interfaces are still as last configured; False before the first configuration."""
         return bool(self._state) and self.listing(self._commands) == self._state
 
-    def empty(self) -> None:
+    def reset(self) -> None:
         """Reapply the active configuration, so that queues are empty and counters zero."""
         self._remove()
-        self._carry_out(self._commands)
+        self._run_batch(self._commands)
 
     def restore(self) -> None:
         """Remove the qdiscs of the interfaces; the default qdiscs remain."""
@@ -242,7 +242,7 @@ class InterfaceQdiscs:
         with_classes = [
             name
             for name in self.interfaces
-            if any((classes and each[0] == "class") or "fq_codel" in each for each in self._commands_of(name))
+            if any((classes and each[0] == "class") or "fq_codel" in each for each in self._interface_commands(name))
         ]
         batch = "".join(f"{each}\n" for each in shown)
         # Starting a process is the slow part in user-mode Linux.
@@ -263,7 +263,7 @@ class InterfaceQdiscs:
             _add_delays(found[name]["qdiscs"], text)
         return {"time_ns": (before + time.time_ns()) // 2, "interfaces": found}
 
-    def _commands_of(self, interface: str) -> list[list[str]]:
+    def _interface_commands(self, interface: str) -> list[list[str]]:
         return [each for each in self._commands if each[each.index("dev") + 1] == interface]
 
     def _show(self, commands: Commands) -> str:
@@ -276,7 +276,7 @@ class InterfaceQdiscs:
                 lines.append(f"filter show dev {place['dev']} {at}")
         return "\n".join(dict.fromkeys(lines))
 
-    def _json(self, argv: Sequence[str]) -> list[dict[str, Any]]:
+    def _run_json(self, argv: Sequence[str]) -> list[dict[str, Any]]:
         status, output, errors = self._run(argv, "")
         if status != 0:
             raise DeviceError(f"{' '.join(argv)}: {errors.strip()}")

@@ -54,9 +54,9 @@ def leaf_qdisc(each: Config, place: LeafContext, notes: FidelityNotes) -> Leaf:
     red, fair = each.get("random_detect"), each.get("fair_queue")
     if each.get("queue_thresholds"):
         field = each["queue_thresholds"][0]["field"]
-        notes.refused(place.origin, f"queue-limit {field}", "a FIFO of the kernel has one limit for all packets")
+        notes.add_refused(place.origin, f"queue-limit {field}", "a FIFO of the kernel has one limit for all packets")
     if red is not None and fair is not None:
-        notes.refused(place.origin, "random-detect", "red has one queue, fair-queue needs several")
+        notes.add_refused(place.origin, "random-detect", "red has one queue, fair-queue needs several")
         return Leaf("pfifo", (("limit", engine_defaults.QUEUE_LIMIT),))
     if red is not None:
         return _red_leaf(each, red, place, notes)
@@ -72,10 +72,10 @@ def fifo_leaf(each: Config, place: LeafContext, notes: FidelityNotes) -> Leaf:
     """Return the qdisc of a first-in-first-out queue."""
     unit, limit = queue_limit(each, place)
     if unit == "bytes":
-        notes.exact(place.origin, "queue-limit", f"bfifo of {limit} bytes")
+        notes.add_exact(place.origin, "queue-limit", f"bfifo of {limit} bytes")
         return Leaf("bfifo", (("limit", limit),))
     if has_own_queue(each):
-        notes.exact(place.origin, "queue-limit", f"pfifo of {limit} packets")
+        notes.add_exact(place.origin, "queue-limit", f"pfifo of {limit} packets")
     return Leaf("pfifo", (("limit", limit),))
 
 
@@ -110,7 +110,7 @@ def _fair_leaf(each: Config, fair: Config, place: LeafContext, notes: FidelityNo
     if depth > SFQ_GREATEST_DEPTH:
         text = f"sfq with {flows} flow queues of {SFQ_GREATEST_DEPTH} packets, the most it has, instead of {depth}"
         depth = SFQ_GREATEST_DEPTH
-    notes.approximate(place.origin, "fair-queue", text)
+    notes.add_approximate(place.origin, "fair-queue", text)
     return _sfq_leaf(total, depth, flows, place)
 
 
@@ -132,7 +132,7 @@ def _weighted_fair_leaf(each: Config, place: LeafContext, notes: FidelityNotes) 
     )
     if each.get("shape") is None:
         text += "; with n busy flows IOS gives the class n times the share that one flow has here"
-    notes.approximate(place.origin, "fair-queue", text)
+    notes.add_approximate(place.origin, "fair-queue", text)
     return _sfq_leaf(threshold, min(threshold, SFQ_GREATEST_DEPTH), flows, place)
 
 
@@ -159,9 +159,11 @@ def _red_leaf(each: Config, red: Config, place: LeafContext, notes: FidelityNote
         texts.append(f"one curve instead of {len(curves)} by {red['basis']}")
     if not in_bytes:
         texts.append(f"packets count by their bytes, {place.frame_bytes} as one")
-    notes.approximate(place.origin, "random-detect", "; ".join(texts))
+    notes.add_approximate(place.origin, "random-detect", "; ".join(texts))
     if burst is None:
-        notes.refused(place.origin, "random-detect exponential-weighting-constant", f"red cannot have {weight} here")
+        notes.add_refused(
+            place.origin, "random-detect exponential-weighting-constant", f"red cannot have {weight} here"
+        )
         burst = 1
     options: list[tuple[str, int | float | None]] = [
         ("limit", max(limit * size, most + 1)),

@@ -23,7 +23,7 @@ def line_finder(reading: ConfigurationReading) -> LineFinder:
         word = action.split()[0]
         if not origin.policy:
             command = action.removesuffix(" in").removesuffix(" out")
-            of_device = (each.number for each in reading.carried if each.text.startswith(command))
+            of_device = (each.number for each in reading.executed if each.text.startswith(command))
             return reading.interface_line(origin.interface, command) or max(of_device, default=0)
         if not origin.path:
             return reading.line_of(origin.policy)

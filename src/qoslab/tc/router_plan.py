@@ -121,7 +121,7 @@ def plan(config: Config, ports: Sequence[PlannedPort]) -> RouterPlan:
     """
     notes = FidelityNotes()
     if config.get("switch") is not None:
-        notes.refused(Origin(config["router"]), "mls qos", "queues of a Catalyst switch have no equivalent")
+        notes.add_refused(Origin(config["router"]), "mls qos", "queues of a Catalyst switch have no equivalent")
         return RouterPlan(config["router"], (), tuple(notes.found))
     devices = {port.interface: port.device for port in ports}
     made = tuple(_plan_interface(config, port, devices, notes) for port in ports)
@@ -141,12 +141,12 @@ def _plan_interface(
     )
     for key, (action, reason) in REFUSED_ON_INTERFACE.items():
         if interface.get(key):
-            notes.refused(origin, action, reason)
+            notes.add_refused(origin, action, reason)
     output, incoming = interface.get("service_policy_output"), interface.get("service_policy_input")
     queueing = output if output is not None and has_queueing_policy(config, output) else None
     fair = interface.get("fair_queue")
     if queueing is None and fair is not None and fair["enabled"]:
-        notes.refused(origin, "fair-queue", "weighted fair queueing by precedence has no equivalent in the kernel")
+        notes.add_refused(origin, "fair-queue", "weighted fair queueing by precedence has no equivalent in the kernel")
     tree = ClassTree(config, port, notes)
     objects: list[TcObject] = []
     if queueing is not None or port.line_bps is not None:

@@ -69,7 +69,7 @@ class Commands:
     client: tuple[str, ...]
     listener: Listener
     server_exits: bool
-    """The server ends by itself after its client; otherwise it gets SIGINT once `TrafficTool.finished` is true."""
+    """The server ends by itself after its client; otherwise it gets SIGINT once `TrafficTool.is_finished` is true."""
     deadline_s: float
     """Seconds from the client's start within which both sides must end; a flow that may fail is then cut off."""
     connections: int = 0
@@ -197,16 +197,16 @@ class TrafficTool(Protocol):
         """Return the commands for a flow. Raise `UserError` if the tool does not support a setting of the flow."""
         ...
 
-    def datagrams(self, flow: Flow) -> program_formats.FlowPart:
+    def sending_pattern(self, flow: Flow) -> program_formats.FlowPart:
         """Return the sending pattern of a UDP flow in the form of a `qos-sim` scenario (internals/simulator.md)."""
         ...
 
-    def uncounted(self, flow: Flow) -> UncountedBounds:
+    def uncounted_bounds(self, flow: Flow) -> UncountedBounds:
         """Return the tolerated difference between the bytes that its server reports and those received, for the
         comparison with captures."""
         ...
 
-    def finished(self, flow: Flow, server_stdout: str) -> bool:
+    def is_finished(self, flow: Flow, server_stdout: str) -> bool:
         """Return whether the server has reported all streams completely, so that it may be stopped."""
         ...
 

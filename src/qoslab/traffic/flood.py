@@ -129,7 +129,7 @@ class Flood:
             cut_off=True,
         )
 
-    def datagrams(self, flow: Flow) -> program_formats.FlowPart:
+    def sending_pattern(self, flow: Flow) -> program_formats.FlowPart:
         """See `TrafficTool`. Sizes and rates are those of IP packets; ports alternate."""
         return {
             "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER[flow.family or 4],
@@ -139,11 +139,11 @@ class Flood:
             "interval_ns": round(INTERVAL_S * 10**9),
         }
 
-    def uncounted(self, flow: Flow) -> UncountedBounds:
+    def uncounted_bounds(self, flow: Flow) -> UncountedBounds:
         """See `TrafficTool`: every datagram counts when it arrives, and every byte of a page."""
         return UncountedBounds(0)
 
-    def finished(self, flow: Flow, server_stdout: str) -> bool:
+    def is_finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`: True if no datagram has arrived for some time, and always for background flows.
 
         A long queue of a slow line may deliver packets for longer than the deadline: 1000 packets of 570 bytes take

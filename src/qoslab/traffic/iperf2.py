@@ -239,17 +239,17 @@ class Iperf2:
             connections=0 if flow.protocol == "udp" else flow.streams,
         )
 
-    def datagrams(self, flow: Flow) -> program_formats.FlowPart:
+    def sending_pattern(self, flow: Flow) -> program_formats.FlowPart:
         """See `TrafficTool`."""
         return {"payload_bytes": _datagram_bytes(flow, flow.family or 4)}
 
-    def uncounted(self, flow: Flow) -> UncountedBounds:
+    def uncounted_bounds(self, flow: Flow) -> UncountedBounds:
         """See `TrafficTool`: all data read counts; of a flow that was cut off, only whole intervals count."""
         if flow.protocol == "udp":
             return UncountedBounds(LAST_DATAGRAMS * _datagram_bytes(flow, flow.family or 4))
         return UncountedBounds(TEST_HEADER, READ_S + (INTERVAL_S + STOP_DELAY_S if flow.may_fail else 0))
 
-    def finished(self, flow: Flow, server_stdout: str) -> bool:
+    def is_finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; a total has been printed for every stream: the second line from 0."""
         report = read_report(server_stdout)
         ended = [

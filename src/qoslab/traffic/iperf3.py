@@ -118,17 +118,17 @@ class Iperf3:
             connections=1 if flow.protocol == "udp" else 1 + flow.streams,
         )
 
-    def datagrams(self, flow: Flow) -> program_formats.FlowPart:
+    def sending_pattern(self, flow: Flow) -> program_formats.FlowPart:
         """See `TrafficTool`."""
         return {"payload_bytes": _datagram_bytes(flow, flow.family or 4)}
 
-    def uncounted(self, flow: Flow) -> UncountedBounds:
+    def uncounted_bounds(self, flow: Flow) -> UncountedBounds:
         """See `TrafficTool`: whole reads, which are as long as writes, and the cookie of the test's connections."""
         if flow.protocol == "udp":
             return UncountedBounds(_datagram_bytes(flow, flow.family or 4))
         return UncountedBounds((WRITE if flow.size is None else flow.size.bytes) + COOKIE)
 
-    def finished(self, flow: Flow, server_stdout: str) -> bool:
+    def is_finished(self, flow: Flow, server_stdout: str) -> bool:
         """See `TrafficTool`; the JSON is complete."""
         try:
             _load_json(server_stdout, "server", flow)

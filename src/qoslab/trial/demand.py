@@ -40,7 +40,7 @@ class TrafficDemand:
     destination: IPv4Address | None = None
     way: PolicyDirection = ""
 
-    def reverse(self, direction: str) -> bool:
+    def is_reverse(self, direction: str) -> bool:
         """Return whether the traffic is against the direction of the tried policy, input or output."""
         return self.way not in ("", "out" if direction == "output" else "in")
 

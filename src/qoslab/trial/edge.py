@@ -140,13 +140,13 @@ def _add_tunnel_bytes(configuration: Configuration, edge: TrialEdge, at: Attachm
     if found is None:
         return edge
     names = format_list([each.name for each in found.tunnels])
-    if found.others:
+    if found.has_other_packets:
         note = (
             f"{at.interface} also carries packets outside {names} (ip nat outside): the traffic is simulated outside."
         )
         return replace(edge, notes=(*edge.notes, note))
     # The policy of a tunnel counts no layer 2 header, but the line of the trial has one.
-    offset = found.mean_bytes - (0 if found.below else COUNTED_HEADER[edge.framing])
+    offset = found.mean_bytes - (0 if found.is_below_tunnels else COUNTED_HEADER[edge.framing])
     notes = [
         f"All packets are in {names}: shapers, policers and shares count {found.mean_bytes} bytes of encapsulation "
         "with each, the mean of all lengths. Priority policers and the line do not."
@@ -155,7 +155,7 @@ def _add_tunnel_bytes(configuration: Configuration, edge: TrialEdge, at: Attachm
     if offset > MAX_ACCOUNTED_BYTES and IOS_XE not in capabilities:
         notes.append(f"The simulated release counts at most {MAX_ACCOUNTED_BYTES} of them.")
         offset = MAX_ACCOUNTED_BYTES
-    if found.below:
+    if found.is_below_tunnels:
         hidden = "" if found.hides_fields else " (qos pre-classify)"
         notes.append(f"Classes see the {'outer' if found.hides_fields else 'inner'} headers of the tunnel{hidden}.")
     return replace(edge, notes=(*edge.notes, *notes), tunnel_bytes=offset, outer_headers=found.hides_fields)
@@ -314,7 +314,7 @@ def _tried_interface(
         return found, base.bps / 1000
     base, _ = base_rate(found, at, rate_bps, None)
     kbps = base.bps / 1000
-    if not base.known:
+    if not base.is_absolute:
         policy = device.policy_maps[at.policy]
         if not _has_rate_shaper(policy):
             raise UserError(

@@ -120,7 +120,7 @@ def traffic_class_paths(
     found = []
     for number, demand in enumerate(demands):
         before, after = samples[2 * number + 1], samples[2 * number + 2]
-        entered, left = (edge.wan, edge.lan) if demand.reverse(edge.direction) else (edge.lan, edge.wan)
+        entered, left = (edge.wan, edge.lan) if demand.is_reverse(edge.direction) else (edge.lan, edge.wan)
         output = _increased_class(*(_policy_counters(each, edge, left, "output") for each in (before, after)))
         input_ = _increased_class(*(_policy_counters(each, edge, entered, "input") for each in (before, after)))
         found.append((output, input_))
@@ -213,7 +213,7 @@ def _kind_result(
         count=demand.count,
         dscp=demand.dscp,
         way=demand.way,
-        reverse=demand.reverse(edge.direction),
+        reverse=demand.is_reverse(edge.direction),
         path=paths[0],
         input_path=paths[1],
         sent_bps=sent * 8 / seconds,

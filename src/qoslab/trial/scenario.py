@@ -100,7 +100,7 @@ def _scenario_network(
     }
     if edge.far_router:
         _add_far_router(made, edge, device, peer)
-    ends = [(each.source, each.destination)[:: -1 if each.reverse(edge.direction) else 1] for each in demands]
+    ends = [(each.source, each.destination)[:: -1 if each.is_reverse(edge.direction) else 1] for each in demands]
     sources, destinations = (list(dict.fromkeys(filter(None, each))) for each in zip(*ends, strict=True))
     if shared := set(sources) & set(destinations):
         raise UserError(f"--traffic: found address {min(shared)} on both sides of the router, expected one side")
@@ -181,7 +181,7 @@ def _add_far_router(made: program_formats.Scenario, edge: TrialEdge, device: Dev
 
 def _trial_hosts(demand: TrafficDemand, edge: TrialEdge) -> tuple[str, str]:
     """Return the sending and the receiving host."""
-    near, far = (RECEIVER, SENDER) if demand.reverse(edge.direction) else (SENDER, RECEIVER)
+    near, far = (RECEIVER, SENDER) if demand.is_reverse(edge.direction) else (SENDER, RECEIVER)
     return host_name(near, demand.source), host_name(far, demand.destination)
 
 

@@ -104,7 +104,7 @@ class _CommandSession(asyncssh.SSHServerSession[bytes]):
         )
         feeding = asyncio.create_task(self._feed(process))
         assert process.stdout is not None and process.stderr is not None
-        await asyncio.gather(self._pass_on(process.stdout, None), self._pass_on(process.stderr, 1))
+        await asyncio.gather(self._forward_output(process.stdout, None), self._forward_output(process.stderr, 1))
         status = await process.wait()
         feeding.cancel()
         with contextlib.suppress(OSError):
@@ -122,7 +122,7 @@ class _CommandSession(asyncssh.SSHServerSession[bytes]):
                 await process.stdin.drain()
         process.stdin.close()
 
-    async def _pass_on(self, stream: asyncio.StreamReader, kind: int | None) -> None:
+    async def _forward_output(self, stream: asyncio.StreamReader, kind: int | None) -> None:
         assert self._channel is not None
         while data := await stream.read(CHUNK):
             await self._room.wait()

@@ -403,7 +403,7 @@ class Lab:
         has other values afterwards.
         """
         wanted = tcp.tcp_sysctls(profile) | tcp.answer_sysctls(answers)
-        values = self._sysctl(node, write=wanted, read=list(wanted))
+        values = self._set_sysctls(node, write=wanted, read=list(wanted))
         metrics = tcp.route_metrics(profile)
         spaces = self._supervisor.namespaces([node])
         try:
@@ -472,7 +472,7 @@ class Lab:
                 if interface.namespace == name and interface.arp and (version == 4 or interface.ipv6)
             ]
             read = [*keys, *neighbours, *self._wiring.ipv6_settings(name), *RECORDED_SYSCTLS]
-            sysctls[name] = self._sysctl(name, write={}, read=read)
+            sysctls[name] = self._set_sysctls(name, write={}, read=read)
         return {
             "name": self.name,
             "kernel": " ".join(platform.uname()[i] for i in (0, 2, 3, 4)),
@@ -486,7 +486,7 @@ class Lab:
                     "name": link.name,
                     "ends": [f"{end.node} {end.interface}" for end in link.ends],
                 }
-                | self._emulation(link)
+                | self._link_emulation(link)
                 for link in self.topology.links
             ],
             "shapers": {
@@ -502,14 +502,14 @@ class Lab:
             },
         }
 
-    def _emulation(self, link: Link) -> dict[str, Any]:
+    def _link_emulation(self, link: Link) -> dict[str, Any]:
         """Return rate, framing, delay, jitter and loss of a link, and the seed of each of its ports."""
         configured = {end.node: link_configuration(link, end.node, self.seed) for end in link.ends}
         made = link.name + LINE_SUFFIX in self.lines
         seeds = {node: each["seed"] for node, each in configured.items() if made or node in self._wiring.ports}
         return {**configured[link.ends[0].node], "seed": seeds}
 
-    def _sysctl(self, node: str, *, write: Mapping[str, str | int], read: Sequence[str]) -> dict[str, str | None]:
+    def _set_sysctls(self, node: str, *, write: Mapping[str, str | int], read: Sequence[str]) -> dict[str, str | None]:
         values: dict[str, str | None] = self._supervisor.request(
             "sysctl", namespace=node, write=write, read=list(read)
         )["values"]
@@ -572,12 +572,12 @@ class Lab:
                 with contextlib.closing(space):
                     space.transact(namespaces.neighbour_messages(self._wiring, router, booted=True))
 
-    def _kernels(self) -> list[str]:
+    def _kernel_routers(self) -> list[str]:
         """Routers with a kernel as data plane."""
         return [name for name, node in self.topology.nodes.items() if has_kernel(node)]
 
     def _start_kernels(self) -> None:
-        for router in self._kernels():
+        for router in self._kernel_routers():
             folder = self.runtime(router)
             folder.mkdir()
             spec = kernels.kernel_specification(self.topology, self._wiring, router, self._state["handles"], RUNTIME)
@@ -587,7 +587,7 @@ class Lab:
             self.spawn(f"{router} tc", argv, inside / kernels.LOG, DAEMONS["kernel"])
 
     def _wait_for_kernels(self) -> None:
-        for router in self._kernels():
+        for router in self._kernel_routers():
             self._wait_for(f"{router} tc", self.runtime(router) / data_planes.CONTROL)
 
     def _start_data_planes(self, program: Path) -> None:

@@ -259,9 +259,9 @@ class NetlinkNamespace:
 
     def routes(self) -> list[dict[str, Any]]:
         """Return the unicast routes of the main tables, not link-local: prefix, gateway, metrics (RTAX_… names)."""
-        return [*self._routes_of(4), *self._routes_of(6)]
+        return [*self._family_routes(4), *self._family_routes(6)]
 
-    def _routes_of(self, version: int) -> list[dict[str, Any]]:
+    def _family_routes(self, version: int) -> list[dict[str, Any]]:
         request = rtmsg()
         request["family"] = FAMILIES[version]
         self.socket.send(_encode(request, RTM_GETROUTE, NLM_F_REQUEST | NLM_F_DUMP, "routes")[0])

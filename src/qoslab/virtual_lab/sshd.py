@@ -190,25 +190,25 @@ class _LoginSession(asyncssh.SSHServerSession[str]):
     def data_received(self, data: str, datatype: asyncssh.DataType) -> None:
         if self._shell is not None:
             self._shell.feed(data)
-            if self._shell.terminal.crowded and self._reading_on is None:
+            if self._shell.terminal.is_input_full and self._reading_on is None:
                 assert self._channel is not None
                 self._channel.pause_reading()
-                self._reading_on = asyncio.create_task(self._read_on(self._shell, self._channel))
+                self._reading_on = asyncio.create_task(self._resume_reading(self._shell, self._channel))
 
-    async def _read_on(self, shell: Shell, channel: asyncssh.SSHServerChannel[str]) -> None:
-        await shell.terminal.taken()
+    async def _resume_reading(self, shell: Shell, channel: asyncssh.SSHServerChannel[str]) -> None:
+        await shell.terminal.wait_until_read()
         self._reading_on = None
         channel.resume_reading()
 
     def pause_writing(self) -> None:
         self._room.clear()
         if self._shell is not None:
-            self._shell.terminal.hold()
+            self._shell.terminal.pause_reading()
 
     def resume_writing(self) -> None:
         self._room.set()
         if self._shell is not None:
-            self._shell.terminal.go_on()
+            self._shell.terminal.resume_output()
 
     def break_received(self, msec: int) -> bool:
         return True

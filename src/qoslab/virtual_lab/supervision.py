@@ -134,9 +134,11 @@ class SupervisorClient:
                 packet, ancillary, _, _ = self._channel.recvmsg(PACKET_LIMIT, room, socket.MSG_CMSG_CLOEXEC)
             except OSError as error:
                 # A broken connection is the first sign of its end.
-                raise self._gone(f"does not answer: {error}", wait=not isinstance(error, TimeoutError)) from error
+                raise self._supervisor_exit_error(
+                    f"does not answer: {error}", wait=not isinstance(error, TimeoutError)
+                ) from error
         if not packet:
-            raise self._gone("has ended", wait=True)
+            raise self._supervisor_exit_error("has ended", wait=True)
         received = array.array("i")
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -148,7 +150,7 @@ class SupervisorClient:
             raise failure(f"the lab's supervisor refused {op}: {reply['error']}", hint=hint)
         return reply, list(received)
 
-    def _gone(self, seen: str, *, wait: bool) -> LabError:
+    def _supervisor_exit_error(self, seen: str, *, wait: bool) -> LabError:
         """Return the error for the end of a supervisor that this process started, if it has ended, else for `seen`."""
         kind: type[LabError] = LabError
         how = seen

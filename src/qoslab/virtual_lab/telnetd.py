@@ -50,15 +50,15 @@ class TelnetPort:
                 shell.hang_up()
                 return
             writer.write(protocol.send(text.encode()))
-            if writer.transport.get_write_buffer_size() > UNREAD and not shell.terminal.held:
-                shell.terminal.hold()
+            if writer.transport.get_write_buffer_size() > UNREAD and not shell.terminal.is_paused:
+                shell.terminal.pause_reading()
                 drains.add(drain := asyncio.create_task(_drain(writer, shell)))
                 drain.add_done_callback(drains.discard)
 
         drains: set[asyncio.Task[None]] = set()
         shell = Shell(self._router, write)
         self._logins.add(shell)
-        writer.write(protocol.opening())
+        writer.write(protocol.initial_options())
         fed = asyncio.create_task(_feed(reader, writer, protocol, shell))
         try:
             async with asyncio.timeout(LOGIN_S):
@@ -107,7 +107,7 @@ async def _close_after_output(writer: asyncio.StreamWriter) -> None:
 async def _drain(writer: asyncio.StreamWriter, shell: Shell) -> None:
     with contextlib.suppress(OSError):
         await writer.drain()
-    shell.terminal.go_on()
+    shell.terminal.resume_output()
 
 
 async def _feed(
@@ -119,8 +119,8 @@ async def _feed(
             if answer:
                 writer.write(answer)
             shell.feed(text.decode(errors="replace"))
-            if shell.terminal.crowded:
-                await shell.terminal.taken()
+            if shell.terminal.is_input_full:
+                await shell.terminal.wait_until_read()
     except OSError:
         pass
     finally:

@@ -117,7 +117,7 @@ class VirtualRouter:
         self._reload = ScheduledCall(self.reload)
         self._revert = ScheduledCall(self.revert)
         self._reverted_to = ""
-        self._applets = AppletTimers(self._carry_out)
+        self._applets = AppletTimers(self._run_applet)
 
     # Start and end
 
@@ -126,7 +126,7 @@ class VirtualRouter:
         await self._stack.open()
         self._wired = frozenset(name for name in await self._stack.ports() if "." not in name)
         refused = await self._boot()
-        self._sampler = asyncio.create_task(self._sample_for_ever())
+        self._sampler = asyncio.create_task(self._sample_forever())
         return refused
 
     async def close(self) -> None:
@@ -144,7 +144,7 @@ class VirtualRouter:
     async def _boot(self) -> list[str]:
         device, refused = load_configuration(self._make.blank, self.startup_config() or "")
         async with self._editing:
-            await self._put_in_force(device)
+            await self._activate(device)
         self._boot_device = self._device
         self._booted = self.now()
         return refused
@@ -183,12 +183,12 @@ class VirtualRouter:
                 self._device = device
             else:
                 had_qos = self._device.switch is not None and self._device.switch.enabled
-                await self._put_in_force(device)
+                await self._activate(device)
                 if had_qos and device.switch is not None and not device.switch.enabled:
                     # `no mls qos` clears the statistics.
                     await self.clear_qos_statistics()
 
-    async def _put_in_force(self, device: Device) -> None:
+    async def _activate(self, device: Device) -> None:
         config = compile_device(device)
         # The data plane uses the name of the node, since the hostname may change.
         config["router"] = self.name
@@ -226,7 +226,7 @@ class VirtualRouter:
         device, refused = load_configuration(self._make.blank, text)
         if not refused:
             async with self._editing:
-                await self._put_in_force(device)
+                await self._activate(device)
         return refused
 
     @property
@@ -253,7 +253,7 @@ class VirtualRouter:
         """Registration times of the waiting applets."""
         return self._applets.registered
 
-    async def _carry_out(self, commands: Sequence[str]) -> None:
+    async def _run_applet(self, commands: Sequence[str]) -> None:
         """Execute the commands of an applet, on a separate terminal, without asking for secrets."""
         shell = Shell(self, lambda _: None, privilege=PRIVILEGED_LEVEL)
         shell.feed("".join(f"{command}\r" for command in commands))
@@ -432,7 +432,7 @@ class VirtualRouter:
         if not self._cpu:
             self._cpu.append(_read_cpu(pid))
         newest = self._cpu[-1]
-        five, minute, five_minutes = (self._busy(seconds) for seconds in (5, 60, 300))
+        five, minute, five_minutes = (self._cpu_percent(seconds) for seconds in (5, 60, 300))
         total = newest.user_s + newest.kernel_s
         process = ProcessCpu(
             pid=pid,
@@ -456,7 +456,7 @@ class VirtualRouter:
         pages = int(Path(f"/proc/{await self._control.peer_pid()}/statm").read_text(encoding="utf-8").split()[1])
         return MemoryUse(pages * os.sysconf("SC_PAGE_SIZE"))
 
-    def _busy(self, seconds: int) -> tuple[float, float]:
+    def _cpu_percent(self, seconds: int) -> tuple[float, float]:
         """Return user and kernel time in percent over the last `seconds`, or over the sampled part of them."""
         steps = min(round(seconds / SAMPLE_INTERVAL_S), len(self._cpu) - 1)
         if steps <= 0:
@@ -465,7 +465,7 @@ class VirtualRouter:
         span = steps * SAMPLE_INTERVAL_S
         return 100 * (newest.user_s - oldest.user_s) / span, 100 * (newest.kernel_s - oldest.kernel_s) / span
 
-    async def _sample_for_ever(self) -> None:
+    async def _sample_forever(self) -> None:
         while True:
             try:
                 self._observe(await self._sampling.counters())

@@ -96,7 +96,7 @@ class ForeignResults:
     notes: list[str] = field(default_factory=list)
     """Notes for readers of the values."""
 
-    def flow(self, stream: int, seconds: float, count: int, *, traffic: str | None = None, **more: object) -> None:
+    def add_flow(self, stream: int, seconds: float, count: int, *, traffic: str | None = None, **more: object) -> None:
         """Add a stream with `count` bytes; `traffic` is the file's name by default. See `_checked_row`.
 
         Raise LimitError above `MAX_SERIES`.
@@ -110,7 +110,7 @@ class ForeignResults:
         row = {"traffic": traffic or self.name, "offset_s": 0.0, "stream": stream, "seconds": seconds, "bytes": count}
         flows.append(_checked_row({**row, "goodput_bps": goodput, **more}))
 
-    def interval(
+    def add_interval(
         self, stream: int, start_s: float, end_s: float, count: int, bps: float, *, traffic: str | None = None
     ) -> None:
         """Add an interval of a stream, unless its duration is zero. See `_checked_row`.
@@ -152,7 +152,7 @@ class ForeignResults:
                 if isinstance(value, str):
                     row[name] = escaped(value)
 
-    def loss(self, lost: int | None, stream: int, datagrams: int | None) -> int | None:
+    def read_loss(self, lost: int | None, stream: int, datagrams: int | None) -> int | None:
         """Return the lost datagrams of a stream; None, with a note, for a number below 0 or above all datagrams."""
         if lost is None or 0 <= lost <= (lost if datagrams is None else datagrams):
             return lost
@@ -168,7 +168,7 @@ class ForeignResults:
         )
         return None
 
-    def interval_losses(self, stream: int, losses: Iterator[tuple[float, int | None]]) -> None:
+    def note_interval_losses(self, stream: int, losses: Iterator[tuple[float, int | None]]) -> None:
         """Add a note if intervals of a stream, each with its start in seconds, have a negative number of losses."""
         negative = [(start, lost) for start, lost in losses if lost is not None and lost < 0]
         if negative:

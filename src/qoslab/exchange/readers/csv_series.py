@@ -199,10 +199,10 @@ def _add_stream(
     for time, bps in points:
         octets = round(bps * (time - start) / 8)
         if time > start:
-            found.interval(1, round(start - begin, 9), round(time - begin, 9), octets, bps, traffic=name)
+            found.add_interval(1, round(start - begin, 9), round(time - begin, 9), octets, bps, traffic=name)
         else:
             found.notes.append(f"the first rate of {name}, at {time:g} s, is left out: there is no earlier time")
         seconds += time - start
         count += octets
         start = time
-    found.flow(1, round(seconds, 9), count, traffic=name, tool="csv")
+    found.add_flow(1, round(seconds, 9), count, traffic=name, tool="csv")

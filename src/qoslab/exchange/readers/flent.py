@@ -141,11 +141,11 @@ def _add_stream(
         lasted = step if before is None else time - before
         octets = round(bps * lasted / 8)
         # Half of the first step would be before the beginning.
-        found.interval(number_of, start, time + step / 2, round(bps * (time + step / 2 - start) / 8), bps)
+        found.add_interval(number_of, start, time + step / 2, round(bps * (time + step / 2 - start) / 8), bps)
         count, seconds, before = count + octets, seconds + lasted, time
     if own.get("BYTES_RECVD") and own.get("ELAPSED_TIME"):
         count, seconds = int(parse_number(own["BYTES_RECVD"])), parse_number(own["ELAPSED_TIME"])
-    found.flow(number_of, seconds, count, tool="flent", protocol="udp" if "UDP" in name else "tcp")
+    found.add_flow(number_of, seconds, count, tool="flent", protocol="udp" if "UDP" in name else "tcp")
     found.notes.append(f"stream {number_of} is {name}")
     if sparse:
         found.notes.append(

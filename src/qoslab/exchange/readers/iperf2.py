@@ -50,7 +50,7 @@ def read(path: Path) -> ForeignResults:
         found.notes.append("it has one line per stream: if iperf was started with -i, the text stops after an interval")
     for place, (stream, total) in enumerate(totals.items(), start=1):
         udp = total.datagrams is not None
-        found.flow(
+        found.add_flow(
             place,
             total.end_s,
             total.bytes,
@@ -60,15 +60,15 @@ def read(path: Path) -> ForeignResults:
             goodput_bps=total.bps,
             retransmits=total.retransmits,
             datagrams=total.datagrams,
-            lost=found.loss(total.lost, place, total.datagrams),
+            lost=found.read_loss(total.lost, place, total.datagrams),
             jitter_ms=total.jitter_ms,
         )
         found.seconds = max(found.seconds, total.end_s)
         for line in report.lines[stream]:
             if line is not total:
-                found.interval(place, line.start_s, line.end_s, line.bytes, line.bps)
+                found.add_interval(place, line.start_s, line.end_s, line.bytes, line.bps)
         own = (line for line in report.lines[stream] if line is not total)
-        found.interval_losses(place, ((line.start_s, line.lost) for line in own))
+        found.note_interval_losses(place, ((line.start_s, line.lost) for line in own))
     found.notes.append("values are those of the side that printed them; iperf 2 rounds bytes to three digits")
     return found
 

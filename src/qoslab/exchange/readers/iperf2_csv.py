@@ -231,7 +231,7 @@ def _check_one_test(path: Path, streams: list[_Stream]) -> None:
 
 def _add_streams(found: ForeignResults, place: int, key: tuple[str, ...], stream: _Stream) -> None:
     total = stream.total
-    found.flow(
+    found.add_flow(
         place,
         total.end_s,
         total.bytes,
@@ -241,10 +241,10 @@ def _add_streams(found: ForeignResults, place: int, key: tuple[str, ...], stream
         goodput_bps=total.bps,
         retransmits=total.retransmits,
         datagrams=total.datagrams,
-        lost=found.loss(total.lost, place, total.datagrams),
+        lost=found.read_loss(total.lost, place, total.datagrams),
         jitter_ms=total.jitter_ms,
     )
     found.seconds = max(found.seconds, total.end_s)
     for each in stream.rows:
-        found.interval(place, each.start_s, each.end_s, each.bytes, each.bps)
-    found.interval_losses(place, ((each.start_s, each.lost) for each in stream.rows))
+        found.add_interval(place, each.start_s, each.end_s, each.bytes, each.bps)
+    found.note_interval_losses(place, ((each.start_s, each.lost) for each in stream.rows))

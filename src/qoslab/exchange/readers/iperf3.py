@@ -142,7 +142,7 @@ def _read_test(path: Path, document: dict[str, Any]) -> ForeignResults:
         stream = streams[entry["socket"]]
         seconds = parse_number(entry["seconds"])
         reported, packets = (int(parse_number(entry.get(name, 0))) for name in ("lost_packets", "packets"))
-        lost = found.loss(reported, stream.place, packets) if udp else None
+        lost = found.read_loss(reported, stream.place, packets) if udp else None
         count = int(parse_number(entry["bytes"]))
         if udp and not entry.get("sender", True):
             # The receiver's summary has the sent bytes, or 0 if they are unknown.
@@ -151,7 +151,7 @@ def _read_test(path: Path, document: dict[str, Any]) -> ForeignResults:
             found.notes.append(f"stream {stream.place}: its bytes are sent bytes, not received ones")
         elif udp and packets:
             count = round(count * (packets - (lost or 0)) / packets)
-        found.flow(
+        found.add_flow(
             stream.place,
             seconds,
             count,
@@ -211,11 +211,11 @@ def _add_intervals(found: ForeignResults, intervals: list[dict[str, Any]], strea
                 # It began in an omitted part: its start is the time before 0, its bytes count from 0.
                 begin, seconds = 0.0, finish
             stream = streams[entry["socket"]]
-            found.interval(stream.place, begin, finish, count, count * 8 / seconds, traffic=stream.traffic)
+            found.add_interval(stream.place, begin, finish, count, count * 8 / seconds, traffic=stream.traffic)
             counted[stream.place] += count
             losses.setdefault(stream.place, []).append((begin, int(parse_number(entry.get("lost_packets", 0)))))
     for place, own in losses.items():
-        found.interval_losses(place, iter(own))
+        found.note_interval_losses(place, iter(own))
     if sender:
         found.notes.append("intervals of a sender count data passed to its kernel, not received data")
     return counted

@@ -175,7 +175,7 @@ def _fill_stream(path: Path, found: ForeignResults, test: _Test) -> None:
         total = stream.receiver or stream.sender
         assert total is not None
         traffic = f"{found.name} {stream.role}".strip()
-        found.flow(
+        found.add_flow(
             place,
             total.end_s - total.start_s,
             total.bytes,
@@ -187,13 +187,13 @@ def _fill_stream(path: Path, found: ForeignResults, test: _Test) -> None:
             sender_bps=stream.sender.bps if stream.sender is not None else None,
             retransmits=stream.sender.retransmits if stream.sender is not None else None,
             datagrams=total.datagrams,
-            lost=found.loss(total.lost, place, total.datagrams),
+            lost=found.read_loss(total.lost, place, total.datagrams),
             jitter_ms=total.jitter_ms,
         )
         found.seconds = max(found.seconds, total.end_s)
         for line in stream.intervals:
-            found.interval(place, line.start_s, line.end_s, line.bytes, line.bps, traffic=traffic)
-        found.interval_losses(place, ((line.start_s, line.lost) for line in stream.intervals))
+            found.add_interval(place, line.start_s, line.end_s, line.bytes, line.bps, traffic=traffic)
+        found.note_interval_losses(place, ((line.start_s, line.lost) for line in stream.intervals))
     found.notes.append("iperf3 rounds bytes and rates in text output to three digits; iperf3 -J prints all digits")
     if test.sent or (test.client and not test.reverse):
         found.notes.append("intervals of a sender count data passed to its kernel, not received data")

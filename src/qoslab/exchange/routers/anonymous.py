@@ -92,7 +92,7 @@ class Anonymiser:
         """Replace names, descriptions and addresses in all outputs."""
         for output in outputs:
             for _, line in output.lines:
-                self._define(line)
+                self._define_names(line)
             if output.host:
                 self.name(output.host, "R")
         for output in outputs:
@@ -101,11 +101,11 @@ class Anonymiser:
             if output.kind == "other":
                 output.lines = [(number, "(output of another command)") for number, _ in output.lines[:1]]
             elif configuration:
-                output.lines = self._configuration(output.lines)
+                output.lines = self._anonymise_configuration(output.lines)
             else:
-                output.lines = [(number, self._printed(line)) for number, line in output.lines]
+                output.lines = [(number, self._anonymise_output(line)) for number, line in output.lines]
 
-    def _define(self, line: str) -> None:
+    def _define_names(self, line: str) -> None:
         for pattern, word in _NAME_DEFINITIONS:
             if found := re.match(pattern, line):
                 self.name(found[1], word)
@@ -118,7 +118,7 @@ class Anonymiser:
             self._names[name] = f"{word}{self._counts[word]}"
         return self._names[name]
 
-    def _configuration(self, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    def _anonymise_configuration(self, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
         made: list[tuple[int, str]] = []
         delimiter = ""
         certificate = False
@@ -138,10 +138,10 @@ class Anonymiser:
                 delimiter = banner[1]
                 made.append((number, " ".join(line.split()[:2]) + " ^C"))
             else:
-                made.append((number, self.line(line)))
+                made.append((number, self.anonymise_line(line)))
         return made
 
-    def line(self, line: str) -> str:
+    def anonymise_line(self, line: str) -> str:
         """Return a line of a configuration with all words replaced except keywords and numbers."""
         if line.strip().startswith("!"):
             return "!"
@@ -151,21 +151,21 @@ class Anonymiser:
             return f"{text[1]} {'^Cremoved^C' if 'banner' in text[1] else 'removed'}"
         defined = next((found for pattern, _ in _NAME_DEFINITIONS if (found := re.match(pattern, line))), None)
         start, end = defined.span(1) if defined is not None else (0, 0)
-        line = self._addresses(line) if defined is None else line
+        line = self._substitute_addresses(line) if defined is None else line
         made, last = [], 0
         for token in re.finditer(r"\S+", line):
             made.append(line[last : token.start()])
             last = token.end()
             named = defined is not None and (token.start(), token.end()) == (start, end)
-            made.append(self.name(token[0]) if named else self._token(token[0], line[: token.start()]))
+            made.append(self.name(token[0]) if named else self._anonymise_token(token[0], line[: token.start()]))
         return "".join(made)
 
-    def _token(self, token: str, before: str) -> str:
+    def _anonymise_token(self, token: str, before: str) -> str:
         bare = token.strip('",()[]')
         if (
             bare in _command_keywords()
             or bare in ("dot1Q", "!", "")
-            or self._substituted(bare)
+            or self._substitute_token(bare)
             or _KEPT_AFTER.search(before)
         ):
             return token
@@ -179,45 +179,45 @@ class Anonymiser:
             return token
         return self.name(token)
 
-    def _substituted(self, token: str) -> bool:
+    def _substitute_token(self, token: str) -> bool:
         return (
             bool(re.fullmatch(r"(?:R|CLASS|POLICY|ACL|VRF|GROUP|MAP|NAME)\d+", token)) and token in self._names.values()
         )
 
-    def _printed(self, line: str) -> str:
+    def _anonymise_output(self, line: str) -> str:
         """Return a line of `show` output with known names and addresses replaced."""
-        line = self._addresses(line)
+        line = self._substitute_addresses(line)
         if re.match(r"\s*Description: ", line):
             return "  Description: removed"
         return re.sub(r"[^\s,;()]+", lambda found: self._names.get(found[0], found[0]), line)
 
-    def _addresses(self, line: str) -> str:
-        line = _IPV4.sub(self._ipv4, line)
-        line = _MAC.sub(lambda found: self._hardware(found[0]), line)
-        return _IPV6.sub(lambda found: self._ipv6(found[1]), line)
+    def _substitute_addresses(self, line: str) -> str:
+        line = _IPV4.sub(self._substitute_ipv4, line)
+        line = _MAC.sub(lambda found: self._substitute_mac(found[0]), line)
+        return _IPV6.sub(lambda found: self._substitute_ipv6(found[1]), line)
 
-    def _ipv4(self, found: re.Match[str]) -> str:
+    def _substitute_ipv4(self, found: re.Match[str]) -> str:
         """Return the substitutes of an address and of the following mask or address."""
         address, other = _substitute_number(found[1]), _substitute_number(found[3] or "")
         if other is None or not _is_mask(other):
-            rest = "" if found[3] is None else found[2] + self._one(found[3])
-            return self._one(found[1]) + rest
+            rest = "" if found[3] is None else found[2] + self._substitute_address(found[3])
+            return self._substitute_address(found[1]) + rest
         if address is None or _is_mask(address):
             return found[0]
         bits = other ^ (2**32 - 1) if other >> 24 == 0 else other
-        made = int(self.address(IPv4Address(address)))
+        made = int(self.substitute_address(IPv4Address(address)))
         # The address of a network remains a network address.
         return f"{IPv4Address(made & bits if address & bits == address else made)}{found[2]}{found[3]}"
 
-    def _one(self, text: str) -> str:
+    def _substitute_address(self, text: str) -> str:
         value = _substitute_number(text)
-        return text if value is None or _is_mask(value) else str(self.address(IPv4Address(value)))
+        return text if value is None or _is_mask(value) else str(self.substitute_address(IPv4Address(value)))
 
     @staticmethod
-    def _hardware(text: str) -> str:
+    def _substitute_mac(text: str) -> str:
         return "0200.0000." + hashlib.sha256(text.lower().encode()).hexdigest()[:4]
 
-    def address(self, address: IPv4Address) -> IPv4Address:
+    def substitute_address(self, address: IPv4Address) -> IPv4Address:
         """Return the substitute of an IPv4 address."""
         value = int(address)
         if address.is_multicast or address.is_loopback or address.is_link_local or address.is_unspecified:
@@ -232,7 +232,7 @@ class Anonymiser:
                 made ^= (digest[0] & 1) << (31 - place)
         return IPv4Address(made)
 
-    def _ipv6(self, text: str) -> str:
+    def _substitute_ipv6(self, text: str) -> str:
         try:
             address = IPv6Address(text)
         except ValueError:

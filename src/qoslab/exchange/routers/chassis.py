@@ -18,7 +18,7 @@ _UDI = re.compile(r"(?m)^license udi pid (\S+)")
 class Chassis:
     """The model that represents a device."""
 
-    found: str
+    printed_model: str
     """Model in the input; empty if it is not printed."""
     release: str
     generation: Generation
@@ -28,13 +28,13 @@ class Chassis:
     @property
     def description(self) -> str:
         """Sentence about model and release."""
-        known = self.found or "unknown model"
+        known = self.printed_model or "unknown model"
         release = f", release {self.release}" if self.release else ", no release printed"
         rules = f"rules of {GENERATIONS[self.generation].title}"
         exact = f"{known}{release}: {rules}"
-        if self.found and self.found.upper().removeprefix("CISCO").startswith(self.model.upper()):
+        if self.printed_model and self.printed_model.upper().removeprefix("CISCO").startswith(self.model.upper()):
             return exact
-        if not self.found:
+        if not self.printed_model:
             return f"{exact}; modelled as {self.model}, by its release and ports (--model, or `show version`)"
         return f"{exact}; modelled as {self.model}, the nearest model: of the same family or software"
 
@@ -55,7 +55,11 @@ def select_chassis(
         own = MODELS[wanted]
         chosen = generation if generation in own.generations else own.default_generation
         return Chassis(found or wanted, release, chosen or generation, wanted)
-    similar = (name for name, each in MODELS.items() if each.stands_for and re.match(each.stands_for, found, re.I))
+    similar = (
+        name
+        for name, each in MODELS.items()
+        if each.represented_models and re.match(each.represented_models, found, re.I)
+    )
     near = next(similar, None) if found else None
     exact = next((name for name in MODELS if found.upper().removeprefix("CISCO").startswith(name.upper())), None)
     exact = exact if found else None

@@ -33,7 +33,7 @@ class Packet:
     size: int
     """Bytes of the IP packet."""
 
-    def box(self, entered: int) -> Box:
+    def to_packet_set(self, entered: int) -> Box:
         """Return the packet as a set; `entered` is the number of its input interface."""
         alone = {"dscp": self.dscp, "protocol": NUMBERS[self.protocol], "length": self.size, "input": entered}
         alone |= {"source_port": SOURCE_PORT, "destination_port": self.port}
@@ -53,7 +53,7 @@ class Classifier:
         self.device = _without_payload_criteria(device)
         self._sets: dict[str, PacketSet] = {}
 
-    def packet(
+    def find_packet(
         self,
         place: tuple[str, Sequence[str]],
         ends: tuple[IPv4Address, IPv4Address],
@@ -65,29 +65,29 @@ class Classifier:
 
         `place` is a policy-map and the path of a class, `entered` the input interface and its input policy.
         """
-        found = (each for each in self._candidates(place[1], ends, size, taken, entered[1]))
-        return next((each for each in found if self.is_of(each, place, entered)), None)
+        found = (each for each in self._candidate_packets(place[1], ends, size, taken, entered[1]))
+        return next((each for each in found if self.belongs_to_class(each, place, entered)), None)
 
-    def is_of(self, packet: Packet, place: tuple[str, Sequence[str]], entered: tuple[str, str]) -> bool:
+    def belongs_to_class(self, packet: Packet, place: tuple[str, Sequence[str]], entered: tuple[str, str]) -> bool:
         """Return whether a packet belongs to a class of a policy-map, after the input policy has marked it."""
         names = list(self.device.interfaces)
         number = names.index(entered[0]) + 1 if entered[0] in names else 0
         policy = self.device.policy_maps.get(entered[1])
-        first = None if policy is None else self._class_of(policy, packet.box(number))
+        first = None if policy is None else self._matching_class(policy, packet.to_packet_set(number))
         for mark in () if first is None else first.marks:
             if mark.field in MARKS:
                 packet = replace(packet, dscp=mark.value * (8 if "precedence" in mark.field else 1))
-        box = packet.box(number)
+        box = packet.to_packet_set(number)
         current = self.device.policy_maps.get(place[0])
         for name in place[1]:
-            found = None if current is None else self._class_of(current, box)
+            found = None if current is None else self._matching_class(current, box)
             if (CLASS_DEFAULT if found is None else found.name) != name:
                 return False
             child = None if found is None else found.service_policy
             current = self.device.policy_maps.get(child) if child else None
         return True
 
-    def _class_of(self, policy: PolicyMap, box: Box) -> PolicyClass | None:
+    def _matching_class(self, policy: PolicyMap, box: Box) -> PolicyClass | None:
         one = PacketSet((box,))
         return next((each for each in policy.classes if not (self._set(each.name) & one).empty), None)
 
@@ -96,7 +96,7 @@ class Classifier:
             self._sets[name] = class_packets(self.device, name)
         return self._sets[name]
 
-    def _candidates(
+    def _candidate_packets(
         self,
         path: Sequence[str],
         ends: tuple[IPv4Address, IPv4Address],

@@ -55,7 +55,7 @@ class ConfiguredPort:
     lines: dict[int, str] = field(default_factory=dict)
     """Lines of the interface by number, with single blanks between words."""
 
-    def value(self, pattern: str) -> str | None:
+    def last_match(self, pattern: str) -> str | None:
         """Return the first group of the last line that matches; None without a match."""
         found = None
         for text in self.lines.values():
@@ -123,7 +123,7 @@ class ConfiguredPort:
     @property
     def vrf(self) -> str:
         """Name of its VRF; empty in the global table."""
-        return self.value(r"(?:ip )?vrf forwarding (\S+)") or ""
+        return self.last_match(r"(?:ip )?vrf forwarding (\S+)") or ""
 
     @property
     def policies(self) -> Mapping[str, str]:
@@ -162,11 +162,11 @@ class InterfaceLayout:
     ports: dict[str, ConfiguredPort] = field(default_factory=dict)
     routes: list[StaticRoute] = field(default_factory=list)
 
-    def members(self, port: ConfiguredPort) -> list[ConfiguredPort]:
+    def member_interfaces(self, port: ConfiguredPort) -> list[ConfiguredPort]:
         """Return the interfaces that carry the packets of a Dialer, Multilink, Port-channel or VLAN interface."""
         number = re.sub(r"^\D+", "", port.name)
         others = [each for each in self.ports.values() if each is not port and not each.shutdown]
-        pool = port.value(r"dialer pool (\d+)") or number
+        pool = port.last_match(r"dialer pool (\d+)") or number
         patterns = {
             "Dialer": rf"(?:pppoe-client dial-pool-number|dialer pool-member) {pool}\b",
             "Multilink": rf"(?:ppp multilink|multilink-group|multilink) ?(?:group )?{number}$",
@@ -176,7 +176,7 @@ class InterfaceLayout:
             "BVI": rf"bridge-group {number}$",
         }
         pattern = patterns.get(port.kind)
-        found = [each for each in others if pattern is not None and each.value(pattern) is not None]
+        found = [each for each in others if pattern is not None and each.last_match(pattern) is not None]
         if port.kind == "Vlan" and not found:
             found = [each for each in others if self._carries_vlan(each, int(number))]
         return found
@@ -185,12 +185,12 @@ class InterfaceLayout:
         """Return whether a switched port carries a VLAN: the default VLAN without a line, the allowed VLANs of
         a trunk.
         """
-        if port.value(r"switchport") is None or port.address is not None:
+        if port.last_match(r"switchport") is None or port.address is not None:
             return number == 1 and is_switched(port)
-        if port.value(r"switchport mode trunk") is not None:
-            allowed = port.value(r"switchport trunk allowed vlan ([\d,-]+)$")
+        if port.last_match(r"switchport mode trunk") is not None:
+            allowed = port.last_match(r"switchport trunk allowed vlan ([\d,-]+)$")
             return allowed is None or number in _expand_ranges(allowed)
-        return number == 1 and port.value(r"switchport access vlan (\d+)") in (None, "1")
+        return number == 1 and port.last_match(r"switchport access vlan (\d+)") in (None, "1")
 
 
 def is_switched(port: ConfiguredPort) -> bool:

@@ -77,7 +77,7 @@ def import_routers(files: Sequence[Path], to: Path, choices: ImportChoices) -> I
     network = join_routers(routers)
     for router in routers:
         if not router.is_model:
-            router.notes.append(router.why_no_model)
+            router.notes.append(router.missing_model_reason)
     topology = topology_of(network)
     templates = {each.name: build_template(each, topology) for each in routers}
     offered = offered_load(network, templates)

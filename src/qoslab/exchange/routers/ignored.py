@@ -62,27 +62,27 @@ class _OmissionLister:
         self.unread = {each.number: each.reason for each in router.configuration.reading.unread}
         self.used = template.used | _used_lines(router)
 
-    def of_block(self, block: _ConfigurationBlock) -> Iterator[OmittedLines]:
+    def list_block(self, block: _ConfigurationBlock) -> Iterator[OmittedLines]:
         rows = [row for row in block.rows if row[0] not in self.used]
         if not rows:
             return
         if block.head.startswith("interface ") and not block.head.startswith(
             tuple(f"interface {x}" for x in INTERFACES_WITHOUT_LINE)
         ):
-            yield from self.of_interface(block, rows)
+            yield from self.list_interface(block, rows)
             return
-        effect = self.of_list(block.head) or effect_of_block(block.head)
+        effect = self.access_list_effect(block.head) or effect_of_block(block.head)
         listed = [row for row in rows if row[0] in self.own or row[0] in self.template.refused]
         for number, text in listed:
             known = self.own.get(number)
             change = known.could_change if known is not None else "the queueing of the interface"
             reason = self.template.refused.get(number) or (known.reason if known is not None else "")
-            yield self.left((number, number), text, block.head, reason, change)
+            yield self.omit((number, number), text, block.head, reason, change)
         if rest := [row for row in rows if row not in listed]:
             reason = self.unread.get(rest[0][0], "")
-            yield self.left((rest[0][0], rest[-1][0]), rest[0][1], "", reason, effect)
+            yield self.omit((rest[0][0], rest[-1][0]), rest[0][1], "", reason, effect)
 
-    def of_list(self, head: str) -> str:
+    def access_list_effect(self, head: str) -> str:
         """Return the effect of an access list by the lines that refer to it; empty for other blocks."""
         found = _LIST.match(head)
         if found is None:
@@ -99,11 +99,11 @@ class _OmissionLister:
             return ENCRYPTED
         return PATH if re.search(rf"(?m)^ +match ip address .*\b{name}\b", text) else NO_EFFECT
 
-    def of_interface(self, block: _ConfigurationBlock, rows: list[tuple[int, str]]) -> Iterator[OmittedLines]:
+    def list_interface(self, block: _ConfigurationBlock, rows: list[tuple[int, str]]) -> Iterator[OmittedLines]:
         port = next((each for each in self.router.layout.ports.values() if each.line == block.number), None)
         policies = any(text.startswith(("service-policy", "rate-limit", "traffic-shape")) for _, text in rows)
         if port is not None and port.shutdown and not policies:
-            yield self.left((rows[0][0], rows[-1][0]), block.head, "", "the interface is shut down", NO_EFFECT)
+            yield self.omit((rows[0][0], rows[-1][0]), block.head, "", "the interface is shut down", NO_EFFECT)
             return
         name = "" if port is None else port.name
         why = self.router.left_out.get(name, "")
@@ -115,9 +115,9 @@ class _OmissionLister:
             if number == block.number:
                 effect = "a subnet that the topology does not have" if why else NO_EFFECT
             reason = self.template.refused.get(number) or why or (known.reason if known is not None else "not modelled")
-            yield self.left((number, number), text, block.head, reason, effect)
+            yield self.omit((number, number), text, block.head, reason, effect)
 
-    def left(self, span: tuple[int, int], text: str, place: str, reason: str, effect: str) -> OmittedLines:
+    def omit(self, span: tuple[int, int], text: str, place: str, reason: str, effect: str) -> OmittedLines:
         number = span[0]
         shown = " ".join(self.shown[number - 1].split()) if number <= len(self.shown) else text
         reason = reason.removeprefix("% Not supported: ").removeprefix("% ")
@@ -131,7 +131,7 @@ class _OmissionLister:
 def omitted_lines(router: InputRouter, template: PolicyTemplate) -> list[OmittedLines]:
     """Return the omitted lines of a router, without secrets."""
     lister = _OmissionLister(router, template)
-    found = [each for block in _split_blocks(router.text) for each in lister.of_block(block)]
+    found = [each for block in _split_blocks(router.text) for each in lister.list_block(block)]
     return sorted(found, key=lambda each: each.first)
 
 
@@ -140,7 +140,7 @@ def _used_lines(router: InputRouter) -> set[int]:
     found: set[int] = set()
     for attached in router.attached:
         port = router.layout.ports.get(attached.port)
-        members = [] if port is None else router.layout.members(port)
+        members = [] if port is None else router.layout.member_interfaces(port)
         for each in (port, router.layout.ports.get(attached.carrier), *members):
             if each is not None:
                 found.add(each.line)

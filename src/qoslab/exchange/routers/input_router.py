@@ -60,7 +60,7 @@ class InputRouter:
         return fits and self.chassis.generation in model.generations
 
     @property
-    def why_no_model(self) -> str:
+    def missing_model_reason(self) -> str:
         """Sentence about a router whose model lacks interfaces."""
         model = MODELS[self.chassis.model]
         lacking = [each.carrier for each in self.attached if model.interface(each.carrier) is None]
@@ -71,20 +71,22 @@ class InputRouter:
         )
         return f"{reason}: platform engine, with the same rules and interface names"
 
-    def attached_at(self, port: str) -> AttachedInterface | None:
+    def find_attached(self, port: str) -> AttachedInterface | None:
         """Return the interface of the topology that carries the packets of an interface of the configuration."""
         return next((each for each in self.attached if each.port == port), None)
 
-    def networks(self) -> Iterator[ConfiguredPort]:
+    def linkable_interfaces(self) -> Iterator[ConfiguredPort]:
         """Yield the interfaces with an address that can be the end of a link, in order."""
         for port in self.layout.ports.values():
-            if not port.management and (port.has_network or self._only_policy(port)):
+            if not port.management and (port.has_network or self._has_only_policy(port)):
                 yield port
 
-    def _only_policy(self, port: ConfiguredPort) -> bool:
+    def _has_only_policy(self, port: ConfiguredPort) -> bool:
         """Return whether a port has a policy, no IPv4 address, and no other interface that represents it."""
         if not port.policies or port.shutdown or port.kind not in LINES or port.parent is not None:
             return False
         others = (each for each in self.layout.ports.values() if each.has_network)
-        member = port.value(r"(?:channel-group|multilink-group|ppp multilink|dialer|pppoe-client|switchport access)\b")
+        member = port.last_match(
+            r"(?:channel-group|multilink-group|ppp multilink|dialer|pppoe-client|switchport access)\b"
+        )
         return member is None and not any(each.parent == port.name for each in others)

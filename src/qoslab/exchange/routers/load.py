@@ -166,7 +166,7 @@ def _add_default_load(network: ImportedNetwork, templates: dict[str, PolicyTempl
         router = network.routers[attached.router]
         leaves = list(_innermost_classes(router.configuration.device, name))
         port = router.layout.ports.get(attached.port)
-        kbps = port.value(r"bandwidth (\d+)$") if port is not None else None
+        kbps = port.last_match(r"bandwidth (\d+)$") if port is not None else None
         rate = min(
             _default_shaper_rate(router.configuration.device, name), attached.rate.bps, int(kbps or 10**9) * 1000
         )
@@ -241,7 +241,7 @@ def _class_flow(
         port = router.layout.ports.get(entered.port)
         marking = port.policies.get("input", "") if port is not None and direction == "output" else ""
         ends = (source.address.ip, destination.address.ip)
-        packet = classifier.packet((policy, path), ends, size, taken, (entered.carrier, marking))
+        packet = classifier.find_packet((policy, path), ends, size, taken, (entered.carrier, marking))
         if packet is not None:
             name = _flow_name(router, attached, path)
             return ClassLoad(name, source, destination, packet.protocol, bps, size, packet.dscp, packet.port, reason)

@@ -119,7 +119,7 @@ def join_routers(routers: Sequence[InputRouter]) -> ImportedNetwork:
 
 
 def _free_prefixes(routers: Iterable[InputRouter]) -> Iterator[IPv4Network]:
-    addresses = (port.address for each in routers for port in each.networks())
+    addresses = (port.address for each in routers for port in each.linkable_interfaces())
     used = [each.network for each in addresses if each is not None and _is_usable_address(each)]
     return (each for each in POOL if not any(each.overlaps(other) for other in used))
 
@@ -134,7 +134,7 @@ def _attach_interface(router: InputRouter, free: Iterator[IPv4Network]) -> None:
         default = port.name in uplinks or (own is not None and any(via in own.network for via in gateways if via))
         return (not port.policies, not default, port.parent is not None)
 
-    ports = list(router.networks())
+    ports = list(router.linkable_interfaces())
     chosen: list[AttachedInterface] = []
     for port in sorted(ports, key=rank):
         reason = "" if len(chosen) < MAX_ATTACHED_INTERFACES else f"more than {MAX_ATTACHED_INTERFACES} interfaces"
@@ -162,7 +162,7 @@ def _attach_interface(router: InputRouter, free: Iterator[IPv4Network]) -> None:
                 f"{port.name}: one line with the rate of its {len(members)} members; the device distributes the "
                 f"packets among them"
             )
-        if port.kind == "Dialer" and port.policies and port.value(r"bandwidth (\d+)$") is None:
+        if port.kind == "Dialer" and port.policies and port.last_match(r"bandwidth (\d+)$") is None:
             router.notes.append(
                 f"{port.name}: percentages refer to the rate of {carrier} here, but to the default `bandwidth` of "
                 f"{port.name} on the device"
@@ -234,13 +234,13 @@ def _carrier_port(
         return "", [], f"{port.kind} interfaces have no physical line"
     if port.kind in (*BRIDGED_INTERFACES, "Dialer", "Multilink", "Port-channel"):
         main = router.layout.ports.get(port.parent or "", port)
-        members = router.layout.members(main)
+        members = router.layout.member_interfaces(main)
         if not members and port.kind in BRIDGED_INTERFACES:
             return _spare_port(router, chosen), [], ""
         if not members:
             return "", [], "no interface is a member of it"
         inner = members[0]
-        below = router.layout.members(inner) if inner.kind in BRIDGED_INTERFACES else [inner]
+        below = router.layout.member_interfaces(inner) if inner.kind in BRIDGED_INTERFACES else [inner]
         name = (below or [inner])[0].name.partition(".")[0]
         return (name, members, "") if _LINKED.fullmatch(name) else ("", [], f"{name} is not modelled")
     name = port.name.partition(".")[0]
@@ -281,16 +281,16 @@ def _carried_rate(router: InputRouter, port: ConfiguredPort, members: Sequence[C
 def _line_bps(router: InputRouter, port: ConfiguredPort) -> int:
     main = router.layout.ports.get(port.name.partition(".")[0], port)
     counters = router.interfaces.get(main.name)
-    speed = main.value(r"speed (\d+)$")
+    speed = main.last_match(r"speed (\d+)$")
     if port.kind in ETHERNETS:
         if counters is not None and counters.line_bps:
             return counters.line_bps
         return int(speed) * 10**6 if speed else DEFAULT_BANDWIDTH_KBPS[port.kind] * 1000
     if port.kind in BRIDGED_INTERFACES:
         return DEFAULT_BANDWIDTH_KBPS["GigabitEthernet"] * 1000
-    clock = main.value(r"clock ?rate (\d+)$")
-    cells = port.value(r"(?:vbr-nrt|vbr-rt|cbr|ubr) (\d+)")
-    bandwidth = port.value(r"bandwidth (\d+)$") or main.value(r"bandwidth (\d+)$")
+    clock = main.last_match(r"clock ?rate (\d+)$")
+    cells = port.last_match(r"(?:vbr-nrt|vbr-rt|cbr|ubr) (\d+)")
+    bandwidth = port.last_match(r"bandwidth (\d+)$") or main.last_match(r"bandwidth (\d+)$")
     kbps = cells or bandwidth
     if clock:
         return int(clock)
@@ -305,16 +305,16 @@ def _line_framing(port: ConfiguredPort, members: Sequence[ConfiguredPort], carri
     kind = interface_kind(carrier)
     if kind == "ATM":
         inner = members[0] if members else port
-        if inner.value(r"pppoe-client"):
+        if inner.last_match(r"pppoe-client"):
             return "pppoeoa-snap"
-        if inner.value(r"encapsulation aal5mux ppp"):
+        if inner.last_match(r"encapsulation aal5mux ppp"):
             return "pppoa-mux"
-        if inner.value(r"encapsulation aal5snap") and port.kind == "Dialer":
+        if inner.last_match(r"encapsulation aal5snap") and port.kind == "Dialer":
             return "pppoa-snap"
-        return "aal5mux" if inner.value(r"encapsulation aal5mux ip") else "aal5snap"
+        return "aal5mux" if inner.last_match(r"encapsulation aal5mux ip") else "aal5snap"
     if kind == "Serial":
         bundled = port.kind in ("Multilink", "Dialer")
-        return "ppp" if bundled or any(each.value(r"encapsulation ppp") for each in (port, *members)) else "hdlc"
+        return "ppp" if bundled or any(each.last_match(r"encapsulation ppp") for each in (port, *members)) else "hdlc"
     return "pppoe" if port.kind == "Dialer" else "ethernet"
 
 

@@ -106,7 +106,7 @@ def _interface_layers(router: InputRouter, attached: AttachedInterface) -> list[
         return []
     below = [ports[each] for each in (port.parent, attached.carrier) if each in ports]
     if port.kind == "Dialer":
-        below = [*router.layout.members(port)[:1], *below]
+        below = [*router.layout.member_interfaces(port)[:1], *below]
     return list({each.name: each for each in (port, *below)}.values())
 
 
@@ -149,11 +149,11 @@ def _count_encapsulation(
     titles = format_list([f"{each.bytes_text} by {each.title}" for each in made.tunnels])
     added = f"the bytes that encapsulation adds to each packet ({titles})"
     capabilities = GENERATIONS[router.chassis.generation].capabilities
-    if made.others:
+    if made.has_other_packets:
         return f"not counted: {added}, because the port also has other packets"
     if "max-reserved-bandwidth" in capabilities:
         return f"not counted: {added}, because the release has no `account`"
-    offset = made.mean_bytes - (0 if made.below else COUNTED_HEADER[attached.framing])
+    offset = made.mean_bytes - (0 if made.is_below_tunnels else COUNTED_HEADER[attached.framing])
     offset = offset if INHERITED in capabilities else min(offset, MAX_ACCOUNTED_BYTES)
     device = router.configuration.device
     if any(set(_policy_maps(device, [policy])) & set(_policy_maps(device, [other])) for other in found.counted):
@@ -208,17 +208,17 @@ def _carrier_of_tunnel(
     """Return the interface that carries only the packets of a tunnel, or None and the reason."""
     from qoslab.exchange.routers.show_values import full_interface_name
 
-    source = full_interface_name(tunnel.value(r"tunnel source (\S.*)") or "")
+    source = full_interface_name(tunnel.last_match(r"tunnel source (\S.*)") or "")
     ports = router.layout.ports
-    address = tunnel.value(r"tunnel source (\d+\.\S+)")
+    address = tunnel.last_match(r"tunnel source (\d+\.\S+)")
     if address is not None:
         source = next((each.name for each in ports.values() if each.address and str(each.address.ip) == address), "")
-    attached = router.attached_at(source)
+    attached = router.find_attached(source)
     if attached is None:
         return None, f"the tunnel's source {source or '?'} is not an interface of the topology"
-    if sum(full_interface_name(each.value(r"tunnel source (\S.*)") or "") == source for each in tunnels) > 1:
+    if sum(full_interface_name(each.last_match(r"tunnel source (\S.*)") or "") == source for each in tunnels) > 1:
         return None, f"several tunnels share {source}, and the policy is for the packets of one"
-    if source in ports and ports[source].value(r"ip nat outside"):
+    if source in ports and ports[source].last_match(r"ip nat outside"):
         return None, f"{source} also carries packets outside the tunnel (ip nat outside)"
     return attached, ""
 
@@ -263,7 +263,7 @@ def _referenced_blocks(
 ) -> list[str]:
     """Return the blocks of the configuration that policies and interfaces refer to."""
     device = _drop_missing_policies(device)
-    every = [block for blocks in BLOCKS.of(device.hardware.family) for block in blocks(device) if block]
+    every = [block for blocks in BLOCKS.functions_for(device.hardware.family) for block in blocks(device) if block]
     chosen = [
         block
         for block in every
@@ -341,7 +341,7 @@ def _accepted_lines(router: InputRouter, topology: Topology, lines: list[str], f
 def _mark_used(router: InputRouter, found: PolicyTemplate, policies: list[str], maps: list[str]) -> None:
     """Record the input lines that are in the template."""
     words = set(found.text.split())
-    for each in router.configuration.reading.carried:
+    for each in router.configuration.reading.executed:
         mode, names = each.position.mode, each.position.names
         root = mode.split("-")[0]
         if (

@@ -60,7 +60,7 @@ class ForeignTopology:
         """Add an error to the findings."""
         self.document.findings.append(self.document.finding(steps, message, hint))
 
-    def note(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Add a note about an omitted part, once."""
         if text not in self.notes:
             self.notes.append(text)
@@ -84,7 +84,7 @@ class ForeignTopology:
         elif not unknown:
             self.links.append(link)
 
-    def address(self, value: object, steps: Steps) -> IPv4Interface | None:
+    def read_address(self, value: object, steps: Steps) -> IPv4Interface | None:
         """Return an IPv4 address with its prefix length; None if there is none."""
         if value is None or isinstance(value, bool):
             return None
@@ -97,7 +97,7 @@ class ForeignTopology:
             return None
         return found
 
-    def prefix(self, value: object, steps: Steps) -> IPv4Network | None:
+    def read_prefix(self, value: object, steps: Steps) -> IPv4Network | None:
         """Return an IPv4 prefix of a link; None if there is none."""
         if isinstance(value, Mapping):
             value = value.get("ipv4")

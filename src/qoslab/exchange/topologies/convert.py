@@ -120,7 +120,7 @@ def _models_by_node(found: ForeignTopology, platforms: Mapping[str, str], wishes
         if hardware.default_generation is not None:
             software = hardware.software(hardware.default_generation)
             release = f" with {'IOS' if software.train_name is None else 'IOS-XE'} {software.version}"
-        found.note(
+        found.add_note(
             f"nodes of kind {node.kind} are modelled as {model}{release}; "
             "other models and releases may queue differently (--model)"
         )
@@ -164,7 +164,7 @@ def _named_links(
     )
     for link in found.links:
         if link.rate is None:
-            found.note(f"links without a rate get {wishes.rate}")
+            found.add_note(f"links without a rate get {wishes.rate}")
         addresses = _link_addresses(found, link, free)
         if addresses is None:
             continue
@@ -207,7 +207,7 @@ def _link_addresses(
                 "give the link addresses, or other links smaller prefixes",
             )
             return None
-        found.note(f"links without addresses get addresses from {pool}")
+        found.add_note(f"links without addresses get addresses from {pool}")
     others = [each for each in islice(_host_addresses(prefix), 3) if each != given]
     if first is not None:
         others.insert(0, first)
@@ -247,7 +247,7 @@ def _topology_text(
 ) -> str:
     routes = _router_routes(links, platforms)
     if any(routes.values()):
-        found.note("routers have static routes along shortest paths")
+        found.add_note("routers have static routes along shortest paths")
     lines = [f"# From {source.name}, a topology of {found.tool}.", "nodes:"]
     for name, word in platforms.items():
         model = f', model: "{models[name]}"' if name in models else ""

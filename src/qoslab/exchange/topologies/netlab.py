@@ -40,7 +40,7 @@ def read_netlab(document: Document) -> ForeignTopology:
         device = own.get("device") or of_group.get(str(name)) or default
         found.add_node(name, device, steps, own.get("role", ""))
     if "module" in data:
-        found.note("modules (routing protocols and others) are omitted: routes are static, along shortest paths")
+        found.add_note("modules (routing protocols and others) are omitted: routes are static, along shortest paths")
     for link, steps in _read_links(data.get("links") or [], ("links",)):
         _link(found, link, steps)
     return found
@@ -99,9 +99,9 @@ def _link(found: ForeignTopology, link: Any, steps: Steps) -> None:
         else:
             rate = Rate.parse(f"{kbps} kb/s")
     for key in attributes.keys() & {"mtu", "vlan", "ra", "tc", "disable"}:
-        found.note(f"{key} of links is left out")
+        found.add_note(f"{key} of links is left out")
     found.add_link(
-        ForeignLink((ends[0], ends[1]), steps, rate, found.prefix(attributes.get("prefix"), (*steps, "prefix")))
+        ForeignLink((ends[0], ends[1]), steps, rate, found.read_prefix(attributes.get("prefix"), (*steps, "prefix")))
     )
 
 
@@ -131,4 +131,4 @@ def _end(found: ForeignTopology, end: Any, steps: Steps) -> ForeignEnd:
     if isinstance(address, int):
         # A host part: numbering by netlab.
         address = None
-    return ForeignEnd(name, str(interface), found.address(address, steps))
+    return ForeignEnd(name, str(interface), found.read_address(address, steps))

@@ -197,7 +197,7 @@ class Args:
             for (each, keyword), end in zip(marked, ends, strict=True)
         )
 
-    def in_full(self, line: str, end: Column) -> bool:
+    def are_keywords_complete(self, line: str, end: Column) -> bool:
         """Return whether the keywords before a column are unabbreviated in `line`, the matched line."""
         typed = {token.column: token.text.lower() for token in tokenise(line)}
         return all(typed.get(each.column) == each.name for each in self._keywords if each.column < end)
@@ -209,7 +209,7 @@ class Args:
                 return capture.column
         return self.end
 
-    def invalid(self, name: str) -> InvalidInputError:
+    def invalid_argument(self, name: str) -> InvalidInputError:
         """Return, for the caller to raise, the error with the caret under the argument or keyword `name`."""
         return InvalidInputError(self.column(name))
 
@@ -229,7 +229,7 @@ class CommandMatch(Generic[Handler]):
 
     def key(self, line: str) -> str:
         """Return the key of the line's subject; the whole line if the command has no `no` form."""
-        filled = self._filled(self.command.undo.key, line)
+        filled = self._fill_template(self.command.undo.key, line)
         if filled is not None:
             return filled
         no, plain = self.command.no, self.command.syntax
@@ -242,14 +242,14 @@ class CommandMatch(Generic[Handler]):
         if self.args.form == "no":
             return f"default {line.removeprefix('no ')}"
         given = self.command.undo.line or ""
-        text = self._filled(given.removeprefix("default ") or None, line) or self.key(line)
+        text = self._fill_template(given.removeprefix("default ") or None, line) or self.key(line)
         return f"default {text}" if given.startswith("default ") else f"no {text}"
 
     def goes_with(self, line: str) -> str | None:
         """Return the key of the line whose removal also removes this line."""
-        return self._filled(self.command.undo.goes_with, line)
+        return self._fill_template(self.command.undo.goes_with, line)
 
-    def _filled(self, template: str | None, line: str) -> str | None:
+    def _fill_template(self, template: str | None, line: str) -> str | None:
         return None if template is None else _syntax_automaton(template).fill(self.args.words(line))
 
 
@@ -317,10 +317,10 @@ class _CommandIndex(Generic[Handler]):
         self._commands = list(commands)
         self._depth = depth
         self._following: dict[str, _CommandIndex[Handler]] = {}
-        words = {self._word(each) for each in self._commands} - {None}
+        words = {self._leading_keyword(each) for each in self._commands} - {None}
         self._known = {word[: length + 1] for word in words if word for length in range(self.LETTERS)}
 
-    def _word(self, compiled: CompiledForm[Handler]) -> str | None:
+    def _leading_keyword(self, compiled: CompiledForm[Handler]) -> str | None:
         """Return the leading keyword of the command at this depth; None if there is no fixed keyword."""
         leading = compiled.leading
         return leading[self._depth].lower() if self._depth < len(leading) else None
@@ -329,7 +329,7 @@ class _CommandIndex(Generic[Handler]):
     def _threads(self) -> list[_Thread[Handler]]:
         return [_Thread(compiled, compiled.automaton.start) for compiled in self._commands]
 
-    def of(self, tokens: Sequence[Token]) -> list[_Thread[Handler]]:
+    def candidate_commands(self, tokens: Sequence[Token]) -> list[_Thread[Handler]]:
         """Return the candidate commands for these tokens in the order of registration; other commands cannot match.
 
         If a word matches no command, one command is kept for each interpretation of the words before it, so that the
@@ -337,17 +337,17 @@ class _CommandIndex(Generic[Handler]):
         """
         found = self
         for token in tokens[: self.WORDS]:
-            found = found._next(token.text[: self.LETTERS].lower())
+            found = found._matching_branches(token.text[: self.LETTERS].lower())
         return found._threads
 
-    def _next(self, letters: str) -> _CommandIndex[Handler]:
+    def _matching_branches(self, letters: str) -> _CommandIndex[Handler]:
         if letters not in self._known:
             letters = ""
         if letters not in self._following:
             fitting = {
                 index
                 for index, each in enumerate(self._commands)
-                if (word := self._word(each)) is None or (letters and word.startswith(letters))
+                if (word := self._leading_keyword(each)) is None or (letters and word.startswith(letters))
             }
             if self._depth > 0:
                 read = {self._commands[index].leading[: self._depth] for index in fitting}
@@ -370,7 +370,7 @@ class CommandTable(Generic[Handler]):
     the mode to try next if a line does not match in a mode.
     """
 
-    REMEMBERED: ClassVar[int] = 2048
+    CACHE_SIZE: ClassVar[int] = 2048
     """Number of cached matches."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -380,7 +380,7 @@ class CommandTable(Generic[Handler]):
 
     def __post_init__(self) -> None:
         # A configuration is parsed many times: to print, compare and remove it.
-        self._matched = lru_cache(self.REMEMBERED)(self._match)
+        self._matched = lru_cache(self.CACHE_SIZE)(self._match)
 
     def add(
         self,
@@ -502,10 +502,10 @@ class CommandTable(Generic[Handler]):
                 undecided = undecided or error
                 known = len(line)
             else:
-                if match.args.in_full(line, len(line)) and not (found and match.command.fallback):
+                if match.args.are_keywords_complete(line, len(line)) and not (found and match.command.fallback):
                     return match
                 if found is None:
-                    if not match.args.in_full(line, known):
+                    if not match.args.are_keywords_complete(line, known):
                         break
                     found = match
             current = self.parents.get(current)
@@ -562,14 +562,14 @@ class CommandTable(Generic[Handler]):
         if found is None:
             commands = (each for each in self._modes.get(mode, ()) if each.command.requires <= capabilities)
             found = self._beginnings[mode, capabilities] = _CommandIndex(commands)
-        return found.of(tokens)
+        return found.candidate_commands(tokens)
 
     def _parse_in(
         self, mode: str, line: str, start: Column, capabilities: frozenset[str], any_number: bool
     ) -> CommandMatch[Handler]:
         tokens = tokenise(line, start)
         failure: CliError | None = None
-        for outcome in self._readings(self._start(mode, capabilities, tokens), line, tokens, 0, any_number):
+        for outcome in self._follow_threads(self._start(mode, capabilities, tokens), line, tokens, 0, any_number):
             if isinstance(outcome, CliError):
                 failure = _further_failure(failure, outcome)
                 continue
@@ -589,14 +589,14 @@ class CommandTable(Generic[Handler]):
         self, mode: str, line: str, tokens: Sequence[Token], capabilities: Collection[str]
     ) -> list[_Thread[Handler]]:
         failure: CliError | None = None
-        for outcome in self._readings(self._start(mode, frozenset(capabilities), tokens), line, tokens, 0):
+        for outcome in self._follow_threads(self._start(mode, frozenset(capabilities), tokens), line, tokens, 0):
             if not isinstance(outcome, CliError):
                 return outcome
             failure = _further_failure(failure, outcome)
         assert failure is not None
         raise failure
 
-    def _readings(
+    def _follow_threads(
         self,
         threads: list[_Thread[Handler]],
         line: str,
@@ -615,12 +615,12 @@ class CommandTable(Generic[Handler]):
         by_word = _keyword_steps(threads, token)
         if len(by_word) == 1:
             matched = True
-            yield from self._readings(next(iter(by_word.values())), line, tokens, index + 1, any_number)
+            yield from self._follow_threads(next(iter(by_word.values())), line, tokens, index + 1, any_number)
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         by_count: dict[int, list[_Thread[Handler]]] = {}
         unfinished = False
         for thread in threads:
-            for argument, target in thread.compiled.automaton.arguments(thread.state):
+            for argument, target in thread.compiled.automaton.argument_edges(thread.state):
                 kind = argument.type
                 count, value = _match_argument(kind, line, token, following, len(tokens) - index)
                 if value is None and any_number and kind.number:
@@ -633,7 +633,7 @@ class CommandTable(Generic[Handler]):
                 by_count.setdefault(count, []).append(step)
         for count, group in by_count.items():
             matched = True
-            yield from self._readings(group, line, tokens, index + count, any_number)
+            yield from self._follow_threads(group, line, tokens, index + count, any_number)
         if len(by_word) > 1:
             yield AmbiguousError(line, token.column)
         elif unfinished:
@@ -654,7 +654,7 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
     typed = token.text.lower()
     by_word: dict[str, list[_Thread[Handler]]] = {}
     for thread in threads:
-        for small, word, target in thread.compiled.automaton.keywords(thread.state):
+        for small, word, target in thread.compiled.automaton.keyword_edges(thread.state):
             if not small.startswith(typed):
                 continue
             if word.isdigit() and word != typed:

@@ -155,7 +155,7 @@ class ConfigSession:
         """The prompt between hostname and `#`, with its parentheses; empty while a banner is being typed."""
         if self._banner is not None:
             return ""
-        return f"({MODES[self.position.mode].prompt}{'-range' if self._others else ''})"
+        return f"({MODES[self.position.mode].prompt}{'-range' if self._other_interfaces else ''})"
 
     @property
     def collecting(self) -> bool:
@@ -172,12 +172,12 @@ class ConfigSession:
             return
         if not line.strip() or line.lstrip().startswith("!"):
             return
-        self.carry_out(self.parse(line))
+        self.execute_match(self.parse(line))
 
-    def carry_out(self, match: CommandMatch[Handler]) -> None:
+    def execute_match(self, match: CommandMatch[Handler]) -> None:
         """Execute a line that `parse` has matched. Raise CliError, without a change, if it is refused."""
         before, block = self.position, self._block
-        self._climb(match.mode)
+        self._leave_mode(match.mode)
         try:
             self._handle(match)
         except UnsupportedError:
@@ -191,7 +191,7 @@ class ConfigSession:
 
     def _handle(self, match: CommandMatch[Handler]) -> None:
         """Execute a line; for a range on each of its interfaces, or on none if one of them refuses it."""
-        first, others = self.position, self._others
+        first, others = self.position, self._other_interfaces
         before = {name: copy(self.device.interfaces[name]) for name in (*first.names, *others) if others}
         try:
             match.command.handler(self, match.args)
@@ -206,7 +206,7 @@ class ConfigSession:
         self.position = first
 
     @property
-    def _others(self) -> tuple[str, ...]:
+    def _other_interfaces(self) -> tuple[str, ...]:
         """The interfaces of the current range except the first one; empty outside a range."""
         return self._range[1] if self._range is not None and self._range[0] is self.position else ()
 
@@ -233,7 +233,7 @@ class ConfigSession:
         its first word begins no command. In an interface's block, commands of interfaces belong to it too.
         """
         inside, outside = INERT, block.outer.mode
-        if line.strip() in ("exit", "end") or indentation(line) > block.depth or self._of_block(line):
+        if line.strip() in ("exit", "end") or indentation(line) > block.depth or self._is_in_block(line):
             return CONFIG.parse(inside, line, capabilities=self.capabilities)
         try:
             return CONFIG.parse(outside, line, capabilities=self.capabilities)
@@ -243,7 +243,7 @@ class ConfigSession:
                 raise
             return CONFIG.parse(inside, line, capabilities=self.capabilities)
 
-    def _of_block(self, line: str) -> bool:
+    def _is_in_block(self, line: str) -> bool:
         """Return whether a line belongs to a block of this kind; for an interface, any command of interfaces does."""
         head = self.position.names[0].split()[0]
         words = [each.text.lower() for each in tokenise(line)]
@@ -309,7 +309,7 @@ class ConfigSession:
         assert self._block is not None
         return self._block
 
-    def put_at(self, cursor: int) -> None:
+    def set_block_cursor(self, cursor: int) -> None:
         """Set the index of the last line in the block of text."""
         self._block = replace(self.block, cursor=cursor)
 
@@ -321,41 +321,41 @@ class ConfigSession:
     @property
     def interface(self) -> Interface:
         """The interface being configured."""
-        return self._still_there(self.device.interfaces.get(self.position.names[0]))
+        return self._drop_missing(self.device.interfaces.get(self.position.names[0]))
 
     @property
     def host_interface(self) -> HostInterface:
         """The Loopback or Null interface being configured."""
-        return self._still_there(self.device.host_interfaces.get(self.position.names[0]))
+        return self._drop_missing(self.device.host_interfaces.get(self.position.names[0]))
 
     @property
     def terminal_lines(self) -> list[Line]:
         """The terminal lines being configured."""
-        return [self._still_there(self.device.lines.get(name)) for name in self.position.names[0].split(",")]
+        return [self._drop_missing(self.device.lines.get(name)) for name in self.position.names[0].split(",")]
 
     @property
     def class_map(self) -> ClassMap:
         """The class-map being configured."""
-        return self._still_there(self.device.class_maps.get(self.position.names[0]))
+        return self._drop_missing(self.device.class_maps.get(self.position.names[0]))
 
     @property
     def policy_map(self) -> PolicyMap:
         """The policy-map being configured."""
-        return self._still_there(self.device.policy_maps.get(self.position.names[0]))
+        return self._drop_missing(self.device.policy_maps.get(self.position.names[0]))
 
     @property
     def policy_class(self) -> PolicyClass:
         """The class of a policy-map being configured."""
-        return self._still_there(self.policy_map.find(self.position.names[1]))
+        return self._drop_missing(self.policy_map.find(self.position.names[1]))
 
     @staticmethod
-    def _still_there(found: T | None) -> T:
+    def _drop_missing(found: T | None) -> T:
         if found is None:
             # Another session removed it in the meantime.
             raise RejectedError("% The object being configured has been removed")
         return found
 
-    def _climb(self, mode: str) -> None:
+    def _leave_mode(self, mode: str) -> None:
         while self.position.mode != mode:
             self.leave()
 

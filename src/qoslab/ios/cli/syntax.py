@@ -189,11 +189,11 @@ class Automaton:
         """Return the steps possible from `state`."""
         return self._outgoing[state]
 
-    def keywords(self, state: int) -> tuple[tuple[str, str, int], ...]:
+    def keyword_edges(self, state: int) -> tuple[tuple[str, str, int], ...]:
         """Return the steps by keywords: lower-case keyword, keyword as written, and next state."""
         return self._keywords[state]
 
-    def arguments(self, state: int) -> tuple[tuple[Argument, int], ...]:
+    def argument_edges(self, state: int) -> tuple[tuple[Argument, int], ...]:
         """Return the steps by arguments, each with its next state."""
         return self._arguments[state]
 

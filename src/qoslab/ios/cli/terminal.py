@@ -120,11 +120,11 @@ class Terminal:
         self._arrived.set()
 
     @property
-    def crowded(self) -> bool:
+    def is_input_full(self) -> bool:
         """True if more than `MAX_UNREAD_CHARACTERS` characters are unread."""
         return len(self._input) > MAX_UNREAD_CHARACTERS
 
-    async def taken(self) -> None:
+    async def wait_until_read(self) -> None:
         """Wait until all input has been read, or the line closes."""
         await self._taken.wait()
 
@@ -142,20 +142,20 @@ class Terminal:
         self._arrived.set()
         self._interrupt.set()
 
-    async def _key(self) -> str:
-        await self._within_idle_time(self._room)
+    async def _read_key(self) -> str:
+        await self._wait_with_timeout(self._room)
         while not self._input:
             self._taken.set()
             if self._ended:
                 raise ClientDisconnected
             self._arrived.clear()
-            await self._within_idle_time(self._arrived)
+            await self._wait_with_timeout(self._arrived)
         key = self._input.popleft()
         if key in _INTERRUPTS and not self._gone and not _INTERRUPTS.intersection(self._input):
             self._interrupt.clear()
         return key
 
-    async def _within_idle_time(self, event: asyncio.Event) -> None:
+    async def _wait_with_timeout(self, event: asyncio.Event) -> None:
         """Wait for an awaitable; close the line after its idle timeout."""
         if event.is_set():
             return
@@ -166,7 +166,7 @@ class Terminal:
             self.hang_up()
             raise ClientDisconnected from None
 
-    async def interruptible(self) -> None:
+    async def wait_for_interrupt(self) -> None:
         """Wait until Ctrl-C or Ctrl-Shift-6 is typed, or the line closes; a command awaits this during its work."""
         await self._interrupt.wait()
 
@@ -179,16 +179,16 @@ class Terminal:
 
     # Output
 
-    def hold(self) -> None:
+    def pause_reading(self) -> None:
         """Pause reading, and thereby execution, because the client does not accept output."""
         self._room.clear()
 
     @property
-    def held(self) -> bool:
+    def is_paused(self) -> bool:
         """True while the client does not accept output."""
         return not self._room.is_set()
 
-    def go_on(self) -> None:
+    def resume_output(self) -> None:
         """Resume the output."""
         self._room.set()
 
@@ -196,7 +196,7 @@ class Terminal:
         """Send text at once; newlines become CR LF."""
         self._send(text.replace("\r\n", "\n").replace("\n", "\r\n"))
 
-    async def page(self, text: str) -> None:
+    async def send_paged(self, text: str) -> None:
         """Send text page by page. If the user stops it, the rest is dropped."""
         if self.length == 0:
             self.write(text)
@@ -204,16 +204,16 @@ class Terminal:
         room = self.length - 1
         for line in text.splitlines():
             if room == 0:
-                room = await self._more()
+                room = await self._prompt_for_page()
                 if room == 0:
                     return
             self.write(line + "\n")
             room -= 1
 
-    async def _more(self) -> int:
+    async def _prompt_for_page(self) -> int:
         """Prompt for the next page; return the number of lines to show, 0 to stop."""
         self.write(_MORE)
-        key = await self._key()
+        key = await self._read_key()
         self.write(BACKSPACE * len(_MORE) + " " * len(_MORE) + BACKSPACE * len(_MORE))
         if key == " ":
             return self.length - 1
@@ -230,7 +230,7 @@ class Terminal:
         """Read the answer to a question, up to the end of the line."""
         answer = ""
         while True:
-            key = await self._key()
+            key = await self._read_key()
             if key == "\r":
                 self.write("\n")
                 return answer
@@ -252,7 +252,7 @@ class Terminal:
 
     async def read_confirmation(self) -> bool:
         """Read one key at a `[confirm]` question: Enter or `y` means yes."""
-        key = await self._key()
+        key = await self._read_key()
         self.write(key if key.isprintable() else "")
         self.write("\n")
         return key in ("\r", "y", "Y")
@@ -265,7 +265,7 @@ class Terminal:
         self.write(prompt)
         editor = _LineEditor(self, prompt, line, self._history)
         while True:
-            key = await self._key()
+            key = await self._read_key()
             if key == ESCAPE:
                 key = await self._escape()
             if key == "\r":
@@ -286,16 +286,16 @@ class Terminal:
                 raise InterruptRequested
             if key == CTRL_D and not editor.text:
                 raise ClientDisconnected
-            editor.key(key)
+            editor.handle_key(key)
 
     async def _escape(self) -> str:
         """Read the rest of an escape sequence; arrows become their control characters."""
-        first = await self._key()
+        first = await self._read_key()
         if first not in ("[", "O"):
             return {"b": CTRL_B, "f": CTRL_F}.get(first.lower(), "")
-        final = await self._key()
+        final = await self._read_key()
         while not final.isalpha() and final != "~":
-            final = await self._key()
+            final = await self._read_key()
         return _ARROWS.get(first + final, "")
 
 
@@ -311,7 +311,7 @@ class _LineEditor:
         self.cursor = len(text)
         terminal.write(text)
 
-    def key(self, key: str) -> None:
+    def handle_key(self, key: str) -> None:
         """Handle one key."""
         match key:
             case "":
@@ -336,9 +336,9 @@ class _LineEditor:
             case "\x06":
                 self._move(min(len(self.text), self.cursor + 1))
             case "\x10":
-                self._recall(self._position - 1)
+                self._recall_history(self._position - 1)
             case "\x0e":
-                self._recall(self._position + 1)
+                self._recall_history(self._position + 1)
             case "\x12" | "\x0c":
                 self._terminal.write("\n" + self._prompt + self.text)
                 self.cursor = len(self.text)
@@ -361,7 +361,7 @@ class _LineEditor:
             return
         self._replace(self.text[:start] + self.text[self.cursor :], start)
 
-    def _recall(self, position: int) -> None:
+    def _recall_history(self, position: int) -> None:
         if not 0 <= position < len(self._history):
             self._terminal.write(BELL)
             return

@@ -64,7 +64,7 @@ def _attach(session: ConfigSession, args: Args, name: str | None, version: Liter
     interface = session.interface
     if name is not None and args.optional("name", str) == name and not name[0].isalpha():
         # A number that no list has.
-        raise args.invalid("name")
+        raise args.invalid_argument("name")
     if args.unset:
         name = None
     elif (
@@ -86,12 +86,12 @@ def _is_list_defined(device: Device, name: str, version: Literal[4, 6]) -> bool:
     return found is not None and (found.kind == "ipv6") == (version == 6)
 
 
-@INTERFACE_LINES.at(31, family="router")
+@INTERFACE_LINES.register_for(31, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     yield from _group_lines("ip access-group", interface.filters)
 
 
-@INTERFACE_LINES.at(86, family="router")
+@INTERFACE_LINES.register_for(86, family="router")
 def _ipv6_lines(interface: Interface) -> Iterator[str]:
     yield from _group_lines("ipv6 traffic-filter", interface.ipv6_filters)
 
@@ -124,6 +124,6 @@ def engine_filters(device: Device, interface: Interface) -> dict[str, list[str]]
     return {key: value for key, value in names.items() if value}
 
 
-@ENGINE_INTERFACE.at(51, family="router")
+@ENGINE_INTERFACE.register_for(51, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return cast("program_formats.InterfaceConfigPart", engine_filters(device, interface))

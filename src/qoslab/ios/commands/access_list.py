@@ -216,7 +216,7 @@ def parse_entry(args: Args, family: FamilyWords) -> AccessEntry:
     ports = port_matches(args) if protocol in (TCP, UDP) else {}
     if ports and "fragments" in args:
         # Fragments other than the first have no ports.
-        raise args.invalid("fragments")
+        raise args.invalid_argument("fragments")
     return AccessEntry(
         action=action,
         protocol=protocol,
@@ -423,7 +423,7 @@ def _forget_line(session: ConfigSession, args: Args) -> None:
 CONFIG.add_no(("standard-acl", "extended-acl"), "<sequence:1-2147483647>", help=_HELP)(_forget_line)
 
 
-@BLOCKS.at(110)
+@BLOCKS.register_for(110)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (access_list_block(each) for each in access_list_order(device) if each.kind != "ipv6")
 
@@ -493,7 +493,7 @@ def port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
     return [] if match is None else [match.op, *(port_text(line.protocol, port) for port in match.ports)]
 
 
-@ENGINE.at(30)
+@ENGINE.register_for(30)
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     return {
         "access_lists": {

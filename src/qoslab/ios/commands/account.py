@@ -79,7 +79,7 @@ def _configure_policer_account(session: ConfigSession, args: Args) -> None:
     """`account user-defined` below `police`, also one with its actions on the line: the lengths that it meters."""
     present = session.policy_class
     if present.police is None:
-        raise args.invalid(args.keywords[0])
+        raise args.invalid_argument(args.keywords[0])
     account = None if args.unset else UserDefinedAccount(args.value("offset", int), "atm" in args)
     change_class(session, replace(present, police=replace(present.police, account=account)))
 
@@ -91,7 +91,7 @@ for _kind, _requires in (("overhead", "queue-limit-units"), ("wide-overhead", "l
     CONFIG.add("policy-class", _below_police, no=True, requires={_requires}, help=HELP)(_configure_policer_account)
 
 
-@OUTPUT_RULES.at(30, family="router")
+@OUTPUT_RULES.register_for(30, family="router")
 def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse accounting that differs between classes or from the parent class."""
     for part in descendants(device, policy):
@@ -135,7 +135,7 @@ def _counts_cells(account: Account | None) -> bool:
     return isinstance(account, SubscriberLine) or (account is not None and account.atm)
 
 
-@ENGINE_CLASS.at(45)
+@ENGINE_CLASS.register_for(45)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     account = next((account for account in line_accounts(each) if account is not None), None)
     return {} if account is None else {"account": account_config(account)}

@@ -41,11 +41,11 @@ ENGINE_ENCAPSULATIONS: dict[AtmEncapsulation, program_formats.Framing] = {
 def _configure_pvc(session: ConfigSession, args: Args) -> None:
     interface, name = session.interface, args.value("circuit", str)
     if not interface.atm:
-        raise args.invalid("pvc")
+        raise args.invalid_argument("pvc")
     present = interface.circuit
     if args.unset:
         if present is None or present.name != name:
-            raise args.invalid("circuit")
+            raise args.invalid_argument("circuit")
         _remove(interface)
         return
     port = interface.parent or interface.name
@@ -129,13 +129,13 @@ def _configure_contract(session: ConfigSession, args: Args) -> None:
         return
     peak, sustainable = args.value("peak", int), args.optional("sustainable", int)
     if sustainable is not None and sustainable > peak:
-        raise args.invalid("sustainable")
+        raise args.invalid_argument("sustainable")
     category = next(word for word in ("ubr", "cbr", "vbr-nrt") if word in args)
     contract = Contract(category, peak, sustainable, args.optional("burst", int))  # type: ignore[arg-type]
     _change(session, replace(circuit, contract=contract))
 
 
-@INTERFACE_LINES.at(152, family="router")
+@INTERFACE_LINES.register_for(152, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     circuit = interface.circuit
     if circuit is None:
@@ -153,7 +153,7 @@ def _config_lines(interface: Interface) -> Iterator[str]:
         yield f" service-policy output {interface.service_policy_output}"
 
 
-@ENGINE_INTERFACE.at(90, family="router")
+@ENGINE_INTERFACE.register_for(90, family="router")
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if not interface.atm:
         return {}

@@ -59,7 +59,7 @@ LOOP = "% Class-map {name} can not match itself"
 def check_name(device: Device, args: Args, name: str) -> str:
     """Return the class or policy name, or refuse one that is too long."""
     if len(name) > device.hardware.qos.longest_name:
-        raise args.invalid("name")
+        raise args.invalid_argument("name")
     return name
 
 
@@ -195,7 +195,7 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
         first = args.value("lower", int)
         last = first + args.value("range", int)
         if last > LAST_PORT:
-            raise args.invalid("range")
+            raise args.invalid_argument("range")
         return Criterion("rtp_ports", negate, ranges=((first, last),))
     if what == "access-group":
         number = args.optional("list", int)
@@ -214,12 +214,12 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
     if what == "packet":
         low, high = args.optional("minimum", int), args.optional("maximum", int)
         if low is not None and high is not None and low > high:
-            raise args.invalid("maximum")
+            raise args.invalid_argument("maximum")
         return Criterion("packet_length", negate, minimum=low, maximum=high)
     if what == "input-interface":
         interface = args.value("interface", str)
         if interface not in session.device.interfaces:
-            raise args.invalid("interface")
+            raise args.invalid_argument("interface")
         if "." in interface:
             raise RejectedError(NO_INPUT_SUBINTERFACE)
         return Criterion("input_interface", negate, name=interface)
@@ -259,7 +259,7 @@ def _replace(session: ConfigSession, changed: ClassMap) -> None:
     session.device.class_maps[changed.name] = changed
 
 
-@BLOCKS.at(70)
+@BLOCKS.register_for(70)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (class_map_block(device.class_maps[name]) for name in class_order(device))
 
@@ -339,7 +339,7 @@ def order_by_reference(needs: dict[str, list[str]]) -> list[str]:
     return order
 
 
-@ENGINE.at(40)
+@ENGINE.register_for(40)
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     return {"class_maps": {name: _engine_class_map(each) for name, each in device.class_maps.items()}}
 

@@ -113,13 +113,13 @@ class _DynamicBucket:
         config = None if police.dynamic is None else cast("program_formats.DynamicBucketConfig", asdict(police.dynamic))
         return {"dynamic": config}
 
-    def listed(self, resolved: program_formats.ResolvedPolice) -> Iterator[str]:
+    def show_policy_map_lines(self, resolved: program_formats.ResolvedPolice) -> Iterator[str]:
         if resolved["dynamic"] is not None:
             dynamic: Mapping[str, object] = resolved["dynamic"]
             values = (f" {word} {dynamic[name]}" for name, word in DYNAMIC_BUCKET_WORDS.items())
             yield f"{DYNAMIC_BUCKET}{''.join(values)}"
 
-    def counted(self, police: program_formats.PoliceCounters) -> Iterator[str]:
+    def show_interface_lines(self, police: program_formats.PoliceCounters) -> Iterator[str]:
         if police["dynamic"] is not None:
             yield from _bucket_counter_lines(police["dynamic"])
 

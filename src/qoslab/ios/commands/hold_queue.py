@@ -40,12 +40,12 @@ def _configure_hold_queue(session: ConfigSession, args: Args) -> None:
         session.interface.hold_queue_in = packets
     elif packets == 0:
         # The data plane has no interface without a queue.
-        raise args.invalid("packets")
+        raise args.invalid_argument("packets")
     else:
         session.interface.hold_queue_out = packets
 
 
-@INTERFACE_LINES.at(160)
+@INTERFACE_LINES.register_for(160)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.hold_queue_in is not None:
         yield f"hold-queue {interface.hold_queue_in} in"
@@ -53,6 +53,6 @@ def _config_lines(interface: Interface) -> Iterator[str]:
         yield f"hold-queue {interface.hold_queue_out} out"
 
 
-@ENGINE_INTERFACE.at(30)
+@ENGINE_INTERFACE.register_for(30)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"hold_queue_out": interface.hold_queue_out}

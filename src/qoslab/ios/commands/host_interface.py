@@ -70,7 +70,7 @@ def _configure_shutdown(session: ConfigSession, args: Args) -> None:
 def _configure_address(session: ConfigSession, args: Args) -> None:
     present = session.host_interface
     if present.name == NULL:
-        raise args.invalid("address")
+        raise args.invalid_argument("address")
     if interface_kind(present.name) == "Vlan" and not args.unset:
         raise UnsupportedError(NOT_ROUTED)
     given, mask = args.optional("address", IPv4Address), args.optional("mask", IPv4Address)
@@ -88,7 +88,7 @@ def _configure_address(session: ConfigSession, args: Args) -> None:
     _change(session, replace(present, address=None if args.unset else address))
 
 
-@BLOCKS.at(89)
+@BLOCKS.register_for(89)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for name, interface in sorted(device.host_interfaces.items(), key=lambda each: (len(each[0]), each[0])):
         if interface_kind(name) != "Vlan":

@@ -56,7 +56,7 @@ def _change(session: ConfigSession, change: Callable[[InertLines], InertLines]) 
 
 
 def _keep(session: ConfigSession, line: InertLine) -> None:
-    _change(session, lambda inert: inert.with_line(line))
+    _change(session, lambda inert: inert.add_line(line))
     session.remarks.append(line)
 
 
@@ -89,7 +89,7 @@ def keep_virtual_interface(session: ConfigSession, name: str, args: Args) -> Non
     """Store an interface without lab traffic and enter its block, or remove it."""
     key = f"interface {name}"
     if args.unset:
-        session.device.inert = session.device.inert.without(key)
+        session.device.inert = session.device.inert.remove_line(key)
     else:
         _keep_block(session, VIRTUAL_INTERFACE, key, key)
 
@@ -104,11 +104,11 @@ def _register(family: InertFamily, row: str) -> None:
     def handler(session: ConfigSession, args: Args) -> None:
         key = _line_key(args, names)
         if args.form == "default" or (args.negated and "~" not in marks and "=" not in marks):
-            _change(session, lambda inert: inert.without(key))
+            _change(session, lambda inert: inert.remove_line(key))
         elif args.negated:
             _keep(session, _inert_line(family, key, f"no {full_line_text(args)}"))
         elif "~" in marks:
-            _change(session, lambda inert: inert.without(key))
+            _change(session, lambda inert: inert.remove_line(key))
         elif ">" in marks:
             _keep_block(session, family, key, full_line_text(args))
         else:
@@ -161,22 +161,22 @@ def _store_below(session: ConfigSession, args: Args) -> None:
         changed, cursor = insert_line(line, text.replace(words, f"no {words}"), cursor)
     elif not args.unset:
         changed, cursor = insert_line(line, text, cursor)
-    session.put_at(cursor)
-    session.device.inert = session.device.inert.with_line(changed)
+    session.set_block_cursor(cursor)
+    session.device.inert = session.device.inert.add_line(changed)
 
 
 def inert_lines_of_rank(device: Device, place: int) -> Iterator[str]:
     """Yield the inert lines of a rank in the running configuration, with their blocks."""
-    for line in device.inert.at(place):
+    for line in device.inert.block_lines(place):
         yield line.text
         yield from (f" {each}" for each in line.below)
 
 
 def _rank_block(place: int) -> Callable[[Device], Iterator[list[str]]]:
     def block(device: Device) -> Iterator[list[str]]:
-        plain = [line.text for line in device.inert.at(place) if not line.below]
+        plain = [line.text for line in device.inert.block_lines(place) if not line.below]
         yield plain
-        for line in device.inert.at(place):
+        for line in device.inert.block_lines(place):
             if line.below:
                 yield [line.text, *(f" {each}" for each in line.below)]
 
@@ -184,9 +184,9 @@ def _rank_block(place: int) -> Callable[[Device], Iterator[list[str]]]:
 
 
 for _place in sorted({family.place for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_AFTER}):
-    BLOCKS.at(_place)(_rank_block(_place))
+    BLOCKS.register_for(_place)(_rank_block(_place))
 
 
-@INTERFACE_LINES.at(70)
+@INTERFACE_LINES.register_for(70)
 def _interface_lines(interface: Interface) -> Iterator[str]:
     yield from (line.text for line in interface.inert)

@@ -75,7 +75,7 @@ def _configure_interface(session: ConfigSession, args: Args) -> None:
         raise UnsupportedError(SERIAL_CIRCUITS)
     if "point-to-point" in args and (parent is None or not Interface(name).atm):
         session.skip_block()
-        raise args.invalid("point-to-point")
+        raise args.invalid_argument("point-to-point")
     if args.unset:
         if name not in device.interfaces:
             raise _missing_interface_error(args, name)
@@ -114,11 +114,11 @@ def _configure_interface_range(session: ConfigSession, args: Args) -> None:
     names = interfaces_in_range(args.value("interfaces", str))
     if not names or any(name not in session.device.interfaces for name in names):
         session.skip_block()
-        raise args.invalid("interfaces")
+        raise args.invalid_argument("interfaces")
     modes = {"interface" if Interface(name).parent is None else "subinterface" for name in names}
     if len(modes) > 1:
         session.skip_block()
-        raise args.invalid("interfaces")
+        raise args.invalid_argument("interfaces")
     session.enter_range(modes.pop(), tuple(names))
 
 
@@ -161,7 +161,7 @@ def _refuse_interface(session: ConfigSession, args: Args, name: str) -> CliError
 
 def _missing_interface_error(args: Args, name: str) -> CliError:
     """Return the error for an interface that the device does not have."""
-    return UnsupportedError(OTHER_KIND) if interface_kind(name) in OTHER_KINDS else args.invalid("name")
+    return UnsupportedError(OTHER_KIND) if interface_kind(name) in OTHER_KINDS else args.invalid_argument("name")
 
 
 @CONFIG.add(
@@ -282,12 +282,12 @@ def _configure_encapsulation(session: ConfigSession, args: Args) -> None:
 
 def _serial_only(session: ConfigSession, args: Args, keyword: str) -> None:
     if not session.interface.serial:
-        raise args.invalid(keyword)
+        raise args.invalid_argument(keyword)
 
 
 def _ethernet_only(session: ConfigSession, args: Args, keyword: str) -> None:
     if session.interface.serial or session.interface.atm:
-        raise args.invalid(keyword)
+        raise args.invalid_argument(keyword)
 
 
 @CONFIG.add(
@@ -361,29 +361,29 @@ def _configure_speed(session: ConfigSession, args: Args) -> None:
     elif interface.kind == "GigabitEthernet" and "1000" in args:
         interface.speed = "1000"
     else:
-        raise args.invalid("100" if "100" in args else "1000")
+        raise args.invalid_argument("100" if "100" in args else "1000")
 
 
 def interface_block(interface: Interface) -> list[str]:
     """Return the lines of one interface."""
     family: Family = "router" if interface.port is None else "switch"
-    lines = (line for lines in INTERFACE_LINES.of(family) for line in lines(interface))
+    lines = (line for lines in INTERFACE_LINES.functions_for(family) for line in lines(interface))
     kind = " point-to-point" if interface.atm and interface.parent is not None else ""
     return [f"interface {interface.name}{kind}", *(f" {line}" for line in lines)]
 
 
-@BLOCKS.at(90)
+@BLOCKS.register_for(90)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield from (interface_block(interface) for interface in device.interfaces.values())
 
 
-@INTERFACE_LINES.at(10)
+@INTERFACE_LINES.register_for(10)
 def _description_config_line(interface: Interface) -> Iterator[str]:
     if interface.description is not None:
         yield f"description {interface.description}"
 
 
-@INTERFACE_LINES.at(30)
+@INTERFACE_LINES.register_for(30)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.bandwidth_kbps is not None:
         yield f"bandwidth {interface.bandwidth_kbps}"
@@ -395,7 +395,7 @@ def _config_lines(interface: Interface) -> Iterator[str]:
         yield "no ip address"
 
 
-@INTERFACE_LINES.at(34)
+@INTERFACE_LINES.register_for(34)
 def _further_config_lines(interface: Interface) -> Iterator[str]:
     if interface.encapsulation is not None:
         yield f"encapsulation {interface.encapsulation}"
@@ -405,14 +405,14 @@ def _further_config_lines(interface: Interface) -> Iterator[str]:
         yield "shutdown"
 
 
-@INTERFACE_LINES.at(80, family="router")
+@INTERFACE_LINES.register_for(80, family="router")
 def _speed_lines(interface: Interface) -> Iterator[str]:
     if not interface.serial and not interface.atm and interface.parent is None:
         yield f"duplex {interface.duplex}"
         yield f"speed {interface.speed}"
 
 
-@INTERFACE_LINES.at(110)
+@INTERFACE_LINES.register_for(110)
 def _keepalive_line(interface: Interface) -> Iterator[str]:
     if not interface.keepalive:
         yield "no keepalive"
@@ -420,7 +420,7 @@ def _keepalive_line(interface: Interface) -> Iterator[str]:
         yield f"clock rate {interface.clock_rate_bps}"
 
 
-@ENGINE_INTERFACE.at(10)
+@ENGINE_INTERFACE.register_for(10)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     load_interval = interface.load_interval_s
     return {

@@ -75,13 +75,13 @@ def _fair_queue_text(fair_queue: InterfaceFairQueue) -> str:
     return " ".join(["fair-queue", *(str(figure) for figure in figures if figure is not None)])
 
 
-@INTERFACE_LINES.at(100)
+@INTERFACE_LINES.register_for(100)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.fair_queue is not None:
         yield _fair_queue_text(interface.fair_queue)
 
 
-@ENGINE_INTERFACE.at(40)
+@ENGINE_INTERFACE.register_for(40)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     fair = interface.fair_queue
     if fair is None:

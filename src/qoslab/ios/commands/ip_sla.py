@@ -208,7 +208,7 @@ def _define(session: ConfigSession, args: Args, family: type[IPv4Address] | type
     kind = _MONITOR_KINDS[args.keywords[1]] if "type" in args else cast(Kind, args.keywords[0])
     interface = args.optional("interface", str)
     if interface is not None and interface not in session.device.interfaces:
-        raise args.invalid("interface")
+        raise args.invalid_argument("interface")
     _store_operation(
         session,
         replace(
@@ -405,7 +405,7 @@ def _start(args: Args) -> Start:
     if at is None:
         return Start("pending")
     if at >= 86_400:
-        raise args.invalid("at")
+        raise args.invalid_argument("at")
     month = next((index for index, name in enumerate(MONTHS, 1) if name in args), None)
     return Start("at", at, None if month is None else (month, args.value("day", int)))
 
@@ -435,7 +435,7 @@ def _configure_responder(session: ConfigSession, args: Args) -> None:
     sla.responder = sla.responder or not args.unset
 
 
-@BLOCKS.at(120)
+@BLOCKS.register_for(120)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     """Yield the blocks of IP SLA."""
     sla = device.ip_sla
@@ -510,7 +510,7 @@ def schedule_line(schedule: Schedule) -> str:
     return " ".join(words)
 
 
-@ENGINE.at(20)
+@ENGINE.register_for(20)
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     addresses = {name: _interface_addresses(each) for name, each in device.interfaces.items()}
     connected = [each.network for own in addresses.values() for each in own]

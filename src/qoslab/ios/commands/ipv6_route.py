@@ -50,7 +50,7 @@ def _configure_route(session: ConfigSession, args: Args) -> None:
         ]
         return
     if out is not None and out not in device.interfaces:
-        raise args.invalid("out")
+        raise args.invalid_argument("out")
     if hop is not None:
         if hop.is_multicast or hop.is_unspecified or hop.is_loopback:
             raise RejectedError(NO_HOP.format(address=ipv6_text(hop)))
@@ -73,6 +73,6 @@ def ipv6_route_line(route: StaticRoute) -> str:
     return "ipv6 route " + join_with_blanks(part for part in parts if part is not None)
 
 
-@BLOCKS.at(112)
+@BLOCKS.register_for(112)
 def _config_block(device: Device) -> Iterator[list[str]]:
     yield [ipv6_route_line(route) for route in device.routes if route.prefix.version == 6]

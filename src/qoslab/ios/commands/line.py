@@ -52,7 +52,7 @@ def _configure_line(session: ConfigSession, args: Args) -> None:
     last = args.optional("last", int)
     last = first if last is None else last
     if last < first:
-        raise args.invalid("last")
+        raise args.invalid_argument("last")
     for number in range(last + 1):
         lines.setdefault(f"vty {number}", Line("vty", number))
     session.enter("line", ",".join(f"vty {number}" for number in range(first, last + 1)))
@@ -175,7 +175,7 @@ def _configure_privilege(session: ConfigSession, args: Args) -> None:
         line.privilege = None if args.unset else args.value("level", int)
 
 
-@BLOCKS.at(140)
+@BLOCKS.register_for(140)
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield [text for lines in line_groups(device) for text in line_block(lines)]
 

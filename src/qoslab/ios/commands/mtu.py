@@ -29,7 +29,7 @@ def _configure_mtu(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     bytes_ = DEFAULT_MTU if args.unset else args.value("bytes", int)
     if bytes_ > MAX_MTU_BY_TYPE.get(interface.kind, DEFAULT_MTU):
-        raise args.invalid("bytes")
+        raise args.invalid_argument("bytes")
     if bytes_ > DEFAULT_MTU:
         raise UnsupportedError(NO_LONGER)
     before = line_mtu(interface)
@@ -75,23 +75,23 @@ def _protocol_mtu(session: ConfigSession, args: Args) -> int | None:
     interface, bytes_ = session.interface, args.value("bytes", int)
     line = line_mtu(session.device.interfaces[interface.parent or interface.name])
     if bytes_ > line:
-        raise args.invalid("bytes")
+        raise args.invalid_argument("bytes")
     return None if bytes_ == line else bytes_
 
 
-@INTERFACE_LINES.at(12, family="router")
+@INTERFACE_LINES.register_for(12, family="router")
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.mtu is not None:
         yield f"mtu {interface.mtu}"
 
 
-@INTERFACE_LINES.at(32, family="router")
+@INTERFACE_LINES.register_for(32, family="router")
 def _ip_lines(interface: Interface) -> Iterator[str]:
     if interface.ip_mtu is not None:
         yield f"ip mtu {interface.ip_mtu}"
 
 
-@INTERFACE_LINES.at(87, family="router")
+@INTERFACE_LINES.register_for(87, family="router")
 def _ipv6_lines(interface: Interface) -> Iterator[str]:
     if interface.ipv6_mtu is not None:
         yield f"ipv6 mtu {interface.ipv6_mtu}"

@@ -160,7 +160,7 @@ def _network_object(session: ConfigSession, args: Args) -> NetworkObject:
     if last is None:
         return NetworkObject("host", first)
     if last < first:
-        raise args.invalid("last")
+        raise args.invalid_argument("last")
     return NetworkObject("range", first, last)
 
 
@@ -245,7 +245,7 @@ def _port_match(args: Args, side: str) -> PortMatch | None:
     )
 
 
-@BLOCKS.at(68, family="router")
+@BLOCKS.register_for(68, family="router")
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for name in group_order(device):
         group = device.object_groups[name]

@@ -208,7 +208,7 @@ def _policer_parameters(args: Args) -> Police:
     unit: Literal["bytes", "ms"] = "bytes" if share is None else "ms"
     least = _MIN_BURST if unit == "bytes" else 1
     if be is not None and be < least and (be, peak, peak_share) != (0, None, None):
-        raise args.invalid("excess-burst")
+        raise args.invalid_argument("excess-burst")
     return Police(
         form="cir" if "cir" in args else "rate" if "rate" in args else "bps",
         cir=Amount(committed, "bps") if committed is not None else Amount(share or 0, "percent"),
@@ -240,7 +240,7 @@ def _action(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if present.police is None:
         # Another session removed it in the meantime.
-        raise args.invalid(args.keywords[0])
+        raise args.invalid_argument(args.keywords[0])
     [(colour, (action,))] = _inline_actions(args).items()
     have = present.police.actions(colour) or ()
     actions = tuple(each for each in have if each != action) or None if args.unset else _add_action(have, action)
@@ -277,10 +277,10 @@ class PolicerPart(Protocol):
     def engine(self, police: Police) -> program_formats.PoliceConfigPart:
         """Return the part of the data plane's configuration."""
 
-    def listed(self, resolved: program_formats.ResolvedPolice) -> Iterable[str]:
+    def show_policy_map_lines(self, resolved: program_formats.ResolvedPolice) -> Iterable[str]:
         """Return the lines in `show policy-map`."""
 
-    def counted(self, police: program_formats.PoliceCounters) -> Iterable[str]:
+    def show_interface_lines(self, police: program_formats.PoliceCounters) -> Iterable[str]:
         """Return the lines in `show policy-map interface`."""
 
 
@@ -305,17 +305,17 @@ def _has_separate_actions(each: PolicyClass) -> bool:
     return police is not None and (police.account is not None or any(map(police.actions, COLOURS)))
 
 
-@CLASS_LINES.at(10, family="router")
+@CLASS_LINES.register_for(10, family="router")
 def _first_line(each: PolicyClass, layout: Layout) -> list[str]:
     return _config_lines(each, layout) if _has_separate_actions(each) and not layout.qos.police_last else []
 
 
-@CLASS_LINES.at(50, family="router")
+@CLASS_LINES.register_for(50, family="router")
 def _middle_lines(each: PolicyClass, layout: Layout) -> list[str]:
     return [] if _has_separate_actions(each) else _config_lines(each, layout)
 
 
-@CLASS_LINES.at(90, family="router")
+@CLASS_LINES.register_for(90, family="router")
 def _last_lines(each: PolicyClass, layout: Layout) -> list[str]:
     return _config_lines(each, layout) if _has_separate_actions(each) and layout.qos.police_last else []
 
@@ -359,7 +359,7 @@ def _action_text(action: PoliceAction) -> str:
 # The data plane's configuration.
 
 
-@ENGINE_CLASS.at(20)
+@ENGINE_CLASS.register_for(20)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"police": None if each.police is None else _engine_police(each.police)}
 
@@ -418,7 +418,7 @@ def _engine_action(action: PoliceAction) -> program_formats.PoliceAction:
 # Show output.
 
 
-@SHOW_POLICY_MAP_CLASS.at(80)
+@SHOW_POLICY_MAP_CLASS.register_for(80)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
@@ -428,7 +428,7 @@ def _show_policy_map_lines(
         yield from _listed_police(police, resolved, GENERATIONS[config["generation"]])
 
 
-@SHOW_INTERFACE_CLASS.at(30)
+@SHOW_INTERFACE_CLASS.register_for(30)
 def _show_interface_lines(shown: InterfacePolicyClass) -> Iterator[str]:
     police = shown.config.get("police")
     if represents_drop(police):
@@ -466,7 +466,7 @@ def _listed_police(
         cells = " atm" if account["user_defined"].get("atm") else ""
         yield f"       account user-defined {account['user_defined']['offset']}{cells}"
     for part in PARTS:
-        yield from (f"     {line}" for line in part.listed(resolved))
+        yield from (f"     {line}" for line in part.show_policy_map_lines(resolved))
 
 
 def _counted_police(
@@ -487,7 +487,7 @@ def _counted_police(
         rates.append(f"{qos.violated} {format_policy_rate(violated['rate_bps'], qos)} bps")
     yield "  " + ", ".join(rates)
     for part in PARTS:
-        yield from part.counted(police)
+        yield from part.show_interface_lines(police)
 
 
 def _police_parameters(config: program_formats.PoliceConfig, police: program_formats.PoliceCounters) -> Iterator[str]:

@@ -189,7 +189,7 @@ def _several_thresholds(args: Args) -> RedThresholds:
     """Return the thresholds of a line for several values."""
     minimum, maximum = (args.value(name, int) for name in ("minimum", "maximum"))
     if minimum > maximum:
-        raise args.invalid("maximum")
+        raise args.invalid_argument("maximum")
     return RedThresholds(minimum, maximum, args.optional("denominator", int))
 
 
@@ -209,7 +209,7 @@ def _red_thresholds(session: ConfigSession, red: RandomDetect, field: RedBasis, 
         names = ("least-share", "greatest-share") if percent else ("minimum", "maximum")
         minimum, maximum = (args.value(name, int) for name in names)
         if minimum > maximum:
-            raise args.invalid(names[1])
+            raise args.invalid_argument(names[1])
         table |= dict.fromkeys(values, RedThresholds(minimum, maximum, args.optional("denominator", int)))
     return replace(red, thresholds=tuple(sorted(table.items())), unit=red.unit if table else None)
 
@@ -220,12 +220,12 @@ def _common_unit(session: ConfigSession, args: Args) -> LimitUnit | None:
     if len(units) == 1:
         raise IncompleteError
     if len(set(units)) > 1:
-        raise args.invalid("maximum")
+        raise args.invalid_argument("maximum")
     unit = units[0] if units else "packets"
     most = session.device.hardware.qos.greatest_queue_limit if unit == "packets" else LIMIT_UNITS[unit]
     for name in ("minimum", "maximum"):
         if args.value(name, int) > most:
-            raise args.invalid(name)
+            raise args.invalid_argument(name)
     return None if unit == "packets" else unit
 
 
@@ -255,7 +255,7 @@ def _group_thresholds(limits: RedThresholds) -> str:
     return f" minimum-thresh {limits.minimum} maximum-thresh {limits.maximum}{probability}"
 
 
-@CLASS_LINES.at(80, family="router")
+@CLASS_LINES.register_for(80, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.random_detect is not None:
         # Later software indents it by one blank more.
@@ -263,7 +263,7 @@ def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
         yield from (indent + line for line in red_lines(each.random_detect))
 
 
-@ENGINE_CLASS.at(50)
+@ENGINE_CLASS.register_for(50)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"random_detect": None if each.random_detect is None else red_config(each.random_detect)}
 
@@ -300,7 +300,7 @@ COMBINATION_WORDS.update(
 )
 
 
-@SHOW_POLICY_MAP_CLASS.at(60)
+@SHOW_POLICY_MAP_CLASS.register_for(60)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:

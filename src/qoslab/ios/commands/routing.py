@@ -72,7 +72,7 @@ def _configure_route(session: ConfigSession, args: Args) -> None:
     if out is not None and out not in device.interfaces and interface_kind(out) in OTHER_KINDS:
         raise UnsupportedError(NOT_OVER)
     if out is not None and out not in device.interfaces and out != NULL:
-        raise args.invalid("out")
+        raise args.invalid_argument("out")
     addresses = [each.address for each in device.interfaces.values()]
     addresses += [each.address for each in device.host_interfaces.values()]
     own = any(address is not None and address.ip == hop for address in addresses)
@@ -104,7 +104,7 @@ def route_line(route: StaticRoute) -> str:
     return "ip route " + join_with_blanks(part for part in (*parts, route.further or None) if part is not None)
 
 
-@BLOCKS.at(100)
+@BLOCKS.register_for(100)
 def _config_block(device: Device) -> Iterator[list[str]]:
     classful = [] if device.ip_classless else ["no ip classless"]
     yield [*classful, *(route_line(route) for route in device.routes if route.prefix.version == 4)]

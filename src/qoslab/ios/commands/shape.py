@@ -90,7 +90,7 @@ def _configure_shape(session: ConfigSession, args: Args) -> None:
     amounts = [Amount(number, "bits") for name in ("bc", "be") for number in args.values(name, int)]
     amounts += [Amount(number, "ms") for name in ("bc-ms", "be-ms") for number in args.values(name, int)]
     if any(0 < number < MIN_EXCESS_BURST for number in args.values("be", int)):
-        raise args.invalid("be")
+        raise args.invalid_argument("be")
     shape = Shape(
         mode="average" if "average" in args else "peak",
         rate=Amount(rate, "bps") if rate is not None else Amount(share or 0, "percent"),
@@ -115,7 +115,7 @@ def _configure_max_buffers(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, shape_buffers=packets))
 
 
-@CLASS_LINES.at(40, family="router")
+@CLASS_LINES.register_for(40, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.shape is not None:
         amounts = "".join(f" {burst_text(amount)}" for amount in (each.shape.bc, each.shape.be) if amount is not None)
@@ -125,7 +125,7 @@ def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
         yield f"{layout.queueing}shape max-buffers {each.shape_buffers}"
 
 
-@ENGINE_CLASS.at(30)
+@ENGINE_CLASS.register_for(30)
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     shape = each.shape
     if shape is None:
@@ -147,13 +147,13 @@ def _engine_burst(burst: Amount | None) -> program_formats.ShapeBurst | None:
     return {"ms": burst.number} if burst.unit == "ms" else {"bits": burst.number}
 
 
-@INPUT_RULES.at(10)
+@INPUT_RULES.register_for(10)
 def _is_output_only(each: PolicyClass) -> None:
     if each.shape is not None:
         raise RejectedError(SHAPE_OUTPUT_ONLY)
 
 
-@SHOW_POLICY_MAP_CLASS.at(30)
+@SHOW_POLICY_MAP_CLASS.register_for(30)
 def _show_policy_map_lines(
     config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:

@@ -41,14 +41,14 @@ def _configure_shape_adaptive(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     key = "shape adaptive" if "adaptive" in args else "shape fecn-adapt"
     if args.unset:
-        change_class(session, replace(present, inert=present.inert.without(key)))
+        change_class(session, replace(present, inert=present.inert.remove_line(key)))
         return
     rate = args.optional("rate", int)
     line = InertLine(key, key if rate is None else f"{key} {rate}", ABOUT, 0)
-    change_class(session, replace(present, inert=present.inert.with_line(line)))
+    change_class(session, replace(present, inert=present.inert.add_line(line)))
     session.remarks.append(line)
 
 
-@CLASS_LINES.at(45, family="router")
+@CLASS_LINES.register_for(45, family="router")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (layout.queueing + line.text for line in sorted(each.inert, key=lambda line: line.key))

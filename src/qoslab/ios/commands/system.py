@@ -156,7 +156,7 @@ def _enable_secret(session: ConfigSession, args: Args) -> None:
     device = session.device
     device.enable_secret = None if args.unset else _parse_secret(args, device.enable_secret)
     # There is one secret, of a kind that is understood or not.
-    device.inert = device.inert.without("enable secret")
+    device.inert = device.inert.remove_line("enable secret")
 
 
 @CONFIG.add(
@@ -183,7 +183,7 @@ def _configure_username(session: ConfigSession, args: Args) -> None:
         level = args.optional("level", int)
         secret = _parse_secret(args, old.secret) if "secret" in args else old.secret
         users[name] = User(name, old.privilege if level is None else level, secret)
-    session.device.inert = session.device.inert.without(f"username {name}")
+    session.device.inert = session.device.inert.remove_line(f"username {name}")
 
 
 def _register_ip_flag(word: str, attribute: str, text: str, requires: frozenset[str] = frozenset()) -> None:
@@ -273,29 +273,29 @@ def _set_banner(device: Device, kind: str, text: str | None) -> None:
         device.banners[kind] = text
 
 
-@BLOCKS.at(SERVICES)
+@BLOCKS.register_for(SERVICES)
 def _heading(device: Device) -> Iterator[list[str]]:
     timestamps = [f"service timestamps {kind} {device.timestamps[kind]}" for kind in sorted(device.timestamps)]
     yield [f"version {device.hardware.version}", *timestamps, *inert_lines_of_rank(device, SERVICES)]
     yield [f"hostname {device.hostname}"]
 
 
-@BLOCKS.at(13)
+@BLOCKS.register_for(13)
 def _logging_block(device: Device) -> Iterator[list[str]]:
     yield _logging(device)
 
 
-@BLOCKS.at(15)
+@BLOCKS.register_for(15)
 def _ip_block(device: Device) -> Iterator[list[str]]:
     yield _ip_services(device)
 
 
-@BLOCKS.at(66)
+@BLOCKS.register_for(66)
 def _user_lines(device: Device) -> Iterator[list[str]]:
     yield [_find_user(device, name) for name in sorted(device.users)]
 
 
-@BLOCKS.at(130)
+@BLOCKS.register_for(130)
 def _banner_block(device: Device) -> Iterator[list[str]]:
     banners = device.banners | ({} if device.banner_motd is None else {"motd": device.banner_motd})
     for kind, text in sorted(banners.items()):

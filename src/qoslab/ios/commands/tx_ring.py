@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 def _configure_tx_ring_limit(session: ConfigSession, args: Args) -> None:
     if session.interface.atm and session.position.mode == "interface":
         # The ring is that of a circuit.
-        raise args.invalid("tx-ring-limit")
+        raise args.invalid_argument("tx-ring-limit")
     session.interface.tx_ring_limit = None if args.unset else args.value("packets", int)
 
 
-@INTERFACE_LINES.at(90)
+@INTERFACE_LINES.register_for(90)
 def _config_lines(interface: Interface) -> Iterator[str]:
     if interface.tx_ring_limit is not None and not interface.atm:
         yield f"tx-ring-limit {interface.tx_ring_limit}"
 
 
-@ENGINE_INTERFACE.at(20)
+@ENGINE_INTERFACE.register_for(20)
 def _engine_config(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"tx_ring_limit": interface.tx_ring_limit}

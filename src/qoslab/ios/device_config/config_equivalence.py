@@ -49,7 +49,7 @@ def configuration_differences(
     found = []
     for each in generations:
         comparison = _ConfigurationComparison.of(asked, running, before, family, each)
-        found.append((comparison.not_understood, list(comparison.differences())))
+        found.append((comparison.not_understood, list(comparison.find_differences())))
     return min(found, key=lambda each: (each[0], len(each[1])))[1]
 
 
@@ -79,14 +79,16 @@ class _ConfigurationComparison:
     def not_understood(self) -> int:
         return len(self.wanted.unread) + len(self.present.unread)
 
-    def differences(self) -> Iterator[str]:
+    def find_differences(self) -> Iterator[str]:
         for line in self.wanted.unread:
-            yield from self._as_text(line)
+            yield from self._text_difference(line)
         wanted, present = fill_in_defaults(self.wanted.device), fill_in_defaults(self.present.device)
         if wanted == present:
             return
         found = [
-            *self._below((), _BlockPair.of(wanted, self.wanted.device), _BlockPair.of(present, self.present.device))
+            *self._differences_below(
+                (), _BlockPair.of(wanted, self.wanted.device), _BlockPair.of(present, self.present.device)
+            )
         ]
         if not found and (wanted.banner_motd, wanted.banners) != (present.banner_motd, present.banners):
             found = ["asked for another `banner`"]
@@ -94,7 +96,7 @@ class _ConfigurationComparison:
             found = list(_has_difference(render(wanted), render(present)))
         yield from found
 
-    def _as_text(self, line: UnreadLine) -> Iterator[str]:
+    def _text_difference(self, line: UnreadLine) -> Iterator[str]:
         """Yield the difference of a requested line that the model does not accept."""
         taken_back = line.text.startswith("no ")
         text = line.text.removeprefix("no ")
@@ -103,34 +105,38 @@ class _ConfigurationComparison:
             left = next((each for each in others if f"{each} ".startswith(f"{text} ")), None)
             if left is not None:
                 yield _difference_sentence(line.place, line.text, left)
-            elif self._would_be_read(line):
+            elif self._is_refused_by_state(line):
                 yield _difference_sentence(line.place, line.text, "", f" ({line.reason})")
         elif text not in others:
-            yield _difference_sentence(line.place, line.text, self._like(line.place, text), f" ({line.reason})")
+            yield _difference_sentence(
+                line.place, line.text, self._similar_device_line(line.place, text), f" ({line.reason})"
+            )
 
     @staticmethod
-    def _would_be_read(line: UnreadLine) -> bool:
+    def _is_refused_by_state(line: UnreadLine) -> bool:
         """Return whether a line was refused because of the router's state, not because of an unknown word."""
         return not line.reason.startswith("% Invalid input")
 
-    def _below(self, place: Chain, wanted: _BlockPair, present: _BlockPair) -> Iterator[str]:
+    def _differences_below(self, place: Chain, wanted: _BlockPair, present: _BlockPair) -> Iterator[str]:
         """Yield the differences below one line."""
         for key, block in wanted.plain.children.items():
             has = present.plain.children.get(key)
             asked_line = wanted.line(key)
             if has is None:
-                if not self._printed_otherwise(place, block, wanted.typed.children.get(key)):
-                    yield _difference_sentence(place, asked_line, self._like(place, asked_line))
+                if not self._is_printed_differently(place, block, wanted.typed.children.get(key)):
+                    yield _difference_sentence(place, asked_line, self._similar_device_line(place, asked_line))
                 continue
             if has.line != block.line:
                 yield _difference_sentence(place, asked_line, present.line(key))
-            yield from self._below((*place, block_name(key)), wanted.below(key), present.below(key))
+            yield from self._differences_below((*place, block_name(key)), wanted.below(key), present.below(key))
         for key, block in present.plain.children.items():
             if key not in wanted.plain.children:
                 yield _difference_sentence(place, "", present.line(key) or block.line)
         yield from _order(place, list(wanted.plain.children), list(present.plain.children))
 
-    def _printed_otherwise(self, place: Chain, block: ConfigurationBlock, typed: ConfigurationBlock | None) -> bool:
+    def _is_printed_differently(
+        self, place: Chain, block: ConfigurationBlock, typed: ConfigurationBlock | None
+    ) -> bool:
         """Return whether the router prints a line and its child lines as requested, although unlike the model."""
         others = {each.text for each in self.present.unread if _is_same_block(each.place, place)}
         candidates = {block.line, *([] if typed is None else [typed.line])} | _similar_lines(self.asked, block.line)
@@ -141,7 +147,7 @@ class _ConfigurationComparison:
             normalise_blanks(line) in deeper or normalise_blanks(line) in others for line in [*block.lines()][1:]
         )
 
-    def _like(self, place: Chain, line: str) -> str:
+    def _similar_device_line(self, place: Chain, line: str) -> str:
         """Return the router's line on the same subject that the model does not accept; empty if there is none."""
         # The first word of global lines, such as `ip` or `interface`, is not specific enough.
         words = line.split()[: 1 if place else 2]

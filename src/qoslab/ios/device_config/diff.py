@@ -31,9 +31,9 @@ class ConfigurationBlock:
     """A configuration line with its child lines by subject."""
 
     line: str = ""
-    taken_back: str = ""
+    removal_line: str = ""
     """The line that removes this line, or sets the default."""
-    how: Undo = PLAIN
+    undo: Undo = PLAIN
     ordered: bool = False
     goes_with: str | None = None
     text: list[str] = field(default_factory=list)
@@ -42,15 +42,15 @@ class ConfigurationBlock:
 
     def lines(self, depth: int = 0) -> Iterator[str]:
         """Yield the text of the whole block."""
-        if self.how.table:
+        if self.undo.table:
             yield from self.children
             return
         yield " " * depth + self.line
         yield from self.text
         for child in self.children.values():
             yield from child.lines(depth + 1)
-        if self.how.followed is not None:
-            yield " " * depth + self.how.followed
+        if self.undo.followed is not None:
+            yield " " * depth + self.undo.followed
 
     def differs(self, other: ConfigurationBlock | None) -> bool:
         """Return whether the other block is missing or has a different text."""
@@ -116,7 +116,7 @@ def configuration_tree(device: Device) -> ConfigurationBlock:
         while path[-1][0] != match.mode:
             path.pop()
         try:
-            session.carry_out(match)
+            session.execute_match(match)
         except CliError:
             _add_block(path[-1][1], line, match)
             continue
@@ -202,7 +202,7 @@ def _early_removals(target: ConfigurationBlock, present: ConfigurationBlock, rew
     written = {
         key: block
         for key, block in reversed(present.children.items())
-        if block.how.rewrite
+        if block.undo.rewrite
         and (rewrite == "all" or (rewrite == "differing" and block.differs(target.children.get(key))))
     }
     for key, block in present.children.items():
@@ -218,15 +218,15 @@ def _early_removals(target: ConfigurationBlock, present: ConfigurationBlock, rew
         if gone:
             yield block.line
         for name in gone:
-            yield f" {block.children[name].taken_back}"
+            yield f" {block.children[name].removal_line}"
             without = wanted.children.get(name)
             if without is not None and without.line.startswith("no "):
                 # In its place: in another one the block would seem to differ still.
                 block.children[name] = without
             else:
                 del block.children[name]
-    for key, block in sorted(written.items(), key=lambda item: item[1].how.referred or 0):
-        yield block.taken_back
+    for key, block in sorted(written.items(), key=lambda item: item[1].undo.referred or 0):
+        yield block.removal_line
         del present.children[key]
 
 
@@ -238,9 +238,9 @@ def _ends_with_name(line: ConfigurationBlock, blocks: Iterable[str]) -> bool:
 
 def _must_remove_first(line: ConfigurationBlock, wanted: ConfigurationBlock | None, written: Iterable[str]) -> bool:
     """Return whether a line is removed before all additions; `written` are the re-entered blocks."""
-    if line.how.attaches:
+    if line.undo.attaches:
         return _ends_with_name(line, written) or line.differs(wanted)
-    return line.how.first and wanted is None
+    return line.undo.first and wanted is None
 
 
 def _early_removals_below(
@@ -251,34 +251,34 @@ def _early_removals_below(
         wanted = target.children.get(key, ConfigurationBlock())
         for name, child in list(block.children.items()):
             if _must_remove_first(child, wanted.children.get(name), written):
-                yield from (present.line, f" {block.line}", f"  {block.children.pop(name).taken_back}")
+                yield from (present.line, f" {block.line}", f"  {block.children.pop(name).removal_line}")
 
 
 def _reentered_lines(block: ConfigurationBlock) -> dict[str, str]:
     """Return the lines below a block, by key, that are removed and re-entered if they differ."""
-    lines = {key: child.line for key, child in block.children.items() if child.how.rewrite}
+    lines = {key: child.line for key, child in block.children.items() if child.undo.rewrite}
     return {key: line for key, line in lines.items() if not line.startswith("no ")}
 
 
 def _block_difference(target: ConfigurationBlock, present: ConfigurationBlock, *, rewrite: bool) -> Iterator[str]:
     """Yield the lines from one configuration to the other."""
     _drop_dependent_lines(target, present)
-    gone = [block for key, block in present.children.items() if key not in target.children and block.how.split is None]
+    gone = [block for key, block in present.children.items() if key not in target.children and block.undo.split is None]
     for block in gone:
-        if block.how.referred is None and not block.how.verbatim:
-            yield block.taken_back
+        if block.undo.referred is None and not block.undo.verbatim:
+            yield block.removal_line
     # The order of the running configuration has definitions before references to them.
-    ordered = sorted(target.children.items(), key=lambda item: rewrite and not item[1].how.early)
+    ordered = sorted(target.children.items(), key=lambda item: rewrite and not item[1].undo.early)
     for key, block in ordered:
-        if block.how.split is None and not block.how.verbatim:
+        if block.undo.split is None and not block.undo.verbatim:
             yield from _block_changes(block, present.children.get(key), 0)
     # Remove a name before the names that it refers to.
-    referred = [block for block in reversed(gone) if block.how.referred is not None]
-    yield from (block.taken_back for block in sorted(referred, key=attrgetter("how.referred")))
+    referred = [block for block in reversed(gone) if block.undo.referred is not None]
+    yield from (block.removal_line for block in sorted(referred, key=attrgetter("how.referred")))
     yield from _terminal_lines(target, present)
-    yield from (block.taken_back for block in gone if block.how.verbatim)
+    yield from (block.removal_line for block in gone if block.undo.verbatim)
     for key, block in target.children.items():
-        if block.how.verbatim and block.differs(present.children.get(key)):
+        if block.undo.verbatim and block.differs(present.children.get(key)):
             yield from block.lines()
 
 
@@ -300,9 +300,9 @@ def _block_changes(target: ConfigurationBlock, present: ConfigurationBlock | Non
     elif (
         _is_replaced_as_whole(target)
         or _is_replaced_as_whole(present)
-        or (target.how.renewed and target.line != present.line)
+        or (target.undo.renewed and target.line != present.line)
     ):
-        yield indent + present.taken_back
+        yield indent + present.removal_line
         yield from target.lines(depth)
     else:
         yield indent + target.line
@@ -311,7 +311,7 @@ def _block_changes(target: ConfigurationBlock, present: ConfigurationBlock | Non
 
 def _is_replaced_as_whole(block: ConfigurationBlock) -> bool:
     """Return whether a block can only be replaced as a whole."""
-    return block.how.afresh or block.how.table
+    return block.undo.afresh or block.undo.table
 
 
 def _changes_below(target: ConfigurationBlock, present: ConfigurationBlock, depth: int) -> Iterator[str]:
@@ -321,16 +321,16 @@ def _changes_below(target: ConfigurationBlock, present: ConfigurationBlock, dept
     last: list[ConfigurationBlock] = []
     for key, block in reversed(present.children.items()):
         if key not in target.children or key in misplaced:
-            (last if block.how.late else gone).append(block)
+            (last if block.undo.late else gone).append(block)
     if last:
         # One remaining line keeps the block from being empty; all of them and the new one may exceed a limit.
-        stays = any(block.how.late and key in target.children for key, block in present.children.items())
+        stays = any(block.undo.late and key in target.children for key, block in present.children.items())
         kept = 0 if stays else 1
         gone, last = gone + last[: len(last) - kept], last[len(last) - kept :]
-    yield from (" " * depth + block.taken_back for block in gone)
+    yield from (" " * depth + block.removal_line for block in gone)
     for key, block in target.children.items():
         yield from _block_changes(block, None if key in misplaced else present.children.get(key), depth)
-    yield from (" " * depth + block.taken_back for block in last)
+    yield from (" " * depth + block.removal_line for block in last)
 
 
 def _misplaced_lines(target: ConfigurationBlock, present: ConfigurationBlock) -> set[str]:
@@ -345,13 +345,13 @@ def _misplaced_lines(target: ConfigurationBlock, present: ConfigurationBlock) ->
 
 def _terminal_lines(target: ConfigurationBlock, present: ConfigurationBlock) -> Iterator[str]:
     """Yield the changes of terminal lines; neighbours with the same changes are combined."""
-    superfluous = [b for key, b in present.children.items() if b.how.split is not None and key not in target.children]
+    superfluous = [b for key, b in present.children.items() if b.undo.split is not None and key not in target.children]
     if superfluous:
         # IOS removes the lines after it too.
-        yield superfluous[0].taken_back
+        yield superfluous[0].removal_line
     changes: list[tuple[str, str, list[str]]] = []
     for key, block in target.children.items():
-        if block.how.split is not None:
+        if block.undo.split is not None:
             kind, _, number = key.rpartition(" ")
             changes.append(
                 (kind, number, list(_changes_below(block, present.children.get(key, ConfigurationBlock()), 1)))

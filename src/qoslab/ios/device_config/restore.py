@@ -104,11 +104,11 @@ def find_collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
         mine = had.children.get(key)
         if mine is None:
             continue
-        if block.how.referred is not None and mine.differs(block):
+        if block.undo.referred is not None and mine.differs(block):
             found.append(f"it has its own `{mine.line}`, with different content")
         for name, child in mine.children.items():
             wanted = block.children.get(name)
-            if child.how.attaches and wanted is not None and wanted.line != child.line:
+            if child.undo.attaches and wanted is not None and wanted.line != child.line:
                 found.append(f"`{child.line}` is already active under `{mine.line}`")
     return [*found, *_unread_collisions(own, alone, asked)]
 
@@ -203,7 +203,7 @@ def _block_key(line: UnreadLine) -> str:
 
 def _block_keys(read: ConfigurationBlock, unread: Sequence[UnreadLine]) -> set[str]:
     """Return the keys of blocks that are removed as a whole: named objects and tables."""
-    found = {key for key, block in read.children.items() if block.how.referred is not None or block.how.table}
+    found = {key for key, block in read.children.items() if block.undo.referred is not None or block.undo.table}
     return found | {table for line in unread if not line.place and (table := line_table(line.text)) is not None}
 
 
@@ -262,7 +262,7 @@ def _change_sentence(place: Sequence[str], was: str, now: str) -> str:
 def _without_volatile_lines(reading: ConfigurationReading) -> ConfigurationReading:
     """Return the reading without the lines that a device changes by itself."""
     for key in VOLATILE:
-        reading.device.inert = reading.device.inert.without(key)
+        reading.device.inert = reading.device.inert.remove_line(key)
     return reading
 
 
@@ -299,4 +299,4 @@ def _reread_block(block: ConfigurationBlock, hardware: Hardware) -> Device:
 
 
 def _block_rank(block: ConfigurationBlock) -> int:
-    return -(block.how.referred or 0)
+    return -(block.undo.referred or 0)

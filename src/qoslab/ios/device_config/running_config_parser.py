@@ -82,7 +82,7 @@ class ConfigurationReading:
     unread: list[UnreadLine] = field(default_factory=list)
     entered: set[Position] = field(default_factory=set)
     """Places of the executed lines: mode and names."""
-    carried: list[ExecutedLine] = field(default_factory=list)
+    executed: list[ExecutedLine] = field(default_factory=list)
     """The executed lines, in order."""
     _by_names: dict[tuple[str, ...], list[ExecutedLine]] = field(default_factory=lambda: defaultdict(list))
     """Lines of policy-maps by the first names of their position."""
@@ -92,14 +92,14 @@ class ConfigurationReading:
     """Number of lines in the two indexes."""
 
     def _index(self) -> None:
-        for each in self.carried[self._indexed :]:
+        for each in self.executed[self._indexed :]:
             names = each.position.names
             if names:
                 self._by_owner[names[0]].append(each)
             if each.position.mode in POLICY_MODES:
                 for length in range(1, len(names) + 1):
                     self._by_names[names[:length]].append(each)
-        self._indexed = len(self.carried)
+        self._indexed = len(self.executed)
 
     def lines_below(self, name: str) -> list[ExecutedLine]:
         """Return the executed lines of all positions whose first name is given, such as that of an interface."""
@@ -222,7 +222,7 @@ def read_onto(device: Device, text: str) -> ConfigurationReading:
             head = tuple(each.text for each in above if not each.unread)
             reading.unread.append(UnreadLine(place, normalise_blanks(line), reason, head, len(above), number))
         else:
-            reading.carried.append(_executed_line(session, number, line))
+            reading.executed.append(_executed_line(session, number, line))
         above.append(_OpenBlock(depth, normalise_blanks(line), bool(reason)))
         session.finished = False
     return reading
@@ -310,7 +310,7 @@ def enter_lines(reading: ConfigurationReading, text: str) -> None:
             )
             refused = _OpenBlock(depth, normalise_blanks(line), unread=True)
         else:
-            reading.carried.append(_executed_line(session, number, line))
+            reading.executed.append(_executed_line(session, number, line))
         reading.entered.add(session.position)
         session.finished = False
 
@@ -331,7 +331,7 @@ def read_typed(reading: ConfigurationReading, text: str) -> None:
         reason = _execute_line(session, line, nested=False)
         if not reason:
             lost = "" if not lost or session.position != Position("config") or _begins_block(line) else lost
-            reading.carried.append(_executed_line(session, number, line))
+            reading.executed.append(_executed_line(session, number, line))
         else:
             place = (block_name(lost),) if lost else session_place(outer)
             reading.unread.append(UnreadLine(place, normalise_blanks(line), reason, number=number))

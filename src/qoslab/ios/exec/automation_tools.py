@@ -113,7 +113,7 @@ async def _execute_dir(session: ExecSession, args: Args) -> str:
     if url is not None:
         name = file_name(session, url)
         if name is None:
-            raise args.invalid("url")
+            raise args.invalid_argument("url")
         if name:
             return _file_listing(session, url, name)
     return _flash_listing(session) + (f"\n{_nvram_listing(session)}" if "all-filesystems" in args else "")

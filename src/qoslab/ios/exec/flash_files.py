@@ -23,7 +23,7 @@ def file_name_argument(session: ExecSession, args: Args, argument: str = "url") 
     """Return the name of the file in an argument. Raise the error for invalid input for another file system."""
     name = file_name(session, args.value(argument, str))
     if name is None:
-        raise args.invalid(argument)
+        raise args.invalid_argument(argument)
     return name
 
 

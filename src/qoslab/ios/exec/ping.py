@@ -85,7 +85,7 @@ async def _run(session: ExecSession, options: PingOptions) -> None:
         terminal.write("Packet sent with the DF bit set\n")
     outcomes: list[PingOutcome] = []
     work = asyncio.ensure_future(_send(session, options, outcomes))
-    interrupt = asyncio.ensure_future(terminal.interruptible())
+    interrupt = asyncio.ensure_future(terminal.wait_for_interrupt())
     try:
         await asyncio.wait({work, interrupt}, return_when=asyncio.FIRST_COMPLETED)
     finally:

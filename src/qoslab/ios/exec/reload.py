@@ -36,7 +36,7 @@ async def _schedule_reload(session: ExecSession, args: Args) -> None:
     found = re.fullmatch(r"(?:([0-9]{1,3}):)?([0-9]{1,3})", args.value("when", str))
     minutes = 60 * int(found[1] or 0) + int(found[2]) if found else 0
     if not 0 < minutes <= MAX_MINUTES:
-        raise args.invalid("when")
+        raise args.invalid_argument("when")
     await _offer_to_save(session)
     environment = session.environment
     after = timedelta(minutes=minutes)

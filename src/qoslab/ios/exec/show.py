@@ -198,7 +198,7 @@ async def _show_queueing_interface(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
     if "." in name:
         # Packets are queued at the port only.
-        raise args.invalid("name")
+        raise args.invalid_argument("name")
     return show_queueing_interface(
         session.device.interfaces[name], await _interface_counters(session, name), session.device.hardware.qos
     )
@@ -215,7 +215,7 @@ async def _show_controllers(session: ExecSession, args: Args) -> str:
     interface = session.device.interfaces[name]
     if not interface.serial or interface.parent is not None:
         # The controller data of an Ethernet port is not known.
-        raise args.invalid("name")
+        raise args.invalid_argument("name")
     return show_controllers_serial(interface, await _interface_counters(session, name), session.environment.chassis)
 
 
@@ -273,7 +273,7 @@ def _startup_addressed(session: ExecSession) -> frozenset[str]:
 async def _show_ip_interface(session: ExecSession, args: Args) -> str:
     own = args.optional("own", str)
     if own is not None and own not in session.device.host_interfaces:
-        raise args.invalid("own")
+        raise args.invalid_argument("own")
     name = session.known_interface(args) or own
     return show_ip_interface(session.device, await session.environment.ports(), _startup_addressed(session), name)
 

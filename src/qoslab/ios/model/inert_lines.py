@@ -14,7 +14,7 @@ class InertLine:
     """Key of the line's subject: a later line with the same key replaces it."""
     text: str
     """Text in the running configuration."""
-    about: str
+    subject: str
     """Subject of the inert line, in a few words."""
     place: int
     """The rank of its block in the running configuration."""
@@ -27,8 +27,8 @@ class InertLine:
     def sentence(self) -> str:
         """The line with a remark for users."""
         if self.undecided:
-            return f'undecided: "{self.text}" has no effect in a lab ({self.about})'
-        return f'accepted without effect: "{self.text}" ({self.about})'
+            return f'undecided: "{self.text}" has no effect in a lab ({self.subject})'
+        return f'accepted without effect: "{self.text}" ({self.subject})'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class InertLines:
     def __iter__(self) -> Iterator[InertLine]:
         return iter(self.lines)
 
-    def at(self, place: int) -> list[InertLine]:
+    def block_lines(self, place: int) -> list[InertLine]:
         """Return the lines of a block of the running configuration."""
         return [line for line in self.lines if line.place == place]
 
@@ -54,13 +54,13 @@ class InertLines:
         """Return the line with that key; None if there is none."""
         return next((line for line in self.lines if line.key == key), None)
 
-    def with_line(self, line: InertLine) -> InertLines:
+    def add_line(self, line: InertLine) -> InertLines:
         """Return the lines with an added line, which replaces a line with the same key."""
         if self.find(line.key) is None:
             return InertLines((*self.lines, line))
         return InertLines(tuple(line if each.key == line.key else each for each in self.lines))
 
-    def without(self, key: str) -> InertLines:
+    def remove_line(self, key: str) -> InertLines:
         """Return the lines without the line of that key, and without lines whose keys extend it."""
         return InertLines(tuple(each for each in self.lines if not f"{each.key} ".startswith(f"{key} ")))
 

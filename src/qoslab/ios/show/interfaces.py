@@ -121,32 +121,32 @@ class InterfaceView:
 
     def render(self) -> str:
         """Return the output."""
-        return "".join(line + "\n" for line in self._lines())
+        return "".join(line + "\n" for line in self._body_lines())
 
-    def _lines(self) -> Iterator[str]:
+    def _body_lines(self) -> Iterator[str]:
         interface, counters, port = self.interface, self.counters, self.port
         status, protocol = interface_states(interface, port)
         # A Catalyst adds the state of the cable.
         plugged = "" if interface.port is None else "(connected) " if protocol == "up" else "(notconnect) "
         yield f"{interface.name} is {status}, line protocol is {protocol} {plugged}"
-        yield from self._hardware(protocol == "up")
+        yield from self._hardware_line(protocol == "up")
         yield (
-            f"  Last input {self._since(self.activity.last_input)}, output {self._since(self.activity.last_output)},"
-            + (" output hang never")
+            f"  Last input {self._elapsed_since(self.activity.last_input)}, "
+            f"output {self._elapsed_since(self.activity.last_output)}," + (" output hang never")
         )
-        yield f'  Last clearing of "show interface" counters {self._since(self.cleared)}'
+        yield f'  Last clearing of "show interface" counters {self._elapsed_since(self.cleared)}'
         yield from (f"  {line}" for line in queue_lines(interface, counters, self.qos))
         interval = interval_text(counters["load_interval_s"])
         for way in ("input", "output"):
             rates = counters["input"] if way == "input" else counters["output"]
             bits, packets = format_rate(rates["rate_bps"]), round(rates["rate_pps"])
             yield f"  {interval} {way} rate {bits} bits/sec, {packets} packets/sec"
-        yield from self._totals()
+        yield from self._counter_lines()
 
-    def _since(self, moment: datetime | None) -> str:
+    def _elapsed_since(self, moment: datetime | None) -> str:
         return elapsed_text(None if moment is None else self.now - moment)
 
-    def _hardware(self, up: bool) -> Iterator[str]:
+    def _hardware_line(self, up: bool) -> Iterator[str]:
         interface, port = self.interface, self.port
         hardware = self.chassis.interface(interface.name)
         if hardware is None:
@@ -170,7 +170,7 @@ class InterfaceView:
             f"     reliability 255/255, txload {_load(self.counters['output']['rate_bps'], bandwidth)}/255,"
             f" rxload {_load(self.counters['input']['rate_bps'], bandwidth)}/255"
         )
-        yield from self._encapsulation(up)
+        yield from self._encapsulation_lines(up)
         if interface.atm:
             return
         yield f"  Keepalive set ({KEEPALIVE_S} sec)" if interface.keepalive else "  Keepalive not set"
@@ -188,9 +188,9 @@ class InterfaceView:
                 yield "  input flow-control is off, output flow-control is unsupported "
             yield "  ARP type: ARPA, ARP Timeout 04:00:00"
 
-    def _encapsulation(self, up: bool) -> Iterator[str]:
+    def _encapsulation_lines(self, up: bool) -> Iterator[str]:
         if self.interface.atm:
-            yield from self._atm()
+            yield from self._atm_lines()
         elif not self.interface.serial:
             yield "  Encapsulation ARPA, loopback not set"
         elif self.interface.encapsulation == "ppp":
@@ -199,14 +199,14 @@ class InterfaceView:
         else:
             yield "  Encapsulation HDLC, loopback not set"
 
-    def _atm(self) -> Iterator[str]:
+    def _atm_lines(self) -> Iterator[str]:
         # As in document 6143 of Cisco; the hardware has 4096 circuits.
         yield "  Encapsulation ATM, loopback not set, keepalive not set"
         yield "  Encapsulation(s): AAL5"
         yield f"  4096 maximum active VCs, {int(self.circuit)} current VCCs"
         yield "  VC idle disconnect time: 300 seconds"
 
-    def _totals(self) -> Iterator[str]:
+    def _counter_lines(self) -> Iterator[str]:
         # The data plane counts packets and bytes only. A virtual line has no damaged frames, collisions or
         # carrier losses, so those are zero; broadcasts are not distinguished from other packets.
         received, sent = self.counters["input"], self.counters["output"]

@@ -47,7 +47,7 @@ def show_policy_map_interface(
         lines = [f" {name} " if on is None or on.circuit is None else f" {on.name}: VC {on.circuit.name} - ", ""]
         for way, policy in attached:
             printer = _PolicyPrinter(config, interval)
-            lines += [f"  Service-policy {way}: {policy['policy']}", "", *printer.policy(policy, 4), ""]
+            lines += [f"  Service-policy {way}: {policy['policy']}", "", *printer.print_policy(policy, 4), ""]
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
 
@@ -72,7 +72,7 @@ class _PolicyPrinter:
         self.padded = self.qos.pads_counted_classes
         self.interval = interval_text(load_interval_s)
 
-    def policy(self, policy: program_formats.PolicyCounters, indent: int) -> Iterator[str]:
+    def print_policy(self, policy: program_formats.PolicyCounters, indent: int) -> Iterator[str]:
         configured = {entry["name"]: entry for entry in self.config["policy_maps"][policy["policy"]]["classes"]}
         named = any(has_level(entry) for entry in configured.values())
         for queue in policy["priority_queues"]:
@@ -84,9 +84,9 @@ class _PolicyPrinter:
                 yield ""
             # class-default always exists, also if it is not configured.
             name = counters["name"]
-            yield from self._class(configured.get(name, {"name": name}), counters, indent)
+            yield from self._print_class(configured.get(name, {"name": name}), counters, indent)
 
-    def _class(
+    def _print_class(
         self, config: program_formats.PolicyClass, counters: program_formats.ClassCounters, indent: int
     ) -> Iterator[str]:
         pad = " " * indent
@@ -104,8 +104,8 @@ class _PolicyPrinter:
             format_policy_rate(drop_rate, self.qos),
         )
         yield f"{body}{self.interval} offered rate {offered} bps, drop rate {dropped} bps"
-        yield from (body + line for line in self._matches(counters))
-        for part in SHOW_INTERFACE_CLASS.of("router"):
+        yield from (body + line for line in self._print_matches(counters))
+        for part in SHOW_INTERFACE_CLASS.functions_for("router"):
             # An empty line is indented by later software only.
             yield from (
                 body + line if line or self.padded else ""
@@ -115,21 +115,21 @@ class _PolicyPrinter:
             yield ""
             yield f"{body}Service-policy : {counters['child']['policy']}"
             yield ""
-            yield from self.policy(counters["child"], indent + 4)
+            yield from self.print_policy(counters["child"], indent + 4)
 
-    def _matches(self, counters: program_formats.ClassCounters) -> Iterator[str]:
+    def _print_matches(self, counters: program_formats.ClassCounters) -> Iterator[str]:
         if counters["name"] == "class-default":
             yield "Match: any "
             return
         for criterion, matched in zip(
             self.config["class_maps"][counters["name"]]["criteria"], counters["criteria"], strict=True
         ):
-            yield f"Match: {policy_match(criterion, self._kind(criterion))}"
+            yield f"Match: {policy_match(criterion, self._match_mode(criterion))}"
             if counters["match"] == "any" and self.qos.counts_each_match:
                 yield f"  {matched['packets']} packets, {matched['bytes']} bytes"
                 yield f"  {self.interval} rate {format_policy_rate(matched['rate_bps'], self.qos)} bps"
 
-    def _kind(self, criterion: program_formats.Criterion) -> program_formats.MatchMode:
+    def _match_mode(self, criterion: program_formats.Criterion) -> program_formats.MatchMode:
         """Return the match mode of a nested class-map for the output."""
         if criterion["type"] != "class_map":
             return "all"

@@ -37,7 +37,7 @@ def show_policy_map(
                 # The engine adds class-default.
                 continue
             lines.append(f"    Class {entry['name']}")
-            for part in SHOW_POLICY_MAP_CLASS.of("router"):
+            for part in SHOW_POLICY_MAP_CLASS.functions_for("router"):
                 lines += part(config, typed[entry["name"]], entry)
     return "".join(line + "\n" for line in lines)
 

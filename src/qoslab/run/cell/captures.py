@@ -112,9 +112,9 @@ class _ToolCapture:
         self.point = point
         self.file = file
         self._stderr = file.with_suffix(".stderr")
-        tap = lab.tap(point.node, point.interface)
+        tap = lab.capture_point(point.node, point.interface)
         self._host = tap.host
-        written = tap.host.scratch(file)
+        written = tap.host.scratch_path(file)
         argv = _TOOL.command(tap.interface, written, filter=point.filter, snaplen=point.snaplen.bytes, comment=comment)
         self._process = tap.host.start(argv, stdout=None, stderr=self._stderr)
 

@@ -27,11 +27,11 @@ class MachineClocks:
         """Read the current offsets."""
         return cls(_clock_offset(time.CLOCK_REALTIME), _clock_offset(time.CLOCK_BOOTTIME))
 
-    def until_now(self) -> ClockRecord:
+    def changes_until_now(self) -> ClockRecord:
         """Return the changes from then until now."""
-        return self.until(self.read())
+        return self.changes_until(self.read())
 
-    def until(self, then: MachineClocks) -> ClockRecord:
+    def changes_until(self, then: MachineClocks) -> ClockRecord:
         """Return the changes until then."""
         # Sleep advances the wall clock too: that is not a step.
         asleep = then.boot_ns - self.boot_ns
@@ -43,16 +43,16 @@ class HostClocks:
 
     def __init__(self, lab: RunningLab, hosts: Iterable[str]) -> None:
         self._lab = lab
-        self._before = {host: look for host, look in self._looks(hosts).items() if look is not None}
+        self._before = {host: look for host, look in self._read_clocks(hosts).items() if look is not None}
 
-    def until_now(self) -> dict[str, HostClockRecord]:
+    def changes_until_now(self) -> dict[str, HostClockRecord]:
         """Return the changes since the start."""
-        after = self._looks(self._before)
+        after = self._read_clocks(self._before)
         return {host: _record(before, after[host]) for host, before in self._before.items()}
 
-    def _looks(self, hosts: Iterable[str]) -> dict[str, ClockReading | None]:
+    def _read_clocks(self, hosts: Iterable[str]) -> dict[str, ClockReading | None]:
         """Read the clocks of all hosts in parallel, because a remote reading is slow."""
-        found, errors = run_parallel({name: self._lab.host(name).clock for name in hosts})
+        found, errors = run_parallel({name: self._lab.host(name).read_clock for name in hosts})
         if errors:
             raise errors[0]
         return found
@@ -60,12 +60,12 @@ class HostClocks:
 
 def _record(before: ClockReading, after: ClockReading | None) -> HostClockRecord:
     assert after is not None
-    own, then = (MachineClocks(look.wall_ahead_ns, look.boot_ahead_ns) for look in (before, after))
+    own, then = (MachineClocks(look.wall_offset_ns, look.boot_offset_ns) for look in (before, after))
     return HostClockRecord(
         looked_ns=(before.at_ns, after.at_ns),
-        ahead_ns=(before.ahead_ns, after.ahead_ns),
+        ahead_ns=(before.offset_ns, after.offset_ns),
         error_ns=(before.error_ns, after.error_ns),
-        own=own.until(then),
+        own=own.changes_until(then),
     )
 
 

@@ -53,7 +53,7 @@ class _FlowSide:
     stdout: Path
     stderr: Path
 
-    def output(self) -> FlowOutput:
+    def read_output(self) -> FlowOutput:
         """Return the output so far."""
         errors = self.stderr.read_text(encoding="utf-8", errors="replace") if self.stderr.exists() else ""
         return FlowOutput(self.stdout.read_text(encoding="utf-8", errors="replace"), errors, self.process.poll())
@@ -76,7 +76,7 @@ def unreachable_reason(cell: Cell, flow: Flow) -> str:
     experiment = files.experiment()
     devices = configured_devices(experiment, files.configurations(routers_of(experiment.topology)))
     ways = traffic_paths(experiment, experiment.arm(cell.arm), devices)
-    faults = path_faults(way for each in ways if each.what == f'traffic "{flow.name}"' for way in each.ways)
+    faults = path_faults(way for each in ways if each.description == f'traffic "{flow.name}"' for way in each.paths)
     return "; ".join(fault.reason for fault in faults)
 
 
@@ -136,10 +136,10 @@ class RunningFlow:
         deadline = time.monotonic() + LISTEN_WAIT_S
         while True:
             check()
-            if is_listening([self._sockets(listener.protocol)], listener):
+            if is_listening([self._read_sockets(listener.protocol)], listener):
                 return
             if self._server.process.poll() is not None or time.monotonic() > deadline:
-                output = self._server.output()
+                output = self._server.read_output()
                 text = (output.stderr.strip() or output.stdout.strip() or "it printed nothing")[:400]
                 raise TrafficError(
                     f'{self.flow.tool} server, traffic "{self.flow.name}": did not start to listen on '
@@ -147,7 +147,7 @@ class RunningFlow:
                 )
             time.sleep(POLL_S)
 
-    def _sockets(self, protocol: str) -> str:
+    def _read_sockets(self, protocol: str) -> str:
         """Read the destination's sockets as one text of two tables; the header in the middle is not a socket line."""
         return self._lab.host(self.flow.destination).read(f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
 
@@ -156,7 +156,7 @@ class RunningFlow:
         expected = self.commands.connections
         if self._began is not None or not expected or time.monotonic() > self._watched_until:
             return
-        if count_connections([self._sockets("tcp")], self._port) >= expected:
+        if count_connections([self._read_sockets("tcp")], self._port) >= expected:
             self._began = datetime.now(UTC)
 
     def start_client(self, at_ns: int) -> None:
@@ -187,7 +187,7 @@ class RunningFlow:
             began=self._began,
         )
 
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Return whether both sides are done. If a side died, the flow is done, and `result` raises the reason.
 
         A flow that may fail is cut off at its deadline. Raise `TrafficError` if another flow is past its deadline.
@@ -202,7 +202,7 @@ class RunningFlow:
         if client_ended and not server_ended:
             if self._client.process.poll() != 0 and not self.flow.may_fail:
                 return True
-            if not self.commands.server_exits and self._tool.finished(self.flow, self._server.output().stdout):
+            if not self.commands.server_exits and self._tool.is_finished(self.flow, self._server.read_output().stdout):
                 self._server.process.signal(signal.SIGINT)
         if client_ended and server_ended:
             return True
@@ -217,12 +217,12 @@ class RunningFlow:
                 return False
             side = "server" if client_ended else "client"
             raise TrafficError(
-                f'{self.flow.tool} {side}, traffic "{self.flow.name}": {self._unreached() or "not finished"} '
+                f'{self.flow.tool} {side}, traffic "{self.flow.name}": {self._unreachable_reason() or "not finished"} '
                 f"{self.commands.deadline_s:.0f} s after its start"
             )
         return False
 
-    def _unreached(self) -> str:
+    def _unreachable_reason(self) -> str:
         """Return why nothing arrives, by the routers' configurations and by missing connections; empty if unknown."""
         if reason := unreachable_reason(self._cell, self.flow):
             return f"{reason},"
@@ -236,15 +236,15 @@ class RunningFlow:
         for side in (self._client, self._server):
             if side.stderr.exists() and side.stderr.stat().st_size == 0:
                 side.stderr.unlink()
-        if killed := self._killed():
+        if killed := self._killed_ends():
             raise TrafficError("; ".join(killed))
-        result = self._tool.parse(self.flow, self.duration, self._client.output(), self._server.output())
+        result = self._tool.parse(self.flow, self.duration, self._client.read_output(), self._server.read_output())
         if not self._cut:
             return result
         late = f"still arriving {self.commands.deadline_s - self.duration.seconds:g} s after its end"
         return replace(result, warnings=(*result.warnings, f"{late}: the rest counts as lost"))
 
-    def _killed(self) -> list[str]:
+    def _killed_ends(self) -> list[str]:
         """Return the ends that another process killed, which makes their output meaningless."""
         sides = [] if self._stopped else [("client", self._client), ("server", self._server)]
         statuses = [(name, side.process.poll()) for name, side in sides if side is not None]
@@ -316,7 +316,7 @@ def run_flows(
                 watcher.start()
             for flow in running:
                 flow.watch()
-            running = [flow for flow in running if not flow.done()]
+            running = [flow for flow in running if not flow.is_done()]
             next_s = waiting[0].flow.start_after.seconds - notice_s if waiting else math.inf
             time.sleep(min(POLL_S, max(0.0, start + next_s - time.monotonic())))
         # The message of a tool about its end takes precedence over observations that failed because of it.

@@ -104,15 +104,15 @@ class CellJournal:
         """True if no finding makes the values invalid."""
         return not self._reasons
 
-    def invalid(self, reason: str) -> None:
+    def record_invalid(self, reason: str) -> None:
         """Record a reason why the values are invalid."""
         if reason not in self._reasons:
             self._reasons.append(reason)
 
-    def late(self, reasons: Iterable[str]) -> None:
+    def record_late(self, reasons: Iterable[str]) -> None:
         """Record reasons why the values are invalid: the machine lacked time."""
         for reason in reasons:
-            self.invalid(reason)
+            self.record_invalid(reason)
             self._lateness.add(reason)
 
     def fail(self, fault: str) -> None:
@@ -139,7 +139,7 @@ class CellJournal:
                 f"its counters are in counters/{observation.node}.jsonl"
             )
 
-    def observed(
+    def save_observation(
         self,
         observation: Observation,
         moment: Stage | Trigger,
@@ -170,7 +170,7 @@ class CellJournal:
             )
         )
 
-    def never_came(self, observation: Observation, moment: Trigger, why: str) -> None:
+    def record_unobserved(self, observation: Observation, moment: Trigger, why: str) -> None:
         """Record that a show command was not run."""
         self.warn(
             f'{observation.node}: "{observation.command}" was due at {moment}, a time that was never reached: {why}'
@@ -188,7 +188,7 @@ class CellJournal:
             disagreements = [f"the counters cannot be read: {error.message}"]
         self.findings.disagreeing = bool(disagreements)
         for sentence in disagreements:
-            self.invalid(sentence)
+            self.record_invalid(sentence)
         return self.write()
 
     def write(self, *, broken: bool = False) -> CellRecord:
@@ -198,7 +198,7 @@ class CellJournal:
     def record(self, *, broken: bool = False) -> CellRecord:
         """Return the record of the cell; `broken`: it was not completed."""
         if broken and self.is_valid:
-            self.invalid("it was interrupted")
+            self.record_invalid("it was interrupted")
         found = self.findings
         lateness = tuple(reason for reason in self._reasons if reason in self._lateness)
         return CellRecord(

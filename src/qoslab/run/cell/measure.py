@@ -100,15 +100,15 @@ class CellRun:
                 self._prepare()
             moments_s = [each.seconds for each in counter_reading_times(self._experiment, self._demand)]
             sampler = CounterSampler(self._lab, (*self._data_planes, *self._kernels), self.cell, moments_s)
-            readings = self._readings()
+            readings = self._start_readings()
             with ExitStack() as running:
                 try:
                     self._measure(running, sampler, readings, turns.close)
                 except (TrafficError, CaptureError, RunInvalid) as error:
-                    self._failed(error)
-        self._judge(sampler.error or readings.error)
+                    self._record_failure(error)
+        self._check_punctuality(sampler.error or readings.error)
 
-    def _readings(self) -> ShowSampler:
+    def _start_readings(self) -> ShowSampler:
         return ShowSampler(
             self._commands,
             self._experiment.topology,
@@ -140,8 +140,8 @@ class CellRun:
             captures = self._start_captures(running)
         with self._journal.step(OBSERVE_BEFORE):
             self._observe("before")
-        flows = self._flows(running)
-        probes = self._probes(running)
+        flows = self._prepare_flows(running)
+        probes = self._prepare_probes(running)
         self._keep_host_counters(0)
         hosts = hosts_of(self._experiment.topology)
         cards = NicCounters(self._lab, self._experiment.topology, hosts)
@@ -160,7 +160,7 @@ class CellRun:
         with readings:
             clocks, host_clocks = MachineClocks.read(), HostClocks(self._lab, hosts)
             for host in hosts:
-                self._lab.host(host).stalls()
+                self._lab.host(host).read_stalls()
             with (
                 self._journal.step(TRAFFIC, self._traffic_s),
                 sampler,
@@ -173,21 +173,21 @@ class CellRun:
         over = time.monotonic()
         traffic_is_over()
         found = self._journal.findings
-        stalls = {host: self._lab.host(host).stalls() for host in hosts}
+        stalls = {host: self._lab.host(host).read_stalls() for host in hosts}
         found.stalls = {host: each for host, each in stalls.items() if each is not None}
         self._keep_host_counters(1)
-        self._tell_of_kernels()
+        self._warn_of_ignored_settings()
         cards.keep(self.cell)
         found.cpu_s = load.seconds
         self._keep_results(results)
-        found.host_clocks = host_clocks.until_now()
+        found.host_clocks = host_clocks.changes_until_now()
         found.polling = readings.keep()
         triggered.keep()
         with self._journal.step(OBSERVE_AFTER):
             self._observe("after")
         with self._journal.step(CAPTURE_OFF):
             self._end_captures(captures, over)
-        found.clock = clocks.until_now()
+        found.clock = clocks.changes_until_now()
 
     def _start_captures(self, running: ExitStack) -> list[RunningCapture]:
         captures = []
@@ -206,7 +206,7 @@ class CellRun:
             for warning in ended.reasons(capture.point.name):
                 self._journal.warn(warning)
 
-    def _flows(self, running: ExitStack) -> list[RunningFlow]:
+    def _prepare_flows(self, running: ExitStack) -> list[RunningFlow]:
         """Return the flows, not yet started; `running` records their places and times at the end."""
         experiment, arm = self._experiment, self._arm
         ports = flow_ports(experiment.flows_of(arm), reserved_ports(experiment))
@@ -223,7 +223,7 @@ class CellRun:
         records = (flow.record() for flow in flows)
         self._journal.findings.flows = tuple(record for record in records if record is not None)
 
-    def _probes(self, running: ExitStack) -> CellProbes | None:
+    def _prepare_probes(self, running: ExitStack) -> CellProbes | None:
         """Return the probes, ready to start; None if the experiment has none."""
         if not self._experiment.probes:
             return None
@@ -246,7 +246,7 @@ class CellRun:
         try:
             probes.close()
         except RunInvalid as error:
-            self._journal.invalid(error.message)
+            self._journal.record_invalid(error.message)
 
     def _keep_results(self, results: Mapping[str, FlowResult]) -> None:
         """Record the pacing of the senders and the warnings of the tools."""
@@ -258,47 +258,47 @@ class CellRun:
             for warning in result.warnings:
                 self._journal.warn(f'traffic "{name}": {warning}')
 
-    def _failed(self, error: QoslabError) -> None:
+    def _record_failure(self, error: QoslabError) -> None:
         """Record why the traffic ended early; a dead router also makes the tools fail, so its death is the reason."""
         if death := describe_death(self._lab, wait=True):
             raise LabDiedFault(death) from error
         if self._journal.is_valid:
-            self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
+            self._journal.record_invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
-    def _judge(self, unread: Exception | None) -> None:
+    def _check_punctuality(self, unread: Exception | None) -> None:
         """Check that machine, routers and senders were as punctual as the values require."""
         journal, found, traffic_s = self._journal, self._journal.findings, self._traffic_s
         if unread is not None:
-            journal.invalid(f"the counters could not be read to the end: {unread}")
+            journal.record_invalid(f"the counters could not be read to the end: {unread}")
         try:
             found.health = read_health(self._lab, (*self._data_planes, *self._lab.lines))
         except QoslabError as error:
             if journal.is_valid:
-                journal.invalid(f"the lateness statistics of the data planes cannot be read: {error}")
+                journal.record_invalid(f"the lateness statistics of the data planes cannot be read: {error}")
         configurations = {router: self._engine_configuration(router) for router in self._data_planes}
         traffic = packet_directions(self._experiment.flows_of(self._arm), self._experiment.probes)
         feeds = time_dependent_upstreams(self._experiment.topology, configurations, traffic)
-        one_decides = self._demand.one_packet
+        one_decides = self._demand.depends_on_one_packet
         for router, health in found.health.items():
             fed = feeds.get(router, {})
-            journal.late(health.lateness(router, traffic_s, fed, one_decides=one_decides))
+            journal.record_late(health.lateness(router, traffic_s, fed, one_decides=one_decides))
             for reason in health.reasons(router):
-                journal.invalid(reason)
+                journal.record_invalid(reason)
             for warning in health.warnings(router, traffic_s):
                 journal.warn(warning)
         paced = {f'traffic "{name}"': sender for name, sender in found.senders.items()}
         paced |= {f'probe "{name}"': sender for name, sender in found.probe_senders.items()}
         for what, sender in paced.items():
-            journal.late(sender.lateness(what, one_decides=one_decides))
+            journal.record_late(sender.lateness(what, one_decides=one_decides))
         for reason in () if found.clock is None else found.clock.reasons():
-            journal.invalid(reason)
+            journal.record_invalid(reason)
         for host, stall in found.stalls.items():
-            journal.late(stall.lateness(host))
+            journal.record_late(stall.lateness(host))
             for warning in stall.warnings(host):
                 journal.warn(warning)
         for host, clock in found.host_clocks.items():
             for reason in clock.reasons(host):
-                journal.invalid(reason)
+                journal.record_invalid(reason)
             for warning in clock.warnings(host):
                 journal.warn(warning)
 
@@ -306,7 +306,7 @@ class CellRun:
         wanted = list(self._journal.observations(moment))
         for observation, taken in zip(wanted, observe_all(wanted, self._commands.observe), strict=True):
             between = (taken.before_ns, taken.after_ns)
-            self._journal.observed(observation, moment, taken.raw, taken.data, between)
+            self._journal.save_observation(observation, moment, taken.raw, taken.data, between)
 
     def _keep_host_counters(self, moment: int) -> None:
         """Save the kernel TCP counters of sending and receiving hosts: 0 before the traffic, 1 after it."""
@@ -315,7 +315,7 @@ class CellRun:
             shown = self._lab.host(host).read("/proc/net/snmp", "/proc/net/netstat")
             self.cell.write(self.cell.host_counters(host)[moment], shown)
 
-    def _tell_of_kernels(self) -> None:
+    def _warn_of_ignored_settings(self) -> None:
         """Warn of settings of the arm's TCP profile that the senders' kernels ignore."""
         profile = self._experiment.tcp_of(self._arm)
         flows = self._experiment.flows_of(self._arm)

@@ -70,7 +70,7 @@ def reading_interval_s(stated: Duration | None, demand: MeasurementDemand) -> fl
     """Return the interval of a router's readings, in seconds: from its inventory, else from the demand."""
     if stated is not None:
         return stated.seconds
-    return OFTEN_S if demand.by_counter else SELDOM_S
+    return OFTEN_S if demand.needs_counter_triggers else SELDOM_S
 
 
 def reading_times(
@@ -188,20 +188,20 @@ class ShowSampler:
     def keep(self) -> dict[str, PollingRecord]:
         """Parse and write the readings, after the last ones are complete; return the times that they took."""
         for reading in self._under_way:
-            with self._failing():
+            with self._raise_failure():
                 reading.result()
         self._write(parse=True)
         return {router: self._record(router) for router in self._taken}
 
     @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _raise_failure(self) -> Iterator[None]:
         try:
             yield
         except QoslabError as error:
             self.error = error
 
     def _run(self, router: str, zero: float) -> None:
-        with self._failing():
+        with self._raise_failure():
             self._choose(router)
         if self.error is not None:
             return
@@ -210,7 +210,7 @@ class ShowSampler:
             margin = self._taken[router].first_took_s if due == self._times[router][-1] else 0.0
             if self._stop.wait(max(0.0, zero + due - margin - time.monotonic())):
                 return
-            with self._failing():
+            with self._raise_failure():
                 self._read(router)
             if self.error is not None:
                 return

@@ -99,18 +99,18 @@ class CounterReadings:
         """Set the start time of the traffic."""
         self._zero = zero
 
-    def due(self) -> float:
+    def next_reading_time(self) -> float:
         """Return the time of the next reading."""
-        moment = self._moment()
+        moment = self._next_requested_time()
         return moment if moment < self._regular + MAX_READING_DISTANCE_S else self._regular
 
-    def _moment(self) -> float:
+    def _next_requested_time(self) -> float:
         """Return the earliest pending requested time, as far as known."""
         return math.inf if self._zero is None or not self._moments_s else self._zero + self._moments_s[0]
 
-    def taken(self, due: float) -> None:
+    def record_taken(self, due: float) -> None:
         """Record that the reading for this time was taken."""
-        if due == self._moment():
+        if due == self._next_requested_time():
             self._moments_s.pop(0)
         if due > self._regular - MAX_READING_DISTANCE_S:
             self._regular += COUNTER_INTERVAL_S
@@ -157,7 +157,7 @@ class CounterSampler:
 
     async def _sample(self) -> None:
         try:
-            last, due = False, self._readings.due()
+            last, due = False, self._readings.next_reading_time()
             while True:
                 for router, client in self._clients.items():
                     try:
@@ -169,8 +169,10 @@ class CounterSampler:
                 self._begun.set()
                 if last:
                     return
-                self._readings.taken(due)
-                while not self._stop.is_set() and (due := self._readings.due()) > (now := time.monotonic()):
+                self._readings.record_taken(due)
+                while not self._stop.is_set() and (due := self._readings.next_reading_time()) > (
+                    now := time.monotonic()
+                ):
                     await asyncio.sleep(min(POLL_S, due - now))
                 last = self._stop.is_set()
         finally:

@@ -75,17 +75,19 @@ class TriggerThreads:
             if wait.error is not None:
                 raise wait.error
             for each, taken in zip(wait.wanted, wait.taken, strict=False):
-                self._journal.observed(each, wait.moment, taken.raw, taken.data, (taken.before_ns, taken.after_ns))
+                self._journal.save_observation(
+                    each, wait.moment, taken.raw, taken.data, (taken.before_ns, taken.after_ns)
+                )
             for each in wait.wanted[len(wait.taken) :]:
-                self._journal.never_came(each, wait.moment, wait.never)
+                self._journal.record_unobserved(each, wait.moment, wait.never)
 
     def _run(self, wait: _TriggerWait) -> None:
         router = wait.wanted[0].node
         try:
             if wait.moment.time is not None:
-                wait.never = self._until(wait.moment.time.seconds)
+                wait.never = self._wait_seconds(wait.moment.time.seconds)
             elif router in self._data_planes:
-                wait.never = asyncio.run(self._until_counted(router, wait.moment))
+                wait.never = asyncio.run(self._wait_for_counter(router, wait.moment))
             else:
                 wait.never = f"{router} provides no counters during the traffic; use a time as the trigger"
             if not wait.never:
@@ -94,11 +96,11 @@ class TriggerThreads:
         except BaseException as error:  # Passed on by `keep`, in the thread of the cell.
             wait.error = error
 
-    def _until(self, seconds: float) -> str:
+    def _wait_seconds(self, seconds: float) -> str:
         over = self._stop.wait(max(0.0, self._zero + seconds - time.monotonic()))
         return f"the traffic ended after {time.monotonic() - self._zero:.1f} s" if over else ""
 
-    async def _until_counted(self, router: str, moment: Trigger) -> str:
+    async def _wait_for_counter(self, router: str, moment: Trigger) -> str:
         value, before, last = moment.at.value, 0, self._zero
         async with self._lab.control(router) as client:
             while True:

@@ -28,7 +28,7 @@ class Finish(Protocol):
 class WorkerPool(Protocol):
     """`qoslab.run.cluster.pool.ProcessPool` or `qoslab.run.cluster.dask_cluster.DaskCluster`."""
 
-    def look(self) -> None:
+    def check_workers(self) -> None:
         """Check the workers."""
 
     @property
@@ -38,7 +38,7 @@ class WorkerPool(Protocol):
     def submit(self, task: CellTask, coming: Path | None) -> None:
         """Submit a cell; `coming` is the folder for its counters while it runs, if the worker is on this machine."""
 
-    def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
+    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """Return the finished cells, with their folders as archives."""
 
 
@@ -78,10 +78,10 @@ class ClusterRunner:
         try:
             with self._open() as workers:
                 while more() and not self._interrupted.is_set():
-                    workers.look()
+                    workers.check_workers()
                     while workers.room and (task := self._lease()) is not None:
-                        workers.submit(task, self._begin(task))
-                    for task, record, files in workers.results(WAIT_S):
+                        workers.submit(task, self._progress_folder(task))
+                    for task, record, files in workers.finished_cells(WAIT_S):
                         self._keep(task, record, files)
         finally:
             # Cells that were given up have left nothing else.
@@ -95,7 +95,7 @@ class ClusterRunner:
 
         return DaskCluster(self._address, self._note, Tls(**self._tls))
 
-    def _begin(self, task: CellTask) -> Path | None:
+    def _progress_folder(self, task: CellTask) -> Path | None:
         """Return the folder for the progress of a worker of this machine, for viewers; None for other workers."""
         if self._address != LOCAL:
             return None

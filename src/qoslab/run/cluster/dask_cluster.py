@@ -116,7 +116,7 @@ class DaskCluster:
 
     def __enter__(self) -> DaskCluster:
         try:
-            self.look()
+            self.check_workers()
         except BaseException:
             self._client.close()
             raise
@@ -133,7 +133,7 @@ class DaskCluster:
         finally:
             self._client.close(timeout=CONNECT_S)
 
-    def look(self) -> None:
+    def check_workers(self) -> None:
         """Count the workers and check new ones.
 
         Raise `VersionError`, with both versions, or `UserError` if there has been no worker for too long.
@@ -141,7 +141,7 @@ class DaskCluster:
         if time.monotonic() - self._looked < CHECK_INTERVAL_S:
             return
         if self._client.status != "running":
-            raise self._gone()
+            raise self._cluster_lost_error()
         info = self._client.scheduler_info(n_workers=-1)
         workers = {address: int(worker["nthreads"]) for address, worker in info["workers"].items()}
         new = [address for address in workers if address not in self._known]
@@ -162,7 +162,7 @@ class DaskCluster:
                 hint="Start workers: dask worker ADDRESS --nthreads 1; --resume continues the run.",
             )
 
-    def _gone(self) -> UserError:
+    def _cluster_lost_error(self) -> UserError:
         return UserError(
             f"the Dask scheduler at {self._address} is gone", hint="Start it again; --resume continues the run."
         )
@@ -196,7 +196,7 @@ class DaskCluster:
         future = self._client.submit(cluster_worker.run_cell, serialise_task(task), pure=False, retries=0, key=name)
         self._running[future] = task
 
-    def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
+    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """Return the finished cells: their records, and their folders as archives (empty if nothing was returned).
 
         Raise errors that the user has to fix.
@@ -207,18 +207,18 @@ class DaskCluster:
         found = []
         for future in done:
             task = self._running.pop(future)
-            found.append(self._result(future, task))
+            found.append(self._future_result(future, task))
             future.release()
         return found
 
-    def _result(self, future: Any, task: CellTask) -> tuple[CellTask, CellRecord, bytes]:
+    def _future_result(self, future: Any, task: CellTask) -> tuple[CellTask, CellRecord, bytes]:
         from distributed import KilledWorker
 
         try:
             reply = future.result()
         except CancelledError as error:
             # Cells are never cancelled: the scheduler ended, and the cell with it.
-            raise self._gone() from error
+            raise self._cluster_lost_error() from error
         except KilledWorker as error:
             reason = f"the workers that ran it died, the last was {error.last_worker.address}"
             return task, failed_record(task, reason), b""

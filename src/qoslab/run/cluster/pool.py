@@ -81,7 +81,7 @@ class ProcessPool:
         for worker in self._workers:
             worker.end(deadline)
 
-    def look(self) -> None:
+    def check_workers(self) -> None:
         """Do nothing: a process is started when a cell needs it."""
 
     @property
@@ -99,7 +99,7 @@ class ProcessPool:
         with suppress(OSError):  # It has died, which reading will detect.
             worker.connection.send(serialise_task(task, coming))
 
-    def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
+    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """Return the finished cells: their records, and their folders as archives (empty if nothing was returned).
 
         Raise errors that the user has to fix.
@@ -113,12 +113,12 @@ class ProcessPool:
             try:
                 reply = worker.connection.recv()
             except (EOFError, OSError):
-                found.append((task, failed_record(task, self._dead(worker)), b""))
+                found.append((task, failed_record(task, self._remove_dead(worker)), b""))
             else:
                 found.append((task, *parse_outcome(task, reply)))
         return found
 
-    def _dead(self, worker: _Worker) -> str:
+    def _remove_dead(self, worker: _Worker) -> str:
         """Remove a process that has died; return the reason for its cell."""
         self._workers.remove(worker)
         worker.connection.close()

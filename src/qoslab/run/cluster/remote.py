@@ -57,7 +57,7 @@ def serialise_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]
 
 
 def check_version(worker: str, found: str, own: str) -> None:
-    """Raise `VersionError` if a worker has another version, sources or programs (`qoslab.run.identity.software_line`)."""
+    """Raise `VersionError` if version, sources or programs of a worker differ (`qoslab.run.identity.software_line`)."""
     if found != own:
         raise VersionError(
             f"worker {worker} has qoslab {found}, this is qoslab {own}",

@@ -278,7 +278,7 @@ def _parse_nodes(listed: Mapping[str, Any], source: Path) -> LabInventory:
     nodes = Nodes(
         hosts={name: reader.read(HostSettings, name, variables.get(name, {})) for name in names},
         routers={name: reader.read(RouterSettings, name, variables.get(name, {})) for name in routers},
-        ways={name: _access_method(name, variables.get(name, {})) for name in (*names, *linux, *routers)},
+        addresses={name: _access_method(name, variables.get(name, {})) for name in (*names, *linux, *routers)},
         linux_routers={name: reader.read(LinuxRouterSettings, name, variables.get(name, {})) for name in linux},
         emulated_by=reader.read_emulated_by(variables),
     )

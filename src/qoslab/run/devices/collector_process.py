@@ -210,15 +210,15 @@ class CollectorServer:
                     self._workers.submit(before.close)
                 # Created here, so that a command that follows at once finds it.
                 self._sessions[request["device"]] = DeviceSession(request["name"], request["connection"])
-            self._workers.submit(self._answer, request)
+            self._workers.submit(self._handle_request, request)
         for session in self._sessions.values():
             session.close()
         self._workers.shutdown()
 
-    def _answer(self, request: Mapping[str, Any]) -> None:
+    def _handle_request(self, request: Mapping[str, Any]) -> None:
         reply: dict[str, Any] = {"id": request["id"], "ok": True}
         try:
-            reply |= self._do(request)
+            reply |= self._execute(request)
         except ConnectError as error:
             reply |= {"ok": False, "error": {"kind": error.kind, "message": str(error)}}
         except Exception as error:
@@ -230,28 +230,28 @@ class CollectorServer:
             self._replies.write(json.dumps(reply) + "\n")
             self._replies.flush()
 
-    def _session(self, request: Mapping[str, Any]) -> DeviceSession:
+    def _open_session(self, request: Mapping[str, Any]) -> DeviceSession:
         session = self._sessions.get(request["device"])
         if session is None:
             raise ConnectError("unknown", "it is not a connected router")
         return session
 
-    def _do(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _execute(self, request: Mapping[str, Any]) -> dict[str, Any]:
         match request["op"]:
             case "connect":
                 self._sessions[request["device"]].connect()
                 return {}
             case "observe":
-                session, command = self._session(request), request["command"]
+                session, command = self._open_session(request), request["command"]
                 shown = _answer_entry(session.execute(command))
                 if shown["reason"]:
                     return {**shown, "parsed": None}
                 found = parse(session.os, command, shown["raw"])
                 return {**shown, "parsed": found.parsed, "reason": found.reason}
             case "show":
-                return _answer_entry(self._session(request).execute(request["command"]))
+                return _answer_entry(self._open_session(request).execute(request["command"]))
             case "configure":
-                return {"raw": self._session(request).configure(request["lines"])}
+                return {"raw": self._open_session(request).configure(request["lines"])}
             case "parse":
                 found = parse(request["os"], request["command"], request["text"])
                 return {"parsed": found.parsed, "reason": found.reason}

@@ -34,7 +34,7 @@ class RouterUndo:
 class RouterDriver(Protocol):
     """Actions of a run on one router, by the access method of its platform."""
 
-    def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
+    def write_intent(self, cell: Cell, folder: Path, text: str | None) -> None:
         """Write the configuration for its role to `folder`, and a copy to the cell.
 
         `text` is its IOS configuration for the cell; None if it has none.
@@ -47,16 +47,16 @@ class RouterDriver(Protocol):
     def collisions(self) -> Sequence[str]:
         """Return the parts of the router's configuration that the intended one would overwrite, one sentence each."""
 
-    def pushing(self) -> None:
+    def record_push(self) -> None:
         """Record that the intended configuration is about to be pushed; the record survives a power failure."""
 
-    def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
+    def record_pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
         """Record the active configuration and the answers to these show commands.
 
         `restored`: the previous configuration was undone first.
         """
 
-    def showed(self, answers: Mapping[str, str]) -> bool:
+    def record_restored(self, answers: Mapping[str, str]) -> bool:
         """Record the answers of the router; return whether the lines that undo the configuration can be derived."""
 
     def write_undo(self, folder: Path) -> RouterUndo:
@@ -85,9 +85,9 @@ class CommandLineRouter:
     @property
     def before(self) -> str:
         """The running configuration from before the run."""
-        return self._state.before(self._name)
+        return self._state.configuration_before(self._name)
 
-    def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
+    def write_intent(self, cell: Cell, folder: Path, text: str | None) -> None:
         """See `RouterDriver`."""
         self._intended = self._names.to_device(text or "")
         if text is not None:
@@ -96,25 +96,25 @@ class CommandLineRouter:
     @property
     def is_saved(self) -> bool:
         """See `RouterDriver`."""
-        return self._state.has_before(self._name)
+        return self._state.has_configuration_before(self._name)
 
     def collisions(self) -> Sequence[str]:
         """See `RouterDriver`."""
         return find_collisions(self.before, self._intended, self._hardware)
 
-    def pushing(self) -> None:
+    def record_push(self) -> None:
         """See `RouterDriver`."""
         self._state.push(self._name, self._intended)
 
-    def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
+    def record_pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
         """See `RouterDriver`."""
         if restored:
             self._state.forget_but_last(self._name)
-        self.showed(answers)
+        self.record_restored(answers)
         cell.write(cell.configuration(f"{self._name}.running.ios"), KNOWN.masked(self._running))
         cell.write(cell.configuration(f"{self._name}.before.ios"), KNOWN.masked(self.before))
 
-    def showed(self, answers: Mapping[str, str]) -> bool:
+    def record_restored(self, answers: Mapping[str, str]) -> bool:
         """See `RouterDriver`."""
         self._running = answers.get(SHOW, "")
         return bool(self._running)
@@ -128,7 +128,7 @@ class CommandLineRouter:
             (folder / f"{self._name}.restore.ios").write_text("\n".join(found.lines) + "\n", encoding="utf-8")
         return RouterUndo(bool(found.lines), tuple(found.left))
 
-    def changed(self, shown: str) -> list[str]:
+    def foreign_changes(self, shown: str) -> list[str]:
         """Return the changes by other users since the push, one sentence each, without secrets.
 
         `shown` is its current running configuration.
@@ -137,7 +137,7 @@ class CommandLineRouter:
         found = unrestored_lines(was, shown, [], self._hardware) if was and shown else []
         return [KNOWN.masked(sentence) for sentence in found]
 
-    def lost(self, shown: str) -> list[str]:
+    def lost_configuration(self, shown: str) -> list[str]:
         """Return the lost parts of the pushed configuration, one sentence each.
 
         `shown` is its current running configuration, from which the lines to undo are derived.
@@ -160,7 +160,7 @@ class ControlSocketRouter:
         self._compile = compile
         self._state = state
 
-    def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
+    def write_intent(self, cell: Cell, folder: Path, text: str | None) -> None:
         """See `RouterDriver`."""
         engine = json.dumps(self._compile(text or ""), indent=1) + "\n"
         cell.write(cell.configuration(f"{self._name}.{self.file}"), engine)
@@ -175,13 +175,13 @@ class ControlSocketRouter:
         """See `RouterDriver`: none, since the configuration is replaced as a whole."""
         return ()
 
-    def pushing(self) -> None:
+    def record_push(self) -> None:
         """See `RouterDriver`: nothing, since restoring does not depend on it."""
 
-    def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
+    def record_pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
         """See `RouterDriver`."""
 
-    def showed(self, answers: Mapping[str, str]) -> bool:
+    def record_restored(self, answers: Mapping[str, str]) -> bool:
         """See `RouterDriver`."""
         return True
 

@@ -90,7 +90,7 @@ class PushedRouters:
         }
         """Routers with a command line."""
         sockets = {
-            router: self._by_control_socket(router)
+            router: self._control_socket_driver(router)
             for router in routers_of(topology)
             if platform_of(topology.nodes[router]).access in (CONTROL_SOCKET, TC_COMMANDS)
         }
@@ -111,11 +111,13 @@ class PushedRouters:
         self._note = note
         self._noted: set[str] = set()
 
-    def _by_control_socket(self, router: str) -> ControlSocketRouter:
+    def _control_socket_driver(self, router: str) -> ControlSocketRouter:
         """Return the driver of a router with a control socket, with the compiler of its language."""
         if router in tc_command_nodes(self._topology):
             return TcRouter(router, partial(self.kernel_configuration, router), self._state)
-        return ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), self._state)
+        return ControlSocketRouter(
+            router, partial(self.compile_configuration, router, source=f"{router}.ios"), self._state
+        )
 
     def kernel_configuration(self, router: str, text: str) -> Mapping[str, Any]:
         """Return the configuration of `qoslab.tc.daemon` for a router with this template."""
@@ -143,14 +145,14 @@ class PushedRouters:
             shutil.rmtree(intended, ignore_errors=True)
             intended.mkdir(parents=True)
             for router, driver in self._drivers.items():
-                driver.intend(cell, intended, texts.get(router))
+                driver.write_intent(cell, intended, texts.get(router))
         for router, text in texts.items():
             node = self._topology.nodes[router]
             in_tc = has_kernel(node) and (platform_of(node).translation is not None or is_tc(text))
             suffix = "tc" if in_tc else "ios"
             cell.write(cell.configuration(f"{router}.{suffix}"), text)
         if not self._prepared:
-            self._session.carry_out(["prepare"], keep=cell.path / "ansible")
+            self._session.execute(["prepare"], keep=cell.path / "ansible")
             self._prepared = True
         self._refuse_collisions()
         intents: list[Intent] = []
@@ -163,14 +165,14 @@ class PushedRouters:
         if self._guard is not None:
             self._guard.arm(traffic)
         for driver in self._drivers.values():
-            driver.pushing()
+            driver.record_push()
         self._touched, self._known = True, False
-        outcome = self._session.carry_out(
+        outcome = self._session.execute(
             intents, intended=intended, restore=restore, commands=commands, keep=cell.path / "ansible"
         )
         self._known = True
         for router, driver in self._drivers.items():
-            driver.pushed(cell, outcome.answers(router), restored=restore is not None)
+            driver.record_pushed(cell, outcome.answers(router), restored=restore is not None)
         return outcome
 
     def _refuse_collisions(self) -> None:
@@ -184,7 +186,7 @@ class PushedRouters:
                     hint="Rename it in the experiment's template, or remove it from the router.",
                 )
 
-    def compiled(self, router: str, text: str, *, source: str) -> program_formats.RouterConfig:
+    def compile_configuration(self, router: str, text: str, *, source: str) -> program_formats.RouterConfig:
         """Return the data plane's configuration for a router with this configuration on top of its own."""
         device = parse_config(self._base(router), router_hardware(self._topology, router), source=f"{router}: base")
         apply_template(device, text, source=source, tc=accepts_tc_commands(self._topology, router))
@@ -208,7 +210,7 @@ class PushedRouters:
             return
         folder, _ = self._write_undo(lines)
         try:
-            self._session.carry_out(["restore"], restore=folder, keep=keep)
+            self._session.execute(["restore"], restore=folder, keep=keep)
         except LabDiedFault:
             raise
         except TransientFault as error:
@@ -223,13 +225,13 @@ class PushedRouters:
 
         It is not known which lines of the first attempt arrived. Raise `why` if no router answers.
         """
-        self._session.hang_up()
+        self._session.close_connections()
         self._known = False
         try:
             folder, _ = self._write_undo(lines)
         except DeviceError:
             raise why from None
-        self._session.carry_out(["restore"], restore=folder, keep=keep)
+        self._session.execute(["restore"], restore=folder, keep=keep)
 
     def _write_undo(self, shown: Path | None) -> tuple[Path, bool]:
         """Write the lines that undo the pushed configuration; return their folder, and whether a router needs them.
@@ -246,7 +248,7 @@ class PushedRouters:
             for router, driver in self._drivers.items():
                 undo = driver.write_undo(folder)
                 needed |= undo.needed
-                self._tell_of_others(router, undo.left)
+                self._warn_of_foreign_changes(router, undo.left)
         if shown is not None:
             with writing(shown):
                 shown.mkdir(parents=True, exist_ok=True)
@@ -254,7 +256,7 @@ class PushedRouters:
                     (shown / file.name).write_text(KNOWN.masked(file.read_text(encoding="utf-8")), encoding="utf-8")
         return folder, needed
 
-    def _tell_of_others(self, router: str, left: Sequence[str]) -> None:
+    def _warn_of_foreign_changes(self, router: str, left: Sequence[str]) -> None:
         new = [sentence for sentence in left if f"{router} {sentence}" not in self._noted]
         self._noted.update(f"{router} {sentence}" for sentence in new)
         if new:
@@ -264,10 +266,10 @@ class PushedRouters:
     def _read_back(self) -> None:
         """Read the active configuration of the routers."""
         try:
-            outcome = self._session.carry_out(["verify"], intended=self._before)
+            outcome = self._session.execute(["verify"], intended=self._before)
         except RouterError as error:
             outcome = error.outcome
-        silent = [name for name, driver in self._drivers.items() if not driver.showed(outcome.answers(name))]
+        silent = [name for name, driver in self._drivers.items() if not driver.record_restored(outcome.answers(name))]
         if silent:
             raise DeviceError(
                 f"{', '.join(silent)}: the running configuration could not be read, so nothing was restored",

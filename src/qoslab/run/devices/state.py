@@ -83,15 +83,15 @@ class RestoreState:
 
     def _take(self, inventory: Path) -> None:
         """Lock the state. Raise `UserError` if a run has left its state, or is in progress."""
-        self.hold()
-        if about := self.unrestored():
+        self.lock_routers()
+        if about := self.unrestored_owner():
             self.release()
             raise UserError(
                 f"the routers of {inventory} were not restored after the run {about.run} ({about.since})",
                 hint=f"Restore them: qoslab lab rescue {shlex.quote(str(inventory))}",
             )
 
-    def hold(self) -> None:
+    def lock_routers(self) -> None:
         """Lock these routers on this machine until `release` or the end of this process.
 
         Raise `UserError` if they are locked.
@@ -104,7 +104,11 @@ class RestoreState:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 held.close()
-                who = f"the run {self.about().run} ({self.about().since})" if self.is_there() else "another process"
+                who = (
+                    f"the run {self.read_owner().run} ({self.read_owner().since})"
+                    if self.exists()
+                    else "another process"
+                )
                 raise UserError(
                     f"{who} is in progress on these routers", hint="Wait until it ends, or stop it."
                 ) from error
@@ -125,21 +129,21 @@ class RestoreState:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
 
-    def afresh(self) -> None:
+    def recreate(self) -> None:
         """Remove and recreate the state, because the routers changed."""
         self.remove()
         self.make()
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Return whether there is something to restore from."""
         return (self.folder / OWNER_FILE).is_file()
 
-    def unrestored(self) -> StateOwner | None:
+    def unrestored_owner(self) -> StateOwner | None:
         """Return the owner if there are routers to restore; Linux routers restore themselves."""
-        about = self.about() if self.is_there() else None
+        about = self.read_owner() if self.exists() else None
         return about if about is not None and command_line_nodes(about.topology) else None
 
-    def about(self) -> StateOwner:
+    def read_owner(self) -> StateOwner:
         """Return the owner. Raise `UserError` if it cannot be read."""
         file = self.folder / OWNER_FILE
         try:
@@ -153,22 +157,22 @@ class RestoreState:
                 f"{file} cannot be read: {error}", hint="The configurations are in the same folder."
             ) from error
 
-    def before(self, router: str) -> str:
+    def configuration_before(self, router: str) -> str:
         """Return the router's configuration from before the run."""
         return (self.folder / f"{router}.before.ios").read_text(encoding="utf-8")
 
-    def has_before(self, router: str) -> bool:
+    def has_configuration_before(self, router: str) -> bool:
         """Return whether the router's configuration from before the run is saved."""
         return (self.folder / f"{router}.before.ios").exists()
 
     def pushed(self, router: str) -> list[str]:
         """Return the pushed configurations that may not be undone, oldest first."""
-        return [file.read_text(encoding="utf-8") for _, file in self._pushed(router)]
+        return [file.read_text(encoding="utf-8") for _, file in self._pushed_files(router)]
 
     def push(self, router: str, text: str) -> None:
         """Save the configuration before it is pushed; after the return it survives a power failure."""
         with writing(self.folder):
-            number = max((number for number, _ in self._pushed(router)), default=0) + 1
+            number = max((number for number, _ in self._pushed_files(router)), default=0) + 1
             self._write(f"{router}.pushed.{number}.ios", text)
             _sync(self.folder)
 
@@ -177,7 +181,7 @@ class RestoreState:
         with writing(self.folder):
             self._write(COUNTDOWNS, json.dumps(dict(countdowns)) + "\n")
 
-    def countdowns(self) -> dict[str, str]:
+    def rollback_timers(self) -> dict[str, str]:
         """Return the rollback timers of routers."""
         try:
             record: dict[str, str] = json.loads((self.folder / COUNTDOWNS).read_text(encoding="utf-8"))
@@ -197,7 +201,7 @@ class RestoreState:
 
     def forget_but_last(self, router: str) -> None:
         """Remove all pushed configurations of a router except the latest, because they are undone."""
-        for _, file in self._pushed(router)[:-1]:
+        for _, file in self._pushed_files(router)[:-1]:
             file.unlink()
 
     def forget_pushed(self) -> None:
@@ -220,7 +224,7 @@ class RestoreState:
             elif each.name != LOCK:
                 each.unlink()
 
-    def _pushed(self, router: str) -> list[tuple[int, Path]]:
+    def _pushed_files(self, router: str) -> list[tuple[int, Path]]:
         files = self.folder.glob(f"{router}.pushed.*.ios")
         numbered = [(file.name.removeprefix(f"{router}.pushed.").removesuffix(".ios"), file) for file in files]
         return sorted((int(number), file) for number, file in numbered if number.isdecimal())

@@ -140,7 +140,7 @@ class AgentChannel:
             if not self._ready.done():
                 self._process.kill()
             _CONNECTING_LOGINS.discard(self._process)
-        threading.Thread(target=self._beat, name=f"beat {name}", daemon=True).start()
+        threading.Thread(target=self._send_heartbeats, name=f"beat {name}", daemon=True).start()
 
     # Requests
 
@@ -162,7 +162,7 @@ class AgentChannel:
             self._outputs[number] = output
             for head, body in self._early.pop(number, []):
                 self._early_bytes -= len(body) + LENGTHS.size
-                self._of_program(output, head, body)
+                self._handle_program_output(output, head, body)
         return number, output
 
     def fetch(self, name: str, to: BinaryIO, timeout_s: float) -> None:
@@ -179,8 +179,8 @@ class AgentChannel:
 
         `reason` becomes the value of `lost`.
         """
-        self._lose(reason)
-        self._hang_up()
+        self._fail(reason)
+        self._close()
 
     def close(self) -> list[str]:
         """Let the agent restore everything and disconnect; return settings that it could not restore."""
@@ -193,7 +193,7 @@ class AgentChannel:
         except (HostLostFault, MachineError) as error:
             failed = [error.message]
         self._closed.set()
-        self._hang_up()
+        self._close()
         try:
             self._process.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -203,7 +203,7 @@ class AgentChannel:
 
     # Connection
 
-    def _hang_up(self) -> None:
+    def _close(self) -> None:
         with contextlib.suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -241,7 +241,7 @@ class AgentChannel:
             raise MachineError(f"{self.name}: {reply.get('error', 'a reply without a result')}")
         return reply, body
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         while not self._closed.wait(BEAT_S) and not self.lost:
             with self._lock:
                 self._write(_frame_message({"op": "beat"}))
@@ -256,7 +256,7 @@ class AgentChannel:
                 if head_size > MAX_HEAD_BYTES or body_size > MAX_BODY_BYTES:
                     raise ValueError(f"a message of {head_size + body_size} bytes, expected at most {MAX_BODY_BYTES}")
                 head = json.loads(stream.read(head_size))
-                self._hear(head, stream.read(body_size))
+                self._handle_message(head, stream.read(body_size))
         except (ValueError, struct.error, TypeError, LookupError, AttributeError, RecursionError, FutureError) as error:
             # For example, a login with its own output, or an invalid message.
             reason = f"its output is not that of the agent ({type(error).__name__}: {error})"
@@ -270,9 +270,9 @@ class AgentChannel:
         lines = [line.strip() for line in self._log.read().splitlines() if line.strip()]
         # The reason precedes this last line.
         words = " ".join(lines[-2:] if lines[-1:] == [HOST_KEY_ERROR] else lines[-1:])
-        self._lose(reason or words or f"ssh {describe_exit(status)}")
+        self._fail(reason or words or f"ssh {describe_exit(status)}")
 
-    def _lose(self, reason: str) -> None:
+    def _fail(self, reason: str) -> None:
         with self._lock:
             self.lost = self.lost or reason
             pending, self._pending = self._pending, {}
@@ -287,7 +287,7 @@ class AgentChannel:
                 if file is not None:
                     file.close()
 
-    def _hear(self, head: dict[str, Any], body: bytes) -> None:
+    def _handle_message(self, head: dict[str, Any], body: bytes) -> None:
         if not isinstance(head, dict):
             raise TypeError("a message that is not an object")
         if "ready" in head:
@@ -307,7 +307,7 @@ class AgentChannel:
             number = head.get("output", head.get("began", head.get("ended")))
             if number is not None:
                 if number in self._outputs:
-                    self._of_program(self._outputs[number], head, body)
+                    self._handle_program_output(self._outputs[number], head, body)
                 else:
                     self._early_bytes += len(body) + LENGTHS.size
                     if self._early_bytes > MAX_EARLY_BYTES:
@@ -321,7 +321,7 @@ class AgentChannel:
         if future is not None:
             future.set_result((head, body))
 
-    def _of_program(self, output: ProgramOutput, head: dict[str, Any], body: bytes) -> None:
+    def _handle_program_output(self, output: ProgramOutput, head: dict[str, Any], body: bytes) -> None:
         if "ended" in head:
             self._outputs.pop(head["ended"], None)
             output.end(head["status"])

@@ -72,13 +72,13 @@ def reach_hosts(
         raise combined_error(errors)
     if proxies is not None:
         # Otherwise hosts would wait for the current work, up to a minute of Ansible or Genie.
-        proxies.when_gone(lab.give_up)
+        proxies.on_exit(lab.give_up)
     return lab
 
 
 def nodes_in_use(lab: ExternalLab, marks: Mapping[str, str]) -> list[PreflightFinding]:
     """Return the nodes in use by other runs, from these hosts and from the routers' run locks."""
-    interfaces, errors = run_parallel({name: each.held for name, each in lab.machines.items()})
+    interfaces, errors = run_parallel({name: each.locked_interfaces for name, each in lab.machines.items()})
     if errors:
         raise combined_error(errors)
     return list(check_locks(interfaces, marks))
@@ -105,7 +105,7 @@ def disconnect_on_failure(lab: ExternalLab) -> Iterator[None]:
 
 def collect_facts(gathering: FactCollector, note: Callable[[str], None]) -> PreflightFacts:
     """Return the facts. Raise `UserError` with all findings that prevent a run; other findings are noted."""
-    facts = gathering.facts()
+    facts = gathering.collect()
     found = run_checks(facts)
     if refused := refusal_error(found):
         raise refused

@@ -66,7 +66,7 @@ class ExternalLab:
         """See `run.protocols.RunningLab`."""
         return self._hosts[name]
 
-    def tap(self, node: str, interface: str) -> Tap:
+    def capture_point(self, node: str, interface: str) -> Tap:
         """See `run.protocols.RunningLab`."""
         if node not in self._hosts:
             raise UserError(f"found a capture at {interface} of {node}, expected one at a host")
@@ -109,9 +109,13 @@ class ExternalLab:
             raise UserError(f"{data_plane} has no reachable data plane")
         return ControlClient(self._sockets[data_plane], timeout=CONTROL_S)
 
-    def death(self) -> str:
+    def describe_death(self) -> str:
         """See `run.protocols.RunningLab`."""
-        lost = {name: each.lost for name, each in self.machines.items() if each.lost not in ("", self._given_up)}
+        lost = {
+            name: each.lost_reason
+            for name, each in self.machines.items()
+            if each.lost_reason not in ("", self._given_up)
+        }
         kinds = {name: "Linux router" if name in self.linux_routers else "host" for name in lost}
         why = [f"the {kinds[name]} {name} is out of reach: {reason}" for name, reason in lost.items()]
         return "; ".join([*why, self._given_up] if self._given_up else why)

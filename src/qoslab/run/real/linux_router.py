@@ -33,7 +33,7 @@ class Queues(KernelRouter):
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """See `Router.handle`."""
-        if self._router.lost and request.get("op") == "config":
+        if self._router.lost_reason and request.get("op") == "config":
             return {"config": {"format": CONFIG_FORMAT, "router": self._router.name, "commands": []}}
         return super().handle(request)
 
@@ -42,7 +42,7 @@ class LinuxRouter(ExternalHost):
     """Linux router. Only the qdiscs of the experiment's interfaces are changed; the agent's watchdog removes them."""
 
     _server: threading.Thread | None = None
-    _served: Queues
+    _daemon_loop: Queues
     _loop: asyncio.AbstractEventLoop
     _ended: asyncio.Event
 
@@ -101,7 +101,7 @@ class LinuxRouter(ExternalHost):
 
     def serve(self, control: Path) -> None:
         """Serve the control protocol at this path until `close`. Raise `DeviceError` for a configured interface."""
-        queues = self._served = self.queues
+        queues = self._daemon_loop = self.queues
         queues.start(())
 
         async def answer() -> None:
@@ -120,7 +120,7 @@ class LinuxRouter(ExternalHost):
 
     def is_as_configured(self) -> bool:
         """Return whether the interfaces are as this run has configured them."""
-        return self._served.qdiscs.is_as_configured()
+        return self._daemon_loop.qdiscs.is_as_configured()
 
     def close(self) -> list[str]:
         """End the server, and restore the router; return what could not be restored."""

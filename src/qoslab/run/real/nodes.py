@@ -98,29 +98,31 @@ class HostPlace:
         near_ends = [near for _, near, _ in self.topology.links_of(self.name)]
         for near in near_ends:
             for address in near.addresses:
-                found[str(address.network)] = self._route(near.interface, metrics, source=str(address.ip))
+                found[str(address.network)] = self._route_entry(near.interface, metrics, source=str(address.ip))
         for route in static_routes(self.topology, self.name):
             interface = next(
                 near.interface for near in near_ends for address in near.addresses if route.via in address.network
             )
             prefixes = [str(route.prefix)]
             if route.prefix == EVERYWHERE[route.prefix.version] and self.settings.isolate != "namespace":
-                prefixes = self._others(route.prefix.version)
+                prefixes = self._experiment_prefixes(route.prefix.version)
             for prefix in prefixes:
-                found.setdefault(prefix, self._route(interface, metrics, via=str(route.via)))
+                found.setdefault(prefix, self._route_entry(interface, metrics, via=str(route.via)))
         return [{"prefix": prefix, **route} for prefix, route in found.items()]
 
-    def far(self, metrics: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    def connection_settings(self, metrics: Mapping[str, str]) -> dict[str, dict[str, str]]:
         """Return the wanted connection settings to each address of another host."""
         own = {each.version for _, near, _ in self.topology.links_of(self.name) for each in near.addresses}
         others = [name for name in hosts_of(self.topology) if name != self.name]
         ends = [near for name in others for _, near, _ in self.topology.links_of(name)]
         return {str(each.ip): dict(metrics) for end in ends for each in end.addresses if each.version in own}
 
-    def _route(self, interface: str, metrics: Mapping[str, str], via: str = "", source: str = "") -> dict[str, Any]:
+    def _route_entry(
+        self, interface: str, metrics: Mapping[str, str], via: str = "", source: str = ""
+    ) -> dict[str, Any]:
         return {"device": self.settings.device(interface), "via": via, "source": source, "metrics": dict(metrics)}
 
-    def _others(self, version: int) -> list[str]:
+    def _experiment_prefixes(self, version: int) -> list[str]:
         """Return the prefixes of the experiment."""
         ends = [end for link in self.topology.links for end in link.ends]
         return sorted({str(each.network) for end in ends for each in end.addresses if each.version == version})
@@ -147,7 +149,7 @@ class ExternalHost:
         self.described: dict[str, Any] = {}
 
     @property
-    def lost(self) -> str:
+    def lost_reason(self) -> str:
         """Reason why it is out of reach; empty while it is reachable."""
         return self._channel.lost
 
@@ -170,7 +172,7 @@ class ExternalHost:
         """Settings in the inventory."""
         return self._place.settings
 
-    def held(self) -> Mapping[str, str]:
+    def locked_interfaces(self) -> Mapping[str, str]:
         """Interfaces in use by another run, with that run."""
         devices = [each["device"] for each in self._place.interfaces()]
         found: Mapping[str, str] = self._channel.ask("held", devices=devices)["held"]
@@ -180,16 +182,16 @@ class ExternalHost:
         """Prepare its interfaces. Return descriptions of settings of an earlier run that could not be restored."""
         interfaces = self._place.interfaces()
         failed = self._channel.ask("isolate", way=self._place.settings.isolate, interfaces=interfaces)["failed"]
-        clock = self.clock()
+        clock = self.read_clock()
         self.described = {
             **{key: self._channel.facts[key] for key in ("kernel", "boot", "root", "python")},
             "isolate": self._place.settings.isolate,
-            "clock_ahead_ms": round(clock.ahead_ns / 1e6, 3),
+            "clock_ahead_ms": round(clock.offset_ns / 1e6, 3),
             "clock_error_ms": round(clock.error_ns / 1e6, 3),
         }
         return list(failed)
 
-    def clock(self) -> ClockReading:
+    def read_clock(self) -> ClockReading:
         """See `run.protocols.LabHost`: the fastest of many answers counts."""
         found: list[tuple[int, int, int, int, Mapping[str, Any]]] = []
         deadline = time.monotonic() + CLOCK_S
@@ -206,15 +208,15 @@ class ExternalHost:
     @property
     def notice_s(self) -> float:
         """See `run.protocols.RunningLab.notice_s`."""
-        return REQUEST_MARGIN_S + 2 * self._steady_now()[1] / 1e9
+        return REQUEST_MARGIN_S + 2 * self._monotonic_now()[1] / 1e9
 
-    def _steady_now(self) -> tuple[int, int]:
+    def _monotonic_now(self) -> tuple[int, int]:
         if self._steady is None:
-            self.clock()
+            self.read_clock()
         assert self._steady is not None
         return self._steady
 
-    def stalls(self) -> StallRecord:
+    def read_stalls(self) -> StallRecord:
         """See `run.protocols.LabHost`."""
         return StallRecord(**self._channel.ask("watched")["stalls"])
 
@@ -225,7 +227,7 @@ class ExternalHost:
         if argv[0] in OWN_PROGRAMS and argv[0] not in self._sent:
             self._send(argv[0])
         out = None if stdout is None else stdout.open("xb", buffering=0)
-        ahead_ns = self._steady_now()[0]
+        ahead_ns = self._monotonic_now()[0]
         there_ns = None if at_ns is None else at_ns + ahead_ns
         number, output = self._channel.start(list(argv), out, stderr.open("xb", buffering=0), there_ns)
         return ExternalProcess(self._channel, number, output, ahead_ns)
@@ -254,7 +256,7 @@ class ExternalHost:
         """See `run.protocols.LabHost`."""
         return self._place.settings.device(interface)
 
-    def scratch(self, to: Path) -> str:
+    def scratch_path(self, to: Path) -> str:
         """See `run.protocols.LabHost`: a path in the agent's folder."""
         return f"{self._channel.facts['folder']}/{to.name}"
 
@@ -267,7 +269,12 @@ class ExternalHost:
         """See `run.protocols.LabHost`."""
         metrics = tcp.route_words(profile)
         if self._place.settings.isolate == "as it is":
-            self._channel.ask("apply", sysctls=_host_sysctls(profile, answers), routes=[], far=self._place.far(metrics))
+            self._channel.ask(
+                "apply",
+                sysctls=_host_sysctls(profile, answers),
+                routes=[],
+                far=self._place.connection_settings(metrics),
+            )
         else:
             self._channel.ask(
                 "apply", sysctls=_host_sysctls(profile, answers), routes=self._place.routes(metrics), far={}
@@ -278,7 +285,7 @@ class ExternalHost:
 
         The required value is empty if there is no route.
         """
-        far = self._place.far(tcp.route_words(profile))
+        far = self._place.connection_settings(tcp.route_words(profile))
         reply_facts = self._channel.ask("compare", sysctls=_host_sysctls(profile, answers), far=far)["differences"]
         return [(what, there, wanted) for what, there, wanted in reply_facts]
 

@@ -26,7 +26,7 @@ Line = tuple[str, int]
 def unrestored_routers(inventory: Path) -> tuple[str, ...]:
     """Return the routers of an inventory with state left by a run; empty if there is none."""
     state = RestoreState.of(inventory)
-    return command_line_nodes(state.about().topology) if state.is_there() else ()
+    return command_line_nodes(state.read_owner().topology) if state.exists() else ()
 
 
 def restore_routers(
@@ -43,13 +43,13 @@ def restore_routers(
     state = RestoreState.of(inventory)
     if not state.folder.is_dir():
         return None
-    state.hold()
-    if not state.is_there():
+    state.lock_routers()
+    if not state.exists():
         # The run was killed while it created or removed this state.
         state.remove()
         return None
     try:
-        about = state.about()
+        about = state.read_owner()
         # Linux routers restore themselves, as hosts do.
         names = command_line_nodes(about.topology)
         missing = [name for name in (*names, *consoles) if name not in routers]
@@ -63,19 +63,19 @@ def restore_routers(
         ways = access_methods(inventory, chosen, settings)
         for name, given in consoles.items():
             host, port = given or _console_address(name, settings[name].console)
-            ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
+            ways[name] = replace(ways[name], host=host, port=port, protocol="telnet", console=True, jump=None)
         with Scratch("rescue") as scratch, AccessProxies(ways) as proxies:
             proxies.open()
             # Once the process can access a router, it can access its rollback timer as well.
             refuse_locked(proxies.ask, ways, state.mark())
             # First, so that no timer expires during the restoration; a console takes one client at a time.
-            left = {name: stop(proxies.ask, name, choice) for name, choice in state.countdowns().items()}
+            left = {name: stop(proxies.ask, name, choice) for name, choice in state.rollback_timers().items()}
             groups = {name: access.group for name, access in chosen.items()}
             listed = scratch.path / "inventory.json"
             with AnsibleSession(listed, before=state.folder, modules=IOS_MODULES) as session:
                 session.start()
                 proxied = proxies.access(groups)
-                session.wait_for(proxied.values())
+                session.raise_time_limit(proxied.values())
                 write_inventory(listed, {**chosen, **proxied}, lab=False)
                 named = {name: InterfaceNames(settings[name].interfaces) for name in names}
                 behind = PushedRouters(about.topology, session, state, _missing_base_error, note, names=named)

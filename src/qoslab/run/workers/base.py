@@ -50,7 +50,7 @@ class WorkerSlot:
     """Number from 0, among the workers of its process."""
     label: str
     """Label for people."""
-    restored: Path
+    restore_folder: Path
     """Folder for output from restoring the routers."""
     shared: SharedLabData
     """Result of `LabMachinery.shared`."""
@@ -62,7 +62,7 @@ class WorkerSlot:
     """Place of the lab, for kinds that are `placed`."""
     demands: Demands = field(default_factory=Demands)
     """Requirements of the run, for the same kinds."""
-    began_in: Mapping[str, Any] = field(default_factory=dict)
+    initial_lab: Mapping[str, Any] = field(default_factory=dict)
     """Description of the lab at the start of the resumed run, for the same kinds."""
 
 
@@ -70,11 +70,11 @@ class WorkerSlot:
 class LabCheck:
     """Result of examining an existing lab, before any change."""
 
-    seen: Sequence[str]
+    description: Sequence[str]
     """Description of the lab, in lines for people."""
     notes: Sequence[str]
     """Notes that do not prevent a run."""
-    refused: UserError | None
+    refusal: UserError | None
     """Reason to refuse a run; None without one."""
 
 
@@ -93,5 +93,5 @@ class LabMachinery:
     """Python packages that influence the values, with their versions."""
     check: Callable[[str, Plan], LabCheck] | None = None
     """Check if a plan can run at a place, without changes there; for `placed` kinds."""
-    sent: Callable[[str, Plan], Iterator[str]] | None = None
+    device_lines: Callable[[str, Plan], Iterator[str]] | None = None
     """Lines that a run sends to the devices of a place, in order, from its inventory alone; for the same kinds."""

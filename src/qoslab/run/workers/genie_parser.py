@@ -32,13 +32,13 @@ class GenieParser:
     def expect(self, commands: Iterable[str]) -> None:
         """Announce commands with answers to parse; Genie, if one of them needs it, takes a second to import."""
         if self._installed and not all(map(direct.supports_command, commands)):
-            self._started()
+            self._start_process()
 
     def parse(self, command: str, text: str) -> dict[str, Any]:
         """Parse `text`, the answer to `command`; return the reason if no parser accepts it."""
         if direct.supports_command(command) and (found := direct.parse(command, text)) is not None:
             return {"unparsed": found.reason} if found.parsed is None else found.parsed
-        return self._started().parse(command, text).data if self._installed else {"unparsed": NOT_PARSED}
+        return self._start_process().parse(command, text).data if self._installed else {"unparsed": NOT_PARSED}
 
     def close(self) -> None:
         """End the process, if it was started."""
@@ -47,7 +47,7 @@ class GenieParser:
         if collector is not None:
             collector.close()
 
-    def _started(self) -> CollectorProcess:
+    def _start_process(self) -> CollectorProcess:
         from qoslab.run.devices.collector import CollectorProcess  # Most sweeps observe nothing.
         from qoslab.run.devices.collector_process import PARSE_ONLY_ARGUMENT
 

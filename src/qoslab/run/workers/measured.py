@@ -51,7 +51,7 @@ class MeasuredWorker(ABC):
         assert isinstance(slot.shared, SharedCollector)
         self._number = slot.number
         self._label = slot.label
-        self._restored = slot.restored
+        self._restored = slot.restore_folder
         self._tell = slot.tell
         self._note = slot.note
         self._interrupted = slot.interrupted
@@ -89,7 +89,7 @@ class MeasuredWorker(ABC):
         """Return the lab that is up; None without one."""
 
     @abstractmethod
-    def fits(self, experiment: Experiment) -> bool:
+    def can_run(self, experiment: Experiment) -> bool:
         """Return whether the current lab can run the cells of the experiment without change."""
 
     @abstractmethod
@@ -131,7 +131,7 @@ class MeasuredWorker(ABC):
     def _leave(self) -> None:
         self._exit.close()
 
-    def _know_routers(self, experiment: Experiment, guard: RollbackGuard | None = None) -> None:
+    def _set_routers(self, experiment: Experiment, guard: RollbackGuard | None = None) -> None:
         """Set the routers of a new lab; nothing is pushed yet."""
         # An engine router boots with the equivalent of an IOS router's startup configuration in the same topology.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
@@ -153,7 +153,7 @@ class MeasuredWorker(ABC):
         stays.
         """
         self._expect(task)
-        if not self.fits(task.experiment):
+        if not self.can_run(task.experiment):
             self.start(task.experiment)
         lab = self.lab
         assert lab is not None
@@ -168,9 +168,9 @@ class MeasuredWorker(ABC):
                 )
             self._verify(task, outcome)
             run.measure(turn or nullcontext())
-            self._look_after(task, journal)
+            self._record_lab_notes(task, journal)
         except BaseException as error:
-            fault = self._fault(error)
+            fault = self._lab_fault(error)
             if fault:
                 journal.fail(fault)
             # Also after an interrupt, so that the results so far can be read.
@@ -186,7 +186,7 @@ class MeasuredWorker(ABC):
     def _expect(self, task: CellTask) -> None:  # noqa: B027 (most labs are the same for every cell of an experiment)
         """Record the needs of a cell, before `fits` is called."""
 
-    def _look_after(self, task: CellTask, journal: CellJournal) -> None:  # noqa: B027 (most labs have nothing to note)
+    def _record_lab_notes(self, task: CellTask, journal: CellJournal) -> None:  # noqa: B027 (most labs have nothing to note)
         """Record notes on the lab after the traffic of a cell."""
 
     def _verify(self, task: CellTask, outcome: PlaybookOutcome) -> None:
@@ -195,7 +195,7 @@ class MeasuredWorker(ABC):
             answers = outcome.answers(router)
             if not answers:
                 continue
-            config = self._routers.compiled(router, text, source=f"{router}.ios")
+            config = self._routers.compile_configuration(router, text, source=f"{router}.ios")
             shown = self._parse(router, VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
             # A port without a link of the experiment may have another user's policy.
             ends = [near.interface for _, near, _ in task.experiment.topology.links_of(router)]
@@ -203,7 +203,7 @@ class MeasuredWorker(ABC):
             for difference in policy_differences(measured, config):
                 raise DeviceError(f"{router}: the running configuration differs from the pushed one: {difference}")
 
-    def _fault(self, error: BaseException) -> str:
+    def _lab_fault(self, error: BaseException) -> str:
         """Return why a cell failed if the lab was the cause and not the input; else empty."""
         if self.lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
             return ""
@@ -234,21 +234,21 @@ class MeasuredWorker(ABC):
 
     def _enter_lines(self, device: str, lines: list[str]) -> str:
         """Enter configuration lines in a router of this lab."""
-        sent = [self._named(device).to_device(line) for line in lines]
+        sent = [self._experiment_name(device).to_device(line) for line in lines]
         return self._shared.get().configure(device, sent, lab=str(self._number))
 
     def _observe(self, device: str, command: str) -> RouterAnswer:
-        names = self._named(device)
+        names = self._experiment_name(device)
         observed = self._shared.get().observe(device, names.to_device(command), lab=str(self._number))
         return replace(observed, parsed=names.from_device(observed.parsed))
 
     def _show(self, device: str, command: str) -> RouterAnswer:
-        return self._shared.get().show(device, self._named(device).to_device(command), lab=str(self._number))
+        return self._shared.get().show(device, self._experiment_name(device).to_device(command), lab=str(self._number))
 
     def _parse(self, device: str, command: str, text: str) -> RouterAnswer:
-        names = self._named(device)
+        names = self._experiment_name(device)
         observed = self._shared.get().parse(names.to_device(command), text)
         return replace(observed, parsed=names.from_device(observed.parsed))
 
-    def _named(self, device: str) -> InterfaceNames:
+    def _experiment_name(self, device: str) -> InterfaceNames:
         return self._names.get(device, IDENTITY_NAMES)

@@ -88,7 +88,7 @@ class SimulatedWorker:
         """
         journal = CellJournal(task, cell, self._tell)
         try:
-            _SimulatedCell(journal, self._check, self._processes, self._prints).carry_out()
+            _SimulatedCell(journal, self._check, self._processes, self._prints).simulate()
         except BaseException:
             with suppress(QoslabError):
                 journal.write(broken=True)
@@ -108,7 +108,7 @@ class _RunningProcesses:
         self._running: set[subprocess.Popen[str]] = set()
 
     @contextmanager
-    def running(self, process: subprocess.Popen[str]) -> Iterator[None]:
+    def register(self, process: subprocess.Popen[str]) -> Iterator[None]:
         """Register a process; when the block is left in any way, it has ended."""
         with self._lock:
             self._running.add(process)
@@ -145,7 +145,7 @@ class _SimulatedCell:
     def _experiment(self) -> Experiment:
         return self._task.experiment
 
-    def carry_out(self) -> None:
+    def simulate(self) -> None:
         """Simulate the cell, and write the results."""
         if self._experiment.observe:
             self._prints.expect(each.command for each in self._experiment.observations_of(self._task.arm))
@@ -158,7 +158,7 @@ class _SimulatedCell:
             with self._journal.step(RESULTS):
                 self._keep(result, scenario, routers)
         except RunInvalid as error:
-            self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
+            self._journal.record_invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
     def _prepare(self) -> tuple[dict[str, SimulatedRouter], program_formats.Scenario]:
         """Write the input of the simulator; return the routers and the scenario."""
@@ -200,7 +200,7 @@ class _SimulatedCell:
                 stderr=subprocess.PIPE,
             )
         deadline = time.monotonic() + limit
-        with self._processes.running(process):
+        with self._processes.register(process):
             while True:
                 try:
                     output, errors = process.communicate(timeout=POLL_S)
@@ -276,12 +276,12 @@ class _SimulatedCell:
         }
         for moment, virtual_ns in moments.items():
             for each in self._journal.observations(moment):
-                self._print(each, moment, result.routers[each.node].until(virtual_ns), routers[each.node])
+                self._print(each, moment, result.routers[each.node].history_until(virtual_ns), routers[each.node])
         for trigger in triggers(self._experiment):
             for each in self._journal.observations(trigger):
                 history = result.routers[each.node]
-                if isinstance(came := history.came(trigger, result.virtual_ns), str):
-                    self._journal.never_came(each, trigger, came)
+                if isinstance(came := history.history_until_trigger(trigger, result.virtual_ns), str):
+                    self._journal.record_unobserved(each, trigger, came)
                 else:
                     self._print(each, trigger, came, routers[each.node])
 
@@ -290,7 +290,7 @@ class _SimulatedCell:
     ) -> None:
         """Save the output of a router at a trigger; `history` reaches up to that time."""
         output = answer_show(self._experiment.topology.nodes[observation.node], router, observation.command, history)
-        self._journal.observed(observation, moment, output, self._prints.parse(observation.command, output))
+        self._journal.save_observation(observation, moment, output, self._prints.parse(observation.command, output))
 
     def _keep_probe(self, probe: Probe, result: SimulationResult, routers: Mapping[str, SimulatedRouter]) -> None:
         """Write the results of a probe; those of an IOS router come from its output, as in a real-time lab."""
@@ -302,7 +302,7 @@ class _SimulatedCell:
             figures = values_from_report(report, jitter=probe.jitter)
         else:
             number = probe_number(experiment, probe)
-            output = self._print_of_probe(probe, number, result, routers[probe.source])
+            output = self._probe_output(probe, number, result, routers[probe.source])
             self._cell.write(file.with_name(f"{probe.name}.txt"), output)
             runs = [sample["rtt_ms"] for sample in report["samples"]]
             figures = values_from_output(output, number) if probe.jitter else values_from_runs(runs)
@@ -310,10 +310,10 @@ class _SimulatedCell:
             raise unanswered_error(probe, report["latest"]["return_code"])
         self._cell.write_json(file.with_name(f"{probe.name}.json"), figures)
 
-    def _print_of_probe(self, probe: Probe, number: int, result: SimulationResult, router: SimulatedRouter) -> str:
+    def _probe_output(self, probe: Probe, number: int, result: SimulationResult, router: SimulatedRouter) -> str:
         """Return the statistics of a probe as its router prints them at the time of reading."""
         end_ns = probe_end_ns(self._experiment, probe)
-        history = result.routers[probe.source].until(end_ns)
+        history = result.routers[probe.source].history_until(end_ns)
         output: program_formats.IpSlaReport = {
             "time_ns": EPOCH_NS + end_ns,
             "operations": {str(number): result.probes[probe.name]},

@@ -47,7 +47,7 @@ def read_choice(reader: WordReader, known: tuple[str, ...], expected: str) -> Wo
 
 def read_head(reader: WordReader) -> tuple[TcObject, Head]:
     """Read a command up to the kind of its object; return the object and the words. Raise `RefusedWordError`."""
-    program = reader.peek()
+    program = reader.peek_word()
     if program is not None and program.text in PROGRAMS:
         hint = "remove the line: links, addresses and routes are configured by the topology of the experiment"
         raise RefusedWordError(program, f'found "{program.text}", expected a command of tc', hint)
@@ -55,7 +55,7 @@ def read_head(reader: WordReader) -> tuple[TcObject, Head]:
     what = cast("TcObject", read_choice(reader, OBJECTS, "an object of tc").text)
     read_choice(reader, VERBS, f"a command for a {what}")
     head: Head = {}
-    while (word := reader.peek()) is not None:
+    while (word := reader.peek_word()) is not None:
         if word.text in HOOKS and what == "qdisc":
             # For qdiscs these words are kinds.
             break

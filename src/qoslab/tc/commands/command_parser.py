@@ -141,7 +141,7 @@ def _filter(reader: WordReader, head: dict[str, Word], tree: Tree) -> None:
     kind = read_choice(reader, ("u32", "flower", "matchall"), "a kind of filter")
     match = Match(family=FAMILIES[protocol.text] if protocol else None)
     target: Word | None = None
-    while (word := reader.peek()) is not None:
+    while (word := reader.peek_word()) is not None:
         reader.take("")
         if word.text in ("flowid", "classid"):
             target = reader.take("a class")

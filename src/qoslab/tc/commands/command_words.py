@@ -105,13 +105,13 @@ class WordReader:
         """The word read last; the first one before that."""
         return self._words[max(self._next - 1, 0)]
 
-    def peek(self) -> Word | None:
+    def peek_word(self) -> Word | None:
         """Return the next word without reading it."""
         return self._words[self._next] if self._next < len(self._words) else None
 
     def take(self, expected: str) -> Word:
         """Read a word. Raise `RefusedWordError` with `expected` at the end of the command."""
-        word = self.peek()
+        word = self.peek_word()
         if word is None:
             raise RefusedWordError(
                 self.last, f'found the end of the command after "{self.last.text}", expected {expected}'
@@ -119,14 +119,14 @@ class WordReader:
         self._next += 1
         return word
 
-    def rest(self) -> list[Word]:
+    def read_rest(self) -> list[Word]:
         """Read all remaining words."""
         words, self._next = self._words[self._next :], len(self._words)
         return words
 
     def skip(self, text: str) -> bool:
         """Read the next word if it is `text`; return whether it was."""
-        word = self.peek()
+        word = self.peek_word()
         if word is None or word.text != text:
             return False
         self._next += 1

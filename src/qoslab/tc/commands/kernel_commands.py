@@ -67,7 +67,7 @@ def _parse_command(words: list[Word], interfaces: Collection[str]) -> KernelComm
             "other interfaces of the machine are not changed",
         )
     if what == "qdisc" and reader.skip("stab"):
-        while (word := reader.peek()) is not None and word.text not in QDISCS:
+        while (word := reader.peek_word()) is not None and word.text not in QDISCS:
             reader.take("")
     kind = reader.take(f"a kind of {what}")
     known = {"qdisc": QDISCS, "filter": FILTERS}.get(what)
@@ -86,7 +86,7 @@ def _parse_command(words: list[Word], interfaces: Collection[str]) -> KernelComm
         what,
         dev.text,
         kind.text,
-        tuple(_action_kinds(reader.rest())) if what == "filter" else (),
+        tuple(_action_kinds(reader.read_rest())) if what == "filter" else (),
         _command_place(head),
     )
 

@@ -56,18 +56,18 @@ class QdiscKind:
     """Function from settings to the shaper, for a kind with one qdisc below it."""
     classes: QdiscKind | None = None
     """Kind of the classes, for a kind with classes."""
-    sharing: Callable[[Any], ClassShare] | None = None
+    class_share: Callable[[Any], ClassShare] | None = None
     """Function from settings to the share of a class, for the kind of classes."""
 
     def read(self, reader: WordReader) -> Any:
         """Read the rest of a command and return the settings. Raise `RefusedWordError`."""
         given: dict[str, Any] = {}
         places: dict[str, Word] = {}
-        while (word := reader.peek()) is not None:
+        while (word := reader.peek_word()) is not None:
             reader.take("")
             known = self.words.get(word.text)
             if known is None:
-                raise self._unknown(word)
+                raise self._unknown_parameter(word)
             if isinstance(known, Flag):
                 given |= known.sets
                 continue
@@ -82,7 +82,7 @@ class QdiscKind:
         except ParameterError as error:
             raise RefusedWordError(places.get(error.name, reader.last), f"{self.name}: {error}") from None
 
-    def _unknown(self, word: Word) -> RefusedWordError:
+    def _unknown_parameter(self, word: Word) -> RefusedWordError:
         if word.text in self.refused:
             expected = "a parameter that the engine implements"
             return RefusedWordError(

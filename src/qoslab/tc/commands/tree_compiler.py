@@ -42,7 +42,7 @@ def compile_commands(
         try:
             full = _compile_interface(name, tree, interfaces)
             made = _TreeBuilder(tree, full)
-            queueing[full] = made.queueing()
+            queueing[full] = made.build_queueing()
             lists |= made.access_lists
         except RefusedWordError as refusal:
             raise TcError(source, refusal.word, refusal.found, refusal.hint) from None
@@ -66,34 +66,34 @@ class _TreeBuilder:
     used: set[str] = field(default_factory=set)
     """Parents and classes that have been added to the tree."""
 
-    def queueing(self) -> program_formats.InterfaceQueueingTree:
+    def build_queueing(self) -> program_formats.InterfaceQueueingTree:
         tree = self.tree
         root = tree.qdiscs.get(ROOT)
         if root is None:
             message = f'found commands for "{tree.place.text}" without a qdisc at its root, expected'
             raise RefusedWordError(tree.place, f"{message} tc qdisc add dev {tree.place.text} root …")
-        self._qdisc(root, None)
-        self._unused()
+        self._add_qdisc(root, None)
+        self._refuse_unused()
         if len(self.nodes) > MAX_NODES:
             raise RefusedWordError(
                 tree.place, f"found {len(self.nodes)} classes and queues, expected at most {MAX_NODES}"
             )
-        rules = [rule for each in self._filters() for rule in self._rules(each)]
-        return {"type": "tree", "nodes": self.nodes, "rules": rules, "default": self._default(root)}
+        rules = [rule for each in self._compile_filters() for rule in self._filter_rules(each)]
+        return {"type": "tree", "nodes": self.nodes, "rules": rules, "default": self._default_queue(root)}
 
-    def _qdisc(self, qdisc: Qdisc, parent: str | None, own: program_formats.TreeNode | None = None) -> None:
+    def _add_qdisc(self, qdisc: Qdisc, parent: str | None, own: program_formats.TreeNode | None = None) -> None:
         """Add a qdisc below a node; `own` is its class, and the qdisc becomes the queue of that class if possible."""
         self.used.add(qdisc.parent)
         name = qdisc.handle or f"{qdisc.kind.name} at {qdisc.parent}"
         if qdisc.kind.classes is not None:
-            self._classes(qdisc, parent, own)
+            self._add_classes(qdisc, parent, own)
             return
-        below = self._below(qdisc)
+        below = self._single_child(qdisc)
         if qdisc.kind.shape is not None and below is not None:
             if own is not None:
                 parent = self._add(own)
             self._add(_tree_node(name, parent, qdisc.kind.shape(qdisc.settings)))
-            self._qdisc(below, name)
+            self._add_qdisc(below, name)
             return
         leaf = qdisc.kind.leaf(qdisc.settings) if qdisc.kind.leaf is not None else Leaf(DEFAULT_QUEUE)
         if own is not None and leaf.shape is None:
@@ -103,7 +103,7 @@ class _TreeBuilder:
             parent = self._add(own)
         self._add(_tree_node(name, parent, leaf.shape) | {"queue": leaf.queue})
 
-    def _below(self, qdisc: Qdisc) -> Qdisc | None:
+    def _single_child(self, qdisc: Qdisc) -> Qdisc | None:
         """Return the qdisc below a qdisc with a single child; None without one."""
         if qdisc.handle is None:
             return None
@@ -111,7 +111,7 @@ class _TreeBuilder:
         found = (self.tree.qdiscs.get(qdisc.handle + minor) for minor in ("", "1"))
         return next(filter(None, found), None)
 
-    def _classes(self, qdisc: Qdisc, parent: str | None, own: program_formats.TreeNode | None) -> None:
+    def _add_classes(self, qdisc: Qdisc, parent: str | None, own: program_formats.TreeNode | None) -> None:
         if own is not None:
             parent = self._add(own)
         outermost = [each for each in self.tree.classes.values() if each.parent == qdisc.handle]
@@ -121,13 +121,13 @@ class _TreeBuilder:
                 qdisc.place, f"found {qdisc.kind.name} without classes, expected handle MAJOR: and {known}"
             )
         for each in outermost:
-            self._class(each, parent)
+            self._add_class(each, parent)
 
-    def _class(self, each: TcClass, parent: str | None) -> None:
+    def _add_class(self, each: TcClass, parent: str | None) -> None:
         classes = each.kind.classes
-        if classes is None or classes.sharing is None:
+        if classes is None or classes.class_share is None:
             raise AssertionError(f"{each.kind.name} has classes without a share")
-        share = classes.sharing(each.settings)
+        share = classes.class_share(each.settings)
         node = _tree_node(each.classid, parent, share.shape)
         node |= {"minimum_bps": share.minimum_bps, "weight": share.weight}
         children = [other for other in self.tree.classes.values() if other.parent == each.classid]
@@ -138,9 +138,9 @@ class _TreeBuilder:
         if children:
             self._add(node)
             for child in children:
-                self._class(child, each.classid)
+                self._add_class(child, each.classid)
         elif qdisc is not None:
-            self._qdisc(qdisc, parent, node)
+            self._add_qdisc(qdisc, parent, node)
         else:
             self._add(node | {"queue": DEFAULT_QUEUE})
         self.used.add(each.classid)
@@ -149,7 +149,7 @@ class _TreeBuilder:
         self.nodes.append(node)
         return node["name"]
 
-    def _unused(self) -> None:
+    def _refuse_unused(self) -> None:
         """Refuse qdiscs and classes whose parent does not exist."""
         known = [*self.tree.classes, *(each.handle for each in self.tree.qdiscs.values() if each.handle)]
         for parent, qdisc in self.tree.qdiscs.items():
@@ -169,22 +169,22 @@ class _TreeBuilder:
         number = numbers.get(name)
         while number is not None and self.nodes[number].get("queue") is None:
             below = [other for other, node in enumerate(self.nodes) if node.get("parent") == self.nodes[number]["name"]]
-            number = below[0] if len(below) == 1 and name not in self._parents() else None
+            number = below[0] if len(below) == 1 and name not in self._parent_classes() else None
         return number
 
-    def _parents(self) -> set[str]:
+    def _parent_classes(self) -> set[str]:
         """Return the classes that have classes below them."""
         return {each.parent for each in self.tree.classes.values()}
 
-    def _default(self, root: Qdisc) -> int:
+    def _default_queue(self, root: Qdisc) -> int:
         """Return the queue of packets that no filter matches."""
         qdisc: Qdisc | None = root
         while qdisc is not None and qdisc.kind.classes is None:
-            qdisc = self._below(qdisc) if qdisc.kind.shape is not None else None
+            qdisc = self._single_child(qdisc) if qdisc.kind.shape is not None else None
         if qdisc is None:
             return len(self.nodes) - 1
         minor = qdisc.settings.default
-        known = [each for each in self.tree.classes if each not in self._parents()]
+        known = [each for each in self.tree.classes if each not in self._parent_classes()]
         if minor is None:
             message = f"found {qdisc.kind.name} without default, expected default MINOR, the class of unmatched packets"
             raise RefusedWordError(qdisc.place, f"{message}: {format_alternatives(known)}")
@@ -198,13 +198,13 @@ class _TreeBuilder:
             raise RefusedWordError(qdisc.place, message, did_you_mean(wanted, known))
         return number
 
-    def _filters(self) -> Iterator[Filter]:
+    def _compile_filters(self) -> Iterator[Filter]:
         yield from sorted(self.tree.filters, key=lambda each: each.priority)
 
-    def _rules(self, each: Filter) -> Iterator[program_formats.QueueRule]:
+    def _filter_rules(self, each: Filter) -> Iterator[program_formats.QueueRule]:
         number = self._queue(each.target.text)
         if number is None:
-            known = [name for name in self.tree.classes if name not in self._parents()]
+            known = [name for name in self.tree.classes if name not in self._parent_classes()]
             message = f'found flowid "{each.target.text}", expected a class with a queue: {format_alternatives(known)}'
             raise RefusedWordError(each.target, message, did_you_mean(each.target.text, known))
         if each.match == Match():

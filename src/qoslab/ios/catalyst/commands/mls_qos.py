@@ -481,13 +481,13 @@ def _configure_ip_routing(session: ConfigSession, args: Args) -> None:
     """Accept the command without effect: routing between the switch's routed ports cannot be turned off here."""
 
 
-@BLOCKS.at(60, family="switch")
+@BLOCKS.register_for(60, family="switch")
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     yield list(qos_lines(device.mls_qos))
     yield from vlan_blocks(device.mls_qos)
 
 
-@ENGINE.at(10, family="switch")
+@ENGINE.register_for(10, family="switch")
 def _engine_config(device: Device) -> program_formats.DataPlaneConfigPart:
     policies = {str(vlan): each.service_policy_input for vlan, each in vlan_interfaces(device)}
     attached = {vlan: name for vlan, name in policies.items() if name is not None}

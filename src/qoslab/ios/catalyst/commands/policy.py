@@ -196,11 +196,11 @@ def _configure_police_aggregate(session: ConfigSession, args: Args) -> None:
     change_class(session, replace(session.policy_class, police=None, aggregate=name))
 
 
-@CLASS_LINES.at(10, family="switch")
+@CLASS_LINES.register_for(10, family="switch")
 def _config_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     yield from (f"  {line}" for line in policing_lines(each))
 
 
-@ENGINE_CLASS.at(70, family="switch")
+@ENGINE_CLASS.register_for(70, family="switch")
 def _engine_config(each: PolicyClass) -> program_formats.PolicyClassPart:
     return compile_class(each)

@@ -60,7 +60,7 @@ CONFIG.add(
 def _configure_service_policy(session: ConfigSession, args: Args) -> None:
     device, present = session.device, session.host_interface
     if not present.name.startswith(VLAN):
-        raise args.invalid("input")
+        raise args.invalid_argument("input")
     name = args.optional("policy", str)
     if args.unset:
         if name not in (None, present.service_policy_input):
@@ -145,7 +145,7 @@ def _matches_input_port(device: Device, each: PolicyClass) -> Iterator[bool]:
     yield from () if class_map is None else (criterion.type == "input_interface" for criterion in class_map.criteria)
 
 
-@POLICY_RULES.at(70, family="switch")
+@POLICY_RULES.register_for(70, family="switch")
 def _policy_rules(device: Device, policy: PolicyMap) -> None:
     """Refuse a change of an attached hierarchical policy-map: it keeps its classes and its lower level."""
     present = device.policy_maps.get(policy.name)
@@ -169,7 +169,7 @@ def _fixed_part(policy: PolicyMap) -> list[tuple[str, str | None]]:
     return [(each.name, each.service_policy) for each in policy.classes]
 
 
-@ATTACH_RULES.at(70, family="switch")
+@ATTACH_RULES.register_for(70, family="switch")
 def _attach_rules(device: Device, interface: Interface, direction: str) -> None:
     if interface.port is not None and interface.port.vlan_based:
         raise RejectedError(PORT_VLAN_BASED.format(name=interface.name))
@@ -183,7 +183,7 @@ def check_port_level(device: Device, policy: PolicyMap) -> None:
         raise RejectedError(ONE_OF_BOTH.format(name=policy.name, other="VLAN interface", this="port"))
 
 
-@BLOCKS.at(91, family="switch")
+@BLOCKS.register_for(91, family="switch")
 def _config_blocks(device: Device) -> Iterator[list[str]]:
     for _, interface in vlan_interfaces(device):
         yield host_interface_block(interface)

@@ -56,7 +56,7 @@ class Prober(ABC):
         return probe_number(self.setting.experiment, self.probe)
 
     @property
-    def look_every_s(self) -> float | None:
+    def poll_interval_s(self) -> float | None:
         """Return the interval of `look` between start and reading, in seconds; None: never."""
         return None
 
@@ -75,7 +75,7 @@ class Prober(ABC):
         Raise `RunInvalid` or `DeviceError` if it is refused.
         """
 
-    def look(self) -> None:  # noqa: B027 (most have nothing to examine)
+    def poll(self) -> None:  # noqa: B027 (most have nothing to examine)
         """Read data that will be lost by the end."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Prober(ABC):
     def stop(self) -> None:
         """End the operation if it was started, also if the traffic ended early."""
 
-    def file(self, suffix: str) -> Path:
+    def probe_file(self, suffix: str) -> Path:
         """Return the path of a file of this probe."""
         return self.setting.cell.path / "probes" / f"{self.probe.name}.{suffix}"
 
@@ -102,8 +102,8 @@ class Prober(ABC):
 
     def keep_samples(self, report: program_formats.OperationReport) -> None:
         """Save the output of the data plane or program, with the time stamps of each packet."""
-        self.setting.cell.write(self.file("samples.json"), json.dumps(report) + "\n")
+        self.setting.cell.write(self.probe_file("samples.json"), json.dumps(report) + "\n")
 
-    def unanswered(self, code: str, reason: str = "") -> RunInvalid:
+    def unanswered_error(self, code: str, reason: str = "") -> RunInvalid:
         """Return the error for unanswered packets; `code` is the latest return code, `reason` is added."""
         return unanswered_error(self.probe, code, reason)

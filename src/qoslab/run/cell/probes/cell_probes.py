@@ -42,7 +42,7 @@ class CellProbes:
             for probe in experiment.probes
         ]
         self._threads = [
-            threading.Thread(target=self._guarded, args=(each,), name=f"probe {each.probe.name}", daemon=True)
+            threading.Thread(target=self._run_guarded, args=(each,), name=f"probe {each.probe.name}", daemon=True)
             for each in self._probers
         ]
         self._began = 0.0
@@ -110,7 +110,7 @@ class CellProbes:
         if failed:
             raise RunInvalid("; ".join(failed))
 
-    def _guarded(self, prober: Prober) -> None:
+    def _run_guarded(self, prober: Prober) -> None:
         try:
             self._run(prober)
         except Exception as error:
@@ -128,18 +128,18 @@ class CellProbes:
         if not self._wait_until(begin - prober.notice_s):
             return
         prober.start(int((self._began + begin) * 1e9))
-        began, every = time.monotonic() - self._began, prober.look_every_s
+        began, every = time.monotonic() - self._began, prober.poll_interval_s
         if every is not None:
             due = began + POLL_PHASE * every
             while due < end:
                 if not self._wait_until(due):
                     return
-                prober.look()
+                prober.poll()
                 due += every
         if not self._wait_until(end):
             return
         figures = prober.read()
-        setting.cell.write_json(prober.file("json"), figures)
+        setting.cell.write_json(prober.probe_file("json"), figures)
 
 
 def reserved_ports(experiment: Experiment) -> set[int]:

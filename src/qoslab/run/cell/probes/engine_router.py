@@ -33,7 +33,7 @@ class EngineProber(Prober):
         self.keep_samples(report)
         figures = values_from_report(report, jitter=self.probe.jitter)
         if figures is None:
-            raise self.unanswered(report["latest"]["return_code"])
+            raise self.unanswered_error(report["latest"]["return_code"])
         return figures
 
     def stop(self) -> None:

@@ -105,15 +105,15 @@ class HostProber(Prober):
         try:
             report = json.loads(self._program.output.read_text(encoding="utf-8"))
             figures = values_from_report(report, jitter=self.probe.jitter)
-            self.sender = self._sender(report)
+            self.sender = self._sender_precision(report)
             code = str(report["latest"]["return_code"])
         except (ValueError, KeyError, TypeError) as error:
             raise RunInvalid(f"the output of sla is malformed ({type(error).__name__}: {error})") from error
         if figures is None:
-            raise self.unanswered(code, self._program.reason)
+            raise self.unanswered_error(code, self._program.reason)
         return figures
 
-    def _sender(self, report: program_formats.OperationReport) -> SenderRecord | None:
+    def _sender_precision(self, report: program_formats.OperationReport) -> SenderRecord | None:
         """Return the precision of the sender; None if unknown.
 
         It is unknown if other traffic of the host may delay packets before their time stamp, and for an echo operation,
@@ -169,7 +169,7 @@ class HostResponder:
         families = {probe_family(setting.experiment, each) for each in probes}
         self._tables = [LISTENERS[family] for family in sorted(families)]
         # A program that listens there now is another one, and must not be mistaken for it.
-        if any(self._listening()):
+        if any(self._is_listening()):
             raise RunInvalid(
                 f"the responder on {host} cannot listen on UDP port {CONTROL_PORT}: another program uses it",
                 hint="Stop that program, or choose another host as responder.",
@@ -181,7 +181,7 @@ class HostResponder:
         """Wait until it answers. Raise `RunInvalid`, with its reason, if it does not."""
         deadline = time.monotonic() + LISTEN_S
         while True:
-            if all(self._listening()):
+            if all(self._is_listening()):
                 return
             if self._program.ended or time.monotonic() > deadline:
                 raise RunInvalid(
@@ -198,7 +198,7 @@ class HostResponder:
         """End it."""
         self._program.stop()
 
-    def _listening(self) -> list[bool]:
+    def _is_listening(self) -> list[bool]:
         """Return whether a program listens, for each of its IP versions."""
         shown = [self._lab.host(self._host).read(table) for table in self._tables]
         return [is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown]

@@ -33,7 +33,7 @@ class IosProber(Prober):
         """Round-trip time of each run of an echo operation by its start, in ms."""
 
     @property
-    def look_every_s(self) -> float | None:
+    def poll_interval_s(self) -> float | None:
         """Interval of reading: IOS prints the round-trip time of an echo operation only for its latest run."""
         return None if self.probe.jitter else self.probe.frequency_or_default.seconds
 
@@ -57,15 +57,15 @@ class IosProber(Prober):
         if (refusal := find_refusal(answer)) is not None:
             raise RunInvalid(f'{self.probe.source} refused "{line}": {refusal}')
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """See `Prober`."""
         text = self._show(str(self.number))
         self._prints.append(text)
-        latest = self._latest(text)
+        latest = self._latest_run(text)
         if isinstance(latest.get("latest_rtt_ms"), int) and latest.get("return_code") in ("OK", "Over threshold"):
             self._rtts[str(latest.get("start"))] = latest["latest_rtt_ms"]
 
-    def _latest(self, text: str) -> dict[str, Any]:
+    def _latest_run(self, text: str) -> dict[str, Any]:
         groups = parse_statistics(text).get("operations", {}).get(str(self.number), {}).get("groups", [])
         return groups[-1] if groups else {}
 
@@ -75,19 +75,21 @@ class IosProber(Prober):
             self._prints.append(self._show(f"aggregated {self.number}"))
             figures = values_from_output(self._prints[-1], self.number)
         else:
-            self.look()
+            self.poll()
             figures = values_from_runs(list(self._rtts.values()))
-            answered = self._latest(self._prints[-1]).get("successes")
+            answered = self._latest_run(self._prints[-1]).get("successes")
             if isinstance(answered, int) and answered > len(self._rtts):
                 self.warnings.append(
                     f"{answered - len(self._rtts)} of {answered} answered runs ended before they were read and are "
                     f"missing from its results"
                 )
-        self.setting.cell.write(self.file("txt"), "\n".join(self._prints))
+        self.setting.cell.write(self.probe_file("txt"), "\n".join(self._prints))
         if self.probe.source in self.setting.lab.data_planes:
             self.keep_samples(self.data_plane_report())
         if figures is None:
-            raise self.unanswered(str(self._latest(self._show(str(self.number))).get("return_code", "Unknown")))
+            raise self.unanswered_error(
+                str(self._latest_run(self._show(str(self.number))).get("return_code", "Unknown"))
+            )
         return figures
 
     def stop(self) -> None:

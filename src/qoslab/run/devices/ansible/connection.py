@@ -66,7 +66,7 @@ class _Dict(_PlainValue, dict[Any, Any]):
 class PlainUnpickler(pickle.Unpickler):
     """Unpickler of Ansible's tagged values as plain ones, without importing Ansible."""
 
-    KNOWN: ClassVar[dict[str, type]] = {
+    ALLOWED_CLASSES: ClassVar[dict[str, type]] = {
         "_AnsibleTaggedStr": _Text,
         "_AnsibleTaggedInt": _Number,
         "_AnsibleTaggedFloat": _Fraction,
@@ -79,9 +79,9 @@ class PlainUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> type:
         """Return the plain type; only the tagged types exist here."""
-        if name not in self.KNOWN:
+        if name not in self.ALLOWED_CLASSES:
             raise FastPathError(f"{module}.{name} in the input")
-        return self.KNOWN[name]
+        return self.ALLOWED_CLASSES[name]
 
 
 def unpickle_block(block: bytes) -> Any:

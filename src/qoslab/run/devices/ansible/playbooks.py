@@ -255,7 +255,7 @@ class AnsibleSession:
 
     # Process
 
-    def wait_for(self, routers: Iterable[IosAccess]) -> None:
+    def raise_time_limit(self, routers: Iterable[IosAccess]) -> None:
         """Raise the time limit for answers to that of the slowest of these routers."""
         self._answer_s = max(each.answer_s or ANSWER_S for each in routers)
 
@@ -324,7 +324,7 @@ class AnsibleSession:
                 self._stop(thread)
         self._discard()
 
-    def hang_up(self) -> None:
+    def close_connections(self) -> None:
         """Close the connections to all routers; the next order opens new ones. No order may be in progress."""
         if self._scratch is not None:
             leftovers.end_connections(self._scratch)
@@ -360,7 +360,7 @@ class AnsibleSession:
 
     # Orders
 
-    def carry_out(
+    def execute(
         self,
         intents: Sequence[Intent],
         *,
@@ -414,9 +414,9 @@ class AnsibleSession:
         deadline = time.monotonic() + START_SECONDS
         printed: list[str] = []
         while not self._ready:
-            event = self._next(deadline, "to start")
+            event = self._next_event(deadline, "to start")
             if event is None:
-                raise self._ended(printed)
+                raise self._exit_error(printed)
             printed.append(str(event.get("stdout", "")))
             started = _started_task(event)
             if started == INVENTORY_TASK:
@@ -438,7 +438,7 @@ class AnsibleSession:
                     raise
             # No reader yet: either Ansible is about to open it, or it has ended.
             if self._thread is None or not self._thread.is_alive() or time.monotonic() > deadline:
-                raise self._ended([])
+                raise self._exit_error([])
             time.sleep(0.002)
         os.set_blocking(descriptor, True)
         with os.fdopen(descriptor, "w") as fifo:
@@ -450,10 +450,10 @@ class AnsibleSession:
         printed: list[str] = []
         deadline = time.monotonic() + INTENT_SECONDS * len(intents) * max(self._answer_s / ANSWER_S, 1.0)
         while True:
-            event = self._next(deadline, f"to carry out {' and '.join(intents)}")
+            event = self._next_event(deadline, f"to carry out {' and '.join(intents)}")
             if event is None:
                 if not any(result.unreachable for result in results):
-                    raise self._ended(printed)
+                    raise self._exit_error(printed)
                 break
             if _started_task(event) == END_TASK:
                 # The next order may be written at once: the FIFO takes it when Ansible opens it.
@@ -464,7 +464,7 @@ class AnsibleSession:
             results += _intent_results(event, intents[0])
         return results, "\n".join(printed) + "\n"
 
-    def _next(self, deadline: float, what: str) -> dict[str, Any] | None:
+    def _next_event(self, deadline: float, what: str) -> dict[str, Any] | None:
         # Short waits, so that Ctrl-C is noticed between them on every platform.
         while True:
             try:
@@ -479,7 +479,7 @@ class AnsibleSession:
                     hint = "Check whether the routers answer."
                     raise TransientFault(f"Ansible took too long {what}", hint=hint) from None
 
-    def _ended(self, printed: Sequence[str]) -> QoslabError:
+    def _exit_error(self, printed: Sequence[str]) -> QoslabError:
         if self._fault is not None:
             return TransientFault(f"ansible-runner failed: {self._fault}")
         text = "\n".join(part for part in printed if part).strip()

@@ -44,9 +44,9 @@ class ClientSession:
         """Run until the client disconnects, or until the device does if the client detects that."""
         try:
             with contextlib.suppress(OSError, asyncssh.Error):
-                if await self._let_in():
+                if await self._log_in_to_device():
                     # Without the banner, in which Ansible would search for error patterns.
-                    self._say(f"\r\n{self._prompt}")
+                    self._send_message(f"\r\n{self._prompt}")
                 if self._call is not None or self._deaf:
                     while data := await self._process.stdin.read(READ):
                         await self._forward(data)
@@ -55,9 +55,9 @@ class ClientSession:
                 self._pump.cancel()
                 await asyncio.gather(self._pump, return_exceptions=True)
             await self._leave()
-            await self._show_out()
+            await self._close_client()
 
-    async def _let_in(self) -> bool:
+    async def _log_in_to_device(self) -> bool:
         """Log in to the device; if that fails, send the client a message."""
         try:
             self._call = await self._device.call()
@@ -66,7 +66,7 @@ class ClientSession:
             self._refuse(str(error.trouble))
             return False
         self._prompt = self._tail = self._call.prompt
-        self._pump = asyncio.create_task(self._carry_out(self._call))
+        self._pump = asyncio.create_task(self._forward_until_hang_up(self._call))
         return True
 
     async def _forward(self, data: bytes) -> None:
@@ -76,25 +76,25 @@ class ClientSession:
                 self._lost_mode = False
                 self._refuse(_connection_lost_message(self._device.name))
                 return
-            if not await self._let_in():
+            if not await self._log_in_to_device():
                 return
         assert self._call is not None
         self._tail = ""
-        self._call.transcript.sent(data)
+        self._call.transcript.record_input(data)
         await self._call.line.write(data)
 
-    async def _carry_out(self, call: DeviceLogin) -> None:
+    async def _forward_until_hang_up(self, call: DeviceLogin) -> None:
         """Forward output of the device to the client, until the device hangs up."""
         with contextlib.suppress(OSError, asyncssh.Error):
             while data := await call.line.read():
-                call.transcript.received(data)
+                call.transcript.record_output(data)
                 self._tail = (self._tail + data.decode(errors="replace"))[-_TAIL:]
                 self._process.stdout.write(data)
                 await self._process.stdout.drain()
-        call.transcript.remark("the device hung up")
+        call.transcript.record_event("the device hung up")
         await self._leave()
         if not self._deaf:
-            await self._show_out()
+            await self._close_client()
             return
         shown = PROMPT.search(self._tail)
         if shown is None:
@@ -112,12 +112,12 @@ class ClientSession:
         """Send the client an error message that Ansible recognises, followed by a prompt, which ends the answer."""
         text = f"\r\n% Error: {why}\r\n" + (self._prompt if self._deaf else "")
         with contextlib.suppress(OSError, asyncssh.Error):
-            self._say(text)
+            self._send_message(text)
 
-    def _say(self, text: str) -> None:
+    def _send_message(self, text: str) -> None:
         self._process.stdout.write(text.encode())
 
-    async def _show_out(self) -> None:
+    async def _close_client(self) -> None:
         """End the client's connection with its login, as routers do."""
         with contextlib.suppress(OSError, asyncssh.Error, TimeoutError):
             self._process.exit(0)

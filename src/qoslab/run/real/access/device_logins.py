@@ -24,9 +24,9 @@ class DeviceLogin:
         self.transcript = transcript
         self._console = console
 
-    async def hang_up(self) -> None:
+    async def close(self) -> None:
         """Close the login; on a console, leave the current mode first, for the next user."""
-        if self._console and not self.line.gone:
+        if self._console and not self.line.is_closed:
             await self.line.write(b"\x1aexit\r")
         self.transcript.close()
         self.line.close()
@@ -48,7 +48,7 @@ class LoginDevice:
 
     async def keep(self) -> DeviceLogin:
         """Return a login that is kept for the next client. Raise `AccessError` if it fails."""
-        if self._call is None or self._call.line.gone:
+        if self._call is None or self._call.line.is_closed:
             self._call = await self._log_in()
         return self._call
 
@@ -84,7 +84,7 @@ class LoginDevice:
     async def leave(self, call: DeviceLogin) -> None:
         """Close a login."""
         self._calls -= 1
-        await call.hang_up()
+        await call.close()
 
     async def close(self) -> None:
         """Close the kept login."""
@@ -96,17 +96,17 @@ class LoginDevice:
             if self._refused is not None:
                 raise AccessError(self._refused.kind, self._refused.message, self._refused.hint)
             if self._way.console and self._calls:
-                message = f"{self._way.place} has one line, which this run already uses"
+                message = f"{self._way.address_text} has one line, which this run already uses"
                 raise AccessError(
                     FailureKind.BUSY, message, "The console is used for restoring only; connect by SSH or telnet."
                 )
             loop = asyncio.get_running_loop()
             await asyncio.sleep(max(0.0, self._free_at - loop.time()))
-            transcript = LoginTranscript.opened(self._transcripts, self.name, self._redaction)
+            transcript = LoginTranscript.open_next(self._transcripts, self.name, self._redaction)
             try:
                 return await self._attempt(transcript)
             except AccessError as error:
-                transcript.remark(str(error.trouble))
+                transcript.record_event(str(error.trouble))
                 transcript.close()
                 if error.trouble.kind in FINAL:
                     self._refused = error.trouble
@@ -115,7 +115,7 @@ class LoginDevice:
                 self._free_at = loop.time() + self._way.pause_s
 
     async def _attempt(self, transcript: LoginTranscript) -> DeviceLogin:
-        transcript.remark(f"to {self._way.place}")
+        transcript.record_event(f"to {self._way.address_text}")
         line = await connect_device(self._way)
         try:
             login = LoginDialogue(line, self._way, transcript)

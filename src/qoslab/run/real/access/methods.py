@@ -30,7 +30,7 @@ class AccessMethod:
 
     host: str
     port: int | None = None
-    by: Literal["ssh", "telnet"] = "ssh"
+    protocol: Literal["ssh", "telnet"] = "ssh"
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     """Password; None: a key of the user, or of the agent; by telnet, no question is expected."""
@@ -58,11 +58,11 @@ class AccessMethod:
     """
 
     @property
-    def place(self) -> str:
+    def address_text(self) -> str:
         """Return the address of the device, for people."""
-        port = self.port or (SSH_PORT if self.by == "ssh" else TELNET_PORT)
+        port = self.port or (SSH_PORT if self.protocol == "ssh" else TELNET_PORT)
         through = f" through {self.jump.host}" if self.jump else ""
-        return f"{self.host} port {port} by {'console' if self.console else self.by}{through}"
+        return f"{self.host} port {port} by {'console' if self.console else self.protocol}{through}"
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class AccessError(Exception):
 class ProxySettings:
     """Settings of the proxy process."""
 
-    ways: dict[str, AccessMethod]
+    access_methods: dict[str, AccessMethod]
     passwords: dict[str, str] = field(repr=False)
     """Client password of each device's proxy."""
     transcripts: str | None = None

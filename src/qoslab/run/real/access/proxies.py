@@ -80,8 +80,8 @@ class AccessProxies:
         self.gone = ""
         """Reason for the end of its process; empty while it runs."""
         self._callbacks: list[Callable[[str], None]] = []
-        self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
-        self._helper.tell(
+        self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._handle_message, gone=self._handle_exit)
+        self._helper.send(
             asdict(ProxySettings(self._ways, self._passwords, None if transcripts is None else str(transcripts)))
         )
 
@@ -125,8 +125,8 @@ class AccessProxies:
     def open(self, *devices: str) -> None:
         """Log in to these devices, or to all, in parallel, in advance for the first client.
 
-        Raise `AccessFault` or `ProxyClosedFault` with every device that refuses the login, and the reasons; the kind is from
-        the first.
+        Raise `AccessFault` or `ProxyClosedFault` with every device that refuses the login, and the reasons; the kind is
+        from the first.
         """
         self._wait(self._opened, START_S, "did not open")
         asked = {name: self._helper.ask(device=name, op="open") for name in devices or self._ways}
@@ -143,8 +143,8 @@ class AccessProxies:
     def ask(self, device: str, *lines: str) -> list[str]:
         """Return a device's answers to these lines, in one login; its questions about them are answered.
 
-        Nothing is saved, and requests are confirmed. Raise `AccessFault` or `ProxyClosedFault` if it is not reached, or does
-        not answer.
+        Nothing is saved, and requests are confirmed. Raise `AccessFault` or `ProxyClosedFault` if it is not reached, or
+        does not answer.
         """
         patience_s = (5 + len(lines)) * self._ways[device].answer_s
         reply = self._wait(
@@ -155,12 +155,12 @@ class AccessProxies:
         answers: list[str] = reply["answers"]
         return answers
 
-    def explained(self, device: str) -> DeviceError | None:
+    def explain_failure(self, device: str) -> DeviceError | None:
         """Return why the latest client could not log in; None if all could."""
         trouble = self._troubles.get(device)
         return None if trouble is None else _failure_error({device: trouble})
 
-    def when_gone(self, tell: Callable[[str], None]) -> None:
+    def on_exit(self, tell: Callable[[str], None]) -> None:
         """Call `tell` with the reason in `gone` if the process ends before it is closed, in any thread.
 
         It may be called twice.
@@ -175,14 +175,14 @@ class AccessProxies:
         self._helper.close(END_S)
         self._folder.close()
 
-    def _heard(self, message: Message) -> None:
+    def _handle_message(self, message: Message) -> None:
         if "ports" in message:
             self._opened.set_result(message)
         else:
             trouble = self._troubles[message["device"]] = _parse_failure(message["trouble"])
             self._note(f"{message['device']}: {trouble}")
 
-    def _gone(self, fault: TransientFault) -> None:
+    def _handle_exit(self, fault: TransientFault) -> None:
         self.gone = f"no router can be reached any more: {fault.message}"
         if not self._opened.done():
             self._opened.set_exception(fault)

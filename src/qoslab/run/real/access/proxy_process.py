@@ -2,7 +2,7 @@
 
 It reads requests from standard input, one JSON object a line:
 
-    {"ways": {"R1": {…}}, "passwords": {"R1": "…"}, "transcripts": "…"}    first; `ProxySettings`
+    {"access_methods": {"R1": {…}}, "passwords": {"R1": "…"}, "transcripts": "…"}    first; `ProxySettings`
     -> {"host_key": "ssh-ed25519 AAAA…", "ports": {"R1": 40123}}           once all proxies listen
     {"id": 1, "op": "open", "device": "R1"} -> {"id": 1, "ok": true, "round_trip_s": 0.002}
                                                logged in, for the next client; how long the way there and back is
@@ -66,10 +66,12 @@ class ProxyServer:
     def __init__(self, settings: ProxySettings, replies: Any) -> None:
         self._settings = settings
         self._replies = replies
-        self._redaction = Redaction(secret for way in settings.ways.values() for secret in way.secrets)
+        self._redaction = Redaction(secret for way in settings.access_methods.values() for secret in way.secrets)
         self._redaction.know(*settings.passwords.values())
         folder = None if settings.transcripts is None else Path(settings.transcripts)
-        self._devices = {name: LoginDevice(name, way, folder, self._redaction) for name, way in settings.ways.items()}
+        self._devices = {
+            name: LoginDevice(name, way, folder, self._redaction) for name, way in settings.access_methods.items()
+        }
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptors: list[asyncssh.SSHAcceptor] = []
 
@@ -81,11 +83,11 @@ class ProxyServer:
             acceptor = await self._listen(device, key)
             self._acceptors.append(acceptor)
             ports[device.name] = acceptor.get_port()
-        self._say({"host_key": key.export_public_key().decode().strip(), "ports": ports})
+        self._send_message({"host_key": key.export_public_key().decode().strip(), "ports": ports})
         reader = asyncio.StreamReader(limit=2**20)
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         while line := await reader.readline():
-            self._start(self._answer(json.loads(line)))
+            self._start(self._handle_request(json.loads(line)))
         for acceptor in self._acceptors:
             acceptor.close()
         for task in list(self._tasks):
@@ -123,11 +125,11 @@ class ProxyServer:
         """Connect a client: after the prompt, it communicates with the device directly."""
 
         def tell(trouble: AccessFailure) -> None:
-            self._say({"device": device.name, "trouble": self._shown(trouble)})
+            self._send_message({"device": device.name, "trouble": self._failure_entry(trouble)})
 
         await ClientSession(device, process, tell).run()
 
-    async def _answer(self, request: dict[str, Any]) -> None:
+    async def _handle_request(self, request: dict[str, Any]) -> None:
         reply: dict[str, Any] = {"id": request["id"], "ok": True}
         try:
             device = self._devices[request["device"]]
@@ -137,22 +139,22 @@ class ProxyServer:
                 held = await device.keep()
                 reply["round_trip_s"] = held.login.round_trip_s
         except AccessError as error:
-            reply |= {"ok": False, "trouble": self._shown(error.trouble)}
+            reply |= {"ok": False, "trouble": self._failure_entry(error.trouble)}
         except Exception as error:
             # The requester needs a reply, also after an error.
             trouble = AccessFailure(FailureKind.DEFECT, f"{type(error).__name__}: {error}")
-            reply |= {"ok": False, "trouble": self._shown(trouble)}
-        self._say(reply)
+            reply |= {"ok": False, "trouble": self._failure_entry(trouble)}
+        self._send_message(reply)
 
     def _start(self, work: Any) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _shown(self, trouble: AccessFailure) -> dict[str, Any]:
+    def _failure_entry(self, trouble: AccessFailure) -> dict[str, Any]:
         return asdict(trouble) | {"message": self._redaction.masked(trouble.message)}
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send_message(self, message: dict[str, Any]) -> None:
         self._replies.write(json.dumps(message) + "\n")
         self._replies.flush()
 

@@ -53,9 +53,9 @@ class RollbackMethod(ABC):
 
     effect: str
     """Effect at its end, in a few words."""
-    most_minutes: int
+    max_minutes: int
     """Greatest time in minutes."""
-    looks: Lines
+    show_commands: Lines
     """The show commands that show whether it is active."""
 
     @abstractmethod
@@ -63,7 +63,7 @@ class RollbackMethod(ABC):
         """Return the lines that start it."""
 
     @abstractmethod
-    def renew(self, minutes: int, times: int) -> Lines:
+    def restart_lines(self, minutes: int, times: int) -> Lines:
         """Return the lines that restart it; `times` is the number of starts so far."""
 
     @abstractmethod
@@ -71,7 +71,7 @@ class RollbackMethod(ABC):
         """Return the lines that stop it and remove what it needed; harmless if it is over."""
 
     @abstractmethod
-    def left(self, shown: Sequence[str]) -> str:
+    def remaining_timers(self, shown: Sequence[str]) -> str:
         """Return the remains of the timer, from the router's answers to `looks`; empty if there are none."""
 
     @abstractmethod
@@ -87,14 +87,14 @@ class ConfirmationTimer(RollbackMethod):
     """Rollback unless the change of the configuration is confirmed."""
 
     effect = "the router restores its earlier configuration, unless the change is confirmed"
-    most_minutes = 120
-    looks = ("show archive config rollback timer",)
+    max_minutes = 120
+    show_commands = ("show archive config rollback timer",)
 
     def start(self, minutes: int) -> Lines:
         """See `RollbackMethod`."""
         return f"configure terminal revert timer {minutes}", _END
 
-    def renew(self, minutes: int, times: int) -> Lines:
+    def restart_lines(self, minutes: int, times: int) -> Lines:
         """See `RollbackMethod`."""
         return (f"configure revert timer {minutes}",)
 
@@ -102,7 +102,7 @@ class ConfirmationTimer(RollbackMethod):
         """See `RollbackMethod`."""
         return ("configure confirm",)
 
-    def left(self, shown: Sequence[str]) -> str:
+    def remaining_timers(self, shown: Sequence[str]) -> str:
         """See `RollbackMethod`."""
         return "its rollback timer is still running" if "Timer type" in shown[0] else ""
 
@@ -114,7 +114,7 @@ class ConfirmationTimer(RollbackMethod):
         """See `RollbackMethod`."""
         if refused := find_refusal(ask(*self.start(minutes))[0]):
             return refused
-        (shown,) = ask(*self.looks)
+        (shown,) = ask(*self.show_commands)
         return find_refusal(shown) or ""
 
 
@@ -122,23 +122,23 @@ class AppletTimer(RollbackMethod):
     """Rollback by an applet of the Embedded Event Manager, which activates a copy of the configuration without it."""
 
     effect = f"an applet restores {COPY}, a copy from before the run"
-    most_minutes = (2**32 - 1) // 60
-    looks = (_REGISTERED, "dir flash:")
+    max_minutes = (2**32 - 1) // 60
+    show_commands = (_REGISTERED, "dir flash:")
 
     def start(self, minutes: int) -> Lines:
         """See `RollbackMethod`."""
-        return f"copy running-config {COPY}", _CONFIGURE, *self._applet(minutes, 0), _END
+        return f"copy running-config {COPY}", _CONFIGURE, *self._applet_lines(minutes, 0), _END
 
-    def renew(self, minutes: int, times: int) -> Lines:
+    def restart_lines(self, minutes: int, times: int) -> Lines:
         """See `RollbackMethod`. The new applet starts before the old one is removed."""
         old = APPLETS[(times - 1) % len(APPLETS)]
-        return _CONFIGURE, *self._applet(minutes, times), f"no {old}", _END
+        return _CONFIGURE, *self._applet_lines(minutes, times), f"no {old}", _END
 
     def stop(self) -> Lines:
         """See `RollbackMethod`."""
         return _CONFIGURE, *(f"no {each}" for each in APPLETS), _END, f"delete /force {COPY}"
 
-    def left(self, shown: Sequence[str]) -> str:
+    def remaining_timers(self, shown: Sequence[str]) -> str:
         """See `RollbackMethod`."""
         registered, files = shown
         counting = [each for each in map(_name, APPLETS) if each in registered]
@@ -171,7 +171,7 @@ class AppletTimer(RollbackMethod):
         return refused or "it does not list the applet with the timer"
 
     @staticmethod
-    def _applet(minutes: int, times: int) -> Lines:
+    def _applet_lines(minutes: int, times: int) -> Lines:
         return (
             APPLETS[times % len(APPLETS)],
             f" event timer countdown time {60 * minutes}",
@@ -187,15 +187,15 @@ class ReloadTimer(RollbackMethod):
     """Rollback by a reload of the router."""
 
     effect = "the router reloads its startup configuration (it must equal the running one)"
-    most_minutes = 24 * 24 * 60
-    looks = ("show reload",)
+    max_minutes = 24 * 24 * 60
+    show_commands = ("show reload",)
 
     def start(self, minutes: int) -> Lines:
         """See `RollbackMethod`."""
         # The command for minutes alone accepts three digits.
         return (f"reload in {minutes}" if minutes < 1000 else f"reload in {minutes // 60}:{minutes % 60:02}",)
 
-    def renew(self, minutes: int, times: int) -> Lines:
+    def restart_lines(self, minutes: int, times: int) -> Lines:
         """See `RollbackMethod`."""
         return self.start(minutes)
 
@@ -203,7 +203,7 @@ class ReloadTimer(RollbackMethod):
         """See `RollbackMethod`."""
         return ("reload cancel",)
 
-    def left(self, shown: Sequence[str]) -> str:
+    def remaining_timers(self, shown: Sequence[str]) -> str:
         """See `RollbackMethod`."""
         return "its reload is still scheduled" if _SCHEDULED in shown[0] else ""
 
@@ -217,7 +217,7 @@ class ReloadTimer(RollbackMethod):
         """See `RollbackMethod`."""
         if reason := self.can(RollbackState(*ask("show running-config", "show startup-config"))):
             return reason
-        *_, shown = ask(*self.start(minutes), *self.looks)
+        *_, shown = ask(*self.start(minutes), *self.show_commands)
         return "" if _SCHEDULED in shown else find_refusal(shown) or f"it shows: {shown.strip()}"
 
 

@@ -49,7 +49,7 @@ class RollbackTimers:
         for router, settings in self._settings.items():
             minutes = timer_minutes(settings, traffic)
             if router in self.armed:
-                self._renew(router, self.armed[router], minutes)
+                self._restart_timer(router, self.armed[router], minutes)
             else:
                 self._start(router, settings, minutes)
 
@@ -85,10 +85,10 @@ class RollbackTimers:
             hint=f"Fix that, or run without a rollback timer: qoslab_rollback: none for {router} in the inventory.",
         )
 
-    def _renew(self, router: str, choice: Choice, minutes: int) -> None:
+    def _restart_timer(self, router: str, choice: Choice, minutes: int) -> None:
         if choice not in ROLLBACK_METHODS:
             return
-        lines = ROLLBACK_METHODS[choice].renew(minutes, self._times[router])
+        lines = ROLLBACK_METHODS[choice].restart_lines(minutes, self._times[router])
         answers = self._ask(router, *lines)
         self._times[router] += 1
         if refused := find_required_refusal(lines, answers):
@@ -106,9 +106,9 @@ def timer_minutes(settings: RouterSettings, traffic: Duration) -> int:
 def timer_limit_problem(choice: Choice, minutes: int) -> str:
     """Return why the greatest time of a method is too short for a cell; empty if it is sufficient."""
     countdown = ROLLBACK_METHODS.get(choice)
-    if countdown is None or minutes <= countdown.most_minutes:
+    if countdown is None or minutes <= countdown.max_minutes:
         return ""
-    return f"its maximum is {countdown.most_minutes} min, but the longest cell needs {minutes} min"
+    return f"its maximum is {countdown.max_minutes} min, but the longest cell needs {minutes} min"
 
 
 def methods_to_try(wanted: Choice | None) -> tuple[Choice, ...]:
@@ -122,11 +122,11 @@ def stop(ask: Ask, router: str, choice: str) -> str:
     if countdown is None:
         return ""
     answers = ask(router, *countdown.stop())
-    shown = ask(router, *countdown.looks)
+    shown = ask(router, *countdown.show_commands)
     # A user who may not enter one command may not see the output of the other.
     refused = filter(None, map(find_refusal, (*answers, *shown)))
     denied = next((each for each in refused if "uthorization failed" in each), "")
-    if left := countdown.left(shown) or denied:
+    if left := countdown.remaining_timers(shown) or denied:
         left += f" ({denied})" if denied not in left else ""
         left += f"; by hand: {'; '.join(countdown.stop())}"
     return left

@@ -24,7 +24,7 @@ class LoginTranscript:
         self._left = MAX_BYTES
 
     @classmethod
-    def opened(cls, folder: Path | None, device: str, redaction: Redaction) -> LoginTranscript:
+    def open_next(cls, folder: Path | None, device: str, redaction: Redaction) -> LoginTranscript:
         """Open the next transcript of a device in the folder: `R1.1.txt`, `R1.2.txt`, …"""
         if folder is None:
             return cls(None, redaction)
@@ -36,7 +36,7 @@ class LoginTranscript:
             except FileExistsError:
                 number += 1
 
-    def received(self, data: bytes) -> None:
+    def record_output(self, data: bytes) -> None:
         """Record output of the device."""
         *lines, self._received = (self._received + data.decode(errors="replace")).split("\n")
         for line in lines:
@@ -46,19 +46,19 @@ class LoginTranscript:
             self._write(REMARK, f"{MAX_LINE_CHARACTERS} characters of a line without an end are left out")
             self._received = ""
 
-    def sent(self, data: bytes) -> None:
+    def record_input(self, data: bytes) -> None:
         """Record input for the device."""
         *lines, self._sent = (self._sent + data.decode(errors="replace").replace("\n", "\r")).split("\r")
         for line in lines:
             self._end_prompt()
             self._write(TO_DEVICE, line)
 
-    def sent_secret(self, what: str) -> None:
+    def record_secret(self, what: str) -> None:
         """Record that a secret was sent to the device."""
         self._end_prompt()
         self._write(TO_DEVICE, f"<{what}>")
 
-    def remark(self, text: str) -> None:
+    def record_event(self, text: str) -> None:
         """Record another event."""
         self._end_prompt()
         self._write(REMARK, text)

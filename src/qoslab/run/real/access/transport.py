@@ -38,7 +38,7 @@ class DeviceLine(Protocol):
         """Hang up."""
 
     @property
-    def gone(self) -> bool:
+    def is_closed(self) -> bool:
         """True if the device has already hung up."""
 
 
@@ -48,13 +48,13 @@ async def connect_device(way: AccessMethod) -> DeviceLine:
         async with asyncio.timeout(way.answer_s):
             jump = None if way.jump is None else await _connect_hop(way.jump)
             try:
-                return await (_connect_by_ssh(way, jump) if way.by == "ssh" else _connect_by_telnet(way, jump))
+                return await (_connect_by_ssh(way, jump) if way.protocol == "ssh" else _connect_by_telnet(way, jump))
             except BaseException:
                 if jump is not None:
                     jump.close()
                 raise
     except TimeoutError as error:
-        message = f"{way.place} did not answer within {way.answer_s:g} s"
+        message = f"{way.address_text} did not answer within {way.answer_s:g} s"
         raise AccessError(FailureKind.NO_ANSWER, message, "Check whether the device is up, or busy.") from error
     except asyncssh.HostKeyNotVerifiable as error:
         raise _key_failure(way) from error
@@ -62,17 +62,17 @@ async def connect_device(way: AccessMethod) -> DeviceLine:
         # Either end may detect it first, and a device just hangs up then.
         old_only = await _only_old_algorithms(way)
         if isinstance(error, asyncssh.ConnectionLost) and not old_only:
-            raise AccessError(FailureKind.OUT_OF_REACH, f"{way.place}: {error}", _REACH_HINT) from error
+            raise AccessError(FailureKind.OUT_OF_REACH, f"{way.address_text}: {error}", _REACH_HINT) from error
         raise _algorithm_failure(way, old_only, str(error)) from error
     except asyncssh.PermissionDenied as error:
-        message = f"{way.place} refused user {way.user!r}"
+        message = f"{way.address_text} refused user {way.user!r}"
         raise AccessError(FailureKind.LOGIN_REFUSED, message, "Check user and password in the inventory.") from error
     except asyncssh.ChannelOpenError as error:
         hint = "Check whether the jump host may connect to it." if way.jump else "Check whether it has a free vty line."
-        raise AccessError(FailureKind.OUT_OF_REACH, f"{way.place}: {error.reason}", hint) from error
+        raise AccessError(FailureKind.OUT_OF_REACH, f"{way.address_text}: {error.reason}", hint) from error
     except (asyncssh.Error, OSError) as error:
         raise AccessError(
-            FailureKind.OUT_OF_REACH, f"{way.place}: {error or type(error).__name__}", _REACH_HINT
+            FailureKind.OUT_OF_REACH, f"{way.address_text}: {error or type(error).__name__}", _REACH_HINT
         ) from error
 
 
@@ -101,7 +101,7 @@ class _SshLine:
             connection.close()
 
     @property
-    def gone(self) -> bool:
+    def is_closed(self) -> bool:
         return self._process.stdout.at_eof() or self._process.is_closing()
 
 
@@ -135,7 +135,7 @@ def _load_keys(way: AccessMethod) -> dict[str, Any]:
         except (OSError, ValueError) as error:
             hint = "Name one without a passphrase, or leave ansible_ssh_private_key_file out and give it to the agent."
             raise AccessError(
-                FailureKind.LOGIN_REFUSED, f"{way.place}: the key {way.key} cannot be used: {error}", hint
+                FailureKind.LOGIN_REFUSED, f"{way.address_text}: the key {way.key} cannot be used: {error}", hint
             ) from error
     # With a password, only the password is tried: a device counts each unknown key as a failed login.
     return {} if way.password is None else {"client_keys": None, "agent_path": None}
@@ -187,12 +187,12 @@ def _key_failure(way: AccessMethod) -> AccessError:
     port = way.port or SSH_PORT
     file = "the known_hosts file" if way.known_hosts is None else "its known host keys"
     if _known_keys(way, port):
-        message = f"{way.place} presented a host key that differs from the one in {file}"
+        message = f"{way.address_text} presented a host key that differs from the one in {file}"
         hint = "If the device was replaced or has a new key, remove the old key (ssh-keygen -R) and log in once."
         return AccessError(FailureKind.KEY_CHANGED, message, hint)
     option = " -oHostKeyAlgorithms=+ssh-rsa -oKexAlgorithms=+diffie-hellman-group1-sha1" if way.old_ssh else ""
     hint = f"Log in once with ssh{option}, compare its key, and accept it."
-    return AccessError(FailureKind.KEY_UNKNOWN, f"{way.place}: its host key is not in {file}", hint)
+    return AccessError(FailureKind.KEY_UNKNOWN, f"{way.address_text}: its host key is not in {file}", hint)
 
 
 def _algorithm_failure(way: AccessMethod, old_only: list[str], message: str) -> AccessError:
@@ -201,7 +201,7 @@ def _algorithm_failure(way: AccessMethod, old_only: list[str], message: str) -> 
         found = ": these are SHA-1 and CBC." if old_only else f" (SHA-1 and CBC as well). Otherwise: {hint}"
         hint = f"Set qoslab_old_ssh: true for it in the inventory{found}"
     what = f"it offers only {', '.join(old_only)}" if old_only else message
-    return AccessError(FailureKind.NO_ALGORITHM, f"{way.place}: {what}", hint)
+    return AccessError(FailureKind.NO_ALGORITHM, f"{way.address_text}: {what}", hint)
 
 
 async def _only_old_algorithms(way: AccessMethod) -> list[str]:
@@ -278,7 +278,7 @@ class _TelnetLine:
             self._jump.close()
 
     @property
-    def gone(self) -> bool:
+    def is_closed(self) -> bool:
         return bool(self._reader.at_eof())
 
 

@@ -153,7 +153,7 @@ class CableProbe:
         except OSError:
             return  # The line went down: no answers.
 
-    def hear(self, until: float) -> tuple[str, str] | None:
+    def next_answer(self, until: float) -> tuple[str, str] | None:
         """Return the next answer: address and hardware address; None after the time `until`."""
         while True:
             left = until - time.monotonic()
@@ -166,7 +166,7 @@ class CableProbe:
             if operation == 2 and mac != self.mac:
                 return socket.inet_ntoa(address), ":".join(f"{byte:02x}" for byte in mac)
 
-    def everybody(self, addresses: list[str]) -> dict[str, list[str]]:
+    def answering_macs(self, addresses: list[str]) -> dict[str, list[str]]:
         """Return the hardware addresses that answer for these addresses."""
         found: dict[str, list[str]] = {}
         for _ in range(2):
@@ -174,7 +174,7 @@ class CableProbe:
                 self.ask(address)
             until = time.monotonic() + ANSWER_S / 2
             while True:
-                heard = self.hear(until)
+                heard = self.next_answer(until)
                 if heard is None:
                     break
                 if heard[0] in addresses and heard[1] not in found.setdefault(heard[0], []):
@@ -189,9 +189,9 @@ class CableProbe:
             begun = time.monotonic()
             self.ask(address)
             asked += 1
-            heard = self.hear(begun + within_s)
+            heard = self.next_answer(begun + within_s)
             while heard is not None and heard[0] != address:
-                heard = self.hear(begun + within_s)
+                heard = self.next_answer(begun + within_s)
             if heard is None:
                 missed += 1
             else:
@@ -199,14 +199,14 @@ class CableProbe:
                 took.append(1000 * (time.monotonic() - begun))
         return asked, took
 
-    def answered(self, address: str, count: int, within_s: float) -> int:
+    def count_answers(self, address: str, count: int, within_s: float) -> int:
         """Return the number of answers to a burst of `count` requests."""
         heard = 0
         for number in range(count):
             self.ask(address)
             until = time.monotonic() + (PACE_S if number < count - 1 else within_s)
             while True:
-                answer = self.hear(until)
+                answer = self.next_answer(until)
                 if answer is None:
                     break
                 heard += answer[0] == address
@@ -227,11 +227,11 @@ def probe_cable(
     except AgentRefusedError as error:
         return _probe_by_ping(device, far, count, within_s) if far and sender in own else dict(nobody, why=str(error))
     with cable.socket:
-        macs = cable.everybody([*([far] if far else []), *others])
+        macs = cable.answering_macs([*([far] if far else []), *others])
         if far not in macs:
             return dict(nobody, macs=macs, asked=2, why="")
         asked, took = cable.round_trips(far, count, within_s)
-        answered = cable.answered(far, burst, within_s) if burst else 0
+        answered = cable.count_answers(far, burst, within_s) if burst else 0
         return {"macs": macs, "asked": asked, "took_ms": took, "burst": burst, "answered": answered, "why": ""}
 
 

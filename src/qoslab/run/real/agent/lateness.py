@@ -49,7 +49,7 @@ class LatenessWatch:
             self._behind_ns += late
             self._due = now
 
-    def taken(self) -> dict[str, Any]:
+    def take_findings(self) -> dict[str, Any]:
         """Return the findings since the last call."""
         with self._lock:
             # The request may be served before the overdue thread.
@@ -81,9 +81,9 @@ class LatenessWatch:
                 self._looks += 1
                 self._count()
             if looks % WAKE_UPS_PER_READING == 0:
-                self._look()
+                self._read_programs()
 
-    def _look(self) -> None:
+    def _read_programs(self) -> None:
         for program, process in list(self._programs()):
             # If a program has just ended or the kernel does not count its wait, earlier readings stay.
             with contextlib.suppress(OSError, ValueError, IndexError):

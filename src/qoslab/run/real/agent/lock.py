@@ -32,9 +32,9 @@ class InterfaceLock:
         self._listener.listen()
         self._name = who.encode()[:NAME_BYTES]
         # The agent may be busy for seconds.
-        threading.Thread(target=self._answer, daemon=True).start()
+        threading.Thread(target=self._answer_queries, daemon=True).start()
 
-    def _answer(self) -> None:
+    def _answer_queries(self) -> None:
         while True:
             with contextlib.suppress(OSError):
                 asking, _ = self._listener.accept()

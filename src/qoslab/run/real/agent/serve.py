@@ -52,7 +52,7 @@ class Agent:
         self.watchdog = Watchdog(self.folder)
         self.settings = HostSettings(self.watchdog, who)
         self.children: dict[int, Child] = {}
-        self.watch = LatenessWatch(self.running)
+        self.watch = LatenessWatch(self.running_programs)
         self.programs: dict[str, int] = {}
         self.trials: int | None = None
         """Descriptor of the network namespace for trials; None before the first one."""
@@ -109,7 +109,7 @@ class Agent:
                 return
             if not self.files or self.waiting > ROOM:
                 break
-            self.read_on()
+            self.send_next_piece()
         if self.output:
             self.poll.register(1, select.POLLOUT)
         else:
@@ -124,7 +124,7 @@ class Agent:
         with contextlib.suppress(KeyError):
             self.poll.unregister(descriptor)
 
-    def read_on(self) -> None:
+    def send_next_piece(self) -> None:
         """Send the next piece of a file, or report its end."""
         number, file, digest = self.files[0]
         data = file.read(CHUNK)
@@ -149,7 +149,7 @@ class Agent:
                     break
                 for descriptor, _ in self.poll.poll(left * 1000):
                     if descriptor == 0:
-                        self.hear()
+                        self.read_requests()
                     elif descriptor == 1:
                         self.flush()
                     elif descriptor == self.wakeup.fileno():
@@ -157,11 +157,11 @@ class Agent:
                             self.wakeup.recv(4096)
                         self.reap()
                     else:
-                        self.pass_on(descriptor)
+                        self.forward_output(descriptor)
         finally:
             self.end()
 
-    def hear(self) -> None:
+    def read_requests(self) -> None:
         """Read available input, and answer complete requests."""
         try:
             data = os.read(0, CHUNK)
@@ -182,11 +182,11 @@ class Agent:
             head = json.loads(bytes(self.input[LENGTHS.size : LENGTHS.size + head_size]))
             body = bytes(self.input[LENGTHS.size + head_size : end])
             del self.input[:end]
-            self.answer(head, body)
+            self.execute_request(head, body)
             # Time spent on requests is not silence of the controller.
             self.heard = time.monotonic()
 
-    def answer(self, head: dict[str, Any], body: bytes) -> None:
+    def execute_request(self, head: dict[str, Any], body: bytes) -> None:
         """Execute a request, and send its reply."""
         number, op = head.pop("id", None), head.pop("op")
         if op == "beat":
@@ -211,7 +211,7 @@ class Agent:
             if status is None:
                 continue
             for pipe in list(child.pipes):
-                while self.pass_on(pipe):
+                while self.forward_output(pipe):
                     pass
             for pipe in child.pipes:
                 # Child processes of the program may hold the pipes open.
@@ -220,7 +220,7 @@ class Agent:
             del self.children[child.number]
             self.push({"ended": child.number, "status": status})
 
-    def pass_on(self, descriptor: int) -> bool:
+    def forward_output(self, descriptor: int) -> bool:
         """Forward the output or the start report of a program; return whether more may be available at once."""
         for child in self.children.values():
             if descriptor in child.pipes:
@@ -232,7 +232,7 @@ class Agent:
                 if name == "begin":
                     child.output += data
                     if not data:
-                        self.begun(child)
+                        self.report_start(child)
                 elif data:
                     self.push({"output": child.number, "stream": name}, data)
                 if not data:
@@ -242,7 +242,7 @@ class Agent:
                 return bool(data)
         return False
 
-    def begun(self, child: Child) -> None:
+    def report_start(self, child: Child) -> None:
         """Report the start of a program, or the reason for its failure."""
         try:
             began_ns = child.began_ns()
@@ -379,9 +379,9 @@ class Agent:
 
     def op_watched(self, _: int, __: bytes) -> dict[str, Any]:
         """See `Watch.taken`."""
-        return {"stalls": self.watch.taken()}
+        return {"stalls": self.watch.take_findings()}
 
-    def running(self) -> list[tuple[str, int]]:
+    def running_programs(self) -> list[tuple[str, int]]:
         """Return name and process id of each program."""
         return [(child.name, child.pid) for child in list(self.children.values())]
 
@@ -390,7 +390,7 @@ class Agent:
         return {"held": {device: who for device in devices for who in (lock_holder(device),) if who}}
 
     def op_facts(self, _: int, __: bytes, programs: list[str], far: list[str]) -> dict[str, Any]:
-        """See `host_facts.look_around`."""
+        """See `host_facts.collect_facts`."""
         return {"facts": collect_facts(programs, far, self.folder)}
 
     def op_cable(self, _: int, __: bytes, **asked: Any) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def undo_entries(entries: list[dict[str, Any]]) -> list[str]:
 
 
 def remove_qdiscs(device: str) -> None:
-    """Remove the configured qdiscs of an interface, so that it has the default ones. Raise `AgentRefusedError` if it fails.
+    """Restore the default qdiscs of an interface. Raise `AgentRefusedError` if it fails.
 
     They are removed even if another process has changed them since, because their classes are unknown.
     """
@@ -286,7 +286,7 @@ class HostSettings:
             if each["device"] not in present:
                 raise AgentRefusedError(f"found no interface {each['device']}; there are {', '.join(sorted(present))}")
         for each in interfaces:
-            self._hold(each["device"])
+            self._lock_interface(each["device"])
         self._way = way
         if way == "as it is":
             for each in interfaces:
@@ -299,21 +299,21 @@ class HostSettings:
         if os.geteuid() != 0:
             raise AgentRefusedError(f'interfaces "{way}" require root')
         for each in interfaces:
-            self._journals[each["device"]] = self._journal(each["device"])
+            self._journals[each["device"]] = self._open_journal(each["device"])
         if way == "namespace":
             for each in interfaces:
                 check_movable(each["device"])
             self._move([each["device"] for each in interfaces], ipv6=":" in str(interfaces))
         for each in interfaces:
-            self._bring_up(each["device"], each["addresses"])
+            self._bring_up_interface(each["device"], each["addresses"])
 
-    def _hold(self, device: str) -> None:
+    def _lock_interface(self, device: str) -> None:
         try:
             self._holds.append(InterfaceLock(device, self._who))
         except OSError:
             raise AgentRefusedError(f"{device} is held by {lock_holder(device) or UNKNOWN}") from None
 
-    def _journal(self, device: str) -> Journal:
+    def _open_journal(self, device: str) -> Journal:
         for folder in STATE_FOLDERS:
             try:
                 os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -343,7 +343,7 @@ class HostSettings:
             raise AgentRefusedError(f"cannot create a namespace: {os.strerror(ctypes.get_errno())}")
         there = self._watchdog.order(namespace=os.getpid())
         call("ip", "link", "set", "dev", "lo", "up")
-        self._quiet(ipv6)
+        self._configure_ipv6(ipv6)
         for device in devices:
             back = ["nsenter", f"--net=/proc/{self._watchdog.pid}/fd/{there}"]
             self._journals[device].add({"run": [*back, "ip", "link", "set", "dev", device, "netns", "{self}"]})
@@ -355,14 +355,14 @@ class HostSettings:
         os.close(home)
 
     @staticmethod
-    def _quiet(ipv6: bool) -> None:
+    def _configure_ipv6(ipv6: bool) -> None:
         """Configure IPv6 in qoslab's namespace as in the virtual lab, or disable it."""
         values = dict.fromkeys(QUIET_IPV6, "0") if ipv6 else {"disable_ipv6": "1"}
         for key in [f"net.ipv6.conf.{scope}.{name}" for scope in ("all", "default") for name in values]:
             if read_sysctl(key) is not None:
                 write_sysctl(key, values[key.rpartition(".")[2]])
 
-    def _bring_up(self, device: str, wanted: list[str]) -> None:
+    def _bring_up_interface(self, device: str, wanted: list[str]) -> None:
         keep = self._journals[device].add if self._way == "in place" else lambda entry: None
         for address in wanted:
             if address not in global_addresses(device):
@@ -370,7 +370,7 @@ class HostSettings:
                 # An address of IPv6 cannot be a source before duplicate detection has ended.
                 kinds = ["nodad"] if ":" in address else []
                 # The kernel would add a route with another metric, and keep it.
-                kinds += ["noprefixroute"] if self._shown(str(ipaddress.ip_interface(address).network)) else []
+                kinds += ["noprefixroute"] if self._list_routes(str(ipaddress.ip_interface(address).network)) else []
                 call("ip", "addr", "add", address, "dev", device, *kinds)
         if "UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
             keep({"run": ["ip", "link", "set", "dev", device, "down"]})
@@ -386,7 +386,7 @@ class HostSettings:
         if os.geteuid() != 0:
             raise AgentRefusedError("queueing disciplines require root")
         for device in devices:
-            self._journals[device] = self._journal(device)
+            self._journals[device] = self._open_journal(device)
             self._journals[device].add({"queues": device})
 
     def apply(self, sysctls: dict[str, str], routes: list[dict[str, Any]], far: dict[str, Any]) -> dict[str, Any]:
@@ -399,7 +399,7 @@ class HostSettings:
             for key, value in sysctls.items():
                 self._set(key, value)
             for route in routes:
-                self._route(route)
+                self._replace_route(route)
         found: dict[str, Any] = {key: read_sysctl(key) for key in sysctls}
         found.update({f"to {address}": active_settings(address) for address in far})
         wrong = [
@@ -407,7 +407,7 @@ class HostSettings:
             for what, there, value in settings_differences(sysctls, far, alike=self._way == "as it is")
         ]
         for route in routes:
-            shown = self._shown(route["prefix"])
+            shown = self._list_routes(route["prefix"])
             have = route_metrics(shown[0]) if shown else {}
             found[f"route {route['prefix']}"] = shown[0].strip() if shown else "none"
             wrong += [
@@ -430,18 +430,18 @@ class HostSettings:
             write_sysctl(key, value)
 
     @staticmethod
-    def _shown(prefix: str) -> list[str]:
+    def _list_routes(prefix: str) -> list[str]:
         """Return the routes of a prefix, the preferred one first."""
         return route_lines(call("ip", family_option(prefix), "route", "show", "exact", prefix))
 
-    def _route(self, route: dict[str, Any]) -> None:
+    def _replace_route(self, route: dict[str, Any]) -> None:
         """Replace the preferred route by the experiment's route, with the same metric.
 
         With another metric, it would remain after restoring, or would not be used at all.
         """
         prefix, device = route["prefix"], route["device"]
         ip = ["ip", family_option(prefix), "route"]
-        shown = self._shown(prefix)
+        shown = self._list_routes(prefix)
         ipv6 = family_option(prefix) == "-6"
         if route["via"]:
             way = ["via", route["via"]]

@@ -1,7 +1,7 @@
 """Preflight checks, before the first packet: whether the nodes of an inventory match the experiment.
 
-A check is a function from `Facts` to its findings, and a line in `PREFLIGHT_CHECKS`. It sends no requests: any additional data for
-it becomes a field of `facts`, which `gather` fills.
+A check is a function from `PreflightFacts` to its findings, and a line in `PREFLIGHT_CHECKS`. It sends no requests: any
+additional data for it becomes a field of `PreflightFacts`, which `gather` fills.
 """
 
 from __future__ import annotations

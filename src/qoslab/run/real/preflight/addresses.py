@@ -10,8 +10,8 @@ from qoslab.run.real.preflight.facts import PreflightFacts, PreflightFinding
 
 def check_addresses(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check the addresses of routers and of unchanged hosts; other hosts get theirs from the run."""
-    for _, end, _ in facts.ends():
-        device, port, card = facts.device(end), facts.port(end), facts.card(end)
+    for _, end, _ in facts.link_ends():
+        device, port, card = facts.device(end), facts.router_interface(end), facts.host_nic(end)
         if port is not None:
             there = port.addresses
             elsewhere = {name: each.addresses for name, each in facts.routers[end.node].ports.items()}

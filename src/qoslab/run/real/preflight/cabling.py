@@ -35,14 +35,14 @@ def has_unchecked_cables(facts: PreflightFacts) -> bool:
     """Return whether cables of hosts are still unchecked, since their interfaces are down until a run starts."""
     return any(
         card is not None and not card.up and facts.host_settings[end.node].isolate != "as it is"
-        for _, end, _ in facts.ends()
-        for card in (facts.card(end),)
+        for _, end, _ in facts.link_ends()
+        for card in (facts.host_nic(end),)
     )
 
 
 def _link_proof(facts: PreflightFacts, link: Link) -> Proof:
     for near, far in (link.ends, link.ends[::-1]):
-        expected = facts.mac(far)
+        expected = facts.end_mac(far)
         if expected and expected in _answering_macs(facts, near, far):
             return "proven"
         if near.node in facts.routers and _learnt_port(facts, near, far) == facts.device(near):
@@ -69,21 +69,21 @@ def _proof_from_end(facts: PreflightFacts, link: Link, near: LinkEnd, far: LinkE
 
 
 def _proof_from_host(facts: PreflightFacts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterator[PreflightFinding]:
-    cable, card = _cable_answers(facts, near), facts.card(near)
+    cable, card = _cable_answers(facts, near), facts.host_nic(near)
     if cable is None or card is None or not card.carrier or cable.why:
         return
     where, there = f"{facts.device(near)} of {near.node}", f"{facts.device(far)} of {far.node}"
-    expected = facts.mac(far)
+    expected = facts.end_mac(far)
     answers = _answering_macs(facts, near, far)
     if far.address is not None and len(answers) > 1:
-        owners = " and ".join(facts.owner(mac) or mac for mac in answers)
+        owners = " and ".join(facts.mac_owner(mac) or mac for mac in answers)
         message = f"found two devices answering for {far.address.ip} at {where} ({owners}), expected only {there}"
         yield PreflightFinding(f"link {link.name}", message, "remove the address from the other one")
         return
     if expected and expected in answers:
         return
     # If the far end's hardware address is unknown, the address of another device may answer.
-    strangers = {facts.owner(mac) or (mac if expected else "") for macs in cable.macs.values() for mac in macs}
+    strangers = {facts.mac_owner(mac) or (mac if expected else "") for macs in cable.macs.values() for mac in macs}
     if others := sorted(strangers - {"", there}):
         message = f"found {' and '.join(others)} at {where}, expected {there}"
         yield PreflightFinding(
@@ -113,10 +113,10 @@ def _proof_from_router(facts: PreflightFacts, link: Link, near: LinkEnd, far: Li
         return
     if far.address is None or far.node not in facts.routers:
         return
-    address, expected = str(far.address.ip), facts.mac(far)
+    address, expected = str(far.address.ip), facts.end_mac(far)
     mac, _ = router.arp.get(address, ("", ""))
     if mac and expected and mac != expected:
-        message = f"found {facts.owner(mac) or mac} with {address} at {where}, expected {there}"
+        message = f"found {facts.mac_owner(mac) or mac} with {address} at {where}, expected {there}"
         yield PreflightFinding(f"link {link.name}", message, HINT)
         return
     silent = not mac and address in router.pings and not router.pings[address].took_ms
@@ -146,7 +146,7 @@ def _answering_macs(facts: PreflightFacts, near: LinkEnd, far: LinkEnd) -> tuple
 def _learnt_port(facts: PreflightFacts, near: LinkEnd, far: LinkEnd) -> str:
     """Return the full name of the port on which a switch has learnt the far end; empty if it has not."""
     router = facts.routers.get(near.node)
-    short = "" if router is None else router.learnt.get(facts.mac(far), "")
+    short = "" if router is None else router.learnt.get(facts.end_mac(far), "")
     if not short or router is None:
         return ""
     return next((name for name in router.ports if _is_same_interface(short, name)), short)
@@ -172,7 +172,7 @@ def _discovered_neighbour(facts: PreflightFacts, near: LinkEnd) -> tuple[str, st
 
 def _has_reported_cause(facts: PreflightFacts, end: LinkEnd) -> bool:
     """Return whether another check has reported the cause of the missing answer."""
-    port, card = facts.port(end), facts.card(end)
+    port, card = facts.router_interface(end), facts.host_nic(end)
     if port is not None:
         has = end.address is None or str(end.address) in port.addresses
         return port.shut_down or not port.line or not has

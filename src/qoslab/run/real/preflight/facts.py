@@ -36,11 +36,11 @@ class HostNic:
 class RoundTrips:
     """Round trips over an idle link, one request after the other."""
 
-    asked: int
+    answer_requests: int
     took_ms: tuple[float, ...]
     burst: int = 0
     """Number of further requests, sent without waiting."""
-    answered: int = 0
+    answers: int = 0
     """Number of answers to these."""
     summed: bool = False
     """True if only least, mean and greatest time are known, as for a router."""
@@ -53,12 +53,12 @@ class RoundTrips:
     @property
     def sent(self) -> int:
         """Number of all requests."""
-        return self.asked + self.burst
+        return self.answer_requests + self.burst
 
     @property
     def lost(self) -> int:
         """Number of requests without an answer."""
-        return self.sent - len(self.took_ms) - self.answered
+        return self.sent - len(self.took_ms) - self.answers
 
 
 @dataclass(frozen=True)
@@ -191,22 +191,22 @@ class PreflightFacts:
         settings = self.host_settings.get(end.node) or self.router_settings[end.node]
         return settings.device(end.interface)
 
-    def port(self, end: LinkEnd) -> Port | None:
+    def router_interface(self, end: LinkEnd) -> Port | None:
         """Return the router's interface at an end; None for hosts, and if the router lacks it."""
         router = self.routers.get(end.node)
         return None if router is None else router.ports.get(self.device(end))
 
-    def card(self, end: LinkEnd) -> HostNic | None:
+    def host_nic(self, end: LinkEnd) -> HostNic | None:
         """Return the host's interface at an end; None for routers, and if the host lacks it."""
         host = self.hosts.get(end.node)
         return None if host is None else host.cards.get(self.device(end))
 
-    def mac(self, end: LinkEnd) -> str:
+    def end_mac(self, end: LinkEnd) -> str:
         """Return the hardware address at an end; empty if unknown."""
-        there = self.port(end) or self.card(end)
+        there = self.router_interface(end) or self.host_nic(end)
         return "" if there is None else there.mac
 
-    def owner(self, mac: str) -> str:
+    def mac_owner(self, mac: str) -> str:
         """Return the owner of a hardware address, node and interface in words; empty if it is not in the lab."""
         places = [
             *((name, device, card.mac) for name, host in self.hosts.items() for device, card in host.cards.items()),
@@ -218,13 +218,13 @@ class PreflightFacts:
         ]
         return " and ".join(f"{device} of {name}" for name, device, address in places if address == mac)
 
-    def ends(self) -> Iterator[tuple[Link, LinkEnd, LinkEnd]]:
+    def link_ends(self) -> Iterator[tuple[Link, LinkEnd, LinkEnd]]:
         """Yield every link from both of its ends: the link, the near end, the far end."""
         for link in self.experiment.topology.links:
             yield link, *link.ends
             yield link, *link.ends[::-1]
 
-    def generation(self, node: str) -> Generation | None:
+    def expected_generation(self, node: str) -> Generation | None:
         """Return the QoS generation that the experiment expects of a router."""
         found = self.experiment.topology.nodes[node]
         return platform_of(found).generation(found)

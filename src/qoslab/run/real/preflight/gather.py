@@ -71,13 +71,13 @@ class FactCollector:
     check: Callable[[], None] = lambda: None
     """Raises to end the wait for answers."""
 
-    def facts(self) -> PreflightFacts:
+    def collect(self) -> PreflightFacts:
         """Return the facts of hosts and routers, collected in parallel; switches last, since they learn addresses."""
         topology = self.experiment.topology
         hosts = self.lab.machines
         routers = command_line_nodes(topology)
         switches = [name for name in routers if is_switch(topology.nodes[name])]
-        asked = {name: start_thread(partial(self._host, name, host)) for name, host in hosts.items()}
+        asked = {name: start_thread(partial(self._collect_host, name, host)) for name, host in hosts.items()}
         answers = {name: start_thread(partial(self._ask, name)) for name in routers if name not in switches}
         found_hosts = {name: wait_for_result(future, self.check) for name, future in asked.items()}
         answers |= {name: start_thread(partial(self._ask, name)) for name in switches}
@@ -96,12 +96,12 @@ class FactCollector:
 
     # Hosts
 
-    def _host(self, name: str, host: ExternalHost) -> HostFacts:
+    def _collect_host(self, name: str, host: ExternalHost) -> HostFacts:
         topology = self.experiment.topology
         ends = [end for link in topology.links for end in link.ends if end.node != name]
         addresses = [str(end.address.ip) for end in ends if end.address is not None]
-        found = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
-        clock = host.clock()
+        found = host.ask("facts", programs=self._required_programs(name), far=addresses)["facts"]
+        clock = host.read_clock()
         stays = host.settings.isolate == "as it is"
         wanted = self.demands.hosts.get(name, ()) if stays else ()
         differing = [each for profile, answers in wanted for each in host.differences(profile, answers=answers)]
@@ -115,18 +115,18 @@ class FactCollector:
             no_capture=found["no_capture"],
             congestion=frozenset(found["congestion"]),
             free=found["free"],
-            unfit={program: why for program in self._own_programs(name) if (why := host.cannot_run(program))},
+            unfit={program: why for program in self._sent_programs(name) if (why := host.cannot_run(program))},
             differences=tuple(dict.fromkeys(differing)),
-            clock_ahead_ms=clock.ahead_ns / 1e6,
+            clock_ahead_ms=clock.offset_ns / 1e6,
             clock_error_ms=clock.error_ns / 1e6,
             cables={
-                near.interface: self._cable(host, link, host.device(near.interface), addresses)
+                near.interface: self._probe_cable(host, link, host.device(near.interface), addresses)
                 for link, near, _ in topology.links_of(name)
             },
-            kernel=self._kernel(host, found["missing"]) if isinstance(host, LinuxRouter) else None,
+            kernel=self._collect_kernel(host, found["missing"]) if isinstance(host, LinuxRouter) else None,
         )
 
-    def _kernel(self, router: LinuxRouter, missing: Sequence[str]) -> KernelFacts:
+    def _collect_kernel(self, router: LinuxRouter, missing: Sequence[str]) -> KernelFacts:
         """Return the facts of a kernel, without trials if its agent lacks programs or rights, which is a finding."""
         if missing or not router.reply["root"]:
             return KernelFacts()
@@ -138,7 +138,7 @@ class FactCollector:
         obstacles = dict.fromkeys((each.message, each.hint) for each in found)
         return KernelFacts(kinds.release, tuple(sorted(kinds.qdiscs)), router.forwards(), tuple(obstacles))
 
-    def _cable(self, host: ExternalHost, link: Link, device: str, addresses: Sequence[str]) -> CableAnswers:
+    def _probe_cable(self, host: ExternalHost, link: Link, device: str, addresses: Sequence[str]) -> CableAnswers:
         near, far = (end for end in sorted(link.ends, key=lambda end: end.node != host.name))
         target = "" if far.address is None else str(far.address.ip)
         found: Mapping[str, Any] = host.ask(
@@ -156,22 +156,22 @@ class FactCollector:
         macs = {address: tuple(each) for address, each in found["macs"].items()}
         return CableAnswers(macs, trips if answers else None, found["why"])
 
-    def _programs(self, name: str) -> list[str]:
+    def _required_programs(self, name: str) -> list[str]:
         """Return the programs that the experiment needs on a host, except those that are sent there."""
         linux = LINUX_ROUTER_PROGRAMS if name in self.lab.linux_routers else ()
-        found = [*EVERYWHERE, *linux, *(each for each in self._of_flows(name) if each not in OWN_PROGRAMS)]
+        found = [*EVERYWHERE, *linux, *(each for each in self._flow_programs(name) if each not in OWN_PROGRAMS)]
         if any(point.node == name for point in self.experiment.captures):
             found.append("dumpcap")
         return list(dict.fromkeys(found))
 
-    def _own_programs(self, name: str) -> list[str]:
+    def _sent_programs(self, name: str) -> list[str]:
         """Return the programs that are sent there."""
-        found = [each for each in self._of_flows(name) if each in OWN_PROGRAMS]
+        found = [each for each in self._flow_programs(name) if each in OWN_PROGRAMS]
         if any(name == probe.source or (probe.udp and name == probe.destination) for probe in self.experiment.probes):
             found.append(PROBER)
         return list(dict.fromkeys(found))
 
-    def _of_flows(self, name: str) -> list[str]:
+    def _flow_programs(self, name: str) -> list[str]:
         """Return the programs that start and end flows on a host, in any arm."""
         flows = [flow for arm in self.experiment.arms for flow in self.experiment.flows_of(arm)]
         own = [flow for flow in flows if name in (flow.source, flow.destination)]

@@ -15,8 +15,8 @@ NOMINAL_SPEED_DRIVERS = frozenset(
 
 def check_ports(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Check state, duplex, speed and clock rate."""
-    for link, end, _ in facts.ends():
-        port, card, device = facts.port(end), facts.card(end), facts.device(end)
+    for link, end, _ in facts.link_ends():
+        port, card, device = facts.router_interface(end), facts.host_nic(end), facts.device(end)
         if port is not None:
             yield from _check_router_port(link, end.node, device, port)
         elif card is not None:
@@ -90,8 +90,8 @@ def _check_speed(link: Link, node: str, device: str, mbps: float, by: str) -> It
 def check_damaged_frames(facts: PreflightFacts) -> Iterator[PreflightFinding]:
     """Report damaged frames; a run may still be valid if none arrive during it."""
     hint = "check cable and duplex; earlier errors stay counted"
-    for link, end, _ in facts.ends():
-        port, card, device = facts.port(end), facts.card(end), facts.device(end)
+    for link, end, _ in facts.link_ends():
+        port, card, device = facts.router_interface(end), facts.host_nic(end), facts.device(end)
         shown = ""
         if port is not None and port.errors:
             shown = ", ".join(f"{count} {what}" for what, count in port.errors.items())

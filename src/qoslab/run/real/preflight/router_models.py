@@ -33,7 +33,7 @@ def check_devices(facts: PreflightFacts) -> Iterator[PreflightFinding]:
             )
         if is_switch(node):
             continue
-        found, expected = release_generation(router.release), facts.generation(name)
+        found, expected = release_generation(router.release), facts.expected_generation(name)
         if found is None:
             message = (
                 f"found release {router.release or router.software}, expected one with class-maps: 12.0(5)T or later"
@@ -52,7 +52,7 @@ def check_interfaces(facts: PreflightFacts) -> Iterator[PreflightFinding]:
         yield PreflightFinding(
             name, message, f"enter `{INTERFACES}` there and check whether it prints them as IOS does"
         )
-    for link, end, _ in facts.ends():
+    for link, end, _ in facts.link_ends():
         device = facts.device(end)
         if end.node in facts.hosts:
             there = [name for name in facts.hosts[end.node].cards if name != "lo"]

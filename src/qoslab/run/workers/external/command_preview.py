@@ -60,7 +60,7 @@ def sent_lines(plan: Plan, settings: Mapping[str, RouterSettings]) -> Iterator[s
     tasks = _plan_tasks(plan) if routers else []
     for router in routers:
         yield ""
-        yield from _RouterPreview(router, settings[router]).lines(tasks)
+        yield from _RouterPreview(router, settings[router]).preview_lines(tasks)
 
 
 def sent_commands(plan: Plan, settings: Mapping[str, LinuxRouterSettings]) -> Iterator[str]:
@@ -94,8 +94,8 @@ class _RouterPreview:
         self._ways: list[RollbackMethod] = []
         """Rollback methods with a time limit that covers the longest cell."""
 
-    def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
-        longest = max(self._minutes(task) for _, task in tasks)
+    def preview_lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
+        longest = max(self._task_minutes(task) for _, task in tasks)
         against = {
             way: timer_limit_problem(way, longest) for way in methods_to_try(self._settings.rollback) if way != "none"
         }
@@ -104,32 +104,34 @@ class _RouterPreview:
         yield from (f"  rollback timer: {way} is not used: {reason}" for way, reason in against.items() if reason)
         # A cell with other links is another lab: the earlier configuration is restored first.
         for _, group in groupby(tasks, lambda each: each[1].experiment.topology.model_dump_json()):
-            yield from self._of_a_lab(list(group))
+            yield from self._lab_tasks(list(group))
         yield "  show commands (they change nothing)"
-        yield from (f"    {line}" for line in self._shows([task.experiment for _, task in tasks]))
+        yield from (f"    {line}" for line in self._cell_show_commands([task.experiment for _, task in tasks]))
 
-    def _of_a_lab(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
+    def _lab_tasks(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         first = tasks[0][1].experiment
-        yield from self._rollback(self._minutes(tasks[0][1]))
+        yield from self._rollback(self._task_minutes(tasks[0][1]))
         yield "  the run lock, until the end of the run"
-        yield from self._indented(lock_lines(run_owner(first, since="…")))
+        yield from self._indent_lines(lock_lines(run_owner(first, since="…")))
         before = ""
         for number, (title, task) in enumerate(tasks):
             yield f"  {title}"
             if number:
-                minutes = self._minutes(task)
-                yield from self._by_way({way: ROLLBACK_METHODS[way].renew(minutes, number) for way in self._ways})
-                yield from self._indented(self._undo(first.topology, before))
+                minutes = self._task_minutes(task)
+                yield from self._add_rollback_lines(
+                    {way: ROLLBACK_METHODS[way].restart_lines(minutes, number) for way in self._ways}
+                )
+                yield from self._indent_lines(self._undo(first.topology, before))
             text = self._names.to_device(task.configurations.get(self._name, ""))
-            yield from self._indented(_typed_lines(text.splitlines()))
-            yield from self._probes(task.experiment)
+            yield from self._indent_lines(_typed_lines(text.splitlines()))
+            yield from self._probe_lines(task.experiment)
             before = text
         yield "  at the end"
-        yield from self._indented(self._undo(first.topology, before))
-        yield from self._by_way({way: ROLLBACK_METHODS[way].stop() for way in self._ways})
-        yield from self._indented(UNLOCK_LINES)
+        yield from self._indent_lines(self._undo(first.topology, before))
+        yield from self._add_rollback_lines({way: ROLLBACK_METHODS[way].stop() for way in self._ways})
+        yield from self._indent_lines(UNLOCK_LINES)
 
-    def _minutes(self, task: CellTask) -> int:
+    def _task_minutes(self, task: CellTask) -> int:
         return timer_minutes(self._settings, traffic_time(task.experiment, task.arm))
 
     def _rollback(self, minutes: int) -> Iterator[str]:
@@ -143,9 +145,9 @@ class _RouterPreview:
         yield f"  rollback timer: {minutes} min after contact with this machine is lost{first}"
         for way in self._ways:
             yield f"    {way}: {ROLLBACK_METHODS[way].effect}"
-        yield from self._by_way({way: ROLLBACK_METHODS[way].start(minutes) for way in self._ways})
+        yield from self._add_rollback_lines({way: ROLLBACK_METHODS[way].start(minutes) for way in self._ways})
 
-    def _by_way(self, lines: Mapping[RollbackMethod, Sequence[str]]) -> Iterator[str]:
+    def _add_rollback_lines(self, lines: Mapping[RollbackMethod, Sequence[str]]) -> Iterator[str]:
         mark = len(lines) > 1
         for way, each in lines.items():
             yield from (f"    {f'[{way}] ' if mark else ''}{line}" for line in each)
@@ -160,12 +162,12 @@ class _RouterPreview:
         apply_config(device, pushed, source=f"{self._name}.ios")
         return _typed_lines(plan_restoration(was, running_config.render(device), [pushed], hardware).lines)
 
-    def _probes(self, experiment: Experiment) -> Iterator[str]:
+    def _probe_lines(self, experiment: Experiment) -> Iterator[str]:
         numbers = [probe_number(experiment, probe) for probe in experiment.probes if probe.source == self._name]
         for line in (*map(schedule_line, numbers), *map(stop_line, numbers)):
-            yield from self._indented((CONFIGURE, line, END))
+            yield from self._indent_lines((CONFIGURE, line, END))
 
-    def _shows(self, experiments: Sequence[Experiment]) -> list[str]:
+    def _cell_show_commands(self, experiments: Sequence[Experiment]) -> list[str]:
         """Return the show commands of a cell; the preflight checks use others."""
         found = ["show running-config", *VERIFY_COMMANDS]
         for experiment in experiments:
@@ -174,7 +176,7 @@ class _RouterPreview:
         return list(dict.fromkeys(map(self._names.to_device, found)))
 
     @staticmethod
-    def _indented(lines: Iterable[str]) -> Iterator[str]:
+    def _indent_lines(lines: Iterable[str]) -> Iterator[str]:
         yield from (f"    {line}" for line in lines)
 
 

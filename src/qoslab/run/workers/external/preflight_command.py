@@ -38,7 +38,7 @@ class CheckResult:
     found: tuple[PreflightFinding, ...]
 
     @property
-    def seen(self) -> list[str]:
+    def description(self) -> list[str]:
         """Return the facts in lines: routers, hosts, links."""
         if self.facts is None:
             return []
@@ -69,7 +69,7 @@ def check(place: str, plan: Plan) -> LabCheck:
     with CollectorProcess() as collector:  # Takes seconds to start.
         looked = check_lab(Path(place), plan, collector)
     notes = [str(each) for each in looked.found if not each.grave]
-    return LabCheck(looked.seen, notes, refusal_error(looked.found))
+    return LabCheck(looked.description, notes, refusal_error(looked.found))
 
 
 def check_lab(file: Path, plan: Plan, collector: CollectorProcess) -> CheckResult:
@@ -89,13 +89,13 @@ def check_lab(file: Path, plan: Plan, collector: CollectorProcess) -> CheckResul
         marks = {} if proxies is None else {name: lock_owner(proxies.ask, name) for name in routers}
         if found := nodes_in_use(lab, marks):
             return CheckResult(None, (*_unrestored_state(file), *found))
-        facts = FactCollector(experiment, inventory, lab, proxies, collector, cell_demands(plan.cells)).facts()
+        facts = FactCollector(experiment, inventory, lab, proxies, collector, cell_demands(plan.cells)).collect()
     return CheckResult(facts, (*_unrestored_state(file), *run_checks(facts)))
 
 
 def _unrestored_state(file: Path) -> list[PreflightFinding]:
     state = RestoreState.of(file)
-    about = state.unrestored()
+    about = state.unrestored_owner()
     if about is None:
         return []
     message = f"found the configuration of the run {about.run}, since {about.since}, expected it restored"

@@ -60,7 +60,7 @@ class ExternalWorker(MeasuredWorker):
         super().__init__(slot)
         self._file = Path(slot.place)
         self._demands = slot.demands
-        self._began_in = slot.began_in
+        self._began_in = slot.initial_lab
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
         self._proxies: AccessProxies | None = None
@@ -76,9 +76,9 @@ class ExternalWorker(MeasuredWorker):
         """See `MeasuredWorker`."""
         return self._lab
 
-    def fits(self, experiment: Experiment) -> bool:
+    def can_run(self, experiment: Experiment) -> bool:
         """See `MeasuredWorker`."""
-        return self._lab is not None and self._topology == experiment.topology and not self._lab.death()
+        return self._lab is not None and self._topology == experiment.topology and not self._lab.describe_death()
 
     def start(self, experiment: Experiment) -> None:
         """Connect to all nodes of the experiment; the nodes of an earlier lab are restored first."""
@@ -162,17 +162,17 @@ class ExternalWorker(MeasuredWorker):
         served = {name: EngineAccess(str(socket), program) for name, socket in sockets.items()}
         if proxies is None:
             write_inventory(self._scratch / "inventory.json", served, lab=False)
-            self._know_routers(experiment)
+            self._set_routers(experiment)
             return
         routers = command_line_nodes(experiment.topology)
         proxied = proxies.access({name: inventory.routers[name].group for name in routers})
-        self._session.wait_for(proxied.values())
+        self._session.raise_time_limit(proxied.values())
         write_inventory(self._scratch / "inventory.json", {**served, **proxied}, lab=False)
         self._shared.connect(proxied, known_hosts=proxies.known_hosts(), lab=str(self._number))
         settings = {name: inventory.nodes.routers[name] for name in proxied}
         rollback = RollbackTimers(proxies.ask, settings, self._demands.longest, self._state.keep_countdowns)
         self._names = {name: InterfaceNames(each.interfaces) for name, each in settings.items()}
-        self._know_routers(experiment, RunLocks(rollback, proxies.ask, proxied, who, self._state.keep_mark))
+        self._set_routers(experiment, RunLocks(rollback, proxies.ask, proxied, who, self._state.keep_mark))
 
     def _check(self) -> None:
         """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
@@ -180,19 +180,19 @@ class ExternalWorker(MeasuredWorker):
         if self._proxies is not None and self._proxies.gone:
             raise LabDiedFault(self._proxies.gone)
 
-    def _look_after(self, task: CellTask, journal: CellJournal) -> None:
+    def _record_lab_notes(self, task: CellTask, journal: CellJournal) -> None:
         """Record changes of routers by other users; a cell is invalid if a router lost its configuration."""
         for router in () if self._lab is None else self._lab.changed():
-            journal.invalid(f"another user changed the qdiscs of {router} during this cell")
+            journal.record_invalid(f"another user changed the qdiscs of {router} during this cell")
         for router, driver in self._routers.command_lines.items():
             shown = self._show(router, SHOW).raw
             self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
-            found = driver.changed(shown)
+            found = driver.foreign_changes(shown)
             if found:
                 listed = "; ".join(found)
                 journal.warn(f"another user changed the configuration of {router} during this cell: {listed}")
-            if lost := driver.lost(shown):
-                journal.invalid(f"{router} has lost its configuration during this cell: {'; '.join(lost)}")
+            if lost := driver.lost_configuration(shown):
+                journal.record_invalid(f"{router} has lost its configuration during this cell: {'; '.join(lost)}")
 
     def _leave(self) -> None:
         super()._leave()
@@ -230,21 +230,21 @@ class ExternalWorker(MeasuredWorker):
         """Record the changes on the routers; with a reason `why`, they are not restored."""
         during, self._during = self._during, {}
         try:
-            changes = {router: self._changes(router, arms, why) for router, arms in during.items()}
+            changes = {router: self._record_changes(router, arms, why) for router, arms in during.items()}
             if changes:
                 write_changes(folder, changes)
         except QoslabError as error:
             # That does not affect the restoration.
             self._note(f"the changes on routers are not in the report: {error.message}")
 
-    def _changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
+    def _record_changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
         before = self._routers.command_lines[router].before
         # `lab rescue` will report on routers that are not restored.
-        left = None if why else self._difference(before, self._show(router, SHOW).raw)
-        listed = {arm: self._difference(before, text) for arm, text in arms.items()}
+        left = None if why else self._state_difference(before, self._show(router, SHOW).raw)
+        listed = {arm: self._state_difference(before, text) for arm, text in arms.items()}
         return RouterChanges(arms=listed, left=left, why=KNOWN.masked(why))
 
-    def _difference(self, before: str, after: str) -> tuple[str, ...]:
+    def _state_difference(self, before: str, after: str) -> tuple[str, ...]:
         found = self._shared.get().difference(before, after, VOLATILE)
         return tuple(KNOWN.masked("\n".join(found)).splitlines())
 

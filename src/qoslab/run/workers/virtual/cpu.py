@@ -38,7 +38,7 @@ class CpuMeter:
         return sum(last - self._first[pid] for pid, last in self._last.items()) / _TICKS
 
     def __enter__(self) -> Self:
-        self._look(first=True)
+        self._sample(first=True)
         self._thread.start()
         return self
 
@@ -47,21 +47,21 @@ class CpuMeter:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        self._look()
+        self._sample()
 
     def _run(self) -> None:
         while not self._stop.wait(PERIOD_S):
-            self._look()
+            self._sample()
 
-    def _look(self, *, first: bool = False) -> None:
-        for pid in self._processes():
+    def _sample(self, *, first: bool = False) -> None:
+        for pid in self._process_ids():
             used = _used_ticks(pid)
             if used is not None:
                 # A process that starts later has used no time before.
                 self._first.setdefault(pid, used if first else 0)
                 self._last[pid] = used
 
-    def _processes(self) -> list[int]:
+    def _process_ids(self) -> list[int]:
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and (

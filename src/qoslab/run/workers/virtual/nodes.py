@@ -101,17 +101,17 @@ class VirtualHost:
         """See `run.protocols.LabHost`."""
         return self._lab.interface(self._namespace, interface)[1]
 
-    def scratch(self, to: Path) -> str:
+    def scratch_path(self, to: Path) -> str:
         """See `run.protocols.LabHost`; the host has the files of this machine."""
         return str(to)
 
     def fetch(self, to: Path) -> None:
         """See `run.protocols.LabHost`; the file is already there."""
 
-    def clock(self) -> None:
+    def read_clock(self) -> None:
         """See `run.protocols.LabHost`: this machine's."""
 
-    def stalls(self) -> None:
+    def read_stalls(self) -> None:
         """See `run.protocols.LabHost`: the data planes report the lateness of this machine."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
@@ -129,7 +129,7 @@ class VirtualLab:
         """See `run.protocols.RunningLab`."""
         return VirtualHost(self._lab, name)
 
-    def tap(self, node: str, interface: str) -> Tap:
+    def capture_point(self, node: str, interface: str) -> Tap:
         """See `run.protocols.RunningLab`."""
         namespace, name = self._lab.interface(node, interface)
         return Tap(VirtualHost(self._lab, namespace), name)
@@ -158,7 +158,7 @@ class VirtualLab:
         """See `run.protocols.RunningLab`."""
         return self._lab.control(data_plane)
 
-    def death(self) -> str:
+    def describe_death(self) -> str:
         """See `run.protocols.RunningLab`."""
         try:
             failures = self._lab.failures()

@@ -37,7 +37,7 @@ class LabWorker(MeasuredWorker):
         """See `MeasuredWorker`."""
         return None if self._lab is None else VirtualLab(self._lab)
 
-    def fits(self, experiment: Experiment) -> bool:
+    def can_run(self, experiment: Experiment) -> bool:
         """See `MeasuredWorker`."""
         same = self._wired == (experiment.topology, experiment.seed, self._guests)
         return same and self._lab is not None and self._lab.alive()
@@ -83,10 +83,10 @@ class LabWorker(MeasuredWorker):
         if self._lab is not None:
             ssh = {name: self._lab.ssh(name) for name in command_lines}
             # The lab ends, and the configuration of its routers with it.
-            self._session.hang_up()
+            self._session.close_connections()
             self._lab.down()
             self._lab, self._wired = None, None
-            self._state.afresh()
+            self._state.recreate()
         if command_lines:
             # Unicon and Genie take seconds to start, and only these routers need them.
             self._shared.get()
@@ -113,7 +113,7 @@ class LabWorker(MeasuredWorker):
         write_inventory(scratch / "inventory.json", access)
         if lab.host_key is not None:
             self._shared.connect(access, known_hosts=lab.known_hosts(), lab=str(self._number))
-        self._know_routers(experiment)
+        self._set_routers(experiment)
         self._wired = (topology, experiment.seed, self._guests)
         self._tell(self._label, "")
 

@@ -90,7 +90,7 @@ KINDS = (
                 "burst": "the engine's minimum rate has no bucket; the burst of ceil is cburst",
                 **dict.fromkeys(("mpu", "overhead", "linklayer"), "use those of cake, or a rate that includes them"),
             },
-            sharing=_class_share,
+            class_share=_class_share,
         ),
     ),
 )
