@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_sweep import CALM, GRID
+from test_sweep import CALM_GRID, GRID
 
 from experiment_files import experiment_file
 from qoslab.analysis import expected_comparison
@@ -44,7 +44,7 @@ ASKED = RunOptions(file="grid.yml")
 
 @pytest.fixture
 def grid(tmp_path: Path) -> Path:
-    return experiment_file(tmp_path, "grid.yml", GRID + CALM)
+    return experiment_file(tmp_path, "grid.yml", GRID + CALM_GRID)
 
 
 def plan_cells(file: Path, sets: dict[str, str] | None = None) -> Plan:

@@ -237,7 +237,7 @@ def test_minimum_number_of_values_is_compared() -> None:
         experiment = loaded(name)
         judged = {(each.arm, each.metric, each.selection) for each in expected(experiment)}
         for figure in rows_of(name, experiment):
-            references = list(filter(None, figure.other_comparisons.split("; ")))
+            references = list(filter(None, figure.compared.split("; ")))
             unlike += [(name, figure.source, each) for each in references if not is_compared(each, figure, name)]
             own = (figure.arm, figure.metric, figure.selection) in judged
             compared += name in FIGURES and figure.is_published and (own or bool(references))

@@ -332,7 +332,7 @@ class PublishedFigure:
     """Place of the measurement: a host, a router, a text."""
     remark: str = ""
     """Reason for the absence of an expectation."""
-    other_comparisons: str = ""
+    compared: str = ""
     """Other comparisons of the value: expectations of other values, or tests."""
 
     @property
