@@ -173,7 +173,9 @@ def test_time_of_a_trigger_is_found() -> None:
 def test_unknown_time_of_a_trigger_has_a_reason() -> None:
     assert trigger_time(CELL.iloc[:0], "time 1 s") == Missing("there are no counters over time")
     untold = CELL.assign(police_conformed_bytes=pd.NA)
-    assert trigger_time(untold, "conformed_bytes 1 B") == Missing("conformed_bytes 1 B was not reached: no counter recorded it")
+    assert trigger_time(untold, "conformed_bytes 1 B") == Missing(
+        "conformed_bytes 1 B was not reached: no counter recorded it"
+    )
     apart = Missing("time 2 s is not known: the readings around it are at 0.0 s and 2.6 s")
     assert trigger_time(readings((0.0, 0, 0), (2.6, 100, 0)), "time 2 s") == apart
 

@@ -79,7 +79,7 @@ def test_limits_in_milliseconds_refer_to_the_rate_of_the_class(lines: str, limit
 
     def of(attached: str) -> int:
         port = f"interface GigabitEthernet0/0/0\n{attached}"
-        return queued(parse_config(text + port, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios")) // FRAME
+        return queued_bytes(parse_config(text + port, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios")) // FRAME
 
     assert of(" service-policy output P\n") - of("") == limit_bytes // 24 + 1
 

@@ -855,7 +855,7 @@ def test_policy_below_a_shaped_port_is_explained_with_a_note(
 )
 def test_layer_2_of_interfaces_that_are_not_modelled_is_counted_if_known(interface: str, header: int | None) -> None:
     text = f"version 17.3\npolicy-map P\n class class-default\n  shape average 1000000\ninterface {interface}\n"
-    [found] = answer(text + " bandwidth 2000\n service-policy output P\n").policies
+    [found] = answer_policy(text + " bandwidth 2000\n service-policy output P\n").policies
     assert found.header_bytes == header
 
 
@@ -865,7 +865,7 @@ def test_lines_that_change_the_order_of_a_bundle_are_listed() -> None:
         " ppp multilink\n ppp multilink fragment delay 10\n ppp multilink interleave\n"
         " ip rtp header-compression iphc-format\n service-policy output P\n"
     )
-    listed = [each.text for each in answer(text).ignored]
+    listed = [each.text for each in answer_policy(text).ignored]
     expected = ["ppp multilink fragment delay 10", "ppp multilink interleave", "ip rtp header-compression iphc-format"]
     assert listed == expected
 
@@ -873,4 +873,4 @@ def test_lines_that_change_the_order_of_a_bundle_are_listed() -> None:
 def test_an_unread_size_of_packets_is_listed() -> None:
     text = "version 17.6\npolicy-map P\n class class-default\n  shape average 90000000\n"
     port = "interface TenGigabitEthernet0/0/0\n mtu 9216\n service-policy output P\n"
-    assert [each.text for each in answer(text + port).ignored] == ["mtu 9216"]
+    assert [each.text for each in answer_policy(text + port).ignored] == ["mtu 9216"]

@@ -54,7 +54,7 @@ def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame], lab: 
     static = idle_parts(experiment, arm, devices)
     covered: set[tuple[str, str]] = set()
     own = found["classes"][found["classes"]["arm"] == first.arm]
-    if lab.placed:
+    if lab.has_place:
         # Real switches count nothing for the classes of a policy.
         switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
         own = own[~own["device"].isin(switches)]
@@ -98,7 +98,7 @@ def _of_policy(
     where = f"{router} {at.interface} {at.direction}"
     total = sum(count for path, count in packets.items() if "/" not in path)
     if packets and not total:
-        yield IdlePart(router, at.policy, f"{where}: policy-map {at.policy} received no packets", at=at)
+        yield IdlePart(router, at.policy, f"{where}: policy-map {at.policy} received no packets", attachment=at)
         return
     for path, count in packets.items():
         parent, _, name = path.rpartition("/")

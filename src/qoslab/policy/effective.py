@@ -633,7 +633,7 @@ def _priority_queue(context: _EffectiveContext, each: PolicyClass, here: _Policy
     own = reserved_rate(each, here.guaranteed) or here.rate
     part = {"ms": 8000, "us": 8_000_000}.get(limit.unit, 0)
     size = int(own.bps * limit.number / part) if part else limit.number
-    known = not part or own.known
+    known = not part or own.is_absolute
     time = _drained(context, here, size, here.capacity)
     return QueueValues("priority", None, size if known else None, time, False, not known)
 
@@ -658,7 +658,7 @@ def _queue_values(
         if context.qos.queue_limit_ms is not None:
             size = context.qos.queue_limit(_rate_bps(rate)) * engine_defaults.XE_QUEUE_LIMIT_PACKET
         return QueueValues("FIFO", None, size, _drained(context, here, size, busy), True, True)
-    if limit is None and context.qos.queue_limit_ms is not None and not rate.known:
+    if limit is None and context.qos.queue_limit_ms is not None and not rate.is_absolute:
         return QueueValues("FIFO", None, None, None, True, False, given_ms=context.qos.queue_limit_ms)
     packets = context.qos.queue_limit(_rate_bps(rate)) if limit is None else limit.number
     size = packets * context.frame
@@ -752,7 +752,7 @@ def _red_values(
         # The rate that gives the limit is not known.
         limit, unit = 100, "percent of the limit"
     rate = _reference(each, here)
-    if red.unit in ("ms", "us") and in_bytes and rate.known:
+    if red.unit in ("ms", "us") and in_bytes and rate.is_absolute:
         red = _in_bytes(red, int(rate.bps), 8_000 if red.unit == "ms" else 8_000_000)
     values: list[int] = list(range(8))
     if red.basis == "dscp":

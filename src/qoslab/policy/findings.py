@@ -280,8 +280,8 @@ def find_small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
         frame = MTU + (policy.header_bytes or 0)
         if police.bc_bytes < frame:
             message = (
-                f"{_class_place(each)}: the burst of {police.bc_bytes} bytes is smaller than one packet of {frame} bytes: "
-                "long packets never conform"
+                f"{_class_place(each)}: the burst of {police.bc_bytes} bytes is smaller than one packet of {frame} "
+                "bytes: long packets never conform"
             )
             # 1500 is also the least default burst.
             severity: Severity = "warning" if police.bc_bytes >= MTU else "error"
@@ -346,8 +346,8 @@ def find_policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("warning", "policer-before-shaper", message, POLICING, subject.line_of(each, "police"))
         elif shape is not None:
             message = (
-                f"{_class_place(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; the drops "
-                f"of both add up"
+                f"{_class_place(each)}: packets are policed to {police.cir} before they are shaped to {shape.rate}; "
+                "the drops of both add up"
             )
             yield PolicyFinding("note", "policer-before-shaper", message, POLICING, subject.line_of(each, "police"))
 
@@ -458,8 +458,8 @@ def find_remaining_without_shaper(subject: Subject) -> Iterator[PolicyFinding]:
             bandwidth = None if typed is None or typed.shape is not None else typed.bandwidth
             if bandwidth is not None and bandwidth.unit.startswith("remaining") and not policy.base.is_absolute:
                 message = (
-                    f"{_class_place(each)}: `bandwidth remaining` has no shaper above it, and the line rate is unknown (give "
-                    f"--rate)"
+                    f"{_class_place(each)}: `bandwidth remaining` has no shaper above it, and the line rate is unknown "
+                    "(give --rate)"
                 )
                 yield PolicyFinding(
                     "warning", "remaining-without-base", message, CONGESTION, subject.line_of(each, "bandwidth")

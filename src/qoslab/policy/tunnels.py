@@ -339,7 +339,9 @@ def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | No
             total = found.counted_bytes(tunnel, size, header_bytes or 0)
             part = rate.times(size / total)
             effect = (
-                f"{rate} carry {part} of such packets" if rate.is_absolute else f"{100 * size / total:.0f} % is the packet"
+                f"{rate} carry {part} of such packets"
+                if rate.is_absolute
+                else f"{100 * size / total:.0f} % is the packet"
             )
             sizes.append(f"a {name} counts {total}: {effect}")
         notes.append("; ".join(sizes))
