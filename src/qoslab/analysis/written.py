@@ -13,6 +13,7 @@ from qoslab.analysis.judged import Judged
 from qoslab.analysis.readings import RunReading
 from qoslab.results import RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
+from qoslab.results.csv_text import csv_text
 from qoslab.results.file_access import WriteError
 from qoslab.results.folder import SAVED_CELLS
 from qoslab.results.sealed_files import json_of, seal_of_content, sealed
@@ -20,11 +21,11 @@ from qoslab.results.sealed_files import json_of, seal_of_content, sealed
 
 def write(folder: RunFolder, found: RunReading, warnings: tuple[str, ...], judged: Judged) -> Iterator[str]:
     """Write the files of a run, without tables that are saved; yield a note if their record could not be saved."""
-    texts: list[tuple[str, str | bytes]] = [("comparison.csv", judged.comparison.to_csv(index=False))]
+    texts: list[tuple[str, str | bytes]] = [("comparison.csv", csv_text(judged.comparison))]
     texts.append(("comparison.json", to_json(judged.comparison)))
     for file, table in ((AVERAGES, judged.averages), (SCORES, judged.scores)):
         if not table.empty:
-            texts.append((file, table.to_csv(index=False)))
+            texts.append((file, csv_text(table)))
     for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
         texts.append((tables.file_of(name), tables.parquet(name, table)))
     unsaved = found.tables if found.unsaved is not None else {}

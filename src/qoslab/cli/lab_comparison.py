@@ -37,6 +37,7 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
     from qoslab.report.html import across_html
     from qoslab.report.lab_comparison import build_across
     from qoslab.results import tables
+    from qoslab.results.csv_text import csv_text
     from qoslab.results.file_access import replace
 
     laid = []
@@ -50,8 +51,8 @@ def compare_labs(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Ex
     figures, fidelity = figures_table(found), fidelity_table(found)
     written = {
         "report": (place / "labs.html", across_html(page)),
-        "figures": (place / "labs.csv", figures.to_csv(index=False)),
-        "fidelity": (place / "fidelity.csv", fidelity.to_csv(index=False)),
+        "figures": (place / "labs.csv", csv_text(figures)),
+        "fidelity": (place / "fidelity.csv", csv_text(fidelity)),
     }
     for file, content in written.values():
         replace(file, content.encode())

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from qoslab.exchange.attribution import Author, parse_author
 from qoslab.exchange.base import ExportRequest
 from qoslab.results import tables
+from qoslab.results.csv_text import csv_text
 
 _TYPES = {"int": "integer", "Int": "integer", "float": "number", "Float": "number", "bool": "boolean"}
 
@@ -26,10 +27,10 @@ def write_csv(request: ExportRequest, to: Path) -> None:
     to.mkdir()
     resources = []
     for name, table in _table_resources(request):
-        (to / f"{name}.csv").write_text(table.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+        (to / f"{name}.csv").write_text(csv_text(table), encoding="utf-8")
         resources.append(_table_resource(name, table, tables.column_units(request.outcome.run.manifest.cells, table)))
     comparison = request.outcome.comparison
-    (to / "comparison.csv").write_text(comparison.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+    (to / "comparison.csv").write_text(csv_text(comparison), encoding="utf-8")
     resources.append(_table_resource("comparison", comparison, {}))
     manifest = request.outcome.run.manifest
     package: dict[str, Any] = {

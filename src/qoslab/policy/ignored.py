@@ -57,7 +57,7 @@ def ignored_lines(configuration: Configuration) -> list[IgnoredLine]:
 def _undecided_lines(configuration: Configuration) -> Iterator[IgnoredLine]:
     """Yield the lines with an effect on a device that the values do not include."""
     heads = {
-        carried.text: next(remark.about for remark in carried.remarks if remark.undecided)
+        carried.text: next(remark.subject for remark in carried.remarks if remark.undecided)
         for carried in configuration.reading.executed
         if carried.text.startswith("interface ") and any(remark.undecided for remark in carried.remarks)
     }
