@@ -245,7 +245,7 @@ def test_exhausted_resources_are_not_a_bug(error: Exception, message: str) -> No
     [
         (KeyboardInterrupt(), 130, "qoslab: interrupted\n"),
         (OSError(errno.EMFILE, "Too many open files", "/a"), 2, "/a'\n"),
-        (MemoryError(), 2, "qoslab: cannot read its own files: there is no memory\n"),
+        (MemoryError(), 2, "qoslab: cannot read its own files: out of memory\n"),
     ],
 )
 def test_load_error_of_the_program_is_reported_in_one_line(

@@ -180,7 +180,7 @@ def test_parser_accepts_all_forms_of_the_command() -> None:
 
 
 def test_unparsed_output_has_a_reason() -> None:
-    assert parse("ios", "show tides", "high\n") == ParsedOutput(None, "there is no parser for 'show tides' of ios")
+    assert parse("ios", "show tides", "high\n") == ParsedOutput(None, "there is no parser for 'show tides' on ios")
     assert parse("ios", "show policy-map interface", "\n") == ParsedOutput(None, "the parser recognised nothing in it")
 
 

@@ -16,7 +16,8 @@ class Missing(str):
     __slots__ = ()
 
 
-NEVER = "was not reachedText in the reason of a value at an instant that was not reached."
+NEVER = "was not reached"
+"""Text in the reason of a value at an instant that was not reached."""
 NOTHING_COUNTED = "no counter recorded it"
 BUCKET_LASTED = "the policer's bucket was full at the start and never ran empty"
 NOT_TOGETHER = "its flows never all ran at the same time"

@@ -22,7 +22,7 @@ HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "max wait")
 LEGEND = {
     DEFAULT: "* default of the release, not in the input",
     UNCONFIRMED: "? not confirmed by a Cisco document (docs/internals/ask-a-device.md)",
-    "~": "~ estimate: assumes that priority without a limit sends nothing and classic class-default has one flow",
+    "~": "~ estimate: assumes idle priority classes without a limit, and one flow in classic class-default",
 }
 
 
