@@ -98,7 +98,7 @@ WRONG = (
     ),
     WrongInput(
         "test traffic through the management NIC",
-        "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0",
+        "client: found the route to 192.168.20.2 through mgmt0, expected it through eth0",
         on_client="ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up; "
         "ip addr add 192.168.20.77/25 dev mgmt0",
     ),

@@ -141,9 +141,9 @@ def test_preflight_refuses_traffic_over_the_management_nic(here: tuple[Lab, Path
     lab.run("client", ["sh", "-c", card], check=True)
     try:
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
-            "client: found the route to 192.168.20.1 by mgmt0, expected it through eth0; fix the route to "
+            "client: found the route to 192.168.20.1 through mgmt0, expected it through eth0; fix the route to "
             "192.168.20.0/25",
-            "client: found the route to 192.168.20.2 by mgmt0, expected it through eth0; fix the route to "
+            "client: found the route to 192.168.20.2 through mgmt0, expected it through eth0; fix the route to "
             "192.168.20.0/25",
         ]
     finally:

@@ -199,7 +199,7 @@ def test_every_experiment_file_without_a_kernel_can_be_simulated() -> None:
 
 
 def test_kernel_is_refused_with_the_alternative_named() -> None:
-    with pytest.raises(ExperimentError, match="use --lab virtual for the kernel's queueing, or the platform engine"):
+    with pytest.raises(ExperimentError, match="use --lab virtual for the kernel's queueing, or platform: engine"):
         sweep("ios-and-kernel")
 
 

@@ -147,7 +147,10 @@ REFUSALS = [
     ("interface Fa0/1", "@10"),
     ("no vlan 1", "Command rejected: VLAN 1 is a default VLAN"),
     ("no vlan 40", "Command rejected: VLAN 40 is the access VLAN of GigabitEthernet1/0/2"),
-    ("class-map Voice\nmatch access-group 1\nmatch access-group 2", "Command rejected: class-map Voice has an access"),
+    (
+        "class-map Voice\nmatch access-group 1\nmatch access-group 2",
+        "Command rejected: class-map Voice already has an access",
+    ),
     ("policy-map Marked\nclass Voice\npolice 7999 8000", "@7"),
     ("policy-map Marked\nclass Voice\npolice 8000 1000001", "@12"),
     ("policy-map Marked\nclass Voice\npolice aggregate Missing", "Command rejected: aggregate policer Missing is not"),
