@@ -15,14 +15,17 @@ Of `{SOURCE}`.
 '''
 _CONSTANT = re.compile(r"((?:^/// .*\n)+)^pub const (\w+): [^=]+ = ([\d_]+|[(\[][\d_, ()\[\]]+);$", re.MULTILINE)
 """A number or an array of numbers. Computed values are also computed in `qoslab.ios.device_config.normalise`."""
+_NAME = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 _TUPLES = str.maketrans("[]", "()")
 
 
 def defaults_module(top: Path) -> str:
-    """Return the module, with the engine's comment on each value."""
+    """Return the module, with the values that Python code uses and the engine's comment on each."""
     found = _CONSTANT.findall((top / SOURCE).read_text(encoding="utf-8"))
+    sources = (file.read_text(encoding="utf-8") for folder in ("src", "tests") for file in (top / folder).rglob("*.py"))
+    used = {name for source in sources if "engine_defaults" in source for name in _NAME.findall(source)}
     return HEADING + "".join(
-        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring_lines(text)}\n" for text, name, value in found
+        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring_lines(text)}\n" for text, name, value in found if name in used
     )
 
 

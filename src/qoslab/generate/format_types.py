@@ -92,16 +92,16 @@ class _TypeWriter:
         tags = [each["enum"][0] for each in schema["properties"].values() if "enum" in each]
         (tag,) = tags or schema["required"]
         own = name + "".join(word.capitalize() for word in re.split("[-_]", tag))
-        self._write_class(own, schema)
+        self._write_class(own, schema, "@final")  # for the distinction of the alternatives by their keys
         return own
 
-    def _write_class(self, name: str, schema: Schema) -> None:
+    def _write_class(self, name: str, schema: Schema, *decorators: str) -> None:
         fields = []
         for key, each in schema["properties"].items():
             kind = self._annotation(each)
             always = key in schema.get("required", ()) or (self._printed and "None" in kind.split(" | "))
             fields.append(_field_line(key, kind if always else f"NotRequired[{kind}]"))
-        self.classes[name] = "\n".join(["@final", f"class {name}(TypedDict):", *fields])
+        self.classes[name] = "\n".join([*decorators, f"class {name}(TypedDict):", *fields])
 
     def _annotation(self, schema: Schema) -> str:
         """Return the annotation of a value."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 
 
-@final
 class AccessEntryCounters(TypedDict):
     packets: int
 
 
-@final
 class AccessListEntry(TypedDict):
     action: AccessAction
     destination: AddressMatch
@@ -40,13 +38,11 @@ class AccountConfigUserDefined(TypedDict):
     user_defined: UserDefinedAccount
 
 
-@final
 class AddressMatch(TypedDict):
     address: str
     wildcard: str
 
 
-@final
 class AggregatePolicerConfig(TypedDict):
     burst_bytes: int
     exceed: ExceedAction
@@ -73,7 +69,6 @@ class BandwidthConfigRemainingRatio(TypedDict):
     remaining_ratio: int
 
 
-@final
 class BandwidthCounters(TypedDict):
     kbps: int | None
     percent: int | None
@@ -81,20 +76,17 @@ class BandwidthCounters(TypedDict):
     remaining_ratio: int | None
 
 
-@final
 class Bucket(TypedDict):
     over_threshold: int
     rtt: Summary
 
 
-@final
 class BucketChange(TypedDict):
     bucket_bytes: int
     number: int
     time_ns: int
 
 
-@final
 class Capture(TypedDict):
     file: str
     filter: NotRequired[str]
@@ -104,14 +96,12 @@ class Capture(TypedDict):
     snaplen: NotRequired[int]
 
 
-@final
 class ClassBuckets(TypedDict):
     path: list[str]
     police: Tokens | None
     priority: Tokens | None
 
 
-@final
 class ClassCounters(TypedDict):
     bandwidth: BandwidthCounters | None
     bytes: int
@@ -132,7 +122,6 @@ class ClassCounters(TypedDict):
     shape: ShapeCounters | None
 
 
-@final
 class ClassDrops(TypedDict):
     aqm: Count
     flow: Count
@@ -144,13 +133,11 @@ class ClassDrops(TypedDict):
     tail: Count
 
 
-@final
 class ClassMap(TypedDict):
     criteria: list[Criterion]
     match: MatchMode
 
 
-@final
 class ClassQueueCounters(TypedDict):
     congested: Count
     conversation: int | None
@@ -168,14 +155,12 @@ class ClassQueueCounters(TypedDict):
     per_flow_limit: int | None
 
 
-@final
 class ColourCounters(TypedDict):
     bytes: int
     packets: int
     rate_bps: float
 
 
-@final
 class Config(TypedDict):
     operations: NotRequired[dict[str, OperationConfig]]
     responder: NotRequired[bool]
@@ -184,7 +169,6 @@ class Config(TypedDict):
     synchronised: NotRequired[bool]
 
 
-@final
 class ConversationCounters(TypedDict):
     depth_packets: int
     drops: int
@@ -193,13 +177,11 @@ class ConversationCounters(TypedDict):
     weight: int
 
 
-@final
 class Count(TypedDict):
     bytes: int
     packets: int
 
 
-@final
 class Counters(TypedDict):
     access_lists: dict[str, list[AccessEntryCounters]]
     interfaces: dict[str, InterfaceCounters]
@@ -208,7 +190,6 @@ class Counters(TypedDict):
     uptime_ns: int
 
 
-@final
 class CountersReply(TypedDict):
     access_lists: dict[str, list[AccessEntryCounters]]
     health: Health
@@ -238,7 +219,6 @@ class CriterionCos(TypedDict):
     values: list[int]
 
 
-@final
 class CriterionCounters(TypedDict):
     bytes: int
     packets: int
@@ -288,14 +268,12 @@ class CriterionVlan(TypedDict):
     ranges: list[list[Any]]
 
 
-@final
 class CustomQueue(TypedDict):
     byte_count: NotRequired[int]
     limit: NotRequired[int]
     number: int
 
 
-@final
 class DataPlaneConfig(TypedDict):
     access_lists: NotRequired[dict[str, list[AccessListEntry]]]
     class_maps: NotRequired[dict[str, ClassMap]]
@@ -309,7 +287,6 @@ class DataPlaneConfig(TypedDict):
     switch: NotRequired[SwitchConfig | None]
 
 
-@final
 class DataPlaneConfigPart(TypedDict):
     access_lists: NotRequired[dict[str, list[AccessListEntry]]]
     class_maps: NotRequired[dict[str, ClassMap]]
@@ -323,7 +300,6 @@ class DataPlaneConfigPart(TypedDict):
     switch: NotRequired[SwitchConfig | None]
 
 
-@final
 class DelayReport(TypedDict):
     histogram: list[list[Any]]
     max_ns: int
@@ -333,7 +309,6 @@ class DelayReport(TypedDict):
     packets: int
 
 
-@final
 class DirectionCounters(TypedDict):
     bytes: int
     drops: int
@@ -342,7 +317,6 @@ class DirectionCounters(TypedDict):
     rate_pps: float
 
 
-@final
 class DynamicBucketConfig(TypedDict):
     first_growth_percent: NotRequired[int | None]
     first_growths: NotRequired[int | None]
@@ -356,7 +330,6 @@ class DynamicBucketConfig(TypedDict):
     spare_percent: NotRequired[int | None]
 
 
-@final
 class DynamicCounters(TypedDict):
     bucket_bytes: int
     changes: list[BucketChange]
@@ -373,7 +346,6 @@ class DynamicCounters(TypedDict):
     watching: bool
 
 
-@final
 class Explanation(TypedDict):
     at_ns: int
     end: End
@@ -382,13 +354,11 @@ class Explanation(TypedDict):
     route: int | None
 
 
-@final
 class FairQueueConfig(TypedDict):
     queue_limit: NotRequired[int | None]
     queues: NotRequired[int | None]
 
 
-@final
 class Flow(TypedDict):
     client_port: NotRequired[int | None]
     congestion_control: NotRequired[CongestionControl | None]
@@ -416,7 +386,6 @@ class Flow(TypedDict):
     window_bytes: NotRequired[int | None]
 
 
-@final
 class FlowPart(TypedDict):
     client_port: NotRequired[int | None]
     congestion_control: NotRequired[CongestionControl | None]
@@ -444,7 +413,6 @@ class FlowPart(TypedDict):
     window_bytes: NotRequired[int | None]
 
 
-@final
 class FlowReport(TypedDict):
     delay: DelayReport | None
     intervals: list[IntervalReport]
@@ -452,7 +420,6 @@ class FlowReport(TypedDict):
     writes: DelayReport | None
 
 
-@final
 class FlowsCounters(TypedDict):
     active: int
     begun: int
@@ -461,7 +428,6 @@ class FlowsCounters(TypedDict):
     old: int
 
 
-@final
 class ForwardingHealth(TypedDict):
     dumps: int
     forwarded: int
@@ -470,7 +436,6 @@ class ForwardingHealth(TypedDict):
     through_kernel: str | None
 
 
-@final
 class HeadIp(TypedDict):
     destination: str
     destination_port: int | None
@@ -482,13 +447,11 @@ class HeadIp(TypedDict):
     ttl: int
 
 
-@final
 class HeadPacket(TypedDict):
     bytes: int
     ip: HeadIp | None
 
 
-@final
 class Health(TypedDict):
     behind_ns: int
     budget_ns: int
@@ -504,7 +467,6 @@ class Health(TypedDict):
     unsent: int
 
 
-@final
 class HostReport(TypedDict):
     packets_received: int
     packets_sent: int
@@ -512,7 +474,6 @@ class HostReport(TypedDict):
     tcp: TcpReport
 
 
-@final
 class Hour(TypedDict):
     busies: int
     distribution: list[Bucket]
@@ -524,7 +485,6 @@ class Hour(TypedDict):
     timeouts: int
 
 
-@final
 class InputPassage(TypedDict):
     after: InterfaceState
     before: InterfaceState
@@ -533,13 +493,11 @@ class InputPassage(TypedDict):
     went: Marks
 
 
-@final
 class InputPriorityConfig(TypedDict):
     bandwidth: int
     queue: int
 
 
-@final
 class InputQueuesConfig(TypedDict):
     bandwidth: list[int]
     buffers: list[int]
@@ -547,7 +505,6 @@ class InputQueuesConfig(TypedDict):
     thresholds: list[list[int]]
 
 
-@final
 class InterfaceConfig(TypedDict):
     access_groups_input: NotRequired[list[str]]
     access_groups_output: NotRequired[list[str]]
@@ -572,7 +529,6 @@ class InterfaceConfig(TypedDict):
     virtual_circuit: NotRequired[VirtualCircuitConfig | None]
 
 
-@final
 class InterfaceConfigPart(TypedDict):
     access_groups_input: NotRequired[list[str]]
     access_groups_output: NotRequired[list[str]]
@@ -597,7 +553,6 @@ class InterfaceConfigPart(TypedDict):
     virtual_circuit: NotRequired[VirtualCircuitConfig | None]
 
 
-@final
 class InterfaceCounters(TypedDict):
     access_list_hits: int | None
     conversations: list[ConversationCounters]
@@ -624,7 +579,6 @@ class InterfaceCounters(TypedDict):
     tx_ring: RingCounters
 
 
-@final
 class InterfaceFairQueue(TypedDict):
     discard_threshold: NotRequired[int | None]
     dynamic_queues: NotRequired[int | None]
@@ -632,7 +586,6 @@ class InterfaceFairQueue(TypedDict):
     reserved_queues: NotRequired[int | None]
 
 
-@final
 class InterfaceQueueCounters(TypedDict):
     available_bandwidth_kbps: int | None
     conversations: int | None
@@ -677,14 +630,12 @@ class InterfaceQueueingTree(TypedDict):
     rules: NotRequired[list[QueueRule]]
 
 
-@final
 class InterfaceShaper(TypedDict):
     access_list: NotRequired[str | None]
     buffers: NotRequired[int]
     shape: ShapeConfig
 
 
-@final
 class InterfaceShaperCounters(TypedDict):
     conversations: int
     depth_packets: int
@@ -694,14 +645,12 @@ class InterfaceShaperCounters(TypedDict):
     shape: ShapeCounters
 
 
-@final
 class InterfaceState(TypedDict):
     access_lists: dict[str, list[AccessEntryCounters]]
     buckets: list[ClassBuckets]
     interface: InterfaceCounters
 
 
-@final
 class IntervalReport(TypedDict):
     bytes: int
     end_s: float
@@ -709,21 +658,18 @@ class IntervalReport(TypedDict):
     stream: int
 
 
-@final
 class IpSlaReport(TypedDict):
     operations: dict[str, OperationReport]
     responder: ResponderReport | None
     time_ns: int
 
 
-@final
 class Jitter(TypedDict):
     negative: Summary
     pairs: int
     positive: Summary
 
 
-@final
 class JitterConfig(TypedDict):
     correlation: NotRequired[float]
     distribution: JitterDistribution
@@ -731,13 +677,11 @@ class JitterConfig(TypedDict):
     reorder: NotRequired[bool]
 
 
-@final
 class LabConfig(TypedDict):
     links: NotRequired[list[MemoryLink]]
     routers: dict[str, RouterPlace]
 
 
-@final
 class LatenessNs(TypedDict):
     count: int
     max: int
@@ -746,14 +690,12 @@ class LatenessNs(TypedDict):
     p999: int
 
 
-@final
 class LengthAccount(TypedDict):
     carrier: NotRequired[Carrier]
     least_bytes: NotRequired[int]
     offset_bytes: int
 
 
-@final
 class Link(TypedDict):
     delay_ns: NotRequired[int]
     ends: list[LinkEnd]
@@ -765,7 +707,6 @@ class Link(TypedDict):
     vlans: NotRequired[list[LinkVlan]]
 
 
-@final
 class LinkConfig(TypedDict):
     delay_ns: NotRequired[int]
     framing: Framing
@@ -775,13 +716,11 @@ class LinkConfig(TypedDict):
     seed: NotRequired[int]
 
 
-@final
 class LinkCounters(TypedDict):
     input: PropagationCounters
     output: PropagationCounters
 
 
-@final
 class LinkEnd(TypedDict):
     address: NotRequired[str | None]
     interface: str
@@ -790,7 +729,6 @@ class LinkEnd(TypedDict):
     seed: NotRequired[int | None]
 
 
-@final
 class LinkVlan(TypedDict):
     ends: list[VlanEnd]
     native: NotRequired[bool]
@@ -812,7 +750,6 @@ class LossConfigRandom(TypedDict):
     probability: float
 
 
-@final
 class Losses(TypedDict):
     destination_to_source: int
     late: int
@@ -827,7 +764,6 @@ class Losses(TypedDict):
     total: int
 
 
-@final
 class ManagedCounters(TypedDict):
     delay_ns: int | None
     early: Count
@@ -840,7 +776,6 @@ class ManagedCounters(TypedDict):
     tins: list[TinCounters]
 
 
-@final
 class MapAction(TypedDict):
     field: SetField
     source: ThresholdField
@@ -848,14 +783,12 @@ class MapAction(TypedDict):
     values: list[int | None]
 
 
-@final
 class MapCounters(TypedDict):
     field: SetField
     packets: int
     source: ThresholdField
 
 
-@final
 class MapsConfig(TypedDict):
     cos_dscp: list[int]
     cos_input_q: list[list[int]]
@@ -868,7 +801,6 @@ class MapsConfig(TypedDict):
     policed_dscp: list[int]
 
 
-@final
 class Marks(TypedDict):
     cos: int
     counted_bytes: int
@@ -880,18 +812,15 @@ class Marks(TypedDict):
     vlan: int | None
 
 
-@final
 class MemoryLink(TypedDict):
     ends: list[MemoryLinkEnd]
 
 
-@final
 class MemoryLinkEnd(TypedDict):
     port: str
     router: str
 
 
-@final
 class NodeConfig(TypedDict):
     configuration: NotRequired[RouterConfig | None]
     ip_sla: NotRequired[Config | None]
@@ -901,7 +830,6 @@ class NodeConfig(TypedDict):
     tcp: NotRequired[Profile | None]
 
 
-@final
 class NumberedQueueCounters(TypedDict):
     depth_packets: int
     drops: Count
@@ -910,7 +838,6 @@ class NumberedQueueCounters(TypedDict):
     output: Count
 
 
-@final
 class OperationConfig(TypedDict):
     bucket_ms: NotRequired[int]
     buckets: NotRequired[int]
@@ -931,7 +858,6 @@ class OperationConfig(TypedDict):
     type: Kind
 
 
-@final
 class OperationConfigPart(TypedDict):
     bucket_ms: NotRequired[int]
     buckets: NotRequired[int]
@@ -952,7 +878,6 @@ class OperationConfigPart(TypedDict):
     type: NotRequired[Kind]
 
 
-@final
 class OperationReport(TypedDict):
     failures: int
     hours: list[Hour]
@@ -965,7 +890,6 @@ class OperationReport(TypedDict):
     time_to_live_s: int | None
 
 
-@final
 class OutputPassage(TypedDict):
     after: InterfaceState
     before: InterfaceState
@@ -976,7 +900,6 @@ class OutputPassage(TypedDict):
     time_ns: int | None
 
 
-@final
 class PacketsReport(TypedDict):
     delivered: int
     dropped: dict[str, int]
@@ -985,7 +908,6 @@ class PacketsReport(TypedDict):
     queued: int
 
 
-@final
 class Place(TypedDict):
     interface: str
     vlan: NotRequired[int | None]
@@ -1014,7 +936,6 @@ class PoliceBurstMs(TypedDict):
     ms: int
 
 
-@final
 class PoliceConfig(TypedDict):
     account: NotRequired[AccountConfig | None]
     bc: NotRequired[PoliceBurst | None]
@@ -1028,7 +949,6 @@ class PoliceConfig(TypedDict):
     violate: NotRequired[list[PoliceAction] | None]
 
 
-@final
 class PoliceConfigPart(TypedDict):
     account: NotRequired[AccountConfig | None]
     bc: NotRequired[PoliceBurst | None]
@@ -1042,7 +962,6 @@ class PoliceConfigPart(TypedDict):
     violate: NotRequired[list[PoliceAction] | None]
 
 
-@final
 class PoliceCounters(TypedDict):
     bc_bytes: int
     be_bytes: int | None
@@ -1058,7 +977,6 @@ class PoliceCounters(TypedDict):
     violated: ColourCounters | None
 
 
-@final
 class PolicyClass(TypedDict):
     account: NotRequired[AccountConfig | None]
     bandwidth: NotRequired[BandwidthConfig | None]
@@ -1078,7 +996,6 @@ class PolicyClass(TypedDict):
     trust: NotRequired[Trust | None]
 
 
-@final
 class PolicyClassPart(TypedDict):
     account: NotRequired[AccountConfig | None]
     bandwidth: NotRequired[BandwidthConfig | None]
@@ -1098,19 +1015,16 @@ class PolicyClassPart(TypedDict):
     trust: NotRequired[Trust | None]
 
 
-@final
 class PolicyCounters(TypedDict):
     classes: list[ClassCounters]
     policy: str
     priority_queues: list[PriorityQueueCounters]
 
 
-@final
 class PolicyMap(TypedDict):
     classes: list[PolicyClass]
 
 
-@final
 class PortConfig(TypedDict):
     inside: str
     link: LinkConfig
@@ -1118,19 +1032,16 @@ class PortConfig(TypedDict):
     wire: str
 
 
-@final
 class PortMatch(TypedDict):
     op: PortOperator
     ports: list[int]
 
 
-@final
 class PortsConfig(TypedDict):
     ports: dict[str, PortConfig]
     seed: NotRequired[int]
 
 
-@final
 class PriorityConfig(TypedDict):
     burst_bytes: NotRequired[int | None]
     level: NotRequired[int | None]
@@ -1138,7 +1049,6 @@ class PriorityConfig(TypedDict):
     unit: PriorityUnit
 
 
-@final
 class PriorityCounters(TypedDict):
     burst_bytes: int | None
     conversation: int | None
@@ -1149,7 +1059,6 @@ class PriorityCounters(TypedDict):
     unit: PriorityUnit
 
 
-@final
 class PriorityQueueCounters(TypedDict):
     depth_bytes: int | None
     depth_packets: int
@@ -1162,7 +1071,6 @@ class PriorityQueueCounters(TypedDict):
     output: Count
 
 
-@final
 class Probe(TypedDict):
     end_ns: int
     name: str
@@ -1171,7 +1079,6 @@ class Probe(TypedDict):
     start_ns: NotRequired[int]
 
 
-@final
 class Profile(TypedDict):
     congestion_control: NotRequired[CongestionControl]
     early_retrans: NotRequired[int]
@@ -1184,19 +1091,16 @@ class Profile(TypedDict):
     timestamps: NotRequired[bool]
 
 
-@final
 class ProfileCounters(TypedDict):
     in_profile: int
     out_of_profile: int
 
 
-@final
 class PropagationCounters(TypedDict):
     in_flight: int
     lost: Count
 
 
-@final
 class Question(TypedDict):
     addresses: NotRequired[list[str]]
     at_ns: NotRequired[int]
@@ -1206,7 +1110,6 @@ class Question(TypedDict):
     routes: list[QuestionRoute]
 
 
-@final
 class QuestionPacket(TypedDict):
     cos: NotRequired[int]
     destination: str
@@ -1222,7 +1125,6 @@ class QuestionPacket(TypedDict):
     source_port: NotRequired[int | None]
 
 
-@final
 class QuestionRoute(TypedDict):
     output: NotRequired[Place | None]
     prefix: str
@@ -1317,7 +1219,6 @@ class QueueLimitUs(TypedDict):
     us: int
 
 
-@final
 class QueueRule(TypedDict):
     access_list: NotRequired[str | None]
     fragments: NotRequired[bool]
@@ -1329,20 +1230,17 @@ class QueueRule(TypedDict):
     smaller_than: NotRequired[int | None]
 
 
-@final
 class QueueSetConfig(TypedDict):
     buffers: list[int]
     thresholds: list[QueueThresholds]
 
 
-@final
 class QueueThreshold(TypedDict):
     field: ThresholdField
     limit: QueueLimit
     value: int
 
 
-@final
 class QueueThresholds(TypedDict):
     maximum: int
     reserved: int
@@ -1350,13 +1248,11 @@ class QueueThresholds(TypedDict):
     t2: int
 
 
-@final
 class QueuedPort(TypedDict):
     number: int
     protocol: int
 
 
-@final
 class QueueingDelayCounters(TypedDict):
     max_ns: int
     mean_ns: int
@@ -1365,7 +1261,6 @@ class QueueingDelayCounters(TypedDict):
     packets: int
 
 
-@final
 class RandomDetectConfig(TypedDict):
     basis: RandomDetectBasis
     ecn: NotRequired[bool]
@@ -1374,7 +1269,6 @@ class RandomDetectConfig(TypedDict):
     unit: NotRequired[LimitUnit | None]
 
 
-@final
 class RandomDetectCounters(TypedDict):
     basis: RandomDetectBasis
     classes: list[RandomDetectRow]
@@ -1384,7 +1278,6 @@ class RandomDetectCounters(TypedDict):
     mean_depth: float
 
 
-@final
 class RandomDetectRow(TypedDict):
     denominator: int
     ecn_mark: Count
@@ -1396,7 +1289,6 @@ class RandomDetectRow(TypedDict):
     value: int
 
 
-@final
 class RandomDetectThreshold(TypedDict):
     denominator: NotRequired[int | None]
     max: int
@@ -1404,13 +1296,11 @@ class RandomDetectThreshold(TypedDict):
     value: int
 
 
-@final
 class RateLimitAction(TypedDict):
     set: NotRequired[SetAction | None]
     then: RateLimitOutcome
 
 
-@final
 class RateLimitConfig(TypedDict):
     conform: RateLimitAction
     exceed: RateLimitAction
@@ -1420,7 +1310,6 @@ class RateLimitConfig(TypedDict):
     rate_bps: int
 
 
-@final
 class RateLimitCounters(TypedDict):
     conformed: Count
     counting_ns: int
@@ -1439,24 +1328,20 @@ class RateSpecPercent(TypedDict):
     percent: int
 
 
-@final
 class RecentSource(TypedDict):
     address: str
     time_ns: int
 
 
-@final
 class ReservedConversations(TypedDict):
     allocated: int
     max: int
 
 
-@final
 class Resolved(TypedDict):
     policy_maps: dict[str, ResolvedPolicy]
 
 
-@final
 class ResolvedClass(TypedDict):
     bandwidth: BandwidthCounters | None
     fair_queue: ResolvedFairQueue | None
@@ -1470,7 +1355,6 @@ class ResolvedClass(TypedDict):
     shape: ResolvedShape | None
 
 
-@final
 class ResolvedFairQueue(TypedDict):
     discard_threshold: int | None
     discipline: DisciplineName
@@ -1478,7 +1362,6 @@ class ResolvedFairQueue(TypedDict):
     queues: int
 
 
-@final
 class ResolvedPolice(TypedDict):
     bc_bytes: int | None
     be_bytes: int | None
@@ -1493,12 +1376,10 @@ class ResolvedPolice(TypedDict):
     violate: list[PoliceAction] | None
 
 
-@final
 class ResolvedPolicy(TypedDict):
     classes: list[ResolvedClass]
 
 
-@final
 class ResolvedPriority(TypedDict):
     burst_bytes: int | None
     kbps: int | None
@@ -1507,7 +1388,6 @@ class ResolvedPriority(TypedDict):
     unit: PriorityUnit
 
 
-@final
 class ResolvedRandomDetect(TypedDict):
     basis: RandomDetectBasis
     classes: list[ResolvedRandomDetectRow]
@@ -1516,7 +1396,6 @@ class ResolvedRandomDetect(TypedDict):
     in_bytes: bool
 
 
-@final
 class ResolvedRandomDetectRow(TypedDict):
     denominator: int
     max: int
@@ -1524,7 +1403,6 @@ class ResolvedRandomDetectRow(TypedDict):
     value: int
 
 
-@final
 class ResolvedShape(TypedDict):
     bc_bits: int | None
     be_bits: int | None
@@ -1537,7 +1415,6 @@ class ResolvedShape(TypedDict):
     target_bps: int | None
 
 
-@final
 class ResponderReport(TypedDict):
     control_messages: int
     errors: int
@@ -1545,20 +1422,17 @@ class ResponderReport(TypedDict):
     recent: list[RecentSource]
 
 
-@final
 class RingCounters(TypedDict):
     depth: int
     limit: int
 
 
-@final
 class Route(TypedDict):
     interface: NotRequired[str | None]
     prefix: str
     via: NotRequired[str | None]
 
 
-@final
 class RouterConfig(TypedDict):
     access_lists: NotRequired[dict[str, list[AccessListEntry]]]
     class_maps: NotRequired[dict[str, ClassMap]]
@@ -1570,7 +1444,6 @@ class RouterConfig(TypedDict):
     switch: NotRequired[SwitchConfig | None]
 
 
-@final
 class RouterPlace(TypedDict):
     control: str
     kernel_netns: NotRequired[str | None]
@@ -1578,14 +1451,12 @@ class RouterPlace(TypedDict):
     wiring: PortsConfig
 
 
-@final
 class RouterReport(TypedDict):
     ip_sla: list[IpSlaReport]
     process_busy_ns: list[int]
     samples: list[Counters]
 
 
-@final
 class Run(TypedDict):
     return_code: ReturnCode
     rtt_ms: int | None
@@ -1593,7 +1464,6 @@ class Run(TypedDict):
     statistics: Statistics
 
 
-@final
 class Sample(TypedDict):
     arrived_ns: int
     packet: int
@@ -1602,7 +1472,6 @@ class Sample(TypedDict):
     sent_ns: int
 
 
-@final
 class Scenario(TypedDict):
     captures: NotRequired[list[Capture]]
     drain_ns: NotRequired[int]
@@ -1620,7 +1489,6 @@ class Scenario(TypedDict):
     tick_ns: NotRequired[int]
 
 
-@final
 class Schedule(TypedDict):
     ageout_s: NotRequired[int]
     life_s: NotRequired[int | None]
@@ -1628,13 +1496,11 @@ class Schedule(TypedDict):
     start: Start
 
 
-@final
 class SetAction(TypedDict):
     field: SetField
     value: int
 
 
-@final
 class SetCounters(TypedDict):
     field: SetField
     packets: int
@@ -1651,7 +1517,6 @@ class ShapeBurstMs(TypedDict):
     ms: int
 
 
-@final
 class ShapeConfig(TypedDict):
     bc: NotRequired[ShapeBurst | None]
     be: NotRequired[ShapeBurst | None]
@@ -1659,7 +1524,6 @@ class ShapeConfig(TypedDict):
     rate: RateSpec
 
 
-@final
 class ShapeCounters(TypedDict):
     active: bool
     bc_bits: int
@@ -1677,7 +1541,6 @@ class ShapeCounters(TypedDict):
     target_bps: int
 
 
-@final
 class SimulationReport(TypedDict):
     events: int
     flows: dict[str, FlowReport]
@@ -1701,7 +1564,6 @@ class StartAt(TypedDict):
     at: TimeOfDay
 
 
-@final
 class Statistics(TypedDict):
     jitter_ds: Jitter
     jitter_sd: Jitter
@@ -1713,7 +1575,6 @@ class Statistics(TypedDict):
     sent: int
 
 
-@final
 class StreamReport(TypedDict):
     bytes: int
     complete: bool
@@ -1732,7 +1593,6 @@ class StreamReport(TypedDict):
     writes: DelayReport | None
 
 
-@final
 class SubinterfaceConfig(TypedDict):
     access_groups_input: NotRequired[list[str]]
     access_groups_output: NotRequired[list[str]]
@@ -1746,7 +1606,6 @@ class SubinterfaceConfig(TypedDict):
     vlan: int
 
 
-@final
 class SubinterfaceCounters(TypedDict):
     enabled: bool
     input: Count
@@ -1757,13 +1616,11 @@ class SubinterfaceCounters(TypedDict):
     vlan: int
 
 
-@final
 class SubscriberLineAccount(TypedDict):
     access: AccessEncapsulation
     subscriber: SubscriberEncapsulation
 
 
-@final
 class Summary(TypedDict):
     count: int
     max: int
@@ -1772,7 +1629,6 @@ class Summary(TypedDict):
     sum2: int
 
 
-@final
 class SwitchConfig(TypedDict):
     aggregate_policers: NotRequired[dict[str, AggregatePolicerConfig]]
     input: InputQueuesConfig
@@ -1783,7 +1639,6 @@ class SwitchConfig(TypedDict):
     vlan_policies: NotRequired[dict[str, str]]
 
 
-@final
 class SwitchCounters(TypedDict):
     cells_common: int
     cells_common_free: int
@@ -1791,7 +1646,6 @@ class SwitchCounters(TypedDict):
     cells_total: int
 
 
-@final
 class SwitchPortConfig(TypedDict):
     cos_override: NotRequired[bool]
     default_cos: NotRequired[int]
@@ -1807,7 +1661,6 @@ class SwitchPortConfig(TypedDict):
     vlan_based: NotRequired[bool]
 
 
-@final
 class SwitchPortCounters(TypedDict):
     cos_in: list[int]
     cos_out: list[int]
@@ -1822,20 +1675,17 @@ class SwitchPortCounters(TypedDict):
     policer: ProfileCounters
 
 
-@final
 class SwitchportConfig(TypedDict):
     mode: SwitchportMode
     vlan: int
 
 
-@final
 class TcpReport(TypedDict):
     retransmitted_segments: int
     sent_segments: int
     timeouts: int
 
 
-@final
 class TimeOfDay(TypedDict):
     date: NotRequired[list[Any] | None]
     hour: int
@@ -1843,7 +1693,6 @@ class TimeOfDay(TypedDict):
     second: int
 
 
-@final
 class TinCounters(TypedDict):
     average_delay_ns: int
     bulk_flows: int
@@ -1863,19 +1712,16 @@ class TinCounters(TypedDict):
     way_misses: int
 
 
-@final
 class Tokens(TypedDict):
     committed_bytes: int
     excess_bytes: int
 
 
-@final
 class TokensLost(TypedDict):
     bytes: int
     longest_ns: int
 
 
-@final
 class TreeNode(TypedDict):
     minimum_bps: NotRequired[int]
     name: str
@@ -1885,7 +1731,6 @@ class TreeNode(TypedDict):
     weight: NotRequired[int]
 
 
-@final
 class TreeNodeCounters(TypedDict):
     depth_bytes: int
     depth_packets: int
@@ -1898,7 +1743,6 @@ class TreeNodeCounters(TypedDict):
     sent: Count
 
 
-@final
 class TreeShape(TypedDict):
     account: NotRequired[LengthAccount | None]
     burst_bytes: int
@@ -1906,20 +1750,17 @@ class TreeShape(TypedDict):
     rate_bps: int
 
 
-@final
 class UserDefinedAccount(TypedDict):
     atm: NotRequired[bool]
     offset: int
 
 
-@final
 class VirtualCircuitConfig(TypedDict):
     burst_cells: NotRequired[int | None]
     peak_bps: int
     sustainable_bps: NotRequired[int | None]
 
 
-@final
 class VlanEnd(TypedDict):
     address: str
     interface: str

@@ -6,15 +6,6 @@ Of `crates/qos-core/src/config/defaults.rs`.
 LOAD_INTERVAL_S = 300
 """`load-interval`, seconds."""
 
-DOT1Q_COS = 0
-"""Class of service in the tag that a router adds to forwarded frames; `set cos` changes it. [I]: no output or document
-of a router for a plain subinterface is known."""
-
-SUBINTERFACE_RATIO = 1
-"""Share of a congested port's line for each subinterface with queues, and for all other traffic together, in the later
-generation; `bandwidth remaining ratio` in the outermost class-default changes it. It is IOS XE's default for
-subinterfaces; for the routers here [I]."""
-
 FIFO_HOLD_QUEUE = 40
 """`hold-queue out` of a FIFO interface, packets (`Output queue: 0/40` on a 2811)."""
 
@@ -54,18 +45,6 @@ class-default."""
 PRIORITY_BURST_MS = 200
 """Default burst of a priority class: this many milliseconds of its rate (25 bytes per kb/s)."""
 
-XE_PRIORITY_BURST_STEP_KBPS = 8
-"""Granularity in kb/s to which IOS-XE rounds the rate down for the default burst of a priority class: 29961 kb/s have
-749000 bytes."""
-
-PRIORITY_QUEUE_LIMIT = 64
-"""Maximum number of waiting packets of all priority classes of one level. Known for the later generation (`queue limit
-64 packets`); unconfirmed for the hidden queue of the classic one."""
-
-SYSTEM_CONVERSATIONS = 8
-"""Conversations reserved for the system, between those of flows and those of classes: on an interface with N flow
-queues the priority conversation is N + 8 and the first class N + 9."""
-
 RANDOM_DETECT_WEIGHT = 9
 """Exponential weighting constant of random early detection."""
 
@@ -75,28 +54,9 @@ RANDOM_DETECT_MAX = 40
 RANDOM_DETECT_DENOMINATOR = 10
 """Mark probability denominator: just below the maximum threshold one packet in this many is dropped."""
 
-HQF_RANDOM_DETECT_MIN = (20, 22, 24, 26, 28, 30, 32, 34)
-"""Minimum thresholds by precedence, later generation (output of a router)."""
-
-CLASSIC_RANDOM_DETECT_MIN = (20, 22, 24, 26, 28, 31, 33, 35)
-"""Minimum thresholds by precedence, classic generation. Unconfirmed."""
-
-HQF_RANDOM_DETECT_MIN_BY_DSCP = ((32, 28, 24), 36)
-"""Minimum thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with
-15.x, except for EF, which is from memory."""
-
-CLASSIC_RANDOM_DETECT_MIN_BY_DSCP = ((33, 28, 24), 37)
-"""Minimum thresholds of assured forwarding by drop precedence, and of EF, classic generation. Unconfirmed."""
-
-WEIGHTED_FAIR_UP_TO_KBPS = 2_048
-"""Serial interfaces up to this bandwidth (E1) have weighted fair queueing by default. Unconfirmed to the last bit."""
-
 SERIAL_TX_RING_FAIR = 2
 """Transmit ring of a serial interface with fair queueing or a queueing policy, packets in addition to the one on the
 wire (`tx_limited = 1(2)` on a 2811)."""
-
-SERIAL_TX_RING_FIFO = 128
-"""Transmit ring of a serial FIFO interface (`tx_limited = 0(128)` on a 2811)."""
 
 ETHERNET_TX_RING = 64
 """Transmit ring of an Ethernet interface up to `ETHERNET_FAST_ABOVE_BPS`. Unconfirmed: between the ends of the rule of
@@ -132,32 +92,6 @@ DYNAMIC_INITIAL_BYTES = 15_000
 DYNAMIC_MINIMUM_BYTES = 3_000
 """Minimum size of the dynamic bucket, bytes: two packets of 1 500."""
 
-DYNAMIC_MAXIMUM_MS = 1_500
-"""Maximum size of the dynamic bucket, milliseconds of the rate: it must not grow without limit during a long timeout of
-TCP."""
-
-DYNAMIC_MONITORING_MS = 100
-"""Interval at which the level of the dynamic bucket is compared, ms. Fixed, like in the authors' algorithm: they name a
-coupling to the round-trip time as future work."""
-
-DYNAMIC_IDLE_MS = 3_000
-"""Time without a packet after which demand counts as ended, ms: longer than the TCP timeouts within one episode."""
-
-DYNAMIC_FIRST_GROWTH_PERCENT = 200
-"""First growths, per cent of the overflowed tokens: the patent's abstract describes a faster initial adaptation."""
-
-DYNAMIC_FIRST_GROWTHS = 3
-"""Number of first growths."""
-
-DYNAMIC_GROWTH_PERCENT = 100
-"""Later growths, per cent of the overflowed tokens."""
-
-DYNAMIC_SHRINK_PERCENT = 2
-"""Reduction when the dynamic bucket shrinks, per cent."""
-
-DYNAMIC_SPARE_PERCENT = 10
-"""Unused share of the dynamic bucket above which it shrinks, per cent."""
-
 CLASSIC_SHAPE_INTERVAL_MS = 25
 """Interval of the classic shaper, ms."""
 
@@ -165,15 +99,8 @@ CLASSIC_LOW_RATE_BURST_BITS = 8_000
 """Minimum committed burst of the classic shaper if 25 ms would give less, bits: below 320 kb/s. Rounding is unconfirmed
 for some rates."""
 
-CLASSIC_RELEASED_QUEUE_LIMIT = 64
-"""Maximum number of packets per class that a classic shaper has released and that wait for the line; the next one is
-dropped [I]."""
-
 HQF_SHAPE_INTERVAL_MS = 4
 """Interval of the later generation's shaper, ms."""
-
-XE_RESERVABLE_PERCENT = 100
-"""Per cent of the bandwidth that classes can reserve together in IOS-XE. From memory [R]."""
 
 XE_QUEUE_LIMIT_MS = 50
 """Queue limit of a class of IOS-XE, ms of its reference rate, in packets of `XE_QUEUE_LIMIT_PACKET` [C]. The reference
@@ -186,17 +113,8 @@ may be the interface's MTU [U]."""
 XE_QUEUE_LIMIT_LEAST = 64
 """Minimum default queue limit of IOS-XE, packets [C]."""
 
-XE_PRIORITY_QUEUE_LIMIT = 512
-"""Queue limit of each priority level of IOS-XE, packets, at any rate [C]."""
-
-XE_CLASS_FLOW_QUEUES = 16
-"""Flow queues of `fair-queue` in a class of IOS-XE. From memory [R]."""
-
 XE_EXCESS_WEIGHT = 1
 """Weight of a class of IOS-XE without `bandwidth remaining` in the excess above the minimum rates [C]."""
-
-XE_MINIMUM_CATCH_UP = 3_200
-"""Maximum deficit of a class of IOS-XE to its minimum rate that it can still recover, bytes: two full frames [I]."""
 
 XE_SHAPE_TICK_US = 1_000
 """Interval in which a shaper of IOS-XE adds credit, microseconds. The hardware gives each schedule a time for its next
@@ -205,25 +123,9 @@ packet [R]; 1 ms is an interpretation of it [I]. `show policy-map interface` pri
 XE_SHAPE_CREDIT = 1_522
 """Maximum credit of a shaper of IOS-XE, bytes: one full frame with two tags [I]."""
 
-XE_TX_RING = 2
-"""Frames that wait for the wire behind the schedule of IOS-XE, which has no configurable transmit ring [I]."""
-
-LINK_BACKLOG_FRAMES = 16_384
-"""Maximum number of frames that wait for the arrival side of a link whose sender is not paced. The sender's queue is
-not modelled, so this only bounds memory; further frames are dropped as `overrun`."""
-
 WEIGHT_NUMERATOR = 32_384
 """Numerator of the weight of a conversation: 32384/(precedence + 1)."""
 
 GTS_BUFFERS = 1_000
 """Buffers of `traffic-shape`: maximum number of packets that wait for a shaper (`traffic-shape rate 8000` is printed
 with 1000)."""
-
-PRIORITY_LIST_LIMITS = (20, 40, 60, 80)
-"""`priority-list N queue-limit`: packets of the queues high, medium, normal and low."""
-
-CUSTOM_QUEUE_LIMIT = 20
-"""`queue-list N queue Q limit`, packets."""
-
-CUSTOM_BYTE_COUNT = 1_500
-"""`queue-list N queue Q byte-count`, bytes per turn."""
