@@ -7,31 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-BASE = """\
+from experiment_files import two_links
+
+BASE = (
+    """\
 name: e
 title: One
-topology:
-  nodes:
-    client: {platform: host}
-    R1: {platform: ios, model: "3725"}
-    server: {platform: host}
-  links:
-    - name: lan
-      rate: 100 Mb/s
-      ends:
-        - {node: client, interface: eth0, address: 192.168.10.2/24}
-        - {node: R1, interface: FastEthernet0/0, address: 192.168.10.1/24}
-    - name: wan
-      rate: 10 Mb/s
-      ends:
-        - {node: R1, interface: FastEthernet0/1, address: 192.168.20.1/24}
-        - {node: server, interface: eth0, address: 192.168.20.2/24}
+"""
+    + two_links('ios, model: "3725"')
+    + """\
 duration: 20 s
 traffic:
   - {name: transfer, tool: iperf3, from: client, to: server}
 arms:
   - name: one
 """
+)
 TEMPLATED = BASE.replace("- name: one", "- {name: one, configure: {R1: {template: t.j2}}}")
 
 ESCAPES = {

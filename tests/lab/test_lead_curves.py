@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from experiment_files import experiment_file
+from experiment_files import experiment_file, two_links
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.series import reported_throughput
 from qoslab.report import text
@@ -18,25 +18,13 @@ from verdicts import newest_run
 pytestmark = pytest.mark.lab
 
 FLOWS = ("bulk", "call", "late")
-EXPERIMENT = """\
+EXPERIMENT = (
+    """\
 name: curves
 title: Curves of mixed tools
-topology:
-  nodes:
-    client: {platform: host}
-    R1: {platform: ios, model: "3725"}
-    server: {platform: host}
-  links:
-    - name: lan
-      rate: 100 Mb/s
-      ends:
-        - {node: client, interface: eth0, address: 10.0.1.2/24}
-        - {node: R1, interface: FastEthernet0/0, address: 10.0.1.1/24}
-    - name: wan
-      rate: 5 Mb/s
-      ends:
-        - {node: R1, interface: FastEthernet0/1, address: 10.0.2.1/24}
-        - {node: server, interface: eth0, address: 10.0.2.2/24}
+"""
+    + two_links('ios, model: "3725"', wan="5 Mb/s", networks=("10.0.1", "10.0.2"))
+    + """\
 duration: 4 s
 traffic:
   - {name: bulk, tool: iperf3, from: client, to: server, streams: 2}
@@ -49,6 +37,7 @@ compare:
     one: &shown [goodput.sum, goodput.sum(bulk), goodput.sum(call), goodput.sum(late)]
     two: *shown
 """
+)
 
 
 @pytest.mark.parametrize("lab", ["simulated", pytest.param("virtual", marks=[pytest.mark.long, pytest.mark.slow])])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from commands import Command, run
 
-from experiment_files import experiment_file
+from experiment_files import experiment_file, two_links
 from qoslab.results import RunFolder, tables
 from qoslab.results.records import FORMAT
 from qoslab.run.cell.sampling import read_health
@@ -21,26 +21,13 @@ from waiting import wait_until
 
 pytestmark = pytest.mark.lab
 
-GRID = """\
+GRID = (
+    """\
 name: grid
 title: A small grid
-topology:
-  nodes:
-    client: {platform: host}
-    R1: {platform: engine, model: "3725"}
-    server: {platform: host}
-  links:
-    - name: lan
-      rate: 100 Mb/s
-      ends:
-        - {node: client, interface: eth0, address: 192.168.10.2/24}
-        - {node: R1, interface: FastEthernet0/0, address: 192.168.10.1/24}
-    - name: wan
-      rate: 10 Mb/s
-      delay: $(rtt / 2)
-      ends:
-        - {node: R1, interface: FastEthernet0/1, address: 192.168.20.1/24}
-        - {node: server, interface: eth0, address: 192.168.20.2/24}
+"""
+    + two_links('engine, model: "3725"', delay="$(rtt / 2)")
+    + """\
 duration: 1 s
 matrix:
   rtt: [10 ms, 50 ms]
@@ -52,6 +39,7 @@ arms:
     configure:
       R1: {template: templates/police.ios.j2, variables: {interface: FastEthernet0/1, cir: $(pir in b/s)}}
 """
+)
 UNDER_WAY = 100
 """Number of packets that a router has sent if the traffic runs; setup traffic is less."""
 JOBS = ("--jobs", "2", "--attempts", "1")

@@ -21,9 +21,10 @@ from qoslab.ios.environment import (
     ProcessCpu,
     RouteEntry,
 )
-from qoslab.ios.model.device import Device
+from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.shell import Shell
+from qoslab.ios.show.interfaces import unwired
 from qoslab.platforms import MODELS
 from qoslab.system.program_formats import Counters, InterfaceCounters, SwitchPortCounters
 from qoslab.virtual_lab.virtual_router import load_configuration
@@ -31,42 +32,8 @@ from qoslab.virtual_lab.virtual_router import load_configuration
 
 def interface_counters(**replace: Any) -> InterfaceCounters:
     """Return the counters of an idle interface."""
-    idle: dict[str, Any] = {
-        "enabled": True,
-        "load_interval_s": 300,
-        "line_rate_bps": 100_000_000,
-        "input": {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0},
-        "output": {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0},
-        "queue": {
-            "strategy": "fifo",
-            "depth": 0,
-            "limit": 40,
-            "drops": 0,
-            "conversations": None,
-            "max_conversations": None,
-            "threshold": None,
-            "max_active_conversations": None,
-            "reserved_conversations": None,
-            "available_bandwidth_kbps": None,
-        },
-        "conversations": [],
-        "random_detect": None,
-        "numbered_queues": [],
-        "shapers": [],
-        "tree": [],
-        "tx_ring": {"limit": 64, "depth": 0},
-        "queueing_delay": None,
-        "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},
-        "access_list_hits": None,
-        "denied_input": {"packets": 0, "bytes": 0},
-        "denied_output": {"packets": 0, "bytes": 0},
-        "rate_limit_input": [],
-        "rate_limit_output": [],
-        "subinterfaces": {},
-        "policy_input": None,
-        "policy_output": None,
-    }
-    return {**idle, **replace}  # type: ignore[typeddict-item]
+    idle = unwired(Interface("FastEthernet0/0"), MODELS["3725"])
+    return {**idle, "tx_ring": {"limit": 64, "depth": 0}, **replace}  # type: ignore[typeddict-item]
 
 
 def class_counters(name: str = "class-default", **replace: Any) -> dict[str, Any]:

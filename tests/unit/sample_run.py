@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from fake_router import interface_counters
+
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.experiment import Arm, Experiment
@@ -195,36 +197,16 @@ def class_counters(second: float, *, police: bool = False, shape: bool = False) 
 def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
     """Return a reply of the control socket, `second` seconds after the traffic's start."""
     port = {"packets": 10, "bytes": 15140, "rate_bps": 1e6, "rate_pps": 83.0, "drops": 0}
-    queue = {"strategy": "fifo", "depth": 0, "limit": 40, "drops": 0, "conversations": None, "max_conversations": None}
     return {
         "ok": True,
         "time_ns": int(STARTED.timestamp() * 1e9) + round(second * 1e9),
         "uptime_ns": 1,
         "interfaces": {
-            "FastEthernet0/1": {
-                "enabled": True,
-                "load_interval_s": 300,
-                "line_rate_bps": 100_000_000,
-                "input": port,
-                "output": port,
-                "queue": queue,
-                "conversations": [],
-                "random_detect": None,
-                "numbered_queues": [],
-                "shapers": [],
-                "tree": [],
-                "tx_ring": {"limit": 64, "depth": 0},
-                "queueing_delay": None,
-                "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},
-                "access_list_hits": None,
-                "denied_input": {"packets": 0, "bytes": 0},
-                "denied_output": {"packets": 0, "bytes": 0},
-                "rate_limit_input": [],
-                "rate_limit_output": [],
-                "policy_input": None,
-                "policy_output": {"policy": policy, "classes": [class_counters(second, **kind)]} if kind else None,
-                "subinterfaces": {},
-            }
+            "FastEthernet0/1": interface_counters(
+                input=port,
+                output=port,
+                policy_output={"policy": policy, "classes": [class_counters(second, **kind)]} if kind else None,
+            )
         },
         "access_lists": {},
     }
@@ -356,7 +338,7 @@ def make_run_of_one_arm(root: Path) -> RunFolder:
 
 def cells_of(run: RunFolder) -> list[Cell]:
     """Folders of the cells, for tests that write to them."""
-    return [run.summarised(each) for each in run.manifest().cells]
+    return [Cell(run.path / each.place, each.identity, 1) for each in run.manifest().cells]
 
 
 def change_json(path: Path, change: Callable[[Any], None]) -> None:

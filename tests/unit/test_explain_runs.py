@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiment_files import simulated_experiments
+from experiment_files import simulated_experiments, two_links
 from levels import example_count
 from qoslab.explain.ask import ask_simulator
 from qoslab.explain.captured import find_arrival, read_captured_packet
@@ -38,25 +38,13 @@ BEHIND_SWITCHES = ("bucket-truth", "carrier-policer", "srr-3750")
 """Experiments whose hosts are connected to a switch."""
 EXPERIMENTS = [file for file in simulated_experiments() if file.stem not in BEHIND_SWITCHES]
 
-LOADED = """\
+LOADED = (
+    """\
 name: loaded
 title: A line that is too slow for its traffic
-topology:
-  nodes:
-    client: {platform: host}
-    R1: {platform: ios, model: "2811", generation: hqf}
-    server: {platform: host}
-  links:
-    - name: lan
-      rate: 100 Mb/s
-      ends:
-        - {node: client, interface: eth0, address: 10.0.0.10/24}
-        - {node: R1, interface: FastEthernet0/0, address: 10.0.0.1/24}
-    - name: wan
-      rate: 100 Mb/s
-      ends:
-        - {node: R1, interface: FastEthernet0/1, address: 10.0.20.1/24}
-        - {node: server, interface: eth0, address: 10.0.20.10/24}
+"""
+    + two_links('ios, model: "2811", generation: hqf', wan="100 Mb/s", networks=("10.0.0", "10.0.20"), host=10)
+    + """\
 duration: 3 s
 configure:
   R1: {template: loaded.ios.j2}
@@ -69,6 +57,7 @@ captures:
 arms:
   - {name: only}
 """
+)
 TEMPLATE = """\
 ip access-list extended BULK
  permit udp any any eq 5001

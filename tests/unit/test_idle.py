@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from experiment_files import two_links
 from qoslab.analysis import analyse
 from qoslab.analysis.verdicts import NOT_MEASURED
 from qoslab.cli import main
@@ -22,29 +23,18 @@ from qoslab.run.cell.flows import unreachable_reason
 from qoslab.schema import load_sweep
 from qoslab.schema.idle import idle_warnings
 
-FILE = """
+FILE = (
+    """
 name: e
 title: t
-topology:
-  nodes:
-    client: {platform: host}
-    R1: {platform: ios, model: "3725"}
-    server: {platform: host}
-  links:
-    - name: lan
-      rate: 100 Mb/s
-      ends:
-        - {node: client, interface: eth0, address: 10.0.1.2/24}
-        - {node: R1, interface: FastEthernet0/0, address: 10.0.1.1/24}
-    - name: wan
-      rate: 100 Mb/s
-      ends:
-        - {node: R1, interface: FastEthernet0/1, address: 10.0.2.1/24}
-        - {node: server, interface: eth0, address: 10.0.2.2/24}
+"""
+    + two_links('ios, model: "3725"', wan="100 Mb/s", networks=("10.0.1", "10.0.2"))
+    + """\
 duration: 2 s
 traffic:
   - {name: call, tool: flood, from: client, to: server, protocol: udp, rate: 80 kb/s, size: 200 B, dscp: ef}
 """
+)
 ARMS = """
 arms:
   - {name: plain}

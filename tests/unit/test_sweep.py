@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from experiment_files import experiment_file
+from experiment_files import experiment_file, two_links
 from qoslab.errors import ExperimentError
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
 from qoslab.model.matrix import Parameters, as_texts, as_values, slug
@@ -20,26 +20,13 @@ from qoslab.model.units import Duration, Rate, Size
 from qoslab.plan import Options, make_plan
 from qoslab.schema import CellIdentity, Sweep, load_sweep
 
-GRID = """\
+GRID = (
+    """\
 name: grid
 title: A grid
-topology:
-  nodes:
-    client: {platform: host}
-    R1: {platform: engine, model: "3725"}
-    server: {platform: host}
-  links:
-    - name: lan
-      rate: 100 Mb/s
-      ends:
-        - {node: client, interface: eth0, address: 192.168.10.2/24}
-        - {node: R1, interface: FastEthernet0/0, address: 192.168.10.1/24}
-    - name: wan
-      rate: $(link)
-      delay: $(rtt / 2)
-      ends:
-        - {node: R1, interface: FastEthernet0/1, address: 192.168.20.1/24}
-        - {node: server, interface: eth0, address: 192.168.20.2/24}
+"""
+    + two_links('engine, model: "3725"', wan="$(link)", delay="$(rtt / 2)")
+    + """\
 duration: 2 s
 matrix:
   link: [2 Mb/s, 10 Mb/s]

@@ -220,12 +220,6 @@ class RunFolder:
             text = ""
         return OpenRun(manifest, sha256, tuple(found), damaged, text)
 
-    def summarised(self, summary: CellSummary) -> Cell:
-        """Return the folder of the attempt that counts for a cell."""
-        path = self.path / summary.place
-        attempt = path.name.partition(".")[2]
-        return Cell(path, summary.identity, int(attempt) if attempt.isdigit() else 1)
-
     def files_of(self, summary: CellSummary) -> CellFiles:
         """Return the content of the attempt that counts for a cell, without comparing it with its seals."""
         return CellFiles(self.path / summary.place, summary.identity)
