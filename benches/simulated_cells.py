@@ -24,7 +24,8 @@ from pathlib import Path
 import page
 import sweep
 
-from qoslab.analysis import Readings, references
+from qoslab.analysis import Readings
+from qoslab.model.reference_names import references
 from qoslab.plan import Options, make_plan
 from qoslab.results import RunFolder
 from qoslab.run.cluster import remote_worker

@@ -25,9 +25,8 @@ from qoslab.analysis.verdicts import (
     undecided,
 )
 from qoslab.model.comparison import Average, MinimumParameter, Pair
-from qoslab.model.expressions import parse_expression, read_value, show_value
+from qoslab.model.expressions import parse_expression
 from qoslab.model.matrix import Scalar, as_number, matches, parameters_text
-from qoslab.model.metrics import Reference
 from qoslab.results import CellSummary, tables
 
 _FAILED = (OUTSIDE, UNDECIDED)
@@ -356,10 +355,10 @@ def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> d
         "title": pair.title,
         "arm": pair.arm,
         "metric": pair.metric,
-        "unit": Reference.parse(pair.metric).metric.unit,
+        "unit": pair.unit,
         "parameter": pair.parameter,
-        "first": show_value(read_value(pair.values[0])),
-        "second": show_value(read_value(pair.values[1])),
+        "first": pair.names[0],
+        "second": pair.names[1],
         "cell": point_text(one, names),
         "first_value": above,
         "second_value": below,

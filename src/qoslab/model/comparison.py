@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from qoslab.model.expectations import Bound, Expectation, Predicted, format_bound, selection_text
+from qoslab.model.expressions import read_value, show_value
 from qoslab.model.frozen import Frozen, Name
 from qoslab.model.matrix import ParameterName, Scalar
 from qoslab.model.metrics import Reference, Unit, as_float
@@ -139,6 +140,17 @@ class Pair(Frozen):
     """Better value according to the publication."""
     reason: str = ""
     """Source of the bounds, for the report."""
+
+    @property
+    def unit(self) -> Unit:
+        """Unit of the metric. Raise `KeyError` for an unknown metric."""
+        return Reference.parse(self.metric).metric.unit
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Both values for display."""
+        first, second = (show_value(read_value(each)) for each in self.values)
+        return first, second
 
 
 class FigureColumn(Frozen):

@@ -14,7 +14,7 @@ from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.model.comparison import Pair
 from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import show_value
-from qoslab.model.metrics import Reference, Unit
+from qoslab.model.metrics import Unit
 from qoslab.report import text
 from qoslab.results import CellSummary
 
@@ -131,7 +131,7 @@ def pair_sections(experiment: Experiment, pairs: pd.DataFrame, cells: tuple[Cell
 
 
 def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...], anchor: str) -> PairSection:
-    unit = Reference.parse(pair.metric).metric.unit
+    unit = pair.unit
     first, second = str(pairs["first"].iloc[0]), str(pairs["second"].iloc[0])
     won, equal, lost = score(pairs)
     sentence = (
