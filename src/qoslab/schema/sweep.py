@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from qoslab.errors import ExperimentError, Finding
-from qoslab.model.experiment import Arm, Configuration, Experiment
+from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.expressions import (
     Expression,
     ExpressionError,
