@@ -204,13 +204,16 @@ fn short_priority_packets_are_policed_while_long_packets_wait_for_the_parent_sha
         let classes = vec![class_default().shape_bps(2_000_000).service_policy("Child")];
         let child = vec![class_of("c1").priority_kbps(200), class_default()];
         let config = with_policies(generation, 100_000, maps([("P", classes), ("Child", child)]));
-        let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &config);
-        let sources = [Source::new(1500, 0, 0, 4_000_000), Source::new(200, 1, 1, 1_700_000)];
-        let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
-        let sent = common::bytes_by_source(&outputs, 2);
-        let allowed = 200 * 125 * 10;
-        assert!((allowed..allowed + 8_000).contains(&sent[1]), "{generation:?}: {sent:?}, {allowed} allowed");
-        assert!(sent[0] > 2_000, "{generation:?}: {sent:?}");
+        // Also at the instants at which the shaper gets new credit.
+        for gap_ns in [941_000, 1_000_000] {
+            let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &config);
+            let voice = Source { gap_ns, ..Source::new(200, 1, 1, 1_700_000) };
+            let outputs = load(&mut engine, Ppp, &[Source::new(1500, 0, 0, 4_000_000), voice], Time(10 * SECOND));
+            let sent = common::bytes_by_source(&outputs, 2);
+            let allowed = 200 * 125 * 10;
+            assert!((allowed..allowed + 8_000).contains(&sent[1]), "{generation:?}: {sent:?}, {allowed} allowed");
+            assert!(sent[0] > 2_000_000, "{generation:?}: {sent:?}");
+        }
     }
 }
 

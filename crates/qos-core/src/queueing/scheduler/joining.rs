@@ -6,7 +6,6 @@ use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 use crate::queueing::scheduler::node::{InnerId, LeafId, Member, NodeId};
 use crate::queueing::scheduler::Scheduler;
 use crate::time::Time;
-use crate::winner_tree::WinnerTree;
 
 /// The room that a packet has got in a queue.
 #[derive(Debug)]
@@ -32,10 +31,10 @@ impl<P> Scheduler<P> {
             return true;
         }
         self.touch(NodeId::Leaf(leaf), now);
-        let mut members = self.line(NodeId::Leaf(leaf)).map(|node| self.member(node));
-        members.all(|member| {
-            let Some(shaper) = &member.shaper else { return true };
-            shaper.allows(bytes) && self.timers.key(member.timer) == WinnerTree::<u64>::NONE
+        let mut nodes = self.line(NodeId::Leaf(leaf));
+        nodes.all(|node| {
+            let Some(shaper) = &self.member(node).shaper else { return true };
+            shaper.allows(bytes) && self.head(node).is_none()
         })
     }
 
