@@ -90,7 +90,7 @@ def tool_problems(name: str, tool: TrafficTool) -> Iterator[str]:
             refused = list(tool.check(flow))
             for problem in refused:
                 if problem.key not in _flow_keys() or not problem.message.startswith("found "):
-                    yield f'{what}: check says {problem}, expected a key of a flow and "found …, expected …"'
+                    yield f'{what}: check returns {problem}, expected a key of a flow and "found …, expected …"'
             if not refused:
                 taken += 1
                 yield from (f"{what}: {each}" for each in _flow_problems(tool, flow, ENDS[family]))

@@ -144,7 +144,7 @@ def test_dead_ansible_costs_one_attempt_and_dead_collector_none(clean: Path) -> 
     status, output, errors = command.end()
     assert status == status_of(newest_run(clean)), errors + output
     first, second = (record(clean, f"policed/{each}") for each in ("1", "1.2"))
-    assert first["fault"] and "ansible-playbook ended by itself" in first["reasons"][0]
+    assert first["fault"] and "ansible-playbook ended unexpectedly" in first["reasons"][0]
     assert "re-running it" in errors
     assert not second["fault"], second["reasons"]
     # What a router said after the traffic was taken by another collector.

@@ -66,7 +66,7 @@ def test_host_with_a_malformed_message_is_abandoned(
             channel.ask("clock")
         finally:
             channel.close()
-    assert "its output is not that of the agent" in str(raised.value)
+    assert "its output is not the agent's output" in str(raised.value)
 
 
 def test_host_that_reads_nothing_is_abandoned_in_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -391,7 +391,7 @@ def test_missing_answer_is_reported(tmp_path: Path) -> None:
             NO_VALUE,
             "found no value",
         ),
-        ("two.json", ONE + OTHER + IDLE, "found 2 JSON documents, expected one, of one test"),
+        ("two.json", ONE + OTHER + IDLE, "found 2 JSON documents, expected one document from one test"),
         ("two-cut.json", ONE + OTHER[:-9], "found incomplete JSON: Extra data"),
         ("two-events.json", "".join(EVENTS + EVENTS).encode(), 'two-events.json:8: found a second event "start"'),
         ("no-end.json", "".join(EVENTS[:-1]).encode(), 'found no event "end", expected one'),

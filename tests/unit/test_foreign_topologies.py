@@ -76,8 +76,8 @@ def test_containerlab_topology_is_converted(tmp_path: Path, capsys: pytest.Captu
     assert topology.nodes["r2"].model == "IOSv"
     assert "nodes of kind cisco_iol are modelled as IOSv with IOS 15.9(3)M6; other models and releases may queue" in out
     for reported in (
-        "startup-config of nodes is left out",
-        "mtu of links is left out",
+        "the nodes' startup-config is left out",
+        "the links' mtu is left out",
         "have 100 Mb/s",
         "static routes",
     ):

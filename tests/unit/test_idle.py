@@ -230,9 +230,9 @@ compare:
     ("options", "status", "message"),
     [
         ((), ExitStatus.WITHIN, "The run is valid; all values are within their tolerance."),
-        (("--duration", "1200ms"), ExitStatus.WITHIN, "; 1 not measured, as the traffic was shortened"),
+        (("--duration", "1200ms"), ExitStatus.WITHIN, "; 1 not measured because the traffic was shortened"),
         (("--duration", "1200ms", "--strict"), ExitStatus.OUTSIDE, "expected values is out of tolerance."),
-        (("--set", "duration=1200ms"), ExitStatus.WITHIN, "; 1 not measured, as the traffic was shortened"),
+        (("--set", "duration=1200ms"), ExitStatus.WITHIN, "; 1 not measured because the traffic was shortened"),
     ],
 )
 def test_shortened_run_does_not_fail_for_unreached_values(

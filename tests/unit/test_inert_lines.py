@@ -132,7 +132,7 @@ hostname R1"""
             session.execute(line)
         except IosError as error:
             refused.append((line.strip(), error.message))
-    below = "% Not supported: it stands below a line that was refused"
+    below = "% Not supported: it is below a line that was refused"
     assert refused == [
         ("controller T1 0/0", "% Not supported: no interface of this kind is modelled"),
         ("description tunnel", below),

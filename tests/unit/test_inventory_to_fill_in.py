@@ -21,7 +21,7 @@ SWITCH = EXPERIMENTS[0].with_name("bucket-truth.yml")
 
 INVENTORY = """\
 ---
-# An inventory for policing-vs-shaping. Nodes have the experiment's names and are cabled as their interfaces say.
+# An inventory for policing-vs-shaping. Nodes have the experiment's names and are cabled according to their interfaces.
 # Values of your lab are marked "fill in"; docs/real-routers.md lists further variables. Then check it:
 #   qoslab lab check inventory/mine.yml policing-vs-shaping
 # Passwords come from the environment here; a vault, a keyring or a prompt (--ask) are possible too.

@@ -319,7 +319,7 @@ class TestLimiters:
         found = infer(join(*capture_load(self.time_s, self.size, self.time_s + 0.002)))
         assert found.kind == "nothing" and found.rate_bps is None
         assert list(found.lines()) == [
-            f"Nothing limits: up to {found.busiest_bps:,.0f} b/s came in over 0.1 s and left without waiting."
+            f"Nothing limits: up to {found.busiest_bps:,.0f} b/s arrived over 0.1 s and left without waiting."
         ]
         assert found.busiest_bps is not None and 1.5e6 < found.busiest_bps < 4e6
 
@@ -482,7 +482,8 @@ def test_two_buckets_are_reported() -> None:
     found = infer(join(*capture_load(time_s, size, np.where(passed, time_s + 0.001, np.nan))))
     assert found.kind == "policer" and found.as_json()["buckets"] == 2
     assert any(
-        line.startswith("  burst") and line.endswith(", two buckets of one rate together") for line in found.lines()
+        line.startswith("  burst") and line.endswith(", two buckets with the same rate together")
+        for line in found.lines()
     )
 
 

@@ -151,6 +151,6 @@ def test_omitted_arm_is_reported(tmp_path: Path) -> None:
     run = sample_run.make_run_of_one_arm(tmp_path)
     manifest = run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--arm policed",)}))
-    reported = 'found arm "shaped", expected one of policed; the run covers only a part of its file: --arm policed'
+    reported = 'found arm "shaped", expected one of policed; the run covers only part of its file: --arm policed'
     with pytest.raises(UserError, match=f"^{re.escape(reported)}$"):
         RunView(run).configuration("shaped", "R1")

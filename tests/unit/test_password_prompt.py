@@ -81,7 +81,7 @@ def test_passwords_are_not_requested_without_a_terminal(
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.splitlines() == [
         "qoslab: found no terminal to ask for passwords, expected one for --ask",
-        "  Have the inventory take them from a vault, the environment or a keyring (docs/real-routers.md).",
+        "  Let the inventory read them from a vault, the environment or a keyring (docs/real-routers.md).",
     ]
 
 

@@ -524,7 +524,7 @@ def test_switch_is_refused_as_a_router(tmp_path: Path, capsys: pytest.CaptureFix
     file = tmp_path / "sw.txt"
     file.write_text(switch("trust dscp"))
     assert main(["policy", str(file), "--model", "3725"]) == ExitStatus.USER_MISTAKE
-    assert "found a configuration of a Catalyst switch" in capsys.readouterr().err
+    assert "found a Catalyst switch configuration" in capsys.readouterr().err
     assert main(["policy", str(file), "--model", "3750G"]) != ExitStatus.USER_MISTAKE
 
 

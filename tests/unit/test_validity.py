@@ -58,7 +58,7 @@ class TestRouters:
         most = int(10_000 * LATE_ARRIVAL_SHARE)
         assert health(late_arrivals=most).lateness("R1", TRAFFIC_S) == ()
         (reason,) = health(late_arrivals=most + 1).lateness("R1", TRAFFIC_S)
-        assert "11 of 10000 frames came from the kernel too late" in reason
+        assert "11 of 10000 frames arrived from the kernel too late" in reason
 
     def test_forwarding_through_the_kernel_is_reported_without_effect_on_the_verdict(self) -> None:
         text = {"forwarded": 5, "handed_to_kernel": 2, "dumps": 1, "overruns": 0}

@@ -93,7 +93,7 @@ def _verdict_text(outcome: Outcome) -> str:
         none = "All its expectations have loose bounds" if outcome.loose else "It has no expectations"
         return f"The run is valid. {none}, so there is no verdict."
     late = outcome.not_measured
-    left = f"; {late} not measured, as the traffic was shortened (with --strict they fail)" if late else ""
+    left = f"; {late} not measured because the traffic was shortened (with --strict they fail)" if late else ""
     failed = (
         f"{outcome.outside} of {outcome.expected} expected values {_count_and_verb(outcome.outside)} out of tolerance"
     )

@@ -20,7 +20,7 @@ HOSTS = "host"
 
 _HEAD = """\
 ---
-# An inventory for {name}. Nodes have the experiment's names and are cabled as their interfaces say.
+# An inventory for {name}. Nodes have the experiment's names and are cabled according to their interfaces.
 # Values of your lab are marked "{mark}"; docs/real-routers.md lists further variables. Then check it:
 #   qoslab lab check inventory/mine.yml {name}
 # Passwords come from the environment here; a vault, a keyring or a prompt (--ask) are possible too.

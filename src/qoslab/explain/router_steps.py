@@ -21,7 +21,7 @@ REASONS = {
     "police": "a policer dropped it",
     "denied": "an access list of the interface denies it",
     "tail": "the queue was full",
-    "flow": "the flow's part of the queue was full",
+    "flow": "the flow's share of the queue was full",
     "priority": "the class is above its priority rate, and there is congestion",
     "random": "random early detection dropped it, between the thresholds",
     "random_tail": "random early detection dropped it, above the maximum threshold",

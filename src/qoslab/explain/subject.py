@@ -139,7 +139,7 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
     """Return the router of a pasted configuration, with each port on a separate link."""
     if configuration.device.switch is not None:
         raise UserError(
-            f"{source}: found the configuration of a switch, expected a configuration of a router",
+            f"{source}: found a switch configuration, expected a router configuration",
             hint="qoslab policy shows the values of a switch's ports",
         )
     notes = [

@@ -301,8 +301,8 @@ _METRICS: dict[str, Metric] = {
                 ("police.exceeded_packets", "packets", "packets that exceeded the policer"),
                 ("police.conformed_bytes", "B", "bytes of the packets that conformed, as counted by the policer"),
                 ("police.exceeded_bytes", "B", "bytes of the packets that exceeded, as counted by the policer"),
-                ("police.conformed_rate", "b/s", "conform rate in the output of the router"),
-                ("police.exceeded_rate", "b/s", "exceed rate in the output of the router"),
+                ("police.conformed_rate", "b/s", "conform rate shown by the router"),
+                ("police.exceeded_rate", "b/s", "exceed rate shown by the router"),
                 (
                     "police.exceed_share",
                     "fraction",
@@ -359,7 +359,11 @@ _METRICS: dict[str, Metric] = {
                     "b/s",
                     "rate of the packets that left the class, over the last two thirds of the traffic time",
                 ),
-                ("class.share", "fraction", "rate that left the class relative to that of all classes of its policy"),
+                (
+                    "class.share",
+                    "fraction",
+                    "rate that left the class relative to the rate that left all classes of its policy",
+                ),
                 (
                     "class.line_share",
                     "fraction",
@@ -378,12 +382,12 @@ _METRICS: dict[str, Metric] = {
                     "queueing delay measured by the active queue management of the class: median of the "
                     "readings over the last two thirds of the traffic time",
                 ),
-                ("class.offered.during", "b/s", "offered rate in the output of the router, during the traffic"),
-                ("class.dropped.during", "b/s", "drop rate in the output of the router, during the traffic"),
+                ("class.offered.during", "b/s", "offered rate shown by the router during the traffic"),
+                ("class.dropped.during", "b/s", "drop rate shown by the router during the traffic"),
                 (
                     "class.passed.during",
                     "b/s",
-                    "offered rate minus drop rate in the output of the router, during the traffic",
+                    "offered rate minus drop rate shown by the router during the traffic",
                 ),
                 (
                     "class.share.during",

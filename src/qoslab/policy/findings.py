@@ -473,7 +473,7 @@ def find_unlimited_priority(subject: Subject) -> Iterator[PolicyFinding]:
         typed = subject.configured_class(each)
         if policy.queues and typed and typed.priority and typed.priority.unit == "strict" and typed.police is None:
             message = (
-                f"{_class_place(each)}: priority without a rate or policer can take the whole line from the "
+                f"{_class_place(each)}: priority without a rate or policer can starve the "
                 "other classes"
             )
             yield PolicyFinding(

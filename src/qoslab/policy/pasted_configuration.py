@@ -204,13 +204,13 @@ def read_configuration(
     switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
     if family == "router" and switch:
         raise UserError(
-            f"{source}: found a configuration of a Catalyst switch (`mls qos`), expected a configuration of a router",
-            hint="leave out --model, or give --model 3750G",
+            f"{source}: found a Catalyst switch configuration (`mls qos`), expected a router configuration",
+            hint="omit --model, or give --model 3750G",
         )
     if family == "switch" and not _SWITCH.search(text):
         raise UserError(
-            f"{source}: found a configuration of a router, expected a configuration of a Catalyst switch",
-            hint="leave out --model, or give the model of a router",
+            f"{source}: found a router configuration, expected a Catalyst switch configuration",
+            hint="omit --model, or give a router model",
         )
     family = family or ("switch" if switch else "router")
     later = tuple(generations_with_capability("remaining-wide"))

@@ -262,7 +262,7 @@ class RunView:
                 return cell
         known = ", ".join(dict.fromkeys(cell.arm for cell in cells))
         part = partial_options(self.manifest.overrides)
-        part_text = f"; the run covers only a part of its file: {part}" if part else ""
+        part_text = f"; the run covers only part of its file: {part}" if part else ""
         if arm in known.split(", "):
             raise UserError(f'arm "{arm}" has no cell with {parameters_text(dict(self._where))}{part_text}')
         raise UserError(f'found arm "{arm}", expected one of {known}{part_text}')

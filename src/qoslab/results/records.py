@@ -185,7 +185,7 @@ class Health(Record):
         if self._too_many_late_arrivals(one_decides):
             most = f"at most {LATE_ARRIVAL_SHARE:.1%} is acceptable"
             found.append(
-                f"{device}: {self.late_arrivals} of {self.received} frames came from the kernel too late for "
+                f"{device}: {self.late_arrivals} of {self.received} frames arrived from the kernel too late for "
                 f"their turn, {'none is acceptable because a maximum is expected' if one_decides else most}"
             )
         if self._share(traffic_s) > BEHIND_SHARE:

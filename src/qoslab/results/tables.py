@@ -33,7 +33,7 @@ from qoslab.results.records import CellSummary
 
 _CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())]
 
-AGAIN = "`qoslab report` computes the tables again"
+AGAIN = "`qoslab report` recomputes the tables"
 FILE_MOST = 4 * 2**30
 """Maximum size of a table's file, in bytes."""
 CHUNK_MOST = 256 * 2**20

@@ -51,8 +51,8 @@ def unreachable_address_findings(
     if family is None:
         if not frozenset.intersection(*has.values()):
             versions = " and ".join(f"{name} has IPv{min(families)} only" for name, families in has.items())
-            hint = "give both an address of one family"
-            yield document.finding(steps, f"found {what} without a common version of IP: {versions}", hint)
+            hint = "give both an address of the same family"
+            yield document.finding(steps, f"found {what} without a common IP version: {versions}", hint)
         return
     for name, families in has.items():
         if family not in families:

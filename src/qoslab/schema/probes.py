@@ -107,7 +107,7 @@ class _ProbeChecker:
         """Check the keys that belong to some types only."""
         probe = self.probe
         if probe.udp != (probe.port is not None):
-            found, expected = "a port", "none, as ICMP has no ports"
+            found, expected = "a port", "none, because ICMP has no ports"
             if probe.udp:
                 found, expected = 'no key "port"', "the responder's port"
             yield self.finding("port", f"found {found}, expected {expected}")

@@ -129,7 +129,7 @@ class _Checker:
                 if route.via.version != route.prefix.version:
                     yield self.document.finding(
                         (*here, "routes", index, "via"),
-                        f"found {route.via}, expected an IPv{route.prefix.version} address, as {route.prefix} is",
+                        f"found {route.via}, expected an IPv{route.prefix.version} address, like {route.prefix}",
                     )
 
     def check_links(self) -> Iterator[Finding]:
@@ -643,7 +643,7 @@ class _Checker:
             first, expected = next(iter(units.items()))
             if unit != expected:
                 message = f'found "{name}" in {unit}, expected metrics in {expected} like "{first}"'
-                yield self.document.finding(("answer", "bars"), message, "use metrics of one unit for the bars")
+                yield self.document.finding(("answer", "bars"), message, "use metrics with the same unit for the bars")
 
     def check_text_value(self, steps: Steps, figure: NoteFigure, arms: Sequence[str]) -> Iterator[Finding]:
         """Check a value in a text: its arm, metric and parameters must exist."""

@@ -249,11 +249,11 @@ class FilterChains:
     def _token_buckets(self, values: PoliceValues, origin: Origin, after: Control) -> tuple[list[Police], Control]:
         """Return the token buckets of a policer and the next step for packets that conform."""
         if values.dynamic:
-            self.notes.add_refused(origin, "police dynamic", "a bucket of the kernel has a fixed size")
+            self.notes.add_refused(origin, "police dynamic", "a kernel bucket has a fixed size")
             return [], after
         exceed = self._colour_step(values.exceed, origin, after)
         if values.algorithm == "single-rate" and values.exceed != values.violate:
-            text = "single rate, three colours (RFC 2697): a bucket of the kernel cannot fill another one"
+            text = "single rate, three colours (RFC 2697): a kernel bucket cannot fill another one"
             self.notes.add_refused(origin, "police violate-action", text)
             return [], after
         conform = self._colour_step(values.conform, origin, after)

@@ -54,7 +54,7 @@ def leaf_qdisc(each: Config, place: LeafContext, notes: FidelityNotes) -> Leaf:
     red, fair = each.get("random_detect"), each.get("fair_queue")
     if each.get("queue_thresholds"):
         field = each["queue_thresholds"][0]["field"]
-        notes.add_refused(place.origin, f"queue-limit {field}", "a FIFO of the kernel has one limit for all packets")
+        notes.add_refused(place.origin, f"queue-limit {field}", "a kernel FIFO has one limit for all packets")
     if red is not None and fair is not None:
         notes.add_refused(place.origin, "random-detect", "red has one queue, fair-queue needs several")
         return Leaf("pfifo", (("limit", engine_defaults.QUEUE_LIMIT),))

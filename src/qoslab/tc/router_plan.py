@@ -21,16 +21,16 @@ from qoslab.tc.port_plan import PlannedPort
 OFFLOADS = ("gro", "gso", "tso")
 """Offloads that join packets: queues and policers would count the joined ones."""
 REFUSED_ON_INTERFACE = {
-    "virtual_circuit": ("vbr-nrt, cbr, ubr", "the kernel has no traffic contract of cells"),
+    "virtual_circuit": ("vbr-nrt, cbr, ubr", "the kernel has no ATM traffic contracts"),
     "random_detect": ("random-detect", "early detection of an interface without classes is not supported in plans"),
-    "tcp_adjust_mss": ("ip tcp adjust-mss", "changes of packets by forwarding are not part of a plan"),
+    "tcp_adjust_mss": ("ip tcp adjust-mss", "plans do not include packet changes during forwarding"),
     "tx_ring_limit": ("tx-ring-limit", "a virtual device has no ring; on a network card use `ethtool -G`"),
-    "queueing": ("queue lists and traffic-shape", "older forms are not part of a plan"),
-    "rate_limit_input": ("rate-limit input", "a bucket of the kernel has no extended burst"),
-    "rate_limit_output": ("rate-limit output", "a bucket of the kernel has no extended burst"),
-    "access_groups_input": ("ip access-group in", "filters of forwarding are not part of a plan"),
-    "access_groups_output": ("ip access-group out", "filters of forwarding are not part of a plan"),
-    "subinterfaces": ("subinterfaces", "VLAN devices are not part of a plan"),
+    "queueing": ("queue lists and traffic-shape", "plans do not include older forms"),
+    "rate_limit_input": ("rate-limit input", "a kernel bucket has no extended burst"),
+    "rate_limit_output": ("rate-limit output", "a kernel bucket has no extended burst"),
+    "access_groups_input": ("ip access-group in", "plans do not include forwarding filters"),
+    "access_groups_output": ("ip access-group out", "plans do not include forwarding filters"),
+    "subinterfaces": ("subinterfaces", "plans do not include VLAN devices"),
 }
 
 

@@ -101,10 +101,10 @@ def find_edge(
     With traffic in two directions, the policies of the interface on the other side are included.
     """
     if configuration.device.switch is not None:
-        raise UserError("found a configuration of a Catalyst switch, expected a configuration of a router")
+        raise UserError("found a Catalyst switch configuration, expected a router configuration")
     if (line := _catalyst_9000_note(configuration.device)) is not None:
         raise UserError(
-            f"found a configuration of a Catalyst 9000 switch (`{line}`), expected a configuration of a router",
+            f"found a Catalyst 9000 configuration (`{line}`), expected a router configuration",
             hint="the queues and buffers of its ports are not modelled; `qoslab policy` lists its policies",
         )
     at = _tried_attachment(configuration, interface)

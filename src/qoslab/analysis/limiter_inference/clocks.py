@@ -57,11 +57,11 @@ class Clocks:
                 return "agree: no packet leaves before it arrives, in either direction"
             case "corrected":
                 return (
-                    f"different, corrected with packets of both directions: {by}, to within {1e3 * self.error_s:.3g} ms"
+                    f"different, corrected with packets in both directions: {by}, to within {1e3 * self.error_s:.3g} ms"
                 )
             case _:
                 return (
-                    f"different, corrected except for a constant offset: {by}; packets of one direction cannot show "
+                    f"different, corrected except for a constant offset: {by}; packets in one direction cannot show "
                     f"more, so the shortest delay is taken as zero"
                 )
 

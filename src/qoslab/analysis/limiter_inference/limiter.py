@@ -123,7 +123,7 @@ class Limiter:
                 else:
                     yield "         known only as a range: the bucket filled up between bursts; use longer bursts"
         if self.burst_bytes is not None and self.kind != "line":
-            shared = ", two buckets of one rate together" if self.buckets == 2 else ""
+            shared = ", two buckets with the same rate together" if self.buckets == 2 else ""
             yield f"  burst  {_shown(self.burst_bytes, 'B')}{shared}"
         if self.kind == "shaper":
             known = self.interval_s
@@ -142,11 +142,11 @@ class Limiter:
             )
 
     def _nothing(self) -> Iterator[str]:
-        shown = f"up to {self.busiest_bps:,.0f} b/s came in over 0.1 s"
+        shown = f"up to {self.busiest_bps:,.0f} b/s arrived over 0.1 s"
         if self.varied_s is None or self.varied_s < _VARIED_S:
             yield f"Nothing limits: {shown} and left without waiting."
             return
-        yield f"No limiter found: {shown}, nothing was lost, and packets do not leave at a constant rate."
+        yield f"No limiter found: {shown}, no packets were lost, and packets do not leave at a constant rate."
         yield (
             f"  delays vary by {1e3 * self.varied_s:.3f} ms: jitter, or a line shared with traffic missing from the "
             f"captures"

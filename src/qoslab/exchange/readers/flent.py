@@ -97,7 +97,7 @@ def _read(path: Path, document: dict[str, Any]) -> ForeignResults:
                 found.sample(name, unit, time, value)
     if not streams and not found.samples:
         raise UserError(f"{path}: found no value measured by flent, expected at least one")
-    found.notes.append(f"values are those of flent, at steps of {step:g} s; interval bytes are computed from them")
+    found.notes.append(f"values are taken from flent at steps of {step:g} s; interval bytes are computed from them")
     return found
 
 

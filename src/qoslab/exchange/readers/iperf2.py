@@ -18,7 +18,7 @@ _SUM = re.compile(r"^\[SUM\] +(?P<start>\d+\.\d+)- *\d+\.\d+ sec ", re.MULTILINE
 _MEASURED_INTERVAL = re.compile(r"\d+\.\d\d(?!00)\d\d")
 """An end measured by a clock: intervals last at least hundredths of a second."""
 _ROUNDED_INTERVAL = re.compile(r"- *\d+\.\d\d? sec ")
-_WHOLE_TEST = "is the file complete, and did the test run to its end?"
+_WHOLE_TEST = "is the file complete, and did the test finish?"
 
 
 def recognises(head: bytes) -> bool:
@@ -69,7 +69,7 @@ def read(path: Path) -> ForeignResults:
                 found.add_interval(place, line.start_s, line.end_s, line.bytes, line.bps)
         own = (line for line in report.lines[stream] if line is not total)
         found.note_interval_losses(place, ((line.start_s, line.lost) for line in own))
-    found.notes.append("values are those of the side that printed them; iperf 2 rounds bytes to three digits")
+    found.notes.append("values come from the side that printed them; iperf 2 rounds bytes to three digits")
     return found
 
 

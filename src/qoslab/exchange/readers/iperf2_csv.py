@@ -35,7 +35,7 @@ rounded.
 """
 _SLACK_S = 0.15
 """Tolerance of times, which are printed to tenths of a second."""
-_WHOLE = "is the file complete, and did the test run to its end?"
+_WHOLE = "is the file complete, and did the test finish?"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def read(path: Path) -> ForeignResults:
     found = ForeignResults(arm_name(path), "iperf 2, CSV")
     for place, (key, stream) in enumerate(streams.items(), start=1):
         _add_streams(found, place, key, stream)
-    found.notes.append("values are those of the side that printed them")
+    found.notes.append("values come from the side that printed them")
     if sums:
         found.notes.append(f"{sums} rows of sums over all streams are left out: they are computed from the streams")
     if {key[1] for key in streams} & {key[3] for key in streams}:

@@ -40,7 +40,7 @@ def read(path: Path) -> ForeignResults:
         return iperf3_text.read(path)
     document = _single_test(path)
     if error := document.get("error"):
-        raise UserError(f"{path}: iperf3 ended with an error: {error}", hint="the test did not run to its end")
+        raise UserError(f"{path}: iperf3 ended with an error: {error}", hint="the test did not finish")
     try:
         return _read_test(path, document)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -62,7 +62,7 @@ def _single_test(path: Path) -> dict[str, Any]:
     ]
     if len(documents) > 1:
         raise UserError(
-            f"{path}: found {len(documents)} JSON documents, expected one, of one test",
+            f"{path}: found {len(documents)} JSON documents, expected one document from one test",
             hint="iperf3 -s -J writes one for each test: split the file at the end of each, and import the parts",
         )
     return documents[0] if documents else read_json_object(path, "iperf3 -J")

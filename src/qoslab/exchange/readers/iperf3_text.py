@@ -80,7 +80,7 @@ def read(path: Path) -> ForeignResults:
         if match is not None and not (idle and match["error"] == "interrupt - the server has terminated"):
             raise UserError(
                 f"{path}: iperf3 ended with an error: {match['error'].removeprefix('error - ')}",
-                hint="the test did not run to its end",
+                hint="the test did not finish",
             )
     versions = [match["version"] for match in map(_VERSION.search, text.splitlines()) if match is not None]
     found = ForeignResults(path.name.removesuffix(".gz").removesuffix(".txt"), " ".join(["iperf3", *versions[:1]]))
@@ -161,7 +161,7 @@ def _fill_stream(path: Path, found: ForeignResults, test: _Test) -> None:
     if not any(ends.values()):
         raise UserError(
             f'{path}: found no summary line of iperf3, expected one that ends with "sender" or "receiver"',
-            hint="is the file complete, and did the test run to its end?",
+            hint="is the file complete, and did the test finish?",
         )
     # In both directions each end of the lines is there for each stream; of a server's, its own end alone.
     both = {len(each) for each in ends.values()}

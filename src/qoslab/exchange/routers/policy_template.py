@@ -159,7 +159,7 @@ def _count_encapsulation(
     if any(set(_policy_maps(device, [policy])) & set(_policy_maps(device, [other])) for other in found.counted):
         return f"counted as in the other policies with the same policy-maps: {added}"
     found.counted[policy] = offset
-    return f"`account user-defined {offset}` counts {added}, as a mean of all lengths"
+    return f"`account user-defined {offset}` counts {added}, the mean over all lengths"
 
 
 def _count_tunnel_bytes(router: InputRouter, tunnels: Sequence[Tunnel], found: PolicyTemplate) -> None:

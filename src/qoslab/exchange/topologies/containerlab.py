@@ -50,7 +50,7 @@ def read_containerlab(document: Document) -> ForeignTopology:
         found.add_node(name, kind, ("topology", "nodes", name), role)
         for key in ("startup-config", "exec", "binds"):
             if key in own or key in around:
-                found.add_note(f"{key} of nodes is left out: configure routers in the experiment's arms")
+                found.add_note(f"the nodes' {key} is left out: configure routers in the experiment's arms")
     links = topology.get("links") or []
     if not isinstance(links, list):
         found.refuse(("topology", "links"), "found no list, expected links")
@@ -72,7 +72,7 @@ def _link(found: ForeignTopology, link: Any, steps: Steps) -> None:
         found.refuse((*steps, key), f"found {key!r}, expected one of {', '.join(_EXTENDED_LINKS)}")
     for key in ("mtu", "vars", "labels", "ipv6"):
         if key in link:
-            found.add_note(f"{key} of links is left out")
+            found.add_note(f"the links' {key} is left out")
     ends, addresses = link.get("endpoints"), link.get("ipv4")
     if not isinstance(ends, list) or len(ends) != 2:
         count = len(ends) if isinstance(ends, list) else "no"

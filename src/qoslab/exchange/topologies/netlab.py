@@ -99,7 +99,7 @@ def _link(found: ForeignTopology, link: Any, steps: Steps) -> None:
         else:
             rate = Rate.parse(f"{kbps} kb/s")
     for key in attributes.keys() & {"mtu", "vlan", "ra", "tc", "disable"}:
-        found.add_note(f"{key} of links is left out")
+        found.add_note(f"the links' {key} is left out")
     found.add_link(
         ForeignLink((ends[0], ends[1]), steps, rate, found.read_prefix(attributes.get("prefix"), (*steps, "prefix")))
     )

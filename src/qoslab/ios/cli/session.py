@@ -102,7 +102,7 @@ class Position:
     names: tuple[str, ...] = ()
 
 
-BELOW_REFUSED = "it stands below a line that was refused"
+BELOW_REFUSED = "it is below a line that was refused"
 
 
 class UnsupportedError(RejectedError):

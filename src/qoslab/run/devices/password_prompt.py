@@ -39,7 +39,7 @@ def _prompt(prompt: str) -> str:
         except getpass.GetPassWarning:
             raise UserError(
                 "found no terminal to ask for passwords, expected one for --ask",
-                hint="Have the inventory take them from a vault, the environment or a keyring (docs/real-routers.md).",
+                hint="Let the inventory read them from a vault, the environment or a keyring (docs/real-routers.md).",
             ) from None
         except EOFError:
             raise KeyboardInterrupt from None

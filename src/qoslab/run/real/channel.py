@@ -259,7 +259,7 @@ class AgentChannel:
                 self._handle_message(head, stream.read(body_size))
         except (ValueError, struct.error, TypeError, LookupError, AttributeError, RecursionError, FutureError) as error:
             # For example, a login with its own output, or an invalid message.
-            reason = f"its output is not that of the agent ({type(error).__name__}: {error})"
+            reason = f"its output is not the agent's output ({type(error).__name__}: {error})"
             self._process.kill()
         except OSError as error:
             # A local file cannot be written: the disk is full.

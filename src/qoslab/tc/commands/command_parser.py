@@ -183,7 +183,7 @@ def _parse_number(text: str) -> int:
 
 def _parse_u32(reader: WordReader, match: Match) -> Match:
     """Read `match ip FIELD VALUE [MASK]`."""
-    family = read_choice(reader, U32_MATCHES, "a header that the engine knows")
+    family = read_choice(reader, U32_MATCHES, "a header that the engine supports")
     fields = ("src", "dst", "sport", "dport", "protocol", "tos", "dsfield", "priority")
     name = read_choice(reader, fields, f"a field of {family.text}")
     match = replace(match, family=4 if family.text == "ip" else 6)

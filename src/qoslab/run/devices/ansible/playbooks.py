@@ -483,7 +483,7 @@ class AnsibleSession:
         if self._fault is not None:
             return TransientFault(f"ansible-runner failed: {self._fault}")
         text = "\n".join(part for part in printed if part).strip()
-        return TransientFault(f"ansible-playbook ended by itself{': ' + text if text else ''}")
+        return TransientFault(f"ansible-playbook ended unexpectedly{': ' + text if text else ''}")
 
 
 def _write_behind_traffic(folder: Path) -> None:

@@ -128,7 +128,7 @@ KINDS = (
             **dict.fromkeys(("ack-filter", "ack-filter-aggressive"), "the engine does not read TCP options"),
             **dict.fromkeys(("diffserv8", "precedence"), "the engine has besteffort, diffserv3 and diffserv4"),
             "fwmark": "the engine has no firewall marks",
-            "ether-vlan": "the engine counts tags by itself",
+            "ether-vlan": "the engine counts tags automatically",
         },
         leaf=_engine_leaf,
     ),

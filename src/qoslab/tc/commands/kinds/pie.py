@@ -55,7 +55,7 @@ KINDS = (
             "nobytemode": Flag({"bytemode": False}),
             "no_dq_rate_estimator": Flag(),
         },
-        refused={"dq_rate_estimator": "the engine takes the delay from the times of packets, which is Linux's default"},
+        refused={"dq_rate_estimator": "the engine measures the delay from packet timestamps, as Linux does by default"},
         leaf=_engine_leaf,
     ),
 )
