@@ -93,7 +93,7 @@ def refuse_switch(text: str, source: str) -> None:
     if _CATALYST_3750.match(name) or (not name and re.search(r"(?m)^mls qos srr-queue|^ *srr-queue", text)):
         called = f" ({name})" if name else ""
         raise UserError(
-            f"{source}: found a Catalyst 3750 configuration{called}, expected a router configuration",
+            f"{source}: found the configuration of a Catalyst 3750{called}, expected a router configuration",
             hint="`qoslab policy` reads it; in an experiment write {platform: ios, model: 3750G}",
         )
     raise _system_refusal(name, source)
@@ -121,6 +121,6 @@ def _physical_interfaces(text: str) -> list[str]:
 def _system_refusal(name: str, source: str) -> UserError:
     called = f" ({name})" if name else ""
     return UserError(
-        f"{source}: found a Catalyst switch configuration{called}, expected a router configuration of IOS or IOS-XE",
+        f"{source}: found the configuration of a Catalyst switch{called}, expected one of an IOS or IOS-XE router",
         hint="the only modelled switch is the Catalyst 3750G; the queues of a Catalyst 9000 are different",
     )
