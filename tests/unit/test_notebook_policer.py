@@ -112,4 +112,4 @@ def test_every_notebook_cell_has_output(run: RunFolder, monkeypatch: pytest.Monk
     averages = shown["run.averages()"]
     assert set(averages["cells"]) == {1} and set(averages["published"].dropna()) == {0.92}
     scores = shown["run.scores()"]
-    assert list(scores.index) == ["Dynamic bucket against IOS's default of 250 ms"] and scores["equal"].iloc[0] == 1
+    assert list(scores.index) == ["Dynamic bucket versus the IOS default of 250 ms"] and scores["equal"].iloc[0] == 1
