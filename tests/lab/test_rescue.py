@@ -41,7 +41,7 @@ from qoslab.model.experiment import Topology
 from qoslab.results import Cell
 from qoslab.run.devices.ansible.playbooks import AnsibleSession
 from qoslab.run.devices.ansible_inventory import read_inventory
-from qoslab.run.devices.pushed_routers import Routers
+from qoslab.run.devices.pushed_routers import PushedRouters
 from qoslab.run.devices.state import RestoreState
 from qoslab.schema import CellIdentity
 from qoslab.model.units import Duration
@@ -52,7 +52,7 @@ state = RestoreState.of(inventory)
 state.begin(inventory=inventory, run=Path("runs/a"), topology=topology)
 session = AnsibleSession(inventory, before=state.folder)
 session.start()
-routers = Routers(topology, session, state, lambda router: "", print)
+routers = PushedRouters(topology, session, state, lambda router: "", print)
 routers.configure(Cell(Path("runs/a/cells/a/1"), CellIdentity("a", (), 1)), {"R1": pushed}, [], traffic=Duration(0))
 print("pushed", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

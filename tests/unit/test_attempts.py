@@ -190,7 +190,7 @@ class IdleMachine:
     processors = 2
     load = 0.2
 
-    def busy(self) -> float:
+    def busy_share(self) -> float:
         return self.load
 
 

@@ -44,7 +44,7 @@ def test_failed_check_outranks_a_skipped_one(
     audit: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     looks = [audit.AuditCheck("a", program(0)), audit.AuditCheck("b", program(1, UNREACHED[0]), "the database")]
-    monkeypatch.setattr(audit, "MADE", tmp_path)
+    monkeypatch.setattr(audit, "BUILT_FILES", tmp_path)
     monkeypatch.setattr(audit, "checks", lambda python: looks)
     assert audit.main([]) == 2
     assert capsys.readouterr().out.startswith("a: passed\nb: NOT RUN: the database is unreachable (")
@@ -79,6 +79,6 @@ def test_release_has_its_sboms(audit: ModuleType) -> None:
     made = next(number for number, step in enumerate(steps) if "-e audit" in step.get("run", ""))
     kept = [step["with"] for step in steps[made + 1 :] if "upload-artifact" in step.get("uses", "")]
     written = {word for look in audit.checks(Path("python")) for word in look.command if word.endswith(".cdx.json")}
-    assert written == {str(audit.MADE / "python.cdx.json")}
+    assert written == {str(audit.BUILT_FILES / "python.cdx.json")}
     (folder,) = (with_["path"] for with_ in kept)
-    assert TOP / folder == audit.MADE / "*.cdx.json"
+    assert TOP / folder == audit.BUILT_FILES / "*.cdx.json"

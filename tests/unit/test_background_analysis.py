@@ -139,7 +139,7 @@ from pathlib import Path
 from unittest.mock import Mock
 from qoslab.cli.run import RunAnalysis
 from qoslab.errors import UserError
-from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.journal import CellJournal
 from qoslab.schema import load_experiment
 
 class Slow(MetaPathFinder):
@@ -156,7 +156,7 @@ sys.meta_path.insert(0, Slow())
 thread = threading.Thread(target=analysis.begin)
 thread.start()
 half_way.wait()
-Journal.conclude(journal)
+CellJournal.conclude(journal)
 journal.write.assert_called_once()
 thread.join()
 assert analysis.readings is not None

@@ -138,7 +138,7 @@ def test_export_to_flent_can_be_imported(request_: ExportRequest, tmp_path: Path
     assert sum(float(str(row["goodput_bps"])) for row in back.rows["flows"]) == pytest.approx(sent, rel=0.15)
 
 
-def test_ro_crate_is_a_run_whose_damage_is_detected(request_: ExportRequest, tmp_path: Path) -> None:
+def test_ro_crate_is_a_run_and_its_damage_is_detected(request_: ExportRequest, tmp_path: Path) -> None:
     notes = request_.folder.path / "my notes: 100 % ä?#.txt"
     notes.write_text("none\n")
     lock = request_.folder.path / ".lock"

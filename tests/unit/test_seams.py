@@ -196,7 +196,7 @@ def test_engine_uses_generation_names_in_one_file() -> None:
         '{"engine": 1}',
         "ways.get(node.platform)",
         'node.platform.startswith("i")',
-        "isinstance(found, Ios)",
+        "isinstance(found, IosPlatform)",
         "match node.platform:\n    case _:\n        pass",
         'match word:\n    case "engine":\n        pass',
         "str(node.platform) == word",
@@ -210,11 +210,11 @@ def test_comparison_of_words_is_detected(text: str) -> None:
     "text",
     [
         'plan.lab == "virtual"',
-        "lab != Simulated.name",
+        "lab != SimulatedKind.name",
         "task.lab in (DEFAULT_LAB, other)",
-        "isinstance(kind, Virtual)",
+        "isinstance(kind, VirtualKind)",
         '{"simulated": 1}',
-        "{Virtual.name: 1}[lab]",
+        "{VirtualKind.name: 1}[lab]",
         'match lab:\n    case "virtual":\n        pass',
     ],
 )

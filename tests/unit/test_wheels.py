@@ -86,19 +86,19 @@ def test_wheel_programs_must_give_the_expected_results(
     tool(tmp_path / "target/release", "qos-pcap", "true")
     monkeypatch.setattr(wheels, "ROOT", tmp_path)
     if message is None:
-        assert wheels.tried(wheel, wheels.platform.machine()) == (
+        assert wheels.try_wheel(wheel, wheels.platform.machine()) == (
             "2 programs run here; results of 3 scenarios and of a capture are the same bytes"
         )
         tool(tmp_path / "target/release", "qos-pcap", "echo other")
         message = "four-streams.pcapng is read otherwise than here"
     with pytest.raises(wheels.WheelError, match=message):
-        wheels.tried(wheel, wheels.platform.machine())
+        wheels.try_wheel(wheel, wheels.platform.machine())
 
 
 def test_foreign_wheel_without_qemu_is_reported_as_untested(
     wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert wheels.tried(tmp_path / "qoslab.whl", "sparc") == "not run: no qemu-sparc-static here"
+    assert wheels.try_wheel(tmp_path / "qoslab.whl", "sparc") == "not run: no qemu-sparc-static here"
     tool(tmp_path, "qemu-sparc-static", "")
     assert wheels.runner("sparc") == [str(tmp_path / "qemu-sparc-static")]

@@ -156,7 +156,7 @@ def _print_skipped_plugins() -> None:
     """Print the plug-ins that did not load and were skipped."""
     if (plugins := sys.modules.get("qoslab.system.plugins")) is None:
         return
-    for error in plugins.LEFT_OUT.values():
+    for error in plugins.SKIPPED_PLUGINS.values():
         _print_message(f"qoslab: plug-in skipped: {error.message}")
 
 

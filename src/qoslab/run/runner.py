@@ -86,14 +86,12 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
     folder = request.resume or RunFolder.create(request.runs, request.plan.experiment.name, private=kind.has_place)
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
-        real_time = kind.real_time
-        reporter = ProgressReporter(progress, folder, steps=real_time)
+        reporter = ProgressReporter(progress, folder, steps=kind.real_time)
         facts = _BackgroundCall(
             lambda: _run_facts({**made_with.packages(), **tools, **identity.identity_facts(kind.programs)})
         )
         cells = RunCells(folder, request.plan.cells, tools)
-        before = cells.find_results() if request.resume is not None else 0
-        if before:
+        if request.resume is not None and (before := cells.find_results()):
             reporter.note(f"{before} of {len(request.plan.cells)} cells are already complete")
         missing = len(cells.unfinished_cells)
         reporter.expect(request.plan, len(request.plan.cells) - missing)
@@ -101,13 +99,13 @@ def run_cells(request: RunRequest, progress: RunProgress) -> Iterator[RunFolder]
         interrupted = threading.Event()
         schedule = CellSchedule(
             cells,
-            LabCount(request.jobs, missing, spare=real_time),
+            LabCount(request.jobs, missing, spare=kind.real_time),
             reporter,
             interrupted=interrupted,
             attempts=request.attempts,
             enough=request.enough,
         )
-        analysis = BackgroundAnalysis(request.begin, reporter.report_values, punctual=real_time)
+        analysis = BackgroundAnalysis(request.begin, reporter.report_values, punctual=kind.real_time)
         shared = _SharedRunState(request, folder, reporter, schedule, interrupted, analysis)
         started = datetime.now(UTC)
         pool = _WorkerThreads(shared)

@@ -360,7 +360,7 @@ class _Guard:
                 items = isinstance(node, nodes.List | nodes.Tuple)
                 value[:] = [self.wrap_node(each, item=items) for each in value]
         if isinstance(node, nodes.Compare | nodes.Operand):
-            node.expr = _guarded_call("looked", node.expr, lineno=node.lineno)
+            node.expr = _guarded_call("count_examined", node.expr, lineno=node.lineno)
         elif isinstance(node, nodes.Include | nodes.Import | nodes.FromImport):
             work += INCLUDE_WORK
         tick = _guarded_call("tick", nodes.Const(work), lineno=node.lineno)
@@ -375,9 +375,9 @@ class _Guard:
         exponentially.
         """
         if isinstance(node, nodes.Concat):
-            return _guarded_call("concatenated", *node.nodes, lineno=node.lineno)
+            return _guarded_call("concatenate", *node.nodes, lineno=node.lineno)
         if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
-            return _guarded_call("made", node, lineno=node.lineno)
+            return _guarded_call("count_created", node, lineno=node.lineno)
         literal = nodes.Const | nodes.List | nodes.Tuple
         if item and isinstance(node, nodes.Expr) and not isinstance(node, literal):
             return node if getattr(node, "ctx", "") == "store" else _guarded_call("scalar", node, lineno=node.lineno)

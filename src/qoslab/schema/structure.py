@@ -132,10 +132,8 @@ def _structure_finding(document: Document, steps: Steps, group: list[ErrorDetail
             steps, f"found {found}, expected {format_alternatives(known)}", did_you_mean(str(value), known)
         )
     if kind.startswith("union_tag_"):
-        key, known = (
-            context["discriminator"].strip("'"),
-            [tag.strip("'") for tag in context.get("expected_tags", "").split(", ")],
-        )
+        key = context["discriminator"].strip("'")
+        known = [tag.strip("'") for tag in context.get("expected_tags", "").split(", ")]
         if kind == "union_tag_not_found":
             return document.finding(steps, f'found no key "{key}", which is required')
         tag = context["tag"]

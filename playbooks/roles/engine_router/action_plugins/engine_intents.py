@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from qoslab.run.devices.ansible.intents import ARGUMENT, DifferencesError, IntentError, in_order
+from qoslab.run.devices.ansible.intents import ARGUMENT, DifferencesError, IntentError, execute_in_order
 
 ARGUMENTS = {
     "intents": ARGUMENT,
@@ -37,7 +37,7 @@ class ActionModule(ActionBase):
         name = (task_vars or {})["inventory_hostname"]
         self._intended = Path(arguments["intended"], f"{name}.engine.json")
         self._before = Path(arguments["before"], f"{name}.before.json")
-        return in_order(arguments["intents"], self, OSError)
+        return execute_in_order(arguments["intents"], self, OSError)
 
     # Intents
 

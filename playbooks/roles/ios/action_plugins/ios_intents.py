@@ -13,7 +13,7 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.connection import ConnectionError as RouterConnectionError
 from ansible.plugins.action import ActionBase
 
-from qoslab.run.devices.ansible.intents import ARGUMENT, DifferencesError, IntentError, in_order
+from qoslab.run.devices.ansible.intents import ARGUMENT, DifferencesError, IntentError, execute_in_order
 
 RUNNING = "show running-config"
 ARGUMENTS = {
@@ -46,7 +46,7 @@ class ActionModule(ActionBase):
         self._before = Path(arguments["before"], f"{name}.before.ios")
         self._undo = Path(arguments["restore"], f"{name}.restore.ios")
         self._pushed = Path(arguments["restore"], f"{name}.pushed.ios")
-        return in_order(arguments["intents"], self, AnsibleError, RouterConnectionError, OSError)
+        return execute_in_order(arguments["intents"], self, AnsibleError, RouterConnectionError, OSError)
 
     # Intents
 
@@ -77,7 +77,7 @@ class ActionModule(ActionBase):
 
     def restore(self) -> dict[str, Any]:
         """Undo the applied configuration, and compare with the one from before the run."""
-        from qoslab.ios.device_config.restore import unrestored
+        from qoslab.ios.device_config.restore import unrestored_lines
         from qoslab.ios.device_config.running_config_parser import likely_hardware
 
         pushed = self._push(self._undo, "") if self._undo.is_file() else {}
@@ -85,7 +85,7 @@ class ActionModule(ActionBase):
         before = self._before.read_text(encoding="utf-8")
         undone = [self._pushed.read_text(encoding="utf-8")] if self._pushed.is_file() else []
         hardware = likely_hardware(before, self._arguments["family"])
-        self._expect_none(unrestored(before, self._running, undone, hardware))
+        self._expect_none(unrestored_lines(before, self._running, undone, hardware))
         return pushed
 
     # Steps
@@ -98,10 +98,10 @@ class ActionModule(ActionBase):
         return configuration_differences(intended, running, before=before, family=self._arguments["family"])
 
     def _other_settings(self, screens: Sequence[str], answers: Sequence[str]) -> Sequence[str]:
-        from qoslab.verification.switch import differences
+        from qoslab.verification.switch import switch_differences
 
         intended = self._intended.read_text(encoding="utf-8")
-        return differences(intended, dict(zip(screens, answers, strict=True)), self._arguments["model"])
+        return switch_differences(intended, dict(zip(screens, answers, strict=True)), self._arguments["model"])
 
     def _expect_none(self, differences: Sequence[str]) -> None:
         if differences:
@@ -117,10 +117,10 @@ class ActionModule(ActionBase):
 
     def _push(self, file: Path, running: str) -> dict[str, Any]:
         """Send a file as `src`, which is sent once; `lines` would be sent once for each of its lines."""
-        from qoslab.ios.template_marks import template_mark
+        from qoslab.ios.template_marks import find_template_mark
 
         text = file.read_text(encoding="utf-8")
-        if mark := template_mark(text):
+        if mark := find_template_mark(text):
             raise IntentError(f"{file}:{mark}; write the line without it")
         self._running = None
         known = {"running_config": running} if running else {}

@@ -70,11 +70,10 @@ def restore_routers(
             refuse_locked(proxies.ask, ways, state.mark())
             # First, so that no timer expires during the restoration; a console takes one client at a time.
             left = {name: stop(proxies.ask, name, choice) for name, choice in state.rollback_timers().items()}
-            groups = {name: access.group for name, access in chosen.items()}
             listed = scratch.path / "inventory.json"
             with AnsibleSession(listed, before=state.folder, modules=IOS_MODULES) as session:
                 session.start()
-                proxied = proxies.access(groups)
+                proxied = proxies.access({name: access.group for name, access in chosen.items()})
                 session.raise_time_limit(proxied.values())
                 write_inventory(listed, {**chosen, **proxied}, lab=False)
                 named = {name: InterfaceNames(settings[name].interfaces) for name in names}
