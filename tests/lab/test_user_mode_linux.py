@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import DeviceError, MachineError
+from qoslab.system.waiting import wait_until
 from qoslab.tc.kernel_kinds import probe
 from qoslab.tc.user_mode_linux import Device, UserModeKernel, find
 
@@ -66,7 +68,7 @@ def test_kernel_runs_commands_and_scripts_without_remains() -> None:
             kernel.run(["tc", "qdisc", "add", "dev", "lo", "root", "nonesuch"]).check()
         with pytest.raises(DeviceError, match="Read-only file system"):
             kernel.run(["touch", str(Path(sys.executable).parent / "touched")]).check()
-        with pytest.raises(MachineError, match=r"unfinished after 0\.5 s"):
+        with pytest.raises(MachineError, match=r"did not finish within 0\.5 s"):
             kernel.run(["sleep", "60"], timeout_s=0.5)
 
         def run(argv: object) -> tuple[int, str]:
@@ -92,3 +94,30 @@ def test_kernel_forwards_between_interfaces_of_the_machine(spaces: str) -> None:
         text = shell(f"ip netns exec {spaces[:-1]}a ping -c 20 -i 0.02 10.0.1.1")
         assert " 0% packet loss" in text
         assert '"packets":2' in kernel.run(["tc", "-s", "-j", "qdisc", "show", "dev", "eth1"]).check()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_kernel_ends_with_the_process_that_started_it(number: signal.Signals) -> None:
+    program = """if True:
+        from qoslab.tc.user_mode_linux import Kernel
+        with Kernel() as kernel:
+            print(kernel.folder, flush=True)
+            kernel.run(["sleep", "600"], timeout_s=600)
+    """
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        found = processes_of(folder)
+        process.send_signal(number)
+    assert found
+
+    def check(late: bool) -> None:
+        assert not late, processes_of(folder)
+
+    wait_until(lambda: not processes_of(folder) and not folder.exists(), 10, check)
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Return the command lines of processes that name a folder."""
+    listed = subprocess.run(["ps", "-ewwo", "args"], check=True, capture_output=True, text=True).stdout
+    return [line for line in listed.splitlines() if str(folder) in line]

@@ -6,7 +6,7 @@ machine's load.
 
 from __future__ import annotations
 
-import tempfile
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,15 +50,16 @@ def virtual_clock() -> Path:
 @contextmanager
 def virtual_kernel(modules: Sequence[str] = MODULES, memory: str = "384M") -> Iterator[UserModeKernel]:
     """Yield a user-mode kernel in virtual time."""
-    with tempfile.TemporaryDirectory(prefix="qoslab-clock-") as folder:
-        clock = Path(folder) / "clock"
-        clock.write_bytes(b"0")
-        prefix = ("env", f"QOSLAB_VIRTUAL_CLOCK={clock}", f"LD_PRELOAD={virtual_clock()}")
+    clock = os.memfd_create("clock")
+    try:
+        os.write(clock, b"0")
+        shared = f"/proc/{os.getpid()}/fd/{clock}"
+        prefix = ("env", f"QOSLAB_VIRTUAL_CLOCK={shared}", f"LD_PRELOAD={virtual_clock()}")
         with UserModeKernel(modules=modules, memory=memory, prefix=prefix) as kernel:
-            # The kernel has the file in its memory: it is changed in its place.
-            with clock.open("r+b") as file:
-                file.write(b"1")
+            os.pwrite(clock, b"1", 0)
             yield kernel
+    finally:
+        os.close(clock)
 
 
 Job = tuple[Sequence[str], npt.NDArray[np.void], int]

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -192,12 +191,12 @@ class UserModeKernel:
         }
         (self.folder / "guest.json").write_text(json.dumps(settings), encoding="utf-8")
         self._socket, far = socket.socketpair()
+        argv = [*prefix, *self._command_line(devices, memory, far.fileno())]
         try:
-            argv = [*prefix, *self._command_line(devices, memory, far.fileno())]
             with (self.folder / "console").open("wb") as console:
                 self._process = subprocess.Popen(
-                    argv,
-                    stdin=subprocess.DEVNULL,
+                    ["sh", "-c", WATCH, self._folder.name, *argv],
+                    stdin=subprocess.PIPE,
                     stdout=console,
                     stderr=subprocess.STDOUT,
                     pass_fds=[far.fileno()],
@@ -287,8 +286,7 @@ class UserModeKernel:
         if process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(STOP_TIMEOUT_S)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            process.stdin.close()
             process.wait()
         self._socket.close()
         self._folder.cleanup()
