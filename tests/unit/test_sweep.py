@@ -41,6 +41,7 @@ arms:
     configure:
       R1: {template: templates/police.ios.j2, variables: {interface: FastEthernet0/1, cir: $(pir in b/s)}}
 """
+)
 CALM_GRID = """
   - name: calm
     matrix: {link: [10 Mb/s], rtt: [10 ms], connections: [1]}

@@ -229,7 +229,7 @@ def _shaper_steps(direction: PolicyDirection, output: program_formats.OutputPass
 def _ring_step(direction: PolicyDirection, output: program_formats.OutputPassage) -> Step:
     port = direction.interface.parent or direction.interface.name
     ring, interface = direction.before["interface"]["tx_ring"], direction.before["interface"]
-    line_ns = _serialisation_ns(output, interface["line_rate_bps"])
+    line_ns = -(-output["came"]["line_bytes"] * 8 * 10**9 // interface["line_rate_bps"])
     text = f"{ring['depth']} of {ring['limit']} in the ring; {bps_text(interface['line_rate_bps'])} line: "
     text += f"{output['came']['line_bytes']} bytes take {format_ms(line_ns)}"
     sent = output["sent_ns"]
@@ -241,7 +241,3 @@ def _ring_step(direction: PolicyDirection, output: program_formats.OutputPassage
     known = tuple(each for each in (line, rate) if each is not None)
     values = {"ring_depth": ring["depth"], "ring_limit": ring["limit"], "line_bytes": output["came"]["line_bytes"]}
     return Step("line", "Ring and line", text, known, values)
-
-
-def _serialisation_ns(output: program_formats.OutputPassage, rate_bps: int) -> int:
-    return -(-output["came"]["line_bytes"] * 8 * 10**9 // rate_bps)

@@ -24,9 +24,12 @@ def defaults_module(top: Path) -> str:
     found = _CONSTANT.findall((top / SOURCE).read_text(encoding="utf-8"))
     sources = (file.read_text(encoding="utf-8") for folder in ("src", "tests") for file in (top / folder).rglob("*.py"))
     used = {name for source in sources if "engine_defaults" in source for name in _NAME.findall(source)}
-    return HEADING + "".join(
-        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring_lines(text)}\n" for text, name, value in found if name in used
-    )
+    values = [
+        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring_lines(text)}\n"
+        for text, name, value in found
+        if name in used
+    ]
+    return HEADING + "".join(values)
 
 
 def _docstring_lines(text: str) -> str:

@@ -472,10 +472,7 @@ def find_unlimited_priority(subject: Subject) -> Iterator[PolicyFinding]:
     for policy, each in subject.classes():
         typed = subject.configured_class(each)
         if policy.queues and typed and typed.priority and typed.priority.unit == "strict" and typed.police is None:
-            message = (
-                f"{_class_place(each)}: priority without a rate or policer can starve the "
-                "other classes"
-            )
+            message = f"{_class_place(each)}: priority without a rate or policer can starve the other classes"
             yield PolicyFinding(
                 "warning", "priority-without-limit", message, CONGESTION, subject.line_of(each, "priority")
             )

@@ -281,13 +281,9 @@ def _arm_at(data: Any, steps: Steps, index: int) -> int:
 def configuration_text(experiment_file: Path, experiment: Experiment, arm: Arm) -> dict[str, str]:
     """Return the rendered configuration of each device that the arm configures, its layers in order."""
     return {
-        device: "".join(_rendered_texts(experiment_file, layer) for layer in layers)
+        device: "".join(render_configuration(experiment_file, layer) for layer in layers)
         for device, layers in experiment.configurations_of(arm).items()
     }
-
-
-def _rendered_texts(experiment_file: Path, configuration: Configuration) -> str:
-    return render_configuration(experiment_file, configuration)
 
 
 def _arm_parts(file: Path, experiment: Experiment, arm: Arm) -> dict[str, Any]:

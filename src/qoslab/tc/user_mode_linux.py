@@ -47,6 +47,16 @@ MODULES = (
     *("kernel/net/8021q/", "kernel/net/ipv6/ipv6.ko", "kernel/net/ipv4/tcp_"),
 )
 """Default modules to load: prefixes of paths in modules.dep; missing ones are ignored."""
+WATCH = """
+("$@" & echo $! > "$0/pid"; wait; kill -s KILL -- "-$!"; kill -s KILL 0) &
+read -r line
+kill -s KILL -- "-$(cat "$0/pid")"
+rm -rf -- "$0"
+kill -s KILL 0
+"""
+"""Script of sh between this process and the kernel: when the pipe of its standard input closes, because this process
+has ended in any way, it kills the kernel with its processes and removes the folder. The kernel has its own process
+group; when it ends, the script ends, too."""
 UNLOADED_MODULES = (
     "kernel/net/netfilter/nft_tunnel.ko",
     "kernel/net/netfilter/nft_xfrm.ko",

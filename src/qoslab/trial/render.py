@@ -36,7 +36,7 @@ def trial_text(trial: PolicyTrial) -> str:
     parts = ["\n".join(map(_wrap_text, head)), _class_table(trial)]
     if trial.two_way:
         parts += _other_policy_tables(trial)
-    parts += [_traffic_table(trial), _legend_text(trial)]
+    parts += [_traffic_table(trial), "\n".join(map(_wrap_text, _legend_lines(trial)))]
     if trial.findings:
         parts.append("\n".join(["Findings", *(_wrap_text(f"  {each}", "    ") for each in trial.findings)]))
     return "\n\n".join(parts) + "\n"
@@ -175,10 +175,6 @@ def _format_rate(bps: float) -> str:
 
 def _truncate(name: str, most: int) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _legend_text(trial: PolicyTrial) -> str:
-    return "\n".join(map(_wrap_text, _legend_lines(trial)))
 
 
 def _legend_lines(trial: PolicyTrial) -> Iterator[str]:

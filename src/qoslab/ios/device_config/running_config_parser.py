@@ -15,7 +15,7 @@ from qoslab.ios.cli.grammar import CliError, InvalidInputError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import CONFIG, MODES, ConfigSession
 from qoslab.ios.device_config.diff import line_subject
-from qoslab.ios.model.device import Clutter, Device, Hardware, Interface
+from qoslab.ios.model.device import Clutter, Device, Hardware
 from qoslab.ios.model.generations import train_generations
 from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.ios_names import interface_kind, interface_name
@@ -353,7 +353,7 @@ def _enter_line(session: ConfigSession, line: str) -> str:
     if not reason or session.position.mode != "interface":
         return reason
     interface = session.interface
-    attached = _attached_policies(interface)
+    attached = interface.service_policy_input, interface.service_policy_output
     if attached == (None, None):
         return reason
     interface.service_policy_input = interface.service_policy_output = None
@@ -361,7 +361,3 @@ def _enter_line(session: ConfigSession, line: str) -> str:
     interface.service_policy_input = interface.service_policy_input or attached[0]
     interface.service_policy_output = interface.service_policy_output or attached[1]
     return reason
-
-
-def _attached_policies(interface: Interface) -> tuple[str | None, str | None]:
-    return interface.service_policy_input, interface.service_policy_output

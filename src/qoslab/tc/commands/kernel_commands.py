@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from qoslab.tc.commands.command_head import Head, TcObject, read_head
+from qoslab.tc.commands.command_head import TcObject, read_head
 from qoslab.tc.commands.command_words import (
     RefusedWordError,
     TcError,
@@ -87,7 +87,7 @@ def _parse_command(words: list[Word], interfaces: Collection[str]) -> KernelComm
         dev.text,
         kind.text,
         tuple(_action_kinds(reader.read_rest())) if what == "filter" else (),
-        _command_place(head),
+        {name: word.text for name, word in head.items()},
     )
 
 
@@ -98,10 +98,6 @@ def replace_interfaces(words: Sequence[str], devices: Mapping[str, str]) -> list
         devices.get(word, word) if ahead in ("dev", "indev") else word
         for ahead, word in zip(before, words, strict=False)
     ]
-
-
-def _command_place(head: Head) -> dict[str, str]:
-    return {name: word.text for name, word in head.items()}
 
 
 def _action_kinds(words: Sequence[Word]) -> Iterator[str]:
