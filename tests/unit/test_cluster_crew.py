@@ -102,7 +102,7 @@ def test_local_pool_replaces_killed_workers(tmp_path: Path, monkeypatch: pytest.
     fake = FakeRun(tmp_path, 1, TWO_CELLS, attempts=2)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    pool_runs(monkeypatch, "dies_once")
+    pool_runs(monkeypatch, "die_once")
     crew(fake, LOCAL, monkeypatch, die_once)
     assert list((tmp_path / "tmp").iterdir()) == []
     summaries = fake.cells.summaries()
@@ -118,7 +118,7 @@ def test_local_pool_replaces_killed_workers(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.long
 def test_files_of_a_cell_replace_its_streamed_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeRun(tmp_path, 1, TWO_CELLS, attempts=2)
-    pool_runs(monkeypatch, "shows_what_comes")
+    pool_runs(monkeypatch, "print_output")
     crew(fake, LOCAL, monkeypatch, die_once)
     for each in fake.cells.summaries():
         assert each.valid and each.folder.endswith("/1.2")
@@ -139,7 +139,7 @@ def test_counts_of_a_remote_worker_arrive_in_the_folder_of_the_cell(tmp_path: Pa
 
 def test_abandoned_cell_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeRun(tmp_path, 1, TWO_CELLS)
-    pool_runs(monkeypatch, "shows_and_waits")
+    pool_runs(monkeypatch, "print_and_wait")
     seen: list[Path] = []
 
     def interrupt() -> None:
@@ -169,7 +169,7 @@ def test_cell_is_retried_a_limited_number_of_times_if_workers_die(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = FakeRun(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))), attempts=2)
-    pool_runs(monkeypatch, "dies")
+    pool_runs(monkeypatch, "die")
     crew(fake, LOCAL, monkeypatch, die)
     (summary,) = fake.cells.summaries()
     assert not summary.valid and len(summary.earlier) == 1
@@ -193,7 +193,7 @@ def test_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatc
 def test_closing_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a pool: the process sees the end of its connection, like after Ctrl-C, and ends by itself."""
     fake = FakeRun(tmp_path, 1, TWO_CELLS)
-    pool_runs(monkeypatch, "waits_for_the_end")
+    pool_runs(monkeypatch, "wait_for_end")
     threading.Timer(1.0, fake.interrupted.set).start()
     crew(fake, LOCAL, monkeypatch, pass_cell)
     assert len(fake.cells.unfinished_cells) == 2
@@ -201,7 +201,7 @@ def test_closing_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("worker", ["sends_too_many_files", "sends_a_large_file", "sends_no_archive"])
+@pytest.mark.parametrize("worker", ["send_too_many_files", "send_large_file", "send_no_archive"])
 def test_size_of_worker_messages_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str) -> None:
     fake = FakeRun(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, worker)

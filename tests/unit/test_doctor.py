@@ -16,7 +16,7 @@ def test_missing_packages_of_a_lab_do_not_hide_other_results(
 ) -> None:
     lacking = {"lab": ["asyncssh", "pyroute2"]}
     for module in (doctor, extras):
-        monkeypatch.setattr(module, "lacking", lambda extra: lacking.get(extra, []))
+        monkeypatch.setattr(module, "missing_packages", lambda extra: lacking.get(extra, []))
     assert main(["doctor", "--json"]) == 2
     checks = {each["name"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
     lab = checks["virtual lab"]

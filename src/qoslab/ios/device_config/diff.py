@@ -274,7 +274,7 @@ def _block_difference(target: ConfigurationBlock, present: ConfigurationBlock, *
             yield from _block_changes(block, present.children.get(key), 0)
     # Remove a name before the names that it refers to.
     referred = [block for block in reversed(gone) if block.undo.referred is not None]
-    yield from (block.removal_line for block in sorted(referred, key=attrgetter("how.referred")))
+    yield from (block.removal_line for block in sorted(referred, key=attrgetter("undo.referred")))
     yield from _terminal_lines(target, present)
     yield from (block.removal_line for block in gone if block.undo.verbatim)
     for key, block in target.children.items():
