@@ -549,7 +549,7 @@ def _read_body(reader: _Reader, line: str) -> bool:
             try:
                 handler(reader, found)
             except ValueError:
-                # Of more digits than Python converts.
+                # A number with more digits than Python converts.
                 return False
             return True
     return False

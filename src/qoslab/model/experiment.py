@@ -98,7 +98,7 @@ class LinkEnd(Frozen):
         return tuple(each for each in (self.address, self.ipv6_address) if each is not None)
 
     def address_of(self, family: Family) -> Address | None:
-        """The one of a family."""
+        """Return the address of an IP version."""
         return self.address if family == 4 else self.ipv6_address
 
 

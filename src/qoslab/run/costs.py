@@ -34,7 +34,7 @@ def _run_costs(folder: Path) -> dict[str, float]:
             cells[cell["arm"]].append(cell["folder"])
     found = {}
     for arm, folders in cells.items():
-        # Spread over all of them, since neighbouring cells are alike.
+        # Evenly spaced over all cells, since neighbouring cells are similar.
         chosen = folders[:: max(1, len(folders) // CELLS)]
         records = [_read(folder / each / "cell.json") for each in chosen]
         took = sum(_record_seconds(record) for record in records)

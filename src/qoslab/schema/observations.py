@@ -67,7 +67,7 @@ def trigger_problem(trigger: Trigger) -> str:
 
 
 def _filter(words: list[str]) -> tuple[str, str]:
-    """Return the same for the filter after the `|`."""
+    """Return the error in the filter after `|` and the proposed filter; both are empty if there is none."""
     kind, expression = (*words, "", "")[:2]
     if kind not in output_filters.KINDS:
         return f'found "| {clip_text(kind)}", expected {format_alternatives(output_filters.KINDS)}', did_you_mean(

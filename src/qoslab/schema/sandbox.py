@@ -273,7 +273,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         template.
         """
         if isinstance(obj, Undefined):
-            str(obj)  # raises what says its name
+            str(obj)  # raises the error with its name
         if isinstance(obj, LoopContext):
             return attr in _LOOP
         return isinstance(obj, TemplateModule) and not attr.startswith("_")

@@ -111,7 +111,7 @@ def join_routers(routers: Sequence[InputRouter]) -> ImportedNetwork:
     _link(network, free)
     for router in routers:
         reached = {router.name, *_sort_links(network, router.name)}
-        # Each group of connected routers has at least two hosts, so that traffic has two ends.
+        # Each group of connected routers has at least two hosts, so that traffic has a source and a destination.
         while sum(each.at.router in reached for each in network.hosts) < 2:
             _add_spare(router, network, free)
     _fill_routes(network)

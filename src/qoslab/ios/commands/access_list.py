@@ -333,7 +333,7 @@ _NAMED = "ip access-list (standard (<number:standard-list>|<name:word>)|extended
     "config",
     _NAMED,
     no=_NAMED,
-    # There is one list of a name or number, of any kind.
+    # A name or number identifies one list of any kind.
     undo=Undo(
         "access-list (<name:word>|<number:standard-list>)",
         "ip access-list (standard|extended) <name:word>",

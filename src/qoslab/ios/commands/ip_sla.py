@@ -111,7 +111,7 @@ def _current_operation(session: ConfigSession) -> Operation:
     number = int(session.position.names[-1])
     found = session.device.ip_sla.operations.get(number)
     if found is None:
-        # Another session removed it in the meantime.
+        # Another session has removed the operation.
         raise RejectedError(NOT_CONFIGURED)
     if number in session.device.ip_sla.schedules:
         raise RejectedError(RUNNING)

@@ -103,7 +103,7 @@ _HELP = {
     "config",
     "ipv6 access-list <name:word>",
     no="ipv6 access-list <name:word>",
-    # The same key as of an IPv4 list: there is one list of a name.
+    # The same key as an IPv4 list, since a name identifies one list of either version.
     undo=Undo("access-list <name:word>", "ipv6 access-list <name:word>", afresh=True, referred=3),
     requires={"router"},
     help={

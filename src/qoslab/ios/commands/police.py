@@ -153,7 +153,7 @@ def _police(session: ConfigSession, args: Args) -> None:
     elif (
         old is not None and replace(old, conform=None, exceed=None, violate=None, account=None, dynamic=None) == police
     ):
-        # The same policer again: the contents of its sub-mode stay.
+        # Re-entering the same policer keeps the lines of its sub-mode.
         police = old
     if old is not None:
         police = replace(police, account=old.account, dynamic=old.dynamic)

@@ -113,7 +113,7 @@ def find_collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
     return [*found, *_unread_collisions(own, alone, asked)]
 
 
-# What the run touched.
+# Lines changed by the run.
 
 
 @dataclass(frozen=True)

@@ -303,7 +303,7 @@ def enter_lines(reading: ConfigurationReading, text: str) -> None:
         refused = None
         if reason := _enter_line(session, line):
             if depth == 0 and indented:
-                # The line would have led into a block of its own, or belongs to none.
+                # The refused line would have begun a block, or belongs to none.
                 session.position = Position("config")
             reading.unread.append(
                 UnreadLine(session_place(session.position), normalise_blanks(line), reason, number=number)

@@ -236,7 +236,7 @@ def probe_cable(
 
 
 def _probe_by_ping(device: str, far: str, count: int, within_s: float) -> dict[str, Any]:
-    """Return the same for a user without raw sockets, by pings that no router forwards and the neighbour table."""
+    """Probe a cable without raw sockets, by pings that no router forwards and the neighbour table."""
     command = ["ping", "-n", "-c", str(count), "-i", "0.2", "-W", str(max(1, round(within_s))), "-t", "1"]
     done = subprocess.run([*command, "-I", device, far], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     words = done.stdout.decode(errors="replace").split()
