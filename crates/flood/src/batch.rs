@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_sends_a_whole_batch() {
+    fn single_call_sends_a_whole_batch() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         receiver.set_nonblocking(true).unwrap();
         let sender = OwnedFd::from(UdpSocket::bind("127.0.0.1:0").unwrap());

@@ -58,7 +58,7 @@ pub struct Stamp {
 const MAGIC: [u8; 4] = *b"qfld";
 /// Begins the stamp of a payload without room for a whole one.
 const SHORT_MAGIC: [u8; 2] = *b"qs";
-/// Bytes of the stamp of a payload without room for a whole one.
+/// Bytes of the short stamp, for payloads without room for a complete one.
 pub const SHORTEST_STAMP: u32 = 12;
 
 impl Stamp {
@@ -158,7 +158,7 @@ mod tests {
         }
 
         #[test]
-        fn the_last_number_of_all_is_refused(flood: u64, sent_ns: u64) {
+        fn largest_sequence_number_is_refused(flood: u64, sent_ns: u64) {
             let mut payload = [0; Stamp::LENGTH];
             Stamp { flood, sequence: u64::MAX, sent_ns }.write(&mut payload);
             prop_assert_eq!(Stamp::read(&payload), None);
@@ -177,7 +177,7 @@ mod tests {
         }
 
         #[test]
-        fn a_packet_is_taken_apart(
+        fn packet_headers_are_parsed(
             source: u16, port: u16, payload in prop::collection::vec(any::<u8>(), 0..60), words in 0usize..=10
         ) {
             let mut packet = vec![0; 20 + words * 4];

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_articles_floods_have_the_articles_gaps() {
+    fn published_floods_have_the_published_gaps() {
         // flood.pl -bandwidth 600 -size 200: "Interpacket delay 2.66666666666667 msec"
         let gap = Gap::of_rate(200, 600_000).unwrap();
         assert_eq!(gap.nanoseconds(), 200.0 * 8.0 / 600_000.0 * 1e9);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_not_made_up_for_in_a_burst() {
+    fn stalled_sender_does_not_catch_up_in_a_burst() {
         let mut pacer = Pacer::new(0, Gap::of_delay(10).unwrap(), Some(1000), 2);
         assert_eq!(pacer.at(0), Next::Send(0));
         assert_eq!(pacer.at(0), Next::Wait(10));

@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_written_number_is_read_again(bits in 1u64..1_000_000_000_000) {
+        fn printed_number_is_parsed_back(bits in 1u64..1_000_000_000_000) {
             let text = format!("{}.{:03}", bits / 1000, bits % 1000);
             prop_assert_eq!(kilobits(&text), Ok(Quantity(bits)));
         }

@@ -132,7 +132,7 @@ struct Stream {
 /// Streams, and their common counters.
 struct Sending {
     streams: Vec<Stream>,
-    /// Stream that is next.
+    /// Index of the next stream.
     turn: usize,
     /// Batches that were sent.
     turns: u64,

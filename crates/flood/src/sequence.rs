@@ -102,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn arrivals_are_distinguished() {
+    fn arrivals_are_classified_as_new_reordered_or_repeated() {
         let mut sequence = Sequence::default();
         for number in [0, 1, 4, 3, 3, 5, 0] {
             sequence.arrived(number);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_of_any_size_is_one_gap() {
+    fn gap_of_any_size_is_stored_once() {
         let mut sequence = Sequence::default();
         sequence.arrived(u64::MAX - 1);
         assert_eq!((sequence.missing(), sequence.gaps.len()), (u64::MAX - 1, 1));
@@ -155,7 +155,7 @@ mod tests {
         }
 
         #[test]
-        fn an_even_stream_has_no_jitter(start: u32, transit: u32, gap in 1u64..1_000_000) {
+        fn evenly_spaced_stream_has_no_jitter(start: u32, transit: u32, gap in 1u64..1_000_000) {
             let mut jitter = Jitter::default();
             for number in 0..20 {
                 let sent = u64::from(start) + number * gap;

@@ -111,7 +111,7 @@ impl Responder {
         let answered = if port == CONTROL_PORT {
             match self.protocol.control(from, &received.bytes, at) {
                 Ok(answer) => {
-                    self.open_asked(open)?;
+                    self.open_requested_ports(open)?;
                     Some(answer)
                 }
                 // Anything may come to a port; it is counted.
@@ -128,7 +128,7 @@ impl Responder {
         Ok(answered)
     }
 
-    fn open_asked(&mut self, open: impl Fn(Kind) -> io::Result<Socket>) -> io::Result<()> {
+    fn open_requested_ports(&mut self, open: impl Fn(Kind) -> io::Result<Socket>) -> io::Result<()> {
         let asked: Vec<u16> = self.protocol.ports().filter(|port| !self.listens_on(*port)).collect();
         let mut result = Ok(());
         for port in asked {

@@ -41,7 +41,7 @@ fn operation(target: IpAddr, target_port: u16) -> OperationConfig {
 }
 
 /// Returns the operation's report after its first run; `serve` is called repeatedly until then.
-fn measured(operation: OperationConfig, mut serve: impl FnMut()) -> OperationReport {
+fn measured_report(operation: OperationConfig, mut serve: impl FnMut()) -> OperationReport {
     let config = Config { operations: [(1, operation)].into(), ..Config::default() };
     config.check().unwrap();
     let mut sender = Sender::new(&config, now());
@@ -60,7 +60,7 @@ fn measured(operation: OperationConfig, mut serve: impl FnMut()) -> OperationRep
 }
 
 #[test]
-fn the_time_that_the_other_end_takes_is_in_the_round_trip() {
+fn round_trip_includes_processing_time_of_the_responder() {
     for address in BOTH {
         let other = UdpSocket::bind((address, 0)).unwrap();
         let port = other.local_addr().unwrap().port();
@@ -70,7 +70,7 @@ fn the_time_that_the_other_end_takes_is_in_the_round_trip() {
             thread::sleep(TURN);
             other.send_to(&buffer[..length], from).unwrap();
         });
-        let found = measured(operation(address, port), || {});
+        let found = measured_report(operation(address, port), || {});
         echo.join().unwrap();
         assert_eq!(found.latest.return_code, ReturnCode::Ok);
         let sample = found.samples[0];
@@ -112,7 +112,7 @@ fn the_responder_answers_both_ip_versions_and_allowed_senders() {
             timeout_ms: 1000,
             ..operation(address, free(address))
         };
-        let found = measured(jitter.clone(), || serve(&mut responder)).latest;
+        let found = measured_report(jitter.clone(), || serve(&mut responder)).latest;
         assert_eq!((found.return_code, found.statistics.rtt.count), (ReturnCode::Ok, 10), "{address}");
         assert_eq!(found.statistics.losses.total, 0);
     }
@@ -120,12 +120,12 @@ fn the_responder_answers_both_ip_versions_and_allowed_senders() {
     // Another of the machine's addresses answers for itself: the kernel alone would have 127.0.0.1 answer.
     let second = IpAddr::from([127, 0, 0, 2]);
     let found =
-        measured(OperationConfig { control: true, ..operation(second, free(second)) }, || serve(&mut responder));
+        measured_report(OperationConfig { control: true, ..operation(second, free(second)) }, || serve(&mut responder));
     assert_eq!(found.latest.return_code, ReturnCode::Ok);
     // A sender outside all prefixes of its family gets no answer.
     responder.configure(&[], &allowed[..1], Sockets::new());
     let stranger = OperationConfig { control: true, timeout_ms: 200, ..operation(BOTH[1], free(BOTH[1])) };
-    assert_eq!(measured(stranger, || serve(&mut responder)).latest.return_code, ReturnCode::NoConnection);
+    assert_eq!(measured_report(stranger, || serve(&mut responder)).latest.return_code, ReturnCode::NoConnection);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn the_kernel_stamps_departing_packets() {
 }
 
 #[test]
-fn a_port_that_is_taken_opens_nothing() {
+fn occupied_port_opens_no_socket() {
     let taken = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     let port = taken.local_addr().unwrap().port();
     let open = |kind| Socket::open(kind, None, 0);

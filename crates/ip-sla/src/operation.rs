@@ -271,7 +271,7 @@ impl Operation {
         }
     }
 
-    /// A control message came back.
+    /// Handles the reply to a control message.
     pub fn control(&mut self, message: &Control, at: Nanos) {
         let port = self.config.target_port;
         if let Some(burst) = &mut self.burst {

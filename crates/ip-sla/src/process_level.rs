@@ -34,7 +34,7 @@ impl ProcessLevel {
         self.each.is_some()
     }
 
-    /// Nanoseconds that it has taken for packets since it was set.
+    /// Nanoseconds spent on packets since the configuration.
     pub fn busy_ns(&self) -> u64 {
         self.handled * self.each.unwrap_or(0)
     }

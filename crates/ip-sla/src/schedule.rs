@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_dates() {
+    fn civil_dates_convert_to_known_days() {
         assert_eq!(days_from_civil(2000, 3, 1), 11_017);
         assert_eq!(days_from_civil(2026, 11, 21), 20_778);
         assert_eq!(civil(20_778).0, 2026);

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_made_by_its_name() {
+    fn mistake_is_enabled_by_its_name() {
         assert!(!made(Mistake::RingLonger));
         assert!(make("ring-longer") && made(Mistake::RingLonger) && !made(Mistake::RingShorter));
         assert_eq!(reached().collect::<Vec<_>>(), ["ring-longer", "ring-shorter"]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unlike() {
+    fn mistake_names_are_distinct() {
         for (number, (mistake, name, _)) in CATALOGUE.iter().enumerate() {
             assert_eq!(*mistake as usize, number);
             assert_eq!(CATALOGUE.iter().filter(|(_, other, _)| other == name).count(), 1, "{name}");

@@ -361,9 +361,9 @@ impl<P> Engine<P> {
     ///
     /// # Panics
     /// If there is no such port.
-    pub fn settle_out(&mut self, now: Time, port: PortId) {
+    pub fn settle_outbound(&mut self, now: Time, port: PortId) {
         let index = usize::from(port.0);
-        self.ports[index].settle_out(now, &mut self.shared.outputs);
+        self.ports[index].settle_outbound(now, &mut self.shared.outputs);
         self.note_out(index);
     }
 
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn the_audit_tells_what_does_not_add_up() {
+    fn audit_reports_unbalanced_counters() {
         let spoilt = |spoil: fn(&mut Engine<u64>)| {
             let mut engine = switch();
             spoil(&mut engine);

@@ -32,7 +32,7 @@ fn colour(stream: &mut LoadAverage, now: Time, load_interval_s: u32) -> ColourCo
 }
 
 /// True if the packets that match each statement of a class differ from those that match the class.
-fn tells_apart(matcher: &Matcher) -> bool {
+fn distinguishes_colours(matcher: &Matcher) -> bool {
     matcher.combine == MatchMode::Any && matcher.criteria.len() != 1
 }
 
@@ -48,7 +48,7 @@ struct ClassState {
     /// The class neither marks nor polices, and has no child.
     plain: bool,
     offered: LoadAverage,
-    /// By statement, where [`tells_apart`] says so: else each has what the class has.
+    /// By statement, where [`distinguishes_colours`] says so: else each has what the class has.
     criteria: Vec<LoadAverage>,
     /// Packets that left the class: passed on, or taken from its queue.
     sent: Count,
@@ -70,7 +70,7 @@ struct ClassState {
 
 impl ClassState {
     fn new(plan: &ClassPlan, now: Time) -> ClassState {
-        let apart = if tells_apart(&plan.matcher) { plan.matcher.criteria.len() } else { 0 };
+        let apart = if distinguishes_colours(&plan.matcher) { plan.matcher.criteria.len() } else { 0 };
         ClassState {
             parent: plan.parent,
             priority_of: plan.priority_of,
@@ -493,7 +493,7 @@ impl Policy {
                 return fail("offered is not sent + dropped + queued");
             }
             let matched = state.criteria.iter().fold(Count::default(), |sum, c| sum.plus(c.count));
-            if tells_apart(&plan.matcher) && matched != state.offered.count {
+            if distinguishes_colours(&plan.matcher) && matched != state.offered.count {
                 return fail("the match statements do not add up");
             }
         }

@@ -149,7 +149,7 @@ impl<P> NamedPort<P> {
     }
 
     /// Settles a router port's way out up to `now`, as the arrival of a packet does.
-    pub fn settle_out(&mut self, now: Time, outputs: &mut Outputs<P>) {
+    pub fn settle_outbound(&mut self, now: Time, outputs: &mut Outputs<P>) {
         if let Port::Router(port) = &mut self.port {
             port.egress.settle(now, outputs);
         }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_time_are_those_of_others_and_end_at_the_longest() {
+    fn durations_convert_to_std_and_saturate() {
         let second = std::time::Duration::from_secs(1);
         assert_eq!(Duration::from(second), Duration::from_secs(1));
         assert_eq!(std::time::Duration::from(Duration::from_millis(1_000)), second);

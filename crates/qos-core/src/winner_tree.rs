@@ -80,7 +80,7 @@ impl<K: Key> WinnerTree<K> {
         self.root = winner;
     }
 
-    /// The least key, [`NONE`](Self::NONE) if none takes part.
+    /// Least key; [`NONE`](Self::NONE) without competitors.
     #[inline]
     pub fn least_key(&self) -> K {
         self.root.key
@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_search(
+        fn agrees_with_a_linear_search(
             size in 1usize..40, changes in prop::collection::vec((0usize..40, prop::option::of(0u64..20)), 0..200)
         ) {
             let mut tree: WinnerTree = WinnerTree::new(size);

@@ -40,7 +40,7 @@ pub fn retag(frame: &[u8], new: Option<Tag>, into: &mut Vec<u8>) {
 
 /// Destinations that are consumed instead of forwarded: the addresses reserved by IEEE 802.1D (spanning tree, pause,
 /// LLDP), and Cisco's own protocols.
-fn for_the_switch_itself(destination: Address) -> bool {
+fn is_for_the_switch(destination: Address) -> bool {
     let [a, b, c, d, e, f] = destination;
     (a, b, c, d, e) == (0x01, 0x80, 0xc2, 0, 0) && f < 0x10 || (a, b, c) == (0x01, 0x00, 0x0c) && (d, e) == (0xcc, 0xcc)
 }
@@ -85,7 +85,7 @@ impl Bridge {
         if source[0] & GROUP == 0 {
             self.learn(now, (vlan, *source), input);
         }
-        if for_the_switch_itself(*destination) {
+        if is_for_the_switch(*destination) {
             return;
         }
         let mut send = |output: PortId| {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn vlans_are_apart() {
+    fn bridge_isolates_vlans() {
         let mut bridge = bridge();
         forward(&mut bridge, 0, 0, &frame(ALL, A, None));
         assert_eq!(forward(&mut bridge, 1, 2, &frame(A, B, None)), [(4, Some(20)), (5, Some(20))]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_bounded() {
+    fn address_table_size_is_limited() {
         let mut bridge = bridge();
         for station in 0..20_000u32 {
             let [a, b, c, d] = station.to_be_bytes();
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 14..80), port in 0u16..8) {
+        fn any_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 14..80), port in 0u16..8) {
             let mut out = Vec::new();
             let mut scratch = Vec::new();
             bridge().forward(Time(0), PortId(port), &bytes, |port, tag| out.push((port, tag)));

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn both_halves_are_read_from_one_object() {
+    fn engine_and_own_settings_are_read_from_one_object() {
         let text = format!(r#"{{"process_ns": 7, {ENGINE}, "interfaces": {{}}, "ip_sla": {{"responder": true}}}}"#);
         let config = DataPlaneConfig::from_json(&text).unwrap();
         assert_eq!(config.engine, RouterConfig::from_json(&format!("{{{ENGINE}}}")).unwrap());

@@ -236,7 +236,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_line_that_is_too_long_is_noticed() {
+    fn oversized_line_is_detected() {
         let mut lines = Lines::default();
         lines.push(&vec![b'x'; LONGEST_LINE - 1]);
         assert_eq!(lines.pull(), Line::More);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_does_not_read_is_not_served_further() {
+    fn peer_that_does_not_read_is_paused() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut connection = Connection::new(ours).unwrap();
         theirs.write_all(b"a\na\na\n").unwrap();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_left_behind_is_replaced_and_a_live_one_is_not() {
+    fn stale_socket_is_replaced_and_active_socket_is_kept() {
         let folder = std::env::temp_dir().join(format!("qos-router-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("control.sock");
@@ -292,7 +292,7 @@ mod tests {
     proptest! {
         /// The lines do not depend on the pieces in which the bytes arrive.
         #[test]
-        fn pieces_do_not_matter(text in "[ab\n]{0,60}", cuts in prop::collection::vec(0usize..60, 0..6)) {
+        fn request_pieces_are_joined(text in "[ab\n]{0,60}", cuts in prop::collection::vec(0usize..60, 0..6)) {
             let mut lines = Lines::default();
             let mut got = Vec::new();
             let mut cuts: Vec<_> = cuts.into_iter().map(|c| c.min(text.len())).chain([0, text.len()]).collect();

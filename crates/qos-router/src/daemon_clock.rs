@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_came_since_the_clock_was_read_came_then() {
+    fn frame_newer_than_the_clock_reading_gets_the_reading_time() {
         let mut clock = Clock::new();
         let read = clock.tick();
         std::thread::sleep(std::time::Duration::from_millis(20));

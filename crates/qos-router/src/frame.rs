@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn other_packets_have_other_keys() {
+    fn different_packets_have_different_keys() {
         let keys = TransitKeys::default();
         let key = keys.key(&udp(7, 64, 0, b"payload"));
         assert_ne!(keys.key(&udp(8, 64, 0, b"payload")), key);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_are_of_both_versions_of_ip() {
+    fn probes_of_both_ip_versions_are_recognised() {
         let ends = |host: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, host]);
         let message = |kind: u8| [kind, 0, 0, 0, 0, 7, 0, 9];
         let icmp = |kind| {
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived(mut bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn any_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..120)) {
             let keys = TransitKeys::default();
             let _ = keys.key(&bytes);
             let _ = probe(&bytes);
@@ -350,7 +350,7 @@ mod tests {
         }
 
         #[test]
-        fn any_damage_to_a_packet_is_survived(at in 0usize..49, byte in any::<u8>(), cut in 0usize..49) {
+        fn damaged_packet_never_panics(at in 0usize..49, byte in any::<u8>(), cut in 0usize..49) {
             let mut frame = udp(7, 64, 0, b"payload");
             frame[at] = byte;
             frame.truncate(cut);

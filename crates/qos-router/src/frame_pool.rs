@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_used_again() {
+    fn frame_buffers_are_reused() {
         let mut pool = FramePool::default();
         let (a, b) = (pool.put(b"first"), pool.put(b"second"));
         assert_eq!((pool.get(&a), pool.get(&b)), (&b"first"[..], &b"second"[..]));

@@ -19,7 +19,7 @@ pub type Links = Vec<Vec<Option<(usize, usize)>>>;
 /// Nothing is due.
 const NEVER: u64 = u64::MAX;
 
-/// Such routers. Those that no link joins have one each.
+/// Group of routers joined by links; a router without such links is a group by itself.
 pub struct Group {
     clock: Clock,
     /// The routers, by number.
@@ -158,7 +158,8 @@ impl Group {
     /// Lets the routers catch up event by event.
     fn advance_in_order(&mut self, ahead: Duration) {
         for number in 0..self.members.len() {
-            let own = self.with(number, |member| (member.service.plane.take_own(), member.service.plane.deadline()));
+            let own =
+                self.with(number, |member| (member.service.plane.take_own_frames(), member.service.plane.deadline()));
             let (some, due) = own.unwrap_or((false, None));
             self.touched[number] |= some;
             self.due[number] = key(due);
@@ -174,23 +175,23 @@ impl Group {
             self.touched[number] = false;
             // Work that was impossible at its time (a socket's turn) waits for the next round.
             self.due[number] = key(after.flatten().filter(|after| after.0 > due));
-            self.hand_over(number);
+            self.transfer_frames(number);
         }
         // Drops make no deadline, but their frames have to be given back.
         for number in 0..self.members.len() {
             if self.touched[number] {
                 self.settle(number, ahead);
-                self.hand_over(number);
+                self.transfer_frames(number);
             }
         }
     }
 
     /// Passes frames that have left a router by links in memory to the other ends.
-    fn hand_over(&mut self, number: usize) {
-        if self.members[number].service.plane.nothing_crosses() {
+    fn transfer_frames(&mut self, number: usize) {
+        if self.members[number].service.plane.has_no_crossing_frames() {
             return;
         }
-        let mut crossing = self.members[number].service.plane.take_crossing();
+        let mut crossing = self.members[number].service.plane.take_crossing_frames();
         for frame in crossing.drain(..) {
             let Some((to, port)) = self.links[number][frame.port] else {
                 #[cfg(test)]
@@ -213,20 +214,20 @@ impl Group {
             };
             sender.service.plane.crossed(frame, delivered);
         }
-        self.members[number].service.plane.keep_crossing(crossing);
+        self.members[number].service.plane.store_crossing_frame(crossing);
     }
 
     /// Brings a router up to date before it is asked for something.
     pub fn catch_up(&mut self, number: usize) {
         self.settle(number, Duration::ZERO);
-        self.hand_over(number);
+        self.transfer_frames(number);
     }
 
     /// Reads the kernel's messages about the interfaces that stand for links.
     pub fn follow_links(&mut self) {
         let mut changed = false;
         for number in 0..self.members.len() {
-            changed |= self.with(number, |member| member.service.plane.take_news_of_faces()) == Some(true);
+            changed |= self.with(number, |member| member.service.plane.process_link_news()) == Some(true);
         }
         if changed {
             self.set_taps();
@@ -249,7 +250,7 @@ impl Group {
     }
 
     /// Reads the messages of the routers' kernels.
-    pub fn follow_kernels(&mut self) {
+    pub fn follow_kernel_changes(&mut self) {
         for number in 0..self.members.len() {
             self.with(number, |member| member.service.plane.follow_kernel());
         }

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_and_more_is_survived() {
+    fn lateness_of_more_than_an_hour_is_recorded() {
         let mut lateness = Lateness::new(0, 1);
         lateness.record(0, 0, u64::MAX);
         assert_eq!(lateness.quantiles().count, 1);

@@ -197,7 +197,7 @@ mod tests {
     proptest! {
         /// The table behaves like a plain list.
         #[test]
-        fn agrees_with_a_list(steps in prop::collection::vec((0u64..300, 0u64..6, any::<bool>()), 1..400)) {
+        fn agrees_with_a_linear_list(steps in prop::collection::vec((0u64..300, 0u64..6, any::<bool>()), 1..400)) {
             const CAPACITY: usize = 16;
             const LIFE: u64 = 1000;
             let mut table = InTransit::new(CAPACITY, LIFE);

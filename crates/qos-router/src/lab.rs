@@ -58,7 +58,7 @@ pub struct MemoryLinkEnd {
 /// Reads and checks the file at `path`.
 ///
 /// # Errors
-/// When it cannot be read, is not of the documented form, or cannot be.
+/// The file cannot be read, does not have the documented form, or describes an impossible lab.
 pub fn load(path: &Path) -> Result<LabConfig, WiringError> {
     let text = std::fs::read_to_string(path).map_err(|source| WiringError::Unreadable {
         what: "lab",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn routers_that_are_joined_are_in_one_part() {
+    fn joined_routers_are_in_one_group() {
         let lab = parse(&chain(6, &[3, 0, 4]).to_string()).unwrap();
         assert_eq!(lab.parts(), [vec!["R0", "R1"], vec!["R2"], vec!["R3", "R4", "R5"]]);
     }
@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_damage_to_a_good_file_is_survived(at in 0..1000usize, byte in 0u8..128) {
+        fn damaged_file_never_panics(at in 0..1000usize, byte in 0u8..128) {
             let mut text = chain(2, &[0]).to_string().into_bytes();
             let at = at % text.len();
             text[at] = byte;

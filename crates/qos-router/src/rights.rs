@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_plane_that_has_its_namespaces_cannot_look_for_others() {
+    fn data_plane_drops_the_right_to_open_other_namespaces() {
         let has = effective();
         if has & (1 << CAP_SYS_PTRACE) == 0 {
             // For an ordinary user: again, as root of a user namespace.

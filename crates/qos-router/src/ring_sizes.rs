@@ -49,7 +49,7 @@ mod tests {
     const DEFAULT_NS: u64 = 60_000_000;
 
     #[test]
-    fn few_links_have_room_for_the_whole_time_and_many_share_the_memory() {
+    fn ring_sizes_share_the_memory_of_many_links() {
         let of = |rate_bps: u64, links: usize| {
             let sizes = RingSizes::new(DEFAULT_NS, std::iter::repeat_n(rate_bps, links));
             (sizes.slots(rate_bps), (memory_bytes(sizes.slots(rate_bps)) * links) >> 20)

@@ -123,7 +123,7 @@ impl<'a> Server<'a> {
                 let rings = plane.descriptors().map(|ring| (ring, Token::Ring(number)));
                 let sla = plane.sla_descriptors().map(|socket| (socket, Token::Sla(number)));
                 let kernel = plane.kernel_descriptor().map(|socket| (socket, Token::Kernel));
-                let links = plane.faces_descriptor().map(|socket| (socket, Token::Links));
+                let links = plane.link_news_descriptor().map(|socket| (socket, Token::Links));
                 for (descriptor, token) in rings.chain(sla).chain(kernel).chain(links) {
                     waiter.add(descriptor, Interest::READ, token);
                 }
@@ -178,7 +178,7 @@ impl<'a> Server<'a> {
         }
         // Netlink messages come before the frames, so that frames are forwarded by the state of the kernel at their
         // arrival.
-        self.group.follow_kernels();
+        self.group.follow_kernel_changes();
         for (number, index) in over.into_iter().rev() {
             self.group.hang_up(number, index);
         }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_without_descriptors_rests_before_it_takes_a_connection() {
+    fn accept_pauses_without_free_descriptors() {
         if std::env::var_os(ALONE).is_none() {
             let name = "serve::tests::a_process_without_descriptors_rests_before_it_takes_a_connection";
             let mut again = Command::new(std::env::current_exe().unwrap());

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_learnt_lateness_has_bounds() {
+    fn learnt_wakeup_lateness_is_limited() {
         let (mut never, mut long) = (Wakeup::new(0, Time(0)), Wakeup::new(30_000, Time(0)));
         for _ in 0..1000 {
             never.learn(1_000_000);

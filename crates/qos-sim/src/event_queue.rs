@@ -71,7 +71,7 @@ fn time(deadline: Deadline) -> Time {
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Deadline, Event)>>,
     engines: WinnerTree<Deadline>,
-    /// Engine whose event was taken out last, until it is due again. Its key changes once instead of twice.
+    /// Engine of the latest event, until its next event. Its key then changes once instead of twice.
     running: Option<usize>,
     /// Outstanding earlier due time of each engine that has become due sooner.
     superseded: Vec<Vec<Deadline>>,

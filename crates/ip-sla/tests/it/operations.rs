@@ -145,7 +145,7 @@ fn loss_breaks_pairs_and_nothing_at_all_is_a_timeout() {
 }
 
 #[test]
-fn both_ends_report_the_order() {
+fn probe_reports_reordering_in_both_directions() {
     // Packet 3 is overtaken on the outward path, packet 6 on the return path.
     let report = run(JITTER, START + 2 * SECOND, |n| {
         Some(match n {
@@ -166,7 +166,7 @@ fn a_run_that_is_due_before_the_last_has_ended_is_busy() {
 }
 
 #[test]
-fn life_ends_and_ageout_forgets() {
+fn operation_ends_after_life_and_is_deleted_after_ageout() {
     let text = JITTER.replace("\"life_s\": null", "\"life_s\": 5, \"ageout_s\": 10");
     let mut prober = Prober::new(0);
     prober.configure(&config(&text), START);
@@ -280,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn any_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let mut prober = Prober::new(0);
         prober.configure(&config(JITTER), START);
         prober.poll(START, &mut Vec::new());

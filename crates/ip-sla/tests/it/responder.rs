@@ -16,7 +16,7 @@ fn ask(port: u16, duration_ms: u32, jitter: bool) -> Vec<u8> {
 }
 
 /// A responder that listens on a port.
-fn listening(port: u16, jitter: bool) -> Responder {
+fn is_listening(port: u16, jitter: bool) -> Responder {
     let mut responder = Responder::default();
     responder.control((NEAR, 60_000), &ask(port, 60_000, jitter), START).unwrap();
     responder
@@ -65,8 +65,8 @@ fn invalid_control_messages_are_refused() {
 }
 
 /// Returns the number of packets exchanged by two responders after one forged packet between them.
-fn bounced(jitter: bool, ports: (u16, u16)) -> u32 {
-    let (mut near, mut far) = (listening(ports.0, jitter), listening(ports.1, jitter));
+fn bounced_packet(jitter: bool, ports: (u16, u16)) -> u32 {
+    let (mut near, mut far) = (is_listening(ports.0, jitter), is_listening(ports.1, jitter));
     let mut bytes = if jitter { packet::udp_jitter(1, 1, START, 32) } else { packet::udp_echo(1, 16) };
     let mut at = START;
     for packets in 0..1000 {
@@ -85,14 +85,14 @@ fn bounced(jitter: bool, ports: (u16, u16)) -> u32 {
 #[test]
 fn two_responders_do_not_answer_each_other_for_ever() {
     for ports in [(5000, 5000), (5000, 6000)] {
-        assert_eq!(bounced(true, ports), 1);
-        assert_eq!(bounced(false, ports), 2);
+        assert_eq!(bounced_packet(true, ports), 1);
+        assert_eq!(bounced_packet(false, ports), 2);
     }
 }
 
 #[test]
 fn the_same_echo_later_is_a_new_run() {
-    let mut responder = listening(5000, false);
+    let mut responder = is_listening(5000, false);
     let mut answered = |at| responder.answer(5000, (NEAR, 60_000), &mut packet::udp_echo(1, 16), at, at);
     assert_eq!([START, START + MILLI, START + 2 * SECOND].map(&mut answered), [true, false, true]);
 }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_cell_is_missing_where_the_memory_is_used_up() {
+    fn exhausted_memory_lacks_reserved_cells() {
         let mut pool = pool(2 * BufferPool::CELLS);
         let (mut one, mut other) = (QueueBuffers::default(), QueueBuffers::default());
         assert_eq!(
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn another_reservation_changes_what_of_a_queue_is_common() {
+    fn changed_reservation_changes_the_common_cells_of_a_queue() {
         let mut pool = pool(1_000);
         let mut held = QueueBuffers::default();
         take(&mut pool, &mut held, 50, 80);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_audit_compares_with_what_queues_hold() {
+    fn audit_compares_cells_with_queue_contents() {
         let mut pool = pool(1_000);
         let mut held = QueueBuffers::default();
         take(&mut pool, &mut held, 50, 80);

@@ -205,7 +205,7 @@ mod tests {
 
     /// Queues that always have something to send never let virtual time restart.
     #[test]
-    fn virtual_time_is_set_back_before_it_has_no_room_left() {
+    fn virtual_time_is_rebased_before_overflow() {
         let shares = [30, 70, 1, 5];
         let mut late = srr([0; QUEUES], shares, false);
         late.virtual_time = REBASE + 1;

@@ -109,7 +109,7 @@ impl AccessList {
 
     /// Whether an interface that the list filters lets a packet pass; counts its hit. A list without entries lets all
     /// pass (Cisco, "ip access-group": one that does not exist), and any list packets of the other family.
-    pub fn lets_pass(&mut self, descriptor: &Descriptor) -> bool {
+    pub fn is_permitted_by(&mut self, descriptor: &Descriptor) -> bool {
         let network = if self.is_ipv6() { Network::Ipv6 } else { Network::Ipv4 };
         if self.entries.is_empty() || descriptor.network != network {
             return true;

@@ -70,7 +70,7 @@ impl Field {
     }
 
     /// Whether an access list may match a later fragment, which lacks the field, where it asks for a value.
-    fn lacking_in_fragments(self) -> bool {
+    fn is_missing_in_fragments(self) -> bool {
         matches!(self, Field::SourcePort | Field::DestinationPort)
     }
 }
@@ -254,7 +254,7 @@ impl ClassIndex {
     /// The positions of the classes to try, in order; none to try all.
     #[inline]
     pub fn candidates(&self, descriptor: &Descriptor) -> Option<Candidates<'_>> {
-        if descriptor.later_fragment && self.field.lacking_in_fragments() {
+        if descriptor.later_fragment && self.field.is_missing_in_fragments() {
             return None;
         }
         let asked = self.field.of(descriptor).map_or(&[][..], |value| self.by_value.get(value));

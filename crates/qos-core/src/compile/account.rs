@@ -57,7 +57,7 @@ mod tests {
     /// Table 10-1 of the Cisco 10000's QoS guide: bytes counted for the subscriber's encapsulation, minus those that
     /// the router counts for its own.
     #[test]
-    fn encapsulations_are_taken_for_their_bytes() {
+    fn account_encapsulations_have_their_byte_counts() {
         for (subscriber, bytes) in [
             (SubscriberEncapsulation::SnapRouted, 18),
             (SubscriberEncapsulation::MuxRouted, 8),

@@ -144,7 +144,7 @@ fn default_row(
     ResolvedRandomDetectRow { value, min, max, denominator: defaults::RANDOM_DETECT_DENOMINATOR }
 }
 
-/// The least and the greatest threshold that were given, in packets or bytes.
+/// Configured minimum and maximum threshold, in packets or bytes.
 fn thresholds(
     given: &RandomDetectThreshold,
     depth: Depth,

@@ -64,7 +64,7 @@ impl Position {
 pub(crate) struct Place {
     /// The queue that its packets join (unless a child decides).
     pub leaf: usize,
-    /// The node that is its own.
+    /// Node used only by this class.
     pub own: Option<usize>,
     pub bandwidth: Option<BandwidthCounters>,
     pub priority: Option<ResolvedPriority>,

@@ -46,11 +46,11 @@ impl Context<'_> {
 
     /// Whether a class has a queue, or its child has some.
     pub fn class_queues(&self, class: &PolicyClass) -> bool {
-        asks_for_queue(class) || class.service_policy.as_ref().is_some_and(|child| self.queues(child))
+        has_own_queue(class) || class.service_policy.as_ref().is_some_and(|child| self.queues(child))
     }
 }
 
-fn asks_for_queue(class: &PolicyClass) -> bool {
+fn has_own_queue(class: &PolicyClass) -> bool {
     QUEUEING.iter().any(|fact| fact.holds(class, false))
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn queueing(config: &RouterConfig) -> BTreeSet<String> {
     for _ in 0..MAX_LEVELS {
         for (name, policy) in &config.policy_maps {
             let queues = |class: &PolicyClass| {
-                asks_for_queue(class) || class.service_policy.as_ref().is_some_and(|child| queueing.contains(child))
+                has_own_queue(class) || class.service_policy.as_ref().is_some_and(|child| queueing.contains(child))
             };
             if policy.classes.iter().any(queues) {
                 queueing.insert(name.clone());

@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn later_shaper_has_four_milliseconds() {
+    fn hqf_shaper_has_an_interval_of_4_ms() {
         for (cir, burst) in
             [(80_000, 320), (500_000, 2_000), (8_000_000, 32_000), (20_000_000, 80_000), (99_872_000, 399_488)]
         {
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn explicit_shaper_bursts() {
+    fn explicit_shaper_bursts_are_used() {
         let config = ShapeConfig { mode: ShapeMode::Peak, rate: RateSpec::Bps(512_000), bc: None, be: None };
         assert_eq!(shape(&config, None, ShapeInterval::CLASSIC).unwrap().target_bps, Some(1_024_000));
         let config = ShapeConfig {
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn policer_defaults() {
+    fn policer_has_default_bursts() {
         for (cir, bc) in [(8_000, 1_500), (1_000_000, 31_250), (50_000_000, 1_562_500)] {
             let r = police(&policed(RateSpec::Bps(cir), None, false), None).unwrap();
             assert_eq!((r.bc_bytes, r.be_bytes, &r.violate), (Some(bc), None, &None));

@@ -186,7 +186,7 @@ mod tests {
 
     /// Later generation: rate in b/s; classes without a bandwidth share the remainder equally.
     #[test]
-    fn weights_are_what_is_asked_for_and_the_rest() {
+    fn weights_are_configured_bandwidths_and_the_rest() {
         let (half, third) = (bandwidth("a", "kbps", 500), bandwidth("b", "kbps", 300));
         assert_eq!(weights(json!([half, third])), [500_000, 300_000, 1_200_000]);
         assert_eq!(weights(json!([half, limited("b")])), [500_000, 750_000, 750_000]);
@@ -203,7 +203,7 @@ mod tests {
 
     /// Later generation: parts of the rest, a million for each per cent or each part of a ratio.
     #[test]
-    fn weights_are_parts_of_the_rest() {
+    fn weights_are_shares_of_the_remaining_rate() {
         let percent = |name: &str, percent: u64| bandwidth(name, "remaining_percent", percent);
         let two = json!([percent("a", 60), percent("b", 15), limited("c")]);
         assert_eq!(weights(two), [60_000_000, 15_000_000, 12_500_000, 12_500_000]);
@@ -249,7 +249,7 @@ mod tests {
     /// Priority classes of a level have one queue, which in the classic generation each calls its own; class-default
     /// has its own unless it is classic and asks for nothing.
     #[test]
-    fn classes_join_queues() {
+    fn priority_classes_share_a_queue() {
         let places = |generation: &str, classes: Value| {
             plan(generation, classes).classes.iter().map(|class| (class.leaf, class.own)).collect::<Vec<_>>()
         };
@@ -276,7 +276,7 @@ mod tests {
 
     /// Marking alone makes no queues.
     #[test]
-    fn queues_are_there_for_what_queues() {
+    fn only_queueing_classes_have_queues() {
         let marking = json!([{"name": "a", "set": [{"field": "dscp", "value": 10}]}]);
         for generation in ["hqf", "classic"] {
             let plan = plan(generation, marking.clone());

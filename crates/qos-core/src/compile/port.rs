@@ -129,7 +129,7 @@ fn conversations(config: &InterfaceConfig, classes: &[ClassPlan], most: u32, thr
     }
 }
 
-/// The plan of a port of a configured router or switch; `config` is null for a port that is not named.
+/// The plan of a port of a configured router or switch; `config` is `None` for a port without configuration.
 pub(crate) fn configured(
     name: &str,
     port: &PortConfig,
@@ -254,7 +254,7 @@ fn check_router(name: &str, port: &PortConfig, config: &InterfaceConfig) -> Resu
         return wrong("clock_rate_bps", "only a serial link has a clock rate: use null".to_owned());
     }
     if let Some(encapsulation) = config.encapsulation {
-        if !encapsulation.speaks(port.link.framing) {
+        if !encapsulation.carries_encapsulation(port.link.framing) {
             let message = format!("{encapsulation:?} does not fit the port's {:?} link", port.link.framing);
             return wrong("encapsulation", message);
         }
@@ -345,7 +345,7 @@ mod tests {
 
     /// An unconfigured port has the bandwidth of its link, by which serial ones queue.
     #[test]
-    fn bandwidth_is_the_links() {
+    fn default_bandwidth_is_that_of_the_link() {
         let slow = router_of(unconfigured(&port(1_000_000, "hdlc")));
         let flows = defaults::dynamic_queues(1_000);
         let threshold = defaults::CONGESTIVE_DISCARD_THRESHOLD;

@@ -49,7 +49,7 @@ impl Depth {
             QueueLimit::Bytes(bytes) => (bytes, &QUEUE_LIMIT_BYTES, "bytes"),
             QueueLimit::Ms(ms) => (ms, &QUEUE_LIMIT_MS, "ms"),
             QueueLimit::Us(us) => (us, &QUEUE_LIMIT_US, "us"),
-            QueueLimit::Percent(_) => return Err(per_cent_of_itself(path)),
+            QueueLimit::Percent(_) => return Err(percent_of_limit(path)),
         };
         let number = in_range(path, u64::from(number), range, unit)?;
         let per_byte = match limit {
@@ -77,13 +77,13 @@ pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
         Some(QueueLimit::Packets(packets)) => {
             in_range("queue_limit.packets", u64::from(packets), &QUEUE_LIMIT_PACKETS, "packets").map(|_| Some(packets))
         }
-        Some(QueueLimit::Percent(_)) => Err(per_cent_of_itself("queue_limit")),
+        Some(QueueLimit::Percent(_)) => Err(percent_of_limit("queue_limit")),
         // Bytes and time are refused for queues that do not support them: `combinations`.
         None | Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_) | QueueLimit::Us(_)) => Ok(None),
     }
 }
 
-fn per_cent_of_itself(path: &str) -> ConfigError {
+fn percent_of_limit(path: &str) -> ConfigError {
     ConfigError::new(path, "a percentage of itself: use packets, bytes, ms or us")
 }
 

@@ -13,14 +13,14 @@ fn refuse(path: &str, field: &str, message: impl Into<String>) -> Result<(), Con
 /// Checks the classes of one policy-map, children excluded.
 pub(crate) fn admit(context: &Context<'_>, classes: &[PathClass]) -> Result<(), ConfigError> {
     for (path, class) in classes {
-        admit_class(context, path, class)?;
+        check_class_rules(context, path, class)?;
     }
-    admit_units(classes)?;
-    admit_percentages(context, classes)
+    check_units(classes)?;
+    check_percentages(context, classes)
 }
 
 /// The first of the combinations that a class has.
-pub(crate) fn found_in(
+pub(crate) fn found_combination(
     combinations: &'static [Combination],
     context: &Context<'_>,
     class: &PolicyClass,
@@ -29,14 +29,14 @@ pub(crate) fn found_in(
     combinations.iter().find(|each| each.found(class, child_queues, context.properties))
 }
 
-fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result<(), ConfigError> {
-    match found_in(IMPOSSIBLE, context, class) {
+fn check_class_rules(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result<(), ConfigError> {
+    match found_combination(IMPOSSIBLE, context, class) {
         Some(found) => refuse(path, found.of.path(), found.message),
         None => Ok(()),
     }
 }
 
-fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
+fn check_units(classes: &[PathClass]) -> Result<(), ConfigError> {
     let shown = |unit: &str| match unit {
         "kbps" => "kb/s",
         "percent" => "per cent",
@@ -54,7 +54,7 @@ fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn admit_percentages(context: &Context<'_>, classes: &[PathClass]) -> Result<(), ConfigError> {
+fn check_percentages(context: &Context<'_>, classes: &[PathClass]) -> Result<(), ConfigError> {
     for sum in SUMS.iter().filter(|sum| sum.only.is_none_or(|property| (property.has)(context.properties))) {
         let most = sum.most.or(context.properties.reservable_percent).unwrap_or(100);
         let amounts = classes.iter().map(|each| (each, sum.amount(&each.1)));

@@ -13,7 +13,7 @@ use crate::compile::combinations::{ON_SUBINTERFACE, PORT_OR_SUBINTERFACE};
 use crate::compile::context::Context;
 use crate::compile::generation::ClassQueues;
 use crate::compile::policy;
-use crate::compile::rules::found_in;
+use crate::compile::rules::found_combination;
 use crate::config::classification::MatchMode;
 use crate::config::defaults;
 use crate::config::interface::{InterfaceConfig, SubinterfaceConfig};
@@ -211,7 +211,7 @@ pub(crate) fn add(plan: &mut PolicyPlan, class: ClassPlan, path: &str) -> Result
 
 /// Refuses a class of a subinterface's policy-map that queues and is not shaped.
 fn check_shaped(context: &Context<'_>, policy: &str, class: &PolicyClass, path: &str) -> Result<(), ConfigError> {
-    match found_in(ON_SUBINTERFACE, context, class) {
+    match found_combination(ON_SUBINTERFACE, context, class) {
         None => Ok(()),
         Some(found) => {
             let (class, reason) = (&class.name, found.message);

@@ -28,7 +28,7 @@ const FULL_FRAME: u64 = 1_514;
 /// Minimum memory of CAKE's queues, bytes, unless `memlimit` says otherwise.
 const CAKE_LEAST_MEMORY: u64 = 4 << 20;
 
-/// The nodes of the scheduler, and what is known of each by name; the first of them is the root, which has no name.
+/// Nodes of the scheduler, with the counters' data by name; the first node is the root, which has no name.
 pub(crate) fn nodes(given: &[TreeNode], path: &str) -> Result<(Vec<NodePlan>, Vec<TreeNodePlan>), ConfigError> {
     let path = format!("{path}.nodes");
     in_range(&path, given.len() as u64, &(1..=MAX_NODES as u64), "nodes")?;
@@ -271,7 +271,7 @@ fn random_detect(queue: &QueueDiscipline) -> Option<RandomDetectPlan> {
     })
 }
 
-/// Memory of CAKE's queues in bytes: four times what comes in a round-trip time, as in Linux; no limit without a rate.
+/// Memory of CAKE's queues in bytes: four times the bytes of a round-trip time, as in Linux; no limit without a rate.
 fn cake_memory(rate_bps: u64, rtt_us: u32) -> u64 {
     let by_rate = (u128::from(rate_bps) / 8 * u128::from(rtt_us) * 4 / 1_000_000) as u64;
     if rate_bps == 0 {
@@ -361,7 +361,7 @@ mod tests {
 
     /// tc-cake(8): bulk has a sixteenth, video a half and voice a quarter.
     #[test]
-    fn tins_have_their_parts_and_code_points() {
+    fn cake_tins_have_their_shares_and_code_points() {
         let (tins, tin_of) = tins(Diffserv::Diffserv4, 16_000_000, Duration(5 * MS), Duration(100 * MS));
         let thresholds: Vec<_> = tins.iter().map(|tin| (tin.threshold_bps / 1_000_000, tin.quantum)).collect();
         assert_eq!(thresholds, [(16, 1_024), (1, 64), (8, 512), (4, 256)]);
@@ -374,7 +374,7 @@ mod tests {
 
     /// The steps of a bucket keep the rate to within 1 in 20 000, and exactly if it divides evenly.
     #[test]
-    fn steps_of_a_bucket_keep_the_rate() {
+    fn token_bucket_steps_keep_the_rate() {
         for rate in [8, 999, 64_000, 999_999, 1_234_567, 20_000_000, 10_000_000_000, 999_999_999_999] {
             let plan =
                 shaper(&TreeShape { rate_bps: rate, burst_bytes: 0, deficit: false, account: None }, "x").unwrap();

@@ -361,7 +361,7 @@ mod tests {
 
     /// The first numbers of SplitMix64 from 0 on, as its authors print them.
     #[test]
-    fn bits_are_spread_as_splitmix64_does() {
+    fn hash_mixing_equals_splitmix64() {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         for (number, spread) in [(1, 0xe220_a839_7b1d_cdaf), (2, 0x6e78_9e6a_a1b9_65f4), (3, 0x06c4_5d18_8009_454f)] {
             assert_eq!(mix(GOLDEN.wrapping_mul(number)), spread);

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_in_the_order_of_arrival_and_equal_ones_as_they_entered() {
+    fn delay_line_orders_frames_by_arrival_then_entry() {
         let mut line = DelayLine::new(Time(0));
         for (arrives, payload) in [(10, "a"), (20, "b"), (15, "c"), (15, "d"), (20, "e"), (5, "f"), (10, "g")] {
             line.push(frame(arrives, payload));

@@ -94,7 +94,7 @@ impl<P> Outbound<P> {
         end + self.impairment.least()
     }
 
-    /// Time from a frame's last bit on the wire to the other end; none if it varies.
+    /// Time from a frame's last bit on the wire to the other end; `None` if it varies.
     pub fn delay(&self) -> Option<Duration> {
         self.impairment.always()
     }

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_nanosecond_is_dropped_with_a_frame_that_does_not_conform() {
+    fn fraction_of_a_nanosecond_is_dropped_with_a_nonconforming_frame() {
         let mut link = Serialiser::new(Rate(3), Time(0));
         // The first frame conforms at the very moment at which it has passed.
         link.set_sustained(Some(SustainedPlan { rate: Rate(1), tolerance: Duration(5_333_333_334) }));

@@ -72,7 +72,7 @@ mod tests {
 
     /// Half a minute of 784.8 kb/s: 1 - exp(-30/300) of it.
     #[test]
-    fn half_a_minute_of_traffic_in_a_five_minute_average() {
+    fn load_average_weights_half_a_minute_in_five_minutes() {
         let mut average = LoadAverage::new(Time(0));
         for packet in 0..3000 {
             average.add(Time(packet * 10_000_000), 981, 300);

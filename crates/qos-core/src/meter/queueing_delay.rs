@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_nothing_to_show_before_the_first_packet_and_after_clearing() {
+    fn delay_statistics_are_empty_before_the_first_packet_and_after_clearing() {
         let mut delay = QueueingDelay::new();
         assert_eq!(delay.counters(), None);
         delay.record(Duration(0));

@@ -21,7 +21,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Steering {
     /// The first that matches decides, by its node.
     pub rules: Vec<(Wanted, usize)>,
-    /// The node of all else.
+    /// Node of all other packets.
     pub other: usize,
 }
 

@@ -34,8 +34,8 @@ pub(crate) enum Rank {
     AccountedWeight(u64, AccountPlan),
     /// [`Sharing::Sequence`]: what a byte adds to the sequence number; without it the packet's precedence decides.
     Factor(Option<u64>),
-    /// [`Sharing::Sequence`], of a node with a shaper: it takes no part. What its shaper lets go joins the queue of
-    /// that number, a sibling, and takes part there.
+    /// [`Sharing::Sequence`], of a node with a shaper: it does not compete. Packets that its shaper releases join the
+    /// queue of that number, a sibling, and compete there.
     Released(usize),
     /// [`Sharing::Turns`]: ahead of those with a greater number, and of all that take turns.
     Strict(u8),
@@ -99,12 +99,12 @@ pub(crate) const SINGLE: usize = 1;
 pub(crate) const PRIORITY_LEVELS: usize = 2;
 
 /// Maximum service rate of a queue behind those shapers.
-pub(crate) fn slowest(line: Rate, shapes: impl Iterator<Item = ShapePlan>) -> Rate {
+pub(crate) fn slowest_shaper(line: Rate, shapes: impl Iterator<Item = ShapePlan>) -> Rate {
     shapes.fold(line, |rate, shape| Rate(rate.0.min(shape.target_bps())))
 }
 
 /// Maximum service rate of the queue of that number.
 pub(crate) fn rate_of(plans: &[NodePlan], index: usize, line: Rate) -> Rate {
     let above = |node: &usize| (*node != ROOT).then(|| plans[*node].parent);
-    slowest(line, std::iter::successors(Some(index), above).filter_map(|node| plans[node].shape))
+    slowest_shaper(line, std::iter::successors(Some(index), above).filter_map(|node| plans[node].shape))
 }

@@ -44,14 +44,14 @@ mod tests {
     const TURN: Turn = Turn { number: 5, byte_count: 1_500 };
 
     #[test]
-    fn the_queue_ahead_has_the_smallest_keys() {
+    fn queue_in_turn_has_the_smallest_key() {
         assert_eq!(strict(0), 0);
         assert_eq!(strict(15), 15);
         assert!(strict(15) < joins(Turn { number: 0, ..TURN }, 0, 0), "ahead of all turns");
     }
 
     #[test]
-    fn a_queue_joins_this_round_or_the_next() {
+    fn queue_joins_the_current_or_next_round() {
         assert_eq!(joins(TURN, 0, 0), 0x105, "the first round");
         assert_eq!(joins(TURN, 0x104, 0), 0x105, "its turn is still to come");
         assert_eq!(joins(TURN, 0x105, 0), 0x105, "it is its turn");

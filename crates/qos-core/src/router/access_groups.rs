@@ -23,7 +23,7 @@ impl AccessGroups {
     pub fn permit(&mut self, descriptor: &Descriptor, lists: &mut [AccessList]) -> bool {
         let of_vlan = self.plan.vlans.iter().find(|(vlan, _)| *vlan == descriptor.vlan);
         let numbers = of_vlan.map_or(&self.plan.own, |(_, numbers)| numbers);
-        let permitted = numbers.iter().all(|number| lists[*number].lets_pass(descriptor));
+        let permitted = numbers.iter().all(|number| lists[*number].is_permitted_by(descriptor));
         if !permitted {
             self.denied.add(descriptor.counted_len);
         }

@@ -44,7 +44,7 @@ pub(crate) enum Medium {
 impl Framing {
     /// Whether what an interface with this encapsulation sends is understood on a link with another framing. LLC/SNAP
     /// says of each packet what is in it.
-    pub(crate) fn speaks(self, link: Framing) -> bool {
+    pub(crate) fn carries_encapsulation(self, link: Framing) -> bool {
         match (self.medium(), link) {
             (Medium::Atm, Framing::PppoaSnap | Framing::PppoeoaSnap) => self == link || self == Framing::Aal5snap,
             (Medium::Atm, _) => self == link,
@@ -197,7 +197,7 @@ mod tests {
 
     /// With LLC/SNAP a packet carries its type: that encapsulation understands PPP and bridged frames behind it.
     #[test]
-    fn encapsulations_speak_their_own_and_snap() {
+    fn encapsulations_accept_their_own_medium_and_snap() {
         let all = [
             Framing::Aal5snap,
             Framing::Aal5mux,
@@ -210,9 +210,12 @@ mod tests {
         for own in all {
             for link in all {
                 let behind = matches!(link, Framing::PppoaSnap | Framing::PppoeoaSnap) && own == Framing::Aal5snap;
-                assert_eq!(own.speaks(link), own == link || behind, "{own:?} {link:?}");
+                assert_eq!(own.carries_encapsulation(link), own == link || behind, "{own:?} {link:?}");
             }
         }
-        assert!(Framing::Ppp.speaks(Framing::Hdlc) && Framing::Ethernet.speaks(Framing::Pppoe));
+        assert!(
+            Framing::Ppp.carries_encapsulation(Framing::Hdlc)
+                && Framing::Ethernet.carries_encapsulation(Framing::Pppoe)
+        );
     }
 }

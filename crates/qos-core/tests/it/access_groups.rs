@@ -22,7 +22,7 @@ fn ipv6_entry(action: AccessAction, protocol: u8) -> AccessListEntry {
 type Lists = Vec<(&'static str, Vec<AccessListEntry>)>;
 
 /// A list `web` for UDP to ten ports.
-fn web() -> Lists {
+fn web_packet() -> Lists {
     vec![("web", vec![udp_to(Permit, 5_000, 5_009)])]
 }
 
@@ -40,14 +40,14 @@ fn router(lists: Lists, change: impl FnOnce(&mut InterfaceConfig)) -> Result<Eng
 
 /// Returns the change that filters output by these lists.
 fn filter_output(names: &'static [&str]) -> impl FnOnce(&mut InterfaceConfig) {
-    |out| out.access_groups_output = owned(names)
+    |out| out.access_groups_output = owned_lists(names)
 }
 
 fn filter_input(names: &'static [&str]) -> impl FnOnce(&mut InterfaceConfig) {
-    |out| out.access_groups_input = owned(names)
+    |out| out.access_groups_input = owned_lists(names)
 }
 
-fn owned(names: &[&str]) -> Vec<String> {
+fn owned_lists(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
@@ -56,7 +56,7 @@ fn udp(port: u16) -> Descriptor {
 }
 
 /// Indexes of the packets in transit to these ports, one a millisecond, that are sent.
-fn sent(engine: &mut Engine<u64>, packets: impl IntoIterator<Item = Descriptor>) -> Vec<Output<u64>> {
+fn sent_indexes(engine: &mut Engine<u64>, packets: impl IntoIterator<Item = Descriptor>) -> Vec<Output<u64>> {
     let mut outputs = Vec::new();
     for (index, packet) in (0..).zip(packets) {
         let at = Time(index * SECOND / 1_000);
@@ -67,7 +67,7 @@ fn sent(engine: &mut Engine<u64>, packets: impl IntoIterator<Item = Descriptor>)
     outputs
 }
 
-fn passed(outputs: &[Output<u64>]) -> Vec<u64> {
+fn passed_packets(outputs: &[Output<u64>]) -> Vec<u64> {
     departures(outputs).into_iter().map(|(_, index, _)| index).collect()
 }
 
@@ -81,13 +81,13 @@ fn counters(engine: &mut Engine<u64>) -> InterfaceCounters {
 fn access_list_filters_before_rate_limit_and_policy() {
     let lists = vec![("web", vec![udp_to(Deny, 5_001, 5_001), udp_to(Permit, 5_000, 5_009)])];
     let behind = |out: &mut InterfaceConfig| {
-        out.access_groups_output = owned(&["web"]);
+        out.access_groups_output = owned_lists(&["web"]);
         out.rate_limit_output = vec![RateLimitConfig::new(8_000_000, 4_000, 4_000)];
         out.service_policy_output = Some("Count".to_owned());
     };
     let mut engine = router(lists, behind).unwrap();
-    let outputs = sent(&mut engine, [5_000, 5_001, 5_009, 6_000].map(udp));
-    assert_eq!(passed(&outputs), [0, 2]);
+    let outputs = sent_indexes(&mut engine, [5_000, 5_001, 5_009, 6_000].map(udp));
+    assert_eq!(passed_packets(&outputs), [0, 2]);
     let denied = outputs.iter().filter(|o| matches!(o, Output::Dropped(d) if d.reason == DropReason::Denied));
     assert_eq!(denied.count(), 2);
     let found = counters(&mut engine);
@@ -105,7 +105,7 @@ fn access_list_filters_before_rate_limit_and_policy() {
 /// On input it is for packets of any destination; frames that are not IP pass.
 #[test]
 fn input_list_filters_arriving_packets() {
-    let lists = web();
+    let lists = web_packet();
     let mut engine = router(lists, filter_input(&["web"])).unwrap();
     let arp = parse(&[[0; 12].as_slice(), &[0x08, 0x06], &[0; 46]].concat(), Ethernet);
     for (index, packet) in (0..).zip([udp(5_000), udp(6_000), arp]) {
@@ -113,7 +113,7 @@ fn input_list_filters_arriving_packets() {
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
-    assert_eq!(passed(&outputs), [0, 2]);
+    assert_eq!(passed_packets(&outputs), [0, 2]);
     let found = counters(&mut engine);
     assert_eq!((found.denied_input.packets, found.input.packets, found.input.drops), (1, 3, 0));
     assert_eq!(engine.totals(PORT, Side::Inside).dropped[DropReason::Denied as usize].packets, 1);
@@ -123,14 +123,14 @@ fn input_list_filters_arriving_packets() {
 /// filtered.
 #[test]
 fn empty_list_and_router_packets_pass() {
-    let lists = [web(), vec![("none", vec![])]].concat();
+    let lists = [web_packet(), vec![("none", vec![])]].concat();
     let mut engine = router(lists.clone(), filter_output(&["none"])).unwrap();
-    assert_eq!(passed(&sent(&mut engine, [udp(9)])), [0]);
+    assert_eq!(passed_packets(&sent_indexes(&mut engine, [udp(9)])), [0]);
     let mut engine = router(lists, filter_output(&["web"])).unwrap();
     engine.transmit(Time(0), PORT, udp(9), 0);
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
-    assert_eq!(passed(&outputs), [0]);
+    assert_eq!(passed_packets(&outputs), [0]);
 }
 
 /// A list applies to its family; an IPv6 list permits neighbour discovery unless an entry denies it (Cisco, "ipv6
@@ -147,8 +147,8 @@ fn each_address_family_has_its_own_list() {
     // Solicitation, advertisement, echo request.
     let packets = || [udp(5_000), udp(9), v6_udp, icmp(135), icmp(136), icmp(128)];
     let both = |first: &str, second: &str| {
-        let filtered = |out: &mut InterfaceConfig| out.access_groups_output = owned(&[first, second]);
-        passed(&sent(&mut router(lists.clone(), filtered).unwrap(), packets()))
+        let filtered = |out: &mut InterfaceConfig| out.access_groups_output = owned_lists(&[first, second]);
+        passed_packets(&sent_indexes(&mut router(lists.clone(), filtered).unwrap(), packets()))
     };
     assert_eq!(both("v4", "v6"), [0, 2, 3, 4]);
     assert_eq!(both("v4", "strict"), [0]);
@@ -164,28 +164,28 @@ fn subinterfaces_have_their_own_lists() {
     let lists = vec![("port", vec![udp_to(Permit, 1, 1)]), ten.clone()];
     let ten_filtered = || {
         let own = SubinterfaceConfig::new(10, 10_000);
-        ("Out.10".to_owned(), SubinterfaceConfig { access_groups_output: owned(&["ten"]), ..own })
+        ("Out.10".to_owned(), SubinterfaceConfig { access_groups_output: owned_lists(&["ten"]), ..own })
     };
     let all = |out: &mut InterfaceConfig| {
-        out.access_groups_output = owned(&["port"]);
+        out.access_groups_output = owned_lists(&["port"]);
         out.subinterfaces = [ten_filtered(), ("Out.20".to_owned(), SubinterfaceConfig::new(20, 10_000))].into();
     };
     let mut engine = router(lists, all).unwrap();
     let packets = [(None, 1), (None, 10), (Some(10), 10), (Some(10), 1), (Some(20), 99)];
-    let outputs = sent(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
-    assert_eq!(passed(&outputs), [0, 2, 4]);
+    let outputs = sent_indexes(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
+    assert_eq!(passed_packets(&outputs), [0, 2, 4]);
     // Next to a port that has none.
     let mut engine = router(vec![ten], |out| out.subinterfaces = [ten_filtered()].into()).unwrap();
-    let outputs = sent(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
-    assert_eq!(passed(&outputs), [0, 1, 2, 4]);
+    let outputs = sent_indexes(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
+    assert_eq!(passed_packets(&outputs), [0, 1, 2, 4]);
 }
 
 /// The counters of unchanged lists survive another configuration.
 #[test]
 fn unrelated_change_keeps_the_counters_of_lists() {
-    let lists = web();
+    let lists = web_packet();
     let mut engine = router(lists.clone(), filter_output(&["web"])).unwrap();
-    sent(&mut engine, [udp(9)]);
+    sent_indexes(&mut engine, [udp(9)]);
     let mut config = engine.config().unwrap().clone();
     config.out().rate_limit_output = vec![RateLimitConfig::new(8_000, 4_000, 4_000)];
     engine.configure(Time(10 * SECOND), &config).unwrap();
@@ -215,7 +215,7 @@ proptest! {
             (0..).zip(&ports).filter(|(_, port)| permitted(**port)).map(|(index, _)| index).collect();
         let lists = vec![("web", list)];
         let mut engine = router(lists.clone(), filter_output(&["web"])).unwrap();
-        prop_assert_eq!(&passed(&sent(&mut engine, ports.iter().copied().map(udp))), &expected);
+        prop_assert_eq!(&passed_packets(&sent_indexes(&mut engine, ports.iter().copied().map(udp))), &expected);
         let denied = ports.len() - expected.len();
         prop_assert_eq!(counters(&mut engine).denied_output.packets, denied as u64);
         let mut engine = router(lists, filter_input(&["web"])).unwrap();
@@ -224,7 +224,7 @@ proptest! {
         }
         let mut outputs = Vec::new();
         run(&mut engine, Time(SECOND), &mut outputs);
-        prop_assert_eq!(&passed(&outputs), &expected);
+        prop_assert_eq!(&passed_packets(&outputs), &expected);
         prop_assert!(engine.audit().is_ok());
     }
 }

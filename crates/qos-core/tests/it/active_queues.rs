@@ -16,12 +16,12 @@ fn engine<P>(nodes: Vec<TreeNode>, rules: Vec<QueueRule>, default: u8) -> Engine
     common::started(LINE_BPS, Framing::Ethernet, &common::configuration(Hqf, Maps::new(), interface))
 }
 
-fn single<P>(queue: &QueueDiscipline) -> Engine<P> {
+fn single_queue<P>(queue: &QueueDiscipline) -> Engine<P> {
     engine(vec![tree_node("1:", None, Some(queue.clone()))], vec![], 0)
 }
 
 /// The only queue behind a shaper.
-fn behind<P>(shape: Option<TreeShape>, queue: QueueDiscipline) -> Engine<P> {
+fn queue_behind_shaper<P>(shape: Option<TreeShape>, queue: QueueDiscipline) -> Engine<P> {
     engine(vec![TreeNode { shape, ..tree_node("1:", None, Some(queue)) }], vec![], 0)
 }
 
@@ -67,7 +67,7 @@ fn node<P>(engine: &mut Engine<P>, at: u64) -> TreeNodeCounters {
 }
 
 /// Twice the line's rate in packets of 1500 bytes.
-fn overload(flow: u16) -> Source {
+fn overload_queue(flow: u16) -> Source {
     Source::new(1_486, 0, flow, 2 * LINE_BPS)
 }
 
@@ -89,7 +89,7 @@ proptest! {
         let small_cake = cake(Diffserv::Diffserv4, Isolation::TripleIsolate, Some(30_000));
         let queue = [codel(false), fq_codel(30, false), pie(false), small_cake, red(), codel(true)][kind].clone();
         let shape = TreeShape { rate_bps: 5_000_000, burst_bytes: 3_000, deficit: false, account: None };
-        let mut engine = behind(shaped.then_some(shape), queue);
+        let mut engine = queue_behind_shaper(shaped.then_some(shape), queue);
         let (mut at, mut outputs) = (0, Vec::new());
         let count = packets.len();
         for (number, (gap, flow, ip_len, dscp)) in packets.into_iter().enumerate() {
@@ -116,8 +116,8 @@ proptest! {
 #[test]
 fn aqm_drops_more_of_a_flood_over_time() {
     for (queue, delay_ms) in [(codel(false), 600), (pie(false), 40)] {
-        let mut engine = single(&queue);
-        load(&mut engine, Framing::Ethernet, &[overload(0)], Time(30 * SECOND));
+        let mut engine = single_queue(&queue);
+        load(&mut engine, Framing::Ethernet, &[overload_queue(0)], Time(30 * SECOND));
         let found = node(&mut engine, 30 * SECOND);
         let managed = found.managed.unwrap();
         assert!(managed.early.packets > 1_000, "{managed:?}");
@@ -136,7 +136,7 @@ fn aqm_drops_more_of_a_flood_over_time() {
 #[test]
 fn aqm_drops_nothing_below_the_line_rate() {
     for queue in [codel(false), fq_codel(10_240, false), pie(false), plain_cake(None), red()] {
-        let mut engine = single(&queue);
+        let mut engine = single_queue(&queue);
         let sources = [Source::new(1_486, 0, 0, LINE_BPS * 9 / 10)];
         load(&mut engine, Framing::Ethernet, &sources, Time(5 * SECOND));
         let found = node(&mut engine, 6 * SECOND);
@@ -150,8 +150,8 @@ fn aqm_drops_nothing_below_the_line_rate() {
 #[test]
 fn flows_share_evenly_and_sparse_ones_do_not_wait() {
     for queue in [fq_codel(10_240, false), plain_cake(None)] {
-        let mut engine = single(&queue);
-        let flows = [overload(0), overload(1), overload(2), Source::new(100, 0, 3, 100_000)];
+        let mut engine = single_queue(&queue);
+        let flows = [overload_queue(0), overload_queue(1), overload_queue(2), Source::new(100, 0, 3, 100_000)];
         let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(10 * SECOND));
         engine.audit().unwrap();
         let left = sources(&outputs);
@@ -169,7 +169,7 @@ fn flows_share_evenly_and_sparse_ones_do_not_wait() {
 #[test]
 fn full_queue_drops_from_the_longest_flow() {
     for queue in [fq_codel(100, false), plain_cake(Some(230_400))] {
-        let mut engine = single(&queue);
+        let mut engine = single_queue(&queue);
         let flows = [Source::new(1_486, 0, 0, 20 * LINE_BPS), Source::new(1_486, 0, 1, LINE_BPS / 4)];
         let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(2 * SECOND));
         engine.audit().unwrap();
@@ -188,10 +188,10 @@ fn cake_is_fair_among_hosts() {
     for (isolation, destinations, ratio) in
         [(DualSrchost, 1, 1.0), (TripleIsolate, 2, 1.0), (TripleIsolate, 1, 9.0), (Flows, 2, 9.0)]
     {
-        let mut engine = single(&cake(Diffserv::Besteffort, isolation, None));
+        let mut engine = single_queue(&cake(Diffserv::Besteffort, isolation, None));
         let mut outputs = Vec::new();
         let frame = |host: u8, flow: u16| {
-            let plain = overload(flow).descriptor(Framing::Ethernet);
+            let plain = overload_queue(flow).descriptor(Framing::Ethernet);
             let source = std::net::IpAddr::from([10, 0, 0, host]);
             let destination = std::net::IpAddr::from([10, 0, 1, host % destinations]);
             let flow = (u64::from(host) << 32) | u64::from(flow);
@@ -215,7 +215,7 @@ fn cake_is_fair_among_hosts() {
 fn cake_gives_a_tin_priority_up_to_its_threshold() {
     let rate = 8_000_000;
     let queue = cake(Diffserv::Diffserv4, Isolation::TripleIsolate, None);
-    let mut engine = behind(Some(tree_shape(rate, 0)), queue);
+    let mut engine = queue_behind_shaper(Some(tree_shape(rate, 0)), queue);
     let flows = [Source::new(1_486, 0, 0, rate), Source::new(1_486, 46, 1, rate / 5)];
     let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(10 * SECOND));
     let left = sources(&outputs);
@@ -240,8 +240,8 @@ fn cake_spaces_packets_by_their_adjusted_length() {
     ] {
         let account =
             account.map(|(offset_bytes, least_bytes, carrier)| LengthAccount { offset_bytes, least_bytes, carrier });
-        let mut engine = behind(Some(TreeShape { account, ..tree_shape(1_000_000, 0) }), plain_cake(None));
-        let outputs = load(&mut engine, Framing::Ethernet, &[overload(0)], Time(SECOND));
+        let mut engine = queue_behind_shaper(Some(TreeShape { account, ..tree_shape(1_000_000, 0) }), plain_cake(None));
+        let outputs = load(&mut engine, Framing::Ethernet, &[overload_queue(0)], Time(SECOND));
         let left = sources(&outputs);
         let gaps: Vec<_> = left.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
         assert!(gaps.iter().all(|gap| gap.abs_diff(length * 8 * 1_000) <= 1_000), "{length}: {:?}", &gaps[..4]);
@@ -253,13 +253,13 @@ fn cake_spaces_packets_by_their_adjusted_length() {
 fn ecn_capable_packets_are_marked_and_others_dropped() {
     for queue in [codel(true), fq_codel(10_240, true), pie(true), plain_cake(None)] {
         for capable in [true, false] {
-            let mut engine = single(&queue);
+            let mut engine = single_queue(&queue);
             let mut outputs = Vec::new();
             // A little more than the line takes, so that PIE's probability stays below a tenth.
             for step in 0..6_000u64 {
                 let at = Time(step * 600_000);
                 common::run(&mut engine, at, &mut outputs);
-                let mut descriptor = overload(0).descriptor(Framing::Ethernet);
+                let mut descriptor = overload_queue(0).descriptor(Framing::Ethernet);
                 descriptor.ecn = if capable { 2 } else { 0 };
                 engine.transmit(at, PORT, descriptor, 0usize);
             }
@@ -306,7 +306,12 @@ fn htb_classes_get_their_rates_and_share_the_rest() {
         QueueRule { queue, port, ..QueueRule::default() }
     };
     let mut engine = engine(nodes, vec![rule(0, 1), rule(1, 2)], 3);
-    let outputs = load(&mut engine, Framing::Ethernet, &[overload(0), overload(1), overload(2)], Time(10 * SECOND));
+    let outputs = load(
+        &mut engine,
+        Framing::Ethernet,
+        &[overload_queue(0), overload_queue(1), overload_queue(2)],
+        Time(10 * SECOND),
+    );
     engine.audit().unwrap();
     let left = sources(&outputs);
     let rate = |source| left.iter().filter(|(at, found)| *found == source && *at > SECOND).count() as u64 * 12_000 / 9;
@@ -327,8 +332,9 @@ fn htb_classes_get_their_rates_and_share_the_rest() {
 #[test]
 fn bfifo_limit_counts_whole_packets() {
     for (limit, waiting) in [(15_000, 10), (14_999, 9), (1_499, 0)] {
-        let mut engine: Engine<usize> = single(&QueueDiscipline::Bfifo { limit });
-        (0..20).for_each(|number| engine.transmit(Time(0), PORT, overload(0).descriptor(Framing::Ethernet), number));
+        let mut engine: Engine<usize> = single_queue(&QueueDiscipline::Bfifo { limit });
+        (0..20)
+            .for_each(|number| engine.transmit(Time(0), PORT, overload_queue(0).descriptor(Framing::Ethernet), number));
         engine.audit().unwrap();
         assert_eq!(node(&mut engine, 0).depth_packets, waiting, "{limit}");
     }

@@ -6,7 +6,7 @@ use qos_core::counters::{Count, Strategy};
 use qos_core::wire::Framing;
 use qos_core::{DropReason, Engine, Output, RouterConfig, Side, Time};
 
-fn plain(bandwidth_kbps: u64) -> InterfaceConfig {
+fn plain_policy(bandwidth_kbps: u64) -> InterfaceConfig {
     interface(bandwidth_kbps, None, None)
 }
 
@@ -26,15 +26,15 @@ fn default_queueing_follows_bandwidth_and_encapsulation() {
         (out.queue.strategy, out.queue.limit, out.queue.max_conversations, out.tx_ring.limit)
     };
     use Framing::{Ethernet, Hdlc, Ppp};
-    assert_eq!(strategy(100_000_000, Ethernet, plain(100_000)), (Strategy::Fifo, 40, None, 64));
-    assert_eq!(strategy(1_000_000_000, Ethernet, plain(1_000_000)), (Strategy::Fifo, 40, None, 128));
-    assert_eq!(strategy(512_000, Ppp, plain(512)), (Strategy::WeightedFair, 1000, Some(128), 2));
-    assert_eq!(strategy(2_048_000, Hdlc, plain(2_048)), (Strategy::WeightedFair, 1000, Some(256), 2));
-    assert_eq!(strategy(4_000_000, Ppp, plain(4_000)), (Strategy::Fifo, 40, None, 128));
+    assert_eq!(strategy(100_000_000, Ethernet, plain_policy(100_000)), (Strategy::Fifo, 40, None, 64));
+    assert_eq!(strategy(1_000_000_000, Ethernet, plain_policy(1_000_000)), (Strategy::Fifo, 40, None, 128));
+    assert_eq!(strategy(512_000, Ppp, plain_policy(512)), (Strategy::WeightedFair, 1000, Some(128), 2));
+    assert_eq!(strategy(2_048_000, Hdlc, plain_policy(2_048)), (Strategy::WeightedFair, 1000, Some(256), 2));
+    assert_eq!(strategy(4_000_000, Ppp, plain_policy(4_000)), (Strategy::Fifo, 40, None, 128));
     let fifo = InterfaceFairQueue { enabled: false, ..fair_queue() };
-    let no_fair_queue = InterfaceConfig { fair_queue: Some(fifo), ..plain(512) };
+    let no_fair_queue = InterfaceConfig { fair_queue: Some(fifo), ..plain_policy(512) };
     assert_eq!(strategy(512_000, Ppp, no_fair_queue), (Strategy::Fifo, 40, None, 128));
-    let limited = InterfaceConfig { tx_ring_limit: Some(5), hold_queue_out: Some(99), ..plain(512) };
+    let limited = InterfaceConfig { tx_ring_limit: Some(5), hold_queue_out: Some(99), ..plain_policy(512) };
     assert_eq!(strategy(512_000, Ppp, limited), (Strategy::WeightedFair, 99, Some(128), 5));
 
     // A policy that does not queue leaves it alone; one that does replaces it.
@@ -48,7 +48,9 @@ fn default_queueing_follows_bandwidth_and_encapsulation() {
 #[test]
 fn full_fifo_drops_arriving_packets() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &without_policy(InterfaceConfig { tx_ring_limit: Some(3), ..plain(10_000) })).unwrap();
+    engine
+        .configure(Time(0), &without_policy(InterfaceConfig { tx_ring_limit: Some(3), ..plain_policy(10_000) }))
+        .unwrap();
     for packet in 0..100 {
         engine.transmit(Time(0), PORT, udp(1500, 0, Framing::Ethernet), packet);
     }
@@ -68,7 +70,8 @@ fn full_fifo_drops_arriving_packets() {
 fn tx_ring_holds_packets_in_addition_to_the_one_on_the_wire() {
     for (rate, ring) in [(512_000, 2), (512_000, 5), (512_000, 10), (128_000, 1), (128_000, 2), (128_000, 5)] {
         let mut engine: Engine<u64> = common::engine(rate, Framing::Ppp);
-        let port = InterfaceConfig { tx_ring_limit: Some(ring), clock_rate_bps: Some(rate), ..plain(rate / 1_000) };
+        let port =
+            InterfaceConfig { tx_ring_limit: Some(ring), clock_rate_bps: Some(rate), ..plain_policy(rate / 1_000) };
         engine.configure(Time(0), &without_policy(port)).unwrap();
         let mut outputs = Vec::new();
         let flood = udp(200, 0, Framing::Ppp);
@@ -179,7 +182,7 @@ fn waiting_packets_move_to_the_new_policy() {
     engine.audit().unwrap();
 
     // Without a policy all leaves at the line's rate.
-    engine.configure(Time(0), &without_policy(plain(100_000))).unwrap();
+    engine.configure(Time(0), &without_policy(plain_policy(100_000))).unwrap();
     let mut outputs = Vec::new();
     run(&mut engine, Time(10 * MILLI), &mut outputs);
     assert_eq!(departures(&outputs).len(), 21);
@@ -193,7 +196,7 @@ fn shut_down_interface_drops_everything() {
         engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), packet);
         engine.receive(Time(0), PORT, udp(1400, 0, Framing::Ethernet), 100 + packet);
     }
-    let shut = InterfaceConfig { enabled: false, ..plain(10_000) };
+    let shut = InterfaceConfig { enabled: false, ..plain_policy(10_000) };
     engine.configure(Time(1), &without_policy(shut)).unwrap();
     engine.transmit(Time(2), PORT, udp(1400, 0, Framing::Ethernet), 10);
     let mut outputs = Vec::new();
@@ -294,13 +297,13 @@ fn police_percent_refers_to_bandwidth_or_parent_shaper() {
     assert_eq!(cir(Some(ShapeConfig::average(RateSpec::Percent(50)))), (77_200, Some(10), 2_412));
 }
 
-fn good() -> RouterConfig {
+fn valid_configuration() -> RouterConfig {
     with_policy(Classic, 100_000, vec![class_default().police_bps(64_000)])
 }
 
 /// Each is refused with a path and a message, and the previous configuration continues.
-fn refused(cases: &[(RouterConfig, &str, &str)]) {
-    let good = good();
+fn refusal_of(cases: &[(RouterConfig, &str, &str)]) {
+    let good = valid_configuration();
     let mut engine: Engine<u64> = common::started(100_000_000, Framing::Ethernet, &good);
     for (config, path, message) in cases {
         let error = engine.configure(Time(0), config).unwrap_err();
@@ -315,7 +318,7 @@ fn refused_policy_changes_nothing() {
     let policy = |classes: Vec<PolicyClass>| with_policy(Classic, 100_000, classes);
     let shape = vec![class_default().shape_bps(64_000)];
     let input = configuration(Classic, maps([("P", shape)]), interface(100_000, Some("P"), None));
-    refused(&[
+    refusal_of(&[
         (policy(vec![class_default().police_bps(1)]), "policy_maps.P.classes[0].police.cir", "8000"),
         (policy(vec![class_of("nothing")]), "policy_maps.P.classes[0].name", "no class-map \"nothing\""),
         (policy(vec![class_of("udp"), class_of("udp")]), "policy_maps.P.classes[1].name", "already"),
@@ -334,11 +337,11 @@ fn refused_policy_changes_nothing() {
 #[test]
 fn refused_interface_changes_nothing() {
     let changed = |change: fn(&mut RouterConfig)| {
-        let mut config = good();
+        let mut config = valid_configuration();
         change(&mut config);
         config
     };
-    refused(&[
+    refusal_of(&[
         (changed(|c| c.format = 2), "format", "this engine reads 1"),
         (
             changed(|c| c.interfaces.get_mut("Out").unwrap().clock_rate_bps = Some(1)),

@@ -7,7 +7,7 @@ use qos_core::wire::Framing;
 use qos_core::{Engine, Time};
 
 /// A configuration without a policy and with a changed interface.
-fn plain(change: impl FnOnce(&mut InterfaceConfig)) -> RouterConfig {
+fn plain_circuit(change: impl FnOnce(&mut InterfaceConfig)) -> RouterConfig {
     let mut port = interface(2_000, None, None);
     change(&mut port);
     configuration(Hqf, Maps::new(), port)
@@ -20,7 +20,7 @@ fn circuit(peak_bps: u64, sustainable_bps: Option<u64>) -> Option<VirtualCircuit
 
 /// Packets a second that a link of 2 Mb/s carries, of `ip_len` bytes.
 fn packets_a_second(ip_len: usize, framing: Framing) -> usize {
-    let mut engine: Engine<u64> = common::started(2_000_000, framing, &plain(|_| ()));
+    let mut engine: Engine<u64> = common::started(2_000_000, framing, &plain_circuit(|_| ()));
     let outputs = offer(&mut engine, udp(ip_len, 0, framing), 100_000, Time(0), Time(10 * SECOND));
     let end = Time(10 * SECOND);
     departures(&outputs).iter().filter(|(time, ..)| *time <= end).count() / 10
@@ -62,7 +62,7 @@ fn tx_ring_limit_counts_particles() {
         (Some(2), 569, 2, 1),
     ] {
         let mut engine: Engine<u64> =
-            common::started(2_000_000, Framing::Aal5snap, &plain(|port| port.tx_ring_limit = limit));
+            common::started(2_000_000, Framing::Aal5snap, &plain_circuit(|port| port.tx_ring_limit = limit));
         let descriptor = udp(ip_len, 0, Framing::Aal5snap);
         for number in 0..200 {
             engine.transmit(Time(0), PORT, descriptor, number);
@@ -82,7 +82,7 @@ fn virtual_circuit_keeps_its_traffic_contract() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Aal5snap);
     let contract =
         VirtualCircuitConfig { peak_bps: 2_000_000, sustainable_bps: Some(1_000_000), burst_cells: Some(320) };
-    let config = plain(|port| (port.virtual_circuit, port.hold_queue_out) = (Some(contract), Some(1_000)));
+    let config = plain_circuit(|port| (port.virtual_circuit, port.hold_queue_out) = (Some(contract), Some(1_000)));
     engine.configure(Time(0), &config).unwrap();
     // 32 cells each.
     let descriptor = udp(1_500, 0, Framing::Aal5snap);
@@ -99,7 +99,7 @@ fn virtual_circuit_keeps_its_traffic_contract() {
 }
 
 /// Bytes a second that leave through a shaper of 1 Mb/s, in packets of `ip_len` bytes on Ethernet.
-fn shaped(account: Option<AccountConfig>, ip_len: usize) -> u64 {
+fn shaped_circuit(account: Option<AccountConfig>, ip_len: usize) -> u64 {
     let class = PolicyClass { account, ..class_default().shape_bps(1_000_000) };
     let mut engine: Engine<u64> =
         common::started(100_000_000, Framing::Ethernet, &with_policy(Hqf, 100_000, vec![class]));
@@ -132,7 +132,7 @@ fn shaper_uses_the_accounted_length() {
     ] {
         let counted = ip_len as u64 + 14;
         let expected = 125_000 * counted / taken;
-        let measured = shaped(account, ip_len);
+        let measured = shaped_circuit(account, ip_len);
         assert!(measured.abs_diff(expected) <= 2 * counted / 100 + 1, "{account:?}: {measured} B/s, not {expected}");
     }
 }
@@ -174,7 +174,7 @@ fn account_offset_out_of_range_is_refused() {
 fn settings_that_do_not_fit_the_link_are_refused() {
     use Framing::{Aal5mux, Aal5snap, Ethernet, Ppp, PppoaMux, Pppoe, PppoeoaSnap};
     let configured = |framing, change: &dyn Fn(&mut InterfaceConfig)| {
-        common::engine::<u64>(2_000_000, framing).configure(Time(0), &plain(change))
+        common::engine::<u64>(2_000_000, framing).configure(Time(0), &plain_circuit(change))
     };
     let refused = |framing, change: &dyn Fn(&mut InterfaceConfig), path: &str| {
         let error = configured(framing, change).unwrap_err();

@@ -248,7 +248,7 @@ fn flows_under_a_shaper_get_equal_shares() {
 
 /// Offers packets of one flow or class each, `(length, code point, flow)`, to a port whose hold queue has two places;
 /// returns the lost ones.
-fn lost(config: &RouterConfig, before: usize, packets: &[(usize, u8, u16)]) -> Vec<usize> {
+fn lost_packets(config: &RouterConfig, before: usize, packets: &[(usize, u8, u16)]) -> Vec<usize> {
     let mut engine: Engine<usize> = common::started(1_000_000_000, Ppp, config);
     let mut outputs = Vec::new();
     for number in 0..before as u64 {
@@ -270,7 +270,7 @@ fn lost(config: &RouterConfig, before: usize, packets: &[(usize, u8, u16)]) -> V
     outputs.iter().filter_map(lost).collect()
 }
 
-fn with_two_places(mut config: RouterConfig) -> RouterConfig {
+fn engine_with_two_places(mut config: RouterConfig) -> RouterConfig {
     config.out().hold_queue_out = Some(2);
     config.out().tx_ring_limit = Some(1);
     config
@@ -282,10 +282,10 @@ fn with_two_places(mut config: RouterConfig) -> RouterConfig {
 fn large_sequence_numbers_compare_correctly() {
     let mut port = interface(64, None, None);
     port.fair_queue = Some(fair_queue());
-    let fair = with_two_places(configuration(Classic, Maps::new(), port));
+    let fair = engine_with_two_places(configuration(Classic, Maps::new(), port));
     let least = BandwidthConfig::Kbps(1);
     let classes = vec![class_of("c1").bandwidth(least), class_of("c2").bandwidth(least)];
-    let classes = with_two_places(common::with_policy(Classic, 2_000, classes));
+    let classes = engine_with_two_places(common::with_policy(Classic, 2_000, classes));
     let long = (60_000, 0, 0);
     for (config, others) in [(fair, [(0, 1), (0, 2)]), (classes, [(1, 1), (2, 1)])] {
         for before in [0, 4_000] {
@@ -294,7 +294,7 @@ fn large_sequence_numbers_compare_correctly() {
                 let waiting =
                     |which: usize| (if which == longer { 101 } else { 100 }, others[which].0, others[which].1);
                 let packets = [long, long, waiting(0), waiting(1), (40, 0, 3)];
-                assert_eq!(lost(&config, before, &packets), [2 + longer], "{before} packets before, {longer}");
+                assert_eq!(lost_packets(&config, before, &packets), [2 + longer], "{before} packets before, {longer}");
             }
         }
     }

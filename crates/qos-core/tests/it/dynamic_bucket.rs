@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn reading_and_polling_change_nothing(looks in prop::collection::vec(0u64..40, 300)) {
         let fates = |look: bool| {
-            let mut engine = policed(DynamicBucketConfig {
+            let mut engine = policed_counters(DynamicBucketConfig {
                 initial_bytes: Some(3_000),
                 first_growth_percent: Some(2),
                 growth_percent: Some(1),
@@ -276,7 +276,7 @@ fn a_bucket_that_was_nearly_full_keeps_its_size() {
     }
 }
 
-fn policed(dynamic: DynamicBucketConfig) -> Engine<u64> {
+fn policed_counters(dynamic: DynamicBucketConfig) -> Engine<u64> {
     let mut engine = common::engine(100_000_000, Framing::Ethernet);
     let police = PoliceConfig { dynamic: Some(dynamic), ..police(1_000_000) };
     engine.configure(Time(0), &with_policy(Hqf, 100_000, vec![class_default().police(police)])).unwrap();
@@ -289,7 +289,8 @@ fn counters(engine: &mut Engine<u64>, now: Time) -> DynamicCounters {
 
 #[test]
 fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
-    let mut engine = policed(DynamicBucketConfig { initial_bytes: Some(10_140), ..DynamicBucketConfig::default() });
+    let mut engine =
+        policed_counters(DynamicBucketConfig { initial_bytes: Some(10_140), ..DynamicBucketConfig::default() });
     // Ten packets of 1014 counted bytes empty the bucket, the eleventh is dropped.
     for number in 0..11 {
         engine.transmit(Time(0), PORT, udp(1_000, 0, Framing::Ethernet), number);
@@ -334,7 +335,7 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
 
 #[test]
 fn defaults_are_filled_in_and_shown() {
-    let engine = policed(DynamicBucketConfig { monitoring_ms: Some(200), ..DynamicBucketConfig::default() });
+    let engine = policed_counters(DynamicBucketConfig { monitoring_ms: Some(200), ..DynamicBucketConfig::default() });
     let filled_in = DynamicBucketConfig {
         initial_bytes: Some(15_000),
         minimum_bytes: Some(3_000),
@@ -349,7 +350,7 @@ fn defaults_are_filled_in_and_shown() {
     };
     let resolved = engine.resolve().policy_maps["P"].classes[0].police.clone().unwrap();
     assert_eq!(resolved.dynamic, Some(filled_in));
-    let mut slow = policed(DynamicBucketConfig::default());
+    let mut slow = policed_counters(DynamicBucketConfig::default());
     let police = PoliceConfig { dynamic: Some(DynamicBucketConfig::default()), ..police(8_000) };
     slow.configure(Time(0), &with_policy(Classic, 100_000, vec![class_default().police(police)])).unwrap();
     // 1.5 seconds of 8 kb/s would be less than its initial size.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::{Engine, Output, RouterConfig, Time};
 
-fn fair(generation: Generation) -> RouterConfig {
+fn fair_queue_policy(generation: Generation) -> RouterConfig {
     with_policy(generation, 2_000, vec![class_default().fair_queues(4096)])
 }
 
@@ -36,7 +36,7 @@ proptest! {
     /// Each flow gets the same bytes, regardless of packet sizes and precedence.
     #[test]
     fn flows_get_equal_bytes(flows in prop::collection::vec((400usize..1500, 0u8..64), 2..6)) {
-        let bytes = shares(&fair(Hqf), &flows);
+        let bytes = shares(&fair_queue_policy(Hqf), &flows);
         let mean = bytes.iter().sum::<u64>() / bytes.len() as u64;
         for flow in &bytes {
             prop_assert!(flow.abs_diff(mean) <= mean / 100 + 3_200, "{bytes:?}");
@@ -47,7 +47,7 @@ proptest! {
     #[test]
     fn conversations_get_weighted_bytes(flows in prop::collection::vec((400usize..1500, 0u8..8), 2..5)) {
         let marked: Vec<_> = flows.iter().map(|(len, precedence)| (*len, precedence << 3)).collect();
-        let bytes = shares(&fair(Classic), &marked);
+        let bytes = shares(&fair_queue_policy(Classic), &marked);
         // A flow that needs less than its share would leave the rest to others: here all offer more than the line
         // carries.
         let weights: u64 = flows.iter().map(|(_, precedence)| u64::from(*precedence) + 1).sum();
@@ -66,7 +66,7 @@ proptest! {
 fn precedence_counts_in_the_classic_generation_only() {
     let flows = [(1300, 40), (1300, 0)];
     let ratio = |generation: Generation| {
-        let bytes = shares(&fair(generation), &flows);
+        let bytes = shares(&fair_queue_policy(generation), &flows);
         bytes[0] as f64 / (bytes[0] + bytes[1]) as f64
     };
     assert!((ratio(Classic) - 6.0 / 7.0).abs() < 0.01);
@@ -99,7 +99,7 @@ fn fair_queueing_limits_flows_by_generation() {
     assert!((64..150).contains(&depth), "{depth}");
 }
 
-fn nested() -> RouterConfig {
+fn nested_policy() -> RouterConfig {
     let inner = vec![class_of("low").percent(70), class_default().fair_queue()];
     let outer = vec![class_of("udp").percent(30).service_policy("Inner")];
     common::with_policies(Hqf, 2_000, maps([("Inner", inner), ("P", outer)]))
@@ -107,8 +107,8 @@ fn nested() -> RouterConfig {
 
 fn policies() -> Vec<RouterConfig> {
     vec![
-        fair(Hqf),
-        fair(Classic),
+        fair_queue_policy(Hqf),
+        fair_queue_policy(Classic),
         with_policy(Hqf, 2_000, vec![class_of("low").queue_limit(20), class_default().fair_queue()]),
         with_policy(Classic, 2_000, vec![class_default().police_bps(1_500_000)]),
         with_policy(Hqf, 2_000, vec![class_of("low").shape_bps(200_000)]),
@@ -120,7 +120,7 @@ fn policies() -> Vec<RouterConfig> {
         ),
         with_policy(Classic, 2_000, vec![class_of("low").priority_kbps(300), class_default().fair_queue()]),
         with_policy(Classic, 2_000, vec![class_of("low").percent(50)]),
-        nested(),
+        nested_policy(),
     ]
 }
 
@@ -130,7 +130,7 @@ proptest! {
     /// Packets of one flow leave in the order in which they came, and the line never rests while a packet waits that no
     /// shaper holds.
     #[test]
-    fn flows_keep_their_order_and_the_line_never_rests(
+    fn fair_queue_keeps_flow_order_and_is_work_conserving(
         config in prop::sample::select(policies()),
         packets in prop::collection::vec((0u64..6_000_000, 28usize..1500, 0u16..12), 1..300),
     ) {
@@ -175,7 +175,7 @@ proptest! {
 /// A flow alone in the queue is charged as well: when another one comes, it has only the rest of its 1600 bytes.
 #[test]
 fn lone_flow_pays_for_the_round_it_began() {
-    let mut config = fair(Hqf);
+    let mut config = fair_queue_policy(Hqf);
     config.out().tx_ring_limit = Some(1);
     let mut engine: Engine<usize> = common::started(2_000_000, Framing::Ppp, &config);
     // 400 counted bytes each.

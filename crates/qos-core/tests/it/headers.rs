@@ -13,7 +13,7 @@ fn behind_addresses(rest: &[u8]) -> Vec<u8> {
 
 /// IEEE 802.1Q: EtherType 8100, then three bits of priority, one of drop eligibility, twelve of the VLAN.
 #[test]
-fn tags_are_read_and_written() {
+fn vlan_tags_are_read_and_written() {
     let tag = Tag { cos: 5, vlan: 0x064 };
     assert_eq!(Tag::of(&behind_addresses(&[0x81, 0x00, 0xb0, 0x64, 0x08, 0x00])), Some(tag));
     assert_eq!(tag.bytes(), [0x81, 0x00, 0xa0, 0x64]);
@@ -43,7 +43,7 @@ fn a_class_of_service_is_written_into_a_tag() {
 
 /// RFC 791: version, header length in words, flags. Incomplete headers are rejected.
 #[test]
-fn headers_of_ipv4_are_whole() {
+fn truncated_ipv4_headers_are_refused() {
     let mut header = [0u8; 24];
     header[0] = 0x45;
     assert_eq!(Ipv4::of(&header).map(|header| header.len), Some(20));
@@ -74,7 +74,7 @@ fn headers_of_ipv4_are_whole() {
 
 /// RFC 8200: four bits of version, eight of traffic class, twenty of the flow label; the addresses from byte 8 on.
 #[test]
-fn fields_of_ipv6() {
+fn ipv6_fields_are_read() {
     let mut header = [0u8; 40];
     header[..4].copy_from_slice(&[0x6b, 0xa1, 0x23, 0x45]);
     for (byte, number) in header[8..].iter_mut().zip(1..) {
@@ -117,7 +117,7 @@ fn code_points_are_written_into_whole_headers() {
 
 /// A checksum carries twice: ff48, baff and 45b8 are 1ffff, of which ffff and 1 are 10000 and those 1.
 #[test]
-fn checksums_carry_twice() {
+fn checksum_update_carries_twice() {
     let mut frame = frames::udp(100, 0, 1, 2);
     frame[15] = 0;
     frame[24..26].copy_from_slice(&[0x00, 0xb7]);

@@ -13,7 +13,7 @@ fn policer(kbps: u64) -> PoliceConfig {
 }
 
 /// Bytes passed and dropped by a class's policer.
-fn metered(class: &ClassCounters) -> (u64, u64) {
+fn metered_packets(class: &ClassCounters) -> (u64, u64) {
     let police = class.police.as_ref().unwrap();
     (police.conformed.bytes, police.exceeded.bytes)
 }
@@ -53,11 +53,11 @@ proptest! {
         let top = policy.unwrap().classes[0].clone();
         let middle = top.child.clone().unwrap().classes[0].clone();
         let bottom = middle.child.clone().unwrap().classes;
-        let (passed, dropped) = metered(&bottom[0]);
+        let (passed, dropped) = metered_packets(&bottom[0]);
         prop_assert_eq!(passed + dropped, bottom[0].bytes);
-        let (through, held) = metered(&middle);
+        let (through, held) = metered_packets(&middle);
         prop_assert_eq!(through + held, passed + bottom[1].bytes);
-        let (sent, refused) = metered(&top);
+        let (sent, refused) = metered_packets(&top);
         prop_assert_eq!(sent + refused, through);
         // No level lets more pass than its rate and its bucket, and the narrowest holds all.
         for (bytes, kbps) in [(passed, rates[0]), (through, rates[1]), (sent, rates[2])] {

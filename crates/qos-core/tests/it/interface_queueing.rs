@@ -204,7 +204,7 @@ fn first_matching_rule_selects_the_queue() {
     }
 }
 
-fn shaped(shaper: InterfaceShaper) -> Engine<usize> {
+fn shaped_interface(shaper: InterfaceShaper) -> Engine<usize> {
     engine(InterfaceQueueing::Shaped { shapers: vec![shaper] })
 }
 
@@ -216,7 +216,7 @@ fn traffic_shape_bursts_match_published_prints() {
         (64_000, (2_000, 8_000, 8_000, 125, 1_000)),
         (128_000, (1_984, 7_936, 7_936, 62, 992)),
     ] {
-        let mut engine = shaped(traffic_shape(None, bps));
+        let mut engine = shaped_interface(traffic_shape(None, bps));
         let shape = out(&mut engine, Time(0)).shapers[0].shape;
         let found = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
         assert_eq!(found, printed, "{bps} b/s");
@@ -261,7 +261,7 @@ fn shaper_holds_only_packets_of_its_access_list() {
 /// With `traffic-shape rate` everything is held, and the buffers are the limit.
 #[test]
 fn a_shaper_of_everything_keeps_the_rate() {
-    let mut engine = shaped(InterfaceShaper { buffers: 10, ..traffic_shape(None, 200_000) });
+    let mut engine = shaped_interface(InterfaceShaper { buffers: 10, ..traffic_shape(None, 200_000) });
     let sources = [Source::new(ip(500), 0, 0, 300_000), Source::new(ip(500), 0, 1, 300_000)];
     let sent = bytes_by_source(&load(&mut engine, Framing::Ethernet, &sources, Time(20 * SECOND)), 2);
     let all = sent.iter().sum::<u64>();
@@ -274,7 +274,7 @@ fn a_shaper_of_everything_keeps_the_rate() {
 /// Other queues take over the waiting packets.
 #[test]
 fn a_change_of_queues_loses_no_packet() {
-    let mut engine = shaped(traffic_shape(None, 8_000));
+    let mut engine = shaped_interface(traffic_shape(None, 8_000));
     let packet = Source::new(ip(1_000), 0, 3, LINE_BPS).descriptor(Framing::Ethernet);
     (0..10).for_each(|number| engine.transmit(Time(number), PORT, packet, 0));
     let mut interface = interface(1_000, None, None);

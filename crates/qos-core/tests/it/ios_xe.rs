@@ -10,7 +10,7 @@ use qos_core::{Engine, RouterConfig, Time};
 const SECONDS: u64 = 10;
 
 /// Offered and received rates of sources on a line, kb/s of each, and the counters of the classes.
-fn offered(line_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<ClassCounters>, Vec<f64>) {
+fn offered_load(line_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<ClassCounters>, Vec<f64>) {
     let mut engine: Engine<usize> = common::started(line_bps, Ethernet, config);
     let outputs = match sources {
         [] => Vec::new(),
@@ -23,7 +23,7 @@ fn offered(line_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<Cla
 }
 
 /// Below a shaper, so that no overhead of the line counts; class n is that of code point n, the last one class-default.
-fn shaped(shape_bps: u64, classes: &[PolicyClass], offers_kbps: &[u64]) -> Vec<f64> {
+fn shaped_policy(shape_bps: u64, classes: &[PolicyClass], offers_kbps: &[u64]) -> Vec<f64> {
     let parent = vec![class_default().service_policy("CHILD").shape_bps(shape_bps)];
     let config = with_policies(IosXe, 1_000_000, maps([("P", parent), ("CHILD", classes.to_vec())]));
     let last = offers_kbps.len() as u16;
@@ -31,10 +31,10 @@ fn shaped(shape_bps: u64, classes: &[PolicyClass], offers_kbps: &[u64]) -> Vec<f
         .zip(offers_kbps)
         .map(|(number, kbps)| Source::new(1_000, (number % last) as u8, number, kbps * 1_000))
         .collect();
-    offered(1_000_000_000, &config, &sources).1
+    offered_load(1_000_000_000, &config, &sources).1
 }
 
-fn about(found: &[f64], expected: &[f64]) {
+fn is_about(found: &[f64], expected: &[f64]) {
     let near = |(found, expected): (&f64, &f64)| (found - expected).abs() < expected * 0.03 + 5.0;
     assert!(found.iter().zip(expected).all(near), "{found:?}, expected {expected:?}");
 }
@@ -44,18 +44,18 @@ fn about(found: &[f64], expected: &[f64]) {
 fn bandwidth_left_by_minimum_rates_is_shared_equally() {
     let bandwidth = |name: &str, kbps: u64| class_of(name).kbps(kbps);
     let two = vec![bandwidth("c1", 400), bandwidth("c2", 600)];
-    about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[733.3, 933.3, 333.3]);
-    about(&shaped(10_000_000, &[bandwidth("c1", 6_000)], &[8_000, 8_000]), &[8_000.0, 2_000.0]);
+    is_about(&shaped_policy(2_000_000, &two, &[3_000, 3_000, 3_000]), &[733.3, 933.3, 333.3]);
+    is_about(&shaped_policy(10_000_000, &[bandwidth("c1", 6_000)], &[8_000, 8_000]), &[8_000.0, 2_000.0]);
 }
 
 #[test]
 fn remaining_bandwidth_is_shared_as_configured() {
     let remaining = |name: &str, percent: u32| class_of(name).remaining_percent(percent);
     let two = vec![remaining("c1", 20), remaining("c2", 30)];
-    about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[400.0, 600.0, 1_000.0]);
+    is_about(&shaped_policy(2_000_000, &two, &[3_000, 3_000, 3_000]), &[400.0, 600.0, 1_000.0]);
     let ratio = |name: &str, ratio: u32| class_of(name).remaining_ratio(ratio);
     let two = vec![ratio("c1", 2), ratio("c2", 3)];
-    about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[666.7, 1_000.0, 333.3]);
+    is_about(&shaped_policy(2_000_000, &two, &[3_000, 3_000, 3_000]), &[666.7, 1_000.0, 333.3]);
 }
 
 /// A class that does not use its minimum gives it away, and does not save it up.
@@ -64,7 +64,7 @@ fn an_unused_minimum_is_shared() {
     let bandwidth = |name: &str, kbps: u64| class_of(name).kbps(kbps);
     let priority = class_of("c3").strict();
     let classes = vec![bandwidth("c1", 2_000), bandwidth("c2", 1_000), priority];
-    about(&shaped(10_000_000, &classes, &[9_000, 500, 1_000, 9_000]), &[5_250.0, 500.0, 1_000.0, 3_250.0]);
+    is_about(&shaped_policy(10_000_000, &classes, &[9_000, 500, 1_000, 9_000]), &[5_250.0, 500.0, 1_000.0, 3_250.0]);
 }
 
 /// The WAN edge of a published design: priority, and eight classes by `bandwidth remaining percent`.
@@ -78,7 +78,7 @@ fn wan_edge_shares_the_bandwidth_left_by_priority() {
     classes.push(class_default().remaining_percent(38));
     let offers = [5_000, 30_000, 30_000, 300, 200, 100, 30_000, 30_000, 30_000, 30_000];
     let expected = [5_000.0, 7_400.0, 7_400.0, 300.0, 200.0, 100.0, 7_400.0, 2_960.0, 493.3, 18_746.7];
-    about(&shaped(50_000_000, &classes, &offers), &expected);
+    is_about(&shaped_policy(50_000_000, &classes, &offers), &expected);
 }
 
 /// Table 7.1 of the facts: 50 ms of the rate in packets of 1500 bytes, at least 64; a priority level has 512.
@@ -98,7 +98,7 @@ fn default_queue_limits_are_fifty_milliseconds() {
         let parent = vec![class_default().service_policy("CHILD").shape_bps(bps)];
         let children = vec![class_of("c1").strict(), class_of("c2").remaining_percent(8)];
         let config = with_policies(IosXe, 10_000_000, maps([("P", parent), ("CHILD", children)]));
-        let (classes, _) = offered(10_000_000_000, &config, &[]);
+        let (classes, _) = offered_load(10_000_000_000, &config, &[]);
         let child = classes[0].child.as_ref().unwrap();
         let limit = |class: &ClassCounters| class.queue.as_ref().and_then(|queue| queue.limit_packets);
         assert_eq!(limit(&classes[0]), Some(packets), "{bps} b/s");
@@ -115,7 +115,7 @@ fn default_queue_limits_are_fifty_milliseconds() {
 #[test]
 fn queue_limit_refers_to_the_class_rate() {
     let limits = |class: PolicyClass| {
-        let queue = offered(1_000_000_000, &with_policy(IosXe, 1_000_000, vec![class]), &[]).0[0].queue.unwrap();
+        let queue = offered_load(1_000_000_000, &with_policy(IosXe, 1_000_000, vec![class]), &[]).0[0].queue.unwrap();
         (queue.limit_packets, queue.limit_bytes, queue.limit_us)
     };
     let class = || class_of("c1");
@@ -137,7 +137,7 @@ fn early_detection_follows_the_queue_limit() {
     ] {
         let wanted = class_default().queue_limit(limit).random_detect(red_by_precedence());
         let config = with_policy(IosXe, 1_000_000, vec![wanted]);
-        let rows = offered(1_000_000_000, &config, &[]).0[0].random_detect.clone().unwrap().classes;
+        let rows = offered_load(1_000_000_000, &config, &[]).0[0].random_detect.clone().unwrap().classes;
         assert_eq!(rows.iter().map(|row| row.min).collect::<Vec<_>>(), least);
         assert!(rows.iter().all(|row| row.max == max));
     }
@@ -150,7 +150,7 @@ fn red_thresholds_in_percent_refer_to_the_queue_limit() {
         .random_detect(red_by_dscp().unit(LimitUnit::Percent).row(26, 43, 50, None));
     let config = with_policy(IosXe, 1_000_000, vec![wanted]);
     let sources = [Source::new(1_000, 26, 0, 1_000_000)];
-    let rows = offered(1_000_000_000, &config, &sources).0[0].random_detect.clone().unwrap().classes;
+    let rows = offered_load(1_000_000_000, &config, &sources).0[0].random_detect.clone().unwrap().classes;
     let row = rows.iter().find(|row| row.value == 26).unwrap();
     assert_eq!((row.min, row.max), (134_375, 156_250));
 }
@@ -160,7 +160,7 @@ fn red_thresholds_in_percent_refer_to_the_queue_limit() {
 fn flows_share_the_limit_of_their_class() {
     let config = with_policy(IosXe, 10_000, vec![class_default().fair_queue().queue_limit(64)]);
     let sources: Vec<_> = (0..30).map(|flow| Source::new(1_000, 0, flow, 2_000_000)).collect();
-    let (classes, _) = offered(10_000_000, &config, &sources);
+    let (classes, _) = offered_load(10_000_000, &config, &sources);
     let queue = classes[0].queue.unwrap();
     assert_eq!((queue.per_flow_limit, queue.max_flows), (Some(16), Some(16)));
     assert!(queue.depth_packets <= 64 && classes[0].drops.tail.packets > 0, "{:?}", classes[0]);
@@ -175,7 +175,7 @@ fn flow_queue_uses_the_configured_limit() {
             ..class_default().queue_limit(64)
         };
         let config = with_policy(generation, 10_000, vec![fair]);
-        let (classes, _) = offered(10_000_000, &config, &[Source::new(1_000, 0, 0, 20_000_000)]);
+        let (classes, _) = offered_load(10_000_000, &config, &[Source::new(1_000, 0, 0, 20_000_000)]);
         let queue = classes[0].queue.unwrap();
         assert_eq!(queue.per_flow_limit, Some(5), "{generation:?}");
         assert!(queue.depth_packets <= 5, "{generation:?}: {queue:?}");
@@ -193,7 +193,7 @@ fn limits_by_code_point_may_be_in_percent() {
     let config = with_policy(IosXe, 10_000, vec![wanted]);
     let deepest = |dscp: u8| {
         let sources = [Source::new(1_000, dscp, 0, 20_000_000)];
-        offered(10_000_000, &config, &sources).0[0].queue.unwrap().depth_packets
+        offered_load(10_000_000, &config, &sources).0[0].queue.unwrap().depth_packets
     };
     assert_eq!((deepest(10), deepest(0)), (20, 100));
     let whole = vec![class_default().limit(QueueLimit::Percent(20))];
@@ -234,7 +234,7 @@ fn a_shaper_spaces_packets() {
 fn a_shaper_holds_any_rate() {
     for bps in [12_345u64, 8_001, 999_999] {
         let config = with_policy(IosXe, 10_000, vec![class_default().shape_bps(bps)]);
-        let got = offered(10_000_000, &config, &[Source::new(86, 0, 0, 3_000_000)]).1[0];
+        let got = offered_load(10_000_000, &config, &[Source::new(86, 0, 0, 3_000_000)]).1[0];
         let most = bps as f64 / 1_000.0 + 1_522.0 * 8.0 / 1_000.0 / SECONDS as f64;
         assert!(got <= most + 0.2 && got > bps as f64 / 1_000.0 * 0.98, "{got} of {bps}");
     }
@@ -245,14 +245,14 @@ fn explicit_policer_limits_a_priority_class_without_congestion() {
     let police = PoliceConfig::new(RateSpec::Percent(10));
     let always = vec![class_of("c1").strict().police(police)];
     let config = with_policy(IosXe, 10_000, always);
-    let kbps = offered(10_000_000, &config, &[Source::new(1_000, 1, 0, 3_000_000)]).1;
+    let kbps = offered_load(10_000_000, &config, &[Source::new(1_000, 1, 0, 3_000_000)]).1;
     assert!((1_000.0..1_060.0).contains(&kbps[0]), "{kbps:?}");
     let in_congestion = vec![class_of("c1").priority_percent(10)];
     let config = with_policy(IosXe, 10_000, in_congestion);
-    let alone = offered(10_000_000, &config, &[Source::new(1_000, 1, 0, 3_000_000)]).1;
+    let alone = offered_load(10_000_000, &config, &[Source::new(1_000, 1, 0, 3_000_000)]).1;
     assert!(alone[0] > 2_900.0, "{alone:?}");
     let busy = [Source::new(1_000, 1, 0, 3_000_000), Source::new(1_000, 0, 1, 20_000_000)];
-    let kbps = offered(10_000_000, &config, &busy).1;
+    let kbps = offered_load(10_000_000, &config, &busy).1;
     assert!((950.0..1_060.0).contains(&kbps[0]), "{kbps:?}");
 }
 

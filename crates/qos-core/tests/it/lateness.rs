@@ -10,7 +10,7 @@ use qos_core::{Duration, Engine, Output, PortId, RouterConfig, Side, Time};
 type Arrival = (u64, usize, u16, u8);
 
 /// Outcome of each packet: departure time and DSCP, or reason and time of its drop.
-fn fates(outputs: &[Output<usize>]) -> Vec<(usize, String)> {
+fn packet_fates(outputs: &[Output<usize>]) -> Vec<(usize, String)> {
     let mut fates: Vec<_> = outputs
         .iter()
         .map(|output| match output {
@@ -46,7 +46,7 @@ fn configurations() -> Vec<RouterConfig> {
 
 /// Feeds the packets; `late` says for each whether the caller polls before it (a punctual one does, for every
 /// deadline).
-fn feed(
+fn feed_arrivals(
     config: &RouterConfig,
     rate: u64,
     arrivals: &[Arrival],
@@ -77,7 +77,7 @@ fn feed(
         }
     }
     engine.poll(Time(u64::MAX / 4), &mut outputs);
-    fates(&outputs)
+    packet_fates(&outputs)
 }
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(crate::bounded::cases(64))]
 
     #[test]
-    fn late_caller_gets_the_same_decisions(
+    fn late_polling_changes_no_decision(
         config in prop::sample::select(configurations()),
         rate in prop::sample::select(vec![128_000u64, 2_000_000, 10_000_000]),
         arrivals in arrivals(),
@@ -110,23 +110,23 @@ proptest! {
             let out = config.interfaces.get_mut("Out").unwrap();
             out.service_policy_output = None;
         }
-        let punctual = feed(&config, rate, &arrivals, None, receive);
+        let punctual = feed_arrivals(&config, rate, &arrivals, None, receive);
         prop_assert_eq!(punctual.len(), arrivals.len());
-        let late = feed(&config, rate, &arrivals, Some(&naps), receive);
+        let late = feed_arrivals(&config, rate, &arrivals, Some(&naps), receive);
         prop_assert_eq!(punctual, late);
     }
 
     /// Arrivals that reach the engine after a poll that was later than them, but within a line time, are decided as if
     /// they had come first.
     #[test]
-    fn a_decision_is_not_taken_before_it_is_needed(
+    fn scheduler_decides_only_at_departure_time(
         config in prop::sample::select(configurations()),
         arrivals in arrivals(),
         slow in prop::collection::vec(0u64..300_000, 1..50),
     ) {
         // A frame of 28 bytes takes 280 us at 1 Mb/s.
         let rate = 1_000_000;
-        let punctual = feed(&config, rate, &arrivals, None, false);
+        let punctual = feed_arrivals(&config, rate, &arrivals, None, false);
         let mut engine: Engine<usize> = common::started(rate, Framing::Ppp, &config);
         let mut outputs = Vec::new();
         for (index, &(at, ip_len, flow, dscp)) in arrivals.iter().enumerate() {
@@ -136,7 +136,7 @@ proptest! {
         }
         engine.poll(Time(u64::MAX / 4), &mut outputs);
         prop_assert_eq!(engine.totals(PORT, Side::Wire).late_arrivals, 0);
-        prop_assert_eq!(fates(&outputs), punctual);
+        prop_assert_eq!(packet_fates(&outputs), punctual);
     }
 }
 
@@ -159,7 +159,7 @@ proptest! {
     /// Through the whole router: a caller that wakes every `nap`, takes frames from the links ahead of their time and
     /// brings what came inside through before it polls decides as one that is there for each frame.
     #[test]
-    fn sleeping_router_gets_the_same_decisions(
+    fn sleeping_router_changes_no_decision(
         arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>(), delay in 0u64..2_000_000,
         ahead in 0u64..2_000_000
     ) {
@@ -212,8 +212,8 @@ proptest! {
             forward(Time(now), &mut engine, &mut outputs, &mut napping);
         }
         prop_assert_eq!(engine.totals(PortId(1), Side::Wire).late_arrivals, 0);
-        prop_assert_eq!(fates(&napping).len(), arrivals.len());
-        prop_assert_eq!(fates(&napping), fates(&punctual));
+        prop_assert_eq!(packet_fates(&napping).len(), arrivals.len());
+        prop_assert_eq!(packet_fates(&napping), packet_fates(&punctual));
     }
 }
 

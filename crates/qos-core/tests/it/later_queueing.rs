@@ -7,7 +7,11 @@ use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, RouterConfig, Time};
 
 /// Ten seconds of those sources on a line; counters at the end.
-fn after_ten_seconds(rate_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<ClassCounters>, Vec<u64>) {
+fn counters_after_ten_seconds(
+    rate_bps: u64,
+    config: &RouterConfig,
+    sources: &[Source],
+) -> (Vec<ClassCounters>, Vec<u64>) {
     let mut engine: Engine<usize> = common::started(rate_bps, Ppp, config);
     let outputs = load(&mut engine, Ppp, sources, Time(10 * SECOND));
     engine.audit().unwrap();
@@ -23,7 +27,7 @@ fn early_detection_alone_limits_the_flows_of_a_class() {
     let config = with_policy(Hqf, 2_000, vec![class_default().fair_queue().random_detect(red_by_precedence())]);
     for flows in [1, 20] {
         let sources: Vec<_> = (0..flows).map(|flow| Source::new(1000, 0, flow, 4_000_000 / u64::from(flows))).collect();
-        let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
+        let (classes, _) = counters_after_ten_seconds(2_000_000, &config, &sources);
         let drops = classes[0].drops;
         assert_eq!((drops.flow.packets, drops.tail.packets), (0, 0), "{flows} flows");
         assert!(drops.random.packets + drops.random_tail.packets > 1_500, "{drops:?}");
@@ -45,7 +49,7 @@ fn shaper_of_class_default_leaves_other_classes_unshaped() {
             let config = with_policy(generation, 10_000, vec![mark, default])
                 .policy_map("CHILD", vec![class_of("low").kbps(200)]);
             let sources = [Source::new(1000, 10, 0, 3_000_000), Source::new(1000, 0, 1, 3_000_000)];
-            let (_, kbps) = after_ten_seconds(10_000_000, &config, &sources);
+            let (_, kbps) = counters_after_ten_seconds(10_000_000, &config, &sources);
             assert!((2_990..3_030).contains(&kbps[0]), "{generation:?}, {child:?}: {kbps:?}");
             assert!((990..1_015).contains(&kbps[1]), "{generation:?}, {child:?}: {kbps:?}");
         }
@@ -112,7 +116,7 @@ fn red_thresholds_by_code_point_follow_the_generation() {
     let minima = |generation: Generation| {
         let config = with_policy(generation, 2_000, vec![red.clone()]);
         let sources: Vec<_> = [10, 12, 14, 0].iter().map(|dscp| Source::new(1000, *dscp, 0, 200_000)).collect();
-        let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
+        let (classes, _) = counters_after_ten_seconds(2_000_000, &config, &sources);
         let rows = classes[0].random_detect.clone().unwrap().classes;
         rows.iter().map(|row| (row.value, row.min, row.max)).collect::<Vec<_>>()
     };
@@ -129,7 +133,7 @@ fn child_policy_classifies_by_the_original_mark() {
     let config =
         with_policy(Hqf, 2_000, vec![parent]).policy_map("CHILD", child).class_map("ef", match_all(vec![dscp(&[46])]));
     let sources = [Source::new(1000, 10, 0, 500_000)];
-    let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
+    let (classes, _) = counters_after_ten_seconds(2_000_000, &config, &sources);
     let child = &classes[0].child.as_ref().unwrap().classes;
     let packets: Vec<_> = child.iter().map(|class| class.packets).collect();
     let expected = if qos_core::config::defaults::CHILD_MATCHES_PARENTS_MARK { [0, 626, 0] } else { [626, 0, 0] };

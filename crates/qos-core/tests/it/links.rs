@@ -36,7 +36,7 @@ fn router(link: &LinkConfig) -> Engine<u64> {
 
 /// Sends frames of 46 bytes (72 us each at 10 Mb/s with padding) at even distances by the WAN; returns each one's time
 /// on the way beyond its line time, None for a lost one, in the order in which they were sent.
-fn cross(link: &LinkConfig, frames: u64, gap_ns: u64, side: Side) -> Vec<Option<i64>> {
+fn crossing_times(link: &LinkConfig, frames: u64, gap_ns: u64, side: Side) -> Vec<Option<i64>> {
     let mut engine = router(link);
     let mut outputs = Vec::new();
     for number in 0..frames {
@@ -69,7 +69,7 @@ fn cross(link: &LinkConfig, frames: u64, gap_ns: u64, side: Side) -> Vec<Option<
 }
 
 /// Mean, standard deviation, and correlation of neighbours.
-fn moments(values: &[i64]) -> (f64, f64, f64) {
+fn mean_and_deviation(values: &[i64]) -> (f64, f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<i64>() as f64 / count;
     let apart: Vec<f64> = values.iter().map(|value| *value as f64 - mean).collect();
@@ -194,8 +194,8 @@ fn delays_follow_the_configured_distribution() {
             ] {
                 let jitter = JitterConfig { correlation, reorder: true, ..jitter(distribution, 2 * MILLI) };
                 let link = LinkConfig { jitter: Some(jitter), seed: 11, ..link(20 * MILLI) };
-                let times: Vec<i64> = cross(&link, 20_000, MILLI, side).into_iter().flatten().collect();
-                let (found_mean, found_deviation, neighbours) = moments(&times);
+                let times: Vec<i64> = crossing_times(&link, 20_000, MILLI, side).into_iter().flatten().collect();
+                let (found_mean, found_deviation, neighbours) = mean_and_deviation(&times);
                 // The deviation of the mean of 20 000 values that correlate by 0.9 is four times as large.
                 assert!((found_mean - mean).abs() < 0.1 * deviation, "{distribution:?}: mean {found_mean}");
                 assert!((found_deviation / deviation - 1.0).abs() < 0.1, "{distribution:?}: {found_deviation}");
@@ -213,7 +213,7 @@ fn delays_follow_the_configured_distribution() {
 fn frames_are_reordered_only_if_allowed() {
     let overtaken = |reorder: bool| {
         let jitter = JitterConfig { reorder, ..jitter(JitterDistribution::Uniform, 10 * MILLI) };
-        let times = cross(&LinkConfig { jitter: Some(jitter), ..link(20 * MILLI) }, 1_000, MILLI, Side::Wire);
+        let times = crossing_times(&LinkConfig { jitter: Some(jitter), ..link(20 * MILLI) }, 1_000, MILLI, Side::Wire);
         let arrivals: Vec<i64> = times.into_iter().flatten().zip(0..).map(|(t, n)| t + n * MILLI as i64).collect();
         arrivals.windows(2).filter(|pair| pair[0] > pair[1]).count()
     };
@@ -225,7 +225,8 @@ fn frames_are_reordered_only_if_allowed() {
 fn losses_follow_the_configured_rate_and_burst_length() {
     let frames = 100_000;
     let lost = |loss: LossConfig| -> Vec<bool> {
-        let times = cross(&LinkConfig { loss: Some(loss), seed: 5, ..link(0) }, frames, MILLI / 10, Side::Wire);
+        let times =
+            crossing_times(&LinkConfig { loss: Some(loss), seed: 5, ..link(0) }, frames, MILLI / 10, Side::Wire);
         times.iter().map(Option::is_none).collect()
     };
     let share = |lost: &[bool]| lost.iter().filter(|lost| **lost).count() as f64 / frames as f64;
@@ -257,14 +258,14 @@ proptest! {
             LinkConfig { jitter: Some(jitter), loss, seed, ..link(5 * MILLI) }
         };
         let random = Some(random(probability));
-        let first = cross(&link(seed, random), 300, MILLI, Side::Wire);
-        prop_assert_eq!(&first, &cross(&link(seed, random), 300, MILLI, Side::Wire));
-        let all = cross(&link(seed, None), 300, MILLI, Side::Wire);
+        let first = crossing_times(&link(seed, random), 300, MILLI, Side::Wire);
+        prop_assert_eq!(&first, &crossing_times(&link(seed, random), 300, MILLI, Side::Wire));
+        let all = crossing_times(&link(seed, None), 300, MILLI, Side::Wire);
         for (with, without) in first.iter().zip(&all) {
             prop_assert!(with.is_none() || with == without);
         }
-        prop_assert_ne!(&all, &cross(&link(seed, None), 300, MILLI, Side::Inside));
-        prop_assert_ne!(&all, &cross(&link(seed ^ 1, None), 300, MILLI, Side::Wire));
+        prop_assert_ne!(&all, &crossing_times(&link(seed, None), 300, MILLI, Side::Inside));
+        prop_assert_ne!(&all, &crossing_times(&link(seed ^ 1, None), 300, MILLI, Side::Wire));
     }
 
     /// A caller that sleeps finds the same fates as one that is there for each frame.

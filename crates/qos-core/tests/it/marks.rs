@@ -6,7 +6,7 @@ use qos_core::wire::Framing::Ethernet;
 use qos_core::{Departure, Descriptor, Engine, Output, Side, Time};
 
 /// Outputs of the router, in the order of their inputs.
-fn passed<P: Copy>(outputs: &[Output<P>], towards: Side) -> Vec<Descriptor> {
+fn passed_packet<P: Copy>(outputs: &[Output<P>], towards: Side) -> Vec<Descriptor> {
     let departed = |output: &Output<P>| match output {
         Output::Departure(Departure { descriptor, side, .. }) if *side == towards => Some(*descriptor),
         _ => None,
@@ -36,7 +36,7 @@ fn table_map_sets_the_mark_from_another_field() {
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
-    let marks: Vec<_> = passed(&outputs, Side::Wire).iter().map(|d| (d.dscp, d.qos_group, d.cos)).collect();
+    let marks: Vec<_> = passed_packet(&outputs, Side::Wire).iter().map(|d| (d.dscp, d.qos_group, d.cos)).collect();
     assert_eq!(marks, [(8, 5, 3), (8, 7, 0), (8, 0, 0)]);
     let counted = common::class(&mut engine, Time(SECOND), 0);
     assert_eq!(counted.map.iter().map(|map| map.packets).collect::<Vec<_>>(), [2, 1]);
@@ -63,7 +63,7 @@ fn a_discard_class_is_carried_through_the_router() {
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
-    let inside = passed(&outputs, Side::Inside);
+    let inside = passed_packet(&outputs, Side::Inside);
     assert_eq!(inside.iter().map(|d| d.discard_class).collect::<Vec<_>>(), [0, 3, 3]);
     for (number, descriptor) in inside.into_iter().enumerate() {
         engine.transmit(Time(SECOND), PORT, descriptor, number as u64);
@@ -105,7 +105,7 @@ fn red_uses_cos_and_discard_class() {
         }
         let mut outputs = Vec::new();
         run(&mut engine, Time(SECOND), &mut outputs);
-        for descriptor in passed(&outputs, Side::Inside) {
+        for descriptor in passed_packet(&outputs, Side::Inside) {
             engine.transmit(Time(SECOND), PORT, descriptor, 0);
         }
         let rows = class(&mut engine, Time(SECOND), 0).random_detect.unwrap().classes;
@@ -117,7 +117,7 @@ fn red_uses_cos_and_discard_class() {
 
 /// Early detection of an interface drops from its own queue, which no policy has taken.
 #[test]
-fn an_interface_drops_early() {
+fn interface_random_detect_drops_early() {
     for generation in [Classic, Hqf, IosXe] {
         let mut port = interface(1_000, None, None);
         port.random_detect = Some(red_by_precedence().weight(1));

@@ -3,7 +3,7 @@
 use qos_core::{PortsConfig, RouterConfig};
 use serde_json::{json, Value};
 
-fn whole(config: &Value) -> Value {
+fn complete_value(config: &Value) -> Value {
     serde_json::to_value(RouterConfig::from_json(&config.to_string()).unwrap()).unwrap()
 }
 
@@ -14,7 +14,7 @@ fn omitted_interface_values_have_defaults() {
     let queueing = |queueing: Value| {
         let interface = json!({"enabled": true, "bandwidth_kbps": 2_000, "queueing": queueing});
         let config = json!({"format": 1, "router": "R1", "generation": "classic", "interfaces": {"Out": interface}});
-        let whole = whole(&config)["interfaces"]["Out"].clone();
+        let whole = complete_value(&config)["interfaces"]["Out"].clone();
         assert_eq!(whole["load_interval_s"], 300);
         whole["queueing"].clone()
     };
@@ -30,7 +30,7 @@ fn omitted_interface_values_have_defaults() {
 fn omitted_switch_port_values_have_defaults() {
     let config = json!({"format": 1, "router": "S1", "generation": "classic",
         "interfaces": {"Gi1/0/1": {"enabled": true, "bandwidth_kbps": 1_000_000, "switch": {}}}});
-    let port = whole(&config)["interfaces"]["Gi1/0/1"]["switch"].clone();
+    let port = complete_value(&config)["interfaces"]["Gi1/0/1"]["switch"].clone();
     assert_eq!((&port["shape"], &port["share"]), (&json!([25, 0, 0, 0]), &json!([25, 25, 25, 25])));
 }
 

@@ -183,7 +183,7 @@ fn flows_of_ipv6_differ_by_address_protocol_and_port() {
 
 /// A created descriptor equals that of the frame.
 #[test]
-fn a_made_descriptor_is_that_of_its_frame() {
+fn constructed_descriptor_equals_the_parsed_one() {
     for framing in [Framing::Ethernet, Framing::Ppp, Framing::Aal5snap] {
         let (source, destination) = (([10, 0, 10, 1].into(), 1_234), ([10, 0, 20, 10].into(), 5_001));
         let mut frame = frames::udp(200, 0, 1_234, 5_001);
@@ -248,7 +248,7 @@ fn ipv6_payload_length_excludes_padding() {
 }
 
 #[test]
-fn drops_are_named_as_counters_name_them() {
+fn drop_reasons_equal_counter_names() {
     let names =
         ["police", "denied", "tail", "flow", "priority", "random", "random_tail", "aqm", "disabled", "overrun", "lost"];
     assert_eq!(DropReason::ALL.map(DropReason::name), names);

@@ -25,7 +25,7 @@ fn with(generation: Generation, kbps: u64, class: PolicyClass) -> Result<ClassCo
 /// CIR, Bc, PIR and Be of a policer.
 type Police = (u64, u64, Option<u64>, Option<u64>);
 
-fn policed(kbps: u64, asked: &PoliceConfig) -> Result<Police, String> {
+fn policed_class(kbps: u64, asked: &PoliceConfig) -> Result<Police, String> {
     let police = with(Hqf, kbps, class_of("c1").police(asked.clone()))?.police.unwrap();
     Ok((police.cir_bps, police.bc_bytes, police.pir_bps, police.be_bytes))
 }
@@ -43,17 +43,17 @@ fn policer_rates_are_checked_and_resolved() {
         (PoliceConfig::new(RateSpec::Percent(101)), Err("police.cir")),
     ] {
         let expected = found.map(|(cir, bc)| (cir, bc, None, None)).map_err(str::to_owned);
-        assert_eq!(policed(2_000, &asked), expected, "{asked:?}");
+        assert_eq!(policed_class(2_000, &asked), expected, "{asked:?}");
     }
     // Percentages refer to the interface's bandwidth as configured.
     let whole = PoliceConfig::new(RateSpec::Percent(100));
-    assert_eq!(policed(100_000_000, &whole).map(|found| found.0), Ok(100_000_000_000));
-    assert_eq!(policed(100_000_001, &whole), Err("police.cir".to_owned()));
+    assert_eq!(policed_class(100_000_000, &whole).map(|found| found.0), Ok(100_000_000_000));
+    assert_eq!(policed_class(100_000_001, &whole), Err("police.cir".to_owned()));
     // Two rates.
     let two = |pir: u64| PoliceConfig { pir: Some(RateSpec::Bps(pir)), ..police(64_000) };
-    assert_eq!(policed(2_000, &two(63_999)), Err("police.pir".to_owned()));
-    assert_eq!(policed(2_000, &two(64_000)), Ok((64_000, 2_000, Some(64_000), Some(2_000))));
-    assert_eq!(policed(2_000, &two(128_000)), Ok((64_000, 2_000, Some(128_000), Some(4_000))));
+    assert_eq!(policed_class(2_000, &two(63_999)), Err("police.pir".to_owned()));
+    assert_eq!(policed_class(2_000, &two(64_000)), Ok((64_000, 2_000, Some(64_000), Some(2_000))));
+    assert_eq!(policed_class(2_000, &two(128_000)), Ok((64_000, 2_000, Some(128_000), Some(4_000))));
 }
 
 /// Bursts in bytes, and in milliseconds of the rate.
@@ -75,18 +75,18 @@ fn policer_bursts_are_checked_and_resolved() {
     ] {
         let asked = PoliceConfig { bc: Some(bc), ..police(cir) };
         let expected = found.map(|bc| (cir, bc, None, None)).ok_or("police.bc".to_owned());
-        assert_eq!(policed(2_000, &asked), expected, "{asked:?}");
+        assert_eq!(policed_class(2_000, &asked), expected, "{asked:?}");
     }
     // Percentages of the peak rate if there is one, else of the committed rate.
     let be = Ms(100);
     let one = PoliceConfig { be: Some(be), ..police(80_000) };
-    assert_eq!(policed(2_000, &one), Ok((80_000, 2_500, None, Some(1_000))));
+    assert_eq!(policed_class(2_000, &one), Ok((80_000, 2_500, None, Some(1_000))));
     let two = PoliceConfig { pir: Some(RateSpec::Bps(160_000)), be: Some(be), ..police(80_000) };
-    assert_eq!(policed(2_000, &two), Ok((80_000, 2_500, Some(160_000), Some(2_000))));
+    assert_eq!(policed_class(2_000, &two), Ok((80_000, 2_500, Some(160_000), Some(2_000))));
     // Too few bits for one byte: 1 per cent of 1 kb/s.
     let little = |ms: u64| PoliceConfig { bc: Some(Ms(ms)), ..PoliceConfig::new(RateSpec::Percent(1)) };
-    assert_eq!(policed(1, &little(799)), Err("police.bc".to_owned()));
-    assert_eq!(policed(1, &little(800)), Ok((10, 1, None, None)));
+    assert_eq!(policed_class(1, &little(799)), Err("police.bc".to_owned()));
+    assert_eq!(policed_class(1, &little(800)), Ok((10, 1, None, None)));
 }
 
 /// Makes the action that writes a value.
@@ -109,7 +109,7 @@ fn policer_actions_are_checked() {
                 "exceed" => asked.exceed = Some(actions),
                 _ => asked.violate = Some(actions),
             }
-            policed(2_000, &asked).err()
+            policed_class(2_000, &asked).err()
         };
         assert_eq!(found(vec![]), Some(format!("police.{colour}")));
         for (action, most) in set {
@@ -123,7 +123,7 @@ fn policer_actions_are_checked() {
 /// CIR, Bc, Be in bits, and the interval in whole milliseconds.
 type Shape = (u64, u64, u64, u64);
 
-fn shaped(generation: Generation, kbps: u64, asked: &ShapeConfig) -> Result<Shape, String> {
+fn shaped_class(generation: Generation, kbps: u64, asked: &ShapeConfig) -> Result<Shape, String> {
     let shape = with(generation, kbps, class_of("c1").shape(asked.clone()))?.shape.unwrap();
     Ok((shape.cir_bps, shape.bc_bits, shape.be_bits, shape.interval_ms))
 }
@@ -155,10 +155,10 @@ fn shaper_bursts_are_checked_and_resolved() {
     ] {
         let asked = ShapeConfig { bc: Some(bc), be, ..average(cir) };
         let expected = found.map(|(bc, be, ms)| (cir, bc, be, ms)).map_err(str::to_owned);
-        assert_eq!(shaped(Hqf, 2_000, &asked), expected, "{asked:?}");
+        assert_eq!(shaped_class(Hqf, 2_000, &asked), expected, "{asked:?}");
     }
     // Too few bits for the interval: 1 per cent of 1 kb/s.
-    let little = |bc| shaped(Hqf, 1, &ShapeConfig { bc, ..ShapeConfig::average(RateSpec::Percent(1)) });
+    let little = |bc| shaped_class(Hqf, 1, &ShapeConfig { bc, ..ShapeConfig::average(RateSpec::Percent(1)) });
     assert_eq!(little(Some(Ms(99))), Err("shape.bc".to_owned()));
     assert_eq!(little(Some(Ms(100))), Ok((10, 1, 1, 100)));
     assert_eq!(little(None), Err("shape.bc".to_owned()), "4 ms of 10 b/s");
@@ -175,7 +175,7 @@ fn default_shaper_bursts_follow_the_generation() {
         (Classic, 320_000, 8_000, 25),
         (Classic, 1_000_000, 25_000, 25),
     ] {
-        assert_eq!(shaped(generation, 2_000, &average(cir)), Ok((cir, bc, bc, ms)), "{generation:?} {cir}");
+        assert_eq!(shaped_class(generation, 2_000, &average(cir)), Ok((cir, bc, bc, ms)), "{generation:?} {cir}");
     }
 }
 
@@ -315,7 +315,7 @@ fn default_red_thresholds_follow_the_code_point() {
 }
 
 /// The one class of a policy-map that is attached to no interface.
-fn unattached(class: PolicyClass) -> ResolvedClass {
+fn unattached_policy(class: PolicyClass) -> ResolvedClass {
     let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
     engine.configure(Time(0), &configuration(Hqf, maps([("P", vec![class])]), interface(2_000, None, None))).unwrap();
     engine.resolve().policy_maps["P"].classes[0].clone()
@@ -324,7 +324,7 @@ fn unattached(class: PolicyClass) -> ResolvedClass {
 /// A class without an interface reports the limit of its queue if it has one.
 #[test]
 fn unattached_class_shows_the_limit_of_its_own_queue() {
-    let limit = |class: PolicyClass| unattached(class).queue_limit_packets;
+    let limit = |class: PolicyClass| unattached_policy(class).queue_limit_packets;
     assert_eq!(limit(class_of("c1")), None, "it has none");
     assert_eq!(limit(class_of("c1").set(SetField::Dscp, 1)), None);
     assert_eq!(limit(class_of("c1").kbps(100)), Some(64));
@@ -338,7 +338,7 @@ fn unattached_class_shows_the_limit_of_its_own_queue() {
 fn unattached_class_shows_its_red_thresholds() {
     let rows = |red: RandomDetectConfig, given: &[u8]| {
         let red = given.iter().fold(red, |red, value| red.row(*value, 10, 20, None));
-        let class = unattached(class_of("c1").kbps(100).random_detect(red));
+        let class = unattached_policy(class_of("c1").kbps(100).random_detect(red));
         class.random_detect.unwrap().classes.iter().map(|row| row.value).collect::<Vec<_>>()
     };
     assert_eq!(rows(red_by_dscp(), &[]), [0; 0]);

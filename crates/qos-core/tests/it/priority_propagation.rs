@@ -7,7 +7,7 @@ use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, Output, Time};
 
 /// Two sites, each with voice (code points 1 and 3) and others (2 and 4), on 2 Mb/s. `deep`: one level more.
-fn sites(generation: Generation, shares: [u32; 2], shape: Option<u64>, deep: bool) -> Engine<usize> {
+fn site_policies(generation: Generation, shares: [u32; 2], shape: Option<u64>, deep: bool) -> Engine<usize> {
     let site = |voice: &str| vec![class_of(voice).strict(), class_default().queue_limit(200)];
     let first = PolicyClass { shape: shape.map(average), ..class_of("site1").percent(shares[0]) };
     let both = vec![first.service_policy("Site1"), class_of("site2").percent(shares[1]).service_policy("Site2")];
@@ -30,13 +30,13 @@ proptest! {
     /// With any load of another site and any share of its own, at most the ring, the packet on the wire and
     /// the voice of both sites are ahead of a voice packet.
     #[test]
-    fn voice_waits_for_no_other_site(
+    fn propagated_priority_does_not_wait_for_other_sites(
         share in 1u32..90,
         lengths in prop::array::uniform2(60usize..1500),
         voice in 60usize..400,
         gaps in prop::collection::vec(1u64..30_000_000, 1..50),
     ) {
-        let mut engine = sites(Hqf, [share, 90 - share], None, false);
+        let mut engine = site_policies(Hqf, [share, 90 - share], None, false);
         let floods = [Source::new(lengths[0], 2, 2, 1_500_000), Source::new(lengths[1], 4, 4, 3_000_000)];
         let probes = [Source::new(voice, 1, 1, 1), Source::new(voice, 3, 3, 1)];
         let (mut outputs, mut arrivals, mut next, mut now) = (Vec::new(), Vec::new(), [0u64; 2], SECOND / 2);
@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn voice_does_not_reduce_the_share_of_its_site(share in 10u32..80, deep in any::<bool>()) {
         let shares = [share, 90 - share];
-        let mut engine = sites(Hqf, shares, None, deep);
+        let mut engine = site_policies(Hqf, shares, None, deep);
         let sources = [
             Source::new(200, 1, 1, 150_000), Source::new(1000, 2, 2, 2_500_000),
             Source::new(200, 3, 3, 50_000), Source::new(1000, 4, 4, 2_500_000)];
@@ -87,7 +87,7 @@ proptest! {
 #[test]
 fn jitter_of_voice_is_below_a_packets_time() {
     for deep in [false, true] {
-        let mut engine = sites(Hqf, [10, 80], None, deep);
+        let mut engine = site_policies(Hqf, [10, 80], None, deep);
         let sources = [Source::new(200, 1, 1, 100_000), Source::new(500, 4, 4, 3_000_000)];
         let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
         assert_eq!(outputs.iter().filter(|o| matches!(o, Output::Dropped(d) if d.payload == 0)).count(), 0);
@@ -109,7 +109,7 @@ fn jitter_of_voice_is_below_a_packets_time() {
 /// A shaper around the site holds its voice too.
 #[test]
 fn parent_shaper_delays_priority_packets() {
-    let mut engine = sites(Hqf, [10, 80], Some(100_000), false);
+    let mut engine = site_policies(Hqf, [10, 80], Some(100_000), false);
     let sources = [Source::new(200, 1, 1, 190_000), Source::new(500, 4, 4, 3_000_000)];
     let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
     engine.audit().unwrap();
@@ -124,7 +124,7 @@ fn parent_shaper_delays_priority_packets() {
 #[test]
 fn voice_of_two_sites_is_served_in_order_of_arrival() {
     for [first, second] in [[1, 3], [3, 1]] {
-        let mut engine = sites(Hqf, [40, 40], None, false);
+        let mut engine = site_policies(Hqf, [40, 40], None, false);
         let packets = [2, 2, 2, first, first, second, second];
         for dscp in packets {
             engine.transmit(Time(0), PORT, Source::new(200, dscp, 0, 1).descriptor(Ppp), usize::from(dscp));

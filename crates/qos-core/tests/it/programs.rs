@@ -19,19 +19,19 @@ proptest! {
 
     /// Mostly packets on one port under changing policies, so that queues fill.
     #[test]
-    fn random_programs_balance_with_full_queues(program in filling()) {
+    fn random_programs_balance_with_full_queues(program in filling_program()) {
         common::program::run(&program);
     }
 
     /// The same with trees of queues, which drop packets that waited.
     #[test]
-    fn random_programs_balance_in_trees_of_queues(program in filling()) {
+    fn random_programs_balance_in_trees_of_queues(program in filling_program()) {
         common::program::run_trees(&program);
     }
 }
 
 /// Mostly packets on one port, under changing configurations.
-fn filling() -> impl Strategy<Value = Vec<u8>> {
+fn filling_program() -> impl Strategy<Value = Vec<u8>> {
     let operations = prop::collection::vec(
         prop_oneof![
             20 => (prop::sample::select(vec![8u8, 0x18, 0x28, 0x27, 7]), any::<u8>(), any::<u8>())

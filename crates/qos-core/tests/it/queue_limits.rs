@@ -8,7 +8,7 @@ use qos_core::{Engine, Output, RouterConfig, Time};
 
 /// Sends packets of those lengths and code points at those distances, and returns for each the depth of class-default's
 /// queue that it met, in packets and bytes, and whether it was dropped.
-fn offered(config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u64, bool)> {
+fn offered_load(config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u64, bool)> {
     let mut engine: Engine<usize> = common::started(2_000_000, Ppp, config);
     let (mut now, mut found) = (0, Vec::new());
     for (number, (gap, ip_len, dscp)) in arrivals.iter().enumerate() {
@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn limit_in_bytes_counts_waiting_bytes(limit in 1u32..20_000, arrivals in arrivals()) {
-        for (_, bytes, dropped) in offered(&with_class(class_default().limit(Bytes(limit))), &arrivals) {
+        for (_, bytes, dropped) in offered_load(&with_class(class_default().limit(Bytes(limit))), &arrivals) {
             prop_assert_eq!(dropped, bytes >= u64::from(limit), "{} bytes of {}", bytes, limit);
         }
     }
@@ -58,7 +58,7 @@ proptest! {
         let rows: Vec<_> = thresholds.iter()
             .map(|(value, packets)| limit_by(field, *value, Packets(*packets))).collect();
         let config = with_class(class_default().queue_limit(limit).queue_thresholds(rows));
-        for ((packets, _, dropped), (_, _, dscp)) in offered(&config, &arrivals).into_iter().zip(&arrivals) {
+        for ((packets, _, dropped), (_, _, dscp)) in offered_load(&config, &arrivals).into_iter().zip(&arrivals) {
             let value = if field == ThresholdField::Dscp { *dscp } else { dscp >> 3 };
             let own = thresholds.get(&value).copied().unwrap_or(limit).min(limit);
             prop_assert_eq!(dropped, packets >= u64::from(own), "{} of {} with {}", packets, own, value);
@@ -72,7 +72,7 @@ proptest! {
 fn a_limit_in_bytes_holds_few_large_packets_and_many_small_ones() {
     let taken = |ip_len: usize| {
         // All at once: the first two are on the line and in the ring.
-        let met = offered(&with_class(class_default().limit(Bytes(15_000))), &[(0, ip_len, 0); 400]);
+        let met = offered_load(&with_class(class_default().limit(Bytes(15_000))), &[(0, ip_len, 0); 400]);
         let queued = met.iter().filter(|(_, _, dropped)| !dropped).count();
         let most = met.iter().map(|(packets, bytes, _)| (*packets, *bytes)).max().unwrap();
         (queued as u64 - most.0, most)
@@ -147,14 +147,14 @@ fn early_detection_in_bytes_spares_small_packets() {
         let config = with_class(
             class_default().limit(limit).random_detect(red_by_precedence().weight(3).unit(unit).row(0, min, max, 5)),
         );
-        offered(&config, &[(0, ip_len, 0); 50]).iter().filter(|(.., dropped)| *dropped).count()
+        offered_load(&config, &[(0, ip_len, 0); 50]).iter().filter(|(.., dropped)| *dropped).count()
     };
     assert!(dropped(LimitUnit::Packets, 64) > 20 && dropped(LimitUnit::Packets, 1500) > 20);
     assert!(dropped(LimitUnit::Bytes, 64) == 0 && dropped(LimitUnit::Bytes, 1500) > 20);
 }
 
 /// Place in the class and reason for which a policy-map with one class is refused on an interface.
-fn refused(generation: Generation, class: PolicyClass) -> (String, String) {
+fn refusal_of(generation: Generation, class: PolicyClass) -> (String, String) {
     let config = with_policy(generation, 2_000, vec![class]);
     let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
     let error = engine.configure(Time(0), &config).unwrap_err();
@@ -169,7 +169,7 @@ fn mixed_units_of_limits_are_refused_by_name() {
         let rows = vec![limit_by(ThresholdField::Cos, 1, other_limit)];
         let class = class_default().limit(limit).queue_thresholds(rows);
         let message = format!("in {other}, but queue_limit is in {own}: use the same unit for both");
-        assert_eq!(refused(Hqf, class), ("queue_thresholds".to_owned(), message));
+        assert_eq!(refusal_of(Hqf, class), ("queue_thresholds".to_owned(), message));
     }
 }
 
@@ -196,7 +196,7 @@ fn impossible_limits_are_refused_with_their_path() {
         (Hqf, class().limit(Ms(3401)), "queue_limit"),
         (Hqf, class().limit(Bytes(0)), "queue_limit"),
     ] {
-        assert_eq!(refused(generation, class.clone()).0, path, "{generation:?} {class:?}");
+        assert_eq!(refusal_of(generation, class.clone()).0, path, "{generation:?} {class:?}");
     }
 }
 

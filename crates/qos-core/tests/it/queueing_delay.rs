@@ -30,7 +30,7 @@ fn configurations() -> Vec<Option<RouterConfig>> {
     ]
 }
 
-fn shown(engine: &mut Engine<usize>, now: Time) -> Option<QueueingDelayCounters> {
+fn shown_delay(engine: &mut Engine<usize>, now: Time) -> Option<QueueingDelayCounters> {
     let port = engine.counters(now, Some(PORT)).interfaces["Out"].clone();
     assert_eq!(port.queueing_delay.map_or(0, |delay| delay.packets), port.output.packets);
     port.queueing_delay
@@ -52,7 +52,7 @@ proptest! {
         if let Some(config) = &config {
             engine.configure(Time(0), config).unwrap();
         }
-        prop_assert_eq!(shown(&mut engine, Time(0)), None);
+        prop_assert_eq!(shown_delay(&mut engine, Time(0)), None);
         let (mut now, mut outputs) = (0, Vec::new());
         let mut arrivals = Vec::new();
         for (number, (gap, ip_len, flow, dscp)) in packets.into_iter().enumerate() {
@@ -71,7 +71,7 @@ proptest! {
             .map(|(left, number, _)| left.0 - u64::from(arrivals[number].1) * BYTE - arrivals[number].0)
             .collect();
         waits.sort_unstable();
-        let delay = shown(&mut engine, end);
+        let delay = shown_delay(&mut engine, end);
         let Some(delay) = delay else { return Err(TestCaseError::fail("the first packet always leaves")) };
         let count = waits.len();
         prop_assert_eq!(delay.packets, count as u64);
@@ -82,7 +82,7 @@ proptest! {
             prop_assert!(shown.abs_diff(exact) <= exact / 100, "{} per cent: {} for {}", percent, shown, exact);
         }
         engine.clear(end, Some(PORT));
-        prop_assert_eq!(shown(&mut engine, end), None);
+        prop_assert_eq!(shown_delay(&mut engine, end), None);
     }
 }
 
@@ -100,7 +100,7 @@ fn shaper_and_ring_count_and_the_policer_takes_no_time() {
         engine.transmit(Time(0), PORT, common::udp(996, 0, Framing::Ppp), number);
     }
     common::run(&mut engine, Time(SECOND), &mut outputs);
-    let delay = shown(&mut engine, Time(SECOND)).unwrap();
+    let delay = shown_delay(&mut engine, Time(SECOND)).unwrap();
     assert_eq!((delay.packets, delay.mean_ns, delay.max_ns), (4, 150 * MILLI, 300 * MILLI));
     // Without a queue in between, the ring: each waits for those before it.
     engine.configure(Time(SECOND), &with_policy(Classic, 8_000, vec![])).unwrap();
@@ -109,7 +109,7 @@ fn shaper_and_ring_count_and_the_policer_takes_no_time() {
         engine.transmit(Time(SECOND), PORT, common::udp(993, 0, Framing::Ppp), number);
     }
     common::run(&mut engine, Time(2 * SECOND), &mut outputs);
-    let delay = shown(&mut engine, Time(2 * SECOND)).unwrap();
+    let delay = shown_delay(&mut engine, Time(2 * SECOND)).unwrap();
     assert_eq!((delay.packets, delay.mean_ns, delay.max_ns), (4, 1_500_000, 3 * MILLI));
 }
 
@@ -121,10 +121,10 @@ fn cleared_queueing_delay_counts_packets_sent_afterwards() {
         engine.transmit(Time(0), PORT, common::udp(993, 0, Framing::Ppp), number);
     }
     common::run(&mut engine, Time(4_500_000), &mut outputs);
-    let before = shown(&mut engine, Time(4_500_000)).unwrap();
+    let before = shown_delay(&mut engine, Time(4_500_000)).unwrap();
     engine.clear(Time(4_500_000), None);
     common::run(&mut engine, Time(SECOND), &mut outputs);
-    let delay = shown(&mut engine, Time(SECOND)).unwrap();
+    let delay = shown_delay(&mut engine, Time(SECOND)).unwrap();
     assert!(before.packets > 0 && delay.packets > 0);
     assert_eq!((delay.max_ns, before.packets + delay.packets), (9 * MILLI, 10));
     assert_eq!(before.mean_ns * before.packets + delay.mean_ns * delay.packets, 45 * MILLI);

@@ -100,7 +100,7 @@ struct Sent {
 }
 
 /// 20 000 packets at 1.1 times the rate of the line, `capable` of whether those of a number can be marked.
-fn congested(ecn: bool, capable: impl Fn(u64) -> u8) -> Sent {
+fn congested_engine(ecn: bool, capable: impl Fn(u64) -> u8) -> Sent {
     let config = with_policy(
         Hqf,
         2_000,
@@ -128,13 +128,13 @@ fn congested(ecn: bool, capable: impl Fn(u64) -> u8) -> Sent {
 #[test]
 fn ecn_marks_replace_random_drops() {
     let last = Time(20_000 * MILLI * 366 / 100);
-    let mut without = congested(false, |_| ecn::ECT_0);
+    let mut without = congested_engine(false, |_| ecn::ECT_0);
     let plain = class(&mut without.engine, last, 0);
     assert!(plain.drops.random.packets > 500 && plain.random_detect.unwrap().ecn_mark.is_none());
     assert!(without.departed.iter().all(|mark| *mark == ecn::ECT_0));
 
     for codes in [[ecn::ECT_0; 2], [ecn::ECT_1; 2], [ecn::ECT_0, ecn::NOT_ECT]] {
-        let mut sent = congested(true, |packet| codes[packet as usize % 2]);
+        let mut sent = congested_engine(true, |packet| codes[packet as usize % 2]);
         let class = class(&mut sent.engine, last, 0);
         let red = class.random_detect.unwrap();
         let marked = sent.departed.iter().filter(|mark| **mark == ecn::CE).count() as u64;

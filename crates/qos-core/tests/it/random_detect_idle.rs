@@ -7,7 +7,7 @@ use qos_core::{Engine, Time};
 
 /// Packets dropped of 300 at `bps` in packets of `ip_len` bytes, on a line of 2 Mb/s that 4 Mb/s came to for ten
 /// seconds and nothing for so many after them.
-fn dropped(generation: Generation, silence: u64, ip_len: usize, bps: u64) -> u64 {
+fn dropped_packets(generation: Generation, silence: u64, ip_len: usize, bps: u64) -> u64 {
     let red = class_default().kbps(1000).random_detect(red_by_precedence());
     let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policy(generation, 2_000, vec![red]));
     load(&mut engine, Ppp, &[Source::new(1000, 0, 0, 4_000_000)], Time(10 * SECOND));
@@ -34,8 +34,12 @@ fn dropped(generation: Generation, silence: u64, ip_len: usize, bps: u64) -> u64
 fn an_idle_line_drops_nothing() {
     for generation in [Classic, Hqf] {
         for silence in [5, 300] {
-            assert_eq!(dropped(generation, silence, 200, 40_000), 0, "{generation:?} after {silence} s");
-            assert_eq!(dropped(generation, silence, 1000, 1_900_000), 0, "{generation:?} at 95 % after {silence} s");
+            assert_eq!(dropped_packets(generation, silence, 200, 40_000), 0, "{generation:?} after {silence} s");
+            assert_eq!(
+                dropped_packets(generation, silence, 1000, 1_900_000),
+                0,
+                "{generation:?} at 95 % after {silence} s"
+            );
         }
     }
 }

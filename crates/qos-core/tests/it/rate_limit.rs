@@ -128,7 +128,7 @@ fn with_lines(rate_limit_output: Vec<RateLimitConfig>) -> InterfaceConfig {
     InterfaceConfig { rate_limit_output, ..interface(10_000, None, None) }
 }
 
-fn limited(lines: Vec<RateLimitConfig>) -> Engine<u64> {
+fn limited_engine(lines: Vec<RateLimitConfig>) -> Engine<u64> {
     common::started(10_000_000, Framing::Ethernet, &common::configuration(Classic, Maps::new(), with_lines(lines)))
 }
 
@@ -156,7 +156,7 @@ fn rate_limit_lines_apply_in_order() {
         conform: write(SetField::Dscp, 46, Transmit),
         ..line(8_000_000)
     };
-    let mut engine = limited(vec![first, second, line(8_000_000)]);
+    let mut engine = limited_engine(vec![first, second, line(8_000_000)]);
     // Destination port 5000 is not in the list, 4999 is.
     let packet = |port| common::datagram(986, 0, 40_000, port, Framing::Ethernet);
     let mut outputs = offer(&mut engine, packet(4_999), SECOND / 100, Time(0), Time(2 * SECOND));
@@ -177,7 +177,7 @@ fn rate_limit_lines_apply_in_order() {
 /// Dropped packets count as output drops by a policer; clearing keeps the bucket.
 #[test]
 fn drops_are_counted_and_clearing_keeps_the_bucket() {
-    let mut engine = limited(vec![line(8_000)]);
+    let mut engine = limited_engine(vec![line(8_000)]);
     let packet = common::udp(986, 0, Framing::Ethernet);
     offer(&mut engine, packet, SECOND / 1_000, Time(0), Time(SECOND / 100));
     let out = |engine: &mut Engine<u64>, at| common::out(engine, at);
@@ -215,7 +215,7 @@ fn impossible_lines_are_refused() {
 
 /// The counters of what comes in restart when they are cleared, those of its lines, too.
 #[test]
-fn counters_of_what_comes_in_are_cleared() {
+fn input_rate_limit_counters_are_cleared() {
     let interface = InterfaceConfig { rate_limit_input: vec![line(1_000_000)], ..interface(10_000, None, None) };
     let mut engine: Engine<u64> =
         common::started(10_000_000, Framing::Ethernet, &common::configuration(Hqf, Maps::new(), interface));
@@ -245,7 +245,7 @@ fn counters_of_what_comes_in_are_cleared() {
 fn unchanged_rate_limit_lines_keep_their_state() {
     let packet = common::udp(986, 0, Framing::Ethernet);
     let after = |rate: u64| {
-        let mut engine = limited(vec![line(8_000)]);
+        let mut engine = limited_engine(vec![line(8_000)]);
         offer(&mut engine, packet, 1, Time(0), Time(10));
         let mut config = engine.config().unwrap().clone();
         config.out().rate_limit_output = vec![line(rate)];

@@ -7,7 +7,7 @@ use qos_core::meter::{Colour, TokenBuckets};
 use qos_core::wire::Framing;
 use qos_core::{Engine, Time};
 
-fn at(seconds: f64) -> Time {
+fn rate_at(seconds: f64) -> Time {
     Time((seconds * SECOND as f64) as u64)
 }
 
@@ -17,7 +17,7 @@ fn single_bucket_policer_matches_the_worked_example() {
     let mut buckets = TokenBuckets::single_bucket(8_000, 1_000, Time(0));
     assert_eq!(buckets.colour(Time(0), 450), Colour::Conform);
     assert_eq!(buckets.tokens().0, 550);
-    assert_eq!(buckets.colour(at(0.25), 900), Colour::Exceed);
+    assert_eq!(buckets.colour(rate_at(0.25), 900), Colour::Exceed);
     assert_eq!(buckets.tokens().0, 800);
 }
 
@@ -25,11 +25,11 @@ fn single_bucket_policer_matches_the_worked_example() {
 fn single_rate_policer_matches_the_worked_example() {
     let mut buckets = TokenBuckets::single_rate(8_000, 1_000, 1_000, Time(0));
     assert_eq!(buckets.colour(Time(0), 450), Colour::Conform);
-    assert_eq!(buckets.colour(at(0.25), 900), Colour::Exceed);
+    assert_eq!(buckets.colour(rate_at(0.25), 900), Colour::Exceed);
     assert_eq!(buckets.tokens(), (800, 100));
-    assert_eq!(buckets.colour(at(0.65), 1_000), Colour::Conform);
+    assert_eq!(buckets.colour(rate_at(0.65), 1_000), Colour::Conform);
     assert_eq!(buckets.tokens(), (0, 300));
-    assert_eq!(buckets.colour(at(0.85), 400), Colour::Violate);
+    assert_eq!(buckets.colour(rate_at(0.85), 400), Colour::Violate);
     assert_eq!(buckets.tokens(), (200, 300));
 }
 
@@ -172,7 +172,7 @@ fn a_link_keeps_its_rate() {
     {
         let mut engine: Engine<u64> = common::engine(rate, framing);
         let outputs =
-            offer(&mut engine, common::udp(ip_len, 0, framing), line * 8 * SECOND / rate / 2, Time(0), at(2.0));
+            offer(&mut engine, common::udp(ip_len, 0, framing), line * 8 * SECOND / rate / 2, Time(0), rate_at(2.0));
         let sent = departures(&outputs).len() as u64;
         let bits = sent * line * 8;
         assert!(bits.abs_diff(2 * rate) <= 8 * line, "{bits} bits in two seconds at {rate} b/s");

@@ -23,16 +23,16 @@ fn hits(engine: &mut Engine<u64>, list: &str) -> Vec<u64> {
     engine.counters(Time(SECOND), None).access_lists[list].iter().map(|entry| entry.packets).collect()
 }
 
-fn matched(engine: &mut Engine<u64>) -> u64 {
+fn matched_packets(engine: &mut Engine<u64>) -> u64 {
     common::class(engine, Time(SECOND), 0).packets
 }
 
 /// The list `low` has packets to ports below 5000; a class has those of the list.
-fn with_low() -> RouterConfig {
+fn policy_with_low_rate() -> RouterConfig {
     with_policy(Hqf, 100_000, vec![class_of("low").set(SetField::Dscp, 10)])
 }
 
-fn below(config: &RouterConfig, port: u16) -> RouterConfig {
+fn policy_below(config: &RouterConfig, port: u16) -> RouterConfig {
     let low = config.access_lists["low"][0].clone();
     let below = AccessListEntry { destination_port: ports(PortOperator::Lt, &[port]), ..low };
     config.clone().access_list("low", vec![below])
@@ -40,25 +40,25 @@ fn below(config: &RouterConfig, port: u16) -> RouterConfig {
 
 #[test]
 fn unchanged_access_list_keeps_counting_and_a_changed_one_restarts() {
-    let config = with_low();
+    let config = policy_with_low_rate();
     let mut engine = router(&config);
     send(&mut engine, 0, &[4_999, 5_000, 4_000]);
-    assert_eq!((hits(&mut engine, "low"), matched(&mut engine)), (vec![2], 2));
+    assert_eq!((hits(&mut engine, "low"), matched_packets(&mut engine)), (vec![2], 2));
 
     engine.configure(Time(2 * MILLI), &config).unwrap();
     send(&mut engine, 2 * MILLI, &[4_999, 5_000]);
-    assert_eq!((hits(&mut engine, "low"), matched(&mut engine)), (vec![3], 3));
+    assert_eq!((hits(&mut engine, "low"), matched_packets(&mut engine)), (vec![3], 3));
 
-    engine.configure(Time(4 * MILLI), &below(&config, 6_000)).unwrap();
+    engine.configure(Time(4 * MILLI), &policy_below(&config, 6_000)).unwrap();
     assert_eq!(hits(&mut engine, "low"), [0]);
     send(&mut engine, 4 * MILLI, &[5_000, 6_000]);
-    assert_eq!((hits(&mut engine, "low"), matched(&mut engine)), (vec![1], 4));
+    assert_eq!((hits(&mut engine, "low"), matched_packets(&mut engine)), (vec![1], 4));
     engine.audit().unwrap();
 }
 
 #[test]
 fn replacement_access_list_has_its_own_entries() {
-    let low = with_low();
+    let low = policy_with_low_rate();
     let high =
         AccessListEntry { destination_port: ports(PortOperator::Gt, &[7_000]), ..low.access_lists["low"][0].clone() };
     let two = low.access_list("high", vec![high]);
@@ -71,20 +71,23 @@ fn replacement_access_list_has_its_own_entries() {
     one.access_lists.remove("high");
     engine.configure(Time(2 * MILLI), &one).unwrap();
     send(&mut engine, 2 * MILLI, &[4_999, 7_001]);
-    assert_eq!((hits(&mut engine, "low"), matched(&mut engine)), (vec![2], 2));
+    assert_eq!((hits(&mut engine, "low"), matched_packets(&mut engine)), (vec![2], 2));
 
     // One of another name may get the number of the one that is gone.
     let mut third = one.clone();
     third.access_lists.insert("aside".into(), two.access_lists["high"].clone());
     engine.configure(Time(4 * MILLI), &third).unwrap();
     send(&mut engine, 4 * MILLI, &[4_999, 7_001]);
-    assert_eq!((hits(&mut engine, "aside"), hits(&mut engine, "low"), matched(&mut engine)), (vec![0], vec![3], 3));
+    assert_eq!(
+        (hits(&mut engine, "aside"), hits(&mut engine, "low"), matched_packets(&mut engine)),
+        (vec![0], vec![3], 3)
+    );
 }
 
 /// Rates are shown as of the load interval that is in force.
 #[test]
 fn unchanged_policy_gets_the_new_load_interval() {
-    let config = with_low();
+    let config = policy_with_low_rate();
     let mut other = config.clone();
     other.interfaces.get_mut("Out").unwrap().load_interval_s = 600;
     let rate = |configurations: [&RouterConfig; 2]| {

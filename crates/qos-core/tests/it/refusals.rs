@@ -7,7 +7,7 @@ use qos_core::wire::Framing::Ethernet;
 use qos_core::{Engine, RouterConfig, Time};
 
 /// The path of what is refused in a configuration that was changed so, with the reason.
-fn refused(change: impl FnOnce(&mut RouterConfig)) -> Option<(String, String)> {
+fn refusal_of(change: impl FnOnce(&mut RouterConfig)) -> Option<(String, String)> {
     let mut config = configuration(Hqf, Maps::new(), interface(2_000, None, None));
     change(&mut config);
     let mut engine: Engine<()> = common::engine(100_000_000, Ethernet);
@@ -18,16 +18,16 @@ fn refused(change: impl FnOnce(&mut RouterConfig)) -> Option<(String, String)> {
 
 /// Error of this entry of an access list.
 fn in_entry(entry: &AccessListEntry) -> Option<(String, String)> {
-    refused(|config| {
+    refusal_of(|config| {
         config.access_lists.insert("asked".to_owned(), vec![entry.clone()]);
     })
 }
 
-fn taken(entry: &AccessListEntry) {
+fn is_accepted(entry: &AccessListEntry) {
     assert_eq!(in_entry(entry), None, "{entry:?}");
 }
 
-fn not_taken(entry: &AccessListEntry, field: &str, reason: &str) {
+fn is_refused(entry: &AccessListEntry, field: &str, reason: &str) {
     let (path, message) = in_entry(entry).unwrap_or_else(|| panic!("accepted: {entry:?}"));
     assert_eq!(path, format!("access_lists.asked[0].{field}"), "{message}");
     assert!(message.contains(reason), "{message}");
@@ -35,11 +35,11 @@ fn not_taken(entry: &AccessListEntry, field: &str, reason: &str) {
 
 #[test]
 fn values_of_an_access_list_entry_are_checked() {
-    taken(&AccessListEntry { dscp: Some(63), ..permit(None) });
-    not_taken(&AccessListEntry { dscp: Some(64), ..permit(None) }, "dscp", "64 is out of range: expected 0 to 63");
-    taken(&AccessListEntry { precedence: Some(7), ..permit(None) });
+    is_accepted(&AccessListEntry { dscp: Some(63), ..permit(None) });
+    is_refused(&AccessListEntry { dscp: Some(64), ..permit(None) }, "dscp", "64 is out of range: expected 0 to 63");
+    is_accepted(&AccessListEntry { precedence: Some(7), ..permit(None) });
     let beyond = AccessListEntry { precedence: Some(8), ..permit(None) };
-    not_taken(&beyond, "precedence", "8 is out of range: expected 0 to 7");
+    is_refused(&beyond, "precedence", "8 is out of range: expected 0 to 7");
 }
 
 /// Each field belongs to some protocols, and to no entry of any protocol.
@@ -57,19 +57,19 @@ fn fields_of_an_entry_must_fit_its_protocol() {
         ];
         for (field, entry, protocols) in fields {
             if protocol.is_some_and(|protocol| protocols.contains(&protocol)) {
-                taken(&entry);
+                is_accepted(&entry);
             } else {
-                not_taken(&entry, field, "set the protocol accordingly");
+                is_refused(&entry, field, "set the protocol accordingly");
             }
         }
     }
-    taken(&icmp(Some(3), Some(1), 1));
-    not_taken(&icmp(None, Some(1), 1), "icmp_code", "a code needs a type");
-    not_taken(&icmp(Some(3), Some(1), 17), "icmp_type", "only ICMP (1) packets have this field");
+    is_accepted(&icmp(Some(3), Some(1), 1));
+    is_refused(&icmp(None, Some(1), 1), "icmp_code", "a code needs a type");
+    is_refused(&icmp(Some(3), Some(1), 17), "icmp_type", "only ICMP (1) packets have this field");
     let fragments = || AccessListEntry { fragments: true, ..permit(Some(17)) };
-    taken(&fragments());
-    not_taken(&AccessListEntry { source_port: port(), ..fragments() }, "fragments", "have no ports");
-    not_taken(&AccessListEntry { destination_port: port(), ..fragments() }, "fragments", "have no ports");
+    is_accepted(&fragments());
+    is_refused(&AccessListEntry { source_port: port(), ..fragments() }, "fragments", "have no ports");
+    is_refused(&AccessListEntry { destination_port: port(), ..fragments() }, "fragments", "have no ports");
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn number_of_ports_must_fit_the_operator() {
             ("destination_port", AccessListEntry { destination_port: ports(op, numbers), ..permit(Some(6)) }),
         ] {
             if fits {
-                taken(&entry);
+                is_accepted(&entry);
             } else {
-                not_taken(&entry, &format!("{field}.ports"), "eq and neq take ports, gt and lt one");
+                is_refused(&entry, &format!("{field}.ports"), "eq and neq take ports, gt and lt one");
             }
         }
     }
@@ -112,9 +112,9 @@ fn number_of_ports_must_fit_the_operator() {
 #[test]
 fn segment_sizes_are_checked() {
     for (size, fits) in [(499, false), (500, true), (1_460, true), (1_461, false)] {
-        let own = refused(|config| config.out().tcp_adjust_mss = Some(size));
+        let own = refusal_of(|config| config.out().tcp_adjust_mss = Some(size));
         assert_eq!(own.map(|(path, _)| path), (!fits).then(|| "interfaces.Out.tcp_adjust_mss".to_owned()), "{size}");
-        let below = refused(|config| {
+        let below = refusal_of(|config| {
             let subinterface = SubinterfaceConfig { tcp_adjust_mss: Some(size), ..SubinterfaceConfig::new(10, 2_000) };
             config.out().subinterfaces.insert("Out.10".to_owned(), subinterface);
         });
@@ -125,7 +125,7 @@ fn segment_sizes_are_checked() {
 
 /// The path of what is refused in this class-map.
 fn in_class_map(class_map: ClassMap) -> Option<String> {
-    let found = refused(|config| {
+    let found = refusal_of(|config| {
         config.class_maps.insert("asked".to_owned(), class_map);
     });
     found.map(|(path, _)| path)
@@ -176,7 +176,7 @@ fn match_statements_are_checked() {
 #[test]
 fn class_maps_are_bounded() {
     for (references, fits) in [(8, true), (9, false)] {
-        let error = refused(|config| {
+        let error = refusal_of(|config| {
             for number in 0..references {
                 let next = other_class(&format!("m{}", number + 1));
                 config.class_maps.insert(format!("m{number}"), match_any(vec![next]));
@@ -189,7 +189,7 @@ fn class_maps_are_bounded() {
         let path = in_class_map(match_any(vec![qos_group(1); statements]));
         assert_eq!(path, (!fits).then(|| "class_maps.asked.criteria[4096]".to_owned()));
     }
-    let default = refused(|config| {
+    let default = refusal_of(|config| {
         config.class_maps.insert("class-default".to_owned(), match_any(vec![]));
     });
     assert_eq!(default.map(|(path, _)| path), Some("class_maps.class-default".to_owned()));
@@ -209,7 +209,7 @@ fn values_of_rate_limits_are_checked() {
             true => out.rate_limit_output = lines,
             false => out.rate_limit_input = lines,
         };
-        let path = refused(|config| lines_of(config.out())).map(|(path, _)| path)?;
+        let path = refusal_of(|config| lines_of(config.out())).map(|(path, _)| path)?;
         Some(path.strip_prefix(&format!("interfaces.Out.{field}")).unwrap_or(&path).to_owned())
     };
     let figures: [(&str, u64, u64, Figure); 3] = [
@@ -280,7 +280,7 @@ fn values_of_interfaces_are_checked() {
         (fair(|own| own.reserved_queues = Some(1_000)), None),
         (fair(|own| own.reserved_queues = Some(1_001)), Some("fair_queue.reserved_queues")),
     ] {
-        let path = refused(|config| *config.out() = asked.clone()).map(|(path, _)| path);
+        let path = refusal_of(|config| *config.out() = asked.clone()).map(|(path, _)| path);
         assert_eq!(path, wrong.map(|field| format!("interfaces.Out.{field}")), "{asked:?}");
     }
 }
@@ -291,7 +291,7 @@ fn values_of_interfaces_are_checked() {
 fn policy_maps_are_checked_without_an_interface() {
     use SetField::{Cos, Dscp, Precedence, QosGroup};
     let in_class = |class: PolicyClass| {
-        let found = refused(|config| config.policy_maps = maps([("P", vec![class])]));
+        let found = refusal_of(|config| config.policy_maps = maps([("P", vec![class])]));
         found.map(|(path, _)| path.trim_start_matches("policy_maps.P.classes[0].").to_owned())
     };
     for (field, most) in [(Dscp, 63), (Precedence, 7), (Cos, 7), (QosGroup, 99)] {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, RouterConfig, Time};
 
-fn refused(config: &RouterConfig) -> Option<(String, String)> {
+fn refusal_of(config: &RouterConfig) -> Option<(String, String)> {
     let mut engine: Engine<()> = common::engine(2_000_000, Ppp);
     let before = with_policy(Hqf, 2_000, vec![class_of("c1").percent(99)]);
     let same = config.generation == before.generation;
@@ -22,7 +22,7 @@ fn refused(config: &RouterConfig) -> Option<(String, String)> {
 
 fn assert_refused(generation: Generation, classes: Vec<PolicyClass>, path: &str, words: &str) {
     let (found, message) =
-        refused(&with_policy(generation, 2_000, classes.clone())).unwrap_or_else(|| panic!("accepted: {classes:?}"));
+        refusal_of(&with_policy(generation, 2_000, classes.clone())).unwrap_or_else(|| panic!("accepted: {classes:?}"));
     assert_eq!(
         found.trim_start_matches("policy_maps.P.").trim_start_matches("interfaces.Out.service_policy_output."),
         path,
@@ -55,7 +55,7 @@ fn reservation_beyond_the_bandwidth_is_refused() {
         vec![kbps("c1", 1_000), kbps("c2", 980)],
         vec![percent("c1", 90), percent("class-default", 10)],
     ] {
-        assert_eq!(refused(&with_policy(Hqf, 2_000, classes)), None);
+        assert_eq!(refusal_of(&with_policy(Hqf, 2_000, classes)), None);
     }
     // Classic: 75 per cent, not counting class-default, or the value of max-reserved-bandwidth.
     assert_refused(
@@ -64,11 +64,11 @@ fn reservation_beyond_the_bandwidth_is_refused() {
         "classes[1].bandwidth",
         "75 per cent of 2000 kb/s",
     );
-    assert_eq!(refused(&with_policy(Classic, 2_000, vec![percent("c1", 75), percent("class-default", 20)])), None);
+    assert_eq!(refusal_of(&with_policy(Classic, 2_000, vec![percent("c1", 75), percent("class-default", 20)])), None);
     let mut more = with_policy(Classic, 2_000, vec![percent("c1", 90)]);
-    assert!(refused(&more).is_some());
+    assert!(refusal_of(&more).is_some());
     more.out().max_reserved_percent = Some(90);
-    assert_eq!(refused(&more), None);
+    assert_eq!(refusal_of(&more), None);
     // Parts of the rest.
     let remaining = |name: &str, percent: u32| class_of(name).remaining_percent(percent);
     assert_refused(Hqf, vec![remaining("c1", 60), remaining("c2", 41)], "classes[1].bandwidth", "at most 100");
@@ -104,7 +104,7 @@ proptest! {
             sum += amount(class);
             sum > limit
         });
-        let path = refused(&config).map(|(path, _)| path);
+        let path = refusal_of(&config).map(|(path, _)| path);
         match beyond {
             None => prop_assert_eq!(path, None),
             Some(class) => {
@@ -125,8 +125,8 @@ fn reservation_beyond_the_parent_shaper_is_refused() {
         maps([("Inner", vec![kbps("c1", child)]), ("P", vec![parent])])
     };
     let config = |child: u64| with_policies(Hqf, 2_000, maps(child));
-    assert_eq!(refused(&config(495)), None);
-    let (path, message) = refused(&config(496)).unwrap();
+    assert_eq!(refusal_of(&config(495)), None);
+    let (path, message) = refusal_of(&config(496)).unwrap();
     assert_eq!(path, "policy_maps.Inner.classes[0].bandwidth");
     assert!(message.contains("99 per cent of 500 kb/s"), "{message}");
 }
@@ -207,14 +207,14 @@ fn policies_nest_to_three_levels_and_only_where_allowed() {
         }
         with_policies(Hqf, 2_000, maps)
     };
-    assert_eq!(refused(&nested(3)), None);
-    assert!(refused(&nested(4)).unwrap().1.contains("more than 3 levels"));
+    assert_eq!(refusal_of(&nested(3)), None);
+    assert!(refusal_of(&nested(4)).unwrap().1.contains("more than 3 levels"));
     assert_refused(Hqf, vec![class_of("c1").service_policy("None")], "classes[0].service_policy", "no policy-map");
     assert_refused(Hqf, vec![class_of("c1").service_policy("P")], "classes[0].service_policy", "contains itself");
     let of = |generation: Generation, actions: fn(PolicyClass) -> PolicyClass| {
         let parent = actions(class_of("c2").service_policy("Inner"));
         let maps = maps([("Inner", vec![percent("c1", 10)]), ("P", vec![parent])]);
-        refused(&with_policies(generation, 2_000, maps))
+        refusal_of(&with_policies(generation, 2_000, maps))
     };
     let (path, message) = of(Classic, |parent| parent.percent(10)).unwrap();
     assert!(path.ends_with("classes[0].service_policy") && message.contains("shaper"), "{path}: {message}");
@@ -224,7 +224,7 @@ fn policies_nest_to_three_levels_and_only_where_allowed() {
     assert!(path.ends_with("classes[0].service_policy"), "{path}");
     // Queues are for output.
     let input = configuration(Hqf, maps([("P", vec![percent("c1", 10)])]), interface(2_000, Some("P"), None));
-    let (path, message) = refused(&input).unwrap();
+    let (path, message) = refusal_of(&input).unwrap();
     assert!(path == "interfaces.Out.service_policy_input" && message.contains("output only"), "{path}: {message}");
 }
 
@@ -246,7 +246,7 @@ fn percentages_are_checked_without_an_interface() {
         (vec![rest("c1", 60), rest("c2", 41)], Some("classes[1].bandwidth")),
     ] {
         let maps = maps([("P", classes.clone())]);
-        let found = refused(&configuration(Hqf, maps, interface(2_000, None, None))).map(|(path, _)| path);
+        let found = refusal_of(&configuration(Hqf, maps, interface(2_000, None, None))).map(|(path, _)| path);
         assert_eq!(found, wrong.map(|place| format!("policy_maps.P.{place}")), "{classes:?}");
     }
 }

@@ -19,7 +19,7 @@ fn config(generation: Generation, classes: Vec<PolicyClass>) -> RouterConfig {
     configuration(generation, maps([("P", classes)]), port)
 }
 
-fn shaped(name: &str, bps: u64) -> PolicyClass {
+fn shaped_departures(name: &str, bps: u64) -> PolicyClass {
     class_of(name).shape_bps(bps)
 }
 
@@ -30,7 +30,7 @@ fn shaped(name: &str, bps: u64) -> PolicyClass {
 #[test]
 fn two_full_packets_are_released_each_interval() {
     let mut engine: Engine<usize> =
-        common::started(1_200_000, Ppp, &config(Classic, vec![shaped("class-default", 1_000_000)]));
+        common::started(1_200_000, Ppp, &config(Classic, vec![shaped_departures("class-default", 1_000_000)]));
     let descriptor = common::datagram(1496, 0, 1, 2, Ppp);
     assert_eq!(descriptor.counted_len, 1500);
     (0..60).for_each(|number| engine.transmit(Time(0), PORT, descriptor, number));
@@ -54,7 +54,7 @@ fn two_full_packets_are_released_each_interval() {
 /// A class shaped to 1.5 Mb/s that is offered 1.4 Mb/s, on a line of 2 Mb/s of which class-default wants 3 Mb/s.
 fn next_to_a_flood(generation: Generation) -> InterfaceCounters {
     let mut engine: Engine<usize> =
-        common::started(2_000_000, Ppp, &config(generation, vec![shaped("af", 1_500_000), class_default()]));
+        common::started(2_000_000, Ppp, &config(generation, vec![shaped_departures("af", 1_500_000), class_default()]));
     let sources = [Source::new(996, 10, 0, 1_400_000), Source::new(996, 0, 1, 3_000_000)];
     load(&mut engine, Ppp, &sources, Time(10 * SECOND));
     engine.audit().unwrap();
@@ -76,7 +76,7 @@ fn excess_waits_after_a_classic_shaper_and_in_an_hqf_shaper() {
 }
 
 /// Packets released by the shaper of the first class after each arrival, on a line of that rate.
-fn released(line: u64, config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u64, u64)> {
+fn released_at(line: u64, config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u64, u64)> {
     let mut engine: Engine<usize> = common::started(line, Framing::Ethernet, config);
     let mut outputs: Vec<Output<usize>> = Vec::new();
     let mut now = 0;
@@ -97,7 +97,7 @@ fn released(line: u64, config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> 
 proptest! {
     #![proptest_config(crate::bounded::cases(60))]
 
-    /// The line, the ring and the other classes decide nothing of what a classic shaper lets go, and when.
+    /// Release times of a classic shaper do not depend on the line, the ring and the other classes.
     #[test]
     fn classic_shaper_releases_regardless_of_the_line(
         cir in 64_000u64..2_000_000,
@@ -105,8 +105,8 @@ proptest! {
         arrivals in prop::collection::vec(
             (0u64..20 * MILLI, 60usize..1500, prop::sample::select(vec![0u8, 10])), 1..200),
     ) {
-        let config = config(Classic, vec![shaped("af", cir), class_default()]);
-        prop_assert_eq!(released(line, &config, &arrivals), released(1_000_000_000, &config, &arrivals));
+        let config = config(Classic, vec![shaped_departures("af", cir), class_default()]);
+        prop_assert_eq!(released_at(line, &config, &arrivals), released_at(1_000_000_000, &config, &arrivals));
     }
 }
 
@@ -116,7 +116,7 @@ fn packet_behind_a_waiting_one_counts_as_delayed() {
     // Bursts of 8000 bits, twice in the classic generation: packets of 4000 bits, then one of 12 000 that waits.
     for (generation, before) in [(Classic, 2), (Hqf, 1)] {
         let mut engine: Engine<usize> =
-            common::started(2_000_000, Ppp, &config(generation, vec![shaped("class-default", 64_000)]));
+            common::started(2_000_000, Ppp, &config(generation, vec![shaped_departures("class-default", 64_000)]));
         let lengths = [[496].repeat(before), vec![1_496, 40]].concat();
         for (number, ip_len) in lengths.into_iter().enumerate() {
             engine.transmit(Time(0), PORT, common::udp(ip_len, 0, Ppp), number);
@@ -135,7 +135,7 @@ fn packet_behind_a_waiting_one_counts_as_delayed() {
 fn a_packet_is_delayed_by_the_shaper_that_held_it() {
     // A shaper of 10 Mb/s around one of 64 kb/s, whose bursts are 8000 bits at most.
     let maps = maps([
-        ("Child", vec![shaped("class-default", 64_000)]),
+        ("Child", vec![shaped_departures("class-default", 64_000)]),
         ("P", vec![class_default().service_policy("Child").shape_bps(10_000_000)]),
     ]);
     let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policies(Hqf, 2_000, maps));
@@ -172,7 +172,7 @@ fn released_packet_enters_the_ring_before_the_next_frame_starts() {
     let mut port = interface(64, None, Some("P"));
     port.tx_ring_limit = Some(4);
     let voice = class_of("c1").strict();
-    let maps = maps([("P", vec![voice, class_of("af"), shaped("class-default", 64_000)])]);
+    let maps = maps([("P", vec![voice, class_of("af"), shaped_departures("class-default", 64_000)])]);
     let mut engine: Engine<usize> = common::started(64_000, Ppp, &configuration(Hqf, maps, port));
     let af = Source::new(1_496, 10, 0, 1).descriptor(Ppp);
     // The third takes the credit, and the fourth waits for the next interval: of 125 ms, where a frame takes 187.5.

@@ -18,7 +18,7 @@ fn frame(ip_len: usize, dscp: u8) -> Descriptor {
 /// get differs from their weights by at most one packet of each. `served` are queue and bytes in order, `costs` what a
 /// byte costs each queue. The first three went to the wire and the ring before the others had come; their costs count
 /// later.
-fn within_one_packet(served: &[(usize, u64)], costs: &[f64]) -> Result<(), TestCaseError> {
+fn differ_by_one_packet(served: &[(usize, u64)], costs: &[f64]) -> Result<(), TestCaseError> {
     let (early, served) = served.split_at(3);
     let packets = |queue: usize| served.iter().filter(move |(other, _)| *other == queue);
     for one in 0..costs.len() {
@@ -58,7 +58,7 @@ fn within_one_packet(served: &[(usize, u64)], costs: &[f64]) -> Result<(), TestC
 }
 
 /// Everything comes at once; then the queues run empty. Class n is that of code point n, the last one is class-default.
-fn run_empty(config: &RouterConfig, packets: &[(usize, u8)]) -> Vec<(usize, u64)> {
+fn drain_engine(config: &RouterConfig, packets: &[(usize, u8)]) -> Vec<(usize, u64)> {
     let mut engine: Engine<usize> = common::started(LINE, Ppp, config);
     for (ip_len, dscp) in packets {
         engine.transmit(Time(0), PORT, frame(*ip_len, *dscp), usize::from(*dscp));
@@ -86,17 +86,17 @@ fn with_bandwidths(generation: Generation, bandwidths: impl IntoIterator<Item = 
 proptest! {
     #![proptest_config(crate::bounded::cases(48))]
 
-    /// Later generation: classes with bandwidth their kb/s, class-default what is left.
+    /// HQF: classes get their bandwidth in kb/s, and class-default the rest.
     #[test]
     fn classes_share_by_their_bandwidth_within_a_packet(
         kbps in prop::collection::vec(10u64..400, 1..5), seed in packets(5)
     ) {
         let count = kbps.len() as u8 + 1;
         let packets: Vec<_> = seed.into_iter().map(|(ip_len, dscp)| (ip_len, dscp % count)).collect();
-        let served = run_empty(&with_bandwidths(Hqf, kbps.iter().copied().map(BandwidthConfig::Kbps)), &packets);
+        let served = drain_engine(&with_bandwidths(Hqf, kbps.iter().copied().map(BandwidthConfig::Kbps)), &packets);
         let rest = 2_000 - kbps.iter().sum::<u64>();
         let costs: Vec<_> = std::iter::once(rest).chain(kbps).map(|kbps| 1.0 / kbps as f64).collect();
-        within_one_packet(&served, &costs)?;
+        differ_by_one_packet(&served, &costs)?;
     }
 
     /// The same with parts of the rest.
@@ -104,9 +104,9 @@ proptest! {
     fn classes_share_the_rest_by_their_ratios_within_a_packet(
         ratios in prop::array::uniform3(1u32..50), packets in packets(4)
     ) {
-        let served = run_empty(&with_bandwidths(Hqf, ratios.map(BandwidthConfig::RemainingRatio)), &packets);
+        let served = drain_engine(&with_bandwidths(Hqf, ratios.map(BandwidthConfig::RemainingRatio)), &packets);
         let costs: Vec<_> = std::iter::once(1).chain(ratios).map(|ratio| 1.0 / f64::from(ratio)).collect();
-        within_one_packet(&served, &costs)?;
+        differ_by_one_packet(&served, &costs)?;
     }
 
     /// Classic: a byte of a class costs the constant times the interface's bandwidth over the class's, one of
@@ -115,10 +115,10 @@ proptest! {
     fn classic_classes_share_by_their_weights_within_a_packet(
         kbps in prop::array::uniform3(20u64..500), packets in packets(4)
     ) {
-        let served = run_empty(&with_bandwidths(Classic, kbps.map(BandwidthConfig::Kbps)), &packets);
+        let served = drain_engine(&with_bandwidths(Classic, kbps.map(BandwidthConfig::Kbps)), &packets);
         let costs: Vec<_> =
             std::iter::once(32_384).chain(kbps.map(|kbps| 16 * 2_000 / kbps)).map(|cost| cost as f64).collect();
-        within_one_packet(&served, &costs)?;
+        differ_by_one_packet(&served, &costs)?;
     }
 
     /// At each level of nested policies.
@@ -129,7 +129,7 @@ proptest! {
         let outer_classes = vec![class_of("parent").percent(outer).service_policy("Inner"), rest()];
         let config = with_policies(Hqf, 2_000, maps([("Inner", inner_classes), ("P", outer_classes)]))
             .class_map("parent", match_all(vec![dscp(&[1, 2])]));
-        let served = run_empty(&config, &packets);
+        let served = drain_engine(&config, &packets);
         let cost = |kbps: u32| 1.0 / f64::from(kbps);
         // Whole kb/s, and class-default the rest.
         let parent = outer * 2_000 / 100;
@@ -137,9 +137,9 @@ proptest! {
         // Some of the first three may belong to the other class: a child without packets costs nothing.
         let children: Vec<_> = served.iter().enumerate().filter(|(n, (dscp, _))| *n < 3 || *dscp > 0)
             .map(|(_, (dscp, bytes))| (dscp.checked_sub(1).unwrap_or(usize::MAX), *bytes)).collect();
-        within_one_packet(&children, &[cost(child), cost(parent - child)])?;
+        differ_by_one_packet(&children, &[cost(child), cost(parent - child)])?;
         let parents: Vec<_> = served.iter().map(|(dscp, bytes)| (usize::from(*dscp == 0), *bytes)).collect();
-        within_one_packet(&parents, &[cost(parent), cost(2_000 - parent)])?;
+        differ_by_one_packet(&parents, &[cost(parent), cost(2_000 - parent)])?;
     }
 }
 

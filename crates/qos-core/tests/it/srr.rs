@@ -92,7 +92,7 @@ proptest! {
     /// In any window that begins with a frame of a shaped queue, the frames that start before its last one take at most
     /// 1/w of the window, and of one longest frame's time at the port's operational bandwidth.
     #[test]
-    fn a_shaped_queue_never_exceeds_its_part(
+    fn shaped_srr_queue_never_exceeds_its_share(
         load in load(0..4), weights in prop::array::uniform4(0u32..40), share in prop::array::uniform4(1u32..=255),
         limit in prop_oneof![Just(100u32), 10..=90u32], expedite in any::<bool>()
     ) {
@@ -211,7 +211,7 @@ proptest! {
     /// Random programs over many ports: cells are never negative (which would panic), every frame is accounted for, and
     /// in the end all cells are back.
     #[test]
-    fn every_cell_comes_back(
+    fn every_buffer_cell_is_released(
         steps in prop::collection::vec((0u8..24, 0usize..30, 0usize..4, lengths(), 0u64..40_000), 1..400)
     ) {
         let mut switch = defaults();
@@ -308,7 +308,7 @@ fn stalls_of_the_caller_lose_no_frames() {
 
 /// A shaped queue has its part even where shared ones always have something to send.
 #[test]
-fn a_shaped_queue_gets_its_part() {
+fn shaped_srr_queue_gets_its_share() {
     for (shape, limit) in [(25, 100), (2, 100), (10, 70), (50, 40)] {
         let mut engine = engine(SwitchPortConfig { shape: [shape, 0, 0, 0], limit, ..port() });
         let gaps: Vec<_> = (0..60_000).map(|frame| (frame % 2, 1_500, 25_000)).collect();

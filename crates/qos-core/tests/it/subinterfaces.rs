@@ -42,11 +42,11 @@ fn frame(ip_len: usize, dscp: u8, vlan: Option<u16>) -> Descriptor {
     common::datagram(ip_len, dscp, 1, 6_000, Ethernet).tagged(vlan, 0)
 }
 
-fn made(config: &RouterConfig) -> Engine<usize> {
+fn made_frame(config: &RouterConfig) -> Engine<usize> {
     common::started(LINE, Ethernet, config)
 }
 
-fn refused(config: &RouterConfig) -> String {
+fn refusal_of(config: &RouterConfig) -> String {
     common::engine::<usize>(LINE, Ethernet).configure(Time(0), config).unwrap_err().to_string()
 }
 
@@ -69,7 +69,7 @@ fn load(engine: &mut Engine<usize>, sources: &[(Source, Option<u16>)], end: Time
 }
 
 /// A parent that shapes to so many bits a second, with the child `Child`.
-fn shaped(bps: u64) -> Vec<PolicyClass> {
+fn shaped_policy(bps: u64) -> Vec<PolicyClass> {
     vec![class_default().shape_bps(bps).service_policy("Child")]
 }
 
@@ -94,9 +94,9 @@ fn add_up(policy: &PolicyCounters) {
 #[test]
 fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
     for generation in [Hqf, Classic] {
-        let maps = maps([("Child", child()), ("Ten", shaped(10_000_000)), ("Five", shaped(5_000_000))]);
+        let maps = maps([("Child", child()), ("Ten", shaped_policy(10_000_000)), ("Five", shaped_policy(5_000_000))]);
         let config = config(generation, maps, &[with_output(100, "Ten"), with_output(200, "Five")], plain());
-        let mut engine = made(&config);
+        let mut engine = made_frame(&config);
         let (ten, five) = (Some(100), Some(200));
         let sources = [
             (Source::new(200, 46, 1, 1_000_000), ten),
@@ -153,7 +153,7 @@ fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
 #[test]
 fn frames_reach_existing_subinterfaces_only() {
     let subinterfaces = [own(100), (200, SubinterfaceConfig { enabled: false, ..own(200).1 }), native(300)];
-    let mut engine = made(&config(Hqf, Maps::new(), &subinterfaces, plain()));
+    let mut engine = made_frame(&config(Hqf, Maps::new(), &subinterfaces, plain()));
     for (number, vlan) in [Some(100), Some(200), Some(300), Some(400), None].into_iter().enumerate() {
         engine.receive(Time(number as u64 * MILLI), PORT, frame(100, 0, vlan), number);
     }
@@ -178,7 +178,7 @@ fn frames_reach_existing_subinterfaces_only() {
 fn input_policy_applies_to_its_subinterface_only() {
     let maps = maps([("In", vec![class_default().set(SetField::Dscp, 10).police_bps(8_000_000)])]);
     let subinterfaces = [(100, own(100).1.input("In")), own(200)];
-    let mut engine = made(&config(Hqf, maps, &subinterfaces, plain()));
+    let mut engine = made_frame(&config(Hqf, maps, &subinterfaces, plain()));
     engine.receive(Time(0), PORT, frame(100, 0, Some(100)), 0);
     engine.receive(Time(MILLI), PORT, frame(100, 0, Some(200)), 1);
     let mut outputs = Vec::new();
@@ -203,7 +203,7 @@ fn match_vlan_selects_frames_on_the_port() {
     let maps = maps([("P", vec![class_of("vlans").set(SetField::Cos, 5), class_default()])]);
     let config = config(Hqf, maps, &[own(100), own(250)], interface(100_000, None, Some("P")))
         .class_map("vlans", match_any(vec![vlans(&[(90, 95), (200, 300)])]));
-    let mut engine = made(&config);
+    let mut engine = made_frame(&config);
     for (number, vlan) in [Some(100), Some(250), None].into_iter().enumerate() {
         engine.transmit(Time(number as u64 * MILLI), PORT, frame(100, 0, vlan), number);
     }
@@ -223,8 +223,8 @@ fn match_vlan_selects_frames_on_the_port() {
 #[test]
 fn impossible_subinterfaces_are_refused() {
     let unshaped = vec![class_default().service_policy("Child")];
-    let policies = maps([("Child", child()), ("Ten", shaped(10_000_000)), ("Unshaped", unshaped)]);
-    let with = |subinterfaces: &[Own], port| refused(&config(Hqf, policies.clone(), subinterfaces, port));
+    let policies = maps([("Child", child()), ("Ten", shaped_policy(10_000_000)), ("Unshaped", unshaped)]);
+    let with = |subinterfaces: &[Own], port| refusal_of(&config(Hqf, policies.clone(), subinterfaces, port));
     for policy in ["Child", "Unshaped"] {
         let message = with(&[with_output(100, policy)], plain());
         assert!(
@@ -248,11 +248,11 @@ fn impossible_subinterfaces_are_refused() {
     // A shaper of a class does not make a line of its queues.
     let shaped = || class_of("data").shape_bps(1_000_000);
     for class in [shaped().fair_queue(), shaped().random_detect(red_by_precedence()), shaped().kbps(100)] {
-        let message = refused(&config(Hqf, maps([("P", vec![class.clone()])]), &[with_output(100, "P")], plain()));
+        let message = refusal_of(&config(Hqf, maps([("P", vec![class.clone()])]), &[with_output(100, "P")], plain()));
         assert!(message.contains("without a shaper above"), "{class:?}: {message}");
     }
     // The same policy on the input of one and the output of another is fine.
-    made(&config(Hqf, policies.clone(), &[with_output(100, "Ten"), with_output(200, "Ten")], plain()));
+    made_frame(&config(Hqf, policies.clone(), &[with_output(100, "Ten"), with_output(200, "Ten")], plain()));
 }
 
 proptest! {
@@ -266,10 +266,10 @@ proptest! {
         packets in prop::collection::vec((28usize..1500, 0u8..64, 0usize..4, 0u64..400_000), 100..600),
         classic: bool,
     ) {
-        let maps = maps([("Child", child()), ("A", shaped(rates[0])), ("B", shaped(rates[1]))]);
+        let maps = maps([("Child", child()), ("A", shaped_policy(rates[0])), ("B", shaped_policy(rates[1]))]);
         let generation = if classic { Classic } else { Hqf };
         let config = config(generation, maps, &[with_output(100, "A"), with_output(200, "B"), own(300)], plain());
-        let mut engine = made(&config);
+        let mut engine = made_frame(&config);
         let mut at = 0;
         let mut outputs = Vec::new();
         for (ip_len, dscp, vlan, gap) in packets {
@@ -298,7 +298,7 @@ proptest! {
 /// a tag is the port's.
 #[test]
 fn counts_stay_with_their_subinterfaces() {
-    let mut engine = made(&config(Hqf, Maps::new(), &[own(200), own(300)], plain()));
+    let mut engine = made_frame(&config(Hqf, Maps::new(), &[own(200), own(300)], plain()));
     for (number, vlan) in [Some(200), Some(300), Some(300), None].into_iter().enumerate() {
         engine.receive(Time(number as u64 * MILLI), PORT, frame(100, 0, vlan), number);
     }
@@ -325,7 +325,7 @@ fn counts_stay_with_their_subinterfaces() {
 fn classic_subinterfaces_share_the_line_by_precedence() {
     let maps = maps([("P", vec![class_default().shape_bps(100_000_000)])]);
     let subinterfaces = [with_output(100, "P"), with_output(200, "P"), own(300)];
-    let mut engine = made(&config(Classic, maps, &subinterfaces, plain()));
+    let mut engine = made_frame(&config(Classic, maps, &subinterfaces, plain()));
     let source = |dscp| Source::new(1_000, dscp, 0, 100_000_000);
     let sources = [(source(0), Some(100)), (source(40), Some(200)), (source(0), Some(300))];
     let bytes = common::bytes_by_source(&load(&mut engine, &sources, Time(SECOND)), 3);

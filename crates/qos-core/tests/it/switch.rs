@@ -18,13 +18,13 @@ fn switch(switch: &SwitchConfig, input: SwitchPortConfig, output: SwitchPortConf
 }
 
 /// The default switch with a change.
-fn changed(change: impl FnOnce(&mut SwitchConfig)) -> SwitchConfig {
+fn changed_switch(change: impl FnOnce(&mut SwitchConfig)) -> SwitchConfig {
     let mut switch = defaults();
     change(&mut switch);
     switch
 }
 
-fn trusting(trust: Trust) -> SwitchPortConfig {
+fn trusting_port(trust: Trust) -> SwitchPortConfig {
     SwitchPortConfig { trust: Some(trust), ..port() }
 }
 
@@ -71,7 +71,7 @@ fn queue_of(counters: &SwitchPortCounters) -> (usize, usize) {
 }
 
 /// The label, the code point and class of service with which a frame leaves, and its queue.
-fn treated(mut engine: Engine<u64>, frame: &[u8]) -> (Label, u8, u8, (usize, usize)) {
+fn treated_frame(mut engine: Engine<u64>, frame: &[u8]) -> (Label, u8, u8, (usize, usize)) {
     let (inside, wire) = pass(&mut engine, MILLI, parse(frame)).expect("the frame passes");
     assert_eq!(wire.side, Side::Wire);
     let counted = counters(&mut engine, 2, 3 * MILLI);
@@ -89,26 +89,26 @@ fn trust_gives_the_label_and_the_label_the_queue_and_the_marking() {
     let tagged = frames::tagged(&ef, 3, 10);
     let arp = [&[0xff; 12][..], &[0x08, 0x06], &[0; 46]].concat();
     let tagged_arp = frames::tagged(&arp, 5, 10);
-    let by = |input: SwitchPortConfig, frame: &[u8]| treated(switch(&defaults(), input, port()), frame);
+    let by = |input: SwitchPortConfig, frame: &[u8]| treated_frame(switch(&defaults(), input, port()), frame);
     let by_dscp = |dscp, queue| (Label { dscp, ..Label::default() }, dscp, dscp >> 3, (queue, 1));
     let by_cos =
         |cos: u8, queue| (Label { dscp: cos * 8, cos: Some(cos), ..Label::default() }, cos * 8, cos, (queue, 1));
     assert_eq!(by(port(), &ef), by_dscp(0, 2));
-    assert_eq!(by(trusting(Trust::Dscp), &ef), by_dscp(46, 1));
-    assert_eq!(by(trusting(Trust::Dscp), &tagged), by_dscp(46, 1));
-    assert_eq!(by(trusting(Trust::Cos), &tagged), by_cos(3, 3));
-    assert_eq!(by(SwitchPortConfig { default_cos: 5, ..trusting(Trust::Cos) }, &ef), by_cos(5, 1));
+    assert_eq!(by(trusting_port(Trust::Dscp), &ef), by_dscp(46, 1));
+    assert_eq!(by(trusting_port(Trust::Dscp), &tagged), by_dscp(46, 1));
+    assert_eq!(by(trusting_port(Trust::Cos), &tagged), by_cos(3, 3));
+    assert_eq!(by(SwitchPortConfig { default_cos: 5, ..trusting_port(Trust::Cos) }, &ef), by_cos(5, 1));
     assert_eq!(
-        by(SwitchPortConfig { default_cos: 5, cos_override: true, ..trusting(Trust::Cos) }, &tagged),
+        by(SwitchPortConfig { default_cos: 5, cos_override: true, ..trusting_port(Trust::Cos) }, &tagged),
         by_cos(5, 1)
     );
     assert_eq!(by(SwitchPortConfig { cos_override: true, default_cos: 4, ..port() }, &ef), by_cos(4, 4));
-    assert_eq!(by(trusting(Trust::IpPrecedence), &ef), by_dscp(40, 1));
+    assert_eq!(by(trusting_port(Trust::IpPrecedence), &ef), by_dscp(40, 1));
     // A frame that is no IP packet has its class of service, or the port's.
     let other = |dscp: u8, queue| (Label { dscp, ..Label::default() }, 0, dscp >> 3, (queue, 1));
-    assert_eq!(by(trusting(Trust::Dscp), &arp), other(0, 2));
-    assert_eq!(by(trusting(Trust::Dscp), &tagged_arp), other(40, 1));
-    assert_eq!(by(SwitchPortConfig { default_cos: 3, ..trusting(Trust::IpPrecedence) }, &arp), other(24, 3));
+    assert_eq!(by(trusting_port(Trust::Dscp), &arp), other(0, 2));
+    assert_eq!(by(trusting_port(Trust::Dscp), &tagged_arp), other(40, 1));
+    assert_eq!(by(SwitchPortConfig { default_cos: 3, ..trusting_port(Trust::IpPrecedence) }, &arp), other(24, 3));
     assert_eq!(by(SwitchPortConfig { default_cos: 3, ..port() }, &arp), other(0, 2));
 }
 
@@ -117,20 +117,20 @@ fn qos_maps_apply_to_their_trust_state() {
     let ef = frames::udp(200, 46, 1, 2);
     let mut mutation: Vec<u8> = (0..64).collect();
     mutation[46] = 10;
-    let mutating = changed(|switch| switch.maps.dscp_mutation = [("M".to_owned(), mutation)].into());
-    let mutated = |trust| SwitchPortConfig { dscp_mutation: Some("M".to_owned()), ..trusting(trust) };
-    let result = treated(switch(&mutating, mutated(Trust::Dscp), port()), &ef);
+    let mutating = changed_switch(|switch| switch.maps.dscp_mutation = [("M".to_owned(), mutation)].into());
+    let mutated = |trust| SwitchPortConfig { dscp_mutation: Some("M".to_owned()), ..trusting_port(trust) };
+    let result = treated_frame(switch(&mutating, mutated(Trust::Dscp), port()), &ef);
     assert_eq!(result, (Label { dscp: 10, ..Label::default() }, 10, 1, (2, 1)));
     // Mutation needs a port that trusts the code point.
-    let result = treated(switch(&mutating, mutated(Trust::IpPrecedence), port()), &ef);
+    let result = treated_frame(switch(&mutating, mutated(Trust::IpPrecedence), port()), &ef);
     assert_eq!(result.1, 40);
     // Without rewriting the code point stays; queue and class of service are those of the label.
     let mut keeping = mutating.clone();
     keeping.rewrite_ip_dscp = false;
-    let result = treated(switch(&keeping, mutated(Trust::Dscp), port()), &ef);
+    let result = treated_frame(switch(&keeping, mutated(Trust::Dscp), port()), &ef);
     assert_eq!(result, (Label { dscp: 10, ..Label::default() }, 46, 1, (2, 1)));
     let one = |change: fn(&mut MapsConfig), trust, frame: &[u8]| {
-        treated(switch(&changed(|switch| change(&mut switch.maps)), trusting(trust), port()), frame)
+        treated_frame(switch(&changed_switch(|switch| change(&mut switch.maps)), trusting_port(trust), port()), frame)
     };
     assert_eq!(one(|maps| maps.dscp_output_q[46] = [4, 3], Trust::Dscp, &ef).3, (4, 3));
     assert_eq!(one(|maps| maps.dscp_cos[46] = 2, Trust::Dscp, &ef).2, 2);
@@ -141,8 +141,8 @@ fn qos_maps_apply_to_their_trust_state() {
 }
 
 #[test]
-fn statistics_count_both_ends() {
-    let mut engine = switch(&defaults(), trusting(Trust::Dscp), port());
+fn switch_statistics_count_input_and_output() {
+    let mut engine = switch(&defaults(), trusting_port(Trust::Dscp), port());
     for at in 1..=3 {
         pass(&mut engine, at * MILLI, udp(200, 46)).unwrap();
     }
@@ -163,7 +163,7 @@ fn voice() -> PolicyClass {
 }
 
 /// A switch with an input policy of this class and a class for web traffic.
-fn policed(switch: &SwitchConfig, voice: PolicyClass, web: PolicyClass) -> Engine<u64> {
+fn policed_port(switch: &SwitchConfig, voice: PolicyClass, web: PolicyClass) -> Engine<u64> {
     let config = config(switch.clone())
         .class_map("VOICE", match_all(vec![ip_dscp(&[46])]))
         .class_map("WEB", match_all(vec![ip_dscp(&[18])]))
@@ -175,13 +175,13 @@ fn policed(switch: &SwitchConfig, voice: PolicyClass, web: PolicyClass) -> Engin
 
 /// The same with a class for web traffic that is trusted.
 fn with_voice(switch: &SwitchConfig, voice: PolicyClass) -> Engine<u64> {
-    policed(switch, voice, class_of("WEB").trust(Trust::Dscp))
+    policed_port(switch, voice, class_of("WEB").trust(Trust::Dscp))
 }
 
 #[test]
 fn a_class_marks_trusts_or_zeroes() {
     let engine = |voice| with_voice(&defaults(), voice);
-    let label = |engine, dscp| treated(engine, &frames::udp(200, dscp, 1, 2)).0.dscp;
+    let label = |engine, dscp| treated_frame(engine, &frames::udp(200, dscp, 1, 2)).0.dscp;
     assert_eq!(label(engine(voice().set(SetField::Dscp, 34)), 46), 34);
     assert_eq!(label(engine(voice().set(SetField::IpPrecedence, 3)), 46), 24);
     assert_eq!(label(engine(voice().trust(Trust::IpPrecedence)), 46), 40);
@@ -197,7 +197,7 @@ fn a_policer_drops_or_marks_down_what_is_out_of_profile() {
     let police = |exceed| police(1_000_000).bytes(8_000).exceed(exceed);
     let mut table: Vec<u8> = (0..64).collect();
     table[46] = 8;
-    let marking = changed(|switch| switch.maps.policed_dscp = table);
+    let marking = changed_switch(|switch| switch.maps.policed_dscp = table);
     let run = |mut engine: Engine<u64>| {
         let mut seen = Vec::new();
         for frame in 0..1_000 {
@@ -229,7 +229,7 @@ fn marked_down_frames_keep_their_queues() {
     let mut table: Vec<u8> = (0..64).collect();
     table[46] = 8;
     let police = police(1_000_000).bytes(8_000).exceed(PoliceAction::PolicedDscpTransmit {});
-    let marking = changed(|switch| switch.maps.policed_dscp = table);
+    let marking = changed_switch(|switch| switch.maps.policed_dscp = table);
     let mut engine = with_voice(&marking, voice().trust(Trust::Dscp).police(police));
     let frames = 20;
     for frame in 1..=frames {
@@ -248,8 +248,8 @@ fn marked_down_frames_keep_their_queues() {
 #[test]
 fn ipv6_is_trusted_and_not_classified() {
     let six = frames::ipv6(46, 17, &[0x9c, 0x40, 0x14, 0x51, 0, 8, 0, 0]);
-    let label = |engine| treated(engine, &six);
-    let trusted = label(switch(&defaults(), trusting(Trust::Dscp), port()));
+    let label = |engine| treated_frame(engine, &six);
+    let trusted = label(switch(&defaults(), trusting_port(Trust::Dscp), port()));
     assert_eq!(trusted, (Label { dscp: 46, ..Label::default() }, 46, 5, (1, 1)));
     assert_eq!(label(switch(&defaults(), port(), port())).1, 0);
     let marked = with_voice(&defaults(), voice().set(SetField::Dscp, 34));
@@ -259,9 +259,9 @@ fn ipv6_is_trusted_and_not_classified() {
 #[test]
 fn classes_share_an_aggregate_policer() {
     let policer = AggregatePolicerConfig { rate_bps: 1_000_000, burst_bytes: 8_000, exceed: ExceedAction::Drop };
-    let switch = changed(|switch| switch.aggregate_policers = [("A".to_owned(), policer)].into());
+    let switch = changed_switch(|switch| switch.aggregate_policers = [("A".to_owned(), policer)].into());
     let policing = |class: PolicyClass| class.trust(Trust::Dscp).police_aggregate("A");
-    let mut engine = policed(&switch, policing(voice()), policing(class_of("WEB")));
+    let mut engine = policed_port(&switch, policing(voice()), policing(class_of("WEB")));
     let mut passed = 0;
     for frame in 0..20u64 {
         let dscp = if frame % 2 == 0 { 46 } else { 18 };
@@ -283,14 +283,14 @@ fn burst(engine: &mut Engine<u64>, frames: usize, frame: Descriptor) -> SwitchPo
     counters(engine, 2, MILLI)
 }
 
-fn labelled(ip_len: usize, dscp: u8) -> Descriptor {
+fn labelled_queue(ip_len: usize, dscp: u8) -> Descriptor {
     Descriptor { label: Some(Label { dscp, ..Label::default() }), ..udp(ip_len, dscp) }
 }
 
 #[test]
 fn queues_hold_cells_up_to_their_thresholds() {
     // A full frame of 1518 bytes takes 6 cells; the one on the wire holds its own.
-    let full = |dscp| labelled(1_500, dscp);
+    let full = |dscp| labelled_queue(1_500, dscp);
     let mut engine = switch(&defaults(), port(), port());
     let ef = burst(&mut engine, 30, full(46));
     assert_eq!((ef.enqueued[0], ef.dropped[0], ef.depth_cells[0]), ([16, 0, 0], [14, 0, 0], 96));
@@ -303,26 +303,26 @@ fn queues_hold_cells_up_to_their_thresholds() {
     let interface = engine.counters(Time(MILLI), None).interfaces[&name(2)].clone();
     assert_eq!((interface.output.drops, interface.queue.drops, interface.queue.limit), (31, 31, 40));
     // Threshold 3 is the maximum: 400 per cent of 100 cells.
-    let switch3 = changed(|switch| switch.maps.dscp_output_q[46] = [1, 3]);
+    let switch3 = changed_switch(|switch| switch.maps.dscp_output_q[46] = [1, 3]);
     let third = burst(&mut switch(&switch3, port(), port()), 100, full(46));
     assert_eq!((third.enqueued[0], third.dropped[0]), ([0, 0, 66], [0, 0, 34]));
     // Short frames take a cell each.
-    let short = burst(&mut switch(&defaults(), port(), port()), 200, labelled(46, 46));
+    let short = burst(&mut switch(&defaults(), port(), port()), 200, labelled_queue(46, 46));
     assert_eq!((short.enqueued[0], short.depth_cells[0]), ([100, 0, 0], 100));
     // Without buffers a queue takes nothing.
-    let none = changed(|switch| switch.queue_sets[0].buffers = [0, 50, 25, 25]);
+    let none = changed_switch(|switch| switch.queue_sets[0].buffers = [0, 50, 25, 25]);
     let none = burst(&mut switch(&none, port(), port()), 3, full(46));
     assert_eq!((none.enqueued[0], none.dropped[0]), ([0; 3], [3, 0, 0]));
     // A greater maximum than 400 per cent is held at that.
     let most = QueueThresholds { t1: 3200, t2: 3200, reserved: 100, maximum: 3200 };
-    let huge = changed(|switch| switch.queue_sets[0].thresholds[0] = most);
+    let huge = changed_switch(|switch| switch.queue_sets[0].thresholds[0] = most);
     let huge = burst(&mut switch(&huge, port(), port()), 100, full(46));
     assert_eq!(huge.depth_cells[0], 396);
 }
 
 #[test]
 fn without_qos_a_port_is_one_queue() {
-    let off = changed(|switch| switch.qos = false);
+    let off = changed_switch(|switch| switch.qos = false);
     // The configuration of the port has no effect.
     let configured =
         SwitchPortConfig { shape: [100, 0, 0, 0], limit: 50, priority_queue: true, trust: Some(Trust::Dscp), ..port() };
@@ -344,7 +344,7 @@ fn without_qos_a_port_is_one_queue() {
         engine.transmit(Time(SECOND), OUT, udp(1_500, 46), frame);
     }
     engine.configure(Time(SECOND), &config(defaults())).unwrap();
-    engine.transmit(Time(SECOND), OUT, labelled(1_500, 46), 10);
+    engine.transmit(Time(SECOND), OUT, labelled_queue(1_500, 46), 10);
     engine.audit().unwrap();
     let counted = counters(&mut engine, 2, SECOND);
     assert_eq!((counted.depth_packets, counted.enqueued[0][0]), ([1, 0, 0, 9], 1));
@@ -363,12 +363,12 @@ fn ports_share_the_common_cells() {
     const PORTS: usize = 24;
     // Everything is common but a cell or so a queue, and a queue may have 400 per cent.
     let thresholds = [QueueThresholds { t1: 400, t2: 400, reserved: 1, maximum: 400 }; 4];
-    let engine = || started(PORTS, &config(changed(|switch| switch.queue_sets[0].thresholds = thresholds)));
+    let engine = || started(PORTS, &config(changed_switch(|switch| switch.queue_sets[0].thresholds = thresholds)));
     let fill = |engine: &mut Engine<u64>| {
         for port in 0..PORTS as u16 {
             for dscp in [0, 16, 32] {
                 for _ in 0..66 {
-                    engine.transmit(Time(MILLI), PortId(port), labelled(1_500, dscp), 0);
+                    engine.transmit(Time(MILLI), PortId(port), labelled_queue(1_500, dscp), 0);
                 }
             }
         }
@@ -382,7 +382,7 @@ fn ports_share_the_common_cells() {
     let drops =
         |engine: &mut Engine<u64>| engine.totals(PortId(0), Side::Wire).dropped[DropReason::Tail as usize].packets;
     let before = drops(&mut late);
-    late.transmit(Time(MILLI + 12_303), PortId(0), labelled(1_500, 46), 0);
+    late.transmit(Time(MILLI + 12_303), PortId(0), labelled_queue(1_500, 46), 0);
     assert_eq!(drops(&mut late), before + 1);
     let mut punctual = engine();
     fill(&mut punctual);
@@ -392,8 +392,8 @@ fn ports_share_the_common_cells() {
         let at = Time(MILLI + 12_304 + frame * 700);
         let port = PortId((frame % PORTS as u64) as u16);
         punctual.poll(at, &mut outputs);
-        late.transmit(at, port, labelled(1_500, 46), 0);
-        punctual.transmit(at, port, labelled(1_500, 46), 0);
+        late.transmit(at, port, labelled_queue(1_500, 46), 0);
+        punctual.transmit(at, port, labelled_queue(1_500, 46), 0);
         compared.push((late.totals(port, Side::Wire).dropped, punctual.totals(port, Side::Wire).dropped));
     }
     let worst = compared.iter().filter(|(late, punctual)| late[1] != punctual[1]).count();
@@ -411,7 +411,7 @@ fn ports_share_the_common_cells() {
 
 #[test]
 fn reservations_beyond_the_memory_leave_no_common_cells() {
-    let switch = changed(|switch| {
+    let switch = changed_switch(|switch| {
         switch.queue_sets[0].thresholds.iter_mut().for_each(|thresholds| thresholds.reserved = 100);
     });
     let mut engine: Engine<u64> = started(1, &config(switch));
@@ -463,7 +463,7 @@ fn vlan_based(change: impl FnOnce(&mut RouterConfig)) -> Result<Engine<u64>, Con
         match_all(vec![Criterion::InputInterfaces { names }])
     };
     let police = |bps: u64| police(bps).bytes(8_000).exceed(PoliceAction::Drop {});
-    let mut config = config(changed(|switch| switch.vlan_policies = [(10, "VLAN".to_owned())].into()))
+    let mut config = config(changed_switch(|switch| switch.vlan_policies = [(10, "VLAN".to_owned())].into()))
         .class_map("VOICE", match_all(vec![ip_dscp(&[46])]))
         .class_map("ONE", ports_of(&[1]))
         // The switch has a port 20 of that range, without a cable.
@@ -483,7 +483,7 @@ fn vlan_based(change: impl FnOnce(&mut RouterConfig)) -> Result<Engine<u64>, Con
 }
 
 /// Frames that leave inside, for a frame that arrives at a port.
-fn labelled_at(engine: &mut Engine<u64>, at: u64, port: u16, frame: &[u8]) -> Option<Label> {
+fn labelled_queue_at(engine: &mut Engine<u64>, at: u64, port: u16, frame: &[u8]) -> Option<Label> {
     let mut outputs = Vec::new();
     engine.receive(Time(at), PortId(port), parse(frame), at);
     engine.poll_inside(Time(at), Duration::ZERO, &mut outputs);
@@ -494,7 +494,7 @@ fn labelled_at(engine: &mut Engine<u64>, at: u64, port: u16, frame: &[u8]) -> Op
 fn vlan_policy_marks_and_the_port_trusts_the_rest() {
     let mut engine = vlan_based(|_| ()).unwrap();
     let by_dscp = |dscp| Some(Label { dscp, ..Label::default() });
-    let mut label = |port, frame: &[u8]| labelled_at(&mut engine, MILLI, port, frame);
+    let mut label = |port, frame: &[u8]| labelled_queue_at(&mut engine, MILLI, port, frame);
     let (ef, web) = (frames::udp(200, 46, 1, 2), frames::udp(200, 18, 1, 2));
     assert_eq!(label(0, &ef), by_dscp(34));
     assert_eq!(label(0, &web), by_dscp(18));
@@ -525,7 +525,7 @@ fn each_port_of_a_vlan_has_its_own_policer() {
                     frames::udp(1_000, 46, 1, 2)
                 }
             };
-            let out = labelled_at(&mut engine, MILLI + frame * MILLI, port, &frame_of(port));
+            let out = labelled_queue_at(&mut engine, MILLI + frame * MILLI, port, &frame_of(port));
             passed[usize::from(port)] += u64::from(out.is_some());
         }
     }
@@ -562,7 +562,7 @@ fn switch_part(config: &mut RouterConfig, number: usize) -> &mut SwitchPortConfi
 fn without_vlan_based_the_policy_of_a_vlan_does_nothing() {
     let mut engine = vlan_based(|config| switch_part(config, 1).vlan_based = false).unwrap();
     assert_eq!(
-        labelled_at(&mut engine, MILLI, 0, &frames::udp(200, 46, 1, 2)),
+        labelled_queue_at(&mut engine, MILLI, 0, &frames::udp(200, 46, 1, 2)),
         Some(Label { dscp: 46, ..Label::default() })
     );
 }

@@ -26,40 +26,40 @@ fn on_port(switch: SwitchPortConfig) -> String {
 }
 
 /// Error of a document with this value in place of the default one.
-fn misread(pointer: &str, value: Value) -> String {
+fn misreading_of(pointer: &str, value: Value) -> String {
     let mut document = serde_json::to_value(config(defaults()).interface("Gi1/0/1", interface(port()))).unwrap();
     *document.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
     RouterConfig::from_json(&document.to_string()).unwrap_err().to_string()
 }
 
-fn refused(text: &str, path: &str, reason: &str) {
+fn refusal_of(text: &str, path: &str, reason: &str) {
     assert!(text.starts_with(&format!("{path}: ")) && text.contains(reason), "{text}");
 }
 
 #[test]
 fn global_values_are_checked() {
     let set = |number: usize, change: fn(&mut QueueSetConfig)| global(|switch| change(&mut switch.queue_sets[number]));
-    refused(&set(0, |set| set.buffers = [25, 25, 25, 24]), "switch.queue_sets[0].buffers", "add up to 99");
-    refused(&set(1, |set| set.buffers = [50, 0, 25, 25]), "switch.queue_sets[1].buffers[1]", "1 to 100");
+    refusal_of(&set(0, |set| set.buffers = [25, 25, 25, 24]), "switch.queue_sets[0].buffers", "add up to 99");
+    refusal_of(&set(1, |set| set.buffers = [50, 0, 25, 25]), "switch.queue_sets[1].buffers[1]", "1 to 100");
     let thresholds = "switch.queue_sets[1].thresholds[2]";
-    refused(&set(1, |set| set.thresholds[2].t1 = 0), &format!("{thresholds}.t1"), "1 to 3200");
-    refused(&set(1, |set| set.thresholds[2].maximum = 3_201), &format!("{thresholds}.maximum"), "1 to 3200");
-    refused(&set(1, |set| set.thresholds[2].reserved = 101), &format!("{thresholds}.reserved"), "1 to 100");
+    refusal_of(&set(1, |set| set.thresholds[2].t1 = 0), &format!("{thresholds}.t1"), "1 to 3200");
+    refusal_of(&set(1, |set| set.thresholds[2].maximum = 3_201), &format!("{thresholds}.maximum"), "1 to 3200");
+    refusal_of(&set(1, |set| set.thresholds[2].reserved = 101), &format!("{thresholds}.reserved"), "1 to 100");
     let map = |change: fn(&mut MapsConfig)| global(|switch| change(&mut switch.maps));
-    refused(&map(|maps| maps.cos_dscp[3] = 64), "switch.maps.cos_dscp[3]", "0 to 63");
-    refused(&map(|maps| maps.policed_dscp[63] = 64), "switch.maps.policed_dscp[63]", "0 to 63");
-    refused(&map(|maps| maps.dscp_cos = vec![0]), "switch.maps.dscp_cos", "expected 64");
+    refusal_of(&map(|maps| maps.cos_dscp[3] = 64), "switch.maps.cos_dscp[3]", "0 to 63");
+    refusal_of(&map(|maps| maps.policed_dscp[63] = 64), "switch.maps.policed_dscp[63]", "0 to 63");
+    refusal_of(&map(|maps| maps.dscp_cos = vec![0]), "switch.maps.dscp_cos", "expected 64");
     let short = |maps: &mut MapsConfig| maps.dscp_mutation = [("M".to_owned(), vec![1])].into();
-    refused(&map(short), "switch.maps.dscp_mutation.M", "expected 64");
-    refused(&map(|maps| maps.dscp_output_q[46] = [5, 1]), "switch.maps.dscp_output_q[46][0]", "1 to 4");
-    refused(&map(|maps| maps.dscp_output_q[46] = [1, 4]), "switch.maps.dscp_output_q[46][1]", "1 to 3");
-    refused(&map(|maps| maps.cos_input_q[0] = [3, 1]), "switch.maps.cos_input_q[0][0]", "1 to 2");
-    refused(&global(|switch| switch.input.buffers = [90, 11]), "switch.input.buffers", "add up to 101");
-    refused(&global(|switch| switch.input.priority.bandwidth = 41), "switch.input.priority.bandwidth", "0 to 40");
+    refusal_of(&map(short), "switch.maps.dscp_mutation.M", "expected 64");
+    refusal_of(&map(|maps| maps.dscp_output_q[46] = [5, 1]), "switch.maps.dscp_output_q[46][0]", "1 to 4");
+    refusal_of(&map(|maps| maps.dscp_output_q[46] = [1, 4]), "switch.maps.dscp_output_q[46][1]", "1 to 3");
+    refusal_of(&map(|maps| maps.cos_input_q[0] = [3, 1]), "switch.maps.cos_input_q[0][0]", "1 to 2");
+    refusal_of(&global(|switch| switch.input.buffers = [90, 11]), "switch.input.buffers", "add up to 101");
+    refusal_of(&global(|switch| switch.input.priority.bandwidth = 41), "switch.input.priority.bandwidth", "0 to 40");
     let slow = |switch: &mut SwitchConfig| switch.aggregate_policers = policer_a(7_999, ExceedAction::Drop);
-    refused(&global(slow), "switch.aggregate_policers.A.rate_bps", "8000");
-    assert!(misread("/switch/queue_sets", json!([])).contains("switch.queue_sets"));
-    assert!(misread("/switch/input", json!({"bandwith": 1})).contains("bandwith"));
+    refusal_of(&global(slow), "switch.aggregate_policers.A.rate_bps", "8000");
+    assert!(misreading_of("/switch/queue_sets", json!([])).contains("switch.queue_sets"));
+    assert!(misreading_of("/switch/input", json!({"bandwith": 1})).contains("bandwith"));
 }
 
 /// An aggregate policer `A` with a burst of 8000 bytes.
@@ -80,14 +80,14 @@ fn port_values_are_checked() {
         (SwitchPortConfig { switchport: no_vlan, ..port() }, "switchport.vlan", "1 to 4094"),
         (SwitchPortConfig { speed_bps: Some(10_000_000_000), ..port() }, "speed_bps", "1000000000"),
     ] {
-        refused(&on_port(switch), &at(field), reason);
+        refusal_of(&on_port(switch), &at(field), reason);
     }
     for limit in [0, 9, 91, 99, 101] {
-        refused(&on_port(SwitchPortConfig { limit, ..port() }), &at("limit"), "10 to 90");
+        refusal_of(&on_port(SwitchPortConfig { limit, ..port() }), &at("limit"), "10 to 90");
     }
-    assert!(misread("/interfaces/Gi1~10~11/switch/trust", json!("device")).contains("trust"));
+    assert!(misreading_of("/interfaces/Gi1~10~11/switch/trust", json!("device")).contains("trust"));
     let router = RouterConfig::new("R1", Classic).interface(name(1), interface(port()));
-    refused(&refusal(&router), &format!("interfaces.{}.switch", name(1)), "only a switch");
+    refusal_of(&refusal(&router), &format!("interfaces.{}.switch", name(1)), "only a switch");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn policies_are_checked() {
     let in_class = |class: PolicyClass| refusal(&with(class, own().input("P")));
     let trusting = interface(SwitchPortConfig { trust: Some(Trust::Dscp), ..port() });
     let both = refusal(&with(class_default(), trusting.input("P")));
-    refused(&both, &format!("interfaces.{}.service_policy_input", name(1)), "one of the two");
+    refusal_of(&both, &format!("interfaces.{}.service_policy_input", name(1)), "one of the two");
     let marked = police(64_000).bytes(8_000).exceed(PoliceAction::SetDscpTransmit { value: 0 });
     for (class, field, reason) in [
         (class_default().police_aggregate("A"), "police_aggregate", "no aggregate policer \"A\""),
@@ -110,19 +110,19 @@ fn policies_are_checked() {
         (class_default().police(police(64_000).bytes(7_999)), "police.bc.bytes", "8000 to 1000000"),
         (class_default().police(marked), "police.exceed", "policed-dscp-transmit"),
     ] {
-        refused(&in_class(class), &format!("policy_maps.P.classes[0].{field}"), reason);
+        refusal_of(&in_class(class), &format!("policy_maps.P.classes[0].{field}"), reason);
     }
     let output = refusal(&with(class_default(), own().output("P")));
-    refused(&output, &format!("interfaces.{}.service_policy_output", name(1)), "does not have this key");
+    refusal_of(&output, &format!("interfaces.{}.service_policy_output", name(1)), "does not have this key");
     // An aggregate policer belongs to one policy-map.
     let aggregate = || class_default().police_aggregate("A");
     let mut two = with(aggregate(), own()).policy_map("Q", vec![aggregate()]);
     two.switch.as_mut().unwrap().aggregate_policers = policer_a(8_000, ExceedAction::PolicedDscpTransmit);
-    refused(&refusal(&two), "policy_maps.Q.classes[0].police_aggregate", "used by policy-map \"P\"");
+    refusal_of(&refusal(&two), "policy_maps.Q.classes[0].police_aggregate", "used by policy-map \"P\"");
     // Keys of a switch are refused on a router.
     let mut router = with(class_default().trust(Trust::Dscp), InterfaceConfig { switch: None, ..own().input("P") });
     router.switch = None;
-    refused(&refusal(&router), "policy_maps.P.classes[0].trust", "only a switch");
+    refusal_of(&refusal(&router), "policy_maps.P.classes[0].trust", "only a switch");
 }
 
 /// A port has 63 policers.
@@ -141,7 +141,7 @@ fn policers_of_a_port_are_counted() {
             started::<u64>(2, &config);
         } else {
             let path = format!("interfaces.{}.service_policy_input", name(1));
-            refused(&refusal(&config), &path, "64 policers: a port can have at most 63");
+            refusal_of(&refusal(&config), &path, "64 policers: a port can have at most 63");
         }
     }
 }

@@ -14,12 +14,12 @@ fn one_port(qos: bool, switch: SwitchPortConfig) -> RouterConfig {
 }
 
 /// A frame of 1518 bytes, 6 cells, which takes 12.304 us.
-fn full(dscp: u8) -> Descriptor {
+fn full_port(dscp: u8) -> Descriptor {
     crate::common::datagram(1_500, dscp, 1, 2, Framing::Ethernet)
 }
 
-fn labelled(dscp: u8) -> Descriptor {
-    Descriptor { label: Some(Label { dscp, ..Label::default() }), ..full(dscp) }
+fn labelled_frames(dscp: u8) -> Descriptor {
+    Descriptor { label: Some(Label { dscp, ..Label::default() }), ..full_port(dscp) }
 }
 
 fn counters(engine: &mut Engine<u64>, at: u64) -> SwitchPortCounters {
@@ -38,7 +38,7 @@ fn shut_down_port_drops_waiting_frames_and_frees_their_cells() {
     let mut engine = started(1, &on);
     let free = common_free(&mut engine, 0);
     for number in 0..20 {
-        engine.transmit(Time(MILLI), PORT, labelled(0), number);
+        engine.transmit(Time(MILLI), PORT, labelled_frames(0), number);
     }
     let held = counters(&mut engine, MILLI).depth_cells[1];
     assert_eq!((held, common_free(&mut engine, MILLI)), (120, free - 70), "50 are reserved for the queue");
@@ -53,7 +53,7 @@ fn shut_down_port_drops_waiting_frames_and_frees_their_cells() {
     let totals = engine.totals(PORT, Side::Wire);
     assert_eq!((left, totals.dropped[DropReason::Disabled as usize].packets), (1, 19));
     assert_eq!((common_free(&mut engine, SECOND), counters(&mut engine, SECOND).depth_cells), (free, [0; 4]));
-    engine.transmit(Time(SECOND), PORT, labelled(0), 20);
+    engine.transmit(Time(SECOND), PORT, labelled_frames(0), 20);
     outputs.clear();
     engine.poll(Time(2 * SECOND), &mut outputs);
     assert_eq!(outputs.len(), 1, "it works again");
@@ -65,8 +65,8 @@ fn counters_go_on_while_qos_is_on() {
     let mut engine = started(1, &config(true, 100));
     let mut outputs = Vec::new();
     let mut both_ways = |engine: &mut Engine<u64>, at: u64| {
-        engine.receive(Time(at), PORT, full(46), 0);
-        engine.transmit(Time(at), PORT, labelled(46), 0);
+        engine.receive(Time(at), PORT, full_port(46), 0);
+        engine.transmit(Time(at), PORT, labelled_frames(46), 0);
         engine.poll(Time(at + MILLI), &mut outputs);
         let counted = counters(engine, at + MILLI);
         (counted.dscp_in[46], counted.input_enqueued[1][0], counted.dscp_out[46], counted.enqueued[0][0])
@@ -85,9 +85,9 @@ fn counters_go_on_while_qos_is_on() {
 fn counters_go_on_while_qos_is_off() {
     let config = |limit: u32| one_port(false, SwitchPortConfig { limit, ..port() });
     let mut engine = started(1, &config(100));
-    engine.transmit(Time(MILLI), PORT, full(46), 0);
+    engine.transmit(Time(MILLI), PORT, full_port(46), 0);
     engine.configure(Time(2 * MILLI), &config(50)).unwrap();
-    engine.transmit(Time(3 * MILLI), PORT, full(46), 0);
+    engine.transmit(Time(3 * MILLI), PORT, full_port(46), 0);
     assert_eq!(counters(&mut engine, 4 * MILLI).enqueued[3], [0, 0, 2]);
 }
 
@@ -98,7 +98,7 @@ fn changed_trust_changes_the_label() {
     let mut label = |trust: Option<Trust>, at: u64| {
         engine.configure(Time(at), &trusting(trust)).unwrap();
         let mut outputs = Vec::new();
-        engine.receive(Time(at), PORT, full(46), 0);
+        engine.receive(Time(at), PORT, full_port(46), 0);
         engine.poll_inside(Time(at), Duration::ZERO, &mut outputs);
         let Some(Output::Departure(departure)) = outputs.first() else { panic!("{outputs:?}") };
         departure.descriptor.label.unwrap().dscp
@@ -113,7 +113,7 @@ fn changed_trust_changes_the_label() {
 fn a_frame_without_a_label_has_the_queue_of_its_code_point() {
     for (dscp, queue) in [(46, 0), (0, 1), (16, 2), (32, 3)] {
         let mut engine = started(1, &one_port(true, port()));
-        engine.transmit(Time(MILLI), PORT, full(dscp), 0);
+        engine.transmit(Time(MILLI), PORT, full_port(dscp), 0);
         let enqueued = counters(&mut engine, MILLI).enqueued;
         assert_eq!((enqueued[queue][0], enqueued.iter().flatten().sum::<u64>()), (1, 1), "code point {dscp}");
     }
@@ -129,14 +129,14 @@ fn each_asic_has_its_own_memory() {
     for port in 0..24 {
         for dscp in [0, 16, 32] {
             for _ in 0..66 {
-                engine.transmit(Time(MILLI), PortId(port), labelled(dscp), 0);
+                engine.transmit(Time(MILLI), PortId(port), labelled_frames(dscp), 0);
             }
         }
     }
-    engine.transmit(Time(MILLI), PORT, labelled(46), 0);
+    engine.transmit(Time(MILLI), PORT, labelled_frames(46), 0);
     assert_eq!(drops(&engine, PORT), 1, "the memory is used up");
     for _ in 0..66 {
-        engine.transmit(Time(MILLI), PortId(24), labelled(46), 0);
+        engine.transmit(Time(MILLI), PortId(24), labelled_frames(46), 0);
     }
     assert_eq!(drops(&engine, PortId(24)), 0);
     engine.audit().unwrap();
@@ -147,7 +147,7 @@ fn each_asic_has_its_own_memory() {
 fn port_that_becomes_a_switch_port_drops_waiting_frames() {
     let mut engine = Engine::new(&ports(1), Time(0)).unwrap();
     for number in 0..20 {
-        engine.transmit(Time(0), PORT, full(0), number);
+        engine.transmit(Time(0), PORT, full_port(0), number);
     }
     engine.configure(Time(0), &one_port(true, port())).unwrap();
     engine.audit().unwrap();

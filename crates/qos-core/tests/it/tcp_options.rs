@@ -15,13 +15,13 @@ fn frame(options: &[u8], flags: u8, payload: &[u8]) -> Vec<u8> {
     segment[12] = ((segment.len() / 4) as u8) << 4;
     segment[13] = flags;
     segment.extend_from_slice(payload);
-    let sum = checksum(&covered(&segment));
+    let sum = checksum(&checksum_covers(&segment));
     segment[16..18].copy_from_slice(&sum.to_be_bytes());
     ipv4(0, 0, 6, &segment)
 }
 
 /// Bytes covered by TCP's checksum: the pseudo-header with the addresses of `ipv4`, and the segment.
-fn covered(segment: &[u8]) -> Vec<u8> {
+fn checksum_covers(segment: &[u8]) -> Vec<u8> {
     let mut bytes = vec![10, 0, 10, 1, 10, 0, 20, 10, 0, 6];
     bytes.extend_from_slice(&(segment.len() as u16).to_be_bytes());
     bytes.extend_from_slice(segment);
@@ -29,7 +29,7 @@ fn covered(segment: &[u8]) -> Vec<u8> {
 }
 
 fn valid(frame: &[u8]) -> bool {
-    checksum(&covered(&frame[34..])) == 0
+    checksum(&checksum_covers(&frame[34..])) == 0
 }
 
 fn mss(size: u16) -> Vec<u8> {
@@ -37,7 +37,7 @@ fn mss(size: u16) -> Vec<u8> {
 }
 
 /// Options other than the size, of one to ten bytes.
-fn other() -> impl Strategy<Value = Vec<u8>> {
+fn other_segment() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(vec![1]),
         Just(vec![4, 2]),
@@ -50,8 +50,8 @@ proptest! {
     /// Wherever the option stands, the smaller size is in the frame, the checksum holds, and nothing else has changed.
     #[test]
     fn adjusted_mss_is_the_smaller_one_and_keeps_the_checksum(
-        before in prop::collection::vec(other(), 0..3),
-        after in prop::collection::vec(other(), 0..2),
+        before in prop::collection::vec(other_segment(), 0..3),
+        after in prop::collection::vec(other_segment(), 0..2),
         asked in any::<u16>(),
         most in 500u16..1461,
         ack in any::<bool>(),
@@ -71,7 +71,7 @@ proptest! {
 
     /// Segments that do not begin a connection keep what they have, and so do other packets.
     #[test]
-    fn other_packets_are_left_alone(flags in any::<u8>(), payload in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn mss_adjustment_ignores_others(flags in any::<u8>(), payload in prop::collection::vec(any::<u8>(), 0..40)) {
         let mut established = frame(&mss(1_460), flags & !SYN, &payload);
         let before = established.clone();
         prop_assert!(!lower_mss(&mut established, 500));
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn any_damage_is_survived(at in 0usize..64, byte in any::<u8>(), cut in 0usize..64, most in any::<u16>()) {
+    fn damaged_tcp_options_never_panic(at in 0usize..64, byte in any::<u8>(), cut in 0usize..64, most in any::<u16>()) {
         let mut found = frame(&[mss(1_460), vec![1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0]].concat(), SYN, b"");
         if let Some(place) = found.get_mut(at) {
             *place = byte;
@@ -104,7 +104,7 @@ fn mss_is_adjusted_behind_tags_and_not_in_fragments() {
 
 /// A length of less than its own two bytes ends the reading, and only kind 2 of four bytes is the size.
 #[test]
-fn options_are_what_their_kind_and_length_say() {
+fn tcp_options_are_parsed_by_kind_and_length() {
     for options in [
         &[5, 0, 2, 4, 0x05, 0xb4][..],
         &[5, 1, 2, 4, 0x05, 0xb4],

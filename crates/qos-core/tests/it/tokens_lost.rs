@@ -41,7 +41,7 @@ impl Policer {
         }
     }
 
-    fn lost(&self) -> TokensLost {
+    fn lost_tokens(&self) -> TokensLost {
         match self {
             Policer::Static(buckets) => buckets.tokens_lost(),
             Policer::Dynamic(bucket) => bucket.tokens_lost(),
@@ -78,7 +78,7 @@ fn kinds() -> impl Strategy<Value = Kind> {
 }
 
 /// The time in which the rate earns so many bytes, rounded up.
-fn earned(rate: u64, bytes: u32) -> u64 {
+fn earned_tokens(rate: u64, bytes: u32) -> u64 {
     (u64::from(bytes) * 8 * SECOND).div_ceil(rate)
 }
 
@@ -103,7 +103,7 @@ proptest! {
                 (Colour::Conform, _) | (Colour::Exceed, Kind::SingleRate) => spent += u64::from(bytes),
                 _ => {}
             }
-            let lost = policer.lost();
+            let lost = policer.lost_tokens();
             prop_assert!(lost.bytes >= before.bytes && lost.longest_ns >= before.longest_ns && lost.longest_ns <= now);
             before = lost;
             let given = u128::from(rate) * u128::from(now) / (8 * u128::from(SECOND));
@@ -117,7 +117,7 @@ proptest! {
 
     /// A flood that does not react leaves no room to be missed.
     #[test]
-    fn a_flood_loses_none(
+    fn flood_loses_no_tokens(
         kind in kinds(),
         rate in 64_000u64..10_000_000,
         burst in 3_000u64..60_000,
@@ -127,7 +127,7 @@ proptest! {
         let mut now = 0;
         for (bytes, percent) in packets {
             policer.colour(now, bytes);
-            prop_assert_eq!(policer.lost(), TokensLost::default());
+            prop_assert_eq!(policer.lost_tokens(), TokensLost::default());
             // The next one comes before its bytes are earned.
             now += u64::from(bytes) * 8 * SECOND / rate * percent / 100;
         }
@@ -135,7 +135,7 @@ proptest! {
 
     /// An application that asks for less loses just what it does not ask for, all the time; but not while it is idle.
     #[test]
-    fn an_application_loses_what_it_does_not_ask_for(
+    fn idle_application_loses_unused_tokens(
         kind in kinds(),
         rate in 64_000u64..10_000_000,
         burst in 3_000u64..60_000,
@@ -146,21 +146,21 @@ proptest! {
         let mut policer = Policer::new(kind, rate, burst);
         let mut now = idle;
         policer.colour(now, bytes);
-        prop_assert_eq!(policer.lost(), TokensLost::default(), "no packet before the first");
+        prop_assert_eq!(policer.lost_tokens(), TokensLost::default(), "no packet before the first");
         let full = now + u64::from(bytes) * 8 * SECOND / rate;
         let mut given = 0;
         for pause in pauses {
-            let gap = earned(rate, bytes) + pause;
+            let gap = earned_tokens(rate, bytes) + pause;
             now += gap;
             prop_assert_eq!(policer.colour(now, bytes), Colour::Conform);
             given += u128::from(rate) * u128::from(gap) - u128::from(bytes) * 8 * u128::from(SECOND);
-            let lost = policer.lost();
+            let lost = policer.lost_tokens();
             prop_assert_eq!(u128::from(lost.bytes), given / (8 * u128::from(SECOND)));
             prop_assert!(lost.longest_ns.abs_diff(now - full) <= 1, "{} for {}", lost.longest_ns, now - full);
         }
-        let before = policer.lost();
-        policer.colour(now + IDLE + earned(rate, bytes) + idle, bytes);
-        prop_assert_eq!(policer.lost(), before, "nobody wanted them");
+        let before = policer.lost_tokens();
+        policer.colour(now + IDLE + earned_tokens(rate, bytes) + idle, bytes);
+        prop_assert_eq!(policer.lost_tokens(), before, "nobody wanted them");
     }
 }
 

@@ -70,7 +70,7 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// The class that is asked for.
-fn asked() -> PolicyClass {
+fn class_of_packet() -> PolicyClass {
     class_of("asked")
 }
 
@@ -84,8 +84,8 @@ fn router(list: &[AccessListEntry], criterion: Criterion, class: PolicyClass) ->
 }
 
 /// The same without actions.
-fn counting(list: &[AccessListEntry], criterion: Criterion) -> Engine<u64> {
-    router(list, criterion, asked())
+fn counting_policy(list: &[AccessListEntry], criterion: Criterion) -> Engine<u64> {
+    router(list, criterion, class_of_packet())
 }
 
 /// The packets that are in the class, by their names.
@@ -104,8 +104,8 @@ fn in_class(engine: &mut Engine<u64>, packets: &[(&'static str, Vec<u8>)]) -> Ve
     found
 }
 
-fn matched(entries: &[AccessListEntry]) -> Vec<&'static str> {
-    in_class(&mut counting(entries, access_group("asked")), &packets())
+fn matched_packets(entries: &[AccessListEntry]) -> Vec<&'static str> {
+    in_class(&mut counting_policy(entries, access_group("asked")), &packets())
 }
 
 const UDP: [&str; 7] =
@@ -117,8 +117,9 @@ const LATER: [&str; 3] = ["udp later", "tcp later", "icmp later"];
 #[test]
 fn entries_with_ports_match_ports_and_later_fragments() {
     use PortOperator::{Eq, Gt, Lt, Neq, Range};
-    let source =
-        |op, numbers: &[u16]| matched(&[AccessListEntry { source_port: ports(op, numbers), ..permit(Some(17)) }]);
+    let source = |op, numbers: &[u16]| {
+        matched_packets(&[AccessListEntry { source_port: ports(op, numbers), ..permit(Some(17)) }])
+    };
     assert_eq!(source(Eq, &[5_000]), ["udp 5000 > 53", "udp later"]);
     assert_eq!(source(Eq, &[4_999, 5_001]), ["udp 4999 > 53", "udp 5001 > 54", "udp later"]);
     let without_5000 = ["udp 4999 > 53", "udp 5001 > 54", "udp ef", "udp cs5", "udp from .2", "udp later"];
@@ -130,7 +131,7 @@ fn entries_with_ports_match_ports_and_later_fragments() {
     assert_eq!(source(Range, &[4_999, 5_000]), ["udp 4999 > 53", "udp 5000 > 53", "udp later"]);
     assert_eq!(source(Range, &[5_000, 5_000]), ["udp 5000 > 53", "udp later"]);
     let destination =
-        |port: u16| matched(&[AccessListEntry { destination_port: ports(Eq, &[port]), ..permit(Some(17)) }]);
+        |port: u16| matched_packets(&[AccessListEntry { destination_port: ports(Eq, &[port]), ..permit(Some(17)) }]);
     assert_eq!(destination(53), ["udp 4999 > 53", "udp 5000 > 53", "udp later"]);
     assert_eq!(destination(54), ["udp 5001 > 54", "udp later"]);
     assert_eq!(destination(56), ["udp later"]);
@@ -144,22 +145,22 @@ fn deny_with_ports_ignores_later_fragments() {
     let ip: Vec<_> =
         packets().into_iter().map(|(name, _)| name).filter(|name| !["arp", "ipv6 udp"].contains(name)).collect();
     let without = |left: &[&str]| ip.iter().copied().filter(|name| !left.contains(name)).collect::<Vec<_>>();
-    assert_eq!(matched(&[below, all.clone()]), without(&UDP[..6]));
-    assert_eq!(matched(&[deny(Some(17)), all.clone()]), without(&UDP));
+    assert_eq!(matched_packets(&[below, all.clone()]), without(&UDP[..6]));
+    assert_eq!(matched_packets(&[deny(Some(17)), all.clone()]), without(&UDP));
     let kinds = AccessListEntry { icmp_type: Some(8), ..deny(Some(1)) };
-    assert_eq!(matched(&[kinds, all.clone()]), without(&["echo"]));
+    assert_eq!(matched_packets(&[kinds, all.clone()]), without(&["echo"]));
     let established = AccessListEntry { established: true, ..deny(Some(6)) };
-    assert_eq!(matched(&[established, all.clone()]), without(&["tcp ack", "tcp rst", "tcp syn ack"]));
+    assert_eq!(matched_packets(&[established, all.clone()]), without(&["tcp ack", "tcp rst", "tcp syn ack"]));
     let fragments = AccessListEntry { fragments: true, ..deny(None) };
-    assert_eq!(matched(&[fragments, all]), without(&LATER));
+    assert_eq!(matched_packets(&[fragments, all]), without(&LATER));
     // A packet that no entry matches is denied.
-    assert_eq!(matched(&[]), [""; 0]);
+    assert_eq!(matched_packets(&[]), [""; 0]);
 }
 
 /// Protocols, flags, ICMP's types and codes, code points, precedences, fragments, addresses.
 #[test]
 fn entries_without_ports_match_their_fields() {
-    let permitted = |entry: AccessListEntry| matched(&[entry]);
+    let permitted = |entry: AccessListEntry| matched_packets(&[entry]);
     let icmp = |kind, icmp_code| AccessListEntry { icmp_type: Some(kind), icmp_code, ..permit(Some(1)) };
     assert_eq!(permitted(permit(Some(17))), UDP);
     assert_eq!(permitted(permit(Some(6))), ["tcp syn", "tcp ack", "tcp rst", "tcp syn ack", "tcp later"]);
@@ -204,7 +205,7 @@ fn match_protocol_uses_protocol_number_or_port() {
                 ("below", frame(40_000, port - 1)),
                 ("above", frame(40_000, port + 1)),
             ];
-            let mut engine = counting(&[], protocol(name));
+            let mut engine = counting_policy(&[], protocol(name));
             let expected: &[&str] = if of_packet == number { &["to", "from"] } else { &[] };
             assert_eq!(in_class(&mut engine, &asked), expected, "{name:?} over {of_packet}");
         }
@@ -219,11 +220,11 @@ fn match_protocol_uses_protocol_number_or_port() {
     ];
     let names = [ProtocolName::Icmp, ProtocolName::Tcp, ProtocolName::Udp, ProtocolName::Ospf, ProtocolName::Eigrp];
     for (name, (frame, _)) in names.into_iter().zip(&by_number) {
-        assert_eq!(in_class(&mut counting(&[], protocol(name)), &by_number), [*frame]);
+        assert_eq!(in_class(&mut counting_policy(&[], protocol(name)), &by_number), [*frame]);
     }
     let versions = [("ip", by_number[2].1.clone()), ("ipv6", frames::ipv6(0, 17, &[0; 8])), ("arp", arp())];
     for (name, frame) in [(ProtocolName::Ip, "ip"), (ProtocolName::Ipv6, "ipv6")] {
-        assert_eq!(in_class(&mut counting(&[], protocol(name)), &versions), [frame]);
+        assert_eq!(in_class(&mut counting_policy(&[], protocol(name)), &versions), [frame]);
     }
 }
 
@@ -232,10 +233,10 @@ fn match_protocol_uses_protocol_number_or_port() {
 fn match_packet_length_includes_its_limits() {
     let asked =
         [99, 100, 200, 201].map(|length| (if length == 99 { "99" } else { "more" }, frames::udp(length, 0, 1, 2)));
-    let mut engine = counting(&[], packet_length(Some(100), Some(200)));
+    let mut engine = counting_policy(&[], packet_length(Some(100), Some(200)));
     in_class(&mut engine, &asked);
     assert_eq!(class(&mut engine, Time(SECOND), 0).packets, 2);
-    let mut engine = counting(&[], packet_length(None, Some(99)));
+    let mut engine = counting_policy(&[], packet_length(None, Some(99)));
     assert_eq!(in_class(&mut engine, &asked), ["99"]);
 }
 
@@ -254,9 +255,9 @@ fn setting_precedence_keeps_the_low_bits_of_the_code_point() {
     };
     let police = police(64_000).bytes(1_500).conform(PoliceAction::SetPrecTransmit { value: 2 });
     for (dscp, set, policed) in [(0b001_011, 0b101_011, 0b010_011), (0b111_111, 0b101_111, 0b010_111), (0, 40, 16)] {
-        assert_eq!(marked(asked().set(SetField::Precedence, 5), dscp), set);
-        assert_eq!(marked(asked().set(SetField::Dscp, 5), dscp), 5);
-        assert_eq!(marked(asked().police(police.clone()), dscp), policed);
+        assert_eq!(marked(class_of_packet().set(SetField::Precedence, 5), dscp), set);
+        assert_eq!(marked(class_of_packet().set(SetField::Dscp, 5), dscp), 5);
+        assert_eq!(marked(class_of_packet().police(police.clone()), dscp), policed);
     }
 }
 
@@ -274,7 +275,7 @@ fn a_field_is_set_where_a_frame_has_it() {
     ];
     for (field, value, expected) in table {
         for (frame, expected) in kinds.iter().zip(expected) {
-            let mut engine = router(&[], any_packet(), asked().set(field, value));
+            let mut engine = router(&[], any_packet(), class_of_packet().set(field, value));
             engine.transmit(Time(0), PORT, parse(frame, Ethernet), 0);
             let mut outputs = Vec::new();
             run(&mut engine, Time(SECOND), &mut outputs);
@@ -290,7 +291,7 @@ fn a_field_is_set_where_a_frame_has_it() {
 #[test]
 fn frames_that_are_not_ip_are_not_policed() {
     let police = police(8_000).bytes(1_000).conform(PoliceAction::Drop {}).exceed(PoliceAction::Drop {});
-    let mut engine = router(&[], any_packet(), asked().police(police));
+    let mut engine = router(&[], any_packet(), class_of_packet().police(police));
     for (index, frame) in (0..).zip([arp(), frames::udp(100, 0, 1, 2), arp()]) {
         engine.transmit(Time(index), PORT, parse(&frame, Ethernet), index);
     }

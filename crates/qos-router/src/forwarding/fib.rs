@@ -276,7 +276,7 @@ mod tests {
     proptest! {
         /// The tables behave like a list of all routes.
         #[test]
-        fn agrees_with_a_list(steps in prop::collection::vec(routes(), 1..60), asked in address()) {
+        fn agrees_with_a_linear_list(steps in prop::collection::vec(routes(), 1..60), asked in address()) {
             let mut table = Routes::default();
             let mut list: Vec<Route> = Vec::new();
             for (add, route) in steps {

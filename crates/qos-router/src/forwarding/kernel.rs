@@ -54,7 +54,7 @@ pub struct Link {
     without_arp: bool,
     mtu: u32,
     /// Maximum IPv6 packet length; none without IPv6.
-    mtu6: Option<u32>,
+    ipv6_mtu: Option<u32>,
     /// Other functions that take part in forwarding there.
     foreign: Option<&'static str>,
 }
@@ -71,7 +71,7 @@ struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Neighbour {
     address: Mac,
-    /// Known for long: the kernel confirms it after it has been used through it.
+    /// Stale entry: the kernel confirms it after the next packet that it forwards to it.
     stale: bool,
     /// The route has been used through the kernel.
     used: bool,
@@ -312,7 +312,7 @@ impl Kernel {
         let (own, all) = (self.settings.get(&(six, input as i32))?, self.settings.get(&(six, ALL))?);
         let forwards = match six {
             false => own.forwarding,
-            true => all.forwarding && !all.proxy && from.mtu6.is_some() && self.with_ipv6.contains(&input),
+            true => all.forwarding && !all.proxy && from.ipv6_mtu.is_some() && self.with_ipv6.contains(&input),
         };
         if !forwards {
             return None;
@@ -326,7 +326,7 @@ impl Kernel {
         let Found::Hop(hop) = self.routes.find(packet.destination) else { return None };
         // Back through the same interface: the sender gets a redirect.
         let to = self.links.get(&hop.link).filter(|link| link.up && hop.link != input)?;
-        let mtu = if six { to.mtu6?.min(to.mtu) } else { to.mtu };
+        let mtu = if six { to.ipv6_mtu?.min(to.mtu) } else { to.mtu };
         let mtu = hop.mtu.unwrap_or(mtu).min(mtu) as usize;
         if packet.length > mtu {
             return None;
@@ -403,7 +403,7 @@ impl Link {
             up: header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp),
             without_arp: header.flags.contains(LinkFlags::Noarp),
             mtu: 0,
-            mtu6: None,
+            ipv6_mtu: None,
             foreign: None,
         };
         if header.link_layer_type != LinkLayerType::Ether {
@@ -422,7 +422,7 @@ impl Link {
                     let none = xdp.iter().all(|each| matches!(each, LinkXdp::Attached(XdpAttached::None)));
                     link.foreign = if none { link.foreign } else { Some("an XDP program at") };
                 }
-                LinkAttribute::AfSpecUnspec(families) => link.mtu6 = mtu6(families),
+                LinkAttribute::AfSpecUnspec(families) => link.ipv6_mtu = ipv6_mtu(families),
                 _ => {}
             }
         }
@@ -430,12 +430,12 @@ impl Link {
     }
 
     /// Maximum IPv6 packet length, a setting without notifications from the kernel.
-    pub fn mtu6(&self) -> Option<u32> {
-        self.mtu6
+    pub fn ipv6_mtu(&self) -> Option<u32> {
+        self.ipv6_mtu
     }
 }
 
-fn mtu6(families: &[AfSpecUnspec]) -> Option<u32> {
+fn ipv6_mtu(families: &[AfSpecUnspec]) -> Option<u32> {
     let six = families.iter().find_map(|family| match family {
         AfSpecUnspec::Inet6(six) => Some(six),
         _ => None,

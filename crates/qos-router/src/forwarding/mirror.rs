@@ -117,7 +117,7 @@ impl Mirror {
     /// Requests everything again, now or after the answers to the outstanding requests.
     pub fn renew(&mut self) {
         match self.state {
-            State::Asking { .. } => self.once_more(),
+            State::Asking { .. } => self.request_again(),
             State::Synchronous | State::Lost => self.begin(),
         }
     }
@@ -171,7 +171,7 @@ impl Mirror {
                 continue;
             }
             if answer && header.flags & NLM_F_DUMP_INTR != 0 {
-                self.once_more();
+                self.request_again();
             }
             match header.message_type {
                 NLMSG_OVERRUN => return self.overrun(),
@@ -200,7 +200,7 @@ impl Mirror {
         }
     }
 
-    fn once_more(&mut self) {
+    fn request_again(&mut self) {
         if let State::Asking { again, .. } = &mut self.state {
             *again = true;
         }

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_for_the_kernel_are_no_packets() {
+    fn frames_for_the_kernel_are_not_forwarded() {
         assert!(Packet::of(&ipv4(64, 7, 0)).is_some());
         assert!(Packet::of(&ipv4(1, 7, 0)).is_none());
         // Frames with a tag, another EtherType, version, options, length, checksum or multicast, or a source in
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_checksum_stays_right_and_padding_goes(ttl in 2u8.., id in any::<u16>(), padding in 0usize..30) {
+        fn rewrite_keeps_the_checksum_and_removes_padding(ttl in 2u8.., id in any::<u16>(), padding in 0usize..30) {
             let mut frame = ipv4(ttl, id, padding);
             let packet = Packet::of(&frame).unwrap();
             let length = rewrite(&mut frame, &packet, &[9; ADDRESSES]);
@@ -142,7 +142,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(mut bytes in prop::collection::vec(any::<u8>(), 0..120), six in any::<bool>()) {
+        fn any_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..120), six in any::<bool>()) {
             if let Some(version) = bytes.get_mut(12..15) {
                 version.copy_from_slice(if six { &[0x86, 0xdd, 0x60] } else { &[0x08, 0x00, 0x45] });
             }

@@ -29,7 +29,7 @@ pub struct Found {
     /// Treatment of packets by the kernel other than forwarding.
     pub unknown: Option<String>,
     /// Longest packets of IPv6, by interface.
-    mtu6: Vec<(u32, Option<u32>)>,
+    ipv6_mtu: Vec<(u32, Option<u32>)>,
 }
 
 #[derive(Debug, Default)]
@@ -129,7 +129,7 @@ fn look() -> Found {
     }
     let links = dump(NETLINK_ROUTE, LINKS, |kind, body| {
         if let Ok(RouteNetlinkMessage::NewLink(link)) = RouteNetlinkMessage::parse_with_param(body, kind) {
-            found.mtu6.push((link.header.index, Link::of(&link).mtu6()));
+            found.ipv6_mtu.push((link.header.index, Link::of(&link).ipv6_mtu()));
         }
     });
     if let Err(error) = links {

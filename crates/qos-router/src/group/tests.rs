@@ -97,14 +97,14 @@ fn group(chain: &Chain) -> Group {
 /// last one when everything is over.
 fn through_group(chain: &Chain, frames: &[Sent], rounds: &[u64]) -> Vec<(Time, bool)> {
     let mut group = group(chain);
-    drive(&mut group, frames, rounds);
+    drive_group(&mut group, frames, rounds);
     let left: Vec<_> = group.left.iter().map(|(time, member, _)| (*time, *member == 0)).collect();
     assert!(left.is_sorted_by_key(|(time, _)| *time), "in the order of event time");
     left
 }
 
 /// Lets frames come to the ends of a chain, in rounds that catch up at these times, and a last one when all is over.
-fn drive(group: &mut Group, frames: &[Sent], rounds: &[u64]) {
+fn drive_group(group: &mut Group, frames: &[Sent], rounds: &[u64]) {
     let last = group.members.len() - 1;
     let mut frames = frames.iter().peekable();
     for until in rounds.iter().copied().chain([LATER]) {
@@ -224,7 +224,7 @@ proptest! {
                 files.push((number, file));
             }
         }
-        drive(&mut group, &frames, &rounds);
+        drive_group(&mut group, &frames, &rounds);
         for (number, file) in &files {
             ask(&mut group, *number, &json!({"op": "end_capture", "file": file}));
         }

@@ -31,7 +31,7 @@ impl Dataplane {
         self.counts = Counts { lost_before: self.lost(), late_before: self.late_arrivals(), ..Counts::default() };
         self.lateness.clear();
         self.forwarding.clear();
-        self.mark_undelivered();
+        self.count_undelivered();
     }
 
     /// Ring overflows since the start.
@@ -55,7 +55,7 @@ impl Dataplane {
         self.ports.iter().flat_map(Port::interfaces).map(of).sum()
     }
 
-    pub(super) fn mark_undelivered(&mut self) {
+    pub(super) fn count_undelivered(&mut self) {
         let now = netdev::read(&self.outside).unwrap_or_default();
         for interface in self.ports.iter_mut().flat_map(Port::interfaces_mut) {
             interface.unsent_before = now.iter().find(|u| u.name == interface.name).map_or(0, |u| u.frames);

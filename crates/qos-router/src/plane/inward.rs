@@ -18,7 +18,7 @@ const TAKEN_PER_ROUND: usize = 256;
 
 impl Dataplane {
     /// Passes waiting frames of the links to the engine. Returns the time up to which all arrivals have been taken.
-    pub(super) fn take_from_links(&mut self, now: Time) -> Time {
+    pub(super) fn receive_from_links(&mut self, now: Time) -> Time {
         let mut horizon = now;
         for port in &mut self.ports {
             let Wire::Interface(wire) = &mut port.wire else { continue };

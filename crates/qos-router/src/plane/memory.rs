@@ -17,21 +17,21 @@ use crate::ring;
 
 impl Dataplane {
     /// Starts to follow the interfaces that stand for links, if there are any. Called in their namespace.
-    pub(super) fn follow_faces(&mut self) -> Result<(), StartError> {
+    pub(super) fn follow_link_state(&mut self) -> Result<(), StartError> {
         if self.ports.iter().any(|port| matches!(port.wire, Wire::Memory(_))) {
             self.faces = Some(Faces::open().map_err(StartError::Follow)?);
-            self.look_at_faces().map_err(StartError::Follow)?;
+            self.check_link_state().map_err(StartError::Follow)?;
         }
         Ok(())
     }
 
     /// Descriptor for the kernel's notifications about these interfaces.
-    pub fn faces_descriptor(&self) -> Option<RawFd> {
+    pub fn link_news_descriptor(&self) -> Option<RawFd> {
         self.faces.as_ref().map(Faces::descriptor)
     }
 
     /// Reads the kernel's messages about these interfaces. True when something has changed.
-    pub fn take_news_of_faces(&mut self) -> bool {
+    pub fn process_link_news(&mut self) -> bool {
         let Some(mut faces) = self.faces.take() else { return false };
         let mut changed = false;
         let whole = faces.news(|index, state| changed |= set_state(&mut self.ports, index, state));
@@ -39,14 +39,14 @@ impl Dataplane {
         if whole {
             return changed;
         }
-        if let Err(error) = self.outside.visit().and_then(|()| self.look_at_faces()) {
+        if let Err(error) = self.outside.visit().and_then(|()| self.check_link_state()) {
             eprintln!("qos-router: cannot read the state of the ports' interfaces: {error}");
         }
         true
     }
 
     /// Asks for all of them.
-    fn look_at_faces(&mut self) -> io::Result<()> {
+    fn check_link_state(&mut self) -> io::Result<()> {
         let ports = &mut self.ports;
         faces::look(|index, state| {
             set_state(ports, index, state);
@@ -82,17 +82,17 @@ impl Dataplane {
     }
 
     /// Nothing has left for other routers.
-    pub fn nothing_crosses(&self) -> bool {
+    pub fn has_no_crossing_frames(&self) -> bool {
         self.crossing.is_empty()
     }
 
-    /// Frames for other routers; must be returned empty by [`Self::keep_crossing`].
-    pub fn take_crossing(&mut self) -> Vec<Crossing> {
+    /// Frames for other routers; must be returned empty by [`Self::store_crossing_frame`].
+    pub fn take_crossing_frames(&mut self) -> Vec<Crossing> {
         std::mem::take(&mut self.crossing)
     }
 
-    /// Keeps the memory of [`Self::take_crossing`].
-    pub fn keep_crossing(&mut self, empty: Vec<Crossing>) {
+    /// Keeps the memory of [`Self::take_crossing_frames`].
+    pub fn store_crossing_frame(&mut self, empty: Vec<Crossing>) {
         self.crossing = empty;
     }
 

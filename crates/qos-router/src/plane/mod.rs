@@ -146,8 +146,8 @@ impl Dataplane {
             Ok::<_, StartError>((ports, forwarding.join().expect("opening does not panic")))
         })?;
         let mut plane = Self::assemble(clock, clock.now(), engine, ports, forwarding, budget_ns, (outside, kernel));
-        plane.follow_faces()?;
-        plane.mark_undelivered();
+        plane.follow_link_state()?;
+        plane.count_undelivered();
         plane.attach_insides();
         Ok(plane)
     }
@@ -257,12 +257,12 @@ impl Dataplane {
     pub fn take(&mut self, clock: Clock, now: Time) -> (Time, bool) {
         self.clock = clock;
         let before = self.counts.received;
-        let until = self.take_from_links(now);
+        let until = self.receive_from_links(now);
         (until, self.counts.received != before)
     }
 
     /// Takes the packets of the router's own IP stack; returns whether any wait for their time.
-    pub fn take_own(&mut self) -> bool {
+    pub fn take_own_frames(&mut self) -> bool {
         self.take_from_inside();
         self.ports.iter().any(|port| !port.arrivals.is_empty())
     }
@@ -278,7 +278,7 @@ impl Dataplane {
         self.pass_through_router();
         self.sla.step(&self.clock);
         self.take_from_inside();
-        self.take_up_arrivals();
+        self.process_arrivals();
         self.engine.poll(self.reached, &mut self.outputs);
         self.settled = self.reached;
         self.dispatch();

@@ -35,13 +35,13 @@ impl Dataplane {
                             self.mark(&departure);
                             match self.ports[usize::from(port.0)].peer {
                                 None => self.inward.push(departure),
-                                Some(peer) => self.put_on_wire(peer, departure),
+                                Some(peer) => self.transmit_frame(peer, departure),
                             }
                         }
                         Side::Wire => {
                             self.mark(&departure);
                             self.see(port, time, &departure.payload);
-                            self.put_on_wire(usize::from(port.0), departure);
+                            self.transmit_frame(usize::from(port.0), departure);
                         }
                     }
                 }
@@ -57,7 +57,7 @@ impl Dataplane {
         }
     }
 
-    pub(super) fn put_on_wire(&mut self, port: usize, departure: Departure<Held>) {
+    pub(super) fn transmit_frame(&mut self, port: usize, departure: Departure<Held>) {
         let Wire::Interface(Interface { sending, .. }) = &mut self.ports[port].wire else {
             return self.leave(port, departure);
         };
@@ -153,7 +153,7 @@ impl Dataplane {
 
     /// Passes frames from the router's side up to the reached time to the engine, in the order of event time over all
     /// ports, because a switch's ports share their memory.
-    pub(super) fn take_up_arrivals(&mut self) {
+    pub(super) fn process_arrivals(&mut self) {
         for port in &mut self.ports {
             port.arrivals.sort_by_key(|a| a.event);
             let due = port.arrivals.partition_point(|a| a.event <= self.reached);

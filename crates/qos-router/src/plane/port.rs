@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_late_that_come_behind_a_later_one_by_more_than_stamps_are_apart() {
+    fn frame_behind_a_later_one_is_late_beyond_the_stamp_distance() {
         let mut order = StampOrder::default();
         for (time, late) in [(100_000, 0), (80_000, 0), (79_999, 1), (101_000, 1), (80_999, 2), (101_000, 2)] {
             order.take(Time(time));

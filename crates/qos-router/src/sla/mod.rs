@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn without_process_level_the_kernels_answers_stand() {
+    fn kernel_answers_without_process_level() {
         let mut agent = agent(None);
         agent.arriving(&icmp(FAR, NEAR, TIMESTAMP, 1), Time(1_000));
         let own = agent.leaving(&icmp(NEAR, FAR, TIMESTAMP_REPLY, 1), Time(1_500), None);
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_than_a_second_is_refused() {
+    fn process_time_above_a_second_is_refused() {
         let config = r#"{"format": 1, "router": "R", "generation": "hqf", "process_ns": 1000000001}"#;
         let error = agent(None).prepare(&DataPlaneConfig::from_json(config).unwrap()).unwrap_err().to_string();
         assert!(error.contains("process_ns") && error.contains("1000000001"), "{error}");

@@ -114,7 +114,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
-    fn old_stamps_make_room() {
+    fn oldest_stamps_are_evicted() {
         let mut stamps = Stamps::default();
         let key = |n: u64| Key::icmp(Ipv4Addr::LOCALHOST.into(), 14, (n >> 16) as u16, n as u16);
         (0..3 * HELD as u64).for_each(|n| stamps.insert(key(n), n));

@@ -17,7 +17,7 @@ use qos_router::forwarding::packet::{rewrite, Packet};
 use bench::{inside, packets, routes, Bench, PacketSpec, RouteSpec, PORTS};
 
 /// Decision of the mirror on a frame: the interface by which it leaves, and its bytes there.
-fn forwarded(mirror: &mut Mirror, bench: &Bench, spec: &PacketSpec, frame: &[u8]) -> Option<(usize, Vec<u8>)> {
+fn forwarded_frames(mirror: &mut Mirror, bench: &Bench, spec: &PacketSpec, frame: &[u8]) -> Option<(usize, Vec<u8>)> {
     let packet = Packet::of(frame)?;
     let way = mirror.kernel().expect("the mirror is up to date").way(bench.links[spec.input], &packet)?;
     if packet.length > way.mtu {
@@ -47,7 +47,7 @@ fn packets_leave_by_the_same_port_with_the_same_bytes() {
         mirror.follow();
         let frames: Vec<_> = (0..).zip(&specs).map(|(mark, spec)| bench.frame(spec, mark)).collect();
         let ours: Vec<_> =
-            specs.iter().zip(&frames).map(|(spec, frame)| forwarded(&mut mirror, &bench, spec, frame)).collect();
+            specs.iter().zip(&frames).map(|(spec, frame)| forwarded_frames(&mut mirror, &bench, spec, frame)).collect();
         let theirs = bench.through_kernel(&specs, &frames, ours.iter().flatten().count());
         for ((spec, ours), theirs) in specs.iter().zip(ours).zip(theirs) {
             by_kernel.set(by_kernel.get() + usize::from(!theirs.is_empty()));
@@ -67,7 +67,7 @@ fn packets_leave_by_the_same_port_with_the_same_bytes() {
 }
 
 /// Ways from each port to each of many destinations.
-fn ways(mirror: &mut Mirror, bench: &Bench) -> Vec<Option<Way>> {
+fn forwarding_ways(mirror: &mut Mirror, bench: &Bench) -> Vec<Option<Way>> {
     let kernel = mirror.kernel().expect("the mirror is up to date");
     let mut ways = Vec::new();
     for input in 0..PORTS {
@@ -97,9 +97,9 @@ fn followed_changes_equal_a_dump() {
             bench.change_routes(verb, &routes);
             mirror.follow();
         }
-        let followed = ways(&mut mirror, &bench);
+        let followed = forwarding_ways(&mut mirror, &bench);
         found.set(found.get() + followed.iter().flatten().count());
-        prop_assert_eq!(followed, ways(&mut bench.mirror(), &bench));
+        prop_assert_eq!(followed, forwarding_ways(&mut bench.mirror(), &bench));
         Ok(())
     });
     if let Err(error) = result {
@@ -124,18 +124,18 @@ fn a_route_that_a_dump_left_out_is_there_when_the_other_goes() {
         let mut mirror = bench.mirror();
         bench.ip(&[format!("route {last}")]);
         mirror.follow();
-        assert_eq!(ways(&mut mirror, &bench), ways(&mut bench.mirror(), &bench), "{last}");
+        assert_eq!(forwarding_ways(&mut mirror, &bench), forwarding_ways(&mut bench.mirror(), &bench), "{last}");
         bench.run("ip -6 route flush 2001:db8:d0::/64");
     }
 }
 
-fn to(destination: &str, bench: &Bench) -> Packet {
+fn frame_to(destination: &str, bench: &Bench) -> Packet {
     let source = IpAddr::from([10, 0, 0, 2]);
     Packet { to: bench.macs[0], source, destination: destination.parse().unwrap(), length: 100 }
 }
 
 #[test]
-fn an_overrun_is_counted_and_made_up_for() {
+fn netlink_overrun_is_counted_and_resynchronised() {
     if !inside("an_overrun_is_counted_and_made_up_for") {
         return;
     }
@@ -147,12 +147,12 @@ fn an_overrun_is_counted_and_made_up_for() {
     while mirror.overruns() == 0 || mirror.kernel().is_none() {
         mirror.follow();
     }
-    let way = mirror.kernel().unwrap().way(bench.links[0], &to("10.77.11.249", &bench));
+    let way = mirror.kernel().unwrap().way(bench.links[0], &frame_to("10.77.11.249", &bench));
     assert_eq!(way.map(|way| way.link), Some(bench.links[1]));
 }
 
 #[test]
-fn a_neighbour_that_goes_and_comes_is_followed() {
+fn changes_of_a_neighbour_are_followed() {
     if !inside("a_neighbour_that_goes_and_comes_is_followed") {
         return;
     }
@@ -160,7 +160,7 @@ fn a_neighbour_that_goes_and_comes_is_followed() {
     let mut mirror = bench.mirror();
     let mut way = || {
         mirror.follow();
-        mirror.kernel().unwrap().way(bench.links[0], &to("10.0.1.2", &bench)).map(|way| way.header[..6].to_vec())
+        mirror.kernel().unwrap().way(bench.links[0], &frame_to("10.0.1.2", &bench)).map(|way| way.header[..6].to_vec())
     };
     assert!(way().is_some());
     bench.ip(&["neigh del 10.0.1.2 dev p1"]);
@@ -173,7 +173,7 @@ fn a_neighbour_that_goes_and_comes_is_followed() {
 }
 
 #[test]
-fn an_interface_that_goes_down_and_up_is_followed() {
+fn changes_of_an_interface_state_are_followed() {
     if !inside("an_interface_that_goes_down_and_up_is_followed") {
         return;
     }
@@ -182,7 +182,7 @@ fn an_interface_that_goes_down_and_up_is_followed() {
     bench.ip(&["route add 10.77.0.0/16 via 10.0.1.2", "route add 10.0.0.0/8 via 10.0.2.2"]);
     let mut link = || {
         mirror.follow();
-        let way = mirror.kernel().unwrap().way(bench.links[0], &to("10.77.0.1", &bench))?;
+        let way = mirror.kernel().unwrap().way(bench.links[0], &frame_to("10.77.0.1", &bench))?;
         bench.links.iter().position(|link| *link == way.link)
     };
     assert_eq!(link(), Some(1));

@@ -85,8 +85,8 @@ impl Engines {
     }
 
     /// Settles a port's way out, as the arrival of a packet there does.
-    pub fn settle_out(&mut self, station: usize, now: Time, port: PortId) {
-        self.stations[station].engine.settle_out(now, port);
+    pub fn settle_outbound(&mut self, station: usize, now: Time, port: PortId) {
+        self.stations[station].engine.settle_outbound(now, port);
     }
 
     /// Levels of the token buckets of a port's policy.

@@ -46,7 +46,7 @@ impl<W: Write> Run<'_, W> {
         self.traced = packet;
         self.world.events.put(asked.at, Event::Question);
         self.asking = Some(Box::new(Asking { asked, packet, output: None, answer: None }));
-        self.pass_time()?;
+        self.advance_to()?;
         Ok(self.asking.and_then(|asking| asking.answer))
     }
 
@@ -57,7 +57,7 @@ impl<W: Write> Run<'_, W> {
         // All other events of the router at this time have happened.
         self.settle(station, now)?;
         let mut descriptor = asking.asked.descriptor;
-        let input = asking.asked.input.map(|port| self.comes_in(&asking.asked, port, now, &mut descriptor));
+        let input = asking.asked.input.map(|port| self.input_passage(&asking.asked, port, now, &mut descriptor));
         let dropped = input.as_ref().is_some_and(|input| input.dropped.is_some());
         let (route, end, output) = match asking.asked.next {
             _ if dropped => (None, End::DroppedAtInput, None),
@@ -68,7 +68,7 @@ impl<W: Write> Run<'_, W> {
                 if input.is_none() {
                     descriptor.input_port = Some(ELSEWHERE);
                 }
-                let (place, output) = self.goes_out(port, now, descriptor, asking.packet);
+                let (place, output) = self.output_passage(port, now, descriptor, asking.packet);
                 asking.output = Some(place);
                 (Some(route), End::Waiting, Some(output))
             }
@@ -85,7 +85,7 @@ impl<W: Write> Run<'_, W> {
         Ok(())
     }
 
-    fn comes_in(&mut self, asked: &Asked, port: Port, now: Time, descriptor: &mut Descriptor) -> InputPassage {
+    fn input_passage(&mut self, asked: &Asked, port: Port, now: Time, descriptor: &mut Descriptor) -> InputPassage {
         let at = &self.world.network.ends[port.end];
         let (station, id, framing) = (at.engine, at.port, at.framing);
         *descriptor = match port.vlan {
@@ -105,7 +105,7 @@ impl<W: Write> Run<'_, W> {
         }
     }
 
-    fn goes_out(
+    fn output_passage(
         &mut self,
         port: Port,
         now: Time,
@@ -118,7 +118,7 @@ impl<W: Write> Run<'_, W> {
             Some(vlan) => descriptor.tagged(Some(vlan), DOT1Q_COS),
             None => Descriptor { cos: 0, vlan: 0, tags: 0, ..descriptor }.framed(at.framing),
         };
-        self.world.engines.settle_out(station, now, id);
+        self.world.engines.settle_outbound(station, now, id);
         let before = self.state(station, id, Side::Wire, now);
         self.world.engines.transmit(station, now, id, descriptor, packet);
         let passage = OutputPassage {

@@ -56,17 +56,17 @@ impl<'a, W: Write> Run<'a, W> {
 
     /// Lets time pass until the run ends; returns the network as it is then, and when.
     pub fn run(mut self) -> io::Result<(World, Time)> {
-        let end = self.pass_time()?;
+        let end = self.advance_to()?;
         self.recorders.finish()?;
         Ok((self.world, end))
     }
 
-    fn pass_time(&mut self) -> io::Result<Time> {
+    fn advance_to(&mut self) -> io::Result<Time> {
         let mut end = self.world.begin();
         while let Some((now, event)) = self.world.events.take() {
             end = now;
-            self.happen(now, event)?;
-            if event == Event::End || (self.draining && self.world.is_quiet()) {
+            self.handle_event(now, event)?;
+            if event == Event::End || (self.draining && self.world.is_idle()) {
                 break;
             }
         }
@@ -74,7 +74,7 @@ impl<'a, W: Write> Run<'a, W> {
         Ok(end)
     }
 
-    fn happen(&mut self, now: Time, event: Event) -> io::Result<()> {
+    fn handle_event(&mut self, now: Time, event: Event) -> io::Result<()> {
         match event {
             Event::Engine(station) => self.engine_due(station as usize, now)?,
             Event::Datagram(source) => self.datagram_due(source as usize, now)?,

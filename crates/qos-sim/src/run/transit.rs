@@ -29,19 +29,19 @@ impl<W: Write> Run<'_, W> {
         // Received frames move on to the output before the output is settled.
         self.world.engines.poll_inside(station, now, &mut outputs);
         for output in &outputs {
-            self.take_on(station, now, output)?;
+            self.admit_packet(station, now, output)?;
         }
         outputs.clear();
         self.world.engines.poll(station, now, &mut outputs);
         for output in &outputs {
-            self.take_on(station, now, output)?;
+            self.admit_packet(station, now, output)?;
         }
         outputs.clear();
         self.outputs = outputs;
         Ok(())
     }
 
-    fn take_on(&mut self, station: usize, now: Time, output: &Output<PacketId>) -> io::Result<()> {
+    fn admit_packet(&mut self, station: usize, now: Time, output: &Output<PacketId>) -> io::Result<()> {
         let departure = match output {
             Output::Departure(departure) => departure,
             Output::Dropped(dropped) => {

@@ -102,7 +102,7 @@ impl World {
     }
 
     /// No event is pending and no packet is in transit.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.traffic.is_complete() && self.pool.live() == 0
     }
 

@@ -241,7 +241,7 @@ impl Connection {
 
     fn receive(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
         let arrival = self.receiver.accept(now, segment);
-        let heard = if self.agreed.ecn { self.echo.hears(segment) } else { Heard::Nothing };
+        let heard = if self.agreed.ecn { self.echo.receive_mark(segment) } else { Heard::Nothing };
         if heard == Heard::Congestion {
             self.policy.hurry();
         }
@@ -259,16 +259,21 @@ impl Connection {
                 Decision::Now
             }
             Arrival::Duplicate | Arrival::BeyondWindow => {
-                self.policy.quicken(window);
+                self.policy.enter_quick_ack_mode(window);
                 Decision::Now
             }
-            Arrival::OutOfOrder => self.policy.around_gap(now, self.receiver.next(), self.round_trip()),
+            Arrival::OutOfOrder => self.policy.acknowledge_gap(now, self.receiver.next(), self.round_trip()),
             Arrival::InOrder { filled } => {
                 self.policy.on_data(now, segment.len, window, rto);
                 if self.receiver.has_gaps() {
-                    self.policy.around_gap(now, self.receiver.next(), self.round_trip())
+                    self.policy.acknowledge_gap(now, self.receiver.next(), self.round_trip())
                 } else {
-                    self.policy.in_order(now, self.receiver.next(), filled || segment.fin, self.sender.rtt().smoothed())
+                    self.policy.note_in_order_data(
+                        now,
+                        self.receiver.next(),
+                        filled || segment.fin,
+                        self.sender.rtt().smoothed(),
+                    )
                 }
             }
         };
@@ -356,7 +361,7 @@ impl Connection {
         }
     }
 
-    /// With [`Settings::small_queue`]: the first unreported segment with payload or FIN of those put in `out`
+    /// With [`Settings::small_queue`]: the first untold segment with payload or FIN of those put in `out`
     /// leaves the host's queue at `at` (at once if the queue dropped it). Each must be reported, in
     /// order, before [`Connection::deadline`] is asked.
     pub fn leaves_queue(&mut self, at: Time) {

@@ -15,7 +15,7 @@ pub struct Ticks {
     /// Zero: timers run out exactly.
     period: u64,
     start: Time,
-    /// Time for which it has run at the start.
+    /// Uptime of the clock at the start.
     ran: u64,
 }
 
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn without_ticks_timers_run_out_exactly() {
+    fn timers_without_ticks_expire_exactly() {
         let alarm = Ticks::NONE.after(Time(5), Duration(7));
         assert_eq!(alarm, Alarm { until: Time(12), at: Time(12) });
     }
 
     #[test]
-    fn a_short_timer_runs_out_a_tick_after_the_one_it_was_set_to() {
+    fn short_timer_expires_one_tick_after_its_time() {
         assert_eq!(runs_out(0, 40 * MS), 44 * MS);
         assert_eq!(runs_out(3 * MS, 40 * MS), 44 * MS);
         assert_eq!(runs_out(4 * MS, 40 * MS), 48 * MS);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_one_runs_out_at_a_multiple_of_8_64_or_512_ticks() {
+    fn long_timer_expires_at_a_multiple_of_8_64_or_512_ticks() {
         assert_eq!(runs_out(0, 63 * 4 * MS), 64 * 4 * MS);
         assert_eq!(runs_out(3 * MS, 300_300_000), 80 * 4 * MS);
         assert_eq!(runs_out(20 * MS, 300_300_000), 88 * 4 * MS);

@@ -343,7 +343,7 @@ impl Transfer {
         self.retransmitted.is_some()
     }
 
-    /// Segments that the sender sent again in its time.
+    /// Segments retransmitted within the duration of the flow.
     pub fn retransmits(&self) -> u64 {
         self.retransmitted.unwrap_or_else(|| self.counts(0).retransmitted_segments)
     }

@@ -66,7 +66,7 @@ fn a_write_over_tcp_takes_its_time_on_the_line_at_least() {
 }
 
 #[test]
-fn a_source_in_bursts_that_contradicts_itself_is_refused() {
+fn inconsistent_burst_source_is_refused() {
     for (more, expected) in [
         (json!({"frames": [9], "gap_ns": null, "rate_bps": 1000}), "flows[0].frames: found frames without gap_ns"),
         (json!({"frames": [0]}), "flows[0].frames: expected at most 10000 frames of 1 to 10000000 bytes"),

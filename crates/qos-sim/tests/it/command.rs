@@ -8,7 +8,7 @@ use qos_sim::{Scenario, Simulation};
 use serde_json::Value;
 
 /// The scenario of the router, with so many samples that they do not stay in memory.
-fn often_sampled() -> String {
+fn scenario_with_many_samples() -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/router.scenario.json");
     let mut scenario: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     scenario["sample_ns"] = 10_000_000.into();
@@ -20,7 +20,7 @@ fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(folder.join("temporary")).unwrap();
-    std::fs::write(folder.join("scenario.json"), often_sampled()).unwrap();
+    std::fs::write(folder.join("scenario.json"), scenario_with_many_samples()).unwrap();
     folder
 }
 
@@ -33,7 +33,7 @@ fn run(folder: &Path, temporary: &str, words: &[&str]) -> Output {
 #[test]
 fn the_program_prints_what_the_library_returns_and_leaves_no_file() {
     let folder = folder("result");
-    let scenario = Scenario::from_json(&often_sampled()).unwrap();
+    let scenario = Scenario::from_json(&scenario_with_many_samples()).unwrap();
     let report = Simulation::new(&scenario).unwrap().run(Vec::<Vec<u8>>::new()).unwrap();
     let printed = run(&folder, "temporary", &["--watch", "."]);
     assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
@@ -46,7 +46,7 @@ fn the_program_prints_what_the_library_returns_and_leaves_no_file() {
 }
 
 #[test]
-fn samples_without_a_folder_for_them_end_the_program_with_advice() {
+fn missing_folder_for_samples_is_reported_with_advice() {
     let printed = run(&folder("no-room"), "missing", &[]);
     let message = String::from_utf8(printed.stderr).unwrap();
     assert_eq!(printed.status.code(), Some(1));

@@ -15,7 +15,7 @@ fn settings(ecn: bool) -> Settings {
 
 /// Section 6.1.1: both ends must want it, and say so with different flags.
 #[test]
-fn the_ends_agree_in_the_handshake() {
+fn handshake_negotiates_ecn() {
     for (client, server) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut out = Vec::new();
         let mut near = Connection::connect(settings(client), Time(0), &mut out);
@@ -39,7 +39,7 @@ fn the_ends_agree_in_the_handshake() {
 
 /// Section 6.1.1.1: a SYN that was not answered is sent again without the offer.
 #[test]
-fn a_syn_that_is_sent_again_offers_nothing() {
+fn retransmitted_syn_offers_no_ecn() {
     let mut out = Vec::new();
     let mut client = Connection::connect(settings(true), Time(0), &mut out);
     out.clear();
@@ -88,7 +88,7 @@ fn the_window_is_reduced_once_per_round_trip() {
 }
 
 /// Four connections through 10 Mb/s with 40 ms round trip and early detection.
-fn behind_early_detection(control: &str, ends: bool, router: bool) -> Report {
+fn transfer_behind_early_detection(control: &str, ends: bool, router: bool) -> Report {
     let mut scenario = dumbbell(10_000_000, 20 * MILLI);
     for host in ["client", "server"] {
         scenario["nodes"][host]["tcp"] = json!({"ecn": ends, "congestion_control": control});
@@ -107,7 +107,7 @@ fn behind_early_detection(control: &str, ends: bool, router: bool) -> Report {
 /// RFC 3168 section 5 and Cisco's "WRED: Explicit Congestion Notification": a router that marks loses nothing of flows
 /// that can be marked, and they get as much as those that lose packets.
 #[test]
-fn marks_save_all_losses_and_cost_no_throughput() {
+fn ecn_marks_avoid_all_losses_without_loss_of_throughput() {
     for control in ["reno", "cubic"] {
         let goodput = |report: &Report| report.flows["transfer"].streams.iter().map(|stream| stream.bytes).sum::<u64>();
         let red = |report: &Report| {
@@ -115,8 +115,10 @@ fn marks_save_all_losses_and_cost_no_throughput() {
             let class = last.interfaces["FastEthernet0/1"].policy_output.as_ref().unwrap().classes[0].clone();
             (class.drops.random.packets, class.random_detect.unwrap().ecn_mark.map(|marks| marks.packets))
         };
-        let (dropping, marking) =
-            (behind_early_detection(control, true, false), behind_early_detection(control, true, true));
+        let (dropping, marking) = (
+            transfer_behind_early_detection(control, true, false),
+            transfer_behind_early_detection(control, true, true),
+        );
         let ((lost, none), (saved, marked)) = (red(&dropping), red(&marking));
         assert!(lost > 20 && none.is_none(), "{lost} {none:?}");
         assert!(saved == 0 && marked.unwrap() > 20, "{saved} {marked:?}");
@@ -125,7 +127,7 @@ fn marks_save_all_losses_and_cost_no_throughput() {
         let share = goodput(&marking) as f64 / goodput(&dropping) as f64;
         assert!((0.97..1.06).contains(&share), "{control}: {share}");
         // Nothing can be marked of ends that do not take part.
-        let (lost, marked) = red(&behind_early_detection(control, false, true));
+        let (lost, marked) = red(&transfer_behind_early_detection(control, false, true));
         assert!(lost > 20 && marked == Some(0), "{lost} {marked:?}");
     }
 }

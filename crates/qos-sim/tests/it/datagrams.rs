@@ -6,7 +6,7 @@ use qos_sim::Report;
 use serde_json::json;
 
 /// Bytes on the line of a frame with so much UDP payload.
-fn on_the_line(payload: u64) -> u64 {
+fn line_scenario(payload: u64) -> u64 {
     payload + 8 + 20 + 38
 }
 
@@ -74,7 +74,7 @@ fn a_datagram_takes_its_line_times_and_its_delay_to_the_nanosecond() {
             "port": 9, "duration_ns": 1, "gap_ns": SECOND, "payload_bytes": payload}]);
         let report = run(&scenario);
         // Short frames are padded to 64 bytes with the check sequence, 84 with preamble and gap.
-        let line = on_the_line(payload).max(84) * 8;
+        let line = line_scenario(payload).max(84) * 8;
         assert_eq!(report.virtual_ns, line * 10 + delay + line * 1000 / 3, "{payload} bytes");
     }
 }
@@ -86,7 +86,7 @@ fn a_saturated_line_carries_exactly_its_rate_framing_included() {
     let report = run(&scenario);
     // Work conservation: from the first frame to the last one the line never pauses.
     let frames = report.packets.delivered;
-    let line = on_the_line(1000) * 8;
+    let line = line_scenario(1000) * 8;
     assert_eq!(report.virtual_ns, line * 10 + frames * line * 100);
     assert_eq!(report.packets.dropped.keys().collect::<Vec<_>>(), ["tail"]);
 }
@@ -104,7 +104,7 @@ fn a_serial_line_has_seven_bytes_of_framing() {
     scenario["flows"] = json!([{"name": "one", "protocol": "udp", "source": "client", "destination": "server",
         "port": 9, "duration_ns": 1, "gap_ns": SECOND, "payload_bytes": 100}]);
     let serial = (100 + 28 + 7) * 8 * 1_000_000_000 / 512_000;
-    let ethernet = on_the_line(100) * 8;
+    let ethernet = line_scenario(100) * 8;
     // The serial line's rate and delay are paid once, though an engine is at each end.
     assert_eq!(run(&scenario).virtual_ns, ethernet * 10 + serial + 3 * MILLI + ethernet * 100);
 }
@@ -118,7 +118,7 @@ fn two_hosts_on_one_link_need_no_router() {
         {"node": "server", "interface": "eth0", "address": "10.0.1.11/24"}]}]);
     scenario["flows"] = json!([flood("flood", 20_000_000, 1000, 2)]);
     let report = run(&scenario);
-    let line = on_the_line(1000) * 8 * 100;
+    let line = line_scenario(1000) * 8 * 100;
     assert_eq!(report.virtual_ns, report.packets.delivered * line + 5);
     // The host's own queue overflows.
     assert_eq!(report.packets.dropped.keys().collect::<Vec<_>>(), ["host_queue"]);

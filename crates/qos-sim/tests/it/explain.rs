@@ -49,7 +49,7 @@ fn explanation_shows_bucket_and_queue_during_a_flood() {
 }
 
 #[test]
-fn the_packet_alone_counts_as_one_that_a_host_sends() {
+fn explained_packet_is_treated_like_a_packet_of_a_host() {
     let mut scenario = policed(json!([flood("one", 1_000, 972, 1)]));
     scenario["flows"][0]["gap_ns"] = json!(2 * SECOND);
     scenario["flows"][0]["rate_bps"] = Value::Null;
@@ -64,7 +64,7 @@ fn the_packet_alone_counts_as_one_that_a_host_sends() {
 }
 
 #[test]
-fn a_question_that_does_not_fit_is_refused() {
+fn inconsistent_question_is_refused() {
     let refused = |path: &str, value: Value| {
         let mut asked = question(0);
         *asked.pointer_mut(path).unwrap() = value;

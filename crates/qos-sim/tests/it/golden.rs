@@ -11,7 +11,7 @@ use qos_sim::{Scenario, Simulation};
 /// A router that polices, a switch with shared round robin, a probe behind a transmit ring.
 const NAMES: [&str; 3] = ["router", "switch", "probe"];
 
-fn kept(name: &str) -> Scenario {
+fn stored_result(name: &str) -> Scenario {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.scenario.json"));
     #[allow(clippy::disallowed_methods)] // the test reads the repository
     Scenario::from_json(&std::fs::read_to_string(file).unwrap()).unwrap()
@@ -21,7 +21,7 @@ fn kept(name: &str) -> Scenario {
 #[test]
 fn samples_in_a_file_give_the_same_result() {
     for name in NAMES {
-        let kept = kept(name);
+        let kept = stored_result(name);
         let report = Simulation::new(&kept).unwrap().run(Vec::<Vec<u8>>::new()).unwrap();
         for (pretty, most_in_memory) in [(false, 0), (false, 3_000), (false, usize::MAX), (true, 0), (true, 3_000)] {
             let opened = Rc::new(Cell::new(0));
@@ -46,7 +46,8 @@ fn samples_in_a_file_give_the_same_result() {
 #[test]
 fn a_sample_that_cannot_be_stored_ends_the_run() {
     let mut store = SampleStore::<Cursor<Vec<u8>>>::new(false, 0, || Err(io::Error::other("no room")));
-    let error = Simulation::new(&kept("router")).unwrap().run_sampled(Vec::<Vec<u8>>::new(), &mut store).unwrap_err();
+    let error =
+        Simulation::new(&stored_result("router")).unwrap().run_sampled(Vec::<Vec<u8>>::new(), &mut store).unwrap_err();
     assert_eq!(error.to_string(), "no room");
 }
 
@@ -56,7 +57,7 @@ fn the_results_equal_the_stored_ones() {
     #[allow(clippy::disallowed_methods)] // the test reads the repository
     let read = |name: String| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     for name in NAMES {
-        let report = Simulation::new(&kept(name)).unwrap().run(Vec::<Vec<u8>>::new()).unwrap();
+        let report = Simulation::new(&stored_result(name)).unwrap().run(Vec::<Vec<u8>>::new()).unwrap();
         let found = serde_json::to_string_pretty(&report).unwrap() + "\n";
         assert!(
             found == read(format!("{name}.result.json")),

@@ -8,7 +8,7 @@ use serde_json::{json, Value};
 const TIMESTAMPS: u32 = 12;
 
 /// A network whose router has these settings on an interface, and these access lists.
-fn with(interface: &str, more: Value, lists: Value) -> Value {
+fn scenario_with(interface: &str, more: Value, lists: Value) -> Value {
     let mut own = json!({"enabled": true, "bandwidth_kbps": 100_000});
     own.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let mut scenario = dumbbell(100_000_000, 5 * MILLI);
@@ -21,9 +21,9 @@ fn with(interface: &str, more: Value, lists: Value) -> Value {
 
 /// Whichever of its ports says so, both ends take the smaller size; without a word they take that of their links.
 #[test]
-fn both_ends_take_the_size_that_a_router_names() {
+fn both_tcp_ends_use_the_segment_size_set_by_a_router() {
     let size = |interface: &str, more: Value| {
-        let report = run(&with(interface, more, json!({})));
+        let report = run(&scenario_with(interface, more, json!({})));
         report.flows["transfer"].streams[0].mss_bytes
     };
     assert_eq!(size("FastEthernet0/0", json!({})), Some(1_460 - TIMESTAMPS));
@@ -41,7 +41,7 @@ fn denied_packets_are_accounted_for() {
             "destination": any})
     };
     let lists = json!({"NoUdp": [entry("deny", json!(17)), entry("permit", Value::Null)]});
-    let mut scenario = with("FastEthernet0/1", json!({"access_groups_output": ["NoUdp"]}), lists);
+    let mut scenario = scenario_with("FastEthernet0/1", json!({"access_groups_output": ["NoUdp"]}), lists);
     scenario["flows"].as_array_mut().unwrap().push(flood("flood", 1_000_000, 1_000, 1));
     let report = run(&scenario);
     let flood = &report.flows["flood"].streams[0];

@@ -4,7 +4,7 @@ use crate::scene::{dumbbell, flood, policer, policy_out, refusal, run, MILLI, SE
 use serde_json::{json, Value};
 
 /// The dumbbell with both families, or with IPv6 alone.
-fn dual(rate_bps: u64, delay_ns: u64, with_ipv4: bool) -> Value {
+fn dual_stack_scenario(rate_bps: u64, delay_ns: u64, with_ipv4: bool) -> Value {
     let mut scenario = dumbbell(rate_bps, delay_ns);
     for (link, network) in [(0, 1), (1, 2)] {
         for end in 0..2 {
@@ -28,7 +28,7 @@ fn dual(rate_bps: u64, delay_ns: u64, with_ipv4: bool) -> Value {
     scenario
 }
 
-fn over(mut flow: Value, ipv6: bool) -> Value {
+fn flow_over(mut flow: Value, ipv6: bool) -> Value {
     let addresses = if ipv6 { ["2001:db8:1::10", "2001:db8:2::10"] } else { ["10.0.1.10", "10.0.2.10"] };
     flow["source_address"] = json!(addresses[0]);
     flow["destination_address"] = json!(addresses[1]);
@@ -38,7 +38,7 @@ fn over(mut flow: Value, ipv6: bool) -> Value {
 #[test]
 fn a_datagram_takes_the_line_time_of_its_longer_header() {
     for (payload, delay) in [(1452, 0), (1452, 25 * MILLI), (18, 7)] {
-        let mut scenario = dual(3_000_000, delay, false);
+        let mut scenario = dual_stack_scenario(3_000_000, delay, false);
         scenario["flows"] = json!([{"name": "one", "protocol": "udp", "source": "client", "destination": "server",
             "port": 9, "duration_ns": 1, "gap_ns": SECOND, "payload_bytes": payload}]);
         let report = run(&scenario);
@@ -51,9 +51,9 @@ fn a_datagram_takes_the_line_time_of_its_longer_header() {
 #[test]
 fn a_policer_pays_for_twenty_bytes_more_a_packet() {
     let passed = |ipv6: bool| {
-        let mut scenario = dual(10_000_000, 0, true);
+        let mut scenario = dual_stack_scenario(10_000_000, 0, true);
         scenario["nodes"]["R1"]["configuration"] = policy_out("FastEthernet0/1", 10_000, policer(1_000_000, 31_250));
-        scenario["flows"] = json!([over(flood("flood", 2_000_000, 200, 10), ipv6)]);
+        scenario["flows"] = json!([flow_over(flood("flood", 2_000_000, 200, 10), ipv6)]);
         let report = run(&scenario);
         report.flows["flood"].streams[0].bytes / 200
     };
@@ -68,10 +68,10 @@ fn a_policer_pays_for_twenty_bytes_more_a_packet() {
 #[test]
 fn a_full_segment_has_twenty_bytes_less() {
     for (ipv6, mss) in [(false, 1448), (true, 1428)] {
-        let mut scenario = dual(10_000_000, 5 * MILLI, true);
+        let mut scenario = dual_stack_scenario(10_000_000, 5 * MILLI, true);
         let transfer = json!({"name": "transfer", "protocol": "tcp", "source": "client", "destination": "server",
             "port": 5201, "duration_ns": 5 * SECOND});
-        scenario["flows"] = json!([over(transfer, ipv6)]);
+        scenario["flows"] = json!([flow_over(transfer, ipv6)]);
         let stream = &run(&scenario).flows["transfer"].streams[0];
         assert_eq!(stream.mss_bytes, Some(mss));
         // The line is filled: payload over bytes on the wire, 1538 of a full frame.
@@ -83,8 +83,8 @@ fn a_full_segment_has_twenty_bytes_less() {
 #[test]
 fn incompatible_addresses_are_refused() {
     let with = |pointer: &str, value: Value| {
-        let mut scenario = dual(10_000_000, 0, true);
-        scenario["flows"] = json!([over(flood("flood", 1_000_000, 200, 1), true)]);
+        let mut scenario = dual_stack_scenario(10_000_000, 0, true);
+        scenario["flows"] = json!([flow_over(flood("flood", 1_000_000, 200, 1), true)]);
         *scenario.pointer_mut(pointer).unwrap() = value;
         refusal(&scenario)
     };
@@ -113,7 +113,7 @@ fn incompatible_addresses_are_refused() {
     ] {
         assert!(said.starts_with(expected), "{said}");
     }
-    let mut bare = dual(10_000_000, 0, false);
+    let mut bare = dual_stack_scenario(10_000_000, 0, false);
     for end in 0..2 {
         bare["links"][0]["ends"][end]["ipv6_address"] = Value::Null;
     }

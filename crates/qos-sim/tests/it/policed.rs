@@ -119,7 +119,7 @@ const END: &str = "<!-- end of one connection -->\n";
 
 /// The table as the document has it, or with WRITE_TABLES in the environment: from now on.
 #[expect(clippy::disallowed_methods, reason = "reads and writes a document; the simulator has no part in it")]
-fn documented(table: &str) -> String {
+fn documented_values(table: &str) -> String {
     let text = fs::read_to_string(DOCUMENT).unwrap();
     let (before, rest) = text.split_once(BEGIN).unwrap();
     let (old, after) = rest.split_once(END).unwrap();
@@ -131,7 +131,7 @@ fn documented(table: &str) -> String {
 }
 
 #[test]
-fn the_bucket_decides_goodput_as_with_linux() {
+fn goodput_behind_a_policer_equals_that_of_linux() {
     let mut table = String::from(
         "| control | link, round trip, PIR | bucket, bytes | goodput here | Linux | dropped here | Linux |\n\
          |---|---|--:|---|--:|--:|--:|\n",
@@ -164,7 +164,7 @@ fn the_bucket_decides_goodput_as_with_linux() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(documented(&table), table, "WRITE_TABLES=1 puts it into {DOCUMENT}");
+    assert_eq!(documented_values(&table), table, "WRITE_TABLES=1 puts it into {DOCUMENT}");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn four_flows_without_distance_lose_a_third_and_share_fairly() {
 }
 
 #[test]
-fn little_of_a_connection_waits_in_its_own_host() {
+fn small_queue_limits_data_waiting_in_the_host() {
     // The line of the sender's own host is the slowest: TCP small queues keep the data in the socket.
     for control in ["reno", "cubic"] {
         let mut scenario = dumbbell(100_000_000, MILLI / 2);

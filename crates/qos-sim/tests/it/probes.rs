@@ -50,12 +50,12 @@ fn round_trips(report: &OperationReport) -> Vec<u64> {
 }
 
 /// Nanoseconds on the line of `bytes` of IP packet, with 7 of PPP.
-fn on_line(bytes: u64) -> u64 {
+fn line_time(bytes: u64) -> u64 {
     (bytes + 7) * 8 * SECOND / 512_000
 }
 
 #[test]
-fn an_idle_line_takes_its_time_twice_and_process_level_three_times() {
+fn probe_over_an_idle_line_takes_line_and_processing_times() {
     for (kind, bytes, packets) in [("icmp-echo", 20 + 8 + 8 + 28, 2), ("icmp-jitter", 40, 20)] {
         for process in [None, Some(PROCESS)] {
             let mut scenario = routers(&operation(kind, "10.0.9.2"));
@@ -63,7 +63,7 @@ fn an_idle_line_takes_its_time_twice_and_process_level_three_times() {
                 scenario["nodes"][router]["process_ns"] = json!(process);
             }
             let report = run(&scenario);
-            let expected = 2 * on_line(bytes) + 3 * process.unwrap_or(0);
+            let expected = 2 * line_time(bytes) + 3 * process.unwrap_or(0);
             assert_eq!(round_trips(&report.probes["p"]), vec![expected; packets], "{kind}");
             let busy = &report.routers["a2"].process_busy_ns;
             assert_eq!(busy.last().copied(), process.map(|each| packets as u64 * each));
@@ -72,11 +72,11 @@ fn an_idle_line_takes_its_time_twice_and_process_level_three_times() {
 }
 
 #[test]
-fn a_responder_answers_and_is_asked_first() {
+fn control_message_precedes_a_probe_of_a_responder() {
     let mut scenario = routers(&jitter("10.0.9.2"));
     scenario["nodes"]["a2"]["ip_sla"] = json!({"responder": true});
     let report = run(&scenario);
-    assert_eq!(round_trips(&report.probes["p"]), vec![2 * on_line(20 + 8 + 32); 20]);
+    assert_eq!(round_trips(&report.probes["p"]), vec![2 * line_time(20 + 8 + 32); 20]);
     let responder = report.routers["a2"].ip_sla.last().unwrap().responder.clone().unwrap();
     assert_eq!((responder.counts.control_messages, responder.counts.packets, responder.counts.errors), (2, 20, 0));
     assert!(report.routers["a1"].ip_sla.last().unwrap().responder.is_none());
@@ -99,7 +99,7 @@ fn a_probe_of_a_host_passes_its_queue() {
     scenario["nodes"]["server"]["ip_sla"] = json!({"responder": true, "responder_ports": [5000]});
     scenario["probes"] = json!([{"name": "p", "node": "client", "operation": 7, "end_ns": 5 * SECOND}]);
     // Each way a frame of 60 bytes, with 38 of Ethernet, on two lines of 100 Mb/s.
-    let expected = 2 * (2 * (60 + 38) * 80 + on_line(60));
+    let expected = 2 * (2 * (60 + 38) * 80 + line_time(60));
     assert_eq!(round_trips(&run(&scenario).probes["p"]), vec![expected; 30]);
 }
 
@@ -116,17 +116,17 @@ fn the_longest_wait_is_for_the_ring_and_the_packet_on_the_line() {
         scenario["flows"] = json!([flood("load", 700_000, 172, 20)]);
         scenario["probes"][0]["end_ns"] = json!(20 * SECOND);
         let waits = round_trips(&run(&scenario).probes["p"]);
-        let bound = (ring + 1) * on_line(200) + 2 * on_line(40);
+        let bound = (ring + 1) * line_time(200) + 2 * line_time(40);
         let longest = *waits.iter().max().unwrap();
         assert!(
-            waits.len() >= 90 && longest <= bound && longest > bound - on_line(200) / 5,
+            waits.len() >= 90 && longest <= bound && longest > bound - line_time(200) / 5,
             "{ring}: {longest} {bound}"
         );
     }
 }
 
 #[test]
-fn captures_have_the_messages() {
+fn captures_contain_probe_messages() {
     let mut scenario = routers(&operation("icmp-echo", "10.0.2.10"));
     scenario["nodes"]["a1"]["ip_sla"]["operations"]["1"]["tos"] = json!(0xb8);
     scenario["captures"] = json!([{"name": "c", "node": "server", "interface": "eth0", "file": "c", "filter": "icmp"}]);

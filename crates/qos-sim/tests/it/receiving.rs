@@ -56,12 +56,12 @@ fn settings() -> Settings {
     Settings { timestamps: false, mss: 1000, ..Settings::modern(1500) }
 }
 
-fn calm() -> Settings {
+fn calm_settings() -> Settings {
     Settings { quick_acks: 0, ..settings() }
 }
 
 #[test]
-fn the_first_sixteen_are_acknowledged_at_once_then_every_second() {
+fn first_sixteen_segments_are_acknowledged_at_once_then_every_second() {
     // The window does not grow, which would also be reported at once.
     let mut receiver = Receiver::new(Settings { receive_buffer: 65_000, ..settings() });
     let counts: Vec<usize> = (0..24).map(|n| receiver.segment(MS, n).len()).collect();
@@ -79,16 +79,16 @@ fn every_segment_is_acknowledged_while_the_window_grows() {
 }
 
 #[test]
-fn a_single_segment_waits_forty_milliseconds() {
-    let mut receiver = Receiver::new(calm());
+fn acknowledgement_of_a_single_segment_is_delayed_by_40_ms() {
+    let mut receiver = Receiver::new(calm_settings());
     assert_eq!(receiver.segment(0, 0), []);
     assert_eq!(receiver.wait(39 * MS), []);
     assert_eq!(receiver.wait(MS), [(1, vec![])]);
 }
 
 #[test]
-fn a_gap_and_its_filling_are_acknowledged_at_once() {
-    let mut receiver = Receiver::new(calm());
+fn gap_and_its_filling_are_acknowledged_at_once() {
+    let mut receiver = Receiver::new(calm_settings());
     assert_eq!(receiver.segment(0, 1), [(0, vec![(1, 2)])]);
     assert_eq!(receiver.segment(MS, 3), [(0, vec![(3, 4), (1, 2)])]);
     assert_eq!(receiver.segment(MS, 0), [(2, vec![(3, 4)])]);
@@ -97,8 +97,8 @@ fn a_gap_and_its_filling_are_acknowledged_at_once() {
 }
 
 #[test]
-fn blocks_are_the_latest_four_and_a_duplicate_comes_first() {
-    let mut receiver = Receiver::new(Settings { sack_compression_ns: 0, ..calm() });
+fn sack_has_the_latest_four_blocks_and_a_duplicate_first() {
+    let mut receiver = Receiver::new(Settings { sack_compression_ns: 0, ..calm_settings() });
     for n in [1, 3, 5, 7] {
         receiver.segment(MS, n);
     }
@@ -109,7 +109,7 @@ fn blocks_are_the_latest_four_and_a_duplicate_comes_first() {
 
 #[test]
 fn the_fourth_and_later_sacks_of_a_gap_wait_together() {
-    let mut receiver = Receiver::new(calm());
+    let mut receiver = Receiver::new(calm_settings());
     for n in 1..4 {
         assert_eq!(receiver.segment(0, n).len(), 1);
     }
@@ -122,8 +122,8 @@ fn the_fourth_and_later_sacks_of_a_gap_wait_together() {
 }
 
 #[test]
-fn a_duplicate_is_acknowledged_at_once() {
-    let mut receiver = Receiver::new(calm());
+fn duplicate_segment_is_acknowledged_at_once() {
+    let mut receiver = Receiver::new(calm_settings());
     receiver.segment(0, 0);
     receiver.segment(0, 1);
     assert_eq!(receiver.segment(MS, 0), [(2, vec![(0, 1)])]);

@@ -10,7 +10,7 @@ fn settings() -> Settings {
 }
 
 /// A connection with a round trip of 100 ms that has sent ten segments.
-fn ten_out(settings: &Settings, sack: bool) -> Peer {
+fn ten_segments_outstanding(settings: &Settings, sack: bool) -> Peer {
     // The other end counts the timestamps' bytes in its segment size.
     let mut peer = Peer::open(settings, if settings.timestamps { 1012 } else { 1000 }, sack, WINDOW, 100);
     peer.write(10_000);
@@ -18,35 +18,35 @@ fn ten_out(settings: &Settings, sack: bool) -> Peer {
     peer
 }
 
-fn times_since(peer: &mut Peer, start: u64) -> Vec<(u64, u64)> {
+fn elapsed_times(peer: &mut Peer, start: u64) -> Vec<(u64, u64)> {
     peer.sent_when().iter().map(|(at, first, _)| ((at.0 - start) / MS, *first)).collect()
 }
 
 #[test]
 fn the_tail_is_probed_after_two_round_trips() {
     // RFC 8985 section 7.2: 2 × 100 ms, and 2 ms; the round trip is that of the handshake.
-    let mut peer = ten_out(&settings(), true);
+    let mut peer = ten_segments_outstanding(&settings(), true);
     let start = peer.now.0;
     peer.wait(250 * MS);
-    assert_eq!(times_since(&mut peer, start), [(202, 9001)]);
+    assert_eq!(elapsed_times(&mut peer, start), [(202, 9001)]);
     assert_eq!((peer.figures().probes, peer.cwnd()), (1, 10));
 }
 
 #[test]
-fn a_probe_takes_new_data_if_there_is_any() {
+fn tail_loss_probe_sends_new_data_if_available() {
     let mut peer = Peer::open(&settings(), 1000, true, WINDOW, 100);
     peer.write(15_000);
     peer.sent();
     let start = peer.now.0;
     peer.wait(250 * MS);
-    assert_eq!(times_since(&mut peer, start), [(202, 10_001)]);
+    assert_eq!(elapsed_times(&mut peer, start), [(202, 10_001)]);
     assert_eq!(peer.figures().retransmitted_segments, 0);
 }
 
 #[test]
-fn a_probe_that_repaired_a_loss_costs_the_window_once_and_one_that_did_not_nothing() {
+fn tail_loss_probe_reduces_the_window_only_if_it_repaired_a_loss() {
     for duplicate in [false, true] {
-        let mut peer = ten_out(&settings(), true);
+        let mut peer = ten_segments_outstanding(&settings(), true);
         peer.ack_after(100 * MS, 9001, &[]);
         peer.wait(350 * MS);
         assert_eq!(peer.sent(), [(9001, 10_001)]);
@@ -65,24 +65,24 @@ fn a_probe_that_repaired_a_loss_costs_the_window_once_and_one_that_did_not_nothi
 }
 
 #[test]
-fn timeouts_double() {
+fn retransmission_timeout_doubles() {
     let settings = Settings { tail_loss_probe: false, ..settings() };
-    let mut peer = ten_out(&settings, true);
+    let mut peer = ten_segments_outstanding(&settings, true);
     let start = peer.now.0;
     peer.wait(5_000 * MS);
     // 100 ms and 200 ms of variance, then twice, four times, eight times as long.
-    assert_eq!(times_since(&mut peer, start), [(300, 1), (900, 1), (2100, 1), (4500, 1)]);
+    assert_eq!(elapsed_times(&mut peer, start), [(300, 1), (900, 1), (2100, 1), (4500, 1)]);
     assert_eq!((peer.figures().timeouts, peer.cwnd(), peer.figures().ssthresh), (4, 1, Some(5)));
 }
 
 #[test]
-fn the_least_timeout_is_that_of_the_sum_in_rfc_6298() {
+fn minimum_timeout_follows_the_sum_in_rfc_6298() {
     let settings =
         Settings { tail_loss_probe: false, rto_floor_on_variance: false, min_rto_ns: 1_000 * MS, ..settings() };
-    let mut peer = ten_out(&settings, true);
+    let mut peer = ten_segments_outstanding(&settings, true);
     let start = peer.now.0;
     peer.wait(1_500 * MS);
-    assert_eq!(times_since(&mut peer, start), [(1000, 1)]);
+    assert_eq!(elapsed_times(&mut peer, start), [(1000, 1)]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_spurious_timeout_is_detected_by_an_original_segment() {
 #[test]
 fn a_real_timeout_is_followed_by_slow_start_of_retransmissions() {
     let settings = Settings { tail_loss_probe: false, ..settings() };
-    let mut peer = ten_out(&settings, true);
+    let mut peer = ten_segments_outstanding(&settings, true);
     peer.wait(310 * MS);
     assert_eq!(peer.sent(), [(1, 1001)]);
     for (ack, sent) in
@@ -120,7 +120,7 @@ fn a_real_timeout_is_followed_by_slow_start_of_retransmissions() {
 
 #[test]
 fn reported_duplicates_undo_a_recovery() {
-    let mut peer = ten_out(&settings(), true);
+    let mut peer = ten_segments_outstanding(&settings(), true);
     peer.wait(100 * MS);
     for end in [2001, 3001, 4001] {
         peer.ack(1, &[(1001, end)]);
@@ -139,7 +139,7 @@ fn reported_duplicates_undo_a_recovery() {
 fn an_old_echo_undoes_a_recovery() {
     // RFC 3522: the acknowledgement echoes the original's time.
     let settings = Settings { timestamps: true, ..settings() };
-    let mut peer = ten_out(&settings, true);
+    let mut peer = ten_segments_outstanding(&settings, true);
     peer.echo = peer.now.0;
     peer.wait(100 * MS);
     for end in [2001, 3001, 4001] {
@@ -154,7 +154,7 @@ fn an_old_echo_undoes_a_recovery() {
 #[test]
 fn without_sack_a_partial_acknowledgement_retransmits_the_next_hole() {
     // RFC 6582. Segments 1 and 5 are lost.
-    let mut peer = ten_out(&settings(), false);
+    let mut peer = ten_segments_outstanding(&settings(), false);
     peer.wait(100 * MS);
     for _ in 0..3 {
         peer.ack(1, &[]);
@@ -181,7 +181,7 @@ fn loss_is_detected_by_three_later_segments_or_by_time() {
     // Segments 1 and 9 are lost; 2 to 4 are SACKed, then 10. RFC 6675 wants three above 9.
     for rack in [false, true] {
         let settings = Settings { rack, tail_loss_probe: false, ..settings() };
-        let mut peer = ten_out(&settings, true);
+        let mut peer = ten_segments_outstanding(&settings, true);
         peer.wait(100 * MS);
         for end in [2001, 3001, 4001] {
             peer.ack(1, &[(1001, end)]);
@@ -195,7 +195,7 @@ fn loss_is_detected_by_three_later_segments_or_by_time() {
 
 #[test]
 fn a_closed_window_is_probed_with_doubling_waits() {
-    let mut peer = ten_out(&settings(), true);
+    let mut peer = ten_segments_outstanding(&settings(), true);
     peer.window = 0;
     peer.write(5000);
     peer.ack_after(100 * MS, 10_001, &[]);

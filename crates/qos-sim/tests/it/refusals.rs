@@ -6,7 +6,7 @@ use qos_sim::{Scenario, Simulation};
 use serde_json::{json, Value};
 
 /// A scenario that can run.
-fn sound() -> Value {
+fn valid_scenario() -> Value {
     let mut scenario = dumbbell(10_000_000, 0);
     scenario["flows"] = json!([flood("flood", 1_000_000, 100, 1)]);
     scenario
@@ -14,7 +14,7 @@ fn sound() -> Value {
 
 /// The refusal of a sound scenario with some values replaced.
 fn with(changes: &[(&str, Value)]) -> String {
-    let mut scenario = sound();
+    let mut scenario = valid_scenario();
     for (pointer, value) in changes {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         let parent = scenario.pointer_mut(parent).unwrap();
@@ -206,7 +206,7 @@ fn errors_of_a_capture_are_reported() {
 
 #[test]
 fn a_loop_is_found_before_the_run() {
-    let mut scenario = sound();
+    let mut scenario = valid_scenario();
     scenario["nodes"]["R2"] = json!({"kind": "router", "routes": [{"prefix": "0.0.0.0/0", "via": "10.0.3.1"}]});
     scenario["nodes"]["R1"]["routes"] = json!([{"prefix": "10.0.2.0/25", "via": "10.0.3.2"}]);
     scenario["links"].as_array_mut().unwrap().push(
@@ -219,7 +219,7 @@ fn a_loop_is_found_before_the_run() {
 
 #[test]
 fn a_profile_that_no_model_has_is_refused_with_its_key() {
-    let mut scenario = sound();
+    let mut scenario = valid_scenario();
     scenario["flows"] = json!([{"name": "t", "protocol": "tcp", "source": "client", "destination": "server",
         "port": 5201, "duration_ns": SECOND}]);
     for (key, value, expected) in [
@@ -237,11 +237,11 @@ fn a_profile_that_no_model_has_is_refused_with_its_key() {
 }
 
 #[test]
-fn text_that_is_no_scenario_is_refused() {
+fn invalid_scenario_text_is_refused() {
     let read = |text: &str| qos_sim::Scenario::from_json(text).unwrap_err().to_string();
     assert!(read("").contains("EOF"), "{}", read(""));
     assert!(read("{} {}").contains("missing field"), "{}", read("{} {}"));
-    let sound = sound().to_string();
+    let sound = valid_scenario().to_string();
     assert!(read(&format!("{sound} x")).contains("trailing characters"));
 }
 
@@ -260,7 +260,7 @@ fn places(value: &Value, here: &str, into: &mut Vec<String>) {
 }
 
 /// Everything that a scenario can have, in brief.
-fn full() -> Value {
+fn full_scenario() -> Value {
     let mut scenario = dumbbell(10_000_000, MILLI);
     scenario["drain_ns"] = json!(MILLI);
     scenario["epoch_ns"] = json!(0);
@@ -300,7 +300,7 @@ proptest! {
             json!("10.0.2.1/0"), json!("0.0.0.0/0"), json!("tcp"), json!("udp"),
             json!("ppp"), json!([]), json!({}), json!(true)])), 1..4)
     ) {
-        let mut scenario = full();
+        let mut scenario = full_scenario();
         for (place, value) in changes {
             let mut all = Vec::new();
             places(&scenario, "", &mut all);

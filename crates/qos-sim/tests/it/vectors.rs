@@ -18,7 +18,7 @@ fn open(rtt_ms: u64) -> Peer {
 }
 
 #[test]
-fn slow_start_sends_two_for_each_segment_acknowledged() {
+fn slow_start_sends_two_segments_per_acknowledged_segment() {
     let mut peer = open(100);
     peer.write(1_000_000);
     assert_eq!(peer.sent(), segments(1, 10_001, 1000));
@@ -58,7 +58,7 @@ fn the_window_restarts_after_idle() {
 }
 
 #[test]
-fn duplicates_let_new_segments_out() {
+fn duplicate_acknowledgements_release_new_segments() {
     let mut peer = open(100);
     peer.write(15_000);
     peer.sent();
@@ -83,7 +83,7 @@ fn duplicates_let_new_segments_out() {
 }
 
 #[test]
-fn the_third_duplicate_retransmits() {
+fn third_duplicate_acknowledgement_retransmits() {
     for sack in [true, false] {
         let settings = Settings { mss: 1460, ..settings() };
         let mut peer = Peer::open(&settings, 1460, sack, 257 << 7, 100);
@@ -104,7 +104,7 @@ fn the_third_duplicate_retransmits() {
 }
 
 #[test]
-fn recovery_with_one_loss_sends_one_for_each_delivered() {
+fn recovery_sends_one_segment_per_delivered_segment() {
     let mut peer = open(100);
     peer.write(10_000);
     peer.sent();
@@ -151,7 +151,7 @@ fn recovery_retransmits_every_hole_as_segments_are_delivered() {
 }
 
 #[test]
-fn a_lost_retransmission_is_seen_and_sent_again() {
+fn lost_retransmission_is_detected_and_resent() {
     let mut peer = open(10);
     peer.write(20_000);
     peer.sent();
@@ -219,7 +219,7 @@ fn hystart_ends_slow_start_at_the_ninth_long_round_trip() {
 }
 
 #[test]
-fn cubic_grows_slowly_after_hystart_and_at_most_by_one_for_two() {
+fn cubic_grows_by_at_most_one_segment_for_two_after_hystart() {
     let settings = Settings { tail_loss_probe: false, hystart_late_rounds: true, ..settings() };
     let mut peer = Peer::open(&settings, 1000, true, 514 << 10, 100);
     peer.write(400_000);
@@ -319,7 +319,7 @@ fn reno_halves_and_grows_by_one_a_window() {
 }
 
 #[test]
-fn hystart_counts_rounds_from_the_first_segment_now() {
+fn hystart_counts_rounds_from_the_first_segment() {
     // Like Linux since 6.14: the second round begins with the eleventh segment; its ninth round trip ends slow start.
     let settings = Settings { tail_loss_probe: false, ..settings() };
     let mut peer = Peer::open(&settings, 1000, true, 514 << 10, 100);

@@ -7,7 +7,7 @@ use qos_sim::{Report, Simulation};
 use serde_json::{json, Value};
 
 /// Two TCP streams and a flood through a policer over a lossy link with jitter.
-fn mixed(seed: u64) -> Value {
+fn mixed_scenario(seed: u64) -> Value {
     let mut scenario = dumbbell(10_000_000, 10 * MILLI);
     scenario["seed"] = json!(seed);
     scenario["host_jitter_ns"] = Value::Null;
@@ -29,7 +29,7 @@ fn mixed(seed: u64) -> Value {
     scenario
 }
 
-fn recorded(scenario: &Value) -> (Report, Vec<Vec<u8>>) {
+fn recorded_run(scenario: &Value) -> (Report, Vec<Vec<u8>>) {
     let simulation = Simulation::new(&read(scenario)).unwrap();
     let mut files = vec![Vec::new(); simulation.captures().count()];
     let report = simulation.run(files.iter_mut().collect()).unwrap();
@@ -38,11 +38,11 @@ fn recorded(scenario: &Value) -> (Report, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn one_seed_gives_the_same_bits_and_another_one_others() {
-    let (report, files) = recorded(&mixed(1));
-    assert_eq!((&report, &files), (&recorded(&mixed(1)).0, &recorded(&mixed(1)).1));
+fn result_depends_only_on_the_seed() {
+    let (report, files) = recorded_run(&mixed_scenario(1));
+    assert_eq!((&report, &files), (&recorded_run(&mixed_scenario(1)).0, &recorded_run(&mixed_scenario(1)).1));
     assert!(files.iter().all(|file| file.len() > 10_000));
-    let (other, _) = recorded(&mixed(2));
+    let (other, _) = recorded_run(&mixed_scenario(2));
     assert_ne!(report.packets, other.packets);
     let flow = &report.flows["transfer"];
     assert!(
@@ -56,11 +56,11 @@ fn one_seed_gives_the_same_bits_and_another_one_others() {
 }
 
 #[test]
-fn the_epoch_changes_nothing_but_the_stamps() {
+fn epoch_changes_only_time_stamps() {
     let at = |epoch: u64| {
-        let mut scenario = mixed(3);
+        let mut scenario = mixed_scenario(3);
         scenario["epoch_ns"] = json!(epoch);
-        let mut report = recorded(&scenario).0;
+        let mut report = recorded_run(&scenario).0;
         for sample in report.routers.get_mut("R1").unwrap().samples.iter_mut() {
             assert_eq!(sample.time_ns, epoch + sample.uptime_ns);
             sample.time_ns = 0;
@@ -72,7 +72,7 @@ fn the_epoch_changes_nothing_but_the_stamps() {
 }
 
 #[test]
-fn a_flow_that_is_added_leaves_losses_as_they_were() {
+fn added_flow_does_not_change_losses_of_others() {
     // The same frames of the link are lost, regardless of their content.
     let mut alone = dumbbell(100_000_000, MILLI);
     alone["links"][1]["loss"] = json!({"model": "random", "probability": 0.1});
@@ -87,7 +87,7 @@ fn a_flow_that_is_added_leaves_losses_as_they_were() {
 }
 
 #[test]
-fn a_stream_that_cannot_connect_is_given_up() {
+fn stream_that_cannot_connect_is_abandoned() {
     let mut scenario = dumbbell(10_000_000, 0);
     scenario["links"][1]["loss"] = json!({"model": "random", "probability": 1.0});
     scenario["flows"] = json!([{"name": "transfer", "protocol": "tcp", "source": "client", "destination": "server",
@@ -106,7 +106,7 @@ fn a_stream_that_cannot_connect_is_given_up() {
 }
 
 #[test]
-fn a_transfer_at_a_rate_gets_it_and_an_unlimited_one_the_line() {
+fn paced_transfer_gets_its_rate_and_unlimited_transfer_the_line() {
     let goodput = |rate: Value| {
         let mut scenario = dumbbell(10_000_000, 5 * MILLI);
         scenario["flows"] = json!([{"name": "transfer", "protocol": "tcp", "source": "client", "destination": "server",
@@ -181,7 +181,7 @@ fn nodes(routers: usize, policers: Vec<Option<(u64, u64)>>) -> Value {
 }
 
 /// A chain of one to three routers between two hosts, with arbitrary links.
-fn chain() -> impl Strategy<Value = Value> {
+fn router_chain() -> impl Strategy<Value = Value> {
     let link = (
         prop::sample::select(vec![256_000u64, 2_000_000, 10_000_000, 100_000_000]),
         0u64..50 * MILLI,
@@ -203,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_packet_of_any_network_is_accounted_for(scenario in chain()) {
+    fn every_packet_of_any_network_is_accounted_for(scenario in router_chain()) {
         // `run` checks that all offered packets were delivered, dropped, lost or are still in transit.
         let report = run(&scenario);
         let last = report.routers.values().flat_map(|router| router.samples.last());

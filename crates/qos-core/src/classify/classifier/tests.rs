@@ -128,7 +128,7 @@ proptest! {
     /// The index of any field finds the same class as a test of all classes, and the same entries of access lists
     /// count.
     #[test]
-    fn agrees_with_trying_all(
+    fn classifier_agrees_with_linear_matching(
         entries in prop::collection::vec(entries(), 6),
         matchers in prop::collection::vec(matcher(6), 1..40),
         packets in prop::collection::vec(packet(), 1..40),
@@ -160,7 +160,7 @@ proptest! {
 }
 
 #[test]
-fn the_field_that_tells_classes_apart_is_chosen() {
+fn classifier_chooses_the_most_selective_field() {
     let groups: Vec<_> = (0..1_000).map(|group| asking(Test::QosGroup(group))).collect();
     let index = ClassIndex::new(groups.iter(), &[]).unwrap();
     assert_eq!((index.field, index.most), (Field::QosGroup, 1));
@@ -169,7 +169,7 @@ fn the_field_that_tells_classes_apart_is_chosen() {
 }
 
 #[test]
-fn a_class_that_asks_for_nothing_is_never_tried() {
+fn class_without_possible_packets_is_never_tried() {
     let none = Matcher { combine: MatchMode::All, criteria: Vec::new() };
     let index = ClassIndex::by(Field::Dscp, [none].iter(), &[]);
     assert_eq!(index.candidates(&udp(|_| ())).unwrap().next(), None);
@@ -177,7 +177,7 @@ fn a_class_that_asks_for_nothing_is_never_tried() {
 
 /// A table has at most so many places as are said, from the least value to the greatest.
 #[test]
-fn values_that_lie_close_together_are_a_table() {
+fn dense_values_are_stored_in_a_table() {
     for (greatest, dense) in [(5, true), (5 + MOST_DENSE - 1, true), (5 + MOST_DENSE, false)] {
         let by_value = ByValue::of(BTreeMap::from([(5, vec![1]), (greatest, vec![2])]));
         assert_eq!(matches!(by_value, ByValue::Dense { .. }), dense, "{greatest}");
@@ -188,7 +188,7 @@ fn values_that_lie_close_together_are_a_table() {
 
 /// A class with more values than the index holds is tried for each packet, since the last of them would be missed.
 #[test]
-fn a_class_of_many_vlans_is_asked_of_each() {
+fn class_of_many_vlans_is_a_candidate_for_each() {
     for (vlans, kept) in [(MOST_VALUES, true), (MOST_VALUES + 1, false)] {
         let ranges = [(1, vlans as u16)].into();
         let index = ClassIndex::by(Field::Vlan, [asking(Test::Vlan { ranges })].iter(), &[]);
@@ -264,7 +264,7 @@ fn entries_tell(
 }
 
 #[test]
-fn each_field_that_statements_ask_for_tells_classes_apart() {
+fn each_statement_field_distinguishes_classes() {
     let check = |field, classes: u16, test: &dyn Fn(u16) -> Test, packet: &dyn Fn(u16, &mut Descriptor)| {
         let classes: Vec<_> = (0..classes).map(|number| asking(test(number))).collect();
         tells(field, &[], &classes, packet);
@@ -293,7 +293,7 @@ fn each_field_that_statements_ask_for_tells_classes_apart() {
 }
 
 #[test]
-fn each_field_that_access_lists_ask_for_tells_classes_apart() {
+fn each_access_list_field_distinguishes_classes() {
     let host = |number: u16| IpAddr::from(Ipv4Addr::from(0x0a00_0000 | (u32::from(number) << 12)));
     let one = |number| AddressMatch { address: host(number), wildcard: Ipv4Addr::UNSPECIFIED.into() };
     entries_tell(
@@ -351,7 +351,7 @@ fn any_of_several_values_leads_to_a_class() {
 
 /// A packet other than IP has no address, and a later fragment has no ports; other fields exist.
 #[test]
-fn packets_that_lack_the_field() {
+fn packets_without_the_field_match_remaining_classes() {
     let host = |number: u8| AddressMatch { address: address(number, false), wildcard: Ipv4Addr::UNSPECIFIED.into() };
     let list = |number: u8| {
         let entries = vec![but(|entry| entry.source = host(number))];
@@ -375,7 +375,7 @@ fn packets_that_lack_the_field() {
 }
 
 #[test]
-fn a_class_that_asks_for_too_many_values_is_always_tried() {
+fn class_with_too_many_values_is_always_tried() {
     let values = |many: u32| limited((0..many).collect()).map(|values| values.len());
     assert_eq!((values(MOST_VALUES as u32), values(MOST_VALUES as u32 + 1)), (Some(MOST_VALUES), None));
     let range = |first, last| {
@@ -390,7 +390,7 @@ fn a_class_that_asks_for_too_many_values_is_always_tried() {
 
 /// Each of the four words counts, and what two of them have in common does not.
 #[test]
-fn addresses_of_ipv6_fold_by_all_their_words() {
+fn ipv6_addresses_are_folded_over_all_words() {
     let addresses: [[u32; 4]; 11] = [
         [0, 0, 0, 0],
         [0, 0, 0, 1],

@@ -172,7 +172,7 @@ impl<P> Tin<P> {
         self.count_bulk(at, true);
     }
 
-    /// True if it has flows that may have packets.
+    /// True if the set has flows that may have packets.
     fn serves(&self) -> bool {
         self.sparse_flows + self.bulk_flows > 0
     }

@@ -148,7 +148,7 @@ mod tests {
 
     /// A queue above its target from second 10 on: signals an interval later, then interval/√n apart.
     #[test]
-    fn signals_follow_the_control_law() {
+    fn codel_signals_follow_the_control_law() {
         let mut law = Cobalt::default();
         decide(&mut law, 9_999, 1, 0, u32::MAX);
         let found: Vec<_> = (10_000..11_000).filter(|at| decide(&mut law, *at, 20, 0, u32::MAX).drop).collect();

@@ -37,7 +37,7 @@ pub(crate) struct Codel {
     /// Time at which the delay will have been above the target for an interval.
     first_above: Option<Time>,
     drop_next: Time,
-    /// Drops of this cycle.
+    /// Drops in the current dropping cycle.
     pub count: u32,
     /// The same when the cycle began.
     last_count: u32,
@@ -272,7 +272,7 @@ mod tests {
 
     /// RFC 8289, section 5.5: a cycle that begins soon after the last one goes on with its rate.
     #[test]
-    fn a_new_cycle_goes_on_from_the_rate_of_the_last() {
+    fn new_dropping_cycle_continues_at_the_last_rate() {
         for (pause_ms, count) in [(500, 7), (20_000, 1)] {
             let mut law = Codel { count: 9, last_count: 2, drop_next: Time(1_000 * MS), ..Codel::default() };
             let now = Time((1_000 + pause_ms) * MS);

@@ -259,7 +259,7 @@ mod tests {
 
     /// The burst allowance lasts for 150 ms of departures; small queues and short delays are left alone.
     #[test]
-    fn bursts_and_short_queues_pass() {
+    fn pie_passes_bursts_and_short_queues() {
         let mut pie = pie(1.0, 40, 40);
         pie.departed(Time(0), Duration::from_millis(40), 50_000);
         pie.departed(Time(149 * MS), Duration::from_millis(40), 50_000);
@@ -273,7 +273,7 @@ mod tests {
 
     /// Over many packets as many are dropped as the probability says, never two within 0.85/p.
     #[test]
-    fn drops_are_as_frequent_as_the_probability_and_spaced() {
+    fn pie_drop_frequency_equals_its_probability() {
         for (probability, bytemode, bytes) in [(0.05, false, 1_514), (0.1, true, 757)] {
             let mut pie = Pie { burst: Duration::ZERO, ..pie(probability, 40, 40) };
             pie.plan.bytemode = bytemode;

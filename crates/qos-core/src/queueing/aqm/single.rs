@@ -52,7 +52,7 @@ fn full<P>(packets: &Packets<P>, limit: u32, bytes: u32, decisions: &mut Decisio
 }
 
 /// The methods of [`Manage`] of queues whose packets leave in their order.
-macro_rules! in_order {
+macro_rules! note_in_order_data {
     () => {
         fn join(&mut self, _: Place, item: Item<P>) {
             self.packets.push(item);
@@ -104,7 +104,7 @@ impl<P> Manage<P> for CodelQueue<P> {
         self.law.dequeue(now, &self.plan.law, &mut self.packets, &mut self.decisions, lost)
     }
 
-    in_order!();
+    note_in_order_data!();
 
     fn counters(&self) -> ManagedCounters {
         self.decisions.of()
@@ -154,7 +154,7 @@ impl<P> Manage<P> for PieQueue<P> {
         Some(item)
     }
 
-    in_order!();
+    note_in_order_data!();
 
     fn counters(&self) -> ManagedCounters {
         ManagedCounters {

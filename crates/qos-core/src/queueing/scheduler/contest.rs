@@ -59,14 +59,14 @@ impl<P> Scheduler<P> {
     /// Brings a queue of which a packet is about to leave up to `now`, with the shapers above it. Active queue
     /// management decides then which packet it is.
     #[inline(always)]
-    pub(super) fn touch_to_leave(&mut self, id: LeafId, now: Time) {
+    pub(super) fn touch_departing(&mut self, id: LeafId, now: Time) {
         if self.leaves[id.0].member.touch_at <= now {
-            self.prepare_to_leave(id, now);
+            self.prepare_departure(id, now);
         }
     }
 
     #[inline(never)]
-    fn prepare_to_leave(&mut self, id: LeafId, now: Time) {
+    fn prepare_departure(&mut self, id: LeafId, now: Time) {
         self.touch_shapers(NodeId::Leaf(id), now);
         if self.leaves[id.0].managed {
             self.manage(id, now, |queue, lost| queue.stage(now, lost));
@@ -175,12 +175,12 @@ impl<P> Scheduler<P> {
             leaf.active = active;
         }
         if leaf.numbered && self.hold.is_some() {
-            self.note_tail(id);
+            self.record_tail_drop(id);
         }
     }
 
     /// Keeps the highest sequence number of a leaf.
-    fn note_tail(&mut self, id: LeafId) {
+    fn record_tail_drop(&mut self, id: LeafId) {
         let highest = self.leaves[id.0].queue.highest();
         let key = highest.map_or(WinnerTree::<u64>::NONE, |number| WinnerTree::<u64>::NONE - 1 - number);
         self.tails.set(id.0, key);

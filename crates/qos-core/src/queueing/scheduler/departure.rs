@@ -39,7 +39,7 @@ impl<P> Scheduler<P> {
     #[inline]
     pub(super) fn leave_queue<R>(&mut self, now: Time, top: NodeId, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
         let id = self.next(top)?;
-        self.touch_to_leave(id, now);
+        self.touch_departing(id, now);
         let Leaf { queue, random_detect, member, numbered, flows, .. } = &mut self.leaves[id.0];
         let (bytes, delayed, taken) = queue.dequeue(|item| {
             if let Some(red) = random_detect.as_mut() {

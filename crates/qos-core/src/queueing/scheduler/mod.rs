@@ -126,7 +126,7 @@ impl<P> Scheduler<P> {
         for number in (0..plans.len()).rev() {
             scheduler.joins[number] = match scheduler.nodes[number] {
                 NodeId::Leaf(leaf) => leaf,
-                // Children come behind their parent.
+                // Children follow their parent.
                 NodeId::Inner(_) => plans
                     .iter()
                     .rposition(|plan| plan.parent == number)
@@ -230,7 +230,7 @@ impl<P> Scheduler<P> {
         self.inners[InnerId::ROOT.0].member.depth.packets
     }
 
-    /// Packets that wait for the line, and not for a shaper that stands before the interface's queues.
+    /// Packets waiting for the line, without those waiting for a shaper before the interface's queues.
     pub fn depth(&self) -> u64 {
         let shaped = self.shaped.iter().map(|node| self.member(*node));
         let before =
@@ -264,7 +264,7 @@ impl<P> Scheduler<P> {
     pub fn set_rate(&mut self, rate: Rate) {
         for number in 0..self.leaves.len() {
             let shapes = self.line(NodeId::Leaf(LeafId(number))).filter_map(|node| self.member(node).plan.shape);
-            let fastest = tree::slowest(rate, shapes);
+            let fastest = tree::slowest_shaper(rate, shapes);
             if let Some(red) = &mut self.leaves[number].random_detect {
                 red.set_rate(fastest);
             }

@@ -256,7 +256,7 @@ impl<P> Leaf<P> {
         plan.map(|plan| RandomDetect::new(plan.clone(), seed.wrapping_add(index as u64), rate, now))
     }
 
-    /// The queue had no place for a packet.
+    /// Counts a packet for which the queue has no room.
     pub(super) fn refuse(&mut self, descriptor: &Descriptor) {
         self.drops.add(descriptor.counted_len);
         self.queue.refused(descriptor);
@@ -389,7 +389,7 @@ impl Inner {
         self.next_of_all()
     }
 
-    /// The same with more than the competition.
+    /// The next packet and its position among all competing nodes.
     #[inline(never)]
     fn next_of_all(&self) -> Option<NodeId> {
         match self.urgent() {

@@ -362,7 +362,7 @@ impl Configurations {
 }
 
 #[test]
-fn a_configuration_is_that_of_its_parts() {
+fn generated_configuration_equals_its_parts() {
     for make in [configuration, tree_configuration, switch_configuration] {
         let parts = Configurations::of(make);
         for choice in

@@ -59,8 +59,8 @@ impl Congestion {
     }
 
     /// The threshold that the present window stands for (Linux tcp_current_ssthresh).
-    pub fn current_threshold(&self, reducing: bool) -> u32 {
-        if reducing {
+    pub fn current_threshold(&self, is_reducing: bool) -> u32 {
+        if is_reducing {
             self.window.ssthresh
         } else {
             self.window.ssthresh.max(self.window.cwnd / 2 + self.window.cwnd / 4)
@@ -144,9 +144,9 @@ impl Congestion {
     }
 
     /// Halves the window for each `timeout` that has passed in the `idle` time after the first, down to `least`.
-    pub fn decay(&mut self, idle: Duration, timeout: Duration, least: u32, reducing: bool) {
+    pub fn decay(&mut self, idle: Duration, timeout: Duration, least: u32, is_reducing: bool) {
         let least = least.min(self.window.cwnd);
-        self.window.ssthresh = self.current_threshold(reducing);
+        self.window.ssthresh = self.current_threshold(is_reducing);
         let mut left = idle.0;
         while left > timeout.0 && self.window.cwnd > least {
             left -= timeout.0;

@@ -139,7 +139,7 @@ impl Algorithm for Cubic {
     }
 
     fn grow(&mut self, window: &mut Window, progress: &Progress) {
-        let acked = window.beyond_slow_start(progress.acked);
+        let acked = window.after_slow_start(progress.acked);
         if acked > 0 {
             self.update(self.ticks.begin(progress.now), window.cwnd, acked);
             window.grow_by_count(u32::try_from(self.count).unwrap_or(u32::MAX), acked);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_takes_three_tenths() {
+    fn cubic_reduces_the_window_by_three_tenths() {
         let mut cubic = Cubic::new(HyStart::new(false, false), Ticks::NONE);
         assert_eq!(cubic.threshold(&window(1000)), 700);
         assert_eq!(cubic.last_most, 1000);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_reaches_its_plateau_after_k() {
+    fn cubic_curve_reaches_its_plateau_after_k() {
         let mut cubic = Cubic::new(HyStart::new(false, false), Ticks::NONE);
         cubic.threshold(&window(1000));
         cubic.begin_epoch(Time(0), 700, 0);

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sends_in_proportion_above_the_threshold() {
+    fn prr_sends_in_proportion_above_the_threshold() {
         // Window 20, threshold 10: one segment for every two delivered.
         let mut reduction = Reduction::begin(20);
         let mut pipe = 19;
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn conserves_below_the_threshold_and_grows_when_it_is_safe() {
+    fn prr_conserves_packets_below_the_threshold_and_grows_when_safe() {
         let mut reduction = Reduction::begin(20);
         reduction.sent(1);
         assert_eq!(reduction.window(1, 5, 10, false), Some(6));

@@ -8,7 +8,7 @@ pub(crate) struct Reno;
 
 impl Algorithm for Reno {
     fn grow(&mut self, window: &mut Window, progress: &Progress) {
-        let acked = window.beyond_slow_start(progress.acked);
+        let acked = window.after_slow_start(progress.acked);
         if acked > 0 {
             window.grow_by_count(window.cwnd, acked);
         }

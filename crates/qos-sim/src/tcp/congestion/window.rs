@@ -40,7 +40,7 @@ impl Window {
 
     /// Slow start, if the window is in it; returns the acknowledged segments by which it may grow otherwise: none if it
     /// was not in use.
-    pub fn beyond_slow_start(&mut self, acked: u32) -> u32 {
+    pub fn after_slow_start(&mut self, acked: u32) -> u32 {
         match (self.is_limited(), self.in_slow_start()) {
             (false, _) => 0,
             (true, true) => self.slow_start(acked),
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_start_stops_at_the_threshold_and_leaves_the_rest() {
+    fn slow_start_stops_at_the_threshold_and_returns_the_rest() {
         let mut window = Window { cwnd: 9, ssthresh: 11, count: 0, most_out: 9, limited: true };
         assert_eq!(window.slow_start(5), 3);
         assert_eq!(window.cwnd, 11);

@@ -71,20 +71,20 @@ impl AckPolicy {
         self.full = self.full.max(u64::from(len));
         let gap = now.since(self.last_data).0;
         if self.delay == 0 {
-            self.quicken(window);
+            self.enter_quick_ack_mode(window);
             self.delay = self.least;
         } else if gap <= self.least / 2 {
             self.delay = self.delay / 2 + self.least / 2;
         } else if gap < self.delay {
             self.delay = (self.delay / 2 + gap).min(rto.0);
         } else if gap > rto.0 {
-            self.quicken(window);
+            self.enter_quick_ack_mode(window);
         }
         self.last_data = now;
     }
 
     /// Some acknowledgements are not delayed: as many as half a window has segments.
-    pub(crate) fn quicken(&mut self, window: u64) {
+    pub(crate) fn enter_quick_ack_mode(&mut self, window: u64) {
         if self.quick_most > 0 {
             let most = u64::from(self.quick_most);
             let count = match window / (2 * self.full) {
@@ -112,15 +112,21 @@ impl AckPolicy {
     }
 
     /// In-order data: `next` is the next expected byte. `smoothed` is the smoothed round trip of this end's data.
-    pub(crate) fn in_order(&mut self, now: Time, next: u64, filled: bool, smoothed: Option<Duration>) -> Decision {
+    pub(crate) fn note_in_order_data(
+        &mut self,
+        now: Time,
+        next: u64,
+        filled: bool,
+        smoothed: Option<Duration>,
+    ) -> Decision {
         if filled || self.quick > 0 || next - self.acknowledged > self.full {
             return Decision::Now;
         }
-        self.delay_one(now, smoothed)
+        self.delay_acknowledgement(now, smoothed)
     }
 
     /// Data after a gap, or in order while a gap remains.
-    pub(crate) fn around_gap(&mut self, now: Time, next: u64, round_trip: Option<Duration>) -> Decision {
+    pub(crate) fn acknowledge_gap(&mut self, now: Time, next: u64, round_trip: Option<Duration>) -> Decision {
         if self.quick > 0 || next - self.acknowledged > self.full {
             return Decision::Now;
         }
@@ -143,7 +149,7 @@ impl AckPolicy {
         Decision::Wait
     }
 
-    fn delay_one(&mut self, now: Time, smoothed: Option<Duration>) -> Decision {
+    fn delay_acknowledgement(&mut self, now: Time, smoothed: Option<Duration>) -> Decision {
         // Not longer than a round trip, if that is known and longer than the least delay.
         let most = smoothed.map_or(self.most, |rtt| rtt.0.max(self.least).min(self.most));
         let wait = Duration(self.delay.min(most));

@@ -29,7 +29,7 @@ impl CongestionEcho {
     }
 
     /// Handles the flags of a segment with payload.
-    pub fn hears(&mut self, segment: &Segment) -> Heard {
+    pub fn receive_mark(&mut self, segment: &Segment) -> Heard {
         if segment.len == 0 {
             return Heard::Nothing;
         }

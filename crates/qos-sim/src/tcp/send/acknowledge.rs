@@ -36,14 +36,14 @@ impl Sender {
         news.not_duplicate = segment.len > 0 || segment.fin || news.advanced || widened;
         self.stream.acknowledge(ack, segment.window);
         if self.board.out() == 0 {
-            self.window_probe_answered(now);
+            self.on_window_probe_answer(now);
             self.send_new(emit);
             return;
         }
         if self.agreed.sack && !segment.sack.is_empty() {
             self.take_sacks(now, segment, prior_una, &mut news);
         }
-        self.take_acknowledged(now, ack, prior_highest, &mut news);
+        self.remove_acknowledged(now, ack, prior_highest, &mut news);
         self.loss.update_window(self.board.delivered(), news.delivered_before());
         self.judge_probe(ack, &news);
         let plain = news.not_duplicate && !news.sacked && !news.duplicate && !news.congestion;
@@ -75,7 +75,7 @@ impl Sender {
     }
 
     /// With no data in flight, an acknowledgement can only open the window.
-    fn window_probe_answered(&mut self, now: Time) {
+    fn on_window_probe_answer(&mut self, now: Time) {
         if self.timers.waits_for() == Some(Timer::WindowProbe) {
             if self.stream.fits(self.agreed.mss) {
                 self.timers.stop();
@@ -86,7 +86,7 @@ impl Sender {
     }
 
     /// Removes acknowledged segments, and measures.
-    fn take_acknowledged(&mut self, now: Time, ack: u64, prior_highest: u64, news: &mut News) {
+    fn remove_acknowledged(&mut self, now: Time, ack: u64, prior_highest: u64, news: &mut News) {
         let mut count = 0;
         let mut lowest_original = u64::MAX;
         while let Some(sent) = self.board.pop_before(ack) {
@@ -156,7 +156,7 @@ impl Sender {
 
     /// The window after an acknowledgement.
     fn control(&mut self, now: Time, delivered: u32, newly_lost: bool, news: &News) {
-        if self.episode.reducing() {
+        if self.episode.is_reducing() {
             self.congestion.reduce(delivered, self.board.pipe(), news.advanced && !newly_lost);
             return;
         }
@@ -174,7 +174,7 @@ impl Sender {
             Resend::New => {
                 self.send_new(emit);
                 if self.stream.next() <= self.episode.high() {
-                    self.episode.stop_judging();
+                    self.episode.end_judgement();
                     self.retransmit_lost(emit);
                 }
             }

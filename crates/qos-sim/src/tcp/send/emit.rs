@@ -53,7 +53,7 @@ impl Emit<'_> {
     }
 
     /// The segment sent last reports that the window has been reduced.
-    pub(super) fn tells_reduction(&mut self) {
+    pub(super) fn signals_reduction(&mut self) {
         if let Some(last) = self.out.last_mut() {
             last.cwr = true;
         }

@@ -65,7 +65,7 @@ impl LossDetection {
         self.threshold > self.least_threshold
     }
 
-    /// Back to the threshold to begin with.
+    /// Resets the threshold to its initial value.
     pub fn reset_threshold(&mut self) {
         self.threshold = self.threshold.min(self.least_threshold);
     }
@@ -91,7 +91,7 @@ impl LossDetection {
     }
 
     /// Returns whether enough segments were reported as received to prove a loss, if they are counted.
-    pub fn counts_a_loss(&self, board: &Scoreboard) -> bool {
+    pub fn counts_as_loss(&self, board: &Scoreboard) -> bool {
         !matches!(self.rule, Rule::Rack(_)) && board.sacked() + 1 > self.threshold
     }
 

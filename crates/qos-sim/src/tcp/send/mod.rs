@@ -69,7 +69,7 @@ pub(crate) struct Sender {
     usage: Usage,
     small_queue: Option<SmallQueue>,
     /// The window was reduced, and the other end must be notified (RFC 3168).
-    reduction_untold: bool,
+    reduction_unsignalled: bool,
     counts: Counts,
 }
 
@@ -90,7 +90,7 @@ impl Sender {
             timers: Timers::new(settings.ticks),
             usage: Usage::new(settings, now, first),
             small_queue: settings.small_queue.then(SmallQueue::default),
-            reduction_untold: false,
+            reduction_unsignalled: false,
             counts: Counts::default(),
             stream,
         }

@@ -42,21 +42,21 @@ impl Episode {
     }
 
     /// The window is being reduced.
-    pub fn reducing(&self) -> bool {
+    pub fn is_reducing(&self) -> bool {
         matches!(self.phase, Phase::Reduced | Phase::Recovery)
     }
 
     /// A segment is lost, as far as is known.
-    pub fn repairing(&self) -> bool {
+    pub fn is_repairing(&self) -> bool {
         self.phase >= Phase::Recovery
     }
 
-    pub fn in_loss(&self) -> bool {
+    pub fn is_in_loss_phase(&self) -> bool {
         matches!(self.phase, Phase::Loss { .. })
     }
 
     /// Goes on under another phase, with the same end.
-    pub fn becomes(&mut self, phase: Phase) {
+    pub fn change_phase(&mut self, phase: Phase) {
         self.phase = phase;
     }
 
@@ -75,7 +75,7 @@ impl Episode {
     }
 
     /// The timeout is taken to be none that was spurious.
-    pub fn stop_judging(&mut self) {
+    pub fn end_judgement(&mut self) {
         if let Phase::Loss { judging } = &mut self.phase {
             *judging = false;
         }

@@ -53,7 +53,7 @@ impl Sender {
             // Beyond the data in flight at that time, so the other end has learnt of the reduction.
             if self.stream.una() > self.episode.high() {
                 self.congestion.end_reduction();
-                self.episode.becomes(Phase::Open);
+                self.episode.change_phase(Phase::Open);
             }
             return false;
         }
@@ -75,7 +75,7 @@ impl Sender {
         } else if self.undo_partially(prior_una, news.echo) {
             return false;
         }
-        if self.undo_by_duplicates() {
+        if self.undo_if_all_duplicated() {
             self.keep_open();
         }
         self.identify_losses(now, news);
@@ -99,13 +99,13 @@ impl Sender {
             }
         }
         if self.episode.phase() <= Phase::Disorder {
-            self.undo_by_duplicates();
+            self.undo_if_all_duplicated();
         }
         self.identify_losses(now, news);
         if !self.time_to_recover() {
             self.forget_retransmission_acknowledged();
             if news.congestion {
-                self.heed_congestion();
+                self.react_to_congestion();
             }
             if self.episode.phase() != Phase::Reduced {
                 self.keep_open();
@@ -118,7 +118,7 @@ impl Sender {
 
     /// Congestion was echoed: the window is reduced as after a loss, once for the data in flight (RFC 3168 section
     /// 6.1.2).
-    fn heed_congestion(&mut self) {
+    fn react_to_congestion(&mut self) {
         if self.episode.phase() >= Phase::Reduced {
             return;
         }
@@ -131,7 +131,7 @@ impl Sender {
     fn begin_reduction(&mut self) {
         self.probe.forget();
         self.congestion.begin_reduction();
-        self.reduction_untold = true;
+        self.reduction_unsignalled = true;
     }
 
     /// Marks the segments that the present rule considers lost at once.
@@ -152,14 +152,14 @@ impl Sender {
     /// NewReno (RFC 6582): the head is lost after as many duplicates as the threshold, and at each partial
     /// acknowledgement.
     fn mark_lost_by_duplicates(&mut self, advanced: bool) {
-        let enough = !self.episode.repairing() && self.board.sacked() >= self.loss.threshold();
+        let enough = !self.episode.is_repairing() && self.board.sacked() >= self.loss.threshold();
         if enough || (self.episode.phase() == Phase::Recovery && advanced) {
             self.board.mark_head_lost();
         }
     }
 
     fn reordering(&self) -> Reordering {
-        self.loss.reordering(&self.board, self.episode.repairing(), &self.rtt)
+        self.loss.reordering(&self.board, self.episode.is_repairing(), &self.rtt)
     }
 
     /// Marks by RACK; true when its timer was set.
@@ -195,15 +195,15 @@ impl Sender {
     }
 
     fn time_to_recover(&self) -> bool {
-        self.board.lost() > 0 || self.loss.counts_a_loss(&self.board)
+        self.board.lost() > 0 || self.loss.counts_as_loss(&self.board)
     }
 
     /// `echoed`: congestion was echoed, too. A window that is being reduced for it is not reduced once more.
     fn enter_recovery(&mut self, echoed: bool) {
         self.undo.begin(self.stream.una(), self.board.retransmitted());
-        if self.episode.reducing() {
+        if self.episode.is_reducing() {
             self.undo.forgo_window();
-            self.episode.becomes(Phase::Recovery);
+            self.episode.change_phase(Phase::Recovery);
         } else {
             self.undo.save(self.congestion.cwnd(), self.congestion.current_threshold(false));
             if echoed {
@@ -217,7 +217,7 @@ impl Sender {
 
     /// A retransmission timeout: everything is lost that RACK does not know to be too young for it.
     pub(super) fn enter_loss(&mut self, now: Time) {
-        let new = !self.episode.repairing();
+        let new = !self.episode.is_repairing();
         if !self.agreed.sack {
             self.board.forget_duplicates();
         }
@@ -228,13 +228,13 @@ impl Sender {
                 self.board.mark_lost(id);
             }
         }
-        let again = self.episode.in_loss() && self.timers.timeouts_in_row() == 0;
+        let again = self.episode.is_in_loss_phase() && self.timers.timeouts_in_row() == 0;
         if new || self.episode.high() <= self.stream.una() || again {
-            let threshold = self.congestion.current_threshold(self.episode.reducing());
+            let threshold = self.congestion.current_threshold(self.episode.is_reducing());
             self.undo.save(self.congestion.cwnd(), threshold);
             self.undo.begin(self.stream.una(), self.board.retransmitted());
             self.congestion.lower_threshold();
-            self.reduction_untold = true;
+            self.reduction_unsignalled = true;
         }
         if new && self.board.sacked() >= self.loss.threshold() {
             self.loss.reset_threshold();
@@ -259,14 +259,14 @@ impl Sender {
             }
             if next > self.episode.high() {
                 if news.sacked || duplicate {
-                    self.episode.stop_judging();
+                    self.episode.end_judgement();
                 }
             } else if news.advanced && !recovered {
                 self.episode.prolong(next);
                 if self.stream.waits() && self.stream.has_room() {
                     return Resend::New;
                 }
-                self.episode.stop_judging();
+                self.episode.end_judgement();
             }
         }
         if recovered {
@@ -292,7 +292,7 @@ impl Sender {
 
     fn phase_without_loss(&self) -> Phase {
         let left = self.board.sacked() + self.board.lost() > 0;
-        if left || self.board.any_retransmitted() {
+        if left || self.board.has_retransmitted() {
             Phase::Disorder
         } else {
             Phase::Open
@@ -300,7 +300,7 @@ impl Sender {
     }
 
     fn forget_retransmission_acknowledged(&mut self) {
-        if !self.board.any_retransmitted() {
+        if !self.board.has_retransmitted() {
             self.undo.forget_retransmission();
         }
     }
@@ -313,25 +313,25 @@ impl Sender {
 
     /// Without SACK a phase is not over with the last byte that was out when it began, but with the next (RFC 6582:
     /// lest old duplicates begin another recovery).
-    fn waits_for_more(&self) -> bool {
+    fn is_waiting_for_more(&self) -> bool {
         self.stream.una() == self.episode.high() && !self.agreed.sack
     }
 
-    /// Everything that was out when the phase began is acknowledged; true: the phase stays.
+    /// All data outstanding at the start of the phase is acknowledged. Returns true if the phase continues.
     fn leave_recovery(&mut self, echo: Option<Time>) -> bool {
         if self.undo.is_due(echo) {
             self.undo_reduction();
         } else {
             self.loss.recovery_ended(false);
         }
-        if self.waits_for_more() {
+        if self.is_waiting_for_more() {
             self.forget_retransmission_acknowledged();
             return true;
         }
         if self.episode.phase() == Phase::Recovery && self.undo.is_possible() {
             self.congestion.end_reduction();
         }
-        self.episode.becomes(Phase::Open);
+        self.episode.change_phase(Phase::Open);
         false
     }
 
@@ -351,7 +351,7 @@ impl Sender {
         false
     }
 
-    fn undo_by_duplicates(&mut self) -> bool {
+    fn undo_if_all_duplicated(&mut self) -> bool {
         let due = self.undo.all_duplicated();
         if due {
             self.loss.recovery_ended(true);
@@ -365,8 +365,8 @@ impl Sender {
         self.board.unmark_lost();
         self.undo_reduction();
         self.timers.progress();
-        if open && !self.waits_for_more() {
-            self.episode.becomes(Phase::Open);
+        if open && !self.is_waiting_for_more() {
+            self.episode.change_phase(Phase::Open);
         }
     }
 

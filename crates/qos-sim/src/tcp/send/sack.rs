@@ -26,7 +26,7 @@ impl Sender {
             self.take_block(now, block, &before, news);
         }
         self.loss.report(known);
-        if news.reordered < u64::MAX && (!self.episode.in_loss() || self.undo.is_possible()) {
+        if news.reordered < u64::MAX && (!self.episode.is_in_loss_phase() || self.undo.is_possible()) {
             self.note_reordering(news.reordered);
         }
     }

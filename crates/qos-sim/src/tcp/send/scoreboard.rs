@@ -398,7 +398,7 @@ impl Scoreboard {
 
     /// Returns whether a retransmission of any segment may still be acknowledged. That of a later segment follows one
     /// of the head.
-    pub fn any_retransmitted(&self) -> bool {
+    pub fn has_retransmitted(&self) -> bool {
         self.retransmitted > 0 || self.segments.front().is_some_and(|s| s.is(EVER_RETRANSMITTED))
     }
 }
@@ -499,7 +499,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_are_those_of_the_segments(steps in prop::collection::vec(step(), 1..200)) {
+        fn scoreboard_counts_equal_those_of_its_segments(steps in prop::collection::vec(step(), 1..200)) {
             let mut board = Scoreboard::new();
             for (now, step) in steps.into_iter().enumerate() {
                 take(&mut board, Time(now as u64), step);
@@ -509,7 +509,7 @@ mod tests {
 
         /// RFC 6675: lost are those with at least so many SACKed ones above.
         #[test]
-        fn segments_below_enough_sacked_ones_are_lost(
+        fn segments_below_three_sacked_segments_are_lost(
             sacked in prop::collection::vec(0u64..40, 0..40), threshold in 1u32..6
         ) {
             let mut board = Scoreboard::new();

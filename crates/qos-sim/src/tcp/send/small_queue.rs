@@ -49,7 +49,7 @@ pub(super) struct SmallQueue {
 }
 
 impl SmallQueue {
-    pub fn given_out(&mut self) {
+    pub fn count_outstanding(&mut self) {
         self.untold += 1;
     }
 

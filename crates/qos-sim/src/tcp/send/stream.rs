@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_segment_waits_for_the_one_before_it_and_the_fin_for_nothing() {
+    fn nagle_delays_a_short_segment_but_not_the_fin() {
         let mut stream = Outgoing::new(1, 10_000).open(1 + 10_000);
         stream.offer(100);
         let first = stream.piece(1000, false).expect("nothing short is out");

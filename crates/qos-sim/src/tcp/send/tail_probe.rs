@@ -36,7 +36,7 @@ impl TailProbe {
         self.allowed
     }
 
-    pub fn is_out(&self) -> bool {
+    pub fn is_outstanding(&self) -> bool {
         self.probe.is_some()
     }
 

@@ -36,7 +36,7 @@ impl Sender {
             sent += 1;
         }
         if sent > 0 {
-            if self.episode.reducing() {
+            if self.episode.is_reducing() {
                 self.congestion.sent_in_reduction(sent);
             }
             if !probe {
@@ -72,34 +72,34 @@ impl Sender {
 
     fn transmit(&mut self, emit: &mut Emit<'_>, piece: &Piece) {
         let now = emit.now();
-        self.note_sending(now);
+        self.record_transmission(now);
         let first = self.board.out() == 0;
         let (start, end) = self.stream.sends(piece);
         self.board.push(now, start, end, piece.fin);
         self.counts.sent += 1;
         emit.send(start, piece.len, piece.fin, piece.last, false);
-        if self.agreed.ecn && piece.len > 0 && std::mem::take(&mut self.reduction_untold) {
-            emit.tells_reduction();
+        if self.agreed.ecn && piece.len > 0 && std::mem::take(&mut self.reduction_unsignalled) {
+            emit.signals_reduction();
         }
         if first || self.timers.waits_for() == Some(Timer::TailProbe) {
             self.rearm(now);
         }
     }
 
-    fn note_sending(&mut self, now: Time) {
+    fn record_transmission(&mut self, now: Time) {
         if self.board.pipe() == 0 {
             self.congestion.resumed(now, self.usage.last_sent());
         }
         self.usage.sends(now);
         if let Some(queue) = &mut self.small_queue {
-            queue.given_out();
+            queue.count_outstanding();
         }
     }
 
     fn restart_after_idle(&mut self, now: Time) {
         if self.board.out() == 0 && self.stream.waits() && self.counts.sent > 0 {
-            let reducing = self.episode.reducing();
-            self.usage.restart(now, self.rtt.timeout(), &mut self.congestion, reducing);
+            let is_reducing = self.episode.is_reducing();
+            self.usage.restart(now, self.rtt.timeout(), &mut self.congestion, is_reducing);
         }
     }
 
@@ -111,7 +111,7 @@ impl Sender {
     /// Sends a segment again; `counted`: as it is thought to be lost.
     fn retransmit(&mut self, emit: &mut Emit<'_>, id: u64, counted: bool) {
         let now = emit.now();
-        self.note_sending(now);
+        self.record_transmission(now);
         let segment = *self.board.get(id);
         self.board.resent(now, id, counted);
         if counted {
@@ -135,7 +135,7 @@ impl Sender {
             }
             first |= Some(id) == self.board.head();
             self.retransmit(emit, id, true);
-            if self.episode.reducing() {
+            if self.episode.is_reducing() {
                 self.congestion.sent_in_reduction(1);
             }
         }
@@ -188,7 +188,7 @@ impl Sender {
 
     /// Sends new data if there is any and the last segment again if not (RFC 8985 section 7.3).
     fn send_tail_probe(&mut self, emit: &mut Emit<'_>) {
-        if !self.probe.is_out() {
+        if !self.probe.is_outstanding() {
             let new = self.send(emit, true);
             if !new {
                 if let Some(tail) = self.board.tail() {

@@ -45,13 +45,13 @@ impl Usage {
 
     /// After an idle time longer than the timeout the window halves for each further timeout, not below the restart
     /// window (RFC 2861, RFC 5681 section 4.1).
-    pub fn restart(&mut self, now: Time, timeout: Duration, congestion: &mut Congestion, reducing: bool) {
+    pub fn restart(&mut self, now: Time, timeout: Duration, congestion: &mut Congestion, is_reducing: bool) {
         let Some(restart_window) = self.restart_window else { return };
         let idle = now.since(self.last_sent);
         if idle <= timeout {
             return;
         }
-        congestion.decay(idle, timeout, restart_window, reducing);
+        congestion.decay(idle, timeout, restart_window, is_reducing);
         self.most = 0;
         self.since = now;
     }

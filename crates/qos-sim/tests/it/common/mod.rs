@@ -291,7 +291,7 @@ impl Net {
         self.schedule(arrival, Event::Arrive(flow, 1 - from, id));
     }
 
-    /// Runs until `end`, or until nothing is left to do.
+    /// Runs until `end`, or until no event is pending.
     pub fn run(&mut self, end: Time) {
         while let Some(Reverse((at, ..))) = self.queue.peek() {
             if *at > end {
