@@ -217,7 +217,7 @@ def test_terminal_shows_the_edited_line(keys: list[str]) -> None:
     try:
         line = asyncio.run(run())
     except Exception as error:
-        assert type(error).__name__ == "Disconnected"
+        assert type(error).__name__ == "ClientDisconnected"
         assert "\x04" in keys
         return
     for character in "".join(printed).removesuffix("\r\n"):
