@@ -436,19 +436,19 @@ def token_shaper(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [TokenShaper(draw.rate, burst, draw.queue())], Truth(frozenset({"shaper"}), (draw.rate,), burst)
 
 
-def line_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
+def line(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [Line(draw.rate, draw.queue())], Truth(frozenset({"line"}), (draw.rate,))
 
 
-def red_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
+def red(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [Red(draw.rate, 2 * draw.queue(), random=draw.random)], Truth(frozenset({"line"}), (draw.rate,))
 
 
-def random_loss_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
+def random_loss(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [draw.loss(), Delay(10**6)], Truth(frozenset({"unexplained"}))
 
 
-def jitter_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
+def jitter(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [draw.jitter()], Truth(frozenset({"nothing"}))
 
 
@@ -456,7 +456,7 @@ def jitter_and_loss(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [draw.loss(), draw.jitter()], Truth(frozenset({"unexplained"}))
 
 
-def no_limiter(draw: Draw) -> tuple[list[PathDevice], Truth]:
+def nothing(draw: Draw) -> tuple[list[PathDevice], Truth]:
     return [Delay(int(draw.random.integers(1, 10**7)))], Truth(frozenset({"nothing"}))
 
 
@@ -525,12 +525,12 @@ PATHS = {
     two_rates: 5,
     tick_shaper: 10,
     token_shaper: 7,
-    line_limiter: 9,
-    red_limiter: 4,
-    random_loss_limiter: 8,
-    jitter_limiter: 7,
+    line: 9,
+    red: 4,
+    random_loss: 8,
+    jitter: 7,
     jitter_and_loss: 2,
-    no_limiter: 2,
+    nothing: 2,
     line_then_policer: 3,
     policer_then_line: 3,
     policer_then_jitter: 2,
