@@ -367,6 +367,8 @@ STREAM = {
     "datagrams": None,
     "lost": None,
     "jitter_ms": None,
+    "delay": None,
+    "writes": None,
 }
 
 

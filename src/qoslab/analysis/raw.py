@@ -10,8 +10,6 @@ from qoslab.results import Health
 from qoslab.traffic import FlowResult, IntervalResult
 
 Row = dict[str, object]
-NOT_COUNTED: Row = {"drops_aqm_packets": 0, "drops_aqm_bytes": 0}
-"""Default values of counters that runs of earlier versions lack."""
 _OF_INTERVAL = tuple(field.name for field in fields(IntervalResult))
 
 
@@ -63,7 +61,6 @@ def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int
                         "policy": policy["policy"],
                         "class": name,
                         "time_s": time_s,
-                        **NOT_COUNTED,
                         **flatten(own),
                     }
 
@@ -128,8 +125,7 @@ def conversation_rows(
     """Return the rows of `conversations` from `counters` replies; `traffic_of` returns the traffic of an IP header."""
     for reply in replies:
         for interface, counters in reply["interfaces"].items():
-            # Runs of earlier versions lack these counters.
-            for each in counters.get("conversations", ()):
+            for each in counters["conversations"]:
                 ip = each["head"]["ip"]
                 yield {
                     "device": device,

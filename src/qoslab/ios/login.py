@@ -49,11 +49,11 @@ class ExecSession:
             return "" if self.config.collecting else _mode_prompt(self.config.prompt, self.device.hostname)
         return self.device.hostname + ("#" if self.mode == PRIVILEGED else ">")
 
-    def known_interface(self, args: Args, name: str = "name") -> str | None:
-        """Return the interface given as argument `name`. Raise the error for invalid input if the router lacks it."""
-        interface = args.optional(name, str)
+    def known_interface(self, args: Args) -> str | None:
+        """Return the interface given as an argument. Raise the error for invalid input if the router lacks it."""
+        interface = args.optional("name", str)
         if interface is not None and interface not in self.device.interfaces:
-            raise args.invalid_argument(name)
+            raise args.invalid_argument("name")
         return interface
 
 

@@ -91,13 +91,13 @@ class IndexPage:
         return sum(len(section.rows) for section in self.sections)
 
 
-def build_index(root: Path, runs: Sequence[RunSummary], now: datetime | None = None) -> IndexPage:
+def build_index(root: Path, runs: Sequence[RunSummary]) -> IndexPage:
     """Return the index of runs from `overview.read_runs`, with links relative to their folder `root`."""
     sections = [
         _section(root, number, name, sorted(found, key=_order, reverse=True))
         for number, (name, found) in enumerate(groupby(runs, key=lambda run: run.experiment), 1)
     ]
-    return IndexPage(__version__, root.resolve().name, text.moment(now or datetime.now(UTC)), sections)
+    return IndexPage(__version__, root.resolve().name, text.moment(datetime.now(UTC)), sections)
 
 
 def _order(run: RunSummary) -> tuple[str, int]:

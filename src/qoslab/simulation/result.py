@@ -116,8 +116,7 @@ def _failure_texts(streams: Sequence[program_formats.StreamReport]) -> Iterator[
 def _stream_result(report: program_formats.StreamReport, codec: Codec | None, *, pages: bool) -> StreamResult:
     seconds, count = read_number(report["seconds"]), _count(report["bytes"])
     sent = report["sender_bytes"]
-    # Runs of earlier versions have none.
-    delay, writes = report.get("delay"), report.get("writes")
+    delay, writes = report["delay"], report["writes"]
     return StreamResult(
         stream=_count(report["stream"]),
         local_port=report["local_port"],

@@ -146,7 +146,7 @@ class Lab:
         self._state = state
         self.name: str = state["name"]
         self.topology = Topology.model_validate_json(json.dumps(state["topology"]))
-        self.seed: int = state.get("seed", 1)  # A lab of an earlier version has none.
+        self.seed: int = state["seed"]
         self._wiring = wire(self.topology, self.seed, state.get("guests", ()))
         self.nodes = {
             name: LabNode(

@@ -34,16 +34,16 @@ Value = TypeVar("Value")
 
 
 def configuration_differences(
-    asked: str, running: str, *, before: str | None = None, family: str = "router", generation: Generation | None = None
+    asked: str, running: str, *, before: str | None = None, family: str = "router"
 ) -> list[str]:
     """Return the parts of the configuration `asked` that are not active on a router that prints `running`.
 
     Each part is one sentence. `before` is the running configuration from before `asked` was entered, if known: without
-    it, policies, classes, access lists and operations in `asked` are expected to have no other content. `generation` is
-    that of the router's software; None for the one that its version shows or, for a 12.4, the one with fewer unknown
-    lines, then with fewer differences.
+    it, policies, classes, access lists and operations in `asked` are expected to have no other content. The
+    generation of the router's software is that of its version; for a 12.4, the one with fewer unknown lines, then with
+    fewer differences.
     """
-    generations = possible_generations(running) if generation is None else (generation,)
+    generations = possible_generations(running)
     if family == "switch":
         generations = generations[:1]
     found = []
