@@ -179,9 +179,9 @@ def ns3_program() -> Path:
     return compile_program("ns3_path.cc", "g++", ns3_libraries(*LIBRARIES))
 
 
-def run_in_ns3(case: PathCase, seed: int) -> dict[str, float]:
-    """Return the same values from ns-3."""
-    arguments: Mapping[str, object] = {
+def run_in_ns3(case: PathCase, seed: int, like: Sequence[str] = ()) -> dict[str, float]:
+    """Return the same values from ns-3, with these mechanisms of Linux (`ns3_like_linux.h`)."""
+    arguments: dict[str, object] = {
         "rate": round(case.rate_bps * NS3_FRAME / FRAME),
         "delay": round(case.delay_ns + case.acknowledgement_ns * (1 - NS3_ACKNOWLEDGEMENT / ACKNOWLEDGEMENT) / 2),
         "packets": case.hold_queue + RING,
@@ -193,6 +193,8 @@ def run_in_ns3(case: PathCase, seed: int) -> dict[str, float]:
         "startSpread": START_SPREAD_S,
         "seed": seed,
     }
+    if like:
+        arguments["like"] = ",".join(like)
     command = [str(ns3_program()), *(f"--{name}={value}" for name, value in arguments.items())]
     found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return found

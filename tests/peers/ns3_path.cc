@@ -13,7 +13,7 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
-using namespace ns3;
+#include "ns3_like_linux.h"
 
 struct Counts
 {
@@ -65,7 +65,7 @@ main(int argc, char** argv)
     uint64_t rate = 4000000, delay = 20000000;
     uint32_t packets = 40, connections = 1, seed = 1;
     double seconds = 60, warmUp = 10, leastTimeout = 0.2, startSpread = 5;
-    std::string control = "TcpLinuxReno";
+    std::string control = "TcpLinuxReno", like;
     CommandLine arguments;
     arguments.AddValue("rate", "bits per second of the slow line", rate);
     arguments.AddValue("delay", "its delay, ns", delay);
@@ -77,8 +77,14 @@ main(int argc, char** argv)
     arguments.AddValue("leastTimeout", "least retransmission timeout, s", leastTimeout);
     arguments.AddValue("startSpread", "seconds within which connections start", startSpread);
     arguments.AddValue("seed", "number of the run", seed);
+    arguments.AddValue("like", "mechanisms as in Linux, separated by commas", like);
     arguments.Parse(argc, argv);
 
+    std::stringstream names(like);
+    for (std::string name; std::getline(names, name, ',');)
+    {
+        likeLinux.insert(name);
+    }
     Time::SetResolution(Time::NS);
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(seed);
@@ -118,10 +124,13 @@ main(int argc, char** argv)
     PacketSinkHelper sink("ns3::TcpSocketFactory", server);
     ApplicationContainer sinks = sink.Install(nodes.Get(2));
     sinks.Get(0)->TraceConnectWithoutContext("Rx", MakeCallback(&Receive));
+    Ptr<FactoryLikeLinux> factory = CreateObject<FactoryLikeLinux>();
+    factory->m_control = control;
+    nodes.Get(0)->AggregateObject(factory);
     Ptr<UniformRandomVariable> late = CreateObject<UniformRandomVariable>();
     for (uint32_t i = 0; i < connections; i++)
     {
-        BulkSendHelper sender("ns3::TcpSocketFactory", server);
+        BulkSendHelper sender("FactoryLikeLinux", server);
         sender.SetAttribute("SendSize", UintegerValue(1448));
         ApplicationContainer senders = sender.Install(nodes.Get(0));
         Time start = Seconds(late->GetValue(0, startSpread));

@@ -52,11 +52,12 @@ def pkg_config(option: str, *packages: str) -> list[str]:
 
 
 def compile_program(source: str, compiler: str, arguments: Sequence[str]) -> Path:
-    """Compile a source file of this folder, unless the program is newer; return the program."""
+    """Compile a source file of this folder, unless the program is newer than it and all headers; return the program."""
     require_programs(compiler)
     path = Path(__file__).parent / source
     program = FOLDER / path.stem
-    if not program.exists() or program.stat().st_mtime < path.stat().st_mtime:
+    newest = max(each.stat().st_mtime for each in (path, *path.parent.glob("*.h")))
+    if not program.exists() or program.stat().st_mtime < newest:
         FOLDER.mkdir(parents=True, exist_ok=True)
         subprocess.run([compiler, "-Wall", "-o", str(program), str(path), *arguments], check=True)
     return program

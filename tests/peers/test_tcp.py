@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
 
 import against_ns3
 import kernel
+import ns3_causes
 import pytest
-from against_ns3 import METRICS, PathResult
+from against_ns3 import METRICS, Interval, PathResult
+from ns3_causes import Causes
 from peer_programs import package_version
 from peers_section import Comparison, markdown_table, wrap_paragraph
 
@@ -154,13 +157,7 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
             f"""ns-3: {len(different)} of {len(pairs)} values differ; in {len(judged)} of these Linux, the simulator's
             model, is with the simulator or nearer to it than to ns-3.
         The FIFO queue is not the cause: with the same packets it gives the same results (above).
-        In ns-3 3.37 `TcpCubic` has no attribute `TcpFriendliness`: it lacks the
-            Reno-friendly region (RFC 9438, section 4.3), which fits its lower loss on short round trips.
-        With one `reno` connection, ns-3 loses one packet at each reduction of the window, and the simulator often
-        loses a second one a round trip later (see below).
-        With small windows of many connections ns-3 loses more at a reduction and has
-            timeouts.
-        These mechanisms cannot be switched off in ns-3, so these explanations are inferences."""
+        The causes are measured below."""
         ),
         "",
         *wrap_paragraph(
@@ -193,3 +190,81 @@ def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
         f"Linux's; goodput within {100 * max(beyond_limits(each, 'goodput_bps') for each in results):.1f} % of Linux's"
     )
     return result, lines
+
+
+@pytest.mark.long
+@pytest.mark.comparison("Causes of differences from ns-3")
+def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
+    results = ns3_causes.compare()
+    pairs = [(each, metric) for each in results for metric in METRICS]
+    usual = [(each, metric) for each, metric in pairs if not each.usual[metric].contains_zero]
+    left = [(each, metric) for each, metric in pairs if not each.like_linux[metric].contains_zero]
+    means = {
+        metric: [100 * fmean(relative(part[metric]) for part in parts) for parts in _both(results)]
+        for metric in METRICS
+    }
+    shown = [
+        (f"{text} (path {ns3_causes.SHOWN[name]}: {_percent(each.like_linux)} with all, {_percent(found)} without)")
+        for name, text in ns3_causes.MECHANISMS.items()
+        for each in results
+        for other, found in each.without.items()
+        if other == name
+    ]
+    small = [pair for pair in left if relative(pair[0].like_linux[pair[1]]) < against_ns3.LEAST_LISTED]
+    open_ = [
+        f"path {results.index(each) + 1}, {NAMES[metric]} {100 * signed(each.like_linux[metric]):+.1f} %"
+        for each, metric in left
+        if (each, metric) not in small
+    ]
+    lines = [
+        *paragraph(
+            f"""ns-3 with mechanisms of Linux in place of its own (`tests/peers/ns3_like_linux.h`), on the paths above,
+            {len(ns3_causes.SEEDS)} runs each. {len(usual)} of {len(pairs)} values differ without them, {len(left)} with
+            them, {len(small)} of these by less than 1 %. Mean differences without and with them:
+            {"; ".join(f"{NAMES[metric]} {a:.1f} and {b:.1f} %" for metric, (a, b) in means.items())}.
+            The mechanisms, with the differences of goodput, loss and wait on one path if ns-3 has all of them or all
+            but this one:"""
+        ),
+        "",
+        *(line for text in shown for line in listed(text)),
+        "",
+        *paragraph(f"Differences of at least 1 % that remain: {'; '.join(open_) or 'none'}."),
+    ]
+    rows = [
+        (number, each.case.control, *(f"{100 * signed(part[key]):+.2f}" for part in pair for key in METRICS))
+        for number, each in enumerate(results, 1)
+        for pair in [(each.usual, each.like_linux)]
+    ]
+    head = [f"{NAMES[key]}{mode}, %" for mode in ("", " with mechanisms") for key in METRICS]
+    result = f"{len(pairs) - len(left)} of {len(pairs)} values agree with four mechanisms of Linux in ns-3, "
+    result += f"{len(pairs) - len(usual)} without"
+    version = f"ns-3 {package_version('libns3-dev')}"
+    table_ = list(table(("path", "control", *head), rows))
+    note("Causes of differences from ns-3", Comparison(version, result, lines, each=table_))
+    # A mechanism without effect on wait or loss would not be a cause.
+    assert all(means[metric][1] < means[metric][0] / 2 for metric in ("loss", "delay_s")), means
+    assert len(left) < len(usual)
+
+
+def _both(results: Sequence[Causes]) -> list[list[dict[str, Interval]]]:
+    return [[each.usual for each in results], [each.like_linux for each in results]]
+
+
+def signed(found: Interval) -> float:
+    """Return the difference relative to ns-3."""
+    return found.difference / found.theirs
+
+
+def relative(found: Interval) -> float:
+    """Return the size of the difference relative to ns-3."""
+    return abs(signed(found))
+
+
+def _percent(found: dict[str, Interval]) -> str:
+    return ", ".join(f"{100 * signed(found[metric]):+.1f} %" for metric in METRICS)
+
+
+def listed(text: str) -> list[str]:
+    """Return an item of a list."""
+    first, *rest = paragraph(f"{text}.")
+    return [f"- {first}", *(f"  {line}" for line in rest)]

@@ -1,0 +1,56 @@
+"""Causes of the differences of TCP in the simulator and in ns-3: mechanisms of Linux in place of those of ns-3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from random import Random
+
+from against_ns3 import METRICS, PATHS, SEED, Interval, PathCase, in_ns3, interval, ns3_program, random_path, simulated
+
+SEEDS = (1, 2, 3)
+MECHANISMS = {
+    "growth": "After fast recovery ns-3 counts the whole acknowledged window for the growth, although SACK had reported"
+    " most of it, and a reduction does not reset the count; Linux counts newly delivered segments",
+    "disorder": "ns-3 does not grow the window on the acknowledgement that advances and brings the first SACK",
+    "reduction": "ns-3 reduces the window in bytes, in proportion to the unacknowledged data (RecoverFS of RFC 6937),"
+    " and counts an acknowledgement twice that advances and has a SACK; Linux reduces it in segments, in proportion to"
+    " the window",
+    "friendly": "`TcpCubic` has no Reno-friendly region (RFC 9438, section 4.3)",
+}
+"""Mechanisms of `ns3_like_linux.h`: the difference."""
+SHOWN = {"growth": 9, "disorder": 9, "reduction": 9, "friendly": 2}
+"""Number of a path on which a mechanism is left out."""
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Differences of a path by metric: from ns-3, from ns-3 with all mechanisms, and without one of them each."""
+
+    case: PathCase
+    usual: dict[str, Interval]
+    like_linux: dict[str, Interval]
+    without: dict[str, dict[str, Interval]]
+
+
+def differences(case: PathCase, like: Sequence[str]) -> dict[str, Interval]:
+    """Return the differences of the simulator from ns-3 with these mechanisms of Linux."""
+    ours = [simulated(case, seed) for seed in SEEDS]
+    theirs = [in_ns3(case, seed, like) for seed in SEEDS]
+    return {key: interval([run[key] for run in ours], [run[key] for run in theirs]) for key in METRICS}
+
+
+def compare() -> list[Causes]:
+    """Compare all paths, three at a time."""
+    random = Random(SEED)
+    cases = [random_path(random, number) for number in range(PATHS)]
+    ns3_program()
+
+    def one(number: int, case: PathCase) -> Causes:
+        shown = [name for name, path in SHOWN.items() if path == number]
+        without = {name: differences(case, [each for each in MECHANISMS if each != name]) for name in shown}
+        return Causes(case, differences(case, ()), differences(case, list(MECHANISMS)), without)
+
+    with ThreadPoolExecutor(3) as pool:
+        return list(pool.map(one, range(1, PATHS + 1), cases))
