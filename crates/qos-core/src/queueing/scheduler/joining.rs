@@ -22,8 +22,8 @@ pub(crate) struct Room<P> {
 type MadeRoom<P> = (Place, Option<Box<Item<P>>>);
 
 impl<P> Scheduler<P> {
-    /// Whether a packet of `bytes` could leave the queue of a node at `now` if the ring had room: no shaper holds it, and
-    /// none holds another packet, which would leave first or need the credit.
+    /// Whether a packet of `bytes` could leave the queue of a node at `now` if the ring had room: no shaper holds it,
+    /// and none holds another packet, which would leave first or need the credit.
     #[inline]
     pub fn passes(&mut self, now: Time, node: usize, bytes: u32) -> bool {
         let leaf = self.joins[node];
