@@ -198,7 +198,7 @@ def test_preflight_detects_a_wrong_vlan(tmp_path: Path, collector: CollectorProc
         configured(lab, "SW", "vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20")
         assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found no answer for 192.168.10.1 at eth0 of client, expected FastEthernet0/0 of R1; "
-            "check the cable, and the VLAN of switch ports in between",
+            "check the cable and the VLANs of the switch ports in between",
         ]
 
 

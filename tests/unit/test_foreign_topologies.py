@@ -78,7 +78,7 @@ def test_containerlab_topology_is_converted(tmp_path: Path, capsys: pytest.Captu
     for reported in (
         "the nodes' startup-config is left out",
         "the links' mtu is left out",
-        "have 100 Mb/s",
+        "get 100 Mb/s",
         "static routes",
     ):
         assert reported in out
@@ -152,7 +152,7 @@ def test_netlab_topology_is_converted(tmp_path: Path) -> None:
             ENDS.replace("1/24", "1/32").replace(", ipv4: 192.168.12.2/24", ""),
             r":15:7: .*found 192\.168\.12\.1/32 at",
         ),
-        ("192.168.12.2/24", "192.168.12.2/0", r":12:7: topology\.links\[0\]: found no address, and none left for it"),
+        ("192.168.12.2/24", "192.168.12.2/0", r":12:7: topology\.links\[0\]: found no address, and no free one"),
         ("  links:", "  wires:", r"found no link, expected at least one"),
         ("topology:", "topologies:", r"found neither topology\.nodes \(containerlab\) nor nodes \(netlab\)"),
         ("{kind: linux}", "{kind: [linux]}", r"found no kind, expected one here"),

@@ -487,7 +487,7 @@ def test_router_with_switch_ports_is_not_a_switch(tmp_path: Path, lines: str) ->
 
 
 def test_import_of_counters_without_configuration_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="found no configuration of a router, expected the output of `show run"):
+    with pytest.raises(UserError, match="found no router configuration, expected the output of `show run"):
         import_files_of(tmp_path, {"a.txt": POLICIES})
 
 

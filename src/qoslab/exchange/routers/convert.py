@@ -135,7 +135,7 @@ def _build_routers(
     if not configurations:
         name = outputs[0].file
         raise UserError(
-            f"{name}: found no configuration of a router, expected the output of `show running-config`",
+            f"{name}: found no router configuration, expected the output of `show running-config`",
             hint="add it to the file, or give it as another file",
         )
     routers: list[InputRouter] = []
@@ -221,7 +221,7 @@ def _add_output(
     if owner is None and output.kind != "other":
         notes.append(
             f"{output.file}:{first}: output of {output.host or 'an unknown router'} is left out: "
-            "found no configuration of it"
+            "found no configuration for it"
         )
     elif owner is not None and output.kind == "interfaces":
         owner.interfaces.update({each.name: each for each in read_interfaces(lines)})

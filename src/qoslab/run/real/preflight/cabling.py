@@ -15,7 +15,7 @@ Proof = Literal["proven", "plausible", "not seen"]
 `proven`: the far end's hardware address is on this cable. `plausible`: the far end answers, but the path is unknown.
 """
 
-HINT = "check the cable, and the VLAN of switch ports in between"
+HINT = "check the cable and the VLANs of the switch ports in between"
 
 
 def check_cabling(facts: PreflightFacts) -> Iterator[PreflightFinding]:
