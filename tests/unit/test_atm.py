@@ -108,7 +108,7 @@ def test_circuit_contracts_are_compiled(typed: str, contract: object) -> None:
             "interface ATM1/0\n pvc 0/33\ninterface ATM1/0.1\n pvc 0/34",
             "a port has one circuit, and ATM1/0 already has 0/33",
         ),
-        ("policy-map P\ninterface ATM1/0\n service-policy output P", "a policy is that of a circuit"),
+        ("policy-map P\ninterface ATM1/0\n service-policy output P", "a policy is attached to a circuit"),
         ("interface ATM1/0\n pvc 0/33\n  pppoe-client dial-pool-number 1", "no session is set up"),
         ("interface ATM1/0\n pvc 0/33\n  dialer pool-member 1", "no session is set up"),
     ],

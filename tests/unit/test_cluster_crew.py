@@ -111,7 +111,7 @@ def test_local_pool_replaces_killed_workers(tmp_path: Path, monkeypatch: pytest.
         assert each.folder.endswith("/1.2") and len(each.earlier) == 1
         assert each.earlier[0].reasons == ("the worker process that ran it ended by SIGKILL",)
         assert Cell(fake.folder.path / each.folder, fake.plan.cells[0].identity).files().record().valid
-    assert any("has left" in note for note in fake.reporter.notes)
+    assert any(" ended by " in note for note in fake.reporter.notes)
     assert not any("pool_worker" in line for line in children()), "the pool ended with the run"
 
 
@@ -173,7 +173,7 @@ def test_cell_is_retried_a_limited_number_of_times_if_workers_die(
     crew(fake, LOCAL, monkeypatch, die)
     (summary,) = fake.cells.summaries()
     assert not summary.valid and len(summary.earlier) == 1
-    assert "the worker process that ran it died" in summary.reasons[0]
+    assert "the worker process that ran it ended by" in summary.reasons[0]
     # Another call goes on where this one was: the cell is still missing.
     assert [cell.name for cell in fake.cells.unfinished_cells] == [fake.plan.cells[0].name]
 

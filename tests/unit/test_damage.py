@@ -153,7 +153,7 @@ def test_errors_name_the_line_of_files_with_lines(run: Path, capsys: pytest.Capt
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:1]))
     output = verify_run(run, capsys)[1]
-    assert f"{CELL}/counters/R1.jsonl: {len(lines)} lines (" in output and "1 line (" in output
+    assert f"{CELL}/counters/R1.jsonl: found 1 line (" in output and f"expected {len(lines)} lines (" in output
 
 
 @pytest.mark.sample(11)

@@ -174,7 +174,7 @@ def test_ro_crate_is_a_run_and_its_damage_is_detected(request_: ExportRequest, t
     reported = verify(unpacked).damage
     (tmp_path / "unpacked" / notes.name).write_text("some\n")
     assert [each for each in verify(unpacked).damage if notes.name in each]
-    assert len(reported) == 2 and "comparison.csv" in reported[1] and "1 line (8 bytes) are there" in reported[1]
+    assert len(reported) == 2 and "comparison.csv" in reported[1] and "found 1 line (8 bytes)" in reported[1]
     for added in ("extra.txt", "restore/extra.txt", "report.html"):
         (tmp_path / "unpacked" / added).parent.mkdir(exist_ok=True)
         (tmp_path / "unpacked" / added).write_text("nobody's\n")

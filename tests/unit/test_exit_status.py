@@ -52,7 +52,10 @@ def test_truncated_compiled_file_is_named_and_removed(copied: Path) -> None:
     os.truncate(file, 600)
     found = ended(copied, "list")
     assert (found.returncode, file.exists()) == (2, False)
-    assert f"found {file} cut off, as by a full disk" in found.stderr and "run the command again" in found.stderr
+    assert (
+        f"found {file} truncated, possibly because of a full disk" in found.stderr
+        and "run the command again" in found.stderr
+    )
     assert ended(copied, "list").returncode == 0
 
 

@@ -303,8 +303,16 @@ def test_missing_answer_is_reported(tmp_path: Path) -> None:
         ("semicolons.csv", b"time_s;a_kbps\n1;2,5\n", "semicolons.csv:1: found fields with semicolons between them"),
         ("tabs.csv", b"\xef\xbb\xbftime_s\ta_kbps\n1\t2\n", "tabs.csv:1: found fields with tabs between them"),
         ("back.csv", b"time_s,a_kbps\n2,2\n1,3\n", "expected one later than in the previous row"),
-        ("stands.csv", b"time_s,a_kbps\n0,2\n0,3\n", "stands.csv:3: found the time 0, expected one after the row"),
-        ("untimed.csv", b"time_s,a_kbps\n1,2\n,3\n", "untimed.csv:3: found no time, expected one after the row"),
+        (
+            "stands.csv",
+            b"time_s,a_kbps\n0,2\n0,3\n",
+            "stands.csv:3: found the time 0, expected one later than in the previous row",
+        ),
+        (
+            "untimed.csv",
+            b"time_s,a_kbps\n1,2\n,3\n",
+            "untimed.csv:3: found no time, expected one later than in the previous row",
+        ),
         ("rate.csv", b"time_s,a_kbps\n1,2\n2,-3\n", 'found -3 in the column "a_kbps", expected 0 or more'),
         ("delay.csv", b"time_s,a_ms\n1,-0.1\n", 'delay.csv:2: found -0.1 in the column "a_ms", expected 0 or more'),
         ("lone.csv", b"time_s,a_kbps\n1764160000,2\n", 'found one value in the column "a_kbps", expected at least two'),

@@ -348,7 +348,7 @@ def test_well_known_formats_that_are_not_read_are_named(tmp_path: Path, head: by
     (tmp_path / "a").write_bytes(head)
     with pytest.raises(UserError) as refused:
         detect_format(tmp_path / "a")
-    assert f"found {what}, expected a format of" in refused.value.message and refused.value.hint
+    assert f"found {what}, expected a format listed by" in refused.value.message and refused.value.hint
 
 
 def test_csv_with_another_first_column_is_named(tmp_path: Path) -> None:

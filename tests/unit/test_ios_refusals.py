@@ -330,7 +330,7 @@ def test_hqf_admission_uses_the_interface_bandwidth_in_kilobits() -> None:
 
 HQF_REFUSALS: list[tuple[str, str]] = [
     ("policy-map New\nclass Data\npriority\nshape average 9000", "priority and shape can not be configured in the"),
-    ("policy-map New\nclass Data\npriority\nservice-policy Queue", "priority can not be configured in a class whose"),
+    ("policy-map New\nclass Data\npriority\nservice-policy Queue", "priority can not be configured in a class with"),
     ("policy-map New\nclass Data\nfair-queue\nservice-policy Queue", "fair-queue can not be configured in a class"),
     (
         "policy-map Leaf\nclass Data\nset cos 1\npolicy-map New\nclass class-default\nrandom-detect\n"

@@ -144,14 +144,13 @@ def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
             "{eth0: enp3s0f1}",
             "enp3s0f1",
             ':17:11: client qoslab_interfaces: found "enp3s0f1", expected a mapping of the experiment\'s interfaces to '
-            "those of the host, as {eth0: enp3s0}",
+            "those of the host, such as {eth0: enp3s0}",
         ),
         (
             "qoslab_known_hosts: keys}",
             "ansible_ssh_common_args: -o ProxyJump=lab@192.0.2.254}",
             ':5:39: R1 ansible_ssh_common_args: found "-o ProxyJump=lab@192.0.2.254" on a router, expected it on hosts '
-            "only; no ssh program connects to it: give a jump host with qoslab_jump, old algorithms with "
-            "qoslab_old_ssh",
+            "only; no ssh program connects to it: qoslab_jump gives a jump host, qoslab_old_ssh old algorithms",
         ),
         (
             "ansible_become: true",

@@ -374,7 +374,7 @@ def test_losses_of_large_packets_alone_are_no_policer(paced: bool) -> None:
     size = np.random.default_rng(1).choice([200.0, 800.0, 1500.0], len(time_s))
     found = infer(join(*capture_load(time_s, size, np.where(size > 1000, np.nan, time_s + 0.001))))
     assert found.kind == "unexplained" and found.largest_passed_bytes == 800
-    assert "all packets larger than 800 B were lost, and no others" in next(found.lines())
+    assert "all packets larger than 800 B were lost, and no other packets" in next(found.lines())
 
 
 class TestJoining:

@@ -97,7 +97,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "rights of a host": (
         {"client": {"root": False}},
-        ['client: found a login without root\'s rights, expected them for qoslab_isolate: "in place"; '],
+        ['client: found a login without root privileges, expected them for qoslab_isolate: "in place"; '],
     ),
     "rights of a host to capture": (
         {"way": "as it is", "server": {"no_capture": "dumpcap: socket: Operation not permitted", "root": False}},
@@ -121,7 +121,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
             'client: found net.ipv4.tcp_no_metrics_save 0, expected 1; sysctl -w net.ipv4.tcp_no_metrics_save="1", '
             "or set qoslab_isolate to `in place` or `namespace`",
             "client: found rto_min to 192.168.20.2 200, expected 300; give its route there `rto_min 300ms` (ip route "
-            "change), or let",
+            "change), or set",
             "client: found no route to 192.168.30.2, expected one; add a route there, through the experiment's router",
         ],
     ),

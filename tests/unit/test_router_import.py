@@ -534,7 +534,7 @@ def test_options_of_tables_and_routers_conflict(tmp_path: Path, capsys: pytest.C
     file = tmp_path / "a.txt"
     file.write_text(CONFIGS["isr4221-no-qos"])
     assert main(["import", str(file), "--interface", "eth0"]) == 2
-    assert "found --interface with the output of routers" in capsys.readouterr().err
+    assert "found --interface with router output" in capsys.readouterr().err
     table = tmp_path / "b.csv"
     table.write_text("time_s,a_bps\n1,2\n2,3\n")
     assert main(["import", str(table), "--anonymous"]) == 2

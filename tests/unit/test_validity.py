@@ -289,7 +289,7 @@ class TestClocks:
     def test_bounds_apply_exactly(self) -> None:
         assert ClockRecord(stepped_ns=CLOCK_STEP_NS, asleep_ns=CLOCK_STEP_NS).reasons() == ()
         (stepped,) = ClockRecord(stepped_ns=-CLOCK_STEP_NS - 1, asleep_ns=0).reasons()
-        assert "set by -1 ms" in stepped
+        assert "stepped by -1 ms" in stepped
         (asleep,) = ClockRecord(stepped_ns=0, asleep_ns=5 * 10**9).reasons()
         assert "suspended for 5 s" in asleep
 
@@ -326,7 +326,7 @@ class TestHosts:
         (reason,) = late.lateness("client")
         assert late.is_late and late.warnings("client") == ()
         assert reason.startswith("client: its programs got no CPU time for 1.00% of the traffic time")
-        assert "3 of 950 wake-ups were more than 5 ms late, at most 40 ms, at most 1% can be trusted" in reason
+        assert "3 of 950 wake-ups were more than 5 ms late, at most 40 ms, at most 1% is acceptable" in reason
         (warning,) = self.stall(waited_ns={"iperf3": 6 * 10**8, "dumpcap": 10**8}).warnings("client")
         assert warning == "client: iperf3 waited for a processor during 6% of the traffic time"
 
