@@ -77,7 +77,7 @@ def test_infer_lists_the_interfaces_if_the_wanted_one_has_no_packets(
 ) -> None:
     file = str(both_sides(tmp_path / "both.pcapng"))
     assert main(["infer", file, file, "--interface", "eth0", "--interface", "eth2"]) == 2
-    assert 'no packets of interface "eth2", expected one of eth0 (400 packets), eth1' in capsys.readouterr().err
+    assert 'no packets from interface "eth2", expected one of eth0 (400 packets), eth1' in capsys.readouterr().err
     assert main(["infer", file, file, *["--interface", "eth0"] * 3]) == 2
     assert "found --interface 3 times, expected it once, or twice" in capsys.readouterr().err
 
@@ -113,7 +113,7 @@ def test_import_lists_the_interfaces_if_the_chosen_one_has_no_packets(
 ) -> None:
     both = both_sides(tmp_path / "both.pcapng")
     assert main(["import", str(both), "--to", str(tmp_path / "to"), "--interface", "eth2"]) == 2
-    assert 'no packets of interface "eth2", expected one of eth0 (400 packets), eth1' in capsys.readouterr().err
+    assert 'no packets from interface "eth2", expected one of eth0 (400 packets), eth1' in capsys.readouterr().err
     assert not (tmp_path / "to").exists()
 
 

@@ -539,7 +539,7 @@ def test_options_of_tables_and_routers_conflict(tmp_path: Path, capsys: pytest.C
     table.write_text("time_s,a_bps\n1,2\n2,3\n")
     assert main(["import", str(table), "--anonymous"]) == 2
     assert main(["import", str(table), str(file)]) == 2
-    assert "found the output of routers and other files" in capsys.readouterr().err
+    assert "found router output and other files" in capsys.readouterr().err
 
 
 def test_show_commands_are_imported() -> None:
