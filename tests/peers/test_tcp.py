@@ -217,7 +217,7 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
         if (each, metric) not in small
     ]
     lines = [
-        *paragraph(
+        *wrap_paragraph(
             f"""ns-3 with mechanisms of Linux in place of its own (`tests/peers/ns3_like_linux.h`), on the paths above,
             {len(ns3_causes.SEEDS)} runs each. {len(usual)} of {len(pairs)} values differ without them, {len(left)} with
             them, {len(small)} of these by less than 1 %. Mean differences without and with them:
@@ -228,7 +228,7 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
         "",
         *(line for text in shown for line in listed(text)),
         "",
-        *paragraph(f"Differences of at least 1 % that remain: {'; '.join(open_) or 'none'}."),
+        *wrap_paragraph(f"Differences of at least 1 % that remain: {'; '.join(open_) or 'none'}."),
     ]
     rows = [
         (number, each.case.control, *(f"{100 * signed(part[key]):+.2f}" for part in pair for key in METRICS))
@@ -239,7 +239,7 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
     result = f"{len(pairs) - len(left)} of {len(pairs)} values agree with four mechanisms of Linux in ns-3, "
     result += f"{len(pairs) - len(usual)} without"
     version = f"ns-3 {package_version('libns3-dev')}"
-    table_ = list(table(("path", "control", *head), rows))
+    table_ = list(markdown_table(("path", "control", *head), rows))
     note("Causes of differences from ns-3", Comparison(version, result, lines, each=table_))
     # A mechanism without effect on wait or loss would not be a cause.
     assert all(means[metric][1] < means[metric][0] / 2 for metric in ("loss", "delay_s")), means
@@ -266,5 +266,5 @@ def _percent(found: dict[str, Interval]) -> str:
 
 def listed(text: str) -> list[str]:
     """Return an item of a list."""
-    first, *rest = paragraph(f"{text}.")
+    first, *rest = wrap_paragraph(f"{text}.")
     return [f"- {first}", *(f"  {line}" for line in rest)]
