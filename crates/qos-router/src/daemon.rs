@@ -74,7 +74,7 @@ pub enum DaemonError {
     },
     /// The control socket.
     #[error(
-        "cannot listen at {path}: {source}; choose another path for the control socket, or stop the \
+        "cannot listen on {path}: {source}; choose another path for the control socket, or stop the \
          program that listens there"
     )]
     Control {

@@ -20,7 +20,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def format_alternatives(known: Iterable[str]) -> str:
     """Return `one of a, b, c`; `a` if there is only one."""
     words = list(dict.fromkeys(known))
-    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
+    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "but there is none"
 
 
 def clip_text(text: str) -> str:

@@ -127,7 +127,7 @@ pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<
         }
     }
     if class.set.len() > 1 {
-        return wrong("set[1]", "a class of a switch has one marking: remove the others");
+        return wrong("set[1]", "a class of a switch can have only one marking: remove the others");
     }
     if class.trust.is_some() && !class.set.is_empty() {
         return wrong("trust", "a class cannot both trust and set: remove one of the two");

@@ -84,7 +84,7 @@ pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
 }
 
 fn percent_of_limit(path: &str) -> ConfigError {
-    ConfigError::new(path, "a percentage of itself: use packets, bytes, ms or us")
+    ConfigError::new(path, "the limit cannot be a percentage of itself: use packets, bytes, ms or us")
 }
 
 /// The first-in-first-out queue of a class of the later generation.

@@ -210,7 +210,7 @@ def _separate_port(
         if each.port.startswith((f"{sharing.carrier}.", port.kind)) and not _has_policies(router, each)
     ]
     if not port.policies and len(plain) >= MAX_PLAIN_INTERFACES:
-        return "", f"{MAX_PLAIN_INTERFACES} other interfaces without a policy represent it"
+        return "", f"it is like {MAX_PLAIN_INTERFACES} other interfaces without a policy that are included"
     carrier = _spare_port(router, chosen)
     router.notes.append(
         f"{port.name} has the separate port {carrier}: on the device it shares the rate of {sharing.carrier} with "
