@@ -13,13 +13,13 @@ from verdicts import newest_run, status_of
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow]
 
 ANALYSIS = Path(__file__).parents[2] / "analysis"
-STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0, "ios-and-kernel": 0}
+NOTEBOOK_CASES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0, "ios-and-kernel": 0}
 """Number of graphs of each notebook. All others are in tests/notebook/test_simulated_runs.py."""
 WITH_KERNEL = ("ios-and-kernel",)
 """Experiments whose kernel no simulation has."""
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", NOTEBOOK_CASES)
 def test_notebook_shows_a_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import nbformat
     from nbclient import NotebookClient
@@ -39,4 +39,4 @@ def test_notebook_shows_a_run(name: str, clean: Path, monkeypatch: pytest.Monkey
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
     assert all(cell.outputs for cell in cells)
     drawn = [output for cell in cells for output in cell.outputs if "application/vnd.plotly.v1+json" in output["data"]]
-    assert len(drawn) == STORIES[name]
+    assert len(drawn) == NOTEBOOK_CASES[name]

@@ -610,7 +610,7 @@ def test_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -> 
     program = (
         "import os, signal, sys; from pathlib import Path; "
         "from qoslab.run.devices.ansible.playbooks import AnsibleSession;"
-        "s = AnsibleSession(Path(sys.argv[1]), before=Path(sys.argv[2])); s.carry_out(['prepare']);"
+        "s = AnsibleSession(Path(sys.argv[1]), before=Path(sys.argv[2])); s.execute(['prepare']);"
         "print(s._scratch, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     arguments = [sys.executable, "-c", program, str(tmp_path / "inventory.json"), str(tmp_path / "before")]

@@ -63,12 +63,12 @@ def faults_of(
 
 def has_ended_well(status: int, struck: InjectedFault | None, message: str) -> None:
     assert "Traceback" not in message and "defect" not in message, message
-    if struck is not None and struck.main and struck.fault == "kill":
+    if struck is not None and struck.main and struck.fault == "kill_process":
         assert status == -9, message
     elif struck is None:
         # A machine that is busy with something else makes a cell invalid.
         assert status in (0, 1, 3), message
-    elif struck.fault == "ask_to_end" and status < 0:
+    elif struck.fault == "request_end" and status < 0:
         # Of no run yet, or of one whose last words are said, a signal makes what it makes of any process.
         assert -status in ASKED and (not message.strip() or "Report: " in message), message
     else:

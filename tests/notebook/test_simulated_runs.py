@@ -38,7 +38,7 @@ SCENARIOS = (
 )
 ONE_OF_MORE = ("--only", "pir=1 Mb/s", "--only", "connections=1")
 STARTS = {f"arms.{arm}.matrix.time": "[8 s]" for arm in ("start-small", "start-large")}
-NOTEBOOK_NAMES: dict[str, tuple[int, tuple[str, ...]]] = {
+NOTEBOOK_CASES: dict[str, tuple[int, tuple[str, ...]]] = {
     "atm-cells": (0, ("--duration", "2s")),
     "bucket-truth": (0, ("--duration", "5s")),
     "bufferbloat": (0, ("--duration", "10s")),
@@ -98,9 +98,9 @@ def test_experiment_without_a_run_is_simulated_first(
             exec("".join(cell["source"]), names)
 
 
-@pytest.mark.parametrize("name", [*KINDS, *long_cases(*(name for name in NOTEBOOK_NAMES if name not in KINDS))])
+@pytest.mark.parametrize("name", [*KINDS, *long_cases(*(name for name in NOTEBOOK_CASES if name not in KINDS))])
 def test_notebook_shows_a_simulated_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    graphs, options = NOTEBOOK_NAMES[name]
+    graphs, options = NOTEBOOK_CASES[name]
     monkeypatch.chdir(tmp_path)
     status = main(["run", str(ROOT / f"experiments/{name}.yml"), "--lab", "simulated", *options])
     assert status in (ExitStatus.WITHIN, ExitStatus.OUTSIDE)

@@ -7,7 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from random import Random
 
-from against_ns3 import METRICS, PATHS, SEED, Interval, PathCase, in_ns3, interval, ns3_program, random_path, simulated
+from against_ns3 import (
+    METRICS,
+    PATHS,
+    SEED,
+    Interval,
+    PathCase,
+    confidence_interval,
+    ns3_program,
+    random_path,
+    run_in_ns3,
+    simulate_path,
+)
 
 SEEDS = (1, 2, 3)
 MECHANISMS = {
@@ -36,9 +47,9 @@ class Causes:
 
 def differences(case: PathCase, like: Sequence[str]) -> dict[str, Interval]:
     """Return the differences of the simulator from ns-3 with these mechanisms of Linux."""
-    ours = [simulated(case, seed) for seed in SEEDS]
-    theirs = [in_ns3(case, seed, like) for seed in SEEDS]
-    return {key: interval([run[key] for run in ours], [run[key] for run in theirs]) for key in METRICS}
+    ours = [simulate_path(case, seed) for seed in SEEDS]
+    theirs = [run_in_ns3(case, seed, like) for seed in SEEDS]
+    return {key: confidence_interval([run[key] for run in ours], [run[key] for run in theirs]) for key in METRICS}
 
 
 def compare() -> list[Causes]:

@@ -210,7 +210,7 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
         for other, found in each.without.items()
         if other == name
     ]
-    small = [pair for pair in left if relative(pair[0].like_linux[pair[1]]) < against_ns3.LEAST_LISTED]
+    small = [pair for pair in left if relative(pair[0].like_linux[pair[1]]) < against_ns3.MIN_LISTED_DIFFERENCE]
     open_ = [
         f"path {results.index(each) + 1}, {NAMES[metric]} {100 * signed(each.like_linux[metric]):+.1f} %"
         for each, metric in left

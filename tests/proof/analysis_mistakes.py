@@ -436,7 +436,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "sub-series-as-stream",
         "a sub-series of flent is read as a stream",
-        _calculation(flent, "_key_of", lambda right, *_: ""),
+        _calculation(flent, "_series_key", lambda right, *_: ""),
     ),
     ("sparse-times-shifted", "a sparse series of flent has no gaps", _calculation(flent, "_stream", _no_gaps)),
     ("mark-as-text", "a byte order mark is read as text", _calculation(base, "_encoding", _as_utf8)),

@@ -48,6 +48,7 @@ from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import as_texts
+from qoslab.model.reference_names import references
 from qoslab.plan import Options, make_plan
 from qoslab.results import Cell, CellSummary, RunFolder, tables
 from qoslab.run.task import CellTask, make_task
@@ -239,7 +240,7 @@ def fulfils(path: Path, folder: Path) -> list[tuple[Any, ...]]:
 
 def used_metrics(file: ExperimentFile, cells: Sequence[Cell]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
     """The metrics of some cells of a file, and the reasons of invalid cells."""
-    wanted = readings.references(file.experiment, file.published)
+    wanted = references(file.experiment, file.published)
     found = readings.Readings(wanted, captures=file.captures).gather(cell.files() for cell in cells)
     parameters = {cell.name: cell.parameters for cell in cells}
     return tables.with_parameters(found.tables["metrics"], parameters), found.problems

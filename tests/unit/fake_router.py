@@ -24,7 +24,7 @@ from qoslab.ios.environment import (
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.shell import Shell
-from qoslab.ios.show.interfaces import unwired
+from qoslab.ios.show.interfaces import unwired_counters
 from qoslab.platforms import MODELS
 from qoslab.system.program_formats import Counters, InterfaceCounters, SwitchPortCounters
 from qoslab.virtual_lab.virtual_router import load_configuration
@@ -32,7 +32,7 @@ from qoslab.virtual_lab.virtual_router import load_configuration
 
 def interface_counters(**replace: Any) -> InterfaceCounters:
     """Return the counters of an idle interface."""
-    idle = unwired(Interface("FastEthernet0/0"), MODELS["3725"])
+    idle = unwired_counters(Interface("FastEthernet0/0"), MODELS["3725"])
     return {**idle, "tx_ring": {"limit": 64, "depth": 0}, **replace}  # type: ignore[typeddict-item]
 
 

@@ -229,7 +229,7 @@ def test_agent_ends_without_messages_of_the_controller(way: HostAccess, tmp_path
         ),
         ("echo 'sh: 1: python3: not found' >&2; exit 127", "not found", "3.8 or later"),
         ("echo 'sudo: a password is required' >&2; exit 1", "a password is required", "no password"),
-        ("echo 'Welcome to this machine!'; exit 0", "is not that of the agent", "by hand"),
+        ("echo 'Welcome to this machine!'; exit 0", "is not the agent's output", "by hand"),
         ("exit 9", "ssh ended with status 9", "by hand"),
     ],
 )
@@ -398,9 +398,7 @@ def test_kernel_without_ipv6_gets_no_ipv6_settings(ipv6: bool, monkeypatch: pyte
     here = settings.HostSettings(None, "alice")  # type: ignore[arg-type]
     wanted = {**ipv4, "net.ipv6.icmp.ratelimit": "1000"}
     if ipv6:
-        with pytest.raises(
-            kernel.AgentRefusedError, match=r"ipv6\.icmp\.ratelimit is unknown to the kernel and not 1000"
-        ):
+        with pytest.raises(kernel.AgentRefusedError, match=r"ipv6\.icmp\.ratelimit is unknown to the kernel, not 1000"):
             here.apply(wanted, [], {})
     else:
         assert here.apply(wanted, [], {}) == ipv4

@@ -35,9 +35,9 @@ def test_output_is_parsed_in_the_collector(collector: CollectorProcess) -> None:
 DURING_IMPORTS = """
 import sys, threading, time
 from qoslab.genie.show_parser import parse
-from qoslab.run.devices.collector_process import _warm_up
+from qoslab.run.devices.collector_process import _import_slow_modules
 
-warm = threading.Thread(target=_warm_up)
+warm = threading.Thread(target=_import_slow_modules)
 warm.start()
 while "unicon" not in sys.modules:
     time.sleep(0.001)
@@ -59,7 +59,7 @@ def test_request_during_imports_waits(after_s: str) -> None:
 
 
 def test_unparsed_reading_has_a_reason(collector: CollectorProcess) -> None:
-    assert collector.parse("show tides", "high\n").data == {"unparsed": "there is no parser for 'show tides' of ios"}
+    assert collector.parse("show tides", "high\n").data == {"unparsed": "there is no parser for 'show tides' on ios"}
 
 
 def test_collector_reports_a_missing_router(collector: CollectorProcess) -> None:

@@ -182,7 +182,7 @@ def test_interface_without_a_port_is_stored_with_its_lines(indented: bool) -> No
 
 
 def test_route_over_an_interface_without_a_port_is_not_used() -> None:
-    with pytest.raises(IosError, match="no packet of a lab goes over this kind of interface"):
+    with pytest.raises(IosError, match="no lab packet uses this kind of interface"):
         parse_config(f"{TUNNEL}ip route 0.0.0.0 0.0.0.0 Tunnel100\n", hardware("hqf"))
 
 

@@ -53,7 +53,9 @@ def test_file_that_is_not_text_is_refused_with_its_line(tmp_path: Path, name: st
     with pytest.raises(ExperimentError) as raised:
         load_experiment(file)
     (line,) = [number for number, text in enumerate(file.read_text().splitlines(), 1) if r"\ud800" in text]
-    answer = [found.line for found in raised.value.findings if r"found \ud800, which is no character" in found.message]
+    answer = [
+        found.line for found in raised.value.findings if r"found \ud800, which is not a character" in found.message
+    ]
     assert answer == [line]
 
 

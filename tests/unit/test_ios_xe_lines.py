@@ -124,7 +124,7 @@ def test_line_is_printed_parsed_and_removed(block: str, line: str) -> None:
         (["class OTHER", "queue-limit 100"], "queue-limit not allowed without bandwidth shape or priority command"),
         (["class OTHER", "bandwidth percent 30", "class VOICE", "bandwidth 100"], "Mixed bandwidth types are not"),
         (["class OTHER", "bandwidth percent 60", "class VOICE", "bandwidth percent 41"], "exceeds 100 percent"),
-        (["class OTHER", "bandwidth percent 30", "service-policy PARENT"], "child policy queues"),
+        (["class OTHER", "bandwidth percent 30", "service-policy PARENT"], "queueing child policy"),
     ],
 )
 def test_unsupported_ios_xe_lines_are_refused(typed: list[str], reason: str) -> None:

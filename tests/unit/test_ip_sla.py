@@ -227,7 +227,7 @@ def test_option_of_one_ip_version_is_refused_with_the_other() -> None:
     assert "Invalid input" in _refusal(session, "icmp-echo 2001:DB8::1 source-ip 10.0.0.1")
     assert "link-local" in _refusal(session, "icmp-echo FE80::1")
     session.execute("icmp-echo 2001:DB8::1")
-    assert "traffic-class of IPv6" in _refusal(session, "tos 184")
+    assert "traffic-class for IPv6" in _refusal(session, "tos 184")
     assert "flow label" in _refusal(session, "flow-label 7")
     for line in ("exit", "ip sla 2", "icmp-echo 10.0.0.1"):
         session.execute(line)

@@ -38,7 +38,7 @@ def test_each_notebook_is_tested_with_a_simulated_run() -> None:
             targets = [statement.target] if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [])
             value = getattr(statement, "value", None)
             named = [each.id for each in targets if isinstance(each, ast.Name)]
-            if named == ["STORIES"] and isinstance(value, ast.Dict):
+            if named == ["NOTEBOOK_CASES"] and isinstance(value, ast.Dict):
                 reported |= {str(key.value) for key in value.keys if isinstance(key, ast.Constant)}
     assert reported == {path.stem for path in NOTEBOOKS}
 

@@ -208,7 +208,7 @@ def test_truncated_file_is_read_to_its_end_and_reported(tmp_path: Path) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes((RECORDED / "four-streams.pcapng").read_bytes()[:3001])
     pieces = []
-    with pytest.raises(CaptureError, match="broken or stops early"):
+    with pytest.raises(CaptureError, match="malformed or truncated"):
         for piece in read_packets(file):
             pieces.append(piece)
     assert sum(len(piece) for piece in pieces) > 5

@@ -96,7 +96,7 @@ def test_experiment_runs_with_a_plugin(
     output = capsys.readouterr()
     assert "The run is valid" in output.out
     # One metric does not load: the others are there, and it is named once.
-    assert output.err.count('left out: the metric "acme.gone" of the package acme-qos 1.2') == 1
+    assert output.err.count('plug-in skipped: the metric "acme.gone" of the package acme-qos 1.2') == 1
     assert cli.main(["figure", "policing-vs-shaping"]) == 0
     listed = capsys.readouterr().out
     assert "acme.slowest(transfer)" in listed and " Goodput of each stream\n" in listed

@@ -14,10 +14,10 @@ from qoslab.system.priority import BACKGROUND_NICE, IDLE_NICE, shell_lower_prior
 
 GROUPS = Path("/proc/self/autogroup").exists()
 PYTHON = (
-    "import os, pathlib, time, qoslab.system.priority as p; p.step_behind_traffic(); end = time.monotonic() + 5\n"
+    "import os, pathlib, time, qoslab.system.priority as p; p.lower_priority(); end = time.monotonic() + 5\n"
     "group = pathlib.Path('/proc/self/autogroup')\n"
     "while os.getsid(0) == os.getpid() and group.exists() and time.monotonic() < end:\n"
-    "    if f'nice {p.BEHIND_TRAFFIC} ' in group.read_text().strip() + ' ': break\n"
+    "    if f'nice {p.BACKGROUND_NICE} ' in group.read_text().strip() + ' ': break\n"
     "    time.sleep(0.05)\n"
     "print(os.getpriority(os.PRIO_PROCESS, 0), group.read_text() if group.exists() else '')"
 )

@@ -448,7 +448,7 @@ def test_port_with_a_policy_and_without_an_address_has_a_substitute(tmp_path: Pa
         ),
         (
             "hostname SW1\nswitch 1 provision ws-c3750g-24ts\nmls qos\ninterface GigabitEthernet1/0/1\n",
-            "Catalyst 3750 switch",
+            "found the configuration of a Catalyst 3750",
         ),
         ("hostname R1\nversion 15.2\nservice pad\n", "a configuration without an interface"),
         ("set interfaces ge-0/0/0 unit 0 family inet address 10.0.0.1/24\n", "found a Junos configuration"),

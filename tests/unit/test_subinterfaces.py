@@ -140,7 +140,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("interface Fa0/0\nservice-policy output Shape", "Attaching service policy to main and sub-interface concurrently"),
     ("interface Fa0/0\nservice-policy input Mark", "Attaching service policy to main and sub-interface concurrently"),
     ("interface Fa0/0\nencapsulation dot1q 5", "@14"),
-    ("interface Serial0/0.1", "% Not supported: subinterfaces of serial lines are circuits of Frame Relay"),
+    ("interface Serial0/0.1", "% Not supported: subinterfaces of serial lines are Frame Relay circuits"),
     ("interface Fa0/7.1", "@10"),
     ("no interface Fa0/0", "% Removal of physical interfaces is not permitted"),
     ("no interface Fa0/1.1", "@13"),
@@ -149,7 +149,7 @@ REFUSALS: list[tuple[str, str]] = [
     ("class-map match-any Vlans\nmatch vlan 300-299", "@11"),
     (
         "class-map match-any Vlans\nmatch input-interface Fa0/0.100",
-        "% match input-interface takes no subinterface here",
+        "% match input-interface does not accept a subinterface here",
     ),
 ]
 

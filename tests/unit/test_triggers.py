@@ -162,10 +162,10 @@ class FakeJournal:
     def observations(self, moment: Trigger) -> list[Observation]:
         return [self._wanted]
 
-    def observed(self, each: Observation, moment: Trigger, raw: str, data: object, between: object) -> None:
+    def save_observation(self, each: Observation, moment: Trigger, raw: str, data: object, between: object) -> None:
         self.events.append((str(moment), raw))
 
-    never_came = CellJournal.record_unobserved
+    record_unobserved = CellJournal.record_unobserved
 
     def warn(self, text: str) -> None:
         self.events.append(("warning", text))

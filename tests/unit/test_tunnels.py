@@ -116,7 +116,7 @@ def test_shaper_passes_fewer_packets_in_a_tunnel() -> None:
 def test_port_with_other_packets_is_tried_without_the_tunnel() -> None:
     text = text_of(below=True).replace(" service-policy", " ip nat outside\n service-policy")
     trial = try_tunnel(text, "voice 5")
-    assert any("has packets outside Tunnel1" in each for each in trial.notes)
+    assert any("also carries packets outside Tunnel1" in each for each in trial.notes)
     assert trial.variants[0].kinds[0].path[-1] == "VOICE"
 
 

@@ -346,7 +346,7 @@ class TestHosts:
             def __init__(self, *looks: ClockReading | None) -> None:
                 self._looks = list(looks)
 
-            def clock(self) -> ClockReading | None:
+            def read_clock(self) -> ClockReading | None:
                 return self._looks.pop(0)
 
         class Hosts:

@@ -68,7 +68,7 @@ def test_wheel_has_the_programs_and_its_platform(wheel: Path, python: Path, tmp_
     with zipfile.ZipFile(wheel) as archive:
         sizes = {name: archive.getinfo(f"qoslab/data/bin/{name}").file_size for name in OWN_PROGRAMS}
     assert max(sizes.values()) < 8_000_000, sizes  # without what only a debugger reads
-    code = "from qoslab.system.programs import *; print(*(own_program(name) for name in OWN_PROGRAMS), sep='\\n')"
+    code = "from qoslab.system.programs import *; print(*(find_own_program(name) for name in OWN_PROGRAMS), sep='\\n')"
     asked = run_command([python, "-c", code], tmp_path, PATH="/usr/bin:/bin")
     found = [Path(line) for line in asked.stdout.splitlines()]
     assert [path.name for path in found] == list(OWN_PROGRAMS), asked.stderr

@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn accept_pauses_without_free_descriptors() {
         if std::env::var_os(ALONE).is_none() {
-            let name = "serve::tests::a_process_without_descriptors_rests_before_it_takes_a_connection";
+            let name = "serve::tests::accept_pauses_without_free_descriptors";
             let mut again = Command::new(std::env::current_exe().unwrap());
             let done = again.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().unwrap();
             let output = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);

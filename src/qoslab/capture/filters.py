@@ -24,7 +24,7 @@ Instruction: TypeAlias = tuple[int, int, int, int]
 LIBRARIES = ("libpcap.so.0.8", "libpcap.so.1")
 """Library names on Debian and Ubuntu, and elsewhere."""
 COMPILE_S = 10.0
-"""Time limit for compiling a filter in seconds; filters with `MOST_TERMS` terms take some milliseconds."""
+"""Time limit for compiling a filter in seconds; filters with `MAX_TERMS` terms take some milliseconds."""
 COMPILE_BYTES = 2**30
 """Maximum address space of the compiling process."""
 _INHERITED_VARIABLES = ("PATH", "LANG", "LC_", "LD_LIBRARY_PATH", "PYTHON")

@@ -37,7 +37,7 @@ class RunRequest:
     begin: Begin | None = None
     """Background analysis, begun when the first traffic starts and called with each valid cell while other cells run.
 
-    If cells must be punctual, it runs in a thread of least priority. It has ended before `carry_out` yields the folder.
+    If cells must be punctual, it runs in a thread of least priority. It has ended before the run yields the folder.
     """
     resume: RunFolder | None = None
     """Run to resume: only its missing cells are run, into its folder."""

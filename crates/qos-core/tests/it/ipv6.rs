@@ -112,7 +112,7 @@ fn a_list_of_both_families_is_refused() {
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
         let refused = engine.configure(Time(0), &classes("L", entries, &[])).unwrap_err();
         assert_eq!((refused.path.as_str(), refused.kind), (path, ConfigErrorKind::Impossible));
-        assert!(refused.message.contains("use one list per family"), "{refused}");
+        assert!(refused.message.contains("use one list per address family"), "{refused}");
     }
     // ICMP of one family is no ICMP of the other.
     let icmp = AccessListEntry { protocol: Some(1), icmp_type: Some(8), ..entry(&six, &six) };

@@ -240,7 +240,7 @@ fn impossible_subinterfaces_are_refused() {
     let two_native = with(&[native(100), native(101)], plain());
     assert!(two_native.ends_with("Out.100 already has the native VLAN: use false"), "{two_native}");
     let vlan = with(&[(100, own(4_095).1)], plain());
-    assert!(vlan.contains("4095 is no VLAN"), "{vlan}");
+    assert!(vlan.contains("4095 is not a VLAN"), "{vlan}");
     let mut serial: Engine<u64> = common::engine(100_000_000, Ppp);
     let error = serial.configure(Time(0), &config(Hqf, policies.clone(), &[own(100)], plain()));
     let message = error.unwrap_err().to_string();

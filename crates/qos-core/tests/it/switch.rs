@@ -578,7 +578,7 @@ fn impossible_vlan_policies_are_refused() {
     };
     let (path, message) = in_class("VLAN", voice().police(police(1_000_000).bytes(8_000)));
     assert_eq!(path, "switch.vlan_policies.10");
-    assert!(message.contains("a policy-map of a VLAN cannot police"), "{message}");
+    assert!(message.contains("a VLAN policy-map cannot police"), "{message}");
     assert!(in_class("VLAN", class_of("ONE")).1.contains("matches ports"));
     assert!(in_class("PORTS", class_of("ONE").trust(Trust::Dscp)).1.contains("marks"));
     assert!(in_class("PORTS", voice()).1.contains("something other than ports"));

@@ -74,7 +74,7 @@ fn an_impossible_capture_is_refused_with_its_reason() {
     let refusal = |captures: &mut Captures, wanted: &Wanted| captures.begin(PortId(0), wanted).unwrap_err().to_string();
     // A program has to end with its verdict.
     let message = refusal(&mut captures, &wanted(&file, &UDP[..4]));
-    assert!(message.starts_with("the kernel refuses the filter: ") && !file.exists(), "{message}");
+    assert!(message.starts_with("the kernel rejects the filter: ") && !file.exists(), "{message}");
     let message = refusal(&mut captures, &wanted(Path::new("/proc/none/x"), &[]));
     assert!(message.starts_with("cannot write /proc/none/x: No such file"), "{message}");
     captures.begin(PortId(0), &wanted(&file, &[])).unwrap();

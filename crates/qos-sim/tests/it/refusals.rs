@@ -152,7 +152,10 @@ fn errors_of_a_flow_are_reported() {
             with(&[("/flows/0/payload_bytes", json!(1473))]),
             "flows[0].payload_bytes: found 1473, expected 1 to 1472 bytes: fragments are not simulated",
         ),
-        (with(&[("/flows/0/payload_bytes", Value::Null)]), "flows[0].rate_bps: found with payloads of random length"),
+        (
+            with(&[("/flows/0/payload_bytes", Value::Null)]),
+            "flows[0].rate_bps: found a rate with random payload lengths, expected gap_ns",
+        ),
         (with(&[("/flows/0/window_bytes", json!(16384))]), "flows[0].window_bytes: found this key on a UDP flow"),
         (with(&[("/flows/0/streams", json!(0))]), "flows[0].streams: found 0, expected 1 to 10000"),
         (with(&[("/flows/0/dscp", json!(64))]), "flows[0].dscp: found 64, expected 0 to 63"),

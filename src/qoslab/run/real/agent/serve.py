@@ -394,7 +394,7 @@ class Agent:
         return {"facts": collect_facts(programs, far, self.folder)}
 
     def op_cable(self, _: int, __: bytes, **asked: Any) -> dict[str, Any]:
-        """See `host_facts.on_cable`."""
+        """See `host_facts.probe_cable`."""
         return {"cable": probe_cable(**asked)}
 
     def op_isolate(self, _: int, __: bytes, way: str, interfaces: list[dict[str, Any]]) -> dict[str, Any]:
