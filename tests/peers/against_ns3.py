@@ -261,7 +261,7 @@ class PathResult:
         return confidence_interval(ours, theirs)
 
     def findings(self, peer: str) -> list[str]:
-        """Return the metrics with a difference of at least `MIN_LISTED_DIFFERENCE` if zero is outside their interval."""
+        """Return the metrics with a difference from `MIN_LISTED_DIFFERENCE` on, and zero outside their interval."""
         differences = {metric: self.against(peer, metric) for metric in METRICS}
         return [
             metric
