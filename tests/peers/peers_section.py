@@ -79,9 +79,10 @@ def file_name(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()) + ".md"
 
 
-def wrap_paragraph(text: str) -> list[str]:
-    """Wrap a text at `WIDTH` characters."""
-    return textwrap.wrap(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+def wrap_paragraph(text: str, indent: str = "") -> list[str]:
+    """Wrap a text at `WIDTH` characters; `indent` precedes all lines except the first."""
+    plain = " ".join(text.split())
+    return textwrap.wrap(plain, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:

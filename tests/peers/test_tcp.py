@@ -239,8 +239,8 @@ def test_differences_from_ns3_have_measured_causes(note: Note) -> None:
     result = f"{len(pairs) - len(left)} of {len(pairs)} values agree with four mechanisms of Linux in ns-3, "
     result += f"{len(pairs) - len(usual)} without"
     version = f"ns-3 {package_version('libns3-dev')}"
-    table_ = list(markdown_table(("path", "control", *head), rows))
-    note("Causes of differences from ns-3", Comparison(version, result, lines, each=table_))
+    values = list(markdown_table(("path", "control", *head), rows))
+    note("Causes of differences from ns-3", Comparison(version, result, lines, each=values))
     # A mechanism without effect on wait or loss would not be a cause.
     assert all(means[metric][1] < means[metric][0] / 2 for metric in ("loss", "delay_s")), means
     assert len(left) < len(usual)

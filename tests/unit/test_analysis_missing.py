@@ -146,7 +146,7 @@ class TestPlaces:
     def test_counters_of_the_traffic_time_need_two_readings(self) -> None:
         assert self.drops((-1.0, 5), (9.0, 12)) == 7
         assert "read only once" in str(self.drops((9.0, 12)))
-        assert "went back" in str(self.drops((-1.0, 12), (9.0, 5)))
+        assert "decreased" in str(self.drops((-1.0, 12), (9.0, 5)))
         # Neither is a reading that lacks the counter taken for the one before it.
         assert isinstance(self.drops((-1.0, 5), (8.0, 12), (9.0, None)), Missing)
 

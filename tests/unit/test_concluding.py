@@ -44,7 +44,7 @@ def test_record_is_invalid_if_host_and_router_disagree(cell: Cell) -> None:
     record = conclude_cell(cell, 5000)
     assert not record.valid and record.disagreeing and not record.late
     (reason,) = [each for each in record.reasons if "server" in each]
-    assert "server received 5000 packets by eth0, but R1 counts 0 packets that FastEthernet0/1 sent" in reason
+    assert "server received 5000 packets on eth0, but R1 counts 0 packets that FastEthernet0/1 sent" in reason
     assert cell.files().record() == record
     # Later readers trust the record.
     assert Readings([], captures=False).of(cell.files()).problems == record.reasons

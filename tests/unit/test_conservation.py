@@ -152,7 +152,7 @@ def test_conservation_tolerance_is_exact() -> None:
     hosts = {"client": {"eth0": HostCount(6000, 2000, 6_000_000)}}
     assert find_differences(counted_interface(**{LAN: {"input_packets": 5940}}), hosts=hosts, uncounted=("R1",)) == []
     (reported,) = find_differences(counted_interface(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))
-    assert "at most 60 may differ" in reported
+    assert "they may differ by at most 60" in reported
 
 
 def test_conservation_check_needs_two_readings() -> None:
@@ -213,18 +213,18 @@ def test_disagreement_of_host_and_router_is_reported() -> None:
     (reported,) = find_differences(counted_interface(), hosts=hosts)
     link = TOPOLOGY.links_of("client")[0][0].name
     assert reported == (
-        f"on the link {link}, client sent 4100 packets by eth0, but R1 counts 4000 packets that {LAN} received: "
-        "at most 50 may differ"
+        f"on the link {link}, client sent 4100 packets on eth0, but R1 counts 4000 packets that {LAN} received: "
+        "they may differ by at most 50"
     )
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
     (reported,) = find_differences(counted_interface(), hosts=hosts)
-    assert "server received 2800 packets by eth0, but R1 counts 3000 packets that FastEthernet0/1 sent" in reported
+    assert "server received 2800 packets on eth0, but R1 counts 3000 packets that FastEthernet0/1 sent" in reported
 
 
 def test_missing_counter_is_replaced_by_others() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4000, 2200, 4_000_000)}}
     (reported,) = find_differences(counted_interface(**{LAN: {"input_packets": None}}), hosts=hosts)
-    assert "client received 2200 packets by eth0" in reported
+    assert "client received 2200 packets on eth0" in reported
 
 
 def test_nic_with_segmentation_offload_among_two_is_ignored() -> None:
@@ -233,7 +233,7 @@ def test_nic_with_segmentation_offload_among_two_is_ignored() -> None:
     topology: Any = SimpleNamespace(links_of=lambda name: [(link, *each) for each in ends] if name == "client" else [])
     cards = {"eth0": HostCount(400, 2000, 4_000_000), "eth1": HostCount(4200, 2000, 4_000_000)}
     (reported,) = disagreements(topology, {"client": cards}, finding_rows(counted_interface()), [])
-    assert "client sent 4200 packets by eth1" in reported
+    assert "client sent 4200 packets on eth1" in reported
 
 
 def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
@@ -254,7 +254,7 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
     # With half a per cent of what is counted.
     assert of(on_link, ("R1",)) == []
     (reported,) = of(on_link + 10, ("R1",))
-    assert f"client sent {probes} packets by eth0" in reported and "at most 606 may differ" in reported
+    assert f"client sent {probes} packets on eth0" in reported and "they may differ by at most 606" in reported
     _, reported = of(in_router + 20, ("R1",))
     assert f"{in_router + 20} are unaccounted for" in reported
 
@@ -342,8 +342,8 @@ class TestCell:
         self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 400}})
         self.card(cell, "client", 600, 300)
         assert self.reported(cell) == [
-            f"on the link lan, client sent 600 packets by eth0, but R1 counts 500 packets that {LAN} received: "
-            "at most 33 may differ",
+            f"on the link lan, client sent 600 packets on eth0, but R1 counts 500 packets that {LAN} received: "
+            "they may differ by at most 33",
             "R1 counts 800 received packets, 700 sent, 0 dropped and 0 queued: 100 are unaccounted for, "
             "at most 34 are allowed",
         ]

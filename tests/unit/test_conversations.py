@@ -34,7 +34,10 @@ def replies() -> Iterator[Mapping[str, Any]]:
         others = [conversation(3, 7, 5397, 5001), conversation(4, 1, 32384, None)] if second % 2 else []
         yield {
             "time_ns": 10**12 + second * 10**9,
-            "interfaces": {"Serial0/1/0": {"conversations": [flood, *others]}, "FastEthernet0/0": {}},
+            "interfaces": {
+                "Serial0/1/0": {"conversations": [flood, *others]},
+                "FastEthernet0/0": {"conversations": []},
+            },
         }
 
 

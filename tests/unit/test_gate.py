@@ -144,7 +144,7 @@ def test_untrusted_earlier_run_is_reported(
 
 def test_documentation_states_the_least_difference_of_a_changed_value() -> None:
     words = " ".join((TOP / "docs/comparing.md").read_text().split())
-    assert re.findall(r"differ by more than (.*?) of the greater one", words) == [f"{100 * NEGLIGIBLE:g} %"]
+    assert re.findall(r"differ by more than (.*?) of the larger one", words) == [f"{100 * NEGLIGIBLE:g} %"]
 
 
 @pytest.mark.parametrize("page", ["docs/internals/architecture.md", "index.html"])

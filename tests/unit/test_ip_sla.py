@@ -231,7 +231,7 @@ def test_option_of_one_ip_version_is_refused_with_the_other() -> None:
     assert "flow label" in _refusal(session, "flow-label 7")
     for line in ("exit", "ip sla 2", "icmp-echo 10.0.0.1"):
         session.execute(line)
-    assert "tos of IPv4" in _refusal(session, "traffic-class 184")
+    assert "tos for IPv4" in _refusal(session, "traffic-class 184")
 
 
 def test_operation_over_ipv6_is_printed() -> None:

@@ -587,7 +587,7 @@ fn impossible_vlan_policies_are_refused() {
         refused(&|config| config.switch.as_mut().unwrap().vlan_policies = policies.clone().into()).1
     };
     assert!(attached(10, "NONE").contains("no policy-map \"NONE\""));
-    assert!(attached(4_095, "VLAN").contains("no VLAN"));
+    assert!(attached(4_095, "VLAN").contains("not a VLAN"));
     let own = |vlan_based: bool| {
         let switchport = Some(SwitchportConfig { mode: SwitchportMode::Access, vlan: 10 });
         let port = interface(SwitchPortConfig { vlan_based, switchport, ..port() }).input("VLAN");
