@@ -266,5 +266,4 @@ def _percent(found: dict[str, Interval]) -> str:
 
 def listed(text: str) -> list[str]:
     """Return an item of a list."""
-    first, *rest = wrap_paragraph(f"{text}.")
-    return [f"- {first}", *(f"  {line}" for line in rest)]
+    return wrap_paragraph(f"- {text}.", "  ")
