@@ -479,7 +479,7 @@ def test_host_without_changes_is_only_compared(exposed: tuple[Lab, Path]) -> Non
     before = state(lab, "client")
     host = agent(file, "client", "as it is")
     host.isolate()
-    with pytest.raises(MachineError, match=r"client: net\.ipv4\.tcp_sack is 1 and not 0"):
+    with pytest.raises(MachineError, match=r"client: net\.ipv4\.tcp_sack is 1, not 0"):
         host.apply_tcp(TCP_PROFILES["modern"].model_copy(update={"sack": False}))
     host.close()
     assert state(lab, "client") == before

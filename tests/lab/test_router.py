@@ -414,7 +414,8 @@ def test_daemon_works_as_an_ordinary_user() -> None:
     code = (
         "import os, pathlib, sys; sys.path.insert(0, sys.argv[1])\n"
         "import dataplane; dataplane.BINARY = pathlib.Path(sys.argv[1]) / 'qos-router'\n"
-        "with dataplane.Lab() as lab: print(len(dataplane.ping(lab, 'client', dataplane.SERVER, 3)), os.geteuid())"
+        "with dataplane.DataPlaneLab() as lab:\n"
+        "    print(len(dataplane.ping(lab, 'client', dataplane.SERVER, 3)), os.geteuid())"
     )
     nobody = 65534
     command = ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups", "env", "HOME=/nonexistent"]

@@ -594,5 +594,5 @@ fn impossible_vlan_policies_are_refused() {
         refused(&|config| *config.interfaces.get_mut(&name(1)).unwrap() = port.clone()).1
     };
     assert!(own(true).contains("uses the policies of its VLANs"));
-    assert!(own(false).contains("two levels"));
+    assert!(own(false).contains("two-level policy-map"));
 }
