@@ -262,7 +262,7 @@ def run_trial(seed: int, made: RealLab, clean: Path, cut: Disruption | None = No
     made.wait_until_clean(time.monotonic())
     assert "Traceback" not in printed, printed
     assert made.held() == {}
-    alone = f", alone for {_is_unchanged(made, printed):.0f} s" if patient else ""
+    alone = f", alone for {_wait_until_restored(made, printed):.0f} s" if patient else ""
     _run_rescue(made, clean, printed)
     return f"{cut.__name__} after {moment:.2f} s ({guard}), hosts clean {took:.2f} s later{alone}"
 
@@ -282,7 +282,7 @@ def wait_until_begun(made: RealLab, clean: Path, draw: random.Random) -> tuple[C
     raise AssertionError(f"no run was under way after {2 * moment:.2f} s, although one took {made.lasts_s:.2f} s")
 
 
-def _is_unchanged(made: RealLab, message: str) -> float:
+def _wait_until_restored(made: RealLab, message: str) -> float:
     """Check that the router restores itself, except for the copy of an applet; return the time."""
     began = time.monotonic()
     wait_until(

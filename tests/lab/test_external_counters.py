@@ -333,7 +333,7 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
 def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
     ran_long: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    _is_near(ran_long, table, place, columns)
+    _check_rates(ran_long, table, place, columns)
 
 
 @pytest.mark.long
@@ -342,13 +342,13 @@ def test_rates_over_a_long_window_are_within_one_percent_of_the_data_planes(
 def test_rates_of_an_evenly_dropping_class_are_within_one_percent(
     ran_even: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]
 ) -> None:
-    _is_near(ran_even, table, place, columns)
+    _check_rates(ran_even, table, place, columns)
     dropped = both_readings(ran_even, "classes", {"class": "class-default"})[0]["drops_police_packets"]
     assert dropped.iloc[-1] > 10_000
 
 
-def _is_near(ran: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
-    """Return whether rates between the readings at the ends of the window equal those of the data plane."""
+def _check_rates(ran: FinishedRun, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
+    """Check that rates between the readings at the ends of the window equal those of the data plane."""
     truth, read = both_readings(ran, table, place)
     inside = read[(read["time_s"] >= LONG_S / 3) & (read["time_s"] <= LONG_S)]
     ends = inside.iloc[[0, -1]]["time_s"].astype(float).to_numpy()

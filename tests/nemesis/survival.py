@@ -38,7 +38,7 @@ def assert_survived(
         command.process.kill()
         raise AssertionError(f"it did not end within {PATIENCE_S:.0f} s: {command.process.communicate()}") from None
     printed = f"\n{output}\n{errors}"
-    has_ended_well(command.process.returncode, struck, printed)
+    check_exit(command.process.returncode, struck, printed)
     find_leftovers(clean, command.process.pid)
     for each in runs_of(clean):
         check_cells(each, lab, undisturbed[lab], printed)
@@ -61,7 +61,7 @@ def faults_of(
     return lab, command, struck
 
 
-def has_ended_well(status: int, struck: InjectedFault | None, message: str) -> None:
+def check_exit(status: int, struck: InjectedFault | None, message: str) -> None:
     assert "Traceback" not in message and "defect" not in message, message
     if struck is not None and struck.main and struck.fault == "kill_process":
         assert status == -9, message

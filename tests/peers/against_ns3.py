@@ -299,14 +299,14 @@ def compare_path(case: PathCase) -> PathResult:
         return result
     return replace(
         result,
-        nearby=[simulate_path(each, 1) for each in is_nearly_equal(case)],
+        nearby=[simulate_path(each, 1) for each in similar_paths(case)],
         simulator_longer=[simulate_path(case, seed, LONG_SECONDS) for seed in range(1, SEEDS + 1)],
         linux_longer=run_in_linux(case, runs, push=False, duration_s=LONG_SECONDS),
     )
 
 
-def is_nearly_equal(case: PathCase) -> list[PathCase]:
-    """Return the path with a packet or a millisecond more or less."""
+def similar_paths(case: PathCase) -> list[PathCase]:
+    """Return the path with one packet or one millisecond more or less."""
     queues = [replace(case, hold_queue=case.hold_queue + more) for more in (-1, 1)]
     return queues + [replace(case, delay_ns=case.delay_ns + more * MS) for more in (-1, 1)]
 

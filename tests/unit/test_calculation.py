@@ -389,7 +389,7 @@ def test_calculations_are_correct(check: Callable[[], None]) -> None:
     check()
 
 
-def is_detected() -> Iterator[str]:
+def failed_checks() -> Iterator[str]:
     """Return the failed checks."""
     for check in CHECKS:
         try:
@@ -402,7 +402,7 @@ def is_detected() -> Iterator[str]:
 @pytest.mark.parametrize("patched", [made for _, _, made in CALCULATION], ids=[name for name, _, _ in CALCULATION])
 def test_each_mistake_of_calculation_is_detected(patched: Callable[[], object]) -> None:
     with patched():  # type: ignore[attr-defined]
-        found = next(is_detected(), "")
+        found = next(failed_checks(), "")
     assert found, "no check notices it"
 
 

@@ -38,7 +38,7 @@ def policy(*classes: str) -> Device:
     return router("\n".join([*maps, "policy-map P", *(f"class {name}" for name in names)]))
 
 
-def is_shadowed(device: Device) -> dict[str, tuple[str, ...]]:
+def shadowed_classes(device: Device) -> dict[str, tuple[str, ...]]:
     found = candidate_classes(device, device.policy_maps["P"])
     return {each.policy_class.name: each.covering_classes for each in found if each.remaining_boxes.empty}
 
@@ -60,7 +60,7 @@ def is_shadowed(device: Device) -> dict[str, tuple[str, ...]]:
 def test_class_is_shadowed_if_classes_above_take_its_packets(
     classes: tuple[str, ...], expected: dict[str, tuple[str, ...]]
 ) -> None:
-    assert is_shadowed(policy(*classes)) == expected
+    assert shadowed_classes(policy(*classes)) == expected
 
 
 def test_whole_code_points_need_all_packets_with_the_code_point() -> None:

@@ -71,7 +71,7 @@ def plan_pasted(configuration: Configuration, rate_bps: int | None, devices: Map
         numbers[kind] += 1
     found = plan(config, ports)
     others = tuple(
-        _is_unsupported_location(each) for each in attached if _attachment_port(device.interfaces, each) is None
+        _unsupported_location_note(each) for each in attached if _attachment_port(device.interfaces, each) is None
     )
     return RouterPlan(found.router, found.interfaces, (*found.notes, *others))
 
@@ -82,7 +82,7 @@ def _attachment_port(interfaces: Mapping[str, Interface], at: Attachment) -> str
     return None if interface is None else interface.parent or interface.name
 
 
-def _is_unsupported_location(at: Attachment) -> Note:
+def _unsupported_location_note(at: Attachment) -> Note:
     origin = Origin(at.interface, at.direction, at.policy)
     return Note("refused", origin, "service-policy", "this kind of interface is not supported in plans")
 

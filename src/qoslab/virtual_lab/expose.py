@@ -64,7 +64,7 @@ def expose_lab(lab: Lab, file: Path, *, together: bool = False) -> None:
     key = asyncssh.generate_private_key("ssh-ed25519", comment=f"qoslab {lab.name}")
     cards = _move_to_single_host(lab) if together else {}
     for router in tc_command_nodes(lab.topology):
-        asyncio.run(_has_no_line(lab, router))
+        asyncio.run(_send_empty_configuration(lab, router))
     ways = _serve_hosts(lab, key.export_public_key().decode().strip(), together=together)
     file = file.absolute()
     known, private = file.with_suffix(".known_hosts"), file.with_suffix(".key")
@@ -84,7 +84,7 @@ def expose_lab(lab: Lab, file: Path, *, together: bool = False) -> None:
         raise UserError(f"the inventory cannot be written: {error}") from error
 
 
-async def _has_no_line(lab: Lab, router: str) -> None:
+async def _send_empty_configuration(lab: Lab, router: str) -> None:
     empty = {"format": CONFIG_FORMAT, "router": router, "commands": [], "shapes_lines": True}
     async with lab.control(router) as client:
         await client.request("configure", config=empty)

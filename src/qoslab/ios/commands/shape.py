@@ -148,7 +148,7 @@ def _engine_burst(burst: Amount | None) -> program_formats.ShapeBurst | None:
 
 
 @INPUT_RULES.register_for(10)
-def _is_output_only(each: PolicyClass) -> None:
+def _refuse_input_shaper(each: PolicyClass) -> None:
     if each.shape is not None:
         raise RejectedError(SHAPE_OUTPUT_ONLY)
 

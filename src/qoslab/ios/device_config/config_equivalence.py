@@ -93,7 +93,7 @@ class _ConfigurationComparison:
         if not found and (wanted.banner_motd, wanted.banners) != (present.banner_motd, present.banners):
             found = ["asked for another `banner`"]
         if not found and _comparable_device(wanted) != _comparable_device(present):
-            found = list(_has_difference(render(wanted), render(present)))
+            found = list(_line_differences(render(wanted), render(present)))
         yield from found
 
     def _text_difference(self, line: UnreadLine) -> Iterator[str]:
@@ -216,7 +216,7 @@ def _comparable_device(device: Device) -> list[str]:
     return sorted(render(device).splitlines())
 
 
-def _has_difference(wanted: str, present: str) -> Iterator[str]:
+def _line_differences(wanted: str, present: str) -> Iterator[str]:
     have, want = present.splitlines(), wanted.splitlines()
     yield from (f"configured `{line.strip()}`, but no such line is active" for line in want if line not in have)
     yield from (f"`{line.strip()}` is active, but was not configured" for line in have if line not in want)

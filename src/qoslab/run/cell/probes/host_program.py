@@ -169,7 +169,7 @@ class HostResponder:
         families = {probe_family(setting.experiment, each) for each in probes}
         self._tables = [LISTENERS[family] for family in sorted(families)]
         # A program that listens there now is another one, and must not be mistaken for it.
-        if any(self._is_listening()):
+        if any(self._listening_by_version()):
             raise RunInvalid(
                 f"the responder on {host} cannot listen on UDP port {CONTROL_PORT}: another program uses it",
                 hint="Stop that program, or choose another host as responder.",
@@ -181,7 +181,7 @@ class HostResponder:
         """Wait until it answers. Raise `RunInvalid`, with its reason, if it does not."""
         deadline = time.monotonic() + LISTEN_S
         while True:
-            if all(self._is_listening()):
+            if all(self._listening_by_version()):
                 return
             if self._program.ended or time.monotonic() > deadline:
                 raise RunInvalid(
@@ -198,7 +198,7 @@ class HostResponder:
         """End it."""
         self._program.stop()
 
-    def _is_listening(self) -> list[bool]:
-        """Return whether a program listens, for each of its IP versions."""
+    def _listening_by_version(self) -> list[bool]:
+        """Return whether a program listens, by IP version."""
         shown = [self._lab.host(self._host).read(table) for table in self._tables]
         return [is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown]
