@@ -19,7 +19,7 @@ from qoslab.cli import command_group, main
 from qoslab.errors import ExitStatus, UserError
 from qoslab.ios.compile import compile_device
 from qoslab.policy.answer import answer_policy, class_differences
-from qoslab.policy.effective import ClassValues
+from qoslab.policy.class_values import ClassValues
 from qoslab.policy.pasted import configuration_text
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.policy.rate import Rate

@@ -11,7 +11,7 @@ import pytest
 
 from qoslab.cli import main
 from qoslab.policy.answer import answer_policy
-from qoslab.policy.effective import ClassValues
+from qoslab.policy.class_values import ClassValues
 from qoslab.policy.render import answer_text
 
 VERSION = "version 17.9\n"

@@ -10,7 +10,8 @@ from qoslab.ios.model.catalyst import FULL_LIMIT
 from qoslab.ios.model.device import Family
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.model.generation import Generation
-from qoslab.policy.effective import PolicyValues, effective_policies, flatten_values
+from qoslab.policy.class_values import PolicyValues, flatten_values
+from qoslab.policy.effective import effective_policies
 from qoslab.policy.findings import PolicyFinding, Subject, find_policy_problems
 from qoslab.policy.ignored import IgnoredLine, ignored_lines
 from qoslab.policy.pasted_configuration import Configuration, read_configuration

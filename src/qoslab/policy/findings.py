@@ -15,7 +15,8 @@ from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
 from qoslab.ios.packet_sets import never_matches_reason
 from qoslab.ios.rules import descendants
-from qoslab.policy.effective import MTU, ClassValues, PoliceValues, PolicyValues
+from qoslab.policy.class_values import ClassValues, PoliceValues, PolicyValues
+from qoslab.policy.effective import MTU
 from qoslab.policy.matching import complete_device
 from qoslab.policy.pasted_configuration import Configuration, is_refusal, policies_below_shaped_ports
 from qoslab.policy.rate import Rate, bps_text, format_list, format_number

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.policy.answer import PolicyAnswer
-from qoslab.policy.effective import ClassValues, PoliceValues, PolicyValues, QueueValues, RedValues, ShapeValues
+from qoslab.policy.class_values import ClassValues, PoliceValues, PolicyValues, QueueValues, RedValues, ShapeValues
 from qoslab.policy.findings import PolicyFinding
 from qoslab.policy.ignored import IgnoredLine
 from qoslab.policy.rate import format_list, format_number
