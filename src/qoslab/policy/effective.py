@@ -24,6 +24,7 @@ from qoslab.ios.model.policy import (
     RandomDetect,
     RedThresholds,
     Shape,
+    UserDefinedAccount,
 )
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
@@ -46,6 +47,8 @@ MTU = 1500
 VLAN_TAG = 4
 """Bytes of an IEEE 802.1Q tag."""
 LINE = Rate(line=1.0)
+_TIME_DIVISORS = {"ms": 8_000, "us": 8_000_000}
+"""Divisors that turn a rate in b/s times a time in this unit into bytes."""
 
 
 @dataclass(frozen=True)
@@ -296,9 +299,9 @@ def _child_position(
 
 
 def _added(shape: Shape) -> int:
-    """Return the bytes that a shaper counts for each packet in addition."""
-    words = str(shape.account or "").split()
-    return int(words[-1]) if words[:1] == ["user-defined"] and words[-1].lstrip("-").isdigit() else 0
+    """Return the bytes that a shaper counts for each packet in addition, unless it counts cells."""
+    account = shape.account
+    return account.offset if isinstance(account, UserDefinedAccount) and not account.atm else 0
 
 
 def _class_values(
@@ -491,7 +494,7 @@ def _priority_queue(context: _EffectiveContext, each: PolicyClass, here: _Policy
         return QueueValues("priority", packets, size, time, limit is None, not context.separate)
     # The time is at the rate of the class.
     own = reserved_rate(each, here.guaranteed) or here.rate
-    part = {"ms": 8000, "us": 8_000_000}.get(limit.unit, 0)
+    part = _TIME_DIVISORS.get(limit.unit)
     size = int(own.bps * limit.number / part) if part else limit.number
     known = not part or own.is_absolute
     time = _drained(context, here, size, here.capacity)
@@ -507,9 +510,9 @@ def _queue_values(
     limit = each.queue_limit
     rate = _reference(each, here)
     if limit is not None and limit.unit != "packets":
-        size_known = limit.unit == "bytes" or rate.is_absolute
-        part = 8000 if limit.unit == "ms" else 8_000_000
-        size = limit.number if limit.unit == "bytes" else int(rate.bps * limit.number / part)
+        part = _TIME_DIVISORS.get(limit.unit)
+        size_known = not part or rate.is_absolute
+        size = int(rate.bps * limit.number / part) if part else limit.number
         time = _drained(context, here, size, busy) if size_known else None
         given = {"ms": limit.number, "us": limit.number / 1000}.get(limit.unit)
         return QueueValues("FIFO", None, size if size_known else None, time, False, False, given_ms=given)
@@ -569,7 +572,7 @@ def _priority_wait(
             left = left if own == level or limit is None else left - limit
             size = queue.bytes or 0
             sizes.setdefault(own, []).append((min(size, _greatest_burst(each, size)), size))
-    ahead = sum(min(sum(burst for burst, _ in level), max(size for _, size in level)) for level in sizes.values())
+    ahead = sum(min(sum(burst for burst, _ in each), max(size for _, size in each)) for each in sizes.values())
     time = _drained(context, here, ahead + context.frame, left)
     return None if time is None else time + (here.ring_ms or 0)
 
@@ -612,8 +615,9 @@ def _red_values(
         # The rate that gives the limit is not known.
         limit, unit = 100, "percent of the limit"
     rate = _reference(each, here)
-    if red.unit in ("ms", "us") and in_bytes and rate.is_absolute:
-        red = _in_bytes(red, int(rate.bps), 8_000 if red.unit == "ms" else 8_000_000)
+    part = _TIME_DIVISORS.get(red.unit or "packets")
+    if part and in_bytes and rate.is_absolute:
+        red = _in_bytes(red, int(rate.bps), part)
     values: list[int] = list(range(8))
     if red.basis == "dscp":
         shown = {0, EF, *(8 * above + drop for above in ASSURED_FORWARDING for drop in (2, 4, 6))}
