@@ -25,4 +25,4 @@ def _shown(value: object) -> object:
         return value
     # A carriage return is not quoted, and readers take it as the end of a row.
     text = value.replace("\r", " ")
-    return f"'{text}" if _FORMULA.match(text.lstrip(" ") or text) else text
+    return f"'{text}" if _FORMULA.match(text.lstrip(" ")) else text
