@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -167,3 +167,9 @@ class RunInvalid(QoslabError):  # noqa: N818 - it is a verdict, not a fault
     """The run ended, but its values must not be trusted."""
 
     exit_status = ExitStatus.RUN_INVALID
+
+
+def format_alternatives(known: Iterable[str]) -> str:
+    """Return `one of a, b, c` for the message of an error; `a` if there is only one."""
+    words = list(dict.fromkeys(known))
+    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "but there is none"

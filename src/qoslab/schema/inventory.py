@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from qoslab.errors import Finding
+from qoslab.errors import Finding, format_alternatives
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import (
@@ -30,7 +30,7 @@ from qoslab.model.inventory import (
 )
 from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, inventory_group, routers_of, tc_command_nodes
-from qoslab.schema.near import did_you_mean, format_alternatives, format_value
+from qoslab.schema.near import did_you_mean, format_value
 
 Settings = TypeVar("Settings", HostSettings, RouterSettings, LinuxRouterSettings)
 KINDS = (HostSettings, RouterSettings, LinuxRouterSettings)

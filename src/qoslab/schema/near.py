@@ -17,12 +17,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{folded[near[0]]}"?' if near and folded[near[0]] != word else ""
 
 
-def format_alternatives(known: Iterable[str]) -> str:
-    """Return `one of a, b, c`; `a` if there is only one."""
-    words = list(dict.fromkeys(known))
-    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "but there is none"
-
-
 def clip_text(text: str) -> str:
     """Return the text as quoted in a finding, shortened."""
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -12,12 +12,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from qoslab.errors import Finding
+from qoslab.errors import Finding, format_alternatives
 from qoslab.model.experiment import Experiment
 from qoslab.model.units import QuantityError
 from qoslab.schema.document import Document, Step, Steps
 from qoslab.schema.kinds import expand_kinds
-from qoslab.schema.near import did_you_mean, format_alternatives, format_value
+from qoslab.schema.near import did_you_mean, format_value
 
 _EXPECTED = {
     "string_type": "a text",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from qoslab.errors import Finding
+from qoslab.errors import Finding, format_alternatives
 from qoslab.model.experiment import Experiment, Flow, Link, TcpProfile
 from qoslab.platforms import platform_of, routers_of
 from qoslab.schema import configuration_text
 from qoslab.schema.document import Document, Steps
-from qoslab.schema.near import format_alternatives
 from qoslab.simulation.routers import SimulatedRouter, configured_router
 from qoslab.simulation.show_answers import NotSimulatedError, answer_show, empty_history
 from qoslab.traffic import find_tool

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
+from qoslab.errors import format_alternatives
 from qoslab.tc.commands.command_tree import ROOT
 from qoslab.tc.commands.command_words import (
     PROGRAMS,
@@ -14,7 +15,6 @@ from qoslab.tc.commands.command_words import (
     Word,
     WordReader,
     did_you_mean,
-    format_alternatives,
 )
 
 TcObject = Literal["qdisc", "class", "filter"]

@@ -24,12 +24,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{near[0]}"?' if near and near[0] != word else ""
 
 
-def format_alternatives(known: Iterable[str]) -> str:
-    """Return the known words as an enumeration in a sentence."""
-    words = list(dict.fromkeys(known))
-    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
-
-
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word of a command."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from qoslab.errors import format_alternatives
 from qoslab.tc.commands.command_head import TcObject, read_head
 from qoslab.tc.commands.command_words import (
     RefusedWordError,
@@ -16,7 +17,6 @@ from qoslab.tc.commands.command_words import (
     Word,
     WordReader,
     did_you_mean,
-    format_alternatives,
     split_commands,
 )
 from qoslab.tc.kernel_kinds import ACTIONS, FILTERS, QDISCS, KernelKinds, kind_and_module
