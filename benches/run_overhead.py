@@ -78,8 +78,8 @@ class SingleRun:
     """Time in addition to the traffic."""
     steps: dict[str, float]
     """The time of each kind of step, in seconds."""
-    orders: int
-    """Orders to the router during its configuration, each one task of Ansible."""
+    pushes: int
+    """Pushes to the router during its configuration, each one Ansible task."""
 
 
 def time_sequentially(folder: Path, seconds: int) -> SingleRun:
@@ -200,15 +200,15 @@ def section(folder: Path, seconds: int, runs: int) -> str:
     virtual = [qoslab(folder, "--lab", "simulated") for _ in range(runs)]
     again = sum(attempts for _, attempts in parallel)
     steps = {name: statistics.median(each.steps[name] for each in alone) for name in alone[0].steps}
-    each_order = steps[CONFIGURE] / statistics.median(each.orders for each in alone)
+    each_push = steps[CONFIGURE] / statistics.median(each.pushes for each in alone)
     items = [
         f"- Three arms one by one (`--jobs 1`), without their traffic: {duration_text([each.took for each in alone])}.",
         f"- The same in parallel, with {seconds} s of traffic in each: "
         f"{duration_text([took for took, _ in parallel])}; "
         f"{again} attempts of {runs * len(ARMS) + again} were late and re-run.",
         f"- All arms with `--lab simulated`: {duration_text(virtual)}.",
-        f"- Configuring is {alone[0].orders} orders, one task of Ansible each, {each_order:.2f} s each; the first ones "
-        "wait for its start.",
+        f"- Configuring takes {alone[0].pushes} pushes of one Ansible task, {each_push:.2f} s each; the first ones "
+        "include waiting for the start of Ansible.",
     ]
     lines = [
         f"### {platform.freedesktop_os_release()['PRETTY_NAME']}",

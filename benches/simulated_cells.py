@@ -36,9 +36,9 @@ from qoslab.schema import load_sweep
 ROOT = Path(__file__).resolve().parents[1]
 HEADING = "## Simulated cells"
 WHY = """\
-The aims are 2.5 s for the five arms, 0.8 s for one cell, and for 1,000 cells 15 s and 300 MiB, their report 3 s. The
-worker and `qos-sim` alone take more than 15 ms of a cell: a process is started, eight files are written, compared and
-sent. Of a run of one cell the imports are a large part, those of pandas and pyarrow for the report above all (see
+The targets are 2.5 s for the five arms, 0.8 s for one cell, 15 s and 300 MiB for 1,000 cells, and 3 s for their report.
+In each cell, the worker and `qos-sim` alone take more than 15 ms: a process is started, and eight files are written,
+compared and sent. A large part of a run of one cell is imports, mainly those of pandas and pyarrow for the report (see
 "Start").
 """
 REPETITIONS = ["To measure again:", "", "    python benches/simulated_cells.py --write"]
