@@ -23,7 +23,7 @@ from qoslab.live.watched import WatchedCell, WatchedRun
 from qoslab.plan import Options, make_plan
 from qoslab.results import CellRecord, RunFolder, tables
 from qoslab.run.cluster import remote_worker as cluster_worker
-from qoslab.run.cluster.remote import serialise_task, unpack
+from qoslab.run.cluster.remote import serialise_task, store
 from qoslab.run.task import make_task
 from qoslab.run.workers import lab_machinery, simulated
 from qoslab.schema import load_sweep
@@ -46,7 +46,9 @@ captures:
 
 
 def test_repeated_cell_has_identical_files(tmp_path: Path) -> None:
-    """Run a cell twice in a worker of a cluster: all files are identical, and in the places of the virtual lab."""
+    """Run a cell in a worker of a cluster and in one of this machine: all files are identical, and in the places of the
+    virtual lab.
+    """
     file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: engine", "platform: ios") + OBSERVED)
     kind = lab_kind(SimulatedKind.name)
     cell = make_plan(load_sweep(file, {"duration": "3s"}, kind.check), Options(lab=SimulatedKind.name)).cells[0]
@@ -54,10 +56,11 @@ def test_repeated_cell_has_identical_files(tmp_path: Path) -> None:
     contents: list[dict[str, bytes]] = []
     for attempt in (1, 2):
         task = make_task(cell, lab_machinery(kind).versions("", cell.experiment), attempt)
-        answer = cluster_worker.run_cell(serialise_task(task))
         place = folder.cell_of(task.identity, attempt)
+        answer = cluster_worker.run_cell(serialise_task(task, place if attempt == 2 else None))
+        assert place.draft.exists() == (answer["files"] is None) == (attempt == 2)
         record = CellRecord.model_validate_json(answer["record"])
-        unpack(answer["files"], record, place)
+        store(answer["files"], record, place)
         assert (
             record.valid and record.lab == SimulatedKind.name and record.virtual_s is not None and record.virtual_s >= 3
         )
@@ -125,7 +128,7 @@ def test_output_is_parsed_and_a_probe_has_the_printed_values(tmp_path: Path) -> 
     reply = cluster_worker.run_cell(serialise_task(task))
     place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
     record = CellRecord.model_validate_json(reply["record"])
-    unpack(reply["files"], record, place)
+    store(reply["files"], record, place)
     assert record.valid, record.reasons
     figures = {name: json.loads((place.path / f"probes/{name}.json").read_text()) for name in ("echo", "hosts")}
     print_ = parse_statistics((place.path / "probes/echo.txt").read_text())["operations"]["1"]["groups"][-1]
@@ -318,5 +321,5 @@ def test_late_simulator_reads_its_complete_scenario(tmp_path: Path, monkeypatch:
     record = CellRecord.model_validate_json(reply["record"])
     assert (record.valid, record.reasons) == (True, ())
     place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
-    unpack(reply["files"], record, place)
+    store(reply["files"], record, place)
     assert place.configuration("scenario.json").stat().st_size > 65_536

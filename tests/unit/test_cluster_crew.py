@@ -32,7 +32,8 @@ from qoslab.run.cluster import pool, remote
 from qoslab.run.cluster import remote_worker as cluster_worker
 from qoslab.run.cluster.crew import ClusterRunner
 from qoslab.run.cluster.pool import LOCAL
-from qoslab.run.cluster.remote import VersionError
+from qoslab.run.cluster.remote import VersionError, serialise_task
+from qoslab.run.task import CellTask, make_task
 from qoslab.schema import CellIdentity
 
 TWO_CELLS = Options(only=(("rtt", "10 ms"), ("link", "2 Mb/s")))
@@ -222,8 +223,23 @@ def test_worker_cannot_write_outside_its_cell(tmp_path: Path, name: str) -> None
     cell = Cell(tmp_path / "cells" / "one" / "1", CellIdentity("one", (), 1), 1)
     record = CellRecord(arm="one", repetition=1, valid=True)
     with pytest.raises(remote.ArchiveError, match="a path outside its cell"):
-        remote.unpack(content.getvalue(), record, cell)
+        remote.store(content.getvalue(), record, cell)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_failed_worker_of_this_machine_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Worker:
+        def run(self, task: CellTask, cell: Cell) -> CellRecord:
+            cell.write_experiment(task.experiment)
+            assert cell.path.exists()
+            raise UserError("the disk is full")
+
+    monkeypatch.setattr(cluster_worker, "_thread_worker", lambda lab: (Worker(), tmp_path))
+    fake = FakeRun(tmp_path, 1, TWO_CELLS)
+    task = make_task(fake.plan.cells[0], {})
+    cell = fake.folder.cell_of(task.identity, 1)
+    assert "the disk is full" in cluster_worker.run_cell(serialise_task(task, cell))["error"]
+    assert not cell.draft.exists()
 
 
 def test_lost_scheduler_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:

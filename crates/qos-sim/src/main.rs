@@ -155,11 +155,16 @@ fn set_up(scenario: &Scenario) -> Result<Simulation, Failure> {
     Simulation::new(scenario).map_err(|error| Failure::Failed(format!("scenario: {error}")))
 }
 
-/// Appends a line to a file, which is created if it is missing.
+/// Appends a line to a file, which is created with its folder if it is missing.
 fn append(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
-    OpenOptions::new().append(true).create(true).open(path)?.write_all(&line)
+    let open = || OpenOptions::new().append(true).create(true).open(path);
+    let mut file = open().or_else(|error| match (error.kind(), path.parent()) {
+        (io::ErrorKind::NotFound, Some(folder)) => std::fs::create_dir_all(folder).and_then(|()| open()),
+        _ => Err(error),
+    })?;
+    file.write_all(&line)
 }
 
 fn run(file: Option<PathBuf>, pretty: bool, watch: Option<PathBuf>) -> Result<(), Failure> {

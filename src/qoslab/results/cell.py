@@ -49,6 +49,11 @@ class Cell(CellIdentified):
         self._sent = sent
 
     @property
+    def draft(self) -> Path:
+        """Folder next to its own for a cell that is renamed when it is complete."""
+        return self.path.with_name(f".{self.path.name}.draft")
+
+    @property
     def experiment_file(self) -> Path:
         """File of the cell's experiment: one arm, with all parameter values filled in."""
         return self.path / EXPERIMENT
@@ -115,11 +120,8 @@ class Cell(CellIdentified):
         append(self.coming / "readings" / f"{device}.jsonl", line)
 
     def coming_counters(self) -> Path:
-        """Return the folder of incoming counters, with a file for each router; it is created if missing."""
-        folder = self.coming / "counters"
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        return folder.resolve()
+        """Return the folder of incoming counters, with a file for each router; whatever writes there creates it."""
+        return (self.coming / "counters").resolve()
 
     def whole(self) -> None:
         """Remove the incoming data, since its files have been written as a whole."""

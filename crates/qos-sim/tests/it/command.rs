@@ -35,13 +35,13 @@ fn the_program_prints_what_the_library_returns_and_leaves_no_file() {
     let folder = folder("result");
     let scenario = Scenario::from_json(&scenario_with_many_samples()).unwrap();
     let report = Simulation::new(&scenario).unwrap().run(Vec::<Vec<u8>>::new()).unwrap();
-    let printed = run(&folder, "temporary", &["--watch", "."]);
+    let printed = run(&folder, "temporary", &["--watch", "cell/counters"]);
     assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
     assert!(printed.stdout == (serde_json::to_string(&report).unwrap() + "\n").as_bytes());
     let samples = &report.routers["R1"].samples;
     let whole = samples.iter().filter(|each| (each.time_ns - samples[0].time_ns) % 1_000_000_000 == 0);
     let whole: String = whole.map(|each| serde_json::to_string(each).unwrap() + "\n").collect();
-    assert!(std::fs::read_to_string(folder.join("R1.jsonl")).unwrap() == whole);
+    assert!(std::fs::read_to_string(folder.join("cell/counters/R1.jsonl")).unwrap() == whole);
     assert_eq!(std::fs::read_dir(folder.join("temporary")).unwrap().count(), 0);
 }
 

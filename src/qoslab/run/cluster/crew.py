@@ -11,7 +11,7 @@ from typing import Protocol
 
 from qoslab.results import Cell, CellRecord
 from qoslab.run.cluster.pool import LOCAL, ProcessPool
-from qoslab.run.cluster.remote import ArchiveError, failed_record, unpack
+from qoslab.run.cluster.remote import ArchiveError, CellFolder, failed_record, store
 from qoslab.run.task import CellTask
 
 WAIT_S = 0.2
@@ -35,11 +35,11 @@ class WorkerPool(Protocol):
     def room(self) -> bool:
         """True if there is room for another cell."""
 
-    def submit(self, task: CellTask, coming: Path | None) -> None:
-        """Submit a cell; `coming` is the folder for its counters while it runs, if the worker is on this machine."""
+    def submit(self, task: CellTask, cell: Cell | None) -> None:
+        """Submit a cell; a worker of this machine writes the draft of `cell`, and its counters while it runs."""
 
-    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
-        """Return the finished cells, with their folders as archives."""
+    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, CellFolder]]:
+        """Return the finished cells with their records and folders."""
 
 
 class ClusterRunner:
@@ -80,13 +80,13 @@ class ClusterRunner:
                 while more() and not self._interrupted.is_set():
                     workers.check_workers()
                     while workers.room and (task := self._lease()) is not None:
-                        workers.submit(task, self._progress_folder(task))
+                        workers.submit(task, self._local_cell(task))
                     for task, record, files in workers.finished_cells(WAIT_S):
                         self._keep(task, record, files)
         finally:
             # Cells that were given up have left nothing else.
-            for cell in self._begun.values():
-                shutil.rmtree(cell.path, ignore_errors=True)
+            for folder in (folder for cell in self._begun.values() for folder in (cell.path, cell.draft)):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _open(self) -> AbstractContextManager[WorkerPool]:
         if self._address == LOCAL:
@@ -95,22 +95,22 @@ class ClusterRunner:
 
         return DaskCluster(self._address, self._note, Tls(**self._tls))
 
-    def _progress_folder(self, task: CellTask) -> Path | None:
-        """Return the folder for the progress of a worker of this machine, for viewers; None for other workers."""
+    def _local_cell(self, task: CellTask) -> Cell | None:
+        """Return the folder that a worker of this machine writes; None for other workers."""
         if self._address != LOCAL:
             return None
         cell = self._begun[task.name] = self._folder_of(task)
-        return cell.coming
+        return cell
 
-    def _keep(self, task: CellTask, record: CellRecord, files: bytes) -> None:
+    def _keep(self, task: CellTask, record: CellRecord, files: CellFolder) -> None:
         cell = self._begun.pop(task.name, None) or self._folder_of(task)
         # Its files replace the progress files for viewers.
         cell.whole()
         with suppress(OSError):
             cell.path.rmdir()
         try:
-            unpack(files, record, cell)
+            store(files, record, cell)
         except ArchiveError as error:
             record, files = failed_record(task, error.message), b""
-            unpack(files, record, cell)
-        self._finish(task, record, lost=not files)
+            store(files, record, cell)
+        self._finish(task, record, lost=files == b"")

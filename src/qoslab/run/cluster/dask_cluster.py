@@ -11,9 +11,16 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.errors import MachineError, UserError
-from qoslab.results import CellRecord
+from qoslab.results import Cell, CellRecord
 from qoslab.run.cluster import remote_worker as cluster_worker
-from qoslab.run.cluster.remote import VersionError, check_version, failed_record, parse_outcome, serialise_task
+from qoslab.run.cluster.remote import (
+    CellFolder,
+    VersionError,
+    check_version,
+    failed_record,
+    parse_outcome,
+    serialise_task,
+)
 from qoslab.run.identity import software_line
 from qoslab.run.task import CellTask
 from qoslab.system.extras import require_extra
@@ -187,17 +194,17 @@ class DaskCluster:
         labs = sum(self._known.values())
         return bool(labs) and len(self._running) < labs + SPARE_CELLS
 
-    def submit(self, task: CellTask, coming: Path | None = None) -> None:
+    def submit(self, task: CellTask, cell: Cell | None = None) -> None:
         """Submit a cell. If its worker dies, Dask runs it elsewhere, as often as its configuration allows.
 
-        `coming` is not used, since the worker may be on any machine.
+        `cell` is not used, since the worker may be on any machine.
         """
         name = f"{task.name}#{task.attempt} {time.time_ns()}"
         future = self._client.submit(cluster_worker.run_cell, serialise_task(task), pure=False, retries=0, key=name)
         self._running[future] = task
 
-    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
-        """Return the finished cells: their records, and their folders as archives (empty if nothing was returned).
+    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, CellFolder]]:
+        """Return the finished cells with their records and folders.
 
         Raise errors that the user has to fix.
         """
@@ -211,7 +218,7 @@ class DaskCluster:
             future.release()
         return found
 
-    def _future_result(self, future: Any, task: CellTask) -> tuple[CellTask, CellRecord, bytes]:
+    def _future_result(self, future: Any, task: CellTask) -> tuple[CellTask, CellRecord, CellFolder]:
         from distributed import KilledWorker
 
         try:
@@ -224,7 +231,8 @@ class DaskCluster:
             return task, failed_record(task, reason), b""
         except Exception as error:
             return task, failed_record(task, f"its worker failed: {type(error).__name__}: {error}"), b""
-        return task, *parse_outcome(task, reply)
+        record, files = parse_outcome(task, reply)
+        return task, record, files or b""
 
 
 def _format_count(count: int, unit: str) -> str:

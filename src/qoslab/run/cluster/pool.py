@@ -13,11 +13,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
-from pathlib import Path
 from typing import Any, Self
 
-from qoslab.results import CellRecord
-from qoslab.run.cluster.remote import failed_record, parse_outcome, serialise_task
+from qoslab.results import Cell, CellRecord
+from qoslab.run.cluster.remote import CellFolder, failed_record, parse_outcome, serialise_task
 from qoslab.run.events import parallel_cells_text
 from qoslab.run.task import CellTask
 from qoslab.system.programs import python_module_command
@@ -89,7 +88,7 @@ class ProcessPool:
         """True if there is room for another cell."""
         return sum(worker.task is not None for worker in self._workers) < self._most
 
-    def submit(self, task: CellTask, coming: Path | None) -> None:
+    def submit(self, task: CellTask, cell: Cell | None) -> None:
         """Submit a cell if a worker is free."""
         worker = next((each for each in self._workers if each.task is None), None)
         if worker is None:
@@ -97,15 +96,15 @@ class ProcessPool:
             self._workers.append(worker)
         worker.task = task
         with suppress(OSError):  # It has died, which reading will detect.
-            worker.connection.send(serialise_task(task, coming))
+            worker.connection.send(serialise_task(task, cell))
 
-    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
-        """Return the finished cells: their records, and their folders as archives (empty if nothing was returned).
+    def finished_cells(self, wait_s: float) -> list[tuple[CellTask, CellRecord, CellFolder]]:
+        """Return the finished cells with their records and folders.
 
         Raise errors that the user has to fix.
         """
         busy = {worker.connection: worker for worker in self._workers if worker.task is not None}
-        found = []
+        found: list[tuple[CellTask, CellRecord, CellFolder]] = []
         for connection in wait(list(busy), wait_s):
             worker = busy[connection]  # type: ignore[index]
             task, worker.task = worker.task, None

@@ -24,8 +24,9 @@ MAX_FILES = 10_000
 MAX_BYTES = 4 * 2**30
 """Greatest unpacked size of all files of a cell."""
 
-Outcome = tuple[CellRecord, bytes]
-"""Record of a cell, and its folder as an archive: empty if nothing was returned."""
+CellFolder = bytes | None
+"""Folder of a cell as an archive, empty if nothing was returned; None if a worker of this machine wrote the draft."""
+Outcome = tuple[CellRecord, CellFolder]
 
 
 class VersionError(UserError):
@@ -36,10 +37,10 @@ class ArchiveError(QoslabError):
     """Error for data from a worker that is not the folder of a cell."""
 
 
-def serialise_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
+def serialise_task(task: CellTask, cell: Cell | None = None) -> dict[str, Any]:
     """Return a task in the form for a worker.
 
-    `coming` is the folder in which a worker of this machine writes the progress of the cell for viewers.
+    A worker of this machine writes the draft of `cell`, and the progress for viewers; others send an archive.
     """
     return {
         "version": software_line(lab_kind(task.lab).programs),
@@ -52,7 +53,8 @@ def serialise_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]
         "key": task.key,
         "lab": task.lab,
         "demand": dataclasses.asdict(task.demand),
-        "coming": None if coming is None else str(coming.resolve()),
+        "draft": None if cell is None else str(cell.draft.resolve()),
+        "coming": None if cell is None else str(cell.coming.resolve()),
     }
 
 
@@ -92,21 +94,22 @@ def failed_record(task: CellTask, reason: str) -> CellRecord:
     )
 
 
-def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
-    """Unpack files from a worker into the folder of a run: all of them, or none.
+def store(files: CellFolder, record: CellRecord, cell: Cell) -> None:
+    """Store the files of a cell in the folder of a run: all of them, or none.
 
     Raise `UserError` if there is no room, `ArchiveError` if the data is not an archive, or larger than a cell can be.
     """
-    draft = cell.path.with_name(f".{cell.path.name}.draft")
-    # Left by a run that was killed.
-    shutil.rmtree(draft, ignore_errors=True)
+    draft = cell.draft
     try:
         with writing(cell.path):
-            draft.mkdir(parents=True)
-            if files:
-                _extract(files, draft)
-            else:
-                Cell(draft, cell.identity, cell.attempt, sent=True).write_record(record)
+            if files is not None:
+                # Left by a worker or a run that was killed.
+                shutil.rmtree(draft, ignore_errors=True)
+                draft.mkdir(parents=True)
+                if files:
+                    _extract(files, draft)
+                else:
+                    Cell(draft, cell.identity, cell.attempt, sent=True).write_record(record)
             sync_all(draft)
             DISK.rename(draft, cell.path)
         cell.sync_place()

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import atexit
 import io
+import shutil
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -35,8 +38,9 @@ def worker_version() -> str:
 def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.serialise_task`.
 
-    Return `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version` if this worker has
-    another version, other sources or programs; or `error`, an error that the user has to fix.
+    Return `record` (`cell.json`) and `files`: the cell's folder as a zip archive, or None if the task names a draft on
+    this machine. If the worker has another version, other sources or programs, return `version`; if the user has to fix
+    an error, return `error`.
     """
     from qoslab.lab_kinds import lab_kind
     from qoslab.run.identity import software_line
@@ -61,10 +65,10 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     coming = None if task["coming"] is None else Path(task["coming"])
     try:
         worker, place = _thread_worker(local_task.lab)
-        with TemporaryDirectory(prefix="cell-", dir=place, ignore_cleanup_errors=True) as name:
-            cell = Cell(Path(name, "cell"), identity, task["attempt"], coming=coming, sent=True)
+        with _cell_folder(task["draft"], place) as folder:
+            cell = Cell(folder, identity, task["attempt"], coming=coming, sent=True)
             record = worker.run(local_task, cell)
-            return {"record": record.model_dump_json(), "files": _pack_folder(cell.path)}
+            return {"record": record.model_dump_json(), "files": None if task["draft"] else _pack_folder(folder)}
     except UserError as error:
         _forget()
         return {"error": [error.message, error.hint]}
@@ -72,6 +76,22 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
         # The lab failed; another worker, or the next lab, may succeed.
         _forget()
         return {"failure": error.message}
+
+
+@contextmanager
+def _cell_folder(draft: str | None, place: Path) -> Iterator[Path]:
+    """Yield the folder of a cell: a draft, which is removed if the block fails, or a temporary folder in `place`."""
+    if draft is None:
+        with TemporaryDirectory(prefix="cell-", dir=place, ignore_cleanup_errors=True) as name:
+            yield Path(name, "cell")
+        return
+    # Left by a worker or a run that was killed.
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        yield Path(draft)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
 
 
 def _thread_worker(lab: str) -> tuple[Any, Path]:
