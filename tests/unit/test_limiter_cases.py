@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -69,6 +70,35 @@ def test_random_loss_of_constant_rate_traffic_is_not_a_policer(share: float, jit
     loss = Loss(share, np.random.default_rng(7))
     found = infer_case([loss, Delay(SECOND // 1000)], paced_load(10**6, size, 2500, jitter), size)
     assert found.kind == "unexplained" and found.rate_bps is None
+
+
+@dataclass
+class RegularLoss:
+    """Loss of every n-th packet."""
+
+    every: int
+    count: int = 0
+
+    def offer(self, now: int, size: int) -> int | None:
+        self.count += 1
+        return None if self.count % self.every == 0 else now
+
+
+@pytest.mark.parametrize(("every", "jitter"), [(2, 0.0), (25, 0.0), (25, 0.1), (100, 0.02)])
+def test_regular_loss_of_constant_rate_traffic_is_not_a_policer(every: int, jitter: float) -> None:
+    found = infer_case([RegularLoss(every)], paced_load(10**6, 500, 1200, jitter), 500)
+    assert (found.kind, found.rate_bps, found.lost_every) == ("unexplained", None, every)
+    assert f"one packet in {every} was lost" in "\n".join(found.lines())
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("over", [1.1, 1.5, 2, 4])
+@pytest.mark.parametrize("share", [0.005, 0.02])
+@pytest.mark.parametrize("burst", [1500, 6000])
+def test_policer_before_random_loss_is_not_inferred_with_another_rate(over: float, share: float, burst: int) -> None:
+    loss = Loss(share, np.random.default_rng(7))
+    found = infer_case([Policer(10**6, burst), loss], paced_load(int(10**6 * over), 700, 1500), 700)
+    assert found.rate_bps is None or found.rate_bps.low <= 10**6 <= found.rate_bps.high
 
 
 @pytest.mark.sample(5)

@@ -27,6 +27,10 @@ LEAST_CERTAIN = 0.5
 """Minimum share of the drops that must not depend on the last digit of time stamps."""
 _OUTLIERS = 0.02
 """Share of either kind of packets that a rate need not explain, if no rate explains all of them."""
+_SMALL_BURST, _ABOVE_PASSED = 2, 1.1
+"""Packets of a small burst, and minimum ratio of its rate to that of the passed packets. If such a bucket leaves packets
+unexplained, its rate is uncertain: a slower bucket with later losses passes the same constant-rate packets.
+"""
 _COARSE, _FINE, _ROUNDS, _VALLEYS = 120, 9, 14, 4
 _FARTHEST = 40
 """Maximum number of steps to the edge of the rates that explain the packets: a bucket that refills before each burst
@@ -79,6 +83,14 @@ class Arrivals:
     def fewer(self) -> int:
         """Number of packets of the rarer kind: passed or dropped."""
         return min(int(self.passed.sum()), int((~self.passed).sum()))
+
+    @property
+    def passed_bps(self) -> float:
+        """Rate of the passed packets from the first drop to the last one."""
+        dropped = np.flatnonzero(~self.passed)
+        within = slice(dropped[0], dropped[-1] + 1)
+        seconds = float(self.time_s[dropped[-1]] - self.time_s[dropped[0]])
+        return float(8 * self.size[within][self.passed[within]].sum() / seconds) if seconds > 0 else 0.0
 
     @property
     def stamp_s(self) -> float:
@@ -209,6 +221,8 @@ def _needed(arrivals: Arrivals, rate: float) -> tuple[float, float]:
 def _near(arrivals: Arrivals, best: float) -> Bucket | None:
     """Return the bucket with the best rate if no rate explains each packet."""
     found = arrivals.fit(best)
+    if found.high < _SMALL_BURST * arrivals.size.max() and best > _ABOVE_PASSED * arrivals.passed_bps:
+        return None
     wrong, certain = arrivals.replay(best, (found.low + found.high) / 2)
     if not arrivals.explained(wrong, certain):
         return None

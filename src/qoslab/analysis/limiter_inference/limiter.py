@@ -91,6 +91,8 @@ class Limiter:
     """Input rate over the busiest tenth of a second: any limit is higher."""
     largest_passed_bytes: int | None = None
     """Size of the largest packet that passed, if all larger packets were lost and no others."""
+    lost_every: int | None = None
+    """Number of packets from one lost packet to the next, if it is always the same, from the first packet on."""
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a description."""
@@ -104,6 +106,10 @@ class Limiter:
                     f"other packets."
                 )
                 yield "  possible causes: an MTU, a filter, or a policer with a burst smaller than these packets"
+                return
+            case "unexplained" if self.lost_every is not None:
+                yield f"No limiter found: exactly one packet in {self.lost_every} was lost, from the start on."
+                yield "  possible causes: a regular fault, or a policer whose bucket was empty; send bursts to find out"
                 return
             case "unexplained":
                 yield (
@@ -190,7 +196,8 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
         releases = of_releases = None
     if of_releases is not None and (not lost.any() or before_losses is not None or _overflowed(of_releases)):
         return of_releases
-    bucket = infer_bucket(in_s, size, ~lost) if lost.any() else None
+    every = _lost_every(lost)
+    bucket = infer_bucket(in_s, size, ~lost) if lost.any() and every is None else None
     if bucket is not None and not (releases is not None and _same(releases, bucket)):
         return _policer_or_queue(bucket, releases, counted, in_s, out_s, size)
     if of_releases is not None:
@@ -198,10 +205,10 @@ def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
     if marked.any() and (marker := infer_bucket(in_s, size, ~marked & ~lost)) is not None:
         return _of_bucket("marker", counted, marker)
     if lost.any():
-        both = infer_two_buckets(in_s, size, ~lost)
+        both = infer_two_buckets(in_s, size, ~lost) if every is None else None
         if both is not None:
             return _policer_or_queue(both, releases, counted, in_s, out_s, size)
-        return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s)
+        return Limiter("unexplained", counted, unexplained=int(lost.sum()), varied_s=varied_s, lost_every=every)
     return Limiter("nothing", counted, busiest_bps=_busiest(in_s, size), varied_s=varied_s)
 
 
@@ -213,6 +220,20 @@ def _largest_passed(size: Array, lost: Mask) -> int | None:
     if min(int(lost.sum()), int((~lost).sum())) < FEWEST or size[lost].min() <= size[~lost].max():
         return None
     return int(size[~lost].max())
+
+
+def _lost_every(lost: Mask) -> int | None:
+    """Return the number of packets from one loss to the next, if it is always the same and the first loss is no later.
+
+    A full bucket passes more packets at first. Without that, a regular fault loses the same packets of constant-rate
+    traffic as a policer does.
+    """
+    places = np.flatnonzero(lost)
+    if len(places) < FEWEST:
+        return None
+    step = int(places[1] - places[0])
+    regular = bool((np.diff(places) == step).all()) and places[0] < step and len(lost) - places[-1] <= step
+    return step if regular and step > 1 else None
 
 
 def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
