@@ -6,7 +6,7 @@ the list does not log on IOS either.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
@@ -262,13 +262,17 @@ def add_line(present: AccessList, line: AccessEntry | Remark, number: int | None
         number = last
     elif number is None:
         number = last + SEQUENCE_STEP
-    elif number in {n for n, each in zip(present.numbers, present.lines, strict=True) if isinstance(each, AccessEntry)}:
-        raise RejectedError(DUPLICATE_SEQUENCE)
     at = bisect_right(present.numbers, number)
+    if isinstance(line, AccessEntry):
+        same = present.lines[bisect_left(present.numbers, number) : at]
+        if any(isinstance(each, AccessEntry) for each in same):
+            raise RejectedError(DUPLICATE_SEQUENCE)
+    # Long lists are mostly extended at their end, by one copy.
+    end = at == len(present.lines)
     extended = replace(
         present,
-        lines=(*present.lines[:at], line, *present.lines[at:]),
-        numbers=(*present.numbers[:at], number, *present.numbers[at:]),
+        lines=(*present.lines, line) if end else (*present.lines[:at], line, *present.lines[at:]),
+        numbers=(*present.numbers, number) if end else (*present.numbers[:at], number, *present.numbers[at:]),
     )
     known.add(line)
     _latest = extended, known
