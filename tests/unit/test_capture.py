@@ -57,6 +57,23 @@ class TestFilters:
     def test_valid_filters_are_accepted(self, text: str) -> None:
         assert filter_problem(text) == ""
 
+    @pytest.mark.parametrize(
+        ("text", "most"),
+        [
+            ("portrange 5-70000", 65535),
+            ("udp src portrange 65536-65540", 65535),
+            ("tcp and dst port 65536", 65535),
+            ("ip proto 300", 255),
+            ("not ip6 proto 256", 255),
+            ("ether proto 70000", 65535),
+        ],
+    )
+    def test_numbers_that_no_packet_has_are_refused_before_libpcap(self, text: str, most: int) -> None:
+        found, _ = filter_text_problem(text)
+        assert found.startswith('found "po' if "port" in text else 'found "proto') and found.endswith(f"up to {most}")
+        last = text.rpartition(" ")[0]
+        assert filter_text_problem(f"{last} {most}")[0] == ""
+
     @pytest.mark.parametrize("text", ["tcp porrt", "port 99999999", "ip[", "tcp\0", "(" * 5000])
     def test_invalid_filters_are_refused(self, text: str) -> None:
         assert filter_problem(text)

@@ -45,15 +45,32 @@ def filter_text_problem(text: str) -> tuple[str, str]:
     terms = 1 + sum(word in _CONNECTIVES for word in words) + text.count("&&") + text.count("||") + text.count("!")
     if terms > MAX_TERMS:
         return f"found a filter of {terms} terms, expected at most {MAX_TERMS}", "portrange A-B is one term"
-    before = ""
+    before = earlier = ""
     for word in words:
         if not _is_known_word(word, before):
             return (
                 f'found "{word[:60]}" in a filter, expected a word of pcap-filter(7), an address or a number',
                 "host names are not resolved: write addresses",
             )
-        before = word
+        if (most := _greatest_number(word, before, earlier)) is not None:
+            return f'found "{before} {word[:60]}" in a filter, expected numbers up to {most}', ""
+        earlier, before = before, word
     return "", ""
+
+
+def _greatest_number(word: str, before: str, earlier: str) -> int | None:
+    """Return the maximum number after `port`, `portrange` and `proto` if a word exceeds it; None if it does not.
+
+    Some versions of libpcap accept larger numbers, with which the filter matches nothing.
+    """
+    if before in _BEFORE_SERVICE_NAME:
+        most = 65535
+    elif before == "proto":
+        most = 65535 if earlier in ("ether", "link") else 255
+    else:
+        return None
+    numbers = re.findall(r"\d+", word) if re.fullmatch(r"\d+(?:-\d+)?", word) else []
+    return most if any(int(each) > most for each in numbers) else None
 
 
 def _is_known_word(word: str, before: str) -> bool:
