@@ -250,18 +250,34 @@ def test_policies_of_service_instances_are_not_those_of_the_port() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "refused"),
+    ("version", "line", "refused"),
     [
-        ("police cir 100000000000", ""),
-        ("shape average 100g", ""),
-        ("police 1000000 100", "the command does not accept the value 100"),
-        ("police cir 100000000001", "the command does not accept the value 100000000001"),
-        ("police cir 1000000 pir 64000000001", "the command does not accept the value 64000000001"),
-        ("police every 5", "the model has no such command"),
+        ("17.3", "police cir 100000000000", ""),
+        ("17.3", "shape average 100g", ""),
+        ("17.3", "police 1000000 100", ""),
+        ("17.3", "police 1000000 99", "the command does not accept the value 99, expected 100 to 512000000"),
+        (
+            "17.3",
+            "police cir 1000000 bc 999",
+            "the command does not accept the value 999, expected 1000 to 512000000",
+        ),
+        ("15.2", "police 1000000 100", "the command does not accept the value 100, expected 1000 to 512000000"),
+        (
+            "17.3",
+            "police cir 100000000001",
+            "the command does not accept the value 100000000001, expected 8000 to 100000000000",
+        ),
+        (
+            "17.3",
+            "police cir 1000000 pir 64000000001",
+            "the command does not accept the value 64000000001, expected 8000 to 64000000000",
+        ),
+        ("17.3", "police every 5", "the command does not accept `every`"),
+        ("17.3", "polise 5", "the model has no such command"),
     ],
 )
-def test_rates_of_ports_with_100_gigabits_are_accepted_and_others_named(line: str, refused: str) -> None:
-    text = f"version 17.3\npolicy-map P\n class class-default\n  {line}\n"
+def test_rates_and_bursts_are_accepted_in_the_ranges_of_the_release(version: str, line: str, refused: str) -> None:
+    text = f"version {version}\npolicy-map P\n class class-default\n  {line}\n"
     assert [each.reason for each in answer_policy(text).ignored] == ([refused] if refused else [])
 
 
@@ -324,3 +340,109 @@ def test_a_queue_lasts_longer_if_the_shaper_counts_more_bytes(account: str, adde
     assert queue is not None
     assert queue.bytes == 100 * 1514
     assert queue.ms == pytest.approx(100 * (1514 + added) * 8_000 / 10e6)
+
+
+@pytest.mark.parametrize(("mtu", "unconfirmed"), [("", False), (" mtu 1500\n", False), (" mtu 9000\n", True)])
+def test_default_queue_limit_of_a_port_with_a_larger_mtu_is_unconfirmed(mtu: str, unconfirmed: bool) -> None:
+    text = (
+        "version 17.3\npolicy-map P\n class A\n  bandwidth percent 10\n"
+        " class class-default\n  queue-limit 500 packets\n"
+        f"interface GigabitEthernet0/0/1\n{mtu} service-policy output P\n"
+    )
+    (found,) = answer_policy(text).policies
+    queues = {each.name: each.queue for each in found.classes}
+    assert {name: None if each is None else each.unconfirmed for name, each in queues.items()} == {
+        "A": unconfirmed,
+        "class-default": False,
+    }
+
+
+CIRCUIT = """\
+version 15.1
+class-map match-any VOICE
+ match dscp ef
+policy-map WAN
+ class VOICE
+  priority percent 25
+map-class frame-relay FRTS
+{lines} service-policy output WAN
+interface Serial0/0/0
+ encapsulation frame-relay
+{shaping}interface Serial0/0/0.100 point-to-point
+ frame-relay interface-dlci 100
+  class FRTS
+"""
+SHAPING = " frame-relay traffic-shaping\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "shaping", "line", "base"),
+    [
+        (" frame-relay cir 512000\n frame-relay mincir 384000\n", SHAPING, "512 kb/s", "384 kb/s"),
+        (" frame-relay cir 512000\n", SHAPING, "512 kb/s", "256 kb/s"),
+        (" frame-relay cir in 128000\n frame-relay cir out 96000\n", SHAPING, "96 kb/s", "48 kb/s"),
+        ("", SHAPING, "56 kb/s", "28 kb/s"),
+        (" frame-relay cir 512000\n", "", "line", "line"),
+    ],
+)
+def test_frame_relay_cir_is_the_line_rate_of_a_shaped_circuit(lines: str, shaping: str, line: str, base: str) -> None:
+    (found,) = answer_policy(CIRCUIT.format(lines=lines, shaping=shaping)).policies
+    assert (str(found.line), str(found.base)) == (line, base)
+    assert str(found.classes[0].guaranteed) == str(found.base.times(0.25))
+
+
+def test_ports_of_an_interface_range_have_the_line_of_their_policy() -> None:
+    ports = "GigabitEthernet0/0/0 - 2"
+    text = f"version 17.3\npolicy-map P\n class class-default\n  police 1000000\ninterface range {ports}\n"
+    found = answer_policy(f"{text} service-policy output P\n").policies
+    assert [each.number for each in found] == [6, 6, 6]
+
+
+def test_interface_of_a_kind_that_is_not_modelled_refuses_the_same_policies() -> None:
+    policy = "policy-map P\n class class-default\n  shape average 1000000 account user-defined 24\n"
+    text = f"version 17.3\n{policy}  bandwidth remaining ratio 5\n"
+    ports = ("GigabitEthernet0/0/0", "Port-channel1", "Tunnel1")
+    for port in ports:
+        text += f"interface {port}\n service-policy output P\n"
+    found = answer_policy(text).policies
+    assert {each.interface for each in found} == set(ports)
+    assert all("Overhead accounting has to be the same" in each.refused for each in found)
+
+
+def test_vlan_of_a_bundle_with_a_primary_port_has_its_rate() -> None:
+    text = (
+        "version 17.3\npolicy-map P\n class class-default\n  shape average 10000000\n"
+        "interface Port-channel1.100\n encapsulation dot1Q 100 primary TenGigabitEthernet0/0/0 secondary Te0/0/1\n"
+        " service-policy output P\ninterface Port-channel1.200\n encapsulation dot1Q 200\n service-policy output P\n"
+        + "".join(f"interface TenGigabitEthernet0/0/{n}\n channel-group 1 mode active\n" for n in range(2))
+    )
+    found = {each.interface: each for each in answer_policy(text).policies}
+    assert str(found["Port-channel1.100"].line) == "10 Gb/s"
+    assert found["Port-channel1.100"].line_source == "primary port TenGigabitEthernet0/0/0"
+    assert str(found["Port-channel1.200"].line) == "20 Gb/s"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("bandwidth 200000001", "the command does not accept the value 200000001, expected 1 to 200000000"),
+        ("mtu 9100", "all lines accept packets of up to 1500 bytes"),
+        ("mtu 9999", "the command does not accept the value 9999"),
+    ],
+)
+def test_refused_values_of_an_interface_are_listed(line: str, reason: str) -> None:
+    text = "version 17.3\npolicy-map P\n class class-default\n  police 1000000\ninterface TenGigabitEthernet0/0/0\n"
+    (found,) = answer_policy(f"{text} {line}\n service-policy output P\n").ignored
+    assert (found.text, found.reason) == (line, reason)
+
+
+def test_word_that_a_command_does_not_accept_is_named() -> None:
+    text = "version 17.3\npolicy-map P\n class class-default\n  shape average 4500000 account dot1q pppoe\n"
+    (found,) = answer_policy(text).ignored
+    assert found.reason == "the command does not accept `pppoe`"
+
+
+def test_audio_that_is_matched_by_its_port_alone_is_listed() -> None:
+    text = "version 17.3\nclass-map V\n match protocol rtp audio\npolicy-map P\n class V\n  bandwidth 100\n"
+    (found,) = answer_policy(text).ignored
+    assert found.reason == "decided by the UDP port alone, 16384 to 32767, and not by the payload"

@@ -131,7 +131,7 @@ def test_port_with_other_packets_is_tried_without_the_tunnel() -> None:
 def test_tunnels_without_ip_encapsulation_add_no_bytes(tunnel: str, tunnels: int) -> None:
     text = text_of(tunnel=tunnel)
     assert len(find_tunnels(read_configuration(text))) == tunnels
-    assert ("tunnel:" in answer_text(answer_policy(text))) == bool(tunnels)
+    assert ("of such packets" in answer_text(answer_policy(text))) == bool(tunnels)
 
 
 def test_unknown_transform_set_is_marked() -> None:
@@ -231,3 +231,20 @@ def test_long_line_is_not_joined_with_the_next_command() -> None:
     long = long[:80].ljust(80, "Q")
     text = text_of(tunnel=f"{long}\n nhrp map group B service-policy output SHAPE\n")
     assert "Tunnel1 group B" in [each.interface for each in answer_policy(text).policies]
+
+
+@pytest.mark.parametrize(
+    ("mode", "headers"),
+    [
+        ("sdwan", "IP, UDP, ESP and label headers as the controller selects"),
+        ("mpls traffic-eng", "MPLS labels"),
+        ("vxlan ipv4", "headers"),
+    ],
+)
+def test_headers_of_unknown_length_are_noted_at_the_tunnel_and_its_port(mode: str, headers: str) -> None:
+    tunnel = f" tunnel mode {mode}\n service-policy output SHAPE\n"
+    text = PORT.format(crypto="", tunnel=tunnel, on_tunnel="", on_port=" service-policy output SHAPE\n")
+    found = answer_policy(text).policies
+    assert {each.interface for each in found} == {"Tunnel1", "GigabitEthernet0/0/0"}
+    for each in found:
+        assert each.tunnel_notes == (f"Tunnel1: mode {mode} adds {headers}, whose bytes are not counted here",)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from qoslab.ios.model.ios_names import interface_kind
+from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 
 _CHANNEL = re.compile(r"Serial(\d[\d/.]*):(\d+)")
 _TIMESLOTS = re.compile(r"channel-group (\d+) timeslots ([\d,-]+)(?: speed (\d+))?")
+_PRIMARY = re.compile(r"(?i)encapsulation dot1q .*\bprimary (\S+).*")
+"""Encapsulation of a VLAN that uses one port of a bundle."""
 _BANDWIDTH = re.compile(r"bandwidth (\d+)")
 _SPEED = re.compile(r"speed (\d+)")
 TIMESLOT_KBPS = 64
@@ -25,6 +27,9 @@ def composed_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
     A subinterface has the rate of its bundle; members that are shut down do not count.
     """
     bundle, dot, _ = interface.partition(".")
+    if dot and (name := primary_port(sections.get(f"interface {interface}", ()))) is not None:
+        rate = _port_kbps(sections, name)
+        return None if rate is None else (rate, f"primary port {name}")
     if dot and _member_pattern(bundle) is not None:
         typed = _configured_kbps(sections, bundle)
         return composed_rate(sections, bundle) if typed is None else (typed, f"bandwidth of {bundle}")
@@ -45,6 +50,12 @@ def composed_rate(sections: Sections, interface: str) -> tuple[int, str] | None:
     total = sum(each for each in rates if each is not None)
     kind = "port" if interface.startswith("Port-channel") else "link"
     return total, f"{len(rates)} member {kind}{'s' if len(rates) > 1 else ''}"
+
+
+def primary_port(lines: Iterable[str]) -> str | None:
+    """Return the port of a bundle that carries a VLAN by `encapsulation dot1Q VLAN primary PORT`; None without one."""
+    found = next((match for each in lines if (match := _PRIMARY.fullmatch(each))), None)
+    return None if found is None else interface_name(found[1])
 
 
 def _member_pattern(interface: str) -> re.Pattern[str] | None:

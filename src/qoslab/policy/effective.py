@@ -41,7 +41,7 @@ from qoslab.policy.class_values import (
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost_policies
 from qoslab.policy.rate import Rate
 from qoslab.policy.shares import PolicyLevel, busy_rates, priority_limit, reserved_rate
-from qoslab.policy.tunnels import encapsulation_of, tunnel_notes
+from qoslab.policy.tunnels import encapsulation_of, tunnel_notes, unmodelled_tunnel_notes
 
 MTU = 1500
 VLAN_TAG = 4
@@ -77,6 +77,8 @@ class _EffectiveContext:
     generation: Generation
     frame: int
     output: bool
+    jumbo: bool
+    """True if the port accepts packets above 1500 bytes: the divisor of default queue limits is then not certain."""
     made: list[ClassValues] = field(default_factory=list)
 
     @property
@@ -111,7 +113,8 @@ def _other_location(configuration: Configuration, name: str) -> Attachment:
     """Return the location of a policy-map that is not on an interface."""
     found = configuration.attached_elsewhere(name)
     if found is not None:
-        return Attachment("", found[1], name, found[2], place=found[0])
+        circuit = configuration.circuit_rates(found[0]) if found[0].startswith("map-class frame-relay ") else None
+        return Attachment("", found[1], name, found[2], place=found[0], circuit=circuit)
     device = configuration.device
     direction = "output" if _policy_queues(device, device.policy_maps[name]) else "input or output"
     return Attachment("", direction, name, configuration.line_of(name))
@@ -124,6 +127,9 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
     speed = None if interface is None else configuration.speed_mbps(interface.parent or interface.name)
     base, base_source = base_rate(interface, at, rate_bps, speed)
     line, line_source = line_rate(device, interface, rate_bps, speed) or (base, base_source)
+    if at.circuit is not None and rate_bps is None:
+        base, base_source = Rate(float(at.circuit.min_cir_bps)), at.circuit.min_cir_source
+        line, line_source = Rate(float(at.circuit.cir_bps)), "frame-relay cir"
     tags = configuration.vlan_tags(at.interface)
     header = _unmodelled_header(configuration, at, tags) if interface is None else counted_header(interface, tags)
     encapsulation = encapsulation_of(configuration, at)
@@ -131,7 +137,8 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
         header = 0
     mtu = MTU if interface is None or interface.mtu is None else interface.mtu
     output = at.direction != "input"
-    context = _EffectiveContext(device, device.generation, mtu + (header or 0), output)
+    jumbo = configuration.port_mtu(at.interface) > MTU
+    context = _EffectiveContext(device, device.generation, mtu + (header or 0), output, jumbo)
     queues = output and device.hardware.family == "router" and _policy_queues(device, policy)
     reservable = engine_defaults.CLASSIC_RESERVABLE_PERCENT
     if interface is not None and interface.max_reserved_bandwidth is not None:
@@ -159,7 +166,7 @@ def _policy_values(configuration: Configuration, at: Attachment, rate_bps: int |
         at.line,
         device.switch is not None,
         at.place,
-        tunnel_notes(encapsulation, shaped[0] if shaped else line, header),
+        tunnel_notes(encapsulation, shaped[0] if shaped else line, header) + unmodelled_tunnel_notes(configuration, at),
     )
 
 
@@ -537,7 +544,8 @@ def _queue_values(
         discipline = "weighted fair"
         flows = None if each.fair_queue is None else each.fair_queue.queues
     time = _drained(context, here, size, busy)
-    return QueueValues(discipline, packets, size, time, limit is None, discipline != "FIFO", flows, per_flow)
+    unconfirmed = discipline != "FIFO" or (limit is None and context.jumbo and context.qos.queue_limit_ms is not None)
+    return QueueValues(discipline, packets, size, time, limit is None, unconfirmed, flows, per_flow)
 
 
 def _queue_wait(here: _PolicyPosition, queue: QueueValues) -> float | None:

@@ -33,6 +33,7 @@ _ON_THE_LINE = re.compile(
     r"(?:ppp multilink|frame-relay) (?:fragment|interleave|ip rtp)\b|ip (?:rtp|tcp) header-compression|compress\b"
 )
 """Lines of an interface of a kind that is not modelled, with an effect on packets and their order."""
+_RTP_AUDIO = re.compile(r"match (?:not )?protocol rtp audio")
 _OTHER_POLICY_TYPE = re.compile(r"\btype (?!queueing\b|qos\b)\S+")
 """Class-maps and policy-maps of firewalls and similar features."""
 _POLICY_MODE = ("policy-map", "class-map")
@@ -69,6 +70,11 @@ def _undecided_lines(configuration: Configuration) -> Iterator[IgnoredLine]:
         if above and not carried.remarks and _ON_THE_LINE.match(carried.text.removeprefix("no ")):
             effect = "the counted bytes, or the order on the line"
             yield IgnoredLine(carried.number, remove_secrets(carried.text), place, above, effect)
+        if _RTP_AUDIO.fullmatch(carried.text):
+            reason = "decided by the UDP port alone, 16384 to 32767, and not by the payload"
+            yield IgnoredLine(
+                carried.number, carried.text, place, reason, "the packets of the class: video matches, too"
+            )
         for remark in carried.remarks:
             effect = next((effect for pattern, effect in _EFFECT_PATTERNS if re.match(pattern, carried.text)), "")
             if remark.undecided and effect:
@@ -78,9 +84,11 @@ def _undecided_lines(configuration: Configuration) -> Iterator[IgnoredLine]:
 
 
 def _invalid_reason(reason: str) -> str:
-    """Return why a line is invalid: its command, or a number in it."""
-    value = reason.partition(" (")[2].removesuffix(")")
-    return f"the command does not accept the value {value}" if value else "the model has no such command"
+    """Return why a line is invalid: its command, or a word in it."""
+    word = reason.partition(" (")[2].removesuffix(")")
+    if not word:
+        return "the model has no such command"
+    return f"the command does not accept {f'the value {word}' if word[0].isdigit() else f'`{word}`'}"
 
 
 def _find_ignored(configuration: Configuration) -> Iterator[IgnoredLine]:
@@ -110,6 +118,9 @@ def _possible_effect(unread: UnreadLine) -> str:
     within = bool(unread.place) and unread.place[0].startswith(_POLICY_MODE)
     if unread.place and not within and not unread.place[0].startswith(("interface", "map-class", "table-map")):
         return ""
+    if unread.place[:1] and unread.place[0].startswith("interface ") and re.match(r"bandwidth \d", text):
+        # A value that the router refuses; kinds of interfaces that are not modelled keep theirs.
+        return "the base of percentages" if "(" in unread.reason else ""
     if (
         unread.place
         and not within

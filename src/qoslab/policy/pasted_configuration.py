@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from qoslab.errors import UserError
+from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.cli.session import INERT, Position
 from qoslab.ios.commands.interface import interfaces_in_range
 from qoslab.ios.device_config.running_config_parser import (
@@ -22,7 +23,7 @@ from qoslab.ios.model.device import Device, Family, HostInterface, Interface
 from qoslab.ios.model.generations import generations_with_capability
 from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
-from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
+from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, check_attachment
 from qoslab.model.generation import Generation
 from qoslab.policy.composed_rates import bandwidth_kbps, composed_rate, speed_kbps
 from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
@@ -46,6 +47,7 @@ _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
 """Static routes: frequent in large configurations, and never a part of a policy."""
 _INNER_VLAN = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
 """Commands that are only valid below other commands."""
+_MTU = re.compile(r"mtu (\d+)")
 _TAGS = re.compile(r"(?i)encapsulation dot1q (\d+)( second-dot1q | native)?")
 _XE = re.compile(
     r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput|bfd-debug-trace|sslvpn|ipsec)\b"
@@ -68,8 +70,23 @@ _SHOWN_ALONE = (
     (r"(?m)^ *Service-policy (?:input|output)\s*:|^ *Class-map: \S+ \(match-", "output of `show policy-map interface`"),
     (r"(?m)^ *Policy Map \S+ *$", "output of `show policy-map`"),
 )
+DEFAULT_CIR_BPS = 56_000
+"""CIR of a Frame Relay map-class without `frame-relay cir` (Cisco IOS Wide-Area Networking Command Reference)."""
 _HOSTNAME = re.compile(r"(?m)^hostname +(\S+)")
 _EXPECTED = "expected a configuration with a policy-map of Cisco IOS"
+
+
+@dataclass(frozen=True)
+class CircuitRates:
+    """Rates of a Frame Relay circuit with traffic shaping, in b/s.
+
+    The shaper sends at the CIR. Classes divide the minimum CIR, which is half of the CIR by default (QoS Congestion
+    Management Configuration Guide, IOS XE 16: total bandwidth of the classes of a map-class).
+    """
+
+    cir_bps: int
+    min_cir_bps: int
+    min_cir_source: str
 
 
 @dataclass(frozen=True)
@@ -89,6 +106,8 @@ class Attachment:
     """Source of `bandwidth_kbps`: the line, or member links that add up to it."""
     place: str = ""
     """Another location of the policy-map, such as `control-plane`; empty on an interface."""
+    circuit: CircuitRates | None = None
+    """Rates of the circuits of a Frame Relay map-class; None elsewhere, and without traffic shaping."""
     part: str = ""
     """Part of the interface with the policy: `group NAME` for each spoke of an NHRP group, `service instance 10`."""
 
@@ -159,10 +178,24 @@ class Configuration:
                 return (text.partition(" service-policy")[0] if found.start() else place), found[1], number
         return None
 
+    def circuit_rates(self, place: str) -> CircuitRates | None:
+        """Return the rates of a Frame Relay map-class; None if no interface shapes its circuits."""
+        if not any("frame-relay traffic-shaping" in lines for lines in self.lines.below.values()):
+            return None
+        below = self.lines.below.get(place, [])
+        cir = _circuit_bps("cir", below) or DEFAULT_CIR_BPS
+        typed = _circuit_bps("mincir", below)
+        return CircuitRates(cir, typed or cir // 2, "frame-relay mincir" if typed else "half of frame-relay cir")
+
     def speed_mbps(self, interface: str) -> int | None:
         """Return a forced `speed` of a port, even if the port's model lacks it."""
         kbps = speed_kbps(self._interface_texts(interface))
         return None if kbps is None else kbps // 1000
+
+    def port_mtu(self, interface: str) -> int:
+        """Return the `mtu` of a port in bytes, even if the port's model lacks it; 0 without the line."""
+        texts = self._interface_texts(interface.partition(".")[0]) if interface else []
+        return max((int(found[1]) for each in texts if (found := _MTU.fullmatch(each))), default=0)
 
     def vlan_tags(self, interface: str) -> int:
         """Return the number of VLAN tags of the frames of a subinterface."""
@@ -181,6 +214,12 @@ class Configuration:
     def interface_line(self, interface: str, command: str) -> int:
         """Return the line of a command of an interface; see `Reading.interface_line`."""
         return self.reading.interface_line(interface, command)
+
+
+def _circuit_bps(word: str, lines: Iterable[str]) -> int | None:
+    """Return the output rate of a line such as `frame-relay cir 64000`, `frame-relay cir out 64000`."""
+    pattern = re.compile(rf"frame-relay {word} (?:out )?(\d+)")
+    return next((int(found[1]) for each in lines if (found := pattern.fullmatch(each))), None)
 
 
 def read_configuration(
@@ -376,13 +415,27 @@ def _virtual_interface_policies(configuration: Configuration) -> Iterator[Attach
     for name, carried in below:
         interface = name.partition(" type ")[0]
         if (spokes := _TUNNEL_GROUPS.fullmatch(carried.text)) is not None:
+            # The `bandwidth` of the tunnel is no limit for a spoke.
             yield Attachment(interface, spokes[2], spokes[3], carried.number, part=f"group {spokes[1]}")
         found = ATTACHMENT_LINE.fullmatch(carried.text)
         if found is not None:
             typed = bandwidth_kbps(each.text for other, each in below if other == name)
             rate = composed_rate(configuration.lines.below, interface) if typed is None else (typed, "bandwidth")
             kbps, source = rate or (None, "")
-            yield Attachment(interface, found[1], found[2], carried.number, "", kbps, source)
+            refused = _refusal_on_any_port(configuration.device, found[1], found[2], kbps)
+            yield Attachment(interface, found[1], found[2], carried.number, refused, kbps, source)
+
+
+def _refusal_on_any_port(device: Device, direction: str, policy: str, kbps: int | None) -> str:
+    """Return why an interface of a modelled kind with the same rate refuses a policy-map; empty if it accepts it."""
+    if policy not in device.policy_maps:
+        return ""
+    port = Interface("GigabitEthernet0/0", bandwidth_kbps=kbps or DEFAULT_BANDWIDTH_KBPS["HundredGigE"])
+    try:
+        check_attachment(device, device.policy_maps[policy], port, direction)
+    except RejectedError as error:
+        return error.message
+    return ""
 
 
 def _refused_attachment(unread: UnreadLine, direction: str, policy: str, others: list[UnreadLine]) -> Attachment:

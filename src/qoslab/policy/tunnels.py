@@ -68,6 +68,11 @@ _HEADER_CHECKS = {
     "ah-sha384-hmac": 24,
     "ah-sha512-hmac": 32,
 }
+_HEADERS_OF_MODE = {
+    "sdwan": "IP, UDP, ESP and label headers as the controller selects",
+    "mpls traffic-eng": "MPLS labels",
+}
+"""Headers of modes that are not modelled."""
 _TRANSFORM_SET = re.compile(r"crypto ipsec transform-set (\S+) (.+)")
 _CRYPTO_MAP = re.compile(
     r"crypto (?:map|dynamic-map) (\S+) (\d+)(?: ipsec-isakmp(?: dynamic (\S+).*)?| ipsec-manual)?$"
@@ -310,6 +315,24 @@ def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulat
     return Encapsulation(below, is_below_tunnels=True, has_other_packets=any(_NOT_SHARED.match(each) for each in rows))
 
 
+def unmodelled_tunnel_notes(configuration: Configuration, at: Attachment) -> tuple[str, ...]:
+    """Return sentences on the tunnels of an output policy whose mode adds headers of unknown length, such as SD-WAN."""
+    if at.direction == "input" or configuration.device.switch is not None:
+        return ()
+    notes = []
+    for head, below in configuration.lines.below.items():
+        name = head.removeprefix("interface ").partition(" type ")[0]
+        values = _tunnel_values(below)
+        mode = " ".join(values.get("tunnel mode", []))
+        if not head.startswith("interface Tunnel") or "shutdown" in below or mode.partition(" ")[0] in ("", *MODES):
+            continue
+        source = _source_interface(configuration, " ".join(values.get("tunnel source", [])))
+        if at.interface and at.interface in (name, source, _interface_port(source)):
+            text = _HEADERS_OF_MODE.get(mode, "headers")
+            notes.append(f"{name}: mode {mode} adds {text}, whose bytes are not counted here")
+    return tuple(notes)
+
+
 def _interface_port(source: str) -> str:
     return source.partition(".")[0]
 
@@ -367,7 +390,7 @@ def _read_tunnel(
     configuration: Configuration, name: str, below: Sequence[str], ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]
 ) -> Tunnel | None:
     """Return a tunnel; None for a mode without a separate IP header, such as MPLS."""
-    values = {" ".join(each.split()[:2]): each.split()[2:] for each in below if each.startswith("tunnel ")}
+    values = _tunnel_values(below)
     mode = values.get("tunnel mode") or ["gre", "ip"]
     if mode[0] not in MODES:
         return None
@@ -386,6 +409,11 @@ def _read_tunnel(
         peer = " ".join(values.get("tunnel destination", [])) or next(servers, "")
         found = _with_nat_traversal(configuration, found, source, peer)
     return Tunnel(name, source, outer, inner, found, "qos pre-classify" in below)
+
+
+def _tunnel_values(below: Iterable[str]) -> dict[str, list[str]]:
+    """Return the words after the first two of each line that begins with `tunnel`."""
+    return {" ".join(each.split()[:2]): each.split()[2:] for each in below if each.startswith("tunnel ")}
 
 
 def _profile_ipsec(profile: str, ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]) -> Ipsec:

@@ -155,7 +155,7 @@ class ConfigSession:
         """The prompt between hostname and `#`, with its parentheses; empty while a banner is being typed."""
         if self._banner is not None:
             return ""
-        return f"({MODES[self.position.mode].prompt}{'-range' if self._other_interfaces else ''})"
+        return f"({MODES[self.position.mode].prompt}{'-range' if self.other_interfaces else ''})"
 
     @property
     def collecting(self) -> bool:
@@ -191,7 +191,7 @@ class ConfigSession:
 
     def _handle(self, match: CommandMatch[Handler]) -> None:
         """Execute a line; for a range on each of its interfaces, or on none if one of them refuses it."""
-        first, others = self.position, self._other_interfaces
+        first, others = self.position, self.other_interfaces
         before = {name: copy(self.device.interfaces[name]) for name in (*first.names, *others) if others}
         try:
             match.command.handler(self, match.args)
@@ -206,7 +206,7 @@ class ConfigSession:
         self.position = first
 
     @property
-    def _other_interfaces(self) -> tuple[str, ...]:
+    def other_interfaces(self) -> tuple[str, ...]:
         """The interfaces of the current range except the first one; empty outside a range."""
         return self._range[1] if self._range is not None and self._range[0] is self.position else ()
 

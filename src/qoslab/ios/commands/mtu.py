@@ -14,8 +14,9 @@ from qoslab.ios.model.mtu import DEFAULT_MTU, line_mtu
 from qoslab.ios.registry import INTERFACE_LINES
 
 NO_LONGER = f"all lines accept packets of up to {DEFAULT_MTU} bytes"
-MAX_MTU_BY_TYPE = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 9216, "Serial": 17940}
-"""Maximum value in the answer to `?`, by type of interface [R]."""
+JUMBO_MTU = 9216
+MAX_MTU_BY_TYPE = {"Ethernet": 1500, "FastEthernet": 1600, "Serial": 17940, "ATM": 17940}
+"""Maximum value in the answer to `?`, by type of interface [R]; of all faster Ethernet ports `JUMBO_MTU`."""
 
 
 @CONFIG.add(
@@ -28,7 +29,7 @@ MAX_MTU_BY_TYPE = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 92
 def _configure_mtu(session: ConfigSession, args: Args) -> None:
     interface = session.interface
     bytes_ = DEFAULT_MTU if args.unset else args.value("bytes", int)
-    if bytes_ > MAX_MTU_BY_TYPE.get(interface.kind, DEFAULT_MTU):
+    if bytes_ > MAX_MTU_BY_TYPE.get(interface.kind, JUMBO_MTU):
         raise args.invalid_argument("bytes")
     if bytes_ > DEFAULT_MTU:
         raise UnsupportedError(NO_LONGER)

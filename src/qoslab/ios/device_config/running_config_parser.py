@@ -22,6 +22,8 @@ from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.parse import HEADING
 from qoslab.model.generation import Generation
 
+_RANGE = re.compile(r"<(\d+)-(\d+)>")
+"""Range of a number in help."""
 _INTERFACE = re.compile(r"interface +(\S+) *")
 _BANNER = re.compile(r"banner +(?!(?:motd|login|exec|incoming)\b)\S+ +(\^?.)(.*)")
 _VERSION = re.compile(r"(?m)^version +(\S+)")
@@ -72,6 +74,8 @@ class ExecutedLine:
     """One blank between words."""
     remarks: tuple[InertLine, ...] = ()
     """Lines without effect."""
+    other_interfaces: tuple[str, ...] = ()
+    """Interfaces of a range, except the first one, which is in the position."""
 
 
 @dataclass(slots=True)
@@ -95,7 +99,8 @@ class ConfigurationReading:
         for each in self.executed[self._indexed :]:
             names = each.position.names
             if names:
-                self._by_owner[names[0]].append(each)
+                for owner in (names[0], *each.other_interfaces):
+                    self._by_owner[owner].append(each)
             if each.position.mode in POLICY_MODES:
                 for length in range(1, len(names) + 1):
                     self._by_names[names[:length]].append(each)
@@ -231,7 +236,7 @@ def read_onto(device: Device, text: str) -> ConfigurationReading:
 def _executed_line(session: ConfigSession, number: int, line: str) -> ExecutedLine:
     remarks = tuple(session.remarks)
     session.remarks.clear()
-    return ExecutedLine(number, session.position, normalise_blanks(line), remarks)
+    return ExecutedLine(number, session.position, normalise_blanks(line), remarks, session.other_interfaces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,14 +260,25 @@ def _execute_line(session: ConfigSession, line: str, *, nested: bool) -> str:
             return "it is unknown here"
         session.execute(line)
     except CliError as error:
-        return _refusal_reason(error, line)
+        return _refusal_reason(session, error, line)
     return ""
 
 
-def _refusal_reason(error: CliError, line: str) -> str:
-    """Return the message of a refusal, with a number that no command accepts."""
-    word = line[error.column :].split()[0:1] if isinstance(error, InvalidInputError) else []
-    return f"{error.message} ({word[0]})" if word and word[0][0].isdigit() else error.message
+def _refusal_reason(session: ConfigSession, error: CliError, line: str) -> str:
+    """Return the message of a refusal, with the word that no command accepts and, of a number, the accepted ranges."""
+    if not isinstance(error, InvalidInputError):
+        return error.message
+    known, word = line[: error.column].split(), next(iter(line[error.column :].split()), "")
+    if not word or known in ([], ["no"]):
+        return error.message
+    try:
+        ranges = [match for each in session.help(line[: error.column]) if (match := _RANGE.fullmatch(each.word))]
+    except CliError:
+        ranges = []
+    inside = word.isdecimal() and any(int(each[1]) <= int(word) <= int(each[2]) for each in ranges)
+    expected = ", ".join(dict.fromkeys(f"{each[1]} to {each[2]}" for each in ranges))
+    shown = expected if word[0].isdigit() and not inside else ""
+    return f"{error.message} ({word}{f', expected {shown}' if shown else ''})"
 
 
 def _numbered_lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str]]:
