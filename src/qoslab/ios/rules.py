@@ -40,8 +40,12 @@ DEFAULT_BANDWIDTH_KBPS = {
     # A PA-A3-T3.
     "ATM": 44_209,
 }
-VIRTUAL_BANDWIDTH_KBPS = {"Dialer": 56, "Tunnel": 100}
-"""Default bandwidth of interfaces without a line in IOS 15 [I]: from memory of `show interfaces`."""
+VIRTUAL_BANDWIDTH_KBPS = {"Dialer": 56, "Tunnel": 100, "Cellular": 50_000}
+"""Default bandwidth of interfaces without a line of fixed rate in IOS 15 [I]: from memory of `show interfaces`; of
+Cellular with an LTE modem.
+"""
+GREATEST_BANDWIDTH_KBPS, XE_GREATEST_BANDWIDTH_KBPS = 10_000_000, 200_000_000
+"""Greatest `bandwidth` of an interface; that of IOS-XE is from memory [R]."""
 OTHER_BANDWIDTH_KBPS = 100_000
 """Bandwidth of interfaces whose bandwidth depends on members or is unknown, such as Multilink or Port-channel [I]."""
 

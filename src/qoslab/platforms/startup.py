@@ -10,7 +10,7 @@ from qoslab.errors import ExperimentError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.circuit import AtmEncapsulation
 from qoslab.ios.model.device import Device, Hardware, Interface
-from qoslab.ios.rules import interface_bandwidth_kbps
+from qoslab.ios.rules import GREATEST_BANDWIDTH_KBPS, XE_GREATEST_BANDWIDTH_KBPS, interface_bandwidth_kbps
 from qoslab.model.framing import MEDIUM, Framing
 from qoslab.platforms import is_switch, platform_of
 
@@ -56,6 +56,8 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
     """Return the startup configuration of a router in IOS order; for an engine router, the base configuration."""
     node = topology.nodes[router]
     switch = is_switch(node)
+    wide = "wide-ranges" in router_hardware(topology, router).qos.capabilities
+    greatest = XE_GREATEST_BANDWIDTH_KBPS if wide else GREATEST_BANDWIDTH_KBPS
     lines = [
         f"hostname {router}",
         f"enable secret 0 {login['enable']}",
@@ -75,7 +77,7 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
             # The other end is hard-coded, or the cable carries no more.
             lines += [f" speed {FORCED_SPEEDS[link.rate.bps]}", " duplex full"]
         elif link.rate.bps // 1000 != interface_bandwidth_kbps(Interface(near.interface)):
-            lines.append(f" bandwidth {max(link.rate.bps // 1000, 1)}")
+            lines.append(f" bandwidth {min(max(link.rate.bps // 1000, 1), greatest)}")
         if near.address is not None:
             lines.append(f" ip address {near.address.ip} {near.address.netmask}")
         if near.ipv6_address is not None:

@@ -26,7 +26,7 @@ from qoslab.ios.registry import (
     ENGINE_INTERFACE,
     INTERFACE_LINES,
 )
-from qoslab.ios.rules import interface_bandwidth_kbps
+from qoslab.ios.rules import GREATEST_BANDWIDTH_KBPS, XE_GREATEST_BANDWIDTH_KBPS, interface_bandwidth_kbps
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -236,16 +236,25 @@ def _configure_ip_address(session: ConfigSession, args: Args) -> None:
         interface.secondary_addresses += (address,)
 
 
-@CONFIG.add(
-    ("interface", "subinterface"),
-    "bandwidth <kbps:1-10000000>",
-    no=True,
-    help={"bandwidth": "Set bandwidth informational parameter", "kbps": "Bandwidth in kilobits"},
-)
 def _configure_bandwidth(session: ConfigSession, args: Args) -> None:
     changed = replace(session.interface, bandwidth_kbps=None if args.unset else args.value("kbps", int))
     check_reserved(session, changed)
     session.interface.bandwidth_kbps = changed.bandwidth_kbps
+
+
+for _software, _greatest in (
+    ("switch", GREATEST_BANDWIDTH_KBPS),
+    ("plain-rates", GREATEST_BANDWIDTH_KBPS),
+    ("narrow-ranges", GREATEST_BANDWIDTH_KBPS),
+    ("wide-ranges", XE_GREATEST_BANDWIDTH_KBPS),
+):
+    CONFIG.add(
+        ("interface", "subinterface"),
+        f"bandwidth <kbps:1-{_greatest}>",
+        no=True,
+        requires={_software},
+        help={"bandwidth": "Set bandwidth informational parameter", "kbps": "Bandwidth in kilobits"},
+    )(_configure_bandwidth)
 
 
 @CONFIG.add(

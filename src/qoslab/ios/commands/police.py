@@ -47,6 +47,8 @@ _RATE = "8000-64000000000"
 _WIDE_RATE = "8000-100000000000kmg"
 """Committed rates of IOS-XE (its YANG model); peak rates end where those of earlier releases do."""
 _BURST = "1000-512000000"
+_WIDE_BURST = "100-512000000"
+"""Bursts of `police RATE BURST` on IOS-XE (its YANG model); with `bc` or `burst`, they begin at 1000."""
 _MIN_BURST = 1000
 # The range of percent-form bursts is that of the shaper (from memory, not confirmed by a document).
 _BURST_MS = "1-2000"
@@ -165,7 +167,6 @@ def _police(session: ConfigSession, args: Args) -> None:
 
 def _police_forms(rate: str, peak: str, excess: str, excess_ms: str) -> tuple[str, ...]:
     return (
-        f"<committed:{rate}> [<committed-burst:{_BURST}> [<excess-burst:{excess}>]]",
         f"cir <committed:{rate}> [bc <committed-burst:{_BURST}>] [be <excess-burst:{excess}>]"
         f" [pir <peak:{peak}> [be <excess-burst:{excess}>]]",
         f"rate <committed:{rate}> [bps] [burst <committed-burst:{_BURST}> [bytes]]"
@@ -189,6 +190,16 @@ for _requires, _rates, _help in (
         CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={_requires}, help=_help)(
             _police
         )
+
+for _requires, _rate, _bursts, _help in (
+    ("plain-rates", _RATE, (_BURST, _BURST), _HELP),
+    ("narrow-ranges", _WIDE_RATE, (_BURST, _EXCESS["rate-suffixes"][0]), _SUFFIXED_HELP),
+    ("wide-ranges", _WIDE_RATE, (_WIDE_BURST, _EXCESS["rate-suffixes"][0]), _SUFFIXED_HELP),
+):
+    _form = f"<committed:{_rate}> [<committed-burst:{_bursts[0]}> [<excess-burst:{_bursts[1]}>]]"
+    CONFIG.add("policy-class", f"police {_form} {_ACTIONS}", no=True, undo=_UNDO, requires={_requires}, help=_help)(
+        _police
+    )
 
 
 def check_one_bucket(police: Police) -> Police:

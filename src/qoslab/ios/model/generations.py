@@ -133,6 +133,7 @@ _HQF = QosGeneration(
         {
             "fair-queue-flows",
             "ip-sla-ipv6",
+            "narrow-ranges",
             "object-groups",
             "priority-levels",
             "priority-narrow",
@@ -168,6 +169,7 @@ _IOS_XE = replace(
             "rate-suffixes",
             "remaining-wide",
             "shape-wide",
+            "wide-ranges",
         }
     ),
     queueing_indent="  ",
