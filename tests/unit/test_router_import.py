@@ -568,3 +568,25 @@ def test_show_commands_are_imported() -> None:
 def test_outputs_are_separated_without_prompts() -> None:
     text = CONFIGS["isr4331-edge"] + POLICIES + INTERFACES + VERSION
     assert [each.kind for each in split_outputs("a", text)] == ["configuration", "policies", "interfaces", "version"]
+
+
+@pytest.mark.parametrize(("lines", "rate"), [((" bandwidth 20000",), "20 Mb/s"), ((), "50 Mb/s")])
+def test_cellular_interface_is_a_link_with_an_assumed_rate(tmp_path: Path, lines: tuple[str, ...], rate: str) -> None:
+    policy = "policy-map P\n class class-default\n  bandwidth percent 50\n"
+    cellular = "\n".join(
+        ["interface Cellular0/1/0", *lines, " ip address negotiated", " dialer in-band", " service-policy output P", ""]
+    )
+    text = (
+        "version 17.3\nhostname B\n"
+        + policy
+        + addressed_port("GigabitEthernet0/0/0", "10.1.1.1", "255.255.255.0")
+        + cellular
+    )
+    file = tmp_path / "b.txt"
+    file.write_text(text + "ip route 0.0.0.0 0.0.0.0 Cellular0/1/0\nend\n", encoding="utf-8")
+    router = import_routers([file], tmp_path / "made", ImportChoices()).network.routers["B"]
+    (note,) = (each for each in router.notes if each.startswith("Cellular0/1/0 is "))
+    assert f"assumed line rate of {rate}" in note
+    (link,) = (each for each in router.attached if each.port == "Cellular0/1/0")
+    assert str(link.rate) == rate
+    assert "service-policy output P" in (tmp_path / "made" / "templates" / "B.ios.j2").read_text(encoding="utf-8")

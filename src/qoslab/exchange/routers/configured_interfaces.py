@@ -30,6 +30,8 @@ LINES = (*ETHERNETS, "Serial", "ATM")
 """Kinds of interfaces with a physical line."""
 BRIDGED_INTERFACES = ("Vlan", "BDI", "BVI")
 """Kinds of interfaces whose frames leave by the ports of a VLAN, a bridge domain or a bridge group."""
+CELLULAR = "Cellular"
+"""Kind of interfaces to a mobile network, whose lines have no fixed rate."""
 MANAGEMENT = re.compile(r"mgmt|management|oob", re.IGNORECASE)
 
 _BLOCK = re.compile(r"^interface +(.+?)(?: +(?:point-to-point|multipoint))? *$")

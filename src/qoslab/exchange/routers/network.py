@@ -11,6 +11,7 @@ from itertools import islice
 
 from qoslab.exchange.routers.configured_interfaces import (
     BRIDGED_INTERFACES,
+    CELLULAR,
     ETHERNETS,
     INTERFACES_WITHOUT_LINE,
     LINES,
@@ -19,10 +20,11 @@ from qoslab.exchange.routers.configured_interfaces import (
 from qoslab.exchange.routers.input_router import AttachedInterface, InputRouter
 from qoslab.exchange.shortest_paths import NodeInterface, shortest_routes
 from qoslab.ios.model.ios_names import interface_kind, short_name
-from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
+from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, VIRTUAL_BANDWIDTH_KBPS
 from qoslab.model.framing import Framing
 from qoslab.model.units import Rate
 from qoslab.platforms import MODELS
+from qoslab.policy.composed_rates import primary_port
 
 POOL = [
     each
@@ -157,7 +159,8 @@ def _attach_interface(router: InputRouter, free: Iterator[IPv4Network]) -> None:
             if port.address and _overlapping_interface(port.address, chosen) is not None:
                 why += f" of VRF {port.vrf or 'global'}, used in another VRF"
             router.notes.append(f"{port.name}: {why}: the topology uses {address} instead, a documentation address")
-        if port.kind in ("Multilink", "Port-channel") and len(members) > 1:
+        bundled = port.kind in ("Multilink", "Port-channel") and primary_port(port.lines.values()) is None
+        if bundled and len(members) > 1:
             router.notes.append(
                 f"{port.name}: one line with the rate of its {len(members)} members; the device distributes the "
                 f"packets among them"
@@ -167,6 +170,8 @@ def _attach_interface(router: InputRouter, free: Iterator[IPv4Network]) -> None:
                 f"{port.name}: percentages refer to the rate of {carrier} here, but to the default `bandwidth` of "
                 f"{port.name} on the device"
             )
+        if port.kind == CELLULAR:
+            router.notes.append(_cellular_note(port, carrier))
         chosen.append(
             AttachedInterface(
                 router.name,
@@ -181,6 +186,14 @@ def _attach_interface(router: InputRouter, free: Iterator[IPv4Network]) -> None:
         )
     order = [each.name for each in ports]
     router.attached = sorted(chosen, key=lambda each: order.index(each.port))
+
+
+def _cellular_note(port: ConfiguredPort, carrier: str) -> str:
+    """Return a sentence on the port and rate that stand for an interface to a mobile network."""
+    kbps = port.last_match(r"bandwidth (\d+)$")
+    source = "its `bandwidth`" if kbps else "the default `bandwidth`, from memory"
+    rate = Rate(int(kbps or VIRTUAL_BANDWIDTH_KBPS[CELLULAR]) * 1000)
+    return f"{port.name} is {carrier} here, with an assumed line rate of {rate}: {source}; mobile networks vary"
 
 
 def _overlapping_interface(address: IPv4Interface, chosen: Sequence[AttachedInterface]) -> AttachedInterface | None:
@@ -243,6 +256,8 @@ def _carrier_port(
         below = router.layout.member_interfaces(inner) if inner.kind in BRIDGED_INTERFACES else [inner]
         name = (below or [inner])[0].name.partition(".")[0]
         return (name, members, "") if _LINKED.fullmatch(name) else ("", [], f"{name} is not modelled")
+    if port.kind == CELLULAR:
+        return _spare_port(router, chosen), [port], ""
     name = port.name.partition(".")[0]
     if not _LINKED.fullmatch(name):
         return "", [], f"{port.kind} interfaces are not modelled"
@@ -271,6 +286,8 @@ def _is_usable_address(address: IPv4Interface) -> bool:
 
 def _carried_rate(router: InputRouter, port: ConfiguredPort, members: Sequence[ConfiguredPort]) -> Rate:
     """Return the rate of the lines that carry an interface's packets; for a bundle, the sum of its members."""
+    if (name := primary_port(port.lines.values())) in router.layout.ports:
+        return Rate(_line_bps(router, router.layout.ports[name]))
     if port.kind in ("Multilink", "Port-channel"):
         return Rate(sum(_line_bps(router, each) for each in members))
     if members:
@@ -298,7 +315,7 @@ def _line_bps(router: InputRouter, port: ConfiguredPort) -> int:
         return int(kbps) * 1000
     if counters is not None and counters.bandwidth_kbps:
         return counters.bandwidth_kbps * 1000
-    return DEFAULT_BANDWIDTH_KBPS.get(port.kind, 100_000) * 1000
+    return (DEFAULT_BANDWIDTH_KBPS | VIRTUAL_BANDWIDTH_KBPS).get(port.kind, 100_000) * 1000
 
 
 def _line_framing(port: ConfiguredPort, members: Sequence[ConfiguredPort], carrier: str) -> Framing:
