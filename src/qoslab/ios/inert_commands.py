@@ -244,6 +244,7 @@ FAMILIES = (
         =vstack
         tftp-server <each:line>
         alias (exec|configure|interface) <key:word> <rest:line>
+        menu <each:line>
         >kron (policy-list|occurrence) <key:word> [<rest:line>]
         >event manager applet <key:word> [<rest:line>]
         event manager (environment|session|directory|policy|history|detector|scheduler) <each:line>

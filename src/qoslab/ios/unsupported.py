@@ -65,13 +65,18 @@ REFUSED = (
     RefusedCommands(
         "only IP is routed",
         """
-        (appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|x25|vines) <rest:line>
+        (appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|x25|vines|xns|apollo|smrp|tarp) <rest:line>
+        (bstun|stun|sdllc|qllc|rsrb|fras|lnm|ncia|locaddr-priority-list|sap-priority-list|sna|dspu|alps) [<rest:line>]
+        (lat|tn3270|translate|nls|xot|mop) [<rest:line>]
         """,
         requires="router",
     ),
     RefusedCommands(
         "only IP is routed",
-        "(appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|vines|llc2|lapb|x25) <rest:line>",
+        """
+        (appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|vines|llc2|lapb|x25|xns|apollo|smrp|tarp) <rest:line>
+        (bstun|stun|sdllc|sdlc|qllc|fras|lnm|ncia|locaddr-priority|sap-priority|sna|dspu|alps|nls|lat) [<rest:line>]
+        """,
         mode="interface",
         requires="router",
     ),

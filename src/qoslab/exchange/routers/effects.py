@@ -15,6 +15,12 @@ WORK = "the device's processing of a packet, not its queues"
 TAGS = "the bytes of a tag, and frames that are switched between ports"
 ENCAPSULATED = "the bytes of encrypted or encapsulated packets"
 IPV6 = "IPv6 packets: the topology has one address per interface, static routes and no IPv6 load"
+NOT_IP = "packets of other protocols than IP, which the topology does not have"
+OTHER_PROTOCOLS = (
+    r"(?:appletalk|clns|decnet|dlsw|ipx|netbios|source-bridge|x25|vines|xns|apollo|smrp|tarp|bstun|stun|sdllc|sdlc|qllc"
+    r"|rsrb|fras|lnm|ncia|locaddr|sap-priority|sna|dspu|alps|lat|tn3270|translate|nls|xot|llc2|lapb)(?: |$)"
+)
+"""First words of lines about protocols of the time before IP was common."""
 UNKNOWN_EFFECT = "unknown: compare with the device"
 
 _BLOCKS: tuple[tuple[str, str], ...] = (
@@ -57,6 +63,7 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         "ip cef|ip flow|flow |monitor session|scheduler|platform qos|ipv6 cef|ip tcp|ip wccp|ip accounting|sampler|et-",
         WORK,
     ),
+    ("platform hardware throughput", "the total rate of the device, which its license limits"),
     ("ip rsvp|qos |auto qos|mls qos|ip header-compression|hqf|random-detect|priority-list|queue-list", "the queueing"),
     (
         "multilink|dialer|map-class|frame-relay|controller|modem|chat-script|ppp|vpdn|bba-group|username .* dial|async"
@@ -64,11 +71,12 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         "the line: its rate, its delay and the order of packets",
     ),
     ("ipv6 unicast-routing|ipv6 ", IPV6),
+    (OTHER_PROTOCOLS, NOT_IP),
     (
         "version|hostname|boot|service|logging|aaa|radius|tacacs|enable|user|privilege|clock|ntp|sntp|snmp|line |banner"
         "|license|archive|alias|ip |no |security|login|netconf|restconf|telemetry|diagnostic|memory|transport|hw-module"
         "|card|end|exception|warm|errdisable|file|power|subscriber|multi|parser|process|resource|default|macro|mac|dot11"
-        "|arp|time-range|kron|cns|call-home|wsma|guestshell|app-hosting|iox|avb|ptp|stack|udld|quit|exit|config-register"
+        "|arp|time-range|menu|rlm|tg|mop|snapshot|boomerang|gw-accounting|kron|cns|call-home|wsma|guestshell|app-hosting|iox|avb|ptp|stack|udld|quit|exit|config-register"
         "|smart|software|tftp|buffers|mmi|network-clock|template|dot1x|auth|access-session|device-|identity|profile"
         "|prompt|lldp|cdp|environment|upgrade|facility|sdm|rep |cable|slot|subslot|module|utd|umbrella|sdwan"
         "|certificate|platform|remote|set |location|shell|configuration|do-|virtual|csdb|secure|crashinfo|rmon|key "
@@ -112,11 +120,12 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
         LINE,
     ),
     ("ip flow|flow|ip cef|ip route-cache|ip accounting|ip virtual|performance|ip tcp|sampler|plim|media-", WORK),
-    ("speed|duplex|negotiation|auto|bandwidth|mtu|ip mtu|flowcontrol", "the rate or the size of packets"),
+    ("speed|duplex|negotiation|auto(?! qos)|bandwidth|mtu|ip mtu|flowcontrol", "the rate or the size of packets"),
+    (OTHER_PROTOCOLS, NOT_IP),
     ("ip address|ip unnumbered", "a subnet that the topology does not have"),
     (
         "service-policy|rate-limit|traffic-shape|random|priority|custom|hold|tx-|qos|fair|max-reserved|trust|mls|account"
-        "|wrr|srr|queue|ip rsvp",
+        "|wrr|srr|queue|ip rsvp|auto qos",
         "the queueing of the interface",
     ),
     ("ip ", NO_EFFECT),
